@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Values of attributes, sets of them, and their encoding in a stored row.
+//!
+//! Secret values (`CKA_VALUE` of a key, `CKA_PRIVATE_EXPONENT`, …) never enter [`Attributes`]; they
+//! live in [`Secrets`], in protected memory.
+
+use metaslot_ck::{CK_ATTRIBUTE_TYPE, Error, Result};
+use metaslot_memory::Secret;
+
+/// One value, typed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Value {
+    /// `CK_BBOOL`
+    Bool(bool),
+    /// `CK_ULONG`
+    Ulong(u64),
+    /// Bytes, strings, dates, big integers (big-endian, unsigned).
+    Bytes(Vec<u8>),
+    /// An array of attributes (`CKA_WRAP_TEMPLATE`, …).
+    Template(Attributes),
+    /// An array of numbers (`CKA_ALLOWED_MECHANISMS`).
+    Ulongs(Vec<u64>),
+}
+
+/// A set of attributes, sorted by type; none is secret.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Attributes(Vec<(CK_ATTRIBUTE_TYPE, Value)>);
+
+impl Attributes {
+    /// The empty set.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The value of `attribute`, where there is one.
+    #[must_use]
+    pub fn get(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<&Value> {
+        self.position(attribute).ok().map(|at| &self.0[at].1)
+    }
+
+    /// Sets `attribute`, replacing what was there.
+    pub fn set(&mut self, attribute: CK_ATTRIBUTE_TYPE, value: Value) {
+        match self.position(attribute) {
+            Ok(at) => self.0[at].1 = value,
+            Err(at) => self.0.insert(at, (attribute, value)),
+        }
+    }
+
+    /// Takes `attribute` out.
+    pub fn remove(&mut self, attribute: CK_ATTRIBUTE_TYPE) -> Option<Value> {
+        self.position(attribute).ok().map(|at| self.0.remove(at).1)
+    }
+
+    /// `true` only where the attribute is there and true.
+    #[must_use]
+    pub fn bool(&self, attribute: CK_ATTRIBUTE_TYPE) -> bool {
+        matches!(self.get(attribute), Some(Value::Bool(true)))
+    }
+
+    /// The number, where there is one.
+    #[must_use]
+    pub fn ulong(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<u64> {
+        match self.get(attribute) {
+            Some(Value::Ulong(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The bytes, where there are some.
+    #[must_use]
+    pub fn bytes(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<&[u8]> {
+        match self.get(attribute) {
+            Some(Value::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// All of them, sorted by type.
+    pub fn iter(&self) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, &Value)> {
+        self.0.iter().map(|(attribute, value)| (*attribute, value))
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn position(&self, attribute: CK_ATTRIBUTE_TYPE) -> std::result::Result<usize, usize> {
+        self.0.binary_search_by_key(&attribute, |row| row.0)
+    }
+
+    /// The bytes of a stored row: for each attribute its number (8 bytes, little-endian), a kind
+    /// byte, a length (4 bytes) and the value. `docs/format-keystore.md` has the table.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.0.len() * 24);
+        self.encode_into(&mut out);
+        out
+    }
+
+    fn encode_into(&self, out: &mut Vec<u8>) {
+        for (attribute, value) in &self.0 {
+            out.extend_from_slice(&attribute.to_le_bytes());
+            let (kind, bytes) = match value {
+                Value::Bool(flag) => (KIND_BOOL, vec![u8::from(*flag)]),
+                Value::Ulong(number) => (KIND_ULONG, number.to_le_bytes().to_vec()),
+                Value::Bytes(bytes) => (KIND_BYTES, bytes.clone()),
+                Value::Template(template) => (KIND_TEMPLATE, template.encode()),
+                Value::Ulongs(numbers) => {
+                    (KIND_ULONGS, numbers.iter().flat_map(|n| n.to_le_bytes()).collect())
+                }
+            };
+            out.push(kind);
+            let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+            out.extend_from_slice(&length.to_le_bytes());
+            out.extend_from_slice(&bytes);
+        }
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    ///
+    /// # Errors
+    /// `CKR_DATA_INVALID` when the bytes are not such a row.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut set = Self::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let attribute = u64::from_le_bytes(take(&mut rest)?);
+            let [kind] = take(&mut rest)?;
+            let length = u32::from_le_bytes(take(&mut rest)?) as usize;
+            if length > rest.len() {
+                return Err(Error::DATA_INVALID);
+            }
+            let (value, tail) = rest.split_at(length);
+            rest = tail;
+            set.set(attribute, decode_value(kind, value)?);
+        }
+        Ok(set)
+    }
+}
+
+impl FromIterator<(CK_ATTRIBUTE_TYPE, Value)> for Attributes {
+    fn from_iter<I: IntoIterator<Item = (CK_ATTRIBUTE_TYPE, Value)>>(rows: I) -> Self {
+        let mut set = Self::new();
+        for (attribute, value) in rows {
+            set.set(attribute, value);
+        }
+        set
+    }
+}
+
+const KIND_BOOL: u8 = 1;
+const KIND_ULONG: u8 = 2;
+const KIND_BYTES: u8 = 3;
+const KIND_TEMPLATE: u8 = 4;
+const KIND_ULONGS: u8 = 5;
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
+    let (head, tail) = rest.split_first_chunk::<N>().ok_or(Error::DATA_INVALID)?;
+    *rest = tail;
+    Ok(*head)
+}
+
+fn decode_value(kind: u8, bytes: &[u8]) -> Result<Value> {
+    let mut rest = bytes;
+    Ok(match kind {
+        KIND_BOOL => Value::Bool(take::<1>(&mut rest)?[0] != 0),
+        KIND_ULONG => Value::Ulong(u64::from_le_bytes(take(&mut rest)?)),
+        KIND_BYTES => Value::Bytes(bytes.to_vec()),
+        KIND_TEMPLATE => Value::Template(Attributes::decode(bytes)?),
+        KIND_ULONGS if bytes.len().is_multiple_of(8) => {
+            Value::Ulongs(bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n)).collect())
+        }
+        _ => return Err(Error::DATA_INVALID),
+    })
+}
+
+/// Secret values of one key, sorted by type, in protected memory.
+#[derive(Debug, Default)]
+pub struct Secrets(Vec<(CK_ATTRIBUTE_TYPE, Secret)>);
+
+impl Secrets {
+    /// None.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The value of `attribute`, where there is one.
+    #[must_use]
+    pub fn get(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<&[u8]> {
+        let at = self.0.binary_search_by_key(&attribute, |row| row.0).ok()?;
+        Some(self.0[at].1.expose())
+    }
+
+    /// Sets `attribute`, zeroising what was there.
+    pub fn set(&mut self, attribute: CK_ATTRIBUTE_TYPE, value: Secret) {
+        match self.0.binary_search_by_key(&attribute, |row| row.0) {
+            Ok(at) => self.0[at].1 = value,
+            Err(at) => self.0.insert(at, (attribute, value)),
+        }
+    }
+
+    /// All of them, sorted by type.
+    pub fn iter(&self) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, &[u8])> {
+        self.0.iter().map(|(attribute, value)| (*attribute, value.expose()))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The plaintext of a sealed row: for each value its number (8 bytes, little-endian), its
+    /// length (4 bytes) and the bytes.
+    #[must_use]
+    pub fn encode(&self) -> Secret {
+        let length = self.0.iter().map(|(_, value)| 12 + value.len()).sum();
+        let mut out = Secret::zeroed(length);
+        let mut rest = out.expose_mut();
+        for (attribute, value) in &self.0 {
+            let (head, tail) = rest.split_at_mut(12 + value.len());
+            head[..8].copy_from_slice(&attribute.to_le_bytes());
+            let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
+            head[8..12].copy_from_slice(&length.to_le_bytes());
+            head[12..].copy_from_slice(value.expose());
+            rest = tail;
+        }
+        out
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    ///
+    /// # Errors
+    /// `CKR_DATA_INVALID` when the bytes are not such a row.
+    pub fn decode(bytes: &Secret) -> Result<Self> {
+        let mut set = Self::new();
+        let mut rest = bytes.expose();
+        while !rest.is_empty() {
+            let attribute = u64::from_le_bytes(take(&mut rest)?);
+            let length = u32::from_le_bytes(take(&mut rest)?) as usize;
+            if length > rest.len() {
+                return Err(Error::DATA_INVALID);
+            }
+            let (value, tail) = rest.split_at(length);
+            rest = tail;
+            set.set(attribute, Secret::copy_of(value));
+        }
+        Ok(set)
+    }
+}
+
+/// What a provider hands back for a key it made, opened or derived: the engine adds the rest
+/// (class, key type, usage, `CKA_LOCAL`, …).
+#[derive(Debug, Default)]
+pub struct NewObject {
+    /// What may be shown: `CKA_MODULUS`, `CKA_EC_POINT`, `CKA_VALUE_LEN`, …
+    pub attributes: Attributes,
+    /// What may not: `CKA_VALUE`, `CKA_PRIVATE_EXPONENT`, …
+    pub secrets: Secrets,
+}

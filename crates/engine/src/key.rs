@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A key as a provider sees it.
+
+use crate::{Attributes, Secrets};
+use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_CLASS, CKA_KEY_TYPE, Error, Result, UNAVAILABLE};
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// Attributes that may be shown, secrets that may not, and the prepared forms that providers keep
+/// with them (the expanded key schedule, the parsed RSA key with its Montgomery constants).
+///
+/// Immutable: a changed attribute makes a new `Key` that shares the same material.
+#[derive(Debug)]
+pub struct Key {
+    attributes: Arc<Attributes>,
+    material: Arc<Material>,
+}
+
+/// The secrets of a key and what providers made of them; shared by every copy of the key.
+pub struct Material {
+    secrets: Secrets,
+    prepared: [OnceLock<Prepared>; PREPARED],
+}
+
+type Prepared = (TypeId, Box<dyn Any + Send + Sync>);
+
+/// How many prepared forms a key may have at once, over all providers.
+const PREPARED: usize = 8;
+
+impl Material {
+    /// Material with nothing prepared yet.
+    #[must_use]
+    pub fn new(secrets: Secrets) -> Self {
+        Self { secrets, prepared: [const { OnceLock::new() }; PREPARED] }
+    }
+}
+
+impl fmt::Debug for Material {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Material").field("secrets", &self.secrets).finish_non_exhaustive()
+    }
+}
+
+impl Key {
+    /// A key of these parts.
+    #[must_use]
+    pub const fn new(attributes: Arc<Attributes>, material: Arc<Material>) -> Self {
+        Self { attributes, material }
+    }
+
+    /// `CKO_…`
+    #[must_use]
+    pub fn class(&self) -> u64 {
+        self.attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE)
+    }
+
+    /// `CKK_…`
+    #[must_use]
+    pub fn key_type(&self) -> u64 {
+        self.attributes.ulong(CKA_KEY_TYPE).unwrap_or(UNAVAILABLE)
+    }
+
+    /// What may be shown.
+    #[must_use]
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The shared material.
+    #[must_use]
+    pub const fn material(&self) -> &Arc<Material> {
+        &self.material
+    }
+
+    /// Bytes that may be shown, such as `CKA_MODULUS`.
+    ///
+    /// # Errors
+    /// `CKR_KEY_TYPE_INCONSISTENT` when the key has none.
+    pub fn bytes(&self, attribute: CK_ATTRIBUTE_TYPE) -> Result<&[u8]> {
+        self.attributes.bytes(attribute).ok_or(Error::KEY_TYPE_INCONSISTENT)
+    }
+
+    /// Secret bytes, such as `CKA_VALUE`.
+    ///
+    /// # Errors
+    /// `CKR_KEY_TYPE_INCONSISTENT` when the key has none.
+    pub fn secret(&self, attribute: CK_ATTRIBUTE_TYPE) -> Result<&[u8]> {
+        self.material.secrets.get(attribute).ok_or(Error::KEY_TYPE_INCONSISTENT)
+    }
+
+    /// All the secrets.
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
+        &self.material.secrets
+    }
+
+    /// The form of type `T` that a provider prepared for this key; made by `prepare` at first use
+    /// and shared by every session. Reading it is one load. `T` must depend on the key alone.
+    ///
+    /// # Errors
+    /// What `prepare` says; `CKR_DEVICE_MEMORY` when a key has too many forms.
+    pub fn prepared<T: Any + Send + Sync>(
+        &self,
+        prepare: impl FnOnce(&Self) -> Result<T>,
+    ) -> Result<&T> {
+        let mut prepare = Some(prepare);
+        for place in &self.material.prepared {
+            if place.get().is_none()
+                && let Some(prepare) = prepare.take()
+            {
+                // Another thread may have filled the place meanwhile: then ours is dropped and
+                // the loop goes on from here with what is there.
+                let form: Prepared = (TypeId::of::<T>(), Box::new(prepare(self)?));
+                drop(place.set(form));
+            }
+            match place.get() {
+                Some((kind, form)) if *kind == TypeId::of::<T>() => {
+                    return form.downcast_ref().ok_or(Error::GENERAL_ERROR);
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Err(Error::DEVICE_MEMORY)
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mechanism parameters, decoded: owned values, because the caller may free its own after `*Init`.
+
+use metaslot_ck::{CK_MECHANISM_TYPE, ObjectHandle};
+use metaslot_memory::Secret;
+use smallvec::SmallVec;
+
+/// Short byte strings (IVs, nonces, labels) without an allocation up to 16 bytes.
+pub type Bytes = SmallVec<[u8; 16]>;
+
+/// How the raw parameter of a mechanism is laid out; the edge decodes by this.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shape {
+    /// No parameter: NULL and 0.
+    None,
+    /// Exactly so many bytes, usually an IV.
+    Iv(usize),
+    /// One `CK_ULONG`: a MAC length (`CK_MAC_GENERAL_PARAMS`).
+    Ulong,
+    /// An optional IV of exactly so many bytes (key wrap: absent means the standard's own).
+    OptionalIv(usize),
+    /// `CK_AES_CTR_PARAMS`
+    Ctr,
+    /// `CK_GCM_PARAMS` (40 or 48 bytes long).
+    Gcm,
+    /// Any number of bytes: the IV of GMAC.
+    Nonce,
+    /// `CK_CCM_PARAMS`
+    Ccm,
+    /// `CK_SALSA20_CHACHA20_POLY1305_PARAMS`
+    ChaCha20Poly1305,
+    /// `CK_RSA_PKCS_OAEP_PARAMS`
+    Oaep,
+    /// `CK_RSA_PKCS_PSS_PARAMS`
+    Pss,
+    /// `CK_ECDH1_DERIVE_PARAMS`
+    Ecdh1,
+    /// `CK_EDDSA_PARAMS`, or nothing.
+    EdDsa,
+    /// `CK_HKDF_PARAMS`
+    Hkdf,
+    /// `CK_PKCS5_PBKD2_PARAMS2`, or the older form.
+    Pbkd2,
+    /// `CK_SP800_108_KDF_PARAMS`
+    Sp800108Counter,
+    /// `CK_SP800_108_FEEDBACK_KDF_PARAMS`
+    Sp800108Feedback,
+    /// `CK_SP800_108_KDF_PARAMS` for the double pipeline mode.
+    Sp800108DoublePipeline,
+}
+
+/// One decoded parameter.
+#[derive(Debug)]
+pub enum Params {
+    /// Nothing was given.
+    None,
+    /// An IV or other fixed-length bytes ([`Shape::Iv`], [`Shape::OptionalIv`], [`Shape::Nonce`]).
+    Iv(Bytes),
+    /// A number ([`Shape::Ulong`]).
+    Ulong(u64),
+    /// Counter mode: the low `bits` of the block count (1–128).
+    Ctr {
+        /// Width of the counter, in bits.
+        bits: u64,
+        /// The first counter block.
+        block: [u8; 16],
+    },
+    /// AES-GCM (PKCS#11 3.2 §6.13).
+    Gcm {
+        /// Any length from 1 byte.
+        iv: Bytes,
+        /// Additional authenticated data.
+        aad: Bytes,
+        /// Length of the tag, in bits.
+        tag_bits: u64,
+    },
+    /// AES-CCM.
+    Ccm {
+        /// Length of the plaintext, in bytes, declared beforehand.
+        data_length: u64,
+        /// 7 to 13 bytes.
+        nonce: Bytes,
+        /// Additional authenticated data.
+        aad: Bytes,
+        /// Length of the MAC, in bytes.
+        mac_length: u64,
+    },
+    /// ChaCha20-Poly1305.
+    ChaCha20Poly1305 {
+        /// 12 bytes.
+        nonce: Bytes,
+        /// Additional authenticated data.
+        aad: Bytes,
+    },
+    /// RSA OAEP; hash 0 and mgf 0 were already read as SHA-1.
+    Oaep {
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: u64,
+        /// The encoding parameter (label).
+        label: Bytes,
+    },
+    /// RSA PSS.
+    Pss {
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: u64,
+        /// In bytes.
+        salt_length: u64,
+    },
+    /// ECDH with one key pair a side.
+    Ecdh1 {
+        /// `CKD_…`
+        kdf: u64,
+        /// Shared data for the KDF.
+        shared: Bytes,
+        /// The other side's public point, raw or as a DER OCTET STRING.
+        public: Bytes,
+    },
+    /// EdDSA: absent parameters mean plain Ed25519.
+    EdDsa {
+        /// Ed25519ph
+        prehash: bool,
+        /// Up to 255 bytes.
+        context: Bytes,
+    },
+    /// HKDF (PKCS#11 3.2 §6.64).
+    Hkdf {
+        /// Run the extract step.
+        extract: bool,
+        /// Run the expand step.
+        expand: bool,
+        /// `CKM_SHA…` of the PRF.
+        prf: CK_MECHANISM_TYPE,
+        /// `CKF_HKDF_SALT_…`
+        salt_type: u64,
+        /// The salt, for `CKF_HKDF_SALT_DATA`.
+        salt: Bytes,
+        /// The salt, for `CKF_HKDF_SALT_KEY`.
+        salt_key: ObjectHandle,
+        /// Context of the expand step.
+        info: Bytes,
+    },
+    /// PKCS#5 PBKDF2.
+    Pbkd2 {
+        /// `CKP_PKCS5_PBKD2_HMAC_…`
+        prf: u64,
+        /// The salt.
+        salt: Bytes,
+        /// How often.
+        iterations: u64,
+        /// The password; absent when the base key is one.
+        password: Secret,
+    },
+    /// SP 800-108 in any of its three modes.
+    Sp800108 {
+        /// `CKM_…HMAC` or `CKM_AES_CMAC`
+        prf: CK_MECHANISM_TYPE,
+        /// The input of each step, in order.
+        data: Vec<KdfParam>,
+        /// Feedback mode: the first input.
+        iv: Bytes,
+        /// Templates of further keys; their handles are written by the edge. Each is the length
+        /// of a key, in bytes, with its attributes.
+        additional: Vec<super::Attributes>,
+    },
+}
+
+/// One `CK_PRF_DATA_PARAM`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum KdfParam {
+    /// `CK_SP800_108_ITERATION_VARIABLE`: the counter, or (feedback modes) the previous block.
+    Iteration {
+        /// Little-endian counter.
+        little_endian: bool,
+        /// Width of the counter, in bits; 0 where the variable is the previous block.
+        bits: u64,
+    },
+    /// `CK_SP800_108_COUNTER` (feedback and double pipeline): an optional counter.
+    Counter {
+        /// Little-endian counter.
+        little_endian: bool,
+        /// Width, in bits.
+        bits: u64,
+    },
+    /// `CK_SP800_108_DKM_LENGTH`: the length of the derived keys.
+    DkmLength {
+        /// Sum of segments rather than of keys.
+        sum_of_segments: bool,
+        /// Little-endian.
+        little_endian: bool,
+        /// Width, in bits.
+        bits: u64,
+    },
+    /// `CK_SP800_108_BYTE_ARRAY`
+    Bytes(Bytes),
+}
