@@ -1,2 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-//! To be written.
+//! AWS-LC behind safe functions: nothing of PKCS#11 is known here.
+//!
+//! Prepared keys live in protected memory and are shared by reference; single calls allocate
+//! nothing. Every function that can fail says so with [`Failed`]: what is wrong with the input is
+//! checked by the callers, who know the standard's word for it.
+
+pub mod aead;
+pub mod aes;
+mod bn;
+pub mod cmac;
+pub mod constant_time;
+pub mod curve25519;
+pub mod digest;
+pub mod ec;
+pub mod hkdf;
+pub mod hmac;
+pub mod pbkdf2;
+pub mod random;
+mod raw;
+pub mod rsa;
+
+use std::ffi::c_int;
+use std::fmt;
+
+/// The library refused: a bad key, a tag that does not match, memory that ran out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Failed;
+
+/// What nearly every function here returns.
+pub type Result<T> = std::result::Result<T, Failed>;
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the cryptographic library refused")
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// AWS-LC's usual convention: 1 is success. A failure also leaves an entry in the thread's error
+/// queue, which must not grow.
+fn check(code: c_int) -> Result<()> {
+    if code == 1 {
+        return Ok(());
+    }
+    // SAFETY: clears this thread's error queue; no other effect.
+    unsafe { aws_lc_sys::ERR_clear_error() };
+    Err(Failed)
+}
+
+/// Overwrites `bytes` with zeros in a way that the compiler keeps.
+pub fn cleanse(bytes: &mut [u8]) {
+    // SAFETY: the slice is writable for its length.
+    unsafe { aws_lc_sys::OPENSSL_cleanse(bytes.as_mut_ptr().cast(), bytes.len()) };
+}

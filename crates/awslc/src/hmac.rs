@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//! HMAC over a prepared key, which holds the two hashed pads instead of the key.
+
+use crate::digest::{Hash, MAX_LENGTH};
+use crate::{Result, check};
+use aws_lc_sys::HMAC_CTX;
+use metaslot_memory::Protected;
+use std::ptr;
+
+/// A prepared key: shared by any number of threads.
+#[derive(Debug)]
+pub struct Key {
+    context: Protected<HMAC_CTX>,
+    hash: Hash,
+}
+
+// SAFETY: after its initialisation the context is only read (copied from).
+unsafe impl Send for Key {}
+// SAFETY: as above.
+unsafe impl Sync for Key {}
+
+impl Key {
+    /// A key of any length.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn new(hash: Hash, key: &[u8]) -> Result<Self> {
+        let mut context = empty();
+        // SAFETY: the context is empty, `key` readable for its length, the description a static.
+        check(unsafe {
+            aws_lc_sys::HMAC_Init_ex(
+                &raw mut *context,
+                key.as_ptr().cast(),
+                key.len(),
+                hash.md(),
+                ptr::null_mut(),
+            )
+        })?;
+        Ok(Self { context, hash })
+    }
+
+    /// The function that this key is for.
+    #[must_use]
+    pub const fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    /// Begins a MAC.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn start(&self) -> Result<Stream> {
+        let mut context = empty();
+        // SAFETY: the destination is an empty context, the source an initialised one.
+        check(unsafe {
+            aws_lc_sys::HMAC_CTX_copy_ex(&raw mut *context, &raw const *self.context)
+        })?;
+        Ok(Stream { context, hash: self.hash })
+    }
+
+    /// The MAC of the parts, one after the other, into `out`, which may be shorter than the
+    /// hash: then the MAC is truncated.
+    ///
+    /// # Errors
+    /// When the library fails.
+    ///
+    /// # Panics
+    /// When `out` is longer than the hash.
+    pub fn mac(&self, parts: &[&[u8]], out: &mut [u8]) -> Result<()> {
+        let mut stream = self.start()?;
+        for part in parts {
+            stream.update(part)?;
+        }
+        stream.finish(out)
+    }
+
+    /// Whether `mac`, possibly truncated, is the MAC of `data`; in constant time.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn verify(&self, data: &[u8], mac: &[u8]) -> Result<bool> {
+        let mut stream = self.start()?;
+        stream.update(data)?;
+        stream.verify(mac)
+    }
+}
+
+/// A MAC in the middle.
+#[derive(Debug)]
+pub struct Stream {
+    context: Protected<HMAC_CTX>,
+    hash: Hash,
+}
+
+// SAFETY: the context is owned and has no ties to a thread.
+unsafe impl Send for Stream {}
+
+impl Stream {
+    /// Takes more data.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn update(&mut self, data: &[u8]) -> Result<()> {
+        // SAFETY: the context is initialised, `data` readable for its length.
+        check(unsafe {
+            aws_lc_sys::HMAC_Update(&raw mut *self.context, data.as_ptr(), data.len())
+        })
+    }
+
+    /// Writes the MAC, truncated to `out`; the stream is used up.
+    ///
+    /// # Errors
+    /// When the library fails.
+    ///
+    /// # Panics
+    /// When `out` is longer than the hash.
+    pub fn finish(&mut self, out: &mut [u8]) -> Result<()> {
+        assert!(out.len() <= self.hash.length());
+        let mut whole = [0; MAX_LENGTH];
+        let mut length = 0;
+        // SAFETY: the context is initialised, `whole` takes the longest MAC.
+        let done = check(unsafe {
+            aws_lc_sys::HMAC_Final(&raw mut *self.context, whole.as_mut_ptr(), &raw mut length)
+        });
+        out.copy_from_slice(&whole[..out.len()]);
+        crate::cleanse(&mut whole);
+        done
+    }
+
+    /// Whether `mac`, possibly truncated, is right; in constant time. The stream is used up.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn verify(&mut self, mac: &[u8]) -> Result<bool> {
+        if mac.len() > self.hash.length() {
+            return Ok(false);
+        }
+        let mut own = [0; MAX_LENGTH];
+        let own_mac = &mut own[..mac.len()];
+        self.finish(own_mac)?;
+        let equal = crate::constant_time::equal(own_mac, mac);
+        crate::cleanse(&mut own);
+        Ok(equal)
+    }
+}
+
+/// HMAC-SHA-256 of the parts, one after the other, into `out`.
+///
+/// # Errors
+/// When the library fails.
+pub fn sha256(key: &[u8], parts: &[&[u8]], out: &mut [u8; 32]) -> Result<()> {
+    Key::new(Hash::Sha256, key)?.mac(parts, out)
+}
+
+fn empty() -> Protected<HMAC_CTX> {
+    // SAFETY: the all-zero context is what `HMAC_CTX_init` makes.
+    unsafe { Protected::zeroed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn truncation_streams_and_verification_agree() {
+        for hash in Hash::ALL {
+            let key = Key::new(hash, &[9; 200]).unwrap();
+            let mut whole = vec![0; hash.length()];
+            key.mac(&[b"one", b"two"], &mut whole).unwrap();
+            assert!(key.verify(b"onetwo", &whole).unwrap());
+            assert!(key.verify(b"onetwo", &whole[..5]).unwrap());
+            assert!(!key.verify(b"onetwO", &whole[..5]).unwrap());
+            assert!(!key.verify(b"onetwo", &[0; 65]).unwrap());
+        }
+    }
+
+    #[test]
+    fn rfc_4231_case_two() {
+        let mut out = [0; 32];
+        sha256(b"Jefe", &[b"what do ya want ", b"for nothing?"], &mut out).unwrap();
+        assert_eq!(out[..4], [0x5b, 0xdc, 0xc1, 0x46]);
+        assert_eq!(out[28..], [0x64, 0xec, 0x38, 0x43]);
+    }
+}
