@@ -1,2 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-//! To be written.
+//! Safe use of any PKCS#11 module through its C ABI.
+//!
+//! [`Module::load`] opens the library, [`Module::open_session`] gives a [`Session`], and every
+//! method of a session is one call of the standard, or the usual pair of them. A failure is an
+//! [`Error`]: which C function returned which code.
+//!
+//! ```no_run
+//! use metaslot_ck::{CKA_LABEL, CKM_ECDSA_SHA256, CKO_PRIVATE_KEY};
+//! use metaslot_client::{Access, Mechanism, Module, Template, User};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let module = Module::load("/usr/lib/libmetaslot.so")?;
+//! module.initialize()?;
+//! let slot = module.slots(true)?[0];
+//! let session = module.open_session(slot, Access::ReadOnly)?;
+//! session.login(User::User, b"1234")?;
+//! let template = Template::new().class(CKO_PRIVATE_KEY).bytes(CKA_LABEL, "web");
+//! let key = session.find(&template)?[0];
+//! let signature = session.sign(&Mechanism::new(CKM_ECDSA_SHA256), key, b"message")?;
+//! # Ok(()) }
+//! ```
+//!
+//! Two forms of each operation: `encrypt` allocates its answer after asking for its length, while
+//! `encrypt_init` and `encrypt_into` write where the caller says and allocate nothing.
+//!
+//! What is trusted: a module is native code in the same process, and this crate believes that it
+//! keeps to the standard's rules about pointers and lengths. What is deliberately absent: callbacks
+//! (mutexes, notifications) and any policy.
+
+mod error;
+mod info;
+mod key;
+mod mechanism;
+mod module;
+mod object;
+mod operation;
+mod session;
+mod template;
+mod vendor;
+
+pub use error::{Error, LoadError, Result};
+pub use info::{Info, Interface, MechanismInfo, SessionInfo, SlotInfo, TokenInfo};
+pub use mechanism::{KdfParam, Mechanism, Params};
+pub use module::{Initialize, Module};
+pub use object::Search;
+pub use session::{Access, Session, User};
+pub use template::{Template, Value};
+
+use metaslot_ck::CK_ULONG;
+
+/// A length of ours as the C ABI writes it.
+const fn ulong(length: usize) -> CK_ULONG {
+    length as CK_ULONG
+}
+
+/// A length of the C ABI as ours; what cannot be one becomes the largest.
+fn length(length: CK_ULONG) -> usize {
+    usize::try_from(length).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mechanisms with typed parameters, laid out for the C ABI only during a call.
+
+use crate::ulong;
+use metaslot_ck::*;
+use std::ptr;
+
+/// A mechanism and its parameter. It borrows what the parameter points to.
+#[derive(Clone, Copy, Debug)]
+pub struct Mechanism<'a> {
+    /// `CKM_…`
+    pub number: CK_MECHANISM_TYPE,
+    /// Its parameter.
+    pub params: Params<'a>,
+}
+
+impl<'a> Mechanism<'a> {
+    /// A mechanism without a parameter.
+    #[must_use]
+    pub const fn new(number: CK_MECHANISM_TYPE) -> Self {
+        Self { number, params: Params::None }
+    }
+
+    /// A mechanism with a parameter.
+    #[must_use]
+    pub const fn with(number: CK_MECHANISM_TYPE, params: Params<'a>) -> Self {
+        Self { number, params }
+    }
+}
+
+impl From<CK_MECHANISM_TYPE> for Mechanism<'_> {
+    fn from(number: CK_MECHANISM_TYPE) -> Self {
+        Self::new(number)
+    }
+}
+
+/// The parameter of a mechanism. Lengths are in bytes unless their name says bits.
+#[derive(Clone, Copy, Debug)]
+pub enum Params<'a> {
+    /// NULL and 0.
+    None,
+    /// The bytes themselves: an IV, or a vendor's structure.
+    Bytes(&'a [u8]),
+    /// One `CK_ULONG`: the length of a MAC.
+    Ulong(CK_ULONG),
+    /// `CK_AES_CTR_PARAMS`
+    Ctr {
+        /// Width of the counter, in bits.
+        bits: CK_ULONG,
+        /// The first counter block.
+        block: [u8; 16],
+    },
+    /// `CK_GCM_PARAMS`
+    Gcm {
+        /// The IV.
+        iv: &'a [u8],
+        /// Additional authenticated data.
+        aad: &'a [u8],
+        /// Length of the tag, in bits.
+        tag_bits: CK_ULONG,
+    },
+    /// `CK_CCM_PARAMS`
+    Ccm {
+        /// Length of the data, declared beforehand.
+        data_length: CK_ULONG,
+        /// 7 to 13 bytes.
+        nonce: &'a [u8],
+        /// Additional authenticated data.
+        aad: &'a [u8],
+        /// Length of the MAC.
+        mac_length: CK_ULONG,
+    },
+    /// `CK_SALSA20_CHACHA20_POLY1305_PARAMS`
+    ChaCha20Poly1305 {
+        /// The nonce.
+        nonce: &'a [u8],
+        /// Additional authenticated data.
+        aad: &'a [u8],
+    },
+    /// `CK_RSA_PKCS_OAEP_PARAMS`
+    Oaep {
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: CK_ULONG,
+        /// The label, often empty.
+        label: &'a [u8],
+    },
+    /// `CK_RSA_PKCS_PSS_PARAMS`
+    Pss {
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: CK_ULONG,
+        /// Length of the salt.
+        salt_length: CK_ULONG,
+    },
+    /// `CK_ECDH1_DERIVE_PARAMS`
+    Ecdh1 {
+        /// `CKD_…`
+        kdf: CK_ULONG,
+        /// Shared data for the KDF.
+        shared: &'a [u8],
+        /// The other side's public point.
+        public: &'a [u8],
+    },
+    /// `CK_EDDSA_PARAMS`
+    EdDsa {
+        /// Ed25519ph
+        prehash: bool,
+        /// Up to 255 bytes.
+        context: &'a [u8],
+    },
+    /// `CK_HKDF_PARAMS`
+    Hkdf {
+        /// Run the extract step.
+        extract: bool,
+        /// Run the expand step.
+        expand: bool,
+        /// `CKM_SHA…`
+        prf: CK_MECHANISM_TYPE,
+        /// `CKF_HKDF_SALT_…`
+        salt_type: CK_ULONG,
+        /// The salt, for `CKF_HKDF_SALT_DATA`.
+        salt: &'a [u8],
+        /// The salt, for `CKF_HKDF_SALT_KEY`.
+        salt_key: ObjectHandle,
+        /// Context of the expand step.
+        info: &'a [u8],
+    },
+    /// `CK_PKCS5_PBKD2_PARAMS2`
+    Pbkd2 {
+        /// `CKP_PKCS5_PBKD2_HMAC_…`
+        prf: CK_ULONG,
+        /// The salt.
+        salt: &'a [u8],
+        /// How often.
+        iterations: CK_ULONG,
+        /// The password.
+        password: &'a [u8],
+    },
+    /// `CK_SP800_108_KDF_PARAMS`: counter and double pipeline mode.
+    Sp800108 {
+        /// The PRF's mechanism.
+        prf: CK_MECHANISM_TYPE,
+        /// The input of each step, in order.
+        data: &'a [KdfParam<'a>],
+    },
+    /// `CK_SP800_108_FEEDBACK_KDF_PARAMS`
+    Sp800108Feedback {
+        /// The PRF's mechanism.
+        prf: CK_MECHANISM_TYPE,
+        /// The input of each step, in order.
+        data: &'a [KdfParam<'a>],
+        /// The first input.
+        iv: &'a [u8],
+    },
+}
+
+/// One `CK_PRF_DATA_PARAM`.
+#[derive(Clone, Copy, Debug)]
+pub enum KdfParam<'a> {
+    /// `CK_SP800_108_ITERATION_VARIABLE` without a format: the previous block.
+    Previous,
+    /// `CK_SP800_108_ITERATION_VARIABLE` with the counter's format.
+    Iteration {
+        /// Little-endian counter.
+        little_endian: bool,
+        /// Width of the counter, in bits.
+        bits: CK_ULONG,
+    },
+    /// `CK_SP800_108_COUNTER`
+    Counter {
+        /// Little-endian counter.
+        little_endian: bool,
+        /// Width of the counter, in bits.
+        bits: CK_ULONG,
+    },
+    /// `CK_SP800_108_DKM_LENGTH`
+    DkmLength {
+        /// Sum of segments rather than of keys.
+        sum_of_segments: bool,
+        /// Little-endian.
+        little_endian: bool,
+        /// Width, in bits.
+        bits: CK_ULONG,
+    },
+    /// `CK_SP800_108_BYTE_ARRAY`
+    Bytes(&'a [u8]),
+}
+
+/// The C layout of one parameter, kept where [`Encoded::raw`] can point to it. One variant is alive
+/// during one call, on the stack, so their difference in size costs nothing.
+#[derive(Debug)]
+pub(crate) enum Layout {
+    Bytes(*mut u8, usize),
+    Ulong(CK_ULONG),
+    Ctr(CK_AES_CTR_PARAMS),
+    Gcm(CK_GCM_PARAMS),
+    Ccm(CK_CCM_PARAMS),
+    ChaCha20Poly1305(CK_SALSA20_CHACHA20_POLY1305_PARAMS),
+    Oaep(CK_RSA_PKCS_OAEP_PARAMS),
+    Pss(CK_RSA_PKCS_PSS_PARAMS),
+    Ecdh1(CK_ECDH1_DERIVE_PARAMS),
+    EdDsa(CK_EDDSA_PARAMS),
+    Hkdf(CK_HKDF_PARAMS),
+    Pbkd2(CK_PKCS5_PBKD2_PARAMS2),
+    Sp800108(Box<Kdf<CK_SP800_108_KDF_PARAMS>>),
+    Sp800108Feedback(Box<Kdf<CK_SP800_108_FEEDBACK_KDF_PARAMS>>),
+}
+
+/// The structure of an SP 800-108 mechanism and the arrays that it points to.
+#[derive(Debug)]
+pub(crate) struct Kdf<T> {
+    params: T,
+    _data: Vec<CK_PRF_DATA_PARAM>,
+    _formats: Vec<Format>,
+}
+
+/// What one data parameter of SP 800-108 points to.
+#[derive(Debug)]
+enum Format {
+    None,
+    Counter(CK_SP800_108_COUNTER_FORMAT),
+    DkmLength(CK_SP800_108_DKM_LENGTH_FORMAT),
+    Bytes(*mut u8, usize),
+}
+
+/// A mechanism as the C ABI wants it.
+#[derive(Debug)]
+pub(crate) struct Encoded<'a> {
+    number: CK_MECHANISM_TYPE,
+    layout: Layout,
+    _params: std::marker::PhantomData<&'a [u8]>,
+}
+
+impl Encoded<'_> {
+    /// The structure for one call. It points into `self`, which must outlive the call.
+    pub(crate) const fn raw(&mut self) -> CK_MECHANISM {
+        let (parameter, length) = match &mut self.layout {
+            Layout::Bytes(pointer, length) => ((*pointer).cast(), *length),
+            Layout::Ulong(params) => of(params),
+            Layout::Ctr(params) => of(params),
+            Layout::Gcm(params) => of(params),
+            Layout::Ccm(params) => of(params),
+            Layout::ChaCha20Poly1305(params) => of(params),
+            Layout::Oaep(params) => of(params),
+            Layout::Pss(params) => of(params),
+            Layout::Ecdh1(params) => of(params),
+            Layout::EdDsa(params) => of(params),
+            Layout::Hkdf(params) => of(params),
+            Layout::Pbkd2(params) => of(params),
+            Layout::Sp800108(kdf) => of(&mut kdf.params),
+            Layout::Sp800108Feedback(kdf) => of(&mut kdf.params),
+        };
+        CK_MECHANISM {
+            mechanism: self.number,
+            pParameter: parameter,
+            ulParameterLen: ulong(length),
+        }
+    }
+}
+
+/// Address and length of one structure.
+const fn of<T>(params: &mut T) -> (*mut std::ffi::c_void, usize) {
+    (ptr::from_mut(params).cast(), size_of::<T>())
+}
+
+/// A pointer for the standard's structures, which do not know `const`; empty bytes become NULL.
+const fn pointer(bytes: &[u8]) -> *mut u8 {
+    if bytes.is_empty() { ptr::null_mut() } else { bytes.as_ptr().cast_mut() }
+}
+
+fn bool(value: bool) -> CK_BBOOL {
+    u8::from(value)
+}
+
+impl<'a> Mechanism<'a> {
+    /// The C layout.
+    pub(crate) fn encode(&self) -> Encoded<'a> {
+        let layout = match self.params {
+            Params::None => Layout::Bytes(ptr::null_mut(), 0),
+            Params::Bytes(bytes) => Layout::Bytes(pointer(bytes), bytes.len()),
+            Params::Ulong(value) => Layout::Ulong(value),
+            Params::Ctr { bits, block } => {
+                Layout::Ctr(CK_AES_CTR_PARAMS { ulCounterBits: bits, cb: block })
+            }
+            Params::Gcm { iv, aad, tag_bits } => Layout::Gcm(gcm(iv, aad, tag_bits)),
+            Params::Ccm { data_length, nonce, aad, mac_length } => Layout::Ccm(CK_CCM_PARAMS {
+                ulDataLen: data_length,
+                pNonce: pointer(nonce),
+                ulNonceLen: ulong(nonce.len()),
+                pAAD: pointer(aad),
+                ulAADLen: ulong(aad.len()),
+                ulMACLen: mac_length,
+            }),
+            Params::ChaCha20Poly1305 { nonce, aad } => {
+                Layout::ChaCha20Poly1305(CK_SALSA20_CHACHA20_POLY1305_PARAMS {
+                    pNonce: pointer(nonce),
+                    ulNonceLen: ulong(nonce.len()),
+                    pAAD: pointer(aad),
+                    ulAADLen: ulong(aad.len()),
+                })
+            }
+            Params::Oaep { hash, mgf, label } => Layout::Oaep(CK_RSA_PKCS_OAEP_PARAMS {
+                hashAlg: hash,
+                mgf,
+                source: CKZ_DATA_SPECIFIED,
+                pSourceData: pointer(label).cast(),
+                ulSourceDataLen: ulong(label.len()),
+            }),
+            Params::Pss { hash, mgf, salt_length } => {
+                Layout::Pss(CK_RSA_PKCS_PSS_PARAMS { hashAlg: hash, mgf, sLen: salt_length })
+            }
+            Params::Ecdh1 { kdf, shared, public } => Layout::Ecdh1(CK_ECDH1_DERIVE_PARAMS {
+                kdf,
+                ulSharedDataLen: ulong(shared.len()),
+                pSharedData: pointer(shared),
+                ulPublicDataLen: ulong(public.len()),
+                pPublicData: pointer(public),
+            }),
+            Params::EdDsa { prehash, context } => Layout::EdDsa(CK_EDDSA_PARAMS {
+                phFlag: bool(prehash),
+                ulContextDataLen: ulong(context.len()),
+                pContextData: pointer(context),
+            }),
+            Params::Hkdf { .. } | Params::Pbkd2 { .. } => self.params.kdf(),
+            Params::Sp800108 { prf, data } => sp800_108(prf, data),
+            Params::Sp800108Feedback { prf, data, iv } => sp800_108_feedback(prf, data, iv),
+        };
+        Encoded { number: self.number, layout, _params: std::marker::PhantomData }
+    }
+}
+
+const fn gcm(iv: &[u8], aad: &[u8], tag_bits: CK_ULONG) -> CK_GCM_PARAMS {
+    CK_GCM_PARAMS {
+        pIv: pointer(iv),
+        ulIvLen: ulong(iv.len()),
+        ulIvBits: ulong(iv.len()) * 8,
+        pAAD: pointer(aad),
+        ulAADLen: ulong(aad.len()),
+        ulTagBits: tag_bits,
+    }
+}
+
+impl Params<'_> {
+    /// HKDF and PBKDF2.
+    fn kdf(&self) -> Layout {
+        match *self {
+            Self::Hkdf { extract, expand, prf, salt_type, salt, salt_key, info } => {
+                Layout::Hkdf(CK_HKDF_PARAMS {
+                    bExtract: bool(extract),
+                    bExpand: bool(expand),
+                    prfHashMechanism: prf,
+                    ulSaltType: salt_type,
+                    pSalt: pointer(salt),
+                    ulSaltLen: ulong(salt.len()),
+                    hSaltKey: salt_key.0,
+                    pInfo: pointer(info),
+                    ulInfoLen: ulong(info.len()),
+                })
+            }
+            Self::Pbkd2 { prf, salt, iterations, password } => {
+                Layout::Pbkd2(CK_PKCS5_PBKD2_PARAMS2 {
+                    saltSource: CKZ_SALT_SPECIFIED,
+                    pSaltSourceData: pointer(salt).cast(),
+                    ulSaltSourceDataLen: ulong(salt.len()),
+                    iterations,
+                    prf,
+                    pPrfData: ptr::null_mut(),
+                    ulPrfDataLen: 0,
+                    pPassword: pointer(password),
+                    ulPasswordLen: ulong(password.len()),
+                })
+            }
+            _ => Layout::Bytes(ptr::null_mut(), 0),
+        }
+    }
+}
+
+fn sp800_108(prf: CK_MECHANISM_TYPE, data: &[KdfParam<'_>]) -> Layout {
+    let (mut data, formats) = kdf_data(data);
+    let params = CK_SP800_108_KDF_PARAMS {
+        prfType: prf,
+        ulNumberOfDataParams: ulong(data.len()),
+        pDataParams: data.as_mut_ptr(),
+        ulAdditionalDerivedKeys: 0,
+        pAdditionalDerivedKeys: ptr::null_mut(),
+    };
+    Layout::Sp800108(Box::new(Kdf { params, _data: data, _formats: formats }))
+}
+
+fn sp800_108_feedback(prf: CK_MECHANISM_TYPE, data: &[KdfParam<'_>], iv: &[u8]) -> Layout {
+    let (mut data, formats) = kdf_data(data);
+    let params = CK_SP800_108_FEEDBACK_KDF_PARAMS {
+        prfType: prf,
+        ulNumberOfDataParams: ulong(data.len()),
+        pDataParams: data.as_mut_ptr(),
+        ulIVLen: ulong(iv.len()),
+        pIV: pointer(iv),
+        ulAdditionalDerivedKeys: 0,
+        pAdditionalDerivedKeys: ptr::null_mut(),
+    };
+    Layout::Sp800108Feedback(Box::new(Kdf { params, _data: data, _formats: formats }))
+}
+
+/// The array of data parameters, and what its entries point to. Both are heap blocks that keep
+/// their place when the vectors are moved.
+fn kdf_data(data: &[KdfParam<'_>]) -> (Vec<CK_PRF_DATA_PARAM>, Vec<Format>) {
+    let mut formats: Vec<Format> = data.iter().map(Format::from).collect();
+    let entries = data.iter().zip(&mut formats).map(|(param, format)| {
+        let type_ = match param {
+            KdfParam::Previous | KdfParam::Iteration { .. } => CK_SP800_108_ITERATION_VARIABLE,
+            KdfParam::Counter { .. } => CK_SP800_108_COUNTER,
+            KdfParam::DkmLength { .. } => CK_SP800_108_DKM_LENGTH,
+            KdfParam::Bytes(_) => CK_SP800_108_BYTE_ARRAY,
+        };
+        let (value, length) = match format {
+            Format::None => (ptr::null_mut(), 0),
+            Format::Counter(format) => of(format),
+            Format::DkmLength(format) => of(format),
+            Format::Bytes(pointer, length) => ((*pointer).cast(), *length),
+        };
+        CK_PRF_DATA_PARAM { type_, pValue: value, ulValueLen: ulong(length) }
+    });
+    let entries = entries.collect();
+    (entries, formats)
+}
+
+impl From<&KdfParam<'_>> for Format {
+    fn from(param: &KdfParam<'_>) -> Self {
+        match *param {
+            KdfParam::Previous => Self::None,
+            KdfParam::Iteration { little_endian, bits }
+            | KdfParam::Counter { little_endian, bits } => {
+                Self::Counter(CK_SP800_108_COUNTER_FORMAT {
+                    bLittleEndian: bool(little_endian),
+                    ulWidthInBits: bits,
+                })
+            }
+            KdfParam::DkmLength { sum_of_segments, little_endian, bits } => {
+                Self::DkmLength(CK_SP800_108_DKM_LENGTH_FORMAT {
+                    dkmLengthMethod: if sum_of_segments {
+                        CK_SP800_108_DKM_LENGTH_SUM_OF_SEGMENTS
+                    } else {
+                        CK_SP800_108_DKM_LENGTH_SUM_OF_KEYS
+                    },
+                    bLittleEndian: bool(little_endian),
+                    ulWidthInBits: bits,
+                })
+            }
+            KdfParam::Bytes(bytes) => Self::Bytes(pointer(bytes), bytes.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mechanism_without_a_parameter_is_null_and_zero() {
+        let raw = Mechanism::new(CKM_SHA256).encode().raw();
+        assert!(raw.pParameter.is_null());
+        assert_eq!((raw.mechanism, raw.ulParameterLen), (CKM_SHA256, 0));
+    }
+
+    #[test]
+    fn structures_have_the_length_of_their_layout() {
+        let iv = [7; 12];
+        let gcm = Mechanism::with(CKM_AES_GCM, Params::Gcm { iv: &iv, aad: &[], tag_bits: 128 });
+        assert_eq!(gcm.encode().raw().ulParameterLen, 48);
+        let ctr = Mechanism::with(CKM_AES_CTR, Params::Ctr { bits: 128, block: [0; 16] });
+        assert_eq!(ctr.encode().raw().ulParameterLen, 24);
+        let cbc = Mechanism::with(CKM_AES_CBC, Params::Bytes(&[0; 16]));
+        assert_eq!(cbc.encode().raw().ulParameterLen, 16);
+    }
+
+    #[test]
+    fn key_derivation_data_keeps_its_order() {
+        let data = [
+            KdfParam::Iteration { little_endian: false, bits: 32 },
+            KdfParam::Bytes(b"label"),
+            KdfParam::DkmLength { sum_of_segments: false, little_endian: false, bits: 32 },
+        ];
+        let (entries, _formats) = kdf_data(&data);
+        let types: Vec<_> = entries.iter().map(|entry| entry.type_).collect();
+        assert_eq!(
+            types,
+            [CK_SP800_108_ITERATION_VARIABLE, CK_SP800_108_BYTE_ARRAY, CK_SP800_108_DKM_LENGTH]
+        );
+        assert_eq!(entries[1].ulValueLen, 5);
+    }
+}

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A loaded module: its function lists, its slots and its tokens.
+
+use crate::vendor::Vendor;
+use crate::{
+    Access, Error, Info, Interface, LoadError, MechanismInfo, Result, Session, SlotInfo, TokenInfo,
+    length, ulong,
+};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
+use metaslot_ck::{self as ck, *};
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, ptr};
+
+/// A PKCS#11 library. Clones share it; it is unloaded when the last clone and the last [`Session`]
+/// are gone. Loading does not initialise.
+#[derive(Clone)]
+pub struct Module(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    lists: Lists,
+    vendor: Option<Vendor>,
+    interface_list: CK_C_GetInterfaceList,
+    _library: Library,
+}
+
+/// Copies of the function lists: reading a field then needs no pointer.
+pub(crate) struct Lists {
+    pub(crate) v2_40: CK_FUNCTION_LIST,
+    pub(crate) v3_0: Option<CK_FUNCTION_LIST_3_0>,
+    pub(crate) v3_2: Option<CK_FUNCTION_LIST_3_2>,
+}
+
+/// How to initialise (PKCS#11 3.2 §5.4).
+#[derive(Clone, Copy, Debug)]
+pub enum Initialize<'a> {
+    /// `C_Initialize(NULL)`: one thread at a time.
+    Null,
+    /// `CKF_OS_LOCKING_OK`, the usual way.
+    OsLocking,
+    /// These flags, and a text for `pReserved`.
+    Flags(CK_FLAGS, Option<&'a CStr>),
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Module").field(&self.0.path).finish()
+    }
+}
+
+impl Module {
+    /// Opens the library at `path` (`RTLD_NOW | RTLD_LOCAL`) and reads its function lists:
+    /// through `C_GetInterface` where there is one, else through `C_GetFunctionList`.
+    ///
+    /// # Errors
+    /// [`LoadError`]: the file is no library, no module, or gives no list.
+    pub fn load(path: impl AsRef<Path>) -> std::result::Result<Self, LoadError> {
+        let path = path.as_ref().to_path_buf();
+        // SAFETY: the caller names a PKCS#11 module; its initialisers are trusted with it.
+        let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
+        let library = library
+            .map_err(|error| LoadError::Open { path: path.clone(), reason: reason(&error) })?;
+        let interface: CK_C_GetInterface = symbol(&library, c"C_GetInterface");
+        let lists = match lists(&library, interface) {
+            Ok(lists) => lists,
+            Err(None) => return Err(LoadError::NotAModule { path }),
+            Err(Some(error)) => return Err(LoadError::Refused { path, error }),
+        };
+        let interface_list = symbol(&library, c"C_GetInterfaceList");
+        let vendor = interface.and_then(Vendor::of);
+        Ok(Self(Arc::new(Inner { path, lists, vendor, interface_list, _library: library })))
+    }
+
+    /// The file that was loaded.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Version of the function list that is in use: 3.2, 3.0 or what the 2.40 list says.
+    #[must_use]
+    pub fn version(&self) -> (u8, u8) {
+        let lists = &self.0.lists;
+        let version = match (&lists.v3_2, &lists.v3_0) {
+            (Some(list), _) => list.version,
+            (None, Some(list)) => list.version,
+            (None, None) => lists.v2_40.version,
+        };
+        (version.major, version.minor)
+    }
+
+    pub(crate) fn lists(&self) -> &Lists {
+        &self.0.lists
+    }
+
+    /// The module's explanation of this thread's last failure, where it offers one.
+    #[must_use]
+    pub fn detail(&self) -> Option<String> {
+        self.0.vendor.as_ref().and_then(Vendor::detail)
+    }
+
+    /// `C_Initialize` with `CKF_OS_LOCKING_OK`.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_CRYPTOKI_ALREADY_INITIALIZED` when somebody else did it.
+    pub fn initialize(&self) -> Result<()> {
+        self.initialize_with(Initialize::OsLocking)
+    }
+
+    /// `C_Initialize`.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn initialize_with(&self, how: Initialize<'_>) -> Result<()> {
+        let (flags, reserved) = match how {
+            Initialize::Null => (0, None),
+            Initialize::OsLocking => (CKF_OS_LOCKING_OK, None),
+            Initialize::Flags(flags, reserved) => (flags, reserved),
+        };
+        let mut args = CK_C_INITIALIZE_ARGS {
+            CreateMutex: None,
+            DestroyMutex: None,
+            LockMutex: None,
+            UnlockMutex: None,
+            flags,
+            pReserved: reserved.map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut().cast()),
+        };
+        let pointer: *mut c_void = match how {
+            Initialize::Null => ptr::null_mut(),
+            _ => (&raw mut args).cast(),
+        };
+        self.call(Function::Initialize, self.lists().v2_40.C_Initialize, |f| {
+            // SAFETY: NULL, or a CK_C_INITIALIZE_ARGS that outlives the call.
+            unsafe { f(pointer) }
+        })
+    }
+
+    /// `C_Finalize`. Sessions that are still open are gone; closing them later fails quietly.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn finalize(&self) -> Result<()> {
+        self.call(Function::Finalize, self.lists().v2_40.C_Finalize, |f| {
+            // SAFETY: the argument is reserved and must be NULL.
+            unsafe { f(ptr::null_mut()) }
+        })
+    }
+
+    /// `C_GetInfo`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn info(&self) -> Result<Info> {
+        let raw: CK_INFO =
+            self.fill(Function::GetInfo, self.lists().v2_40.C_GetInfo, |f, info| {
+                // SAFETY: `info` is a CK_INFO to be written.
+                unsafe { f(info) }
+            })?;
+        Ok(raw.into())
+    }
+
+    /// `C_GetInterfaceList`; nothing on a module of the 2.40 kind.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn interfaces(&self) -> Result<Vec<Interface>> {
+        if self.0.interface_list.is_none() {
+            return Ok(Vec::new());
+        }
+        let empty = CK_INTERFACE {
+            pInterfaceName: ptr::null_mut(),
+            pFunctionList: ptr::null_mut(),
+            flags: 0,
+        };
+        let raw = self.list(
+            Function::GetInterfaceList,
+            self.0.interface_list,
+            empty,
+            |f, list, count| {
+                // SAFETY: NULL, or room for `count` interfaces.
+                unsafe { f(list, count) }
+            },
+        )?;
+        Ok(raw.iter().filter_map(read_interface).collect())
+    }
+
+    /// `C_GetSlotList`: all slots, or those with a token.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn slots(&self, token_present: bool) -> Result<Vec<SlotId>> {
+        let list = self.lists().v2_40.C_GetSlotList;
+        let slots = self.list(Function::GetSlotList, list, 0, |f, list, count| {
+            // SAFETY: NULL, or room for `count` slots.
+            unsafe { f(u8::from(token_present), list, count) }
+        })?;
+        Ok(slots.into_iter().map(SlotId).collect())
+    }
+
+    /// `C_GetSlotInfo`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn slot_info(&self, slot: SlotId) -> Result<SlotInfo> {
+        let function = self.lists().v2_40.C_GetSlotInfo;
+        let raw: CK_SLOT_INFO = self.fill(Function::GetSlotInfo, function, |f, info| {
+            // SAFETY: `info` is a CK_SLOT_INFO to be written.
+            unsafe { f(slot.0, info) }
+        })?;
+        Ok(raw.into())
+    }
+
+    /// `C_GetTokenInfo`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn token_info(&self, slot: SlotId) -> Result<TokenInfo> {
+        let function = self.lists().v2_40.C_GetTokenInfo;
+        let raw: CK_TOKEN_INFO = self.fill(Function::GetTokenInfo, function, |f, info| {
+            // SAFETY: `info` is a CK_TOKEN_INFO to be written.
+            unsafe { f(slot.0, info) }
+        })?;
+        Ok(raw.into())
+    }
+
+    /// `C_GetMechanismList`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn mechanisms(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
+        let function = self.lists().v2_40.C_GetMechanismList;
+        self.list(Function::GetMechanismList, function, 0, |f, list, count| {
+            // SAFETY: NULL, or room for `count` mechanisms.
+            unsafe { f(slot.0, list, count) }
+        })
+    }
+
+    /// `C_GetMechanismInfo`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn mechanism_info(
+        &self,
+        slot: SlotId,
+        mechanism: CK_MECHANISM_TYPE,
+    ) -> Result<MechanismInfo> {
+        let function = self.lists().v2_40.C_GetMechanismInfo;
+        let raw: CK_MECHANISM_INFO =
+            self.fill(Function::GetMechanismInfo, function, |f, info| {
+                // SAFETY: `info` is a CK_MECHANISM_INFO to be written.
+                unsafe { f(slot.0, mechanism, info) }
+            })?;
+        Ok(raw.into())
+    }
+
+    /// `C_InitToken`: makes the token empty. The label is cut to 32 bytes and padded.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_PIN_INCORRECT` when the token exists and the SO PIN is another.
+    pub fn init_token(&self, slot: SlotId, so_pin: &[u8], label: &str) -> Result<()> {
+        let mut padded = [b' '; 32];
+        let used = label.floor_char_boundary(32);
+        padded[..used].copy_from_slice(&label.as_bytes()[..used]);
+        self.call(Function::InitToken, self.lists().v2_40.C_InitToken, |f| {
+            // SAFETY: a PIN with its length and a label of 32 bytes, all read only.
+            unsafe {
+                f(slot.0, so_pin.as_ptr().cast_mut(), ulong(so_pin.len()), padded.as_mut_ptr())
+            }
+        })
+    }
+
+    /// `C_OpenSession`; the session is closed when it is dropped.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn open_session(&self, slot: SlotId, access: Access) -> Result<Session> {
+        let function = self.lists().v2_40.C_OpenSession;
+        let handle = self.fill(Function::OpenSession, function, |f, handle| {
+            // SAFETY: no callback is given; `handle` is to be written.
+            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
+        })?;
+        Ok(Session::new(self.clone(), SessionHandle(handle)))
+    }
+
+    /// `C_CloseAllSessions`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn close_all_sessions(&self, slot: SlotId) -> Result<()> {
+        self.call(Function::CloseAllSessions, self.lists().v2_40.C_CloseAllSessions, |f| {
+            // SAFETY: takes a number only.
+            unsafe { f(slot.0) }
+        })
+    }
+
+    /// One call of `pointer`; a library without it gives `CKR_FUNCTION_NOT_SUPPORTED`.
+    pub(crate) fn call<F>(
+        &self,
+        function: Function,
+        pointer: Option<F>,
+        call: impl FnOnce(F) -> CK_RV,
+    ) -> Result<()> {
+        let pointer = pointer.ok_or_else(|| Error::missing(function))?;
+        Error::check(function, call(pointer))
+    }
+
+    /// One call that writes one plain structure or number.
+    pub(crate) fn fill<F, T: Copy + Plain>(
+        &self,
+        function: Function,
+        pointer: Option<F>,
+        call: impl FnOnce(F, *mut T) -> CK_RV,
+    ) -> Result<T> {
+        let mut value = MaybeUninit::<T>::zeroed();
+        self.call(function, pointer, |f| call(f, value.as_mut_ptr()))?;
+        // SAFETY: `Plain` types are valid when all their bytes are zero, which they were before.
+        Ok(unsafe { value.assume_init() })
+    }
+
+    /// The two calls that fetch a list. A list that grew in between is asked for again.
+    fn list<F: Copy, T: Copy>(
+        &self,
+        function: Function,
+        pointer: Option<F>,
+        empty: T,
+        call: impl Fn(F, *mut T, *mut CK_ULONG) -> CK_RV,
+    ) -> Result<Vec<T>> {
+        loop {
+            let mut count: CK_ULONG = 0;
+            self.call(function, pointer, |f| call(f, ptr::null_mut(), &raw mut count))?;
+            let mut list = vec![empty; length(count)];
+            match self.call(function, pointer, |f| call(f, list.as_mut_ptr(), &raw mut count)) {
+                Err(error) if error.code == ck::Error::BUFFER_TOO_SMALL => {}
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    list.truncate(length(count));
+                    return Ok(list);
+                }
+            }
+        }
+    }
+}
+
+/// Types of the C ABI that consist of numbers only: all zero is one of their values.
+pub(crate) trait Plain {}
+impl Plain for CK_ULONG {}
+impl Plain for [CK_ULONG; 2] {}
+impl Plain for CK_INFO {}
+impl Plain for CK_SLOT_INFO {}
+impl Plain for CK_TOKEN_INFO {}
+impl Plain for CK_MECHANISM_INFO {}
+impl Plain for CK_SESSION_INFO {}
+
+/// The loader's message without the repeated path.
+fn reason(error: &libloading::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// The function behind a name, or `None`. `T` is one of the binding's `Option<fn>` types.
+fn symbol<T: Copy>(library: &Library, name: &CStr) -> Option<T> {
+    // SAFETY: the standard fixes the type behind each `C_*` name; each caller names its own.
+    let symbol: Option<Symbol<T>> = unsafe { library.get(name.to_bytes_with_nul()) }.ok();
+    symbol.map(|symbol| *symbol)
+}
+
+/// The lists, or `None` where the library has no entrance.
+fn lists(
+    library: &Library,
+    interface: CK_C_GetInterface,
+) -> std::result::Result<Lists, Option<Error>> {
+    let v3_2 = interface.and_then(|f| by_interface(f, 3, 2).map(ptr::NonNull::cast));
+    let v3_0 = interface.and_then(|f| by_interface(f, 3, 0).map(ptr::NonNull::cast));
+    // SAFETY: an interface "PKCS 11" of version 3.2 is a CK_FUNCTION_LIST_3_2.
+    let v3_2 = v3_2.map(|list: ptr::NonNull<CK_FUNCTION_LIST_3_2>| unsafe { list.read() });
+    // SAFETY: an interface "PKCS 11" of version 3.0 is a CK_FUNCTION_LIST_3_0.
+    let v3_0 = v3_0.map(|list: ptr::NonNull<CK_FUNCTION_LIST_3_0>| unsafe { list.read() });
+    Ok(Lists { v2_40: function_list(library, interface)?, v3_0, v3_2 })
+}
+
+/// The 2.40 list: `C_GetFunctionList`, else the beginning of any interface.
+fn function_list(
+    library: &Library,
+    interface: CK_C_GetInterface,
+) -> std::result::Result<CK_FUNCTION_LIST, Option<Error>> {
+    let mut list: *mut CK_FUNCTION_LIST = ptr::null_mut();
+    let function: CK_C_GetFunctionList = symbol(library, c"C_GetFunctionList");
+    if let Some(function) = function {
+        // SAFETY: `list` is a pointer to be written.
+        let rv = unsafe { function(&raw mut list) };
+        Error::check(Function::GetFunctionList, rv).map_err(Some)?;
+    } else if let Some(function) = interface {
+        // Every version's list begins with the members of 2.40.
+        list = by_interface(function, 3, 0).map_or(ptr::null_mut(), |list| list.as_ptr().cast());
+    }
+    let list = ptr::NonNull::new(list).ok_or(None)?;
+    // SAFETY: the module says that this is its function list, which stays while it is loaded.
+    Ok(unsafe { list.read() })
+}
+
+type GetInterface = unsafe extern "C" fn(
+    *mut CK_UTF8CHAR,
+    *mut CK_VERSION,
+    *mut *mut CK_INTERFACE,
+    CK_FLAGS,
+) -> CK_RV;
+
+/// The function list of the interface "PKCS 11" in one version.
+fn by_interface(function: GetInterface, major: u8, minor: u8) -> Option<ptr::NonNull<c_void>> {
+    named_interface(function, c"PKCS 11", Some(CK_VERSION { major, minor }))
+}
+
+/// The function list of a named interface.
+pub(crate) fn named_interface(
+    function: GetInterface,
+    name: &CStr,
+    version: Option<CK_VERSION>,
+) -> Option<ptr::NonNull<c_void>> {
+    let mut interface: *mut CK_INTERFACE = ptr::null_mut();
+    let mut wanted = version;
+    let wanted = wanted.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+    let name = name.as_ptr().cast_mut().cast();
+    // SAFETY: a terminated name, NULL or a version, and a pointer to be written.
+    let rv = unsafe { function(name, wanted, &raw mut interface, 0) };
+    let interface = ptr::NonNull::new(interface).filter(|_| rv == CKR_OK)?;
+    // SAFETY: the module returned an interface of its own, which stays while it is loaded.
+    let interface = unsafe { interface.read() };
+    ptr::NonNull::new(interface.pFunctionList)
+}
+
+/// One interface as a value; `None` for one without a name or a list.
+fn read_interface(raw: &CK_INTERFACE) -> Option<Interface> {
+    let name = ptr::NonNull::new(raw.pInterfaceName)?;
+    let list = ptr::NonNull::new(raw.pFunctionList)?;
+    // SAFETY: an interface's name is a terminated string of the module's.
+    let name = unsafe { CStr::from_ptr(name.as_ptr().cast()) };
+    // SAFETY: every function list begins with its version.
+    let version = unsafe { list.cast::<CK_VERSION>().read() };
+    Some(Interface {
+        name: name.to_string_lossy().into_owned(),
+        version: (version.major, version.minor),
+        flags: raw.flags,
+    })
+}

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Encrypt, decrypt, sign, verify, digest: one-shot, multi-part, and into the caller's buffer.
+//!
+//! Each public method is one line over four shapes of C function: start with a key, data in and
+//! out, data in, data out.
+
+use crate::{Mechanism, Result, Session, length, ulong};
+use metaslot_ck::*;
+use std::ptr;
+
+type Init =
+    Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_MECHANISM, CK_OBJECT_HANDLE) -> CK_RV>;
+type Transform = Option<
+    unsafe extern "C" fn(
+        CK_SESSION_HANDLE,
+        *mut CK_BYTE,
+        CK_ULONG,
+        *mut CK_BYTE,
+        *mut CK_ULONG,
+    ) -> CK_RV,
+>;
+type Input = Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_BYTE, CK_ULONG) -> CK_RV>;
+type Output = Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_BYTE, *mut CK_ULONG) -> CK_RV>;
+
+impl Session {
+    /// A function that starts an operation with a key.
+    fn init(
+        &self,
+        function: Function,
+        pointer: Init,
+        mechanism: &Mechanism<'_>,
+        key: ObjectHandle,
+    ) -> Result<()> {
+        let mut encoded = mechanism.encode();
+        let mut raw = encoded.raw();
+        self.call(function, pointer, |f, session| {
+            // SAFETY: `raw` and the parameter behind it live in this frame.
+            unsafe { f(session, &raw mut raw, key.0) }
+        })
+    }
+
+    /// A function that takes data and gives data, into `out`. How many bytes were written.
+    fn transform_into(
+        &self,
+        function: Function,
+        pointer: Transform,
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let mut used = ulong(out.len());
+        self.call(function, pointer, |f, session| {
+            let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));
+            // SAFETY: readable data with its length and writable room with its length.
+            unsafe { f(session, data, data_length, out.as_mut_ptr(), &raw mut used) }
+        })?;
+        Ok(length(used))
+    }
+
+    /// The same, after asking for the length.
+    fn transform(&self, function: Function, pointer: Transform, data: &[u8]) -> Result<Vec<u8>> {
+        let mut used: CK_ULONG = 0;
+        self.call(function, pointer, |f, session| {
+            let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));
+            // SAFETY: readable data with its length; NULL asks for the length.
+            unsafe { f(session, data, data_length, ptr::null_mut(), &raw mut used) }
+        })?;
+        // A length of zero must still be answered with a pointer that is not NULL.
+        let mut out = vec![0; length(used)];
+        let used = self.transform_into(function, pointer, data, &mut out)?;
+        out.truncate(used);
+        Ok(out)
+    }
+
+    /// A function that takes data.
+    pub(crate) fn input(&self, function: Function, pointer: Input, data: &[u8]) -> Result<()> {
+        self.call(function, pointer, |f, session| {
+            // SAFETY: readable data with its length.
+            unsafe { f(session, data.as_ptr().cast_mut(), ulong(data.len())) }
+        })
+    }
+
+    /// A function that gives data, after asking for the length.
+    fn output(&self, function: Function, pointer: Output) -> Result<Vec<u8>> {
+        let mut used: CK_ULONG = 0;
+        self.call(function, pointer, |f, session| {
+            // SAFETY: NULL asks for the length.
+            unsafe { f(session, ptr::null_mut(), &raw mut used) }
+        })?;
+        let mut out = vec![0; length(used)];
+        self.call(function, pointer, |f, session| {
+            // SAFETY: room for `used` bytes.
+            unsafe { f(session, out.as_mut_ptr(), &raw mut used) }
+        })?;
+        out.truncate(length(used));
+        Ok(out)
+    }
+
+    /// `C_EncryptInit` and `C_Encrypt`.
+    ///
+    /// # Errors
+    /// The code of whichever call failed.
+    pub fn encrypt(
+        &self,
+        mechanism: &Mechanism<'_>,
+        key: ObjectHandle,
+        data: &[u8],
+    ) -> Result<Vec<u8>> {
+        self.encrypt_init(mechanism, key)?;
+        self.transform(Function::Encrypt, self.list().C_Encrypt, data)
+    }
+
+    /// `C_EncryptInit`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn encrypt_init(&self, mechanism: &Mechanism<'_>, key: ObjectHandle) -> Result<()> {
+        self.init(Function::EncryptInit, self.list().C_EncryptInit, mechanism, key)
+    }
+
+    /// `C_Encrypt` into `out`; how many bytes were written.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    pub fn encrypt_into(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.transform_into(Function::Encrypt, self.list().C_Encrypt, data, out)
+    }
+
+    /// `C_EncryptUpdate`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn encrypt_update(&self, data: &[u8]) -> Result<Vec<u8>> {
+        self.transform(Function::EncryptUpdate, self.list().C_EncryptUpdate, data)
+    }
+
+    /// `C_EncryptFinal`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn encrypt_final(&self) -> Result<Vec<u8>> {
+        self.output(Function::EncryptFinal, self.list().C_EncryptFinal)
+    }
+
+    /// `C_DecryptInit` and `C_Decrypt`.
+    ///
+    /// # Errors
+    /// The code of whichever call failed.
+    pub fn decrypt(
+        &self,
+        mechanism: &Mechanism<'_>,
+        key: ObjectHandle,
+        data: &[u8],
+    ) -> Result<Vec<u8>> {
+        self.decrypt_init(mechanism, key)?;
+        self.transform(Function::Decrypt, self.list().C_Decrypt, data)
+    }
+
+    /// `C_DecryptInit`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn decrypt_init(&self, mechanism: &Mechanism<'_>, key: ObjectHandle) -> Result<()> {
+        self.init(Function::DecryptInit, self.list().C_DecryptInit, mechanism, key)
+    }
+
+    /// `C_Decrypt` into `out`; how many bytes were written.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    pub fn decrypt_into(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.transform_into(Function::Decrypt, self.list().C_Decrypt, data, out)
+    }
+
+    /// `C_DecryptUpdate`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn decrypt_update(&self, data: &[u8]) -> Result<Vec<u8>> {
+        self.transform(Function::DecryptUpdate, self.list().C_DecryptUpdate, data)
+    }
+
+    /// `C_DecryptFinal`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn decrypt_final(&self) -> Result<Vec<u8>> {
+        self.output(Function::DecryptFinal, self.list().C_DecryptFinal)
+    }
+
+    /// `C_DigestInit` and `C_Digest`.
+    ///
+    /// # Errors
+    /// The code of whichever call failed.
+    pub fn digest(&self, mechanism: &Mechanism<'_>, data: &[u8]) -> Result<Vec<u8>> {
+        self.digest_init(mechanism)?;
+        self.transform(Function::Digest, self.list().C_Digest, data)
+    }
+
+    /// `C_DigestInit`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn digest_init(&self, mechanism: &Mechanism<'_>) -> Result<()> {
+        let mut encoded = mechanism.encode();
+        let mut raw = encoded.raw();
+        self.call(Function::DigestInit, self.list().C_DigestInit, |f, session| {
+            // SAFETY: `raw` and the parameter behind it live in this frame.
+            unsafe { f(session, &raw mut raw) }
+        })
+    }
+
+    /// `C_Digest` into `out`; how many bytes were written.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    pub fn digest_into(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.transform_into(Function::Digest, self.list().C_Digest, data, out)
+    }
+
+    /// `C_DigestUpdate`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn digest_update(&self, data: &[u8]) -> Result<()> {
+        self.input(Function::DigestUpdate, self.list().C_DigestUpdate, data)
+    }
+
+    /// `C_DigestKey`: digests the value of a secret key.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn digest_key(&self, key: ObjectHandle) -> Result<()> {
+        self.call(Function::DigestKey, self.list().C_DigestKey, |f, session| {
+            // SAFETY: takes numbers only.
+            unsafe { f(session, key.0) }
+        })
+    }
+
+    /// `C_DigestFinal`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn digest_final(&self) -> Result<Vec<u8>> {
+        self.output(Function::DigestFinal, self.list().C_DigestFinal)
+    }
+
+    /// `C_SignInit` and `C_Sign`.
+    ///
+    /// # Errors
+    /// The code of whichever call failed.
+    pub fn sign(
+        &self,
+        mechanism: &Mechanism<'_>,
+        key: ObjectHandle,
+        data: &[u8],
+    ) -> Result<Vec<u8>> {
+        self.sign_init(mechanism, key)?;
+        self.transform(Function::Sign, self.list().C_Sign, data)
+    }
+
+    /// `C_SignInit`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn sign_init(&self, mechanism: &Mechanism<'_>, key: ObjectHandle) -> Result<()> {
+        self.init(Function::SignInit, self.list().C_SignInit, mechanism, key)
+    }
+
+    /// `C_Sign` into `out`; how many bytes were written.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    pub fn sign_into(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.transform_into(Function::Sign, self.list().C_Sign, data, out)
+    }
+
+    /// The answer of an operation that [`Session::sign_init`] started (after a context-specific
+    /// login, say): `C_Sign`.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn sign_initialized(&self, data: &[u8]) -> Result<Vec<u8>> {
+        self.transform(Function::Sign, self.list().C_Sign, data)
+    }
+
+    /// `C_SignUpdate`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn sign_update(&self, data: &[u8]) -> Result<()> {
+        self.input(Function::SignUpdate, self.list().C_SignUpdate, data)
+    }
+
+    /// `C_SignFinal`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn sign_final(&self) -> Result<Vec<u8>> {
+        self.output(Function::SignFinal, self.list().C_SignFinal)
+    }
+
+    /// `C_VerifyInit` and `C_Verify`.
+    ///
+    /// # Errors
+    /// `CKR_SIGNATURE_INVALID` or `CKR_SIGNATURE_LEN_RANGE` when the signature is not that of
+    /// `data`; any other code is a failure to check it.
+    pub fn verify(
+        &self,
+        mechanism: &Mechanism<'_>,
+        key: ObjectHandle,
+        data: &[u8],
+        signature: &[u8],
+    ) -> Result<()> {
+        self.verify_init(mechanism, key)?;
+        self.verify_initialized(data, signature)
+    }
+
+    /// `C_VerifyInit`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn verify_init(&self, mechanism: &Mechanism<'_>, key: ObjectHandle) -> Result<()> {
+        self.init(Function::VerifyInit, self.list().C_VerifyInit, mechanism, key)
+    }
+
+    /// `C_Verify`
+    ///
+    /// # Errors
+    /// As [`Session::verify`].
+    pub fn verify_initialized(&self, data: &[u8], signature: &[u8]) -> Result<()> {
+        self.call(Function::Verify, self.list().C_Verify, |f, session| {
+            let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));
+            let (signature, signature_length) =
+                (signature.as_ptr().cast_mut(), ulong(signature.len()));
+            // SAFETY: readable data and a readable signature with their lengths.
+            unsafe { f(session, data, data_length, signature, signature_length) }
+        })
+    }
+
+    /// `C_VerifyUpdate`
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn verify_update(&self, data: &[u8]) -> Result<()> {
+        self.input(Function::VerifyUpdate, self.list().C_VerifyUpdate, data)
+    }
+
+    /// `C_VerifyFinal`
+    ///
+    /// # Errors
+    /// As [`Session::verify`].
+    pub fn verify_final(&self, signature: &[u8]) -> Result<()> {
+        self.input(Function::VerifyFinal, self.list().C_VerifyFinal, signature)
+    }
+
+    /// `C_SignRecoverInit` and `C_SignRecover`.
+    ///
+    /// # Errors
+    /// The code of whichever call failed.
+    pub fn sign_recover(
+        &self,
+        mechanism: &Mechanism<'_>,
+        key: ObjectHandle,
+        data: &[u8],
+    ) -> Result<Vec<u8>> {
+        self.init(Function::SignRecoverInit, self.list().C_SignRecoverInit, mechanism, key)?;
+        self.transform(Function::SignRecover, self.list().C_SignRecover, data)
+    }
+
+    /// `C_VerifyRecoverInit` and `C_VerifyRecover`: the data that was signed.
+    ///
+    /// # Errors
+    /// As [`Session::verify`].
+    pub fn verify_recover(
+        &self,
+        mechanism: &Mechanism<'_>,
+        key: ObjectHandle,
+        signature: &[u8],
+    ) -> Result<Vec<u8>> {
+        self.init(Function::VerifyRecoverInit, self.list().C_VerifyRecoverInit, mechanism, key)?;
+        self.transform(Function::VerifyRecover, self.list().C_VerifyRecover, signature)
+    }
+
+    /// `C_GetOperationState`: the state of the active operation, to be continued elsewhere.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn operation_state(&self) -> Result<Vec<u8>> {
+        self.output(Function::GetOperationState, self.list().C_GetOperationState)
+    }
+
+    /// `C_SetOperationState`; keys are 0 where the operation needs none.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn set_operation_state(
+        &self,
+        state: &[u8],
+        encryption_key: ObjectHandle,
+        authentication_key: ObjectHandle,
+    ) -> Result<()> {
+        let function = self.list().C_SetOperationState;
+        self.call(Function::SetOperationState, function, |f, session| {
+            let (state, state_length) = (state.as_ptr().cast_mut(), ulong(state.len()));
+            // SAFETY: a readable state with its length.
+            unsafe { f(session, state, state_length, encryption_key.0, authentication_key.0) }
+        })
+    }
+}
