@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Words that several processes see, and words that a forked child does not.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::AtomicU64;
+
+/// The beginning of a file as atomic words, shared with every process that maps it.
+///
+/// The file must not be cut while it is mapped: whoever touches a word behind its end gets
+/// `SIGBUS`. Both users (counters, a store's generation page) only ever lengthen it.
+#[derive(Debug)]
+pub struct SharedWords {
+    start: NonNull<AtomicU64>,
+    count: usize,
+}
+
+// SAFETY: what is shared is atomic words; the mapping belongs to no thread.
+unsafe impl Send for SharedWords {}
+// SAFETY: as above.
+unsafe impl Sync for SharedWords {}
+
+impl SharedWords {
+    /// Maps the first `count` words of a file that is open for reading and writing and at least so
+    /// long.
+    ///
+    /// # Errors
+    /// What `mmap` says; [`io::ErrorKind::UnexpectedEof`] when the file is shorter.
+    pub fn map(file: &File, count: usize) -> io::Result<Self> {
+        if file.metadata()?.len() < (count * 8) as u64 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let start = map(count * 8, protection, flags, file.as_raw_fd())?;
+        Ok(Self { start: start.cast(), count })
+    }
+
+    /// The words.
+    #[must_use]
+    pub const fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping has `count` words, is aligned to a page, and lives as long as `self`;
+        // whoever else has it may only read and write it, which atomics allow.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl Drop for SharedWords {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and no reference into it outlives `self`.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.count * 8) };
+    }
+}
+
+/// How many words [`wiped_on_fork`] gives.
+pub const WIPED_WORDS: usize = 8;
+
+/// Words that are zero at first and zero again in a forked child, also in one that was made without
+/// the C library's knowledge: how a call notices the fork without asking the kernel. They are never
+/// given back.
+///
+/// # Errors
+/// What `mmap` or `madvise` says (Linux before 4.14 cannot do this).
+pub fn wiped_on_fork() -> io::Result<&'static [AtomicU64; WIPED_WORDS]> {
+    let length = WIPED_WORDS * 8;
+    let (protection, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let start = map(length, protection, flags, -1)?;
+    // SAFETY: the mapping was made above and nobody else knows it.
+    let wiped = unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_WIPEONFORK) };
+    if wiped != 0 {
+        let error = io::Error::last_os_error();
+        // SAFETY: as above.
+        unsafe { libc::munmap(start.as_ptr().cast(), length) };
+        return Err(error);
+    }
+    // SAFETY: the mapping is larger than the array, aligned to a page, zero, and stays for ever.
+    Ok(unsafe { start.cast().as_ref() })
+}
+
+fn map(length: usize, protection: i32, flags: i32, file: i32) -> io::Result<NonNull<u8>> {
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, file, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn a_forked_child_finds_the_words_wiped() {
+        let words = wiped_on_fork().expect("this kernel wipes on fork");
+        words[3].store(7, Ordering::SeqCst);
+        // SAFETY: the child only reads memory and leaves by `_exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let wiped = words[3].load(Ordering::SeqCst) == 0;
+            // SAFETY: ends the child without running anything of the parent's.
+            unsafe { libc::_exit(i32::from(!wiped)) };
+        }
+        let mut status = -1;
+        // SAFETY: `status` is ours.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!((waited, status), (child, 0));
+        assert_eq!(words[3].load(Ordering::SeqCst), 7);
+    }
+
+    #[test]
+    fn two_mappings_of_one_file_are_the_same_words() {
+        let path = std::env::temp_dir().join(format!("metaslot-words-{}", std::process::id()));
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .expect("a file can be made");
+        assert!(SharedWords::map(&file, 4).is_err(), "an empty file has no words");
+        file.set_len(32).expect("the file can grow");
+        let one = SharedWords::map(&file, 4).expect("it maps");
+        let other = SharedWords::map(&file, 4).expect("it maps twice");
+        one.words()[2].store(9, Ordering::SeqCst);
+        assert_eq!(other.words()[2].load(Ordering::SeqCst), 9);
+        std::fs::remove_file(&path).expect("the file goes");
+    }
+}
