@@ -1,2 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
-//! To be written.
+//! What happened, in a page that other programs can read while it happens.
+//!
+//! Writing is a plain load and store in a shard of the calling thread's own: no lock, no system
+//! call, no string, no allocation. The page is a file under the runtime directory where there is
+//! one, and memory of this process otherwise; the code is the same. `docs/format-counters.md` has
+//! the layout. Nothing here draws conclusions: [`read`] gives the numbers, programs show them.
+#![forbid(unsafe_code)]
+
+pub mod layout;
+mod page;
+pub mod read;
+mod record;
+mod shard;
+
+pub use page::{directories, forked, open, path};
+pub use record::{Watch, begin, call, data, event, name_mechanisms, name_provider, operation, set};
+pub use shard::{enter_thread, leave_thread};
+
+/// Things that happen seldom and are worth a number of their own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub enum Event {
+    /// A PIN was right.
+    Login,
+    /// A PIN was wrong.
+    LoginFailure,
+    /// A login took the short way for servers that fork.
+    FastLogin,
+    /// A login could not take the short way although it is configured.
+    FastLoginMiss,
+    /// A panic was caught at the C edge.
+    Panic,
+    /// Another provider had to do what the first choice failed at.
+    Fallback,
+    /// A key moved to another provider.
+    Migration,
+    /// Memory for secrets could not be locked (a level, not a count).
+    MemoryNotLocked,
+    /// An operation state was saved or restored.
+    OperationState,
+    /// A row of a store did not open.
+    DamagedRow,
+    /// A change had to wait for another process's.
+    StoreWait,
+}
+
+impl Event {
+    /// All of them, in the order of the page.
+    pub const ALL: &[(Self, &'static str)] = &[
+        (Self::Login, "login"),
+        (Self::LoginFailure, "login-failure"),
+        (Self::FastLogin, "fast-login"),
+        (Self::FastLoginMiss, "fast-login-miss"),
+        (Self::Panic, "panic"),
+        (Self::Fallback, "fallback"),
+        (Self::Migration, "migration"),
+        (Self::MemoryNotLocked, "memory-not-locked"),
+        (Self::OperationState, "operation-state"),
+        (Self::DamagedRow, "damaged-row"),
+        (Self::StoreWait, "store-wait"),
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_ck::{CKM_SHA256, CKR_ARGUMENTS_BAD, CKR_OK, Function};
+    use std::{fs, process, thread};
+
+    #[test]
+    fn a_reader_sees_what_threads_counted() {
+        let directory = std::env::temp_dir().join(format!("metaslot-counters-{}", process::id()));
+        assert!(open(&directory).is_err(), "nothing is made where the directory is not there");
+        assert!(!directory.exists());
+        fs::create_dir(&directory).expect("a directory can be made");
+        fs::write(directory.join("1-1.counters"), "").expect("a page of a dead process");
+        open(&directory).expect("a page can be made");
+        name_mechanisms(|_| CKM_SHA256);
+        name_provider(1, "soft");
+
+        let count = || {
+            enter_thread();
+            for _ in 0..1000 {
+                call(Function::Digest, CKR_OK);
+                operation(1, 5, 100, true, begin());
+            }
+            call(Function::Digest, CKR_ARGUMENTS_BAD);
+            event(Event::Login);
+            leave_thread();
+        };
+        thread::scope(|scope| {
+            for _ in 0..40 {
+                scope.spawn(count);
+            }
+        });
+
+        let page = read::process(path().expect("there is a page")).expect("it reads");
+        assert_eq!(page.pid, process::id());
+        assert_eq!(page.calls, [(Function::Digest, read::Calls { calls: 40_040, errors: 40 })]);
+        assert_eq!(page.codes, [(Function::Digest, CKR_ARGUMENTS_BAD, 40)]);
+        assert_eq!(page.events, [(Event::Login, 40)]);
+        let [(kind, cell)] = &page.operations[..] else { panic!("one row: {:?}", page.operations) };
+        assert_eq!((kind.provider.as_str(), kind.mechanism, kind.size), ("soft", CKM_SHA256, 1));
+        assert_eq!((cell.operations, cell.bytes, cell.errors), (40_000, 4_000_000, 0));
+        let timed = cell.buckets.iter().sum::<u64>();
+        assert!((300..1_000).contains(&timed), "one in 64 has its time taken: {timed}");
+        assert!(!directory.join("1-1.counters").exists(), "pages of the dead are removed");
+        fs::remove_dir_all(&directory).expect("the directory goes");
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where everything stands in the page, in words of 8 bytes. A change of anything here is a new
+//! [`VERSION`].
+
+/// Word 0: `MTSLTCNT`, little-endian.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"MTSLTCNT");
+/// Word 1.
+pub const VERSION: u64 = 1;
+
+/// Words of the header.
+pub const HEADER: usize = 512;
+/// Header: the process.
+pub const PID: usize = 2;
+/// Header: when the process started, in clock ticks after boot (field 22 of `/proc/PID/stat`).
+pub const STARTED: usize = 3;
+/// Header: when the page was made, in seconds since 1970.
+pub const MADE: usize = 4;
+/// Header: how many shards follow.
+pub const SHARD_COUNT: usize = 5;
+/// Header: words of one shard.
+pub const SHARD_LENGTH: usize = 6;
+/// Header: how many functions a shard counts.
+pub const FUNCTION_COUNT: usize = 7;
+/// Header: how many rows are in use.
+pub const ROWS_USED: usize = 8;
+/// Header: the program's name, two words, as in `/proc/PID/comm`.
+pub const PROGRAM: usize = 10;
+/// Header: eight provider names, two words each, padded with zeros.
+pub const PROVIDER_NAMES: usize = 32;
+/// Header: provider in the top byte and mechanism below, one word for each row.
+pub const ROW_KEYS: usize = 64;
+
+/// How many providers a process can have.
+pub const PROVIDERS: usize = 8;
+/// How many pairs of provider and mechanism a process can use; the last row takes all others.
+pub const ROWS: usize = 64;
+/// What stands in the directory for the row of all others.
+pub const OTHERS: u64 = u64::MAX;
+
+/// Shard: pairs of calls and errors, by function.
+pub const CALLS: usize = 0;
+/// How many functions fit.
+pub const FUNCTIONS: usize = 128;
+/// Shard: counts by [`crate::Event`].
+pub const EVENTS: usize = CALLS + 2 * FUNCTIONS;
+/// How many events fit.
+pub const EVENT_COUNT: usize = 32;
+/// Shard: return codes, pairs of key and count. The key is function plus one in the upper half and
+/// the code in the lower; 0 is an empty place.
+pub const CODES: usize = EVENTS + EVENT_COUNT;
+/// How many pairs of function and code; when they are all taken, the rest is not told apart.
+pub const CODE_COUNT: usize = 112;
+/// Shard: the cells, by row and size class.
+pub const CELLS: usize = CODES + 2 * CODE_COUNT;
+
+/// Operations on up to so many bytes are in each class; the last class has no limit.
+pub const SIZE_LIMITS: [usize; SIZES - 1] = [64, 1024, 16 * 1024, 256 * 1024];
+/// How many size classes.
+pub const SIZES: usize = 5;
+
+/// Cell: operations.
+pub const OPERATIONS: usize = 0;
+/// Cell: bytes of input.
+pub const BYTES: usize = 1;
+/// Cell: operations that failed.
+pub const ERRORS: usize = 2;
+/// Cell: nanoseconds, over the operations whose time was taken.
+pub const NANOSECONDS: usize = 3;
+/// Cell: how many operations took a time of each bucket. Bucket `n` ends before `2^(n + 8)` ns, the
+/// last one never.
+pub const BUCKETS: usize = 4;
+/// How many buckets.
+pub const BUCKET_COUNT: usize = 20;
+/// Words of a cell.
+pub const CELL: usize = BUCKETS + BUCKET_COUNT;
+
+/// Words of a shard: a whole number of cache lines.
+pub const SHARD: usize = (CELLS + ROWS * SIZES * CELL).next_multiple_of(8);
+/// Shards of one thread each.
+pub const EXCLUSIVE: usize = 31;
+/// All shards; the last one is for every thread beyond those.
+pub const SHARDS: usize = EXCLUSIVE + 1;
+/// Words of the page.
+pub const WORDS: usize = HEADER + SHARDS * SHARD;
+
+/// Which class an operation on `bytes` belongs to.
+#[must_use]
+pub fn size_class(bytes: usize) -> usize {
+    SIZE_LIMITS.iter().position(|limit| bytes <= *limit).unwrap_or(SIZES - 1)
+}
+
+/// Which bucket a time belongs to.
+#[must_use]
+pub fn bucket(nanoseconds: u64) -> usize {
+    let log = 64 - (nanoseconds >> 8).leading_zeros() as usize;
+    log.min(BUCKET_COUNT - 1)
+}
+
+/// Where the cell of `row` and `size` begins in a shard.
+#[must_use]
+pub const fn cell(row: usize, size: usize) -> usize {
+    CELLS + (row * SIZES + size) * CELL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_ends_where_the_format_says() {
+        assert_eq!(bucket(0), 0);
+        assert_eq!(bucket(255), 0);
+        assert_eq!(bucket(256), 1);
+        assert_eq!(bucket(511), 1);
+        assert_eq!(bucket(512), 2);
+        assert_eq!(bucket(u64::MAX), BUCKET_COUNT - 1);
+    }
+
+    #[test]
+    fn a_size_class_includes_its_limit() {
+        assert_eq!(size_class(0), 0);
+        assert_eq!(size_class(64), 0);
+        assert_eq!(size_class(65), 1);
+        assert_eq!(size_class(usize::MAX), SIZES - 1);
+    }
+}

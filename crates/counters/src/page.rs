@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The page: a file under the runtime directory, or memory that nobody else sees.
+
+use crate::layout::{self, HEADER, SHARD, SHARDS, WORDS};
+use crate::{record, shard};
+use metaslot_memory::SharedWords;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Where a process counts that has no page. It is never touched unless something is counted, so it
+/// costs address space only.
+static PRIVATE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+
+/// Where a thread counts that has not called [`crate::enter_thread`]: the private page's last
+/// shard. A copy of [`shard`]'s answer that can be had in a constant.
+pub(crate) const NOWHERE: &[AtomicU64; SHARD] = {
+    static LAST: [AtomicU64; SHARD] = [const { AtomicU64::new(0) }; SHARD];
+    &LAST
+};
+
+/// A process has one page; each forked child that initialises again has the next place. Beyond the
+/// last, children count privately.
+static PAGES: [OnceLock<Page>; 16] = [const { OnceLock::new() }; 16];
+static DEPTH: AtomicUsize = AtomicUsize::new(0);
+
+struct Page {
+    words: SharedWords,
+    path: PathBuf,
+}
+
+fn current() -> Option<&'static Page> {
+    PAGES.get(DEPTH.load(Ordering::Acquire))?.get()
+}
+
+fn words() -> &'static [AtomicU64] {
+    current().map_or(&PRIVATE, |page| page.words.words())
+}
+
+pub(crate) fn header() -> &'static [AtomicU64] {
+    &words()[..HEADER]
+}
+
+pub(crate) fn shard(index: usize) -> &'static [AtomicU64; SHARD] {
+    let at = HEADER + index * SHARD;
+    words()[at..at + SHARD].try_into().unwrap_or(NOWHERE)
+}
+
+/// The page's file, where it has one.
+#[must_use]
+pub fn path() -> Option<&'static Path> {
+    current().map(|page| page.path.as_path())
+}
+
+/// In the directories of which pages are kept: `$XDG_RUNTIME_DIR/metaslot`, then `/run/metaslot`.
+pub fn directories() -> impl Iterator<Item = PathBuf> {
+    let own = std::env::var_os("XDG_RUNTIME_DIR")
+        .filter(|directory| Path::new(directory).is_absolute())
+        .map(|directory| Path::new(&directory).join("metaslot"));
+    own.into_iter().chain([PathBuf::from("/run/metaslot")])
+}
+
+/// Makes this process's page in `directory` unless it has one. Nothing is made where the directory
+/// is not there.
+///
+/// # Errors
+/// What the file system says; counting then goes on privately.
+pub fn open(directory: &Path) -> io::Result<()> {
+    let Some(place) = PAGES.get(DEPTH.load(Ordering::Acquire)) else { return Ok(()) };
+    if place.get().is_some() {
+        return Ok(());
+    }
+    remove_dead(directory);
+    let (path, file) = create(directory)?;
+    file.set_len((WORDS * 8) as u64)?;
+    let words = SharedWords::map(&file, WORDS)?;
+    let fresh = place.set(Page { words, path }).is_ok();
+    if fresh {
+        describe();
+        record::forget_rows();
+    }
+    Ok(())
+}
+
+/// In a forked child: the parent's page is the parent's, and so are the shards of its threads.
+pub fn forked() {
+    DEPTH.fetch_add(1, Ordering::AcqRel);
+    shard::forget_other_threads();
+    record::forget_rows();
+    shard::enter_thread();
+}
+
+fn create(directory: &Path) -> io::Result<(PathBuf, File)> {
+    let pid = process::id();
+    let path = directory.join(format!("{pid}-{}.counters", started(pid).unwrap_or(0)));
+    // One that is there is of a process that had this number before and died unseen.
+    drop(fs::remove_file(&path));
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    Ok((path, file))
+}
+
+fn describe() {
+    let header = header();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let pid = process::id();
+    for (at, value) in [
+        (layout::PID, u64::from(pid)),
+        (layout::STARTED, started(pid).unwrap_or(0)),
+        (layout::MADE, now),
+        (layout::SHARD_COUNT, SHARDS as u64),
+        (layout::SHARD_LENGTH, SHARD as u64),
+        (layout::FUNCTION_COUNT, metaslot_ck::Function::ALL.len() as u64),
+        (1, layout::VERSION),
+    ] {
+        header[at].store(value, Ordering::Relaxed);
+    }
+    write_text(layout::PROGRAM, &fs::read("/proc/self/comm").unwrap_or_default());
+    // Readers look here first: what stands before is complete.
+    header[0].store(layout::MAGIC, Ordering::Release);
+}
+
+/// Writes at most 16 bytes, to the end of the line, as two words.
+pub(crate) fn write_text(at: usize, text: &[u8]) {
+    let mut bytes = [0; 16];
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let length = line.len().min(16);
+    bytes[..length].copy_from_slice(&line[..length]);
+    for (place, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        header()[at + place].store(u64::from_le_bytes(*word), Ordering::Relaxed);
+    }
+}
+
+/// When `pid` started, in clock ticks after boot; `None` when there is no such process.
+pub(crate) fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may itself contain anything.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(19)?.parse().ok()
+}
+
+/// The process of a page's file name, and whether it is still the one that made it.
+pub(crate) fn owner(name: &OsStr) -> Option<(u32, bool)> {
+    let (pid, start) = name.to_str()?.strip_suffix(".counters")?.split_once('-')?;
+    let pid = pid.parse().ok()?;
+    let start = start.parse::<u64>().ok()?;
+    Some((pid, started(pid) == Some(start)))
+}
+
+/// How many files are looked at when a page is made: enough that they do not pile up.
+const LOOK_AT: usize = 64;
+
+/// Takes away the pages of processes that are gone; those of others' are theirs to remove.
+pub(crate) fn remove_dead(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten().take(LOOK_AT) {
+        if let Some((_, false)) = owner(&entry.file_name()) {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reading the pages of all processes.
+
+use crate::layout::{self, CELL, CODE_COUNT, CODES, EVENTS, HEADER, ROWS, SHARD, SHARDS, SIZES};
+use crate::{Event, page};
+use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, Function};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// One process's numbers at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// The process.
+    pub pid: u32,
+    /// The program's name, up to 15 bytes.
+    pub program: String,
+    /// When the page was made, in seconds since 1970.
+    pub since: u64,
+    /// Calls and errors, by function; only functions that were called.
+    pub calls: Vec<(Function, Calls)>,
+    /// How often each function answered with each code that is not `CKR_OK`.
+    pub codes: Vec<(Function, CK_RV, u64)>,
+    /// Only those that happened.
+    pub events: Vec<(Event, u64)>,
+    /// By provider, mechanism and size class.
+    pub operations: Vec<(Kind, Cell)>,
+}
+
+/// How often a function was called.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Calls {
+    /// All calls.
+    pub calls: u64,
+    /// Those that did not answer `CKR_OK`.
+    pub errors: u64,
+}
+
+/// What was done, by whom.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Kind {
+    /// The provider's name.
+    pub provider: String,
+    /// `CKM_…`; [`layout::OTHERS`] for those beyond the page's rows.
+    pub mechanism: CK_MECHANISM_TYPE,
+    /// Its size class: an index beside [`layout::SIZE_LIMITS`].
+    pub size: usize,
+}
+
+/// What it came to.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Cell {
+    /// Operations, exactly.
+    pub operations: u64,
+    /// Bytes of input, exactly.
+    pub bytes: u64,
+    /// Operations that failed, exactly.
+    pub errors: u64,
+    /// Nanoseconds over the operations that [`Self::buckets`] counts.
+    pub nanoseconds: u64,
+    /// Operations whose time was taken, by time; [`layout::BUCKETS`] says by which.
+    pub buckets: [u64; layout::BUCKET_COUNT],
+}
+
+impl Cell {
+    /// Mean time of an operation in nanoseconds, as far as the sample shows it.
+    #[must_use]
+    pub fn mean(&self) -> Option<u64> {
+        self.nanoseconds.checked_div(self.buckets.iter().sum())
+    }
+
+    fn add(&mut self, words: &[u64]) {
+        self.operations += words[layout::OPERATIONS];
+        self.bytes += words[layout::BYTES];
+        self.errors += words[layout::ERRORS];
+        self.nanoseconds += words[layout::NANOSECONDS];
+        for (bucket, word) in self.buckets.iter_mut().zip(&words[layout::BUCKETS..CELL]) {
+            *bucket += word;
+        }
+    }
+}
+
+/// All processes that live and whose pages we may read. Pages of the dead are removed.
+#[must_use]
+pub fn processes() -> Vec<Process> {
+    let mut found = Vec::new();
+    for directory in page::directories() {
+        let Ok(entries) = fs::read_dir(directory) else { continue };
+        for entry in entries.flatten() {
+            match page::owner(&entry.file_name()) {
+                Some((_, true)) => found.extend(process(&entry.path()).ok()),
+                Some((_, false)) => drop(fs::remove_file(entry.path())),
+                None => {}
+            }
+        }
+    }
+    found.sort_by_key(|process| process.pid);
+    found
+}
+
+/// One page.
+///
+/// # Errors
+/// What the file system says; [`io::ErrorKind::InvalidData`] for a page of another version.
+pub fn process(path: &Path) -> io::Result<Process> {
+    let file = File::open(path)?;
+    let header = words(&file, 0, HEADER)?;
+    let expected = [(0, layout::MAGIC), (1, layout::VERSION)];
+    let lengths = [(layout::SHARD_COUNT, SHARDS as u64), (layout::SHARD_LENGTH, SHARD as u64)];
+    if expected.iter().chain(&lengths).any(|(at, value)| header[*at] != *value) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a page of another version"));
+    }
+    let mut sums = vec![0_u64; SHARD];
+    let mut codes = BTreeMap::new();
+    for index in 0..SHARDS {
+        // Read, not mapped: a read of a page that nobody wrote does not allocate it.
+        let shard = words(&file, HEADER + index * SHARD, SHARD)?;
+        for (sum, word) in sums.iter_mut().zip(&shard) {
+            *sum = sum.wrapping_add(*word);
+        }
+        for pair in shard[CODES..CODES + 2 * CODE_COUNT].chunks_exact(2) {
+            *codes.entry(pair[0]).or_insert(0) += pair[1];
+        }
+    }
+    Ok(Process {
+        pid: u32::try_from(header[layout::PID]).unwrap_or(0),
+        program: text(&header[layout::PROGRAM..][..2]),
+        since: header[layout::MADE],
+        calls: calls(&sums),
+        codes: codes.iter().filter_map(|(key, count)| code(*key, *count)).collect(),
+        events: Event::ALL
+            .iter()
+            .map(|(event, _)| (*event, sums[EVENTS + *event as usize]))
+            .filter(|(_, count)| *count > 0)
+            .collect(),
+        operations: operations(&header, &sums),
+    })
+}
+
+fn words(file: &File, at: usize, count: usize) -> io::Result<Vec<u64>> {
+    let mut bytes = vec![0; count * 8];
+    file.read_exact_at(&mut bytes, (at * 8) as u64)?;
+    Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}
+
+fn text(words: &[u64]) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
+}
+
+fn calls(sums: &[u64]) -> Vec<(Function, Calls)> {
+    let counted = Function::ALL.iter().enumerate().map(|(at, function)| {
+        let at = layout::CALLS + 2 * at;
+        (*function, Calls { calls: sums[at], errors: sums[at + 1] })
+    });
+    counted.filter(|(_, calls)| calls.calls > 0).collect()
+}
+
+fn code(key: u64, count: u64) -> Option<(Function, CK_RV, u64)> {
+    let function = usize::try_from(key >> 32).ok()?.checked_sub(1)?;
+    Some((*Function::ALL.get(function)?, key & 0xffff_ffff, count))
+}
+
+fn operations(header: &[u64], sums: &[u64]) -> Vec<(Kind, Cell)> {
+    let mut cells: BTreeMap<Kind, Cell> = BTreeMap::new();
+    let used = usize::try_from(header[layout::ROWS_USED]).unwrap_or(ROWS).min(ROWS);
+    for row in 0..used {
+        let key = header[layout::ROW_KEYS + row];
+        let (provider, mechanism) = if key == layout::OTHERS {
+            (String::from("others"), key)
+        } else {
+            let provider = usize::try_from(key >> 56).unwrap_or(0) % layout::PROVIDERS;
+            let name = text(&header[layout::PROVIDER_NAMES + 2 * provider..][..2]);
+            (name, key & 0x00ff_ffff_ffff_ffff)
+        };
+        for size in 0..SIZES {
+            let words = &sums[layout::cell(row, size)..][..CELL];
+            if words[layout::OPERATIONS] > 0 {
+                let kind = Kind { provider: provider.clone(), mechanism, size };
+                cells.entry(kind).or_default().add(words);
+            }
+        }
+    }
+    cells.into_iter().collect()
+}

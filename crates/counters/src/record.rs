@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Counting.
+
+use crate::layout::{self, CALLS, CODE_COUNT, CODES, EVENTS, FUNCTIONS, OTHERS, PROVIDERS, ROWS};
+use crate::shard::Shard;
+use crate::{Event, page};
+use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, CKR_OK, Function};
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
+
+/// Counts a finished call of the C interface.
+pub fn call(function: Function, rv: CK_RV) {
+    let shard = Shard::current();
+    let at = CALLS + 2 * (function as usize % FUNCTIONS);
+    shard.add(at, 1);
+    if rv != CKR_OK {
+        failed(shard, at, function, rv);
+    }
+}
+
+#[cold]
+fn failed(shard: Shard, at: usize, function: Function, rv: CK_RV) {
+    shard.add(at + 1, 1);
+    let key = (function as u64 + 1) << 32 | (rv & 0xffff_ffff);
+    for place in 0..CODE_COUNT {
+        let at = CODES + 2 * place;
+        let word = &shard.words[at];
+        let there = word
+            .compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed)
+            .unwrap_or_else(|k| k);
+        if there == 0 || there == key {
+            return shard.add(at + 1, 1);
+        }
+    }
+}
+
+/// Counts something that happens seldom.
+pub fn event(event: Event) {
+    Shard::current().add(EVENTS + event as usize, 1);
+}
+
+/// Sets the level of something that is not a count.
+pub fn set(event: Event, level: u64) {
+    page::shard(layout::SHARDS - 1)[EVENTS + event as usize].store(level, Ordering::Relaxed);
+}
+
+/// The start of an operation, if its time is taken: that is so for one in 64.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Watch(Option<Instant>);
+
+impl Watch {
+    /// The time is not taken.
+    pub const OFF: Self = Self(None);
+}
+
+thread_local! {
+    static CHANCE: Cell<u32> = const { Cell::new(0x9e37_79b9) };
+}
+
+/// Call before an operation; one in 64, by chance, has its time taken.
+pub fn begin() -> Watch {
+    // By chance, not every 64th: callers alternate between mechanisms.
+    let drawn = CHANCE.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    CHANCE.set(drawn);
+    Watch((drawn >> 26 == 0).then(Instant::now))
+}
+
+/// How many mechanisms can have rows: more than the vocabulary has.
+const MECHANISMS: usize = 512;
+
+/// The row of a provider and a mechanism's index, plus one; 0 while there is none.
+static ROW_OF: [AtomicU8; PROVIDERS * MECHANISMS] =
+    [const { AtomicU8::new(0) }; PROVIDERS * MECHANISMS];
+
+/// Counts an operation that `provider` (its place in the list of providers) finished on `bytes` of
+/// input. `mechanism` is its place in the vocabulary.
+pub fn operation(provider: u8, mechanism: u16, bytes: usize, ok: bool, watch: Watch) {
+    let shard = Shard::current();
+    let cell = layout::cell(row(provider, mechanism), layout::size_class(bytes));
+    shard.add(cell + layout::OPERATIONS, 1);
+    shard.add(cell + layout::BYTES, bytes as u64);
+    if !ok {
+        shard.add(cell + layout::ERRORS, 1);
+    }
+    if let Some(start) = watch.0 {
+        let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        shard.add(cell + layout::NANOSECONDS, time);
+        shard.add(cell + layout::BUCKETS + layout::bucket(time), 1);
+    }
+}
+
+/// Counts bytes of an operation that goes on; [`operation`] counts it when it ends, with 0 bytes.
+pub fn data(provider: u8, mechanism: u16, bytes: usize) {
+    let cell = layout::cell(row(provider, mechanism), layout::size_class(bytes));
+    Shard::current().add(cell + layout::BYTES, bytes as u64);
+}
+
+fn row(provider: u8, mechanism: u16) -> usize {
+    let index = usize::from(provider) * MECHANISMS + usize::from(mechanism) % MECHANISMS;
+    let Some(place) = ROW_OF.get(index) else { return ROWS - 1 };
+    match place.load(Ordering::Relaxed) {
+        0 => new_row(place, provider, mechanism),
+        row => usize::from(row) - 1,
+    }
+}
+
+/// Says which `CKM_…` each place in the vocabulary has; to be called before the first operation.
+pub fn name_mechanisms(number: fn(u16) -> CK_MECHANISM_TYPE) {
+    // The second call of a process says the same.
+    NUMBER.get_or_init(|| number);
+}
+
+static NUMBER: OnceLock<fn(u16) -> CK_MECHANISM_TYPE> = OnceLock::new();
+
+#[cold]
+fn new_row(place: &AtomicU8, provider: u8, mechanism: u16) -> usize {
+    let header = page::header();
+    let number = NUMBER.get().map_or(OTHERS, |number| number(mechanism));
+    let key = u64::from(provider) << 56 | (number & 0x00ff_ffff_ffff_ffff);
+    // Two threads may come here for the same pair: the directory then names it twice, and readers
+    // add the rows up.
+    let taken = header[layout::ROWS_USED].fetch_add(1, Ordering::Relaxed);
+    let row = usize::try_from(taken).unwrap_or(ROWS).min(ROWS - 1);
+    let key = if row == ROWS - 1 { OTHERS } else { key };
+    header[layout::ROW_KEYS + row].store(key, Ordering::Relaxed);
+    place.store(u8::try_from(row + 1).unwrap_or(0), Ordering::Relaxed);
+    row
+}
+
+/// Names a provider in the page: its place in the list and at most 16 bytes.
+pub fn name_provider(provider: usize, name: &str) {
+    if provider < PROVIDERS {
+        page::write_text(layout::PROVIDER_NAMES + 2 * provider, name.as_bytes());
+    }
+}
+
+/// A new page has no rows and no names yet.
+pub(crate) fn forget_rows() {
+    for place in &ROW_OF {
+        place.store(0, Ordering::Relaxed);
+    }
+}
