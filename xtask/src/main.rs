@@ -1,3 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-//! To be written.
-fn main() {}
+//! The one entrance for everything that is done to this repository: build, test, measure, package.
+//!
+//! Each task is a file. Nothing here is needed to build the module itself, and nothing here is
+//! installed.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod cargo;
+mod codegen;
+mod dist;
+mod packages;
+mod report;
+mod run;
+mod structure;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  run                 build, make a token, serve TLS with a key in it, sign a file; a table at the end
+  test                everything that decides whether a change may go in
+  bench [ARGUMENTS]   metaslot lab speed with the release build
+  codegen [--check]   write (or compare) the files generated from the standard's bindings
+  structure           check the tree against ARCHITECTURE.md
+  man                 write man pages and completions to target/man
+  dist                write a tarball for installation to target/dist
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let done = match arguments.first().map(String::as_str) {
+        Some("run") => run::run(),
+        Some("test") => test::run(),
+        Some("bench") => bench::run(rest),
+        Some("codegen") => codegen::run(rest.iter().any(|word| word == "--check")),
+        Some("structure") => structure::run(),
+        Some("man") => dist::man().map(|_| ()),
+        Some("dist") => dist::run(),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The lab with the release build. BENCHMARKING.md says how to read what it prints.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::cargo::{command, module};
+use crate::packages::{self, FOR_RUN};
+use crate::report::check;
+use crate::test::build;
+
+/// `metaslot lab speed` with the arguments given.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    packages::install(&[FOR_RUN])?;
+    build()?;
+    check(
+        Command::new(command())
+            .args(["lab", "speed"])
+            .args(arguments)
+            .env("METASLOT_MODULE", module()),
+    )
+    .map(|_| ())
+}

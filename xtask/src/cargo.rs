@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What this repository is: its root, its target directory, its packages as Cargo sees them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// Where Cargo builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// The release module.
+pub(crate) fn module() -> PathBuf {
+    target().join("release/libmetaslot.so")
+}
+
+/// The release command.
+pub(crate) fn command() -> PathBuf {
+    target().join("release/metaslot")
+}
+
+/// `cargo` itself, in the repository's root.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// What `cargo metadata` says.
+pub(crate) struct Metadata(Value);
+
+impl Metadata {
+    pub(crate) fn read() -> Result<Self> {
+        let output = cargo(&["metadata", "--format-version", "1", "--locked"])
+            .output()
+            .context("run cargo metadata")?;
+        ensure!(
+            output.status.success(),
+            "cargo metadata failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(Self(serde_json::from_slice(&output.stdout).context("parse cargo metadata")?))
+    }
+
+    fn packages(&self) -> impl Iterator<Item = &Value> {
+        self.0["packages"].as_array().into_iter().flatten()
+    }
+
+    /// The directory of a dependency's source.
+    pub(crate) fn source_of(&self, name: &str) -> Result<PathBuf> {
+        let package = self
+            .packages()
+            .find(|package| package["name"] == name)
+            .with_context(|| format!("no package named {name}"))?;
+        let manifest = package["manifest_path"].as_str().context("no manifest path")?;
+        Path::new(manifest).parent().map(Path::to_path_buf).context("a manifest without directory")
+    }
+
+    /// The workspace's own crates without their prefix, each with those of its own kind that it
+    /// depends on (development dependencies left out).
+    pub(crate) fn edges(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let own: BTreeSet<&str> = self
+            .packages()
+            .filter(|package| package["source"].is_null())
+            .filter_map(|package| package["name"].as_str())
+            .collect();
+        self.packages()
+            .filter(|package| package["source"].is_null())
+            .filter_map(|package| {
+                let name = package["name"].as_str()?;
+                let needs = package["dependencies"]
+                    .as_array()?
+                    .iter()
+                    .filter(|edge| edge["kind"].is_null())
+                    .filter_map(|edge| edge["name"].as_str())
+                    .filter(|needed| own.contains(needed))
+                    .map(short)
+                    .collect();
+                Some((short(name), needs))
+            })
+            .collect()
+    }
+
+    /// Every package that ends up in `name` when it is built, itself not counted.
+    pub(crate) fn built_into(&self, name: &str) -> Result<BTreeSet<String>> {
+        let id_of = |package: &Value| package["id"].as_str().unwrap_or_default().to_owned();
+        let names: BTreeMap<String, &str> = self
+            .packages()
+            .map(|package| (id_of(package), package["name"].as_str().unwrap_or_default()))
+            .collect();
+        let nodes: BTreeMap<&str, &Value> = self.0["resolve"]["nodes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|node| Some((node["id"].as_str()?, node)))
+            .collect();
+        let start = names
+            .iter()
+            .find(|(_, package)| **package == name)
+            .map(|(id, _)| id.clone())
+            .with_context(|| format!("no package named {name}"))?;
+        let mut found = BTreeSet::new();
+        let mut queue = vec![start];
+        while let Some(id) = queue.pop() {
+            let edges = nodes.get(id.as_str()).and_then(|node| node["deps"].as_array());
+            for edge in edges.into_iter().flatten() {
+                let kinds = edge["dep_kinds"].as_array();
+                let normal = kinds.into_iter().flatten().any(|kind| kind["kind"].is_null());
+                let Some(needed) = edge["pkg"].as_str().filter(|_| normal) else { continue };
+                let linux = kinds.into_iter().flatten().all(|kind| {
+                    kind["target"].as_str().is_none_or(|target| !target.contains("windows"))
+                });
+                if linux && found.insert(names.get(needed).copied().unwrap_or(needed).to_owned()) {
+                    queue.push(needed.to_owned());
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn short(name: &str) -> String {
+    name.strip_prefix("metaslot-").unwrap_or(name).to_owned()
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is installed: module, command, header, pkg-config file, p11-kit module file, man pages and
+//! completions, in one tarball.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::cargo::{command, module, root, target};
+use crate::report::check;
+use crate::test::build;
+
+/// ssh-agent takes modules only from below a library directory, so this is where the module lives.
+const LIBRARY: &str = "usr/lib/x86_64-linux-gnu";
+
+/// Man pages and completions, written by the command itself from its own definition.
+pub(crate) fn man() -> Result<PathBuf> {
+    build()?;
+    let home = target().join("man");
+    drop(fs::remove_dir_all(&home));
+    fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
+    check(Command::new(command()).arg("pages").arg(&home))?;
+    Ok(home)
+}
+
+/// The tarball.
+pub(crate) fn run() -> Result<()> {
+    let pages = man()?;
+    let version = env!("CARGO_PKG_VERSION");
+    let name = format!("metaslot-{version}-x86_64-linux");
+    let home = target().join("dist").join(&name);
+    drop(fs::remove_dir_all(&home));
+    let module_home = home.join(LIBRARY);
+    copy(&module(), &module_home.join("libmetaslot.so"))?;
+    copy(&command(), &home.join("usr/bin/metaslot"))?;
+    copy(&root().join("include/metaslot.h"), &home.join("usr/include/metaslot.h"))?;
+    for document in ["README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE"] {
+        copy(&root().join(document), &home.join("usr/share/doc/metaslot").join(document))?;
+    }
+    for page in files_below(&pages)? {
+        copy(&page, &place_of(&home, &page))?;
+    }
+    write(
+        &module_home.join("pkgconfig/metaslot.pc"),
+        &format!(
+            "prefix=/usr\nlibdir=/{LIBRARY}\nincludedir=${{prefix}}/include\n\
+             p11_module_path=${{libdir}}/libmetaslot.so\n\nName: metaslot\nDescription: PKCS#11 \
+             token and metaslot\nVersion: {version}\nLibs: -L${{libdir}} -lmetaslot\nCflags: \
+             -I${{includedir}}\n"
+        ),
+    )?;
+    write(
+        &home.join("usr/share/p11-kit/modules/metaslot.module"),
+        "module: libmetaslot.so\ncritical: no\ntrust-policy: no\n",
+    )?;
+    let tarball = target().join("dist").join(format!("{name}.tar.gz"));
+    check(
+        Command::new("tar")
+            .args(["--owner=0", "--group=0", "--numeric-owner", "--sort=name", "-czf"])
+            .arg(&tarball)
+            .arg("-C")
+            .arg(target().join("dist"))
+            .arg(&name),
+    )?;
+    println!("    {}", tarball.display());
+    Ok(())
+}
+
+/// Where a page or a completion file is installed, by its ending.
+fn place_of(home: &Path, page: &Path) -> PathBuf {
+    let name = page.file_name().unwrap_or_default();
+    let ending = page.extension().unwrap_or_default().to_string_lossy();
+    match ending.as_ref() {
+        "1" => home.join("usr/share/man/man1").join(name),
+        "bash" => home.join("usr/share/bash-completion/completions/metaslot"),
+        "fish" => home.join("usr/share/fish/vendor_completions.d").join(name),
+        _ => home.join("usr/share/zsh/vendor-completions").join(name),
+    }
+}
+
+fn files_below(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let entries =
+        fs::read_dir(directory).with_context(|| format!("read {}", directory.display()))?;
+    for entry in entries {
+        let path = entry.context("read a directory")?.path();
+        if path.is_dir() {
+            found.extend(files_below(&path)?);
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    make_parent(to)?;
+    fs::copy(from, to)
+        .map(|_| ())
+        .with_context(|| format!("copy {} to {}", from.display(), to.display()))
+}
+
+fn write(to: &Path, text: &str) -> Result<()> {
+    make_parent(to)?;
+    fs::write(to, text).with_context(|| format!("write {}", to.display()))
+}
+
+fn make_parent(path: &Path) -> Result<()> {
+    let parent = path.parent().context("a file without directory")?;
+    fs::create_dir_all(parent).with_context(|| format!("make {}", parent.display()))
+}

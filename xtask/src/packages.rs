@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What has to be on the machine: Debian packages and one Python environment. Installed when that
+//! is allowed, and otherwise named exactly.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cargo::target;
+
+/// How one sees that a package is there.
+#[derive(Clone, Copy)]
+pub(crate) enum Probe {
+    /// A program in the search path.
+    Program(&'static str),
+    /// A file whose path begins with one of the library directories.
+    Library(&'static str),
+    /// A file.
+    File(&'static str),
+    /// A module that the system's Python can import.
+    Python(&'static str),
+}
+
+/// A Debian package and the file that proves it.
+pub(crate) type Package = (&'static str, Probe);
+
+const SYSTEM_PYTHON: &str = "/usr/bin/python3";
+const LIBRARIES: &[&str] = &["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"];
+
+/// What `run` needs.
+pub(crate) const FOR_RUN: &[Package] = &[
+    ("gcc", Probe::Program("gcc")),
+    ("libc6-dev", Probe::File("/usr/include/stdio.h")),
+    ("openssl", Probe::Program("openssl")),
+    ("libengine-pkcs11-openssl", Probe::Library("engines-3/pkcs11.so")),
+    ("curl", Probe::Program("curl")),
+    ("softhsm2", Probe::Program("softhsm2-util")),
+];
+
+/// What the tests need beside that.
+pub(crate) const FOR_TESTS: &[Package] = &[
+    ("opensc", Probe::Program("pkcs11-tool")),
+    ("openssh-server", Probe::File("/usr/sbin/sshd")),
+    ("openssh-client", Probe::Program("ssh-keygen")),
+    ("openjdk-17-jdk-headless", Probe::Program("javac")),
+    ("libp11-kit-dev", Probe::File("/usr/include/p11-kit-1/p11-kit/pkcs11.h")),
+    ("procps", Probe::Program("ps")),
+    ("python3", Probe::File(SYSTEM_PYTHON)),
+    ("python3-venv", Probe::Python("ensurepip")),
+];
+
+impl Probe {
+    fn found(self) -> bool {
+        match self {
+            Self::Program(name) => program(name).is_some(),
+            Self::Library(path) => LIBRARIES.iter().any(|at| Path::new(at).join(path).exists()),
+            Self::File(path) => Path::new(path).exists(),
+            Self::Python(module) => imports(Path::new(SYSTEM_PYTHON), module),
+        }
+    }
+}
+
+/// Where a program is.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .map(|directory| directory.join(name))
+        .find(|file| file.is_file())
+}
+
+/// Installs what is missing of `wanted`; where that is not possible, the error says what to type.
+pub(crate) fn install(wanted: &[&[Package]]) -> Result<()> {
+    let missing: Vec<&str> = wanted
+        .iter()
+        .flat_map(|list| list.iter())
+        .filter(|(_, probe)| !probe.found())
+        .map(|(package, _)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let line = format!("apt-get install -y --no-install-recommends {}", missing.join(" "));
+    if !is_root() || program("apt-get").is_none() {
+        bail!("missing: {}\nhint: sudo {line}", missing.join(", "));
+    }
+    println!("    installing {}", missing.join(" "));
+    apt(&["update", "-qq"])?;
+    let mut arguments = vec!["install", "-y", "-qq", "--no-install-recommends"];
+    arguments.extend(&missing);
+    apt(&arguments).with_context(|| format!("hint: try by hand: {line}"))
+}
+
+fn apt(arguments: &[&str]) -> Result<()> {
+    let output = Command::new("apt-get")
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .output()
+        .context("run apt-get")?;
+    if !output.status.success() {
+        bail!("apt-get {}: {}", arguments[0], String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(())
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+/// The Python environment with PyKCS11, made under the target directory when it is not there yet.
+pub(crate) fn python() -> Result<PathBuf> {
+    let home = target().join("venv");
+    let python = home.join("bin/python3");
+    if imports(&python, "PyKCS11") {
+        return Ok(python);
+    }
+    println!("    making a Python environment with PyKCS11 in {}", home.display());
+    quietly(Command::new(SYSTEM_PYTHON).args(["-m", "venv", "--clear"]).arg(&home))?;
+    quietly(Command::new(&python).args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "PyKCS11==1.5.20",
+    ]))?;
+    if !imports(&python, "PyKCS11") {
+        bail!("PyKCS11 was installed and cannot be imported");
+    }
+    Ok(python)
+}
+
+fn imports(python: &Path, module: &str) -> bool {
+    Command::new(python)
+        .args(["-c", &format!("import {module}")])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn quietly(command: &mut Command) -> Result<()> {
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("{command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Everything that decides whether a change may go in, in one order, with one summary.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::cargo::{cargo, command, module, target};
+use crate::packages::{self, FOR_RUN, FOR_TESTS};
+use crate::report::{Count, Report, check, tests};
+use crate::{codegen, dist, structure};
+
+/// Runs every step, whatever fails, and prints the summary.
+pub(crate) fn run() -> Result<()> {
+    let mut report = Report::new();
+    report.step("packages", || {
+        packages::install(&[FOR_RUN, FOR_TESTS])?;
+        packages::python().map(|_| Count::ONE)
+    });
+    report.step("format", || check(&mut cargo(&["fmt", "--all", "--check"])));
+    report.step("structure", || structure::run().map(|()| Count::ONE));
+    report.step("generated files are up to date", || codegen::run(true).map(|()| Count::ONE));
+    report.step("lints", || {
+        check(
+            cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--quiet"])
+                .args(["--", "--deny", "warnings"]),
+        )
+    });
+    report.step("release build of the module and the command", || build().map(|()| Count::ONE));
+    report.step("unit, boundary and transcript tests", || {
+        tests(
+            prepared(&["test", "--workspace", "--locked", "--no-fail-fast", "--quiet"])
+                .args(["--exclude", "metaslot-testkit"]),
+        )
+    });
+    for (name, binary) in [
+        ("vectors through the C ABI", "vectors"),
+        ("attacks through the C ABI", "attacks"),
+        ("real clients", "clients"),
+    ] {
+        report.step(name, || {
+            let arguments = ["test", "--locked", "--package", "metaslot-testkit", "--test", binary];
+            tests(prepared(&arguments).arg("--no-fail-fast"))
+        });
+    }
+    report.step("man pages, completions and the tarball", || dist::run().map(|()| Count::ONE));
+    report.finish(print_clients)
+}
+
+/// The release build that every client, the tarball and `run` use.
+pub(crate) fn build() -> Result<()> {
+    let packages = ["--package", "metaslot-module", "--package", "metaslot-admin"];
+    check(cargo(&["build", "--release", "--locked"]).args(packages)).map(|_| ())
+}
+
+/// A `cargo` that tells the tests where the release build is.
+fn prepared(arguments: &[&str]) -> Command {
+    let report = clients_report();
+    drop(fs::remove_file(&report));
+    let mut cargo = cargo(arguments);
+    cargo
+        .env("METASLOT_MODULE", module())
+        .env("METASLOT_COMMAND", command())
+        .env("METASLOT_TEST_REPORT", report)
+        .env("METASLOT_TEST_PYTHON", target().join("venv/bin/python3"));
+    cargo
+}
+
+/// Where the clients' tests write what they did: client, check, outcome, seconds, reason.
+fn clients_report() -> PathBuf {
+    target().join("clients.tsv")
+}
+
+fn print_clients() {
+    let Ok(text) = fs::read_to_string(clients_report()) else { return };
+    let mut clients: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+    let mut remarks = Vec::new();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let &[client, what, outcome, _, reason] = cells.as_slice() else { continue };
+        let at = match outcome {
+            "passed" => 0,
+            "failed" => 1,
+            _ => 2,
+        };
+        clients.entry(client).or_default()[at] += 1;
+        if at > 0 {
+            remarks.push(format!("  {client}, {what}: {outcome}: {reason}"));
+        }
+    }
+    println!("\n{:<44} {:>7} {:>7} {:>9}", "client", "passed", "failed", "not run");
+    for (client, [passed, failed, not_run]) in clients {
+        println!("{client:<44} {passed:>7} {failed:>7} {not_run:>9}");
+    }
+    for remark in remarks {
+        println!("{remark}");
+    }
+}
