@@ -278,17 +278,35 @@ impl Stream {
             Hash::Md5 => {
                 // SAFETY: the state of an MD5 context, borrowed as long as the stream is.
                 let state = unsafe { &mut *data.cast::<MD5_CTX>() };
-                State::narrow(&mut state.h, &mut state.Nh, &mut state.Nl, &mut state.data, &mut state.num)
+                State::narrow(
+                    &mut state.h,
+                    &mut state.Nh,
+                    &mut state.Nl,
+                    &mut state.data,
+                    &mut state.num,
+                )
             }
             Hash::Sha1 => {
                 // SAFETY: the state of a SHA-1 context, borrowed as long as the stream is.
                 let state = unsafe { &mut *data.cast::<SHA_CTX>() };
-                State::narrow(&mut state.h, &mut state.Nh, &mut state.Nl, &mut state.data, &mut state.num)
+                State::narrow(
+                    &mut state.h,
+                    &mut state.Nh,
+                    &mut state.Nl,
+                    &mut state.data,
+                    &mut state.num,
+                )
             }
             Hash::Sha224 | Hash::Sha256 => {
                 // SAFETY: the state of a SHA-256 context, borrowed as long as the stream is.
                 let state = unsafe { &mut *data.cast::<SHA256_CTX>() };
-                State::narrow(&mut state.h, &mut state.Nh, &mut state.Nl, &mut state.data, &mut state.num)
+                State::narrow(
+                    &mut state.h,
+                    &mut state.Nh,
+                    &mut state.Nl,
+                    &mut state.data,
+                    &mut state.num,
+                )
             }
             Hash::Sha384 | Hash::Sha512 | Hash::Sha512_224 | Hash::Sha512_256 => {
                 // SAFETY: the state of a SHA-512 context, borrowed as long as the stream is.

@@ -102,9 +102,7 @@ impl Stream {
     /// When the library fails.
     pub fn update(&mut self, data: &[u8]) -> Result<()> {
         // SAFETY: the context is initialised, `data` readable for its length.
-        check(unsafe {
-            aws_lc_sys::HMAC_Update(&raw mut *self.context, data.as_ptr(), data.len())
-        })
+        check(unsafe { aws_lc_sys::HMAC_Update(&raw mut *self.context, data.as_ptr(), data.len()) })
     }
 
     /// Writes the MAC, truncated to `out`; the stream is used up.

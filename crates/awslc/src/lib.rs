@@ -14,6 +14,7 @@ pub mod constant_time;
 pub mod curve25519;
 pub mod digest;
 pub mod ec;
+mod evp;
 pub mod hkdf;
 pub mod hmac;
 pub mod pbkdf2;

@@ -1,2 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-//! To be written.
+//! The provider over AWS-LC: one request at a time, on the thread that calls.
+//!
+//! Each file holds a table of rows and the operations behind them; the tables are put together and
+//! checked at compile time. Nothing here decides whether something is allowed: that is policy.
+#![forbid(unsafe_code)]
+
+mod aes;
+mod digest;
+mod generate;
+mod hmac;
+mod private_key;
+mod table;
+
+use metaslot_ck::{Error, Result};
+use metaslot_engine::provider::{Algorithm, Provider, checked};
+use metaslot_engine::{Key, NewObject};
+use metaslot_memory::Secret;
+
+/// The provider.
+pub static SOFT: Soft = Soft;
+
+/// AWS-LC as a provider; it has no state.
+#[derive(Clone, Copy, Debug)]
+pub struct Soft;
+
+/// The tables of the files.
+const PARTS: &[&[Algorithm]] = &[&aes::ROWS, &digest::ROWS, &generate::ROWS, &hmac::ROWS];
+
+static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };
+
+impl Provider for Soft {
+    fn name(&self) -> &'static str {
+        "soft"
+    }
+
+    fn algorithms(&self) -> &'static [Algorithm] {
+        &ALGORITHMS
+    }
+
+    fn random(&self, out: &mut [u8]) -> Result<()> {
+        metaslot_awslc::random::fill(out).map_err(device_error)
+    }
+
+    fn complete(&self, key: &mut NewObject) -> Result<()> {
+        private_key::complete(key)
+    }
+
+    fn encode_private_key(&self, key: &Key) -> Result<Secret> {
+        private_key::encode(key)
+    }
+
+    fn decode_private_key(&self, der: &[u8]) -> Result<NewObject> {
+        private_key::decode(der)
+    }
+}
+
+/// For failures that no input explains.
+pub(crate) fn device_error(_: metaslot_awslc::Failed) -> Error {
+    Error::DEVICE_ERROR
+}
