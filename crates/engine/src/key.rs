@@ -34,6 +34,12 @@ impl Material {
     pub fn new(secrets: Secrets) -> Self {
         Self { secrets, prepared: [const { OnceLock::new() }; PREPARED] }
     }
+
+    /// The secrets.
+    #[must_use]
+    pub const fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
 }
 
 impl fmt::Debug for Material {

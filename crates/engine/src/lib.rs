@@ -4,12 +4,31 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod count;
+mod engine;
+mod find;
 mod key;
+mod keys;
 pub mod mechanism;
+mod metaslot;
+mod object;
+mod objects;
+mod operation;
+mod output;
 mod params;
 pub mod provider;
+mod session;
+mod slots;
 pub mod store;
+mod template;
+mod token;
 
 pub use attributes::{Attributes, NewObject, Secrets, Value};
-pub use key::Key;
+pub use engine::{Config, Engine, SlotConfig};
+pub use key::{Key, Material};
+pub use metaslot::policy::Policy;
+pub use object::{Answer, Object};
+pub use output::Output;
 pub use params::{Bytes, KdfParam, Params, Shape};
+pub use slots::{SessionInfo, SlotInfo, TokenInfo};
+pub use template::{RawValue, Template};

@@ -162,9 +162,8 @@ pub enum Params {
         data: Vec<KdfParam>,
         /// Feedback mode: the first input.
         iv: Bytes,
-        /// Templates of further keys; their handles are written by the edge. Each is the length
-        /// of a key, in bytes, with its attributes.
-        additional: Vec<super::Attributes>,
+        /// Templates of further keys; the engine takes them, the edge writes their handles.
+        additional: Vec<crate::Template>,
     },
 }
 

@@ -203,10 +203,10 @@ pub trait Signature: Sync + Debug {
     /// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_SIZE_RANGE`, `CKR_KEY_TYPE_INCONSISTENT`, …
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()>;
 
-    /// The longest signature, in bytes; no cryptography is done.
+    /// Length of a signature by this key, in bytes; no cryptography is done.
     fn length(&self, key: &Key, params: &Params) -> usize;
 
-    /// Signs `data` into `out` (at least [`Self::length`] long) and returns the length.
+    /// Signs `data` into `out`, which is [`Self::length`] long; returns that length.
     ///
     /// # Errors
     /// `CKR_DATA_LEN_RANGE` and what the mechanism's section names.
@@ -238,7 +238,7 @@ pub trait SignatureStream: Send + Debug {
     /// `CKR_DATA_LEN_RANGE`, `CKR_DEVICE_ERROR`
     fn update(&mut self, data: &[u8]) -> Result<()>;
 
-    /// Writes the signature (out is at least [`Signature::length`] long), returns its length.
+    /// Writes the signature into `out`, which is [`Signature::length`] long; returns that length.
     ///
     /// # Errors
     /// As [`Signature::sign`].
@@ -266,8 +266,13 @@ pub trait Recover: Sync + Debug {
     ///
     /// # Errors
     /// `CKR_SIGNATURE_INVALID`, `CKR_SIGNATURE_LEN_RANGE`
-    fn recover(&self, key: &Key, params: &Params, signature: &[u8], out: &mut [u8])
-    -> Result<usize>;
+    fn recover(
+        &self,
+        key: &Key,
+        params: &Params,
+        signature: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize>;
 }
 
 /// Encryption and decryption.
@@ -283,8 +288,13 @@ pub trait Cipher: Sync + Debug {
     ///
     /// # Errors
     /// `CKR_DATA_LEN_RANGE`, `CKR_ENCRYPTED_DATA_LEN_RANGE`
-    fn length(&self, direction: Direction, key: &Key, params: &Params, input: usize)
-    -> Result<usize>;
+    fn length(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: usize,
+    ) -> Result<usize>;
 
     /// Does it in one call: `out` is [`Self::length`] long. Returns the real length.
     ///

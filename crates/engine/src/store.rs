@@ -69,13 +69,13 @@ pub trait Store: Send + Sync + Debug {
     /// `CKR_USER_NOT_LOGGED_IN`, `CKR_OBJECT_HANDLE_INVALID` (gone or newer), `CKR_DEVICE_ERROR`
     fn secrets(&self, id: u64, version: u64) -> Result<Secret>;
 
-    /// Ids above `after`, in ascending order, at most `limit`, of visible rows whose indexed
-    /// attributes are all as in `query` (all rows for an empty query). Holds no lock and no read
-    /// transaction between calls.
+    /// Ids above `after`, at most `limit`, of visible rows whose indexed attributes are all as in
+    /// `query` (all rows for an empty query): the public ones or, with `private`, the private ones,
+    /// in ascending order. Holds no lock and no read transaction between calls.
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR`
-    fn search(&self, query: &[Term], after: u64, limit: usize) -> Result<Vec<u64>>;
+    fn search(&self, query: &[Term], private: bool, after: u64, limit: usize) -> Result<Vec<u64>>;
 
     /// Counts everybody's commits: one load of a mapped page. Odd while a commit is under way;
     /// `None` when there is no page, and every look must go to the store.

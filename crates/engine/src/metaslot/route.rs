@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who serves a mechanism: the first provider, in the order of the configuration, whose row has the
+//! operation.
+
+use crate::engine::Engine;
+use crate::mechanism::Mechanism;
+use crate::provider::{Algorithm, Provider};
+use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+
+/// For each mechanism of the vocabulary the rows that serve it, in order.
+#[derive(Debug)]
+pub(crate) struct Routes(Vec<Vec<(u8, &'static Algorithm)>>);
+
+/// What one operation is counted under.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Count {
+    provider: u8,
+    mechanism: u16,
+}
+
+impl Count {
+    /// More data of a multi-part operation.
+    pub(crate) fn bytes(self, bytes: usize) {
+        crate::count::bytes(self.provider, self.mechanism, bytes);
+    }
+
+    /// An operation ended; `bytes` are those not yet told by [`Self::bytes`].
+    pub(crate) fn done(self, bytes: usize, ok: bool) {
+        crate::count::operation(self.provider, self.mechanism, bytes, ok);
+    }
+}
+
+impl Routes {
+    pub(crate) fn new(providers: &[&'static dyn Provider]) -> Self {
+        let mut rows = vec![Vec::new(); Mechanism::all().len()];
+        for (number, provider) in (0u8..).zip(providers) {
+            for row in provider.algorithms() {
+                if let Some(at) = Mechanism::index(row.mechanism) {
+                    rows[at].push((number, row));
+                }
+            }
+        }
+        Self(rows)
+    }
+
+    /// Mechanisms that somebody serves, sorted.
+    pub(crate) fn served(&self) -> impl Iterator<Item = CK_MECHANISM_TYPE> {
+        Mechanism::all()
+            .iter()
+            .zip(&self.0)
+            .filter(|(_, rows)| !rows.is_empty())
+            .map(|row| row.0.number)
+    }
+
+    /// Smallest and largest key and the flags, over all providers (PKCS#11 3.2 §5.5.6).
+    pub(crate) fn info(&self, mechanism: CK_MECHANISM_TYPE) -> Result<(u64, u64, u64)> {
+        let at = Mechanism::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        let rows =
+            self.0[at].iter().map(|(_, row)| (row.key_sizes.0, row.key_sizes.1, row.flags()));
+        rows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1), a.2 | b.2)).ok_or(Error::MECHANISM_INVALID)
+    }
+
+    fn find<T>(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+    ) -> Result<(Count, T)> {
+        let at = Mechanism::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        for (provider, row) in &self.0[at] {
+            if let Some(found) = operation(row) {
+                let mechanism = u16::try_from(at).unwrap_or(u16::MAX);
+                return Ok((Count { provider: *provider, mechanism }, found));
+            }
+        }
+        Err(Error::MECHANISM_INVALID)
+    }
+}
+
+impl Engine {
+    /// The provider's implementation of one operation of `mechanism`.
+    pub(crate) fn route<T>(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+    ) -> Result<(Count, T)> {
+        self.routes.find(mechanism, operation)
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The lifecycle of an operation, once for all kinds (PKCS#11 3.2 §5.9–§5.16).
+
+pub(crate) mod cipher;
+pub(crate) mod digest;
+pub(crate) mod dual;
+pub(crate) mod recover;
+pub(crate) mod signature;
+pub(crate) mod state;
+
+use crate::output::Written;
+use metaslot_ck::{Error, Result};
+
+/// One operation of one kind in one session: `T` is what `*Init` chose, `S` what a multi-part
+/// operation keeps between its calls.
+#[derive(Debug, Default)]
+pub(crate) enum Active<T, S> {
+    #[default]
+    Idle,
+    Initialized(T),
+    MultiPart(T, S),
+}
+
+impl<T, S> Active<T, S> {
+    /// `*Init` may begin only where nothing is active.
+    pub(crate) const fn free(&self) -> Result<()> {
+        match self {
+            Self::Idle => Ok(()),
+            _ => Err(Error::OPERATION_ACTIVE),
+        }
+    }
+
+    /// What `*Init` chose, for a call that does everything at once.
+    pub(crate) const fn single(&self) -> Result<&T> {
+        match self {
+            Self::Idle => Err(Error::OPERATION_NOT_INITIALIZED),
+            Self::Initialized(chosen) => Ok(chosen),
+            Self::MultiPart(..) => Err(Error::OPERATION_ACTIVE),
+        }
+    }
+
+    /// What `*Init` chose, in either state.
+    pub(crate) const fn chosen(&self) -> Result<&T> {
+        match self {
+            Self::Idle => Err(Error::OPERATION_NOT_INITIALIZED),
+            Self::Initialized(chosen) | Self::MultiPart(chosen, _) => Ok(chosen),
+        }
+    }
+
+    /// The stream of a multi-part operation; `start` makes it at the first data.
+    pub(crate) fn stream(
+        &mut self,
+        start: impl FnOnce(&T) -> Result<S>,
+    ) -> Result<(&mut T, &mut S)> {
+        if let Self::Initialized(chosen) = self {
+            let stream = start(chosen)?;
+            let Self::Initialized(chosen) = std::mem::take(self) else {
+                return Err(Error::GENERAL_ERROR);
+            };
+            *self = Self::MultiPart(chosen, stream);
+        }
+        match self {
+            Self::MultiPart(chosen, stream) => Ok((chosen, stream)),
+            _ => Err(Error::OPERATION_NOT_INITIALIZED),
+        }
+    }
+
+    /// Ends the operation; gives back what `*Init` chose.
+    pub(crate) fn end(&mut self) -> Option<T> {
+        match std::mem::take(self) {
+            Self::Idle => None,
+            Self::Initialized(chosen) | Self::MultiPart(chosen, _) => Some(chosen),
+        }
+    }
+
+    pub(crate) const fn is_active(&self) -> bool {
+        !matches!(self, Self::Idle)
+    }
+}
+
+/// Whether a closing call (`C_Sign`, `C_SignFinal`, …) ends its operation: every result does but a
+/// question for the length, a short buffer, and a call that came out of turn (§5.2).
+pub(crate) fn ends(result: Result<Written>) -> bool {
+    !matches!(
+        result,
+        Ok(Written::Asked)
+            | Err(Error::BUFFER_TOO_SMALL
+                | Error::OPERATION_NOT_INITIALIZED
+                | Error::OPERATION_ACTIVE
+                | Error::USER_NOT_LOGGED_IN)
+    )
+}
+
+/// Whether an `*Update` call ends its operation: only a failure does.
+pub(crate) fn fails(result: Result<Written>) -> bool {
+    result.is_err() && ends(result)
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Saved operations (PKCS#11 3.2 §5.6.6): digests only, since nothing else can be saved without a key.
+
+use super::Active;
+use super::digest::DigestOp;
+use crate::engine::Engine;
+use metaslot_ck::{Error, ObjectHandle, Result, SessionHandle};
+
+/// Begins every saved state; the digit is its version.
+const MAGIC: &[u8; 8] = b"metadig1";
+
+impl Engine {
+    /// `C_GetOperationState`: the bytes are [`MAGIC`], the mechanism, and the provider's own.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_NOT_INITIALIZED`, `CKR_STATE_UNSAVEABLE`
+    pub fn operation_state(&self, session: SessionHandle) -> Result<Vec<u8>> {
+        let mut session = self.session(session)?;
+        if session.encrypt.is_active()
+            || session.decrypt.is_active()
+            || session.sign.is_active()
+            || session.verify.is_active()
+        {
+            return Err(Error::STATE_UNSAVEABLE);
+        }
+        let (op, stream) = session.digest.stream(|op| op.algorithm.start())?;
+        let mut state = MAGIC.to_vec();
+        state.extend_from_slice(&op.mechanism.to_le_bytes());
+        state.extend_from_slice(&stream.save()?);
+        Ok(state)
+    }
+
+    /// `C_SetOperationState`
+    ///
+    /// # Errors
+    /// `CKR_SAVED_STATE_INVALID`, `CKR_KEY_NOT_NEEDED`
+    pub fn set_operation_state(
+        &self,
+        session: SessionHandle,
+        state: &[u8],
+        encryption_key: ObjectHandle,
+        authentication_key: ObjectHandle,
+    ) -> Result<()> {
+        let mut session = self.session(session)?;
+        if encryption_key.0 != 0 || authentication_key.0 != 0 {
+            return Err(Error::KEY_NOT_NEEDED);
+        }
+        let rest = state.strip_prefix(MAGIC).ok_or(Error::SAVED_STATE_INVALID)?;
+        let (mechanism, rest) = rest.split_first_chunk().ok_or(Error::SAVED_STATE_INVALID)?;
+        let mechanism = u64::from_le_bytes(*mechanism);
+        let (count, algorithm) =
+            self.route(mechanism, |row| row.digest).map_err(|_| Error::SAVED_STATE_INVALID)?;
+        let stream = algorithm.restore(rest)?;
+        session.digest = Active::MultiPart(DigestOp { count, mechanism, algorithm }, stream);
+        Ok(())
+    }
+}

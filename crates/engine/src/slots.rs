@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Slot, token and session management (PKCS#11 3.2 §5.5, §5.6).
+
+use crate::engine::Engine;
+use crate::session::MOST;
+use crate::store::PinState;
+use crate::token::Login;
+use crate::token::login::PIN_LENGTH;
+use metaslot_ck::*;
+
+/// `CK_SLOT_INFO`, before padding.
+#[derive(Clone, Debug)]
+pub struct SlotInfo {
+    /// At most 64 bytes.
+    pub description: String,
+    /// `CKF_…`
+    pub flags: u64,
+}
+
+/// `CK_TOKEN_INFO`, before padding.
+#[derive(Clone, Debug)]
+pub struct TokenInfo {
+    /// UTF-8, at most 32 bytes; empty for a token that is not initialised.
+    pub label: String,
+    /// At most 16 bytes.
+    pub serial: String,
+    /// `CKF_…`
+    pub flags: u64,
+    /// Most sessions, open sessions.
+    pub sessions: (u64, u64),
+    /// Open sessions that may write.
+    pub write_sessions: u64,
+    /// Shortest and longest PIN, in bytes.
+    pub pin_length: (u64, u64),
+    /// The SO's counter.
+    pub so: PinState,
+    /// The user's counter.
+    pub user: PinState,
+}
+
+/// `CK_SESSION_INFO`
+#[derive(Clone, Copy, Debug)]
+pub struct SessionInfo {
+    /// Which slot.
+    pub slot: SlotId,
+    /// `CKS_…`
+    pub state: u64,
+    /// `CKF_…`
+    pub flags: u64,
+}
+
+impl Engine {
+    /// `C_GetSlotList`: every slot has a token present.
+    pub fn slot_list(&self) -> impl Iterator<Item = SlotId> {
+        self.tokens.iter().map(|token| token.slot)
+    }
+
+    /// `C_GetSlotInfo`
+    ///
+    /// # Errors
+    /// `CKR_SLOT_ID_INVALID`
+    pub fn slot_info(&self, slot: SlotId) -> Result<SlotInfo> {
+        let token = self.token(slot)?;
+        Ok(SlotInfo { description: token.description.clone(), flags: CKF_TOKEN_PRESENT })
+    }
+
+    /// `C_GetTokenInfo`
+    ///
+    /// # Errors
+    /// `CKR_SLOT_ID_INVALID`, `CKR_DEVICE_ERROR`, `CKR_TOKEN_NOT_RECOGNIZED`
+    pub fn token_info(&self, slot: SlotId) -> Result<TokenInfo> {
+        let token = self.token(slot)?;
+        let row = token.store.token()?;
+        let open = |write: bool| {
+            self.sessions.open_ones().filter(|(_, i)| i.slot == slot && (i.write || !write)).count()
+        };
+        let flag = |there, flag| if there { flag } else { 0 };
+        let flags = CKF_RNG
+            | CKF_DUAL_CRYPTO_OPERATIONS
+            | CKF_LOGIN_REQUIRED
+            | flag(row.initialized, CKF_TOKEN_INITIALIZED)
+            | flag(row.user_pin_set, CKF_USER_PIN_INITIALIZED)
+            | flag(row.initialized && !row.writable, CKF_WRITE_PROTECTED);
+        let user = [CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_LOCKED];
+        let so = [CKF_SO_PIN_COUNT_LOW, CKF_SO_PIN_FINAL_TRY, CKF_SO_PIN_LOCKED];
+        let flags = flags
+            | flag(row.user_pin_set, pin_flags(row.user, user))
+            | flag(row.initialized, pin_flags(row.so, so));
+        Ok(TokenInfo {
+            label: row.label,
+            serial: row.serial,
+            flags,
+            sessions: (MOST as u64, open(false) as u64),
+            write_sessions: open(true) as u64,
+            pin_length: (PIN_LENGTH.0 as u64, PIN_LENGTH.1 as u64),
+            so: row.so,
+            user: row.user,
+        })
+    }
+
+    /// `C_GetMechanismList`, sorted.
+    ///
+    /// # Errors
+    /// `CKR_SLOT_ID_INVALID`
+    pub fn mechanism_list(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
+        self.token(slot)?;
+        Ok(self.routes.served().collect())
+    }
+
+    /// `C_GetMechanismInfo`: smallest and largest key, flags.
+    ///
+    /// # Errors
+    /// `CKR_SLOT_ID_INVALID`, `CKR_MECHANISM_INVALID`
+    pub fn mechanism_info(
+        &self,
+        slot: SlotId,
+        mechanism: CK_MECHANISM_TYPE,
+    ) -> Result<(u64, u64, u64)> {
+        self.token(slot)?;
+        self.routes.info(mechanism)
+    }
+
+    /// `C_InitToken`: `label` is UTF-8 without padding.
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.5.7 names them.
+    pub fn init_token(&self, slot: SlotId, so_pin: &[u8], label: &str) -> Result<()> {
+        let token = self.token(slot)?;
+        if self.sessions.any(|info| info.slot == slot) {
+            return Err(Error::SESSION_EXISTS);
+        }
+        if so_pin.len() < PIN_LENGTH.0 || so_pin.len() > PIN_LENGTH.1 {
+            return Err(Error::PIN_LEN_RANGE);
+        }
+        token.store.initialize(so_pin, label)?;
+        token.handles.renew();
+        token.forget_all();
+        Ok(())
+    }
+
+    /// `C_OpenSession`
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.6.1 names them.
+    pub fn open_session(&self, slot: SlotId, flags: u64) -> Result<SessionHandle> {
+        let token = self.token(slot)?;
+        if flags & CKF_SERIAL_SESSION == 0 {
+            return Err(Error::SESSION_PARALLEL_NOT_SUPPORTED);
+        }
+        if flags & CKF_ASYNC_SESSION != 0 {
+            return Err(Error::SESSION_ASYNC_NOT_SUPPORTED);
+        }
+        let write = flags & CKF_RW_SESSION != 0;
+        if !write && token.login_state() == Login::So {
+            return Err(Error::SESSION_READ_WRITE_SO_EXISTS);
+        }
+        self.sessions.open(slot, write)
+    }
+
+    /// `C_CloseSession`: its session objects go with it.
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.6.2 names them.
+    pub fn close_session(&self, handle: SessionHandle) -> Result<()> {
+        let session = self.sessions.close(handle)?;
+        let slot = session.slot;
+        let owned = session.owned;
+        let mut destroyed = false;
+        for object in owned {
+            destroyed |= self.session_objects.take(object).is_some();
+        }
+        if destroyed {
+            self.sessions.each(crate::session::Session::drop_stale);
+        }
+        self.session_closed(handle, slot);
+        Ok(())
+    }
+
+    /// `C_CloseAllSessions`
+    ///
+    /// # Errors
+    /// `CKR_SLOT_ID_INVALID`
+    pub fn close_all_sessions(&self, slot: SlotId) -> Result<()> {
+        self.token(slot)?;
+        let open: Vec<_> =
+            self.sessions.open_ones().filter(|(_, info)| info.slot == slot).collect();
+        for (handle, _) in open {
+            match self.close_session(handle) {
+                // Another thread closed it meanwhile: then it is closed, as was wanted.
+                Ok(()) | Err(Error::SESSION_HANDLE_INVALID) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// `C_GetSessionInfo`: takes no lock.
+    ///
+    /// # Errors
+    /// `CKR_SESSION_HANDLE_INVALID`
+    pub fn session_info(&self, handle: SessionHandle) -> Result<SessionInfo> {
+        let info = self.sessions.info(handle)?;
+        let state = match (self.token(info.slot)?.login_state(), info.write) {
+            (Login::Public, false) => CKS_RO_PUBLIC_SESSION,
+            (Login::Public, true) => CKS_RW_PUBLIC_SESSION,
+            (Login::User, false) => CKS_RO_USER_FUNCTIONS,
+            (Login::User, true) => CKS_RW_USER_FUNCTIONS,
+            (Login::So, _) => CKS_RW_SO_FUNCTIONS,
+        };
+        let flags = CKF_SERIAL_SESSION | if info.write { CKF_RW_SESSION } else { 0 };
+        Ok(SessionInfo { slot: info.slot, state, flags })
+    }
+
+    /// `C_SessionCancel`: ends the operations that `flags` (`CKF_ENCRYPT`, …) name.
+    ///
+    /// # Errors
+    /// `CKR_SESSION_HANDLE_INVALID`
+    pub fn session_cancel(&self, handle: SessionHandle, flags: u64) -> Result<()> {
+        let mut session = self.session(handle)?;
+        let named = |flag| flags & flag != 0;
+        if named(CKF_DIGEST) {
+            session.digest.end();
+        }
+        if named(CKF_ENCRYPT) {
+            session.encrypt.end();
+        }
+        if named(CKF_DECRYPT) {
+            session.decrypt.end();
+        }
+        if named(CKF_SIGN) {
+            session.sign.end();
+        }
+        if named(CKF_SIGN_RECOVER) {
+            session.sign_recover.end();
+        }
+        if named(CKF_VERIFY) {
+            session.verify.end();
+        }
+        if named(CKF_VERIFY_RECOVER) {
+            session.verify_recover.end();
+        }
+        if named(CKF_FIND_OBJECTS) {
+            session.find = None;
+        }
+        Ok(())
+    }
+}
+
+/// The flags for low, final and locked (PKCS#11 3.2 §5.5.3).
+const fn pin_flags(pin: PinState, [low, last, locked]: [u64; 3]) -> u64 {
+    let flag = match pin.left {
+        0 => locked,
+        1 => last,
+        _ => 0,
+    };
+    if pin.failures > 0 { flag | low } else { 0 }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Templates as the caller wrote them, and as the attribute table types them.
+
+use crate::Value;
+use crate::object::attribute::{AttributeRow, Kind};
+use crate::{Attributes, Secrets};
+use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_VALUE, CKO_CERTIFICATE, CKO_DATA, Error, Result};
+use metaslot_memory::Secret;
+
+/// What a caller gave, in its order: owned, untyped.
+pub type Template = Vec<(CK_ATTRIBUTE_TYPE, RawValue)>;
+
+/// One value before its type is known.
+#[derive(Debug)]
+pub enum RawValue {
+    /// Plain bytes.
+    Bytes(Vec<u8>),
+    /// Bytes of an attribute that can hold a secret (`CKA_VALUE`, `CKA_PRIVATE_EXPONENT`, …).
+    Secret(Secret),
+    /// An array of attributes.
+    Template(Template),
+}
+
+/// A template after typing: what may be shown, and what may not.
+#[derive(Debug, Default)]
+pub(crate) struct Typed {
+    pub(crate) attributes: Attributes,
+    pub(crate) secrets: Secrets,
+}
+
+impl RawValue {
+    fn bytes(&self) -> Result<&[u8]> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Secret(secret) => Ok(secret.expose()),
+            Self::Template(_) => Err(Error::ATTRIBUTE_VALUE_INVALID),
+        }
+    }
+}
+
+/// Types every row. A class without secrets keeps its `CKA_VALUE` among the plain attributes.
+pub(crate) fn typed(template: Template, class: Option<u64>) -> Result<Typed> {
+    let plain_value = matches!(class, Some(CKO_DATA | CKO_CERTIFICATE));
+    let mut out = Typed::default();
+    for (attribute, raw) in template {
+        let row = AttributeRow::find(attribute).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
+        if out.attributes.get(attribute).is_some() || out.secrets.get(attribute).is_some() {
+            return Err(Error::TEMPLATE_INCONSISTENT);
+        }
+        if row.kind == Kind::Secret && !(plain_value && attribute == CKA_VALUE) {
+            let secret = match raw {
+                RawValue::Secret(secret) => secret,
+                other => Secret::copy_of(other.bytes()?),
+            };
+            out.secrets.set(attribute, secret);
+        } else {
+            out.attributes.set(attribute, value(row.kind, raw)?);
+        }
+    }
+    Ok(out)
+}
+
+fn value(kind: Kind, raw: RawValue) -> Result<Value> {
+    Ok(match kind {
+        Kind::Bool => match raw.bytes()? {
+            [0] => Value::Bool(false),
+            [_] => Value::Bool(true),
+            _ => return Err(Error::ATTRIBUTE_VALUE_INVALID),
+        },
+        Kind::Ulong => {
+            let bytes = raw.bytes()?.try_into().map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
+            Value::Ulong(u64::from_ne_bytes(bytes))
+        }
+        Kind::Bytes | Kind::Secret => match raw {
+            RawValue::Bytes(bytes) => Value::Bytes(bytes),
+            other => Value::Bytes(other.bytes()?.to_vec()),
+        },
+        Kind::BigInteger => Value::Bytes(without_leading_zeros(raw.bytes()?).to_vec()),
+        Kind::Date => match raw.bytes()? {
+            date if date.is_empty() || date.len() == 8 => Value::Bytes(date.to_vec()),
+            _ => return Err(Error::ATTRIBUTE_VALUE_INVALID),
+        },
+        Kind::Ulongs => {
+            let (numbers, rest) = raw.bytes()?.as_chunks();
+            if !rest.is_empty() {
+                return Err(Error::ATTRIBUTE_VALUE_INVALID);
+            }
+            Value::Ulongs(numbers.iter().map(|n| u64::from_ne_bytes(*n)).collect())
+        }
+        Kind::Template => match raw {
+            RawValue::Template(inner) => {
+                let inner = typed(inner, None)?;
+                if !inner.secrets.is_empty() {
+                    return Err(Error::ATTRIBUTE_VALUE_INVALID);
+                }
+                Value::Template(inner.attributes)
+            }
+            RawValue::Bytes(bytes) if bytes.is_empty() => Value::Template(Attributes::new()),
+            _ => return Err(Error::ATTRIBUTE_VALUE_INVALID),
+        },
+    })
+}
+
+/// Big integers are compared and stored without leading zeros (PKCS#11 3.2 §2.1).
+pub(crate) fn without_leading_zeros(bytes: &[u8]) -> &[u8] {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    &bytes[zeros..]
+}
+
+/// The class that a template names, where it does.
+pub(crate) fn class_of(template: &Template) -> Option<u64> {
+    let (_, raw) = template.iter().find(|(attribute, _)| *attribute == metaslot_ck::CKA_CLASS)?;
+    Some(u64::from_ne_bytes(raw.bytes().ok()?.try_into().ok()?))
+}
