@@ -2,6 +2,7 @@
 //! The engine: one for each `C_Initialize`, with its slots, sessions and objects.
 
 use crate::Key;
+use crate::mechanism::Mechanism;
 use crate::metaslot::policy::Policy;
 use crate::metaslot::route::Routes;
 use crate::object::Object;
@@ -48,6 +49,12 @@ impl Engine {
     /// Opens nothing: stores and providers open at first use.
     #[must_use]
     pub fn new(config: Config) -> Self {
+        metaslot_counters::name_mechanisms(|index| {
+            Mechanism::all().get(usize::from(index)).map_or(0, |row| row.number)
+        });
+        for (number, provider) in config.providers.iter().enumerate() {
+            metaslot_counters::name_provider(number, provider.name());
+        }
         let tokens = (0..).zip(config.slots).map(|(number, slot)| {
             Token::new(SlotId(number), slot.description, slot.store, slot.policy)
         });
@@ -120,7 +127,7 @@ impl Engine {
         if !matches!(object.class(), CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
             return Err(Error::KEY_HANDLE_INVALID);
         }
-        let row = crate::mechanism::Mechanism::find(mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        let row = Mechanism::find(mechanism).ok_or(Error::MECHANISM_INVALID)?;
         let kind = attributes.ulong(CKA_KEY_TYPE).unwrap_or(UNAVAILABLE);
         if !row.keys.contains(&kind) {
             return Err(Error::KEY_TYPE_INCONSISTENT);

@@ -60,6 +60,7 @@ impl Engine {
         let token = self.token(session.slot)?;
         let (count, algorithm) = self.route(mechanism, |row| row.generate)?;
         let template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
+        let watch = metaslot_counters::begin();
         let made = algorithm.generate(&params, &template).and_then(|mut made| {
             made.attributes
                 .set(CKA_KEY_TYPE, template.get(CKA_KEY_TYPE).cloned().unwrap_or(Value::Ulong(0)));
@@ -71,7 +72,7 @@ impl Engine {
                 token.login_state(),
             )
         });
-        count.done(0, made.is_ok());
+        count.done(0, made.is_ok(), watch);
         self.add(&mut session, vec![made?]).map(|handles| handles[0])
     }
 
@@ -93,8 +94,9 @@ impl Engine {
         let public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
         let private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
         token.policy.making(&public, true)?;
+        let watch = metaslot_counters::begin();
         let made = algorithm.generate_pair(&params, &public);
-        count.done(0, made.is_ok());
+        count.done(0, made.is_ok(), watch);
         let (first, second) = made?;
         let (origin, login) = (Origin::Generated(mechanism), token.login_state());
         let mut first = rules::complete(origin, CKO_PUBLIC_KEY, public, first, login)?;
@@ -137,11 +139,12 @@ impl Engine {
         )?;
         let by = self.key(&wrapping)?;
         algorithm.check(Direction::Forward, by, &params)?;
+        let watch = metaslot_counters::begin();
         let length = algorithm.length(by, &params, plain.len())?;
         let result =
             out.exact(length, |room| algorithm.wrap(by, &params, plain.expose(), room).map(drop));
         if result != Ok(Written::Asked) {
-            count.done(plain.len(), result.is_ok());
+            count.done(plain.len(), result.is_ok(), watch);
         }
         session.keep(wrapping);
         result.map(drop)
@@ -188,8 +191,9 @@ impl Engine {
         token.policy.unwrapping(mechanism, unwrapping.attributes(), &all)?;
         let by = self.key(&unwrapping)?;
         algorithm.check(Direction::Backward, by, &params)?;
+        let watch = metaslot_counters::begin();
         let plain = algorithm.unwrap(by, &params, wrapped);
-        count.done(wrapped.len(), plain.is_ok());
+        count.done(wrapped.len(), plain.is_ok(), watch);
         let made = self.opened(token, &mut all, plain?)?;
         session.keep(unwrapping);
         let class = all.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
@@ -274,8 +278,9 @@ impl Engine {
             }
         }
         let keys = SessionKeys { engine: self, session: &session };
+        let watch = metaslot_counters::begin();
         let values = algorithm.derive(by, &params, &lengths, &keys);
-        count.done(lengths.iter().sum(), values.is_ok());
+        count.done(lengths.iter().sum(), values.is_ok(), watch);
         let mut objects = Vec::new();
         for (all, value) in templates.into_iter().zip(values?) {
             objects.push(self.derived(token, &base, all, value)?);

@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
-mod count;
 mod engine;
 mod find;
 mod key;

@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::mechanism::Mechanism;
 use crate::provider::{Algorithm, Provider};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+use metaslot_counters::Watch;
 
 /// For each mechanism of the vocabulary the rows that serve it, in order.
 #[derive(Debug)]
@@ -21,12 +22,12 @@ pub(crate) struct Count {
 impl Count {
     /// More data of a multi-part operation.
     pub(crate) fn bytes(self, bytes: usize) {
-        crate::count::bytes(self.provider, self.mechanism, bytes);
+        metaslot_counters::data(self.provider, self.mechanism, bytes);
     }
 
     /// An operation ended; `bytes` are those not yet told by [`Self::bytes`].
-    pub(crate) fn done(self, bytes: usize, ok: bool) {
-        crate::count::operation(self.provider, self.mechanism, bytes, ok);
+    pub(crate) fn done(self, bytes: usize, ok: bool, watch: Watch) {
+        metaslot_counters::operation(self.provider, self.mechanism, bytes, ok, watch);
     }
 }
 

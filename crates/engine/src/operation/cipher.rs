@@ -10,6 +10,7 @@ use crate::provider::{Cipher, CipherStream, Direction};
 use crate::session::Session;
 use crate::{Key, Params};
 use metaslot_ck::*;
+use metaslot_counters::Watch;
 use metaslot_memory::Secret;
 use std::sync::Arc;
 
@@ -94,13 +95,14 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
+        let watch = metaslot_counters::begin();
         let single = state(direction, &mut session).single().and_then(CipherOp::open);
         let result = single.and_then(|op| {
             let key = op.key()?;
             let longest = op.algorithm.length(direction, key, &op.params, input.len())?;
             out.at_most(longest, |room| op.algorithm.run(direction, key, &op.params, input, room))
         });
-        conclude(direction, &mut session, input.len(), result)
+        conclude(direction, &mut session, input.len(), watch, result)
     }
 
     /// `C_EncryptUpdate` and `C_DecryptUpdate`.
@@ -135,7 +137,7 @@ impl Engine {
             let (_, run) = state.stream(start(direction))?;
             run.finish(out)
         });
-        conclude(direction, &mut session, 0, result)
+        conclude(direction, &mut session, 0, Watch::OFF, result)
     }
 }
 
@@ -184,7 +186,7 @@ pub(crate) fn update(
     if fails(result)
         && let Some(op) = state.end()
     {
-        op.count.done(0, false);
+        op.count.done(0, false, Watch::OFF);
         session.keep(op.object);
     }
     result.map(drop)
@@ -194,12 +196,13 @@ fn conclude(
     direction: Direction,
     session: &mut Session,
     bytes: usize,
+    watch: Watch,
     result: Result<Written>,
 ) -> Result<()> {
     if ends(result)
         && let Some(op) = state(direction, session).end()
     {
-        op.count.done(bytes, result.is_ok());
+        op.count.done(bytes, result.is_ok(), watch);
         session.keep(op.object);
     }
     result.map(drop)

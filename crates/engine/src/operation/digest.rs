@@ -10,6 +10,7 @@ use crate::provider::{Digest, DigestStream};
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_VALUE, CKO_SECRET_KEY, Error, ObjectHandle, Result, SessionHandle,
 };
+use metaslot_counters::Watch;
 
 /// What `C_DigestInit` chose.
 #[derive(Clone, Copy, Debug)]
@@ -46,10 +47,11 @@ impl Engine {
     pub fn digest(&self, session: SessionHandle, data: &[u8], out: &mut Output<'_>) -> Result<()> {
         let mut session = self.session(session)?;
         let op = *session.digest.single()?;
+        let watch = metaslot_counters::begin();
         let result = out.exact(op.algorithm.length(), |room| op.algorithm.digest(data, room));
         if ends(result) {
             session.digest.end();
-            op.count.done(data.len(), result.is_ok());
+            op.count.done(data.len(), result.is_ok(), watch);
         }
         result.map(drop)
     }
@@ -92,7 +94,7 @@ impl Engine {
         if ends(result)
             && let Some(op) = session.digest.end()
         {
-            op.count.done(0, result.is_ok());
+            op.count.done(0, result.is_ok(), Watch::OFF);
         }
         result.map(drop)
     }
@@ -107,7 +109,7 @@ pub(crate) fn update(state: &mut DigestState, data: &[u8]) -> Result<()> {
     if fails(result)
         && let Some(op) = state.end()
     {
-        op.count.done(0, false);
+        op.count.done(0, false, Watch::OFF);
     }
     result.map(drop)
 }

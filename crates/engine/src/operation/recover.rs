@@ -59,6 +59,7 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
+        let watch = metaslot_counters::begin();
         let result = session.verify_recover.single().and_then(|op| {
             let key = op.object.key().ok_or(Error::KEY_HANDLE_INVALID)?;
             out.at_most(op.algorithm.length(key, &op.params), |room| {
@@ -68,7 +69,7 @@ impl Engine {
         if ends(result)
             && let Some(op) = session.verify_recover.end()
         {
-            op.count.done(signature.len(), result.is_ok());
+            op.count.done(signature.len(), result.is_ok(), watch);
             session.keep(op.object);
         }
         result.map(drop)

@@ -10,6 +10,7 @@ use crate::provider::{Direction, Signature, SignatureStream};
 use crate::session::Session;
 use crate::{Key, Params};
 use metaslot_ck::*;
+use metaslot_counters::Watch;
 use std::sync::Arc;
 
 /// What `C_SignInit` or `C_VerifyInit` chose.
@@ -102,13 +103,14 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
+        let watch = metaslot_counters::begin();
         let result = kind.state(&mut session).single().and_then(SignatureOp::open).and_then(|op| {
             let key = op.key()?;
             out.exact(op.algorithm.length(key, &op.params), |room| {
                 op.algorithm.sign(key, &op.params, data, room).map(drop)
             })
         });
-        conclude(kind, &mut session, data.len(), result)
+        conclude(kind, &mut session, data.len(), watch, result)
     }
 
     fn signature_update(&self, kind: Kind, session: SessionHandle, data: &[u8]) -> Result<()> {
@@ -163,7 +165,7 @@ impl Engine {
                 stream.sign(room).map(drop)
             })
         });
-        conclude(Kind::Sign, &mut session, 0, result)
+        conclude(Kind::Sign, &mut session, 0, Watch::OFF, result)
     }
 
     /// `C_SignRecoverInit`
@@ -213,11 +215,12 @@ impl Engine {
     /// As PKCS#11 3.2 §5.15.2 names them.
     pub fn verify(&self, session: SessionHandle, data: &[u8], signature: &[u8]) -> Result<()> {
         let mut session = self.session(session)?;
+        let watch = metaslot_counters::begin();
         let result = session.verify.single().and_then(SignatureOp::open).and_then(|op| {
             op.algorithm.verify(op.key()?, &op.params, data, signature)?;
             Ok(Written::Done)
         });
-        conclude(Kind::Verify, &mut session, data.len(), result)
+        conclude(Kind::Verify, &mut session, data.len(), watch, result)
     }
 
     /// `C_VerifyUpdate`
@@ -241,7 +244,7 @@ impl Engine {
             stream.verify(signature)?;
             Ok(Written::Done)
         });
-        conclude(Kind::Verify, &mut session, 0, result)
+        conclude(Kind::Verify, &mut session, 0, Watch::OFF, result)
     }
 }
 
@@ -261,7 +264,7 @@ pub(crate) fn update(kind: Kind, session: &mut Session, data: &[u8]) -> Result<(
     if fails(result)
         && let Some(op) = state.end()
     {
-        op.count.done(0, false);
+        op.count.done(0, false, Watch::OFF);
         session.keep(op.object);
     }
     result.map(drop)
@@ -271,12 +274,13 @@ fn conclude(
     kind: Kind,
     session: &mut Session,
     bytes: usize,
+    watch: Watch,
     result: Result<Written>,
 ) -> Result<()> {
     if ends(result)
         && let Some(op) = kind.state(session).end()
     {
-        op.count.done(bytes, result.is_ok());
+        op.count.done(bytes, result.is_ok(), watch);
         session.keep(op.object);
     }
     result.map(drop)
