@@ -103,7 +103,9 @@ impl Bn {
         let mut rest = Self::new()?;
         let raw = rest.as_mut_ptr();
         // SAFETY: all ours, alive; the library refuses zero.
-        check(unsafe { sys::BN_nnmod(raw, self.as_ptr(), modulus.as_ptr(), scratch.as_mut_ptr()) })?;
+        check(unsafe {
+            sys::BN_nnmod(raw, self.as_ptr(), modulus.as_ptr(), scratch.as_mut_ptr())
+        })?;
         Ok(rest)
     }
 

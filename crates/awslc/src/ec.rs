@@ -266,8 +266,7 @@ impl EcKey {
                 None,
             )
         };
-        if usize::try_from(written) == Ok(self.curve.length()) && out.len() == self.curve.length()
-        {
+        if usize::try_from(written) == Ok(self.curve.length()) && out.len() == self.curve.length() {
             Ok(())
         } else {
             failed()

@@ -6,10 +6,20 @@
 #![forbid(unsafe_code)]
 
 mod aes;
+mod der;
 mod digest;
+mod ec;
+mod ecdsa;
 mod generate;
+mod hashes;
 mod hmac;
 mod private_key;
+mod public_key;
+mod rsa;
+mod rsa_pkcs1;
+mod rsa_pss;
+mod rsa_raw;
+mod secret_key;
 mod table;
 
 use metaslot_ck::{Error, Result};
@@ -25,7 +35,17 @@ pub static SOFT: Soft = Soft;
 pub struct Soft;
 
 /// The tables of the files.
-const PARTS: &[&[Algorithm]] = &[&aes::ROWS, &digest::ROWS, &generate::ROWS, &hmac::ROWS];
+const PARTS: &[&[Algorithm]] = &[
+    &aes::ROWS,
+    &digest::ROWS,
+    &generate::ROWS,
+    &hmac::ROWS,
+    &ec::ROWS,
+    &ecdsa::ROWS,
+    &rsa::ROWS,
+    &rsa_pkcs1::ROWS,
+    &rsa_pss::ROWS,
+];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };
 

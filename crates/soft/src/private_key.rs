@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keys that come from outside: completed, and as PKCS#8 (PKCS#11 3.2 §6.7).
+//! Keys that come from outside, by class and key type.
 
-use metaslot_ck::{Error, Result};
+use crate::{ec, rsa, secret_key};
+use metaslot_ck::*;
 use metaslot_engine::{Key, NewObject};
 use metaslot_memory::Secret;
 
 /// As `Provider::complete`.
-pub(crate) fn complete(_key: &mut NewObject) -> Result<()> {
-    Ok(())
+pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
+    let class = object.attributes.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    let key_type = object.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    match (class, key_type) {
+        (CKO_SECRET_KEY, _) => secret_key::complete(object),
+        (CKO_PUBLIC_KEY, CKK_RSA) => rsa::complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_RSA) => rsa::complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_EC) => ec::complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_EC) => ec::complete_private(object),
+        _ => Err(Error::TEMPLATE_INCONSISTENT),
+    }
 }
 
 /// As `Provider::encode_private_key`.

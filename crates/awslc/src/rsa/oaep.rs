@@ -49,12 +49,7 @@ impl Rsa {
     ///
     /// # Errors
     /// When the ciphertext is not good.
-    pub fn decrypt_oaep(
-        &self,
-        oaep: Oaep<'_>,
-        ciphertext: &[u8],
-        out: &mut [u8],
-    ) -> Result<usize> {
+    pub fn decrypt_oaep(&self, oaep: Oaep<'_>, ciphertext: &[u8], out: &mut [u8]) -> Result<usize> {
         let operation = Operation::decrypt(self, oaep)?;
         let mut written = out.len();
         // SAFETY: the context is ours and initialised; the ranges are slices'.
