@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+pub mod detail;
 mod engine;
 mod find;
 mod key;
