@@ -5,9 +5,8 @@ use crate::layout::{self, HEADER, SHARD, SHARDS, WORDS};
 use crate::{record, shard};
 use metaslot_memory::SharedWords;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::OnceLock;
@@ -77,9 +76,14 @@ pub fn open(directory: &Path) -> io::Result<()> {
         return Ok(());
     }
     remove_dead(directory);
-    let (path, file) = create(directory)?;
-    file.set_len((WORDS * 8) as u64)?;
-    let words = SharedWords::map(&file, WORDS)?;
+    if !fs::metadata(directory)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    let pid = process::id();
+    let path = directory.join(format!("{pid}-{}.counters", started(pid).unwrap_or(0)));
+    // One that is there is of a process that had this number before and died unseen.
+    drop(fs::remove_file(&path));
+    let words = SharedWords::create(&path, WORDS, 0o600)?;
     let fresh = place.set(Page { words, path }).is_ok();
     if fresh {
         describe();
@@ -94,16 +98,6 @@ pub fn forked() {
     shard::forget_other_threads();
     record::forget_rows();
     shard::enter_thread();
-}
-
-fn create(directory: &Path) -> io::Result<(PathBuf, File)> {
-    let pid = process::id();
-    let path = directory.join(format!("{pid}-{}.counters", started(pid).unwrap_or(0)));
-    // One that is there is of a process that had this number before and died unseen.
-    drop(fs::remove_file(&path));
-    let file =
-        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    Ok((path, file))
 }
 
 fn describe() {
