@@ -1,2 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! To be written.
+//! Tests through the C ABI: real clients, vectors and attacks, each against a token of its own.
+//!
+//! The module under test is the one that `METASLOT_MODULE` names, otherwise the release build,
+//! otherwise the debug build. Nothing here knows how the module works inside; with SoftHSM's path in
+//! the variable the same tests run against SoftHSM, so a failure is known to be ours.
+#![forbid(unsafe_code)]
+
+mod outcome;
+mod process;
+mod token;
+
+pub use outcome::{Outcome, check};
+pub use process::{Output, Program, Server, find_program, free_port};
+pub use token::{SO_PIN, TestToken, USER_PIN, module_path};

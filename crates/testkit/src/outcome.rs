@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What became of a check, and where that is written down.
+
+use std::fmt;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::process::find_program;
+use crate::token::TestToken;
+
+/// What became of one check of one client.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// The client did what it should.
+    Passed,
+    /// It did not; the text says what happened.
+    Failed(String),
+    /// The client or the module is not here; the text says what is missing.
+    NotRun(String),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed => f.write_str("passed"),
+            Self::Failed(reason) => write!(f, "failed: {reason}"),
+            Self::NotRun(reason) => write!(f, "not run: {reason}"),
+        }
+    }
+}
+
+/// Runs one check of `client` with a token of its own, when every program in `needs` is here.
+///
+/// # Panics
+///
+/// When the check failed; and, where `CI` is set, when it could not run.
+pub fn check(
+    client: &str,
+    what: &str,
+    needs: &[&str],
+    work: impl FnOnce(&mut TestToken) -> Result<()>,
+) {
+    let started = Instant::now();
+    let outcome = outcome_of(client, what, needs, work);
+    record(client, what, &outcome, started.elapsed());
+    println!("{client}, {what}: {outcome}");
+    match outcome {
+        Outcome::Passed => {}
+        Outcome::NotRun(_) if std::env::var_os("CI").is_none() => {}
+        Outcome::NotRun(reason) => panic!("{client}, {what}: not run: {reason}"),
+        Outcome::Failed(reason) => panic!("{client}, {what}: {reason}"),
+    }
+}
+
+fn outcome_of(
+    client: &str,
+    what: &str,
+    needs: &[&str],
+    work: impl FnOnce(&mut TestToken) -> Result<()>,
+) -> Outcome {
+    if let Some(missing) = needs.iter().find(|name| find_program(name).is_none()) {
+        return Outcome::NotRun(format!("{missing} is not installed"));
+    }
+    let mut token = match TestToken::new(&format!("{client} {what}")) {
+        Ok(Some(token)) => token,
+        Ok(None) => return Outcome::NotRun("no module is built".into()),
+        Err(error) => return Outcome::Failed(format!("no token: {error:#}")),
+    };
+    match work(&mut token) {
+        Ok(()) => {
+            token.remove();
+            Outcome::Passed
+        }
+        Err(error) => Outcome::Failed(format!("{error:#}\nkept: {}", token.home().display())),
+    }
+}
+
+/// Appends one line to the file that the summary of `cargo xtask test` is made from.
+fn record(client: &str, what: &str, outcome: &Outcome, took: Duration) {
+    let Some(path) = std::env::var_os("METASLOT_TEST_REPORT") else { return };
+    let (word, reason) = match outcome {
+        Outcome::Passed => ("passed", ""),
+        Outcome::Failed(reason) => ("failed", reason.as_str()),
+        Outcome::NotRun(reason) => ("not run", reason.as_str()),
+    };
+    let reason = reason.lines().next().unwrap_or_default().replace('\t', " ");
+    let line = format!("{client}\t{what}\t{word}\t{:.2}\t{reason}\n", took.as_secs_f64());
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+        println!("the report could not be written: {error}");
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! OpenSSH: public keys from the token, its agent, logins to a local sshd, scp, and certificates.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use anyhow::{Context, Result, ensure};
+use metaslot_testkit::{Server, TestToken, USER_PIN, check, free_port};
+
+const CLIENT: &str = "OpenSSH";
+const NEEDS: &[&str] = &["ssh", "sshd", "ssh-keygen", "ssh-agent", "ssh-add", "scp", "pkcs11-tool"];
+
+/// An RSA and a P-256 key pair, and a script that types the PIN.
+fn prepare(token: &mut TestToken) -> Result<()> {
+    token.key_pair("rsa:2048", "01", "rsa")?;
+    token.key_pair("EC:prime256v1", "02", "ec")?;
+    let script = token.write("askpass", format!("#!/bin/sh\necho {USER_PIN}\n"))?;
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700))?;
+    token.set("SSH_ASKPASS", script);
+    token.set("SSH_ASKPASS_REQUIRE", "force");
+    Ok(())
+}
+
+/// The public keys in OpenSSH's form, listed without a PIN.
+fn public_keys(token: &TestToken) -> Result<String> {
+    let keys = token.program("ssh-keygen").arg("-D").arg(token.module()).run()?.text();
+    ensure!(keys.contains("ssh-rsa ") && keys.contains("ecdsa-sha2-nistp256 "), "{keys}");
+    Ok(keys)
+}
+
+/// A local sshd that lets in who has a key of `authorized`.
+fn sshd(token: &TestToken, authorized: &str, more: &str) -> Result<(Server, u16)> {
+    let port = free_port()?;
+    let home = token.home().display();
+    token.write("authorized", authorized)?;
+    token.program("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", "host"]).run()?;
+    token.write(
+        "sshd_config",
+        format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {home}/host\nPidFile {home}/sshd.pid\n\
+             AuthorizedKeysFile {home}/authorized\nStrictModes no\nUsePAM no\n\
+             PermitRootLogin prohibit-password\nPasswordAuthentication no\n\
+             KbdInteractiveAuthentication no\nSubsystem sftp internal-sftp\n{more}"
+        ),
+    )?;
+    // sshd insists on this directory, which a system's own service otherwise makes.
+    drop(std::fs::create_dir_all("/run/sshd"));
+    let program = token.program("sshd").args(["-D", "-e", "-f"]).arg(token.path("sshd_config"));
+    Ok((program.serve(port, token.home())?, port))
+}
+
+fn options(token: &TestToken) -> Vec<String> {
+    let known = format!("UserKnownHostsFile={}", token.path("known").display());
+    ["-F", "/dev/null", "-o", &known, "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR"]
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+fn me() -> String {
+    std::env::var("USER").unwrap_or_else(|_| "root".into())
+}
+
+#[test]
+fn public_keys_are_listed_without_a_pin() {
+    check(CLIENT, "ssh-keygen -D", NEEDS, |token| {
+        prepare(token)?;
+        public_keys(token).map(|_| ())
+    });
+}
+
+#[test]
+fn login_with_a_key_in_the_token() {
+    check(CLIENT, "ssh -I", NEEDS, |token| {
+        prepare(token)?;
+        let keys = public_keys(token)?;
+        for key in keys.lines() {
+            let (_server, port) = sshd(token, key, "")?;
+            token
+                .program("ssh")
+                .args(options(token))
+                .arg("-I")
+                .arg(token.module())
+                .args(["-p", &port.to_string(), &format!("{}@127.0.0.1", me()), "echo", "inside"])
+                .run()?
+                .with(&["inside"])?;
+            std::fs::remove_file(token.path("host"))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn agent_serves_logins_and_copies() {
+    check(CLIENT, "ssh-agent, ssh and scp", NEEDS, |token| {
+        prepare(token)?;
+        let (_server, port) = sshd(token, &public_keys(token)?, "")?;
+        let script = format!(
+            "set -e\nssh-add -s {module}\nssh-add -l\nssh {options} -p {port} {me}@127.0.0.1 echo \
+             inside\nscp -q {options} -P {port} {me}@127.0.0.1:{home}/pin copied\nssh-add -e \
+             {module}\nssh-add -l || true\n",
+            module = token.module().display(),
+            options = options(token).join(" "),
+            me = me(),
+            home = token.home().display(),
+        );
+        token.write("session", script)?;
+        let directory = token.module().parent().context("a module without directory")?;
+        token
+            .program("ssh-agent")
+            .args(["-P", &format!("{}/*", directory.display()), "sh", "session"])
+            .run()?
+            .with(&["Card added", "RSA", "ECDSA", "inside", "Card removed", "no identities"])?;
+        ensure!(std::fs::read_to_string(token.path("copied"))? == USER_PIN, "not what was copied");
+        Ok(())
+    });
+}
+
+#[test]
+fn certificate_is_signed_by_an_authority_in_the_token() {
+    check(CLIENT, "user certificate", NEEDS, |token| {
+        prepare(token)?;
+        let authority = public_keys(token)?;
+        let authority = authority.lines().next().context("no key")?;
+        token.write("ca.pub", authority)?;
+        token.program("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", "user"]).run()?;
+        token
+            .program("ssh-keygen")
+            .arg("-D")
+            .arg(token.module())
+            .line("-s ca.pub -I test -V +1h user.pub")
+            .args(["-n", &me()])
+            .run()?;
+        let trusted = format!("TrustedUserCAKeys {}\n", token.path("ca.pub").display());
+        let (_server, port) = sshd(token, "", &trusted)?;
+        token
+            .program("ssh")
+            .args(options(token))
+            .args(["-i", "user", "-p", &port.to_string(), &format!("{}@127.0.0.1", me())])
+            .args(["echo", "inside"])
+            .run()?
+            .with(&["inside"])
+            .map(|_| ())
+    });
+}
