@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything that maps memory: the protected arena, secrets in it, the fork sentinel, shared pages.
+
+mod arena;
+mod lock;
+mod os;
 mod protected;
 mod secret;
 mod shared;
+mod stack;
 
+pub use arena::{ALIGNMENT, Stats, allocate, free, size_of_allocation, stats};
 pub use protected::Protected;
 pub use secret::Secret;
 pub use shared::{SharedWords, WIPED_WORDS, wiped_on_fork};
-
-/// What every allocation is aligned to, in bytes.
-pub const ALIGNMENT: usize = 16;
+pub use stack::wipe_stack;

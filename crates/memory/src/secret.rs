@@ -1,17 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bytes that nobody else may see.
 
+use crate::{arena, os};
 use std::fmt;
+use std::ptr::NonNull;
 
 /// Secret bytes in protected memory: locked, left out of core dumps, wiped on fork, zeroised on
 /// drop. There is no `Clone`, and `Debug` shows the length only.
-pub struct Secret(Box<[u8]>);
+///
+/// In a forked child a secret of the parent reads as zeros.
+pub struct Secret {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the bytes are owned, like those of a box.
+unsafe impl Send for Secret {}
+// SAFETY: shared access only reads.
+unsafe impl Sync for Secret {}
 
 impl Secret {
     /// `length` zero bytes, to be filled in place.
+    ///
+    /// # Panics
+    /// When the address space is used up.
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
-        Self(vec![0; length].into())
+        match Self::try_zeroed(length) {
+            Some(secret) => secret,
+            None => panic!("no protected memory for {length} bytes"),
+        }
+    }
+
+    /// [`Self::zeroed`] for lengths that come from outside: `None` when there is no room.
+    #[must_use]
+    pub fn try_zeroed(length: usize) -> Option<Self> {
+        if length == 0 {
+            return Some(Self { start: NonNull::<u128>::dangling().cast(), length });
+        }
+        Some(Self { start: arena::allocate(length)?, length })
     }
 
     /// A copy of `bytes`; the caller still has its own to wipe.
@@ -24,43 +51,99 @@ impl Secret {
 
     /// The bytes. Search for this word to find every exposure.
     #[must_use]
-    pub fn expose(&self) -> &[u8] {
-        &self.0
+    pub const fn expose(&self) -> &[u8] {
+        // SAFETY: so many bytes are owned and were initialised from the start.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 
     /// The bytes, writable.
     #[must_use]
-    pub fn expose_mut(&mut self) -> &mut [u8] {
-        &mut self.0
+    pub const fn expose_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `expose`; they are borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
     /// How many bytes.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
+    pub const fn len(&self) -> usize {
+        self.length
     }
 
     /// Whether there are none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
     }
 
-    /// The same secret cut to its first `length` bytes; the rest is zeroised.
+    /// The same secret cut to its first `length` bytes, in place; the rest is zeroised.
+    ///
+    /// # Panics
+    /// When it is shorter than that.
     #[must_use]
-    pub fn truncated(self, length: usize) -> Self {
-        Self::copy_of(&self.0[..length])
+    pub fn truncated(mut self, length: usize) -> Self {
+        assert!(length <= self.length, "a secret cannot be cut longer");
+        if length == 0 {
+            return Self::zeroed(0);
+        }
+        let rest = &mut self.expose_mut()[length..];
+        let (start, count) = (rest.as_mut_ptr(), rest.len());
+        // SAFETY: the bytes that are cut off, still owned.
+        unsafe { os::wipe(start, count) };
+        self.length = length;
+        self
     }
 }
 
 impl Drop for Secret {
     fn drop(&mut self) {
-        self.0.fill(0);
+        if self.length > 0 {
+            // SAFETY: allocated in `try_zeroed`, freed once; the arena zeroises.
+            unsafe { arena::free(self.start) };
+        }
     }
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secret({} bytes)", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_in_the_arena_however_small() {
+        for length in [1, 16, 100, 5000, 1 << 20] {
+            let secret = Secret::copy_of(&vec![7; length]);
+            assert!(arena::size_of_allocation(secret.start) >= length);
+            assert!(secret.expose().iter().all(|byte| *byte == 7));
+        }
+        assert!(Secret::zeroed(0).is_empty());
+    }
+
+    #[test]
+    fn cutting_keeps_the_place_and_zeroises_the_rest() {
+        let secret = Secret::copy_of(b"0123456789");
+        let start = secret.start;
+        let secret = secret.truncated(4);
+        assert_eq!(secret.expose(), b"0123");
+        assert_eq!(secret.start, start);
+        // SAFETY: the allocation is 16 bytes long.
+        let rest = unsafe { std::slice::from_raw_parts(start.as_ptr().add(4), 6) };
+        assert_eq!(rest, [0; 6]);
+        assert!(secret.truncated(0).is_empty());
+    }
+
+    #[test]
+    fn a_length_beyond_reason_gives_none() {
+        assert!(Secret::try_zeroed(usize::MAX / 2).is_none());
+        assert!(Secret::try_zeroed(1 << 40).is_none());
+    }
+
+    #[test]
+    fn debug_shows_the_length_only() {
+        assert_eq!(format!("{:?}", Secret::copy_of(b"hunter2")), "Secret(7 bytes)");
     }
 }

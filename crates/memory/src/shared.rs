@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Words that several processes see, and words that a forked child does not.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::AtomicU64;
@@ -24,6 +26,28 @@ unsafe impl Send for SharedWords {}
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
+    /// Opens a file and maps its first `count` words; makes it with permissions `mode` where it is
+    /// missing, and longer where it is too short. Links are not followed.
+    ///
+    /// # Errors
+    /// What the system says; [`io::ErrorKind::InvalidInput`] when it is no regular file.
+    pub fn create(path: &Path, count: usize, mode: u32) -> io::Result<Self> {
+        // The standard library sets O_CLOEXEC itself. O_NONBLOCK: a FIFO in the file's place must
+        // not hold the caller up.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).mode(mode).custom_flags(flags);
+        let file = options.open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if metadata.len() < (count * 8) as u64 {
+            file.set_len((count * 8) as u64)?;
+        }
+        Self::map(&file, count)
+    }
+
     /// Maps the first `count` words of a file that is open for reading and writing and at least so
     /// long.
     ///
@@ -128,6 +152,16 @@ mod tests {
         let other = SharedWords::map(&file, 4).expect("it maps twice");
         one.words()[2].store(9, Ordering::SeqCst);
         assert_eq!(other.words()[2].load(Ordering::SeqCst), 9);
+        let third = SharedWords::create(&path, 8, 0o600).expect("it grows");
+        assert_eq!(third.words()[2].load(Ordering::SeqCst), 9);
         std::fs::remove_file(&path).expect("the file goes");
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_file_is_refused() {
+        let path = std::env::temp_dir().join(format!("metaslot-link-{}", std::process::id()));
+        std::os::unix::fs::symlink("/etc/hostname", &path).expect("a link can be made");
+        assert!(SharedWords::create(&path, 1, 0o600).is_err());
+        std::fs::remove_file(&path).expect("the link goes");
     }
 }

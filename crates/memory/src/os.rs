@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The system calls that map memory, each behind one function.
+
+use std::io;
+use std::ptr::{self, NonNull};
+
+/// Address space of `length` bytes without access; costs no memory.
+pub(crate) fn reserve(length: usize) -> io::Result<NonNull<u8>> {
+    map(length, libc::PROT_NONE, libc::MAP_NORESERVE)
+}
+
+/// Zeroed memory of `length` bytes that is paid for when touched.
+pub(crate) fn map_zeroed(length: usize) -> io::Result<NonNull<u8>> {
+    map(length, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE)
+}
+
+fn map(length: usize, protection: libc::c_int, flags: libc::c_int) -> io::Result<NonNull<u8>> {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a fresh anonymous mapping touches nothing that exists.
+    let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+/// `start` and `length` are a whole mapping made here, and nothing refers to it any more.
+pub(crate) unsafe fn unmap(start: NonNull<u8>, length: usize) {
+    // SAFETY: the caller's promise. It cannot fail for a whole mapping.
+    unsafe { libc::munmap(start.as_ptr().cast(), length) };
+}
+
+/// Makes a part of reserved space readable and writable and keeps it out of core dumps. Says
+/// whether it will be wiped in forked children.
+///
+/// # Safety
+/// The range is page-aligned and lies in space reserved here.
+pub(crate) unsafe fn commit(start: *mut u8, length: usize) -> io::Result<bool> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the caller's promise.
+    if unsafe { libc::mprotect(start.cast(), length, access) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the caller's promise; the advice changes no content here.
+    unsafe { libc::madvise(start.cast(), length, libc::MADV_DONTDUMP) };
+    // SAFETY: as above; the content changes in forked children only.
+    Ok(unsafe { libc::madvise(start.cast(), length, libc::MADV_WIPEONFORK) } == 0)
+}
+
+/// Locks pages into memory as they are touched. Says whether that worked.
+///
+/// # Safety
+/// The range is page-aligned and mapped.
+pub(crate) unsafe fn lock(start: *mut u8, length: usize) -> bool {
+    // SAFETY: the caller's promise; contents do not change.
+    if unsafe { libc::mlock2(start.cast(), length, libc::MLOCK_ONFAULT) } == 0 {
+        return true;
+    }
+    // SAFETY: as above; for kernels without the flag.
+    unsafe { libc::mlock(start.cast(), length) == 0 }
+}
+
+/// Gives the memory behind a range back; it reads as zeros afterwards. Locked memory stays.
+///
+/// # Safety
+/// The range is page-aligned, mapped, and holds nothing that is needed.
+pub(crate) unsafe fn discard(start: *mut u8, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::madvise(start.cast(), length, libc::MADV_DONTNEED) };
+}
+
+/// How much this process may lock, in bytes.
+pub(crate) fn lock_limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes the structure.
+    if unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) } != 0 {
+        return 0;
+    }
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+}
+
+/// Overwrites memory with zeros in a way that the compiler keeps.
+///
+/// # Safety
+/// `length` bytes at `start` are writable.
+pub(crate) unsafe fn wipe(start: *mut u8, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { start.write_bytes(0, length) };
+    // SAFETY: does nothing, but might read the memory as far as the compiler knows, which is why
+    // the zeros must be written.
+    unsafe { std::arch::asm!("/* {0} */", in(reg) start, options(nostack, preserves_flags)) };
+}
+
+/// Waits until `word` is no longer `value`, or for no reason.
+pub(crate) fn futex_wait(word: &std::sync::atomic::AtomicU32, value: u32) {
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let no_timeout = ptr::null::<libc::timespec>();
+    // SAFETY: reads the word, which outlives the call; without a timeout.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, no_timeout) };
+}
+
+/// Wakes one thread that waits on `word`.
+pub(crate) fn futex_wake(word: &std::sync::atomic::AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: uses the address only.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
+}
