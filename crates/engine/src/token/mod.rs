@@ -75,7 +75,9 @@ impl Token {
     }
 
     fn shard(&self, id: u64) -> MutexGuard<'_, HashMap<u64, Arc<Object>>> {
-        self.cache[(id % SHARDS as u64) as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache[usize::try_from(id).unwrap_or(0) % SHARDS]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The object in row `id` as it is now.

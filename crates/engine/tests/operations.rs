@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The lifecycle of operations, results of variable length, and login.
+
+mod common;
+
+use common::{aes, collect, engine, logged_in, open, row};
+use metaslot_ck::*;
+use metaslot_engine::provider::Direction::{Backward, Forward};
+use metaslot_engine::{Bytes, Output, Params, Policy};
+
+fn gcm(tag_bits: u64) -> Params {
+    Params::Gcm { iv: Bytes::from_slice(&[7; 12]), aad: Bytes::new(), tag_bits }
+}
+
+#[test]
+fn a_short_buffer_keeps_the_operation() {
+    let (engine, session) = logged_in();
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    let again = engine.digest_init(session, CKM_SHA256, Params::None);
+    assert_eq!(again, Err(Error::OPERATION_ACTIVE));
+    let mut ask = Output::ask();
+    engine.digest(session, b"abc", &mut ask).expect("the length is told");
+    assert_eq!(ask.length(), 32);
+    let mut short = [0; 31];
+    let mut out = Output::buffer(&mut short);
+    assert_eq!(engine.digest(session, b"abc", &mut out), Err(Error::BUFFER_TOO_SMALL));
+    assert_eq!(out.length(), 32);
+    let mut enough = [0; 40];
+    let mut out = Output::buffer(&mut enough);
+    engine.digest(session, b"abc", &mut out).expect("it fits");
+    assert_eq!(out.length(), 32);
+    assert_eq!(enough[..4], [0xba, 0x78, 0x16, 0xbf]);
+    let after = collect(|out| engine.digest(session, b"abc", out));
+    assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+#[test]
+fn one_shot_after_update_is_out_of_turn() {
+    let (engine, session) = logged_in();
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_update(session, b"ab").expect("data is taken");
+    let single = collect(|out| engine.digest(session, b"abc", out));
+    assert_eq!(single, Err(Error::OPERATION_ACTIVE));
+    engine.digest_update(session, b"c").expect("data is taken");
+    let digest = collect(|out| engine.digest_final(session, out)).expect("a digest");
+    assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
+}
+
+#[test]
+fn each_kind_has_an_operation_of_its_own() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key).expect("an encryption begins");
+    engine.cipher_init(Backward, session, CKM_AES_GCM, gcm(128), key).expect("a decryption begins");
+    engine.find_init(session, vec![]).expect("a search begins");
+    engine.digest_update(session, b"x").expect("all go on");
+    let sealed = collect(|out| engine.cipher(Forward, session, b"hello", out)).expect("sealed");
+    assert_eq!(sealed.len(), 21);
+    let plain = collect(|out| engine.cipher(Backward, session, &sealed, out)).expect("opened");
+    assert_eq!(plain, b"hello");
+    engine.session_cancel(session, CKF_DIGEST | CKF_FIND_OBJECTS).expect("they are cancelled");
+    let digest = collect(|out| engine.digest_final(session, out));
+    assert_eq!(digest, Err(Error::OPERATION_NOT_INITIALIZED));
+    assert_eq!(engine.find_final(session), Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+#[test]
+fn a_changed_ciphertext_fails_and_ends_the_operation() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    engine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key).expect("it begins");
+    let mut sealed = collect(|out| engine.cipher(Forward, session, b"hello", out)).expect("sealed");
+    sealed[0] ^= 1;
+    engine.cipher_init(Backward, session, CKM_AES_GCM, gcm(128), key).expect("it begins");
+    let mut room = [0xaa; 32];
+    let opened = engine.cipher(Backward, session, &sealed, &mut Output::buffer(&mut room));
+    assert_eq!(opened, Err(Error::AEAD_DECRYPT_FAILED));
+    assert!(!room.starts_with(b"hello"), "nothing of a forged message is released");
+    let opened = engine.cipher(Backward, session, &sealed, &mut Output::buffer(&mut room));
+    assert_eq!(opened, Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+#[test]
+fn usage_and_type_are_checked_at_init() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![row(CKA_ENCRYPT, false)]).expect("a key is made");
+    let init = |mechanism, params| engine.cipher_init(Forward, session, mechanism, params, key);
+    assert_eq!(init(CKM_AES_GCM, gcm(128)), Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+    let unknown = engine.digest_init(session, 0x7fff_0000, Params::None);
+    assert_eq!(unknown, Err(Error::MECHANISM_INVALID));
+    let sign = engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key);
+    assert_eq!(sign, Err(Error::KEY_TYPE_INCONSISTENT));
+    let nothing = engine.sign_init(session, CKM_SHA256_HMAC, Params::None, ObjectHandle(12345));
+    assert_eq!(nothing, Err(Error::KEY_HANDLE_INVALID));
+    let short = engine.cipher_init(Backward, session, CKM_AES_GCM, gcm(64), key);
+    assert_eq!(short, Err(Error::MECHANISM_PARAM_INVALID));
+}
+
+#[test]
+fn allowed_mechanisms_are_the_only_ones() {
+    let (engine, session) = logged_in();
+    let allowed = CKM_AES_GCM.to_ne_bytes();
+    let more = vec![row(CKA_ALLOWED_MECHANISMS, &allowed[..])];
+    let key = aes(&engine, session, more).expect("a key is made");
+    assert_eq!(engine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key), Ok(()));
+    let iv = Params::Iv(Bytes::from_slice(&[0; 16]));
+    let other = engine.cipher_init(Backward, session, CKM_AES_CBC, iv, key);
+    assert!(matches!(other, Err(Error::MECHANISM_INVALID)));
+}
+
+#[test]
+fn login_states_follow_the_standard() {
+    let engine = engine(Policy::DEFAULT);
+    let session = open(&engine);
+    let state = |session| engine.session_info(session).map(|info| info.state);
+    assert_eq!(state(session), Ok(CKS_RW_PUBLIC_SESSION));
+    assert_eq!(engine.login(session, CKU_USER, b"wrong"), Err(Error::PIN_INCORRECT));
+    assert_eq!(engine.login(session, CKU_USER, b""), Err(Error::PIN_INCORRECT));
+    assert_eq!(engine.login(session, 17, b"user-pin"), Err(Error::USER_TYPE_INVALID));
+    assert_eq!(engine.login(session, CKU_USER, b"user-pin"), Ok(()));
+    assert_eq!(engine.login(session, CKU_USER, b"user-pin"), Err(Error::USER_ALREADY_LOGGED_IN));
+    let so = engine.login(session, CKU_SO, b"so-pin");
+    assert_eq!(so, Err(Error::USER_ANOTHER_ALREADY_LOGGED_IN));
+    let read_only = engine.open_session(SlotId(0), CKF_SERIAL_SESSION).expect("it opens");
+    assert_eq!(state(read_only), Ok(CKS_RO_USER_FUNCTIONS));
+    engine.logout(read_only).expect("any session logs out");
+    assert_eq!(state(session), Ok(CKS_RW_PUBLIC_SESSION));
+    assert_eq!(engine.login(session, CKU_SO, b"so-pin"), Err(Error::SESSION_READ_ONLY_EXISTS));
+    engine.close_session(read_only).expect("it closes");
+    assert_eq!(engine.login(session, CKU_SO, b"so-pin"), Ok(()));
+    assert_eq!(state(session), Ok(CKS_RW_SO_FUNCTIONS));
+    let read_only = engine.open_session(SlotId(0), CKF_SERIAL_SESSION);
+    assert_eq!(read_only, Err(Error::SESSION_READ_WRITE_SO_EXISTS));
+    let parallel = engine.open_session(SlotId(0), CKF_RW_SESSION);
+    assert_eq!(parallel, Err(Error::SESSION_PARALLEL_NOT_SUPPORTED));
+}
+
+#[test]
+fn closing_the_last_session_logs_out() {
+    let (engine, first) = logged_in();
+    let second = open(&engine);
+    engine.close_session(first).expect("it closes");
+    let info = engine.session_info(second).expect("it is open");
+    assert_eq!(info.state, CKS_RW_USER_FUNCTIONS, "another session is still open");
+    engine.close_session(second).expect("it closes");
+    assert_eq!(engine.session_info(second).err(), Some(Error::SESSION_HANDLE_INVALID));
+    let third = open(&engine);
+    assert_ne!(third, first, "no handle comes back");
+    assert_eq!(engine.session_info(third).map(|info| info.state), Ok(CKS_RW_PUBLIC_SESSION));
+}
+
+#[test]
+fn always_authenticate_asks_before_each_use() {
+    let (engine, session) = logged_in();
+    let public = vec![row(CKA_MODULUS_BITS, 2048)];
+    let private = vec![row(CKA_ALWAYS_AUTHENTICATE, true), row(CKA_TOKEN, true)];
+    let pair =
+        engine.generate_key_pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, Params::None, public, private);
+    let (_, key) = pair.expect("a pair is made");
+    for _ in 0..2 {
+        engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key).expect("it begins");
+        let early = engine.sign(session, b"data", &mut Output::buffer(&mut [0; 256]));
+        assert_eq!(early, Err(Error::USER_NOT_LOGGED_IN));
+        let wrong = engine.login(session, CKU_CONTEXT_SPECIFIC, b"wrong");
+        assert_eq!(wrong, Err(Error::PIN_INCORRECT));
+        engine.login(session, CKU_CONTEXT_SPECIFIC, b"user-pin").expect("the PIN is right");
+        engine.sign(session, b"data", &mut Output::buffer(&mut [0; 256])).expect("it signs");
+    }
+    let none = engine.login(session, CKU_CONTEXT_SPECIFIC, b"user-pin");
+    assert_eq!(none, Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+#[test]
+fn a_digest_goes_on_in_another_session() {
+    let (engine, session) = logged_in();
+    let other = open(&engine);
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_update(session, b"ab").expect("data is taken");
+    let state = engine.operation_state(session).expect("a digest can be saved");
+    let none = ObjectHandle(0);
+    engine.set_operation_state(other, &state, none, none).expect("and restored");
+    for session in [session, other] {
+        engine.digest_update(session, b"c").expect("data is taken");
+        let digest = collect(|out| engine.digest_final(session, out)).expect("a digest");
+        assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
+    }
+    let broken = engine.set_operation_state(other, &state[..state.len() - 1], none, none);
+    assert_eq!(broken, Err(Error::SAVED_STATE_INVALID));
+}
+
+#[test]
+fn sessions_open_and_close_from_many_threads() {
+    let (engine, _kept) = logged_in();
+    let work = &|| {
+        for _ in 0..2_000 {
+            let session = open(&engine);
+            assert!(engine.session_info(session).is_ok());
+            engine.close_session(session).expect("it closes");
+            assert_eq!(engine.close_session(session), Err(Error::SESSION_HANDLE_INVALID));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(work);
+        }
+    });
+    assert_eq!(engine.token_info(SlotId(0)).map(|info| info.sessions.1), Ok(1));
+}
