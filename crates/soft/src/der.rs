@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         }
         let (first, rest) = rest.split_first().ok_or(Malformed)?;
         let (length, rest) = match *first {
-            short @ 0..0x80 => (usize::from(short), rest),
+            short @ ..=0x7f => (usize::from(short), rest),
             long @ 0x81..=0x84 => {
                 let (bytes, rest) =
                     rest.split_at_checked(usize::from(long & 0x7f)).ok_or(Malformed)?;

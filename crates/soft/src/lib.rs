@@ -6,19 +6,26 @@
 #![forbid(unsafe_code)]
 
 mod aes;
+mod curve25519;
 mod der;
 mod digest;
 mod ec;
+mod ecdh;
 mod ecdsa;
+mod eddsa;
 mod generate;
 mod hashes;
 mod hmac;
+mod montgomery;
 mod private_key;
+mod private_key_info;
 mod public_key;
 mod rsa;
+mod rsa_cipher;
 mod rsa_pkcs1;
 mod rsa_pss;
 mod rsa_raw;
+mod rsa_rejection;
 mod secret_key;
 mod table;
 
@@ -41,7 +48,10 @@ const PARTS: &[&[Algorithm]] = &[
     &generate::ROWS,
     &hmac::ROWS,
     &ec::ROWS,
+    &ecdh::ROWS,
     &ecdsa::ROWS,
+    &eddsa::ROWS,
+    &montgomery::ROWS,
     &rsa::ROWS,
     &rsa_pkcs1::ROWS,
     &rsa_pss::ROWS,
@@ -67,11 +77,11 @@ impl Provider for Soft {
     }
 
     fn encode_private_key(&self, key: &Key) -> Result<Secret> {
-        private_key::encode(key)
+        private_key_info::encode(key)
     }
 
     fn decode_private_key(&self, der: &[u8]) -> Result<NewObject> {
-        private_key::decode(der)
+        private_key_info::decode(der)
     }
 }
 

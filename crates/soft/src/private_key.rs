@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys that come from outside, by class and key type.
 
+use crate::eddsa::ED25519;
+use crate::montgomery::X25519;
 use crate::{ec, rsa, secret_key};
 use metaslot_ck::*;
-use metaslot_engine::{Key, NewObject};
-use metaslot_memory::Secret;
+use metaslot_engine::NewObject;
 
 /// As `Provider::complete`.
 pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
@@ -16,16 +17,11 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
         (CKO_PRIVATE_KEY, CKK_RSA) => rsa::complete_private(object),
         (CKO_PUBLIC_KEY, CKK_EC) => ec::complete_public(object),
         (CKO_PRIVATE_KEY, CKK_EC) => ec::complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_EC_EDWARDS) => ED25519.complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_EC_EDWARDS) => ED25519.complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_EC_MONTGOMERY) => X25519.complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_EC_MONTGOMERY) => X25519.complete_private(object),
+        (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, _) => Err(Error::ATTRIBUTE_VALUE_INVALID),
         _ => Err(Error::TEMPLATE_INCONSISTENT),
     }
-}
-
-/// As `Provider::encode_private_key`.
-pub(crate) fn encode(_key: &Key) -> Result<Secret> {
-    Err(Error::KEY_NOT_WRAPPABLE)
-}
-
-/// As `Provider::decode_private_key`.
-pub(crate) fn decode(_der: &[u8]) -> Result<NewObject> {
-    Err(Error::WRAPPED_KEY_INVALID)
 }

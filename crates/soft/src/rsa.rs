@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! RSA keys: generation, import and the prepared form (PKCS#11 3.2 §6.1).
 
+use crate::rsa_cipher::RsaCipher;
 use crate::{der, device_error, public_key, rsa_raw};
 use metaslot_awslc::rsa::{Rsa, RsaNumber, RsaNumbers, rsa_crt_values};
 use metaslot_ck::*;
@@ -17,7 +18,7 @@ pub(crate) const MAX_BLOCK: usize = 1024;
 /// Padding of a PKCS #1 v1.5 block, in bytes.
 pub(crate) const PKCS1_OVERHEAD: usize = 11;
 
-pub(crate) const ROWS: [Algorithm; 3] = checked([
+pub(crate) const ROWS: [Algorithm; 4] = checked([
     Algorithm {
         mechanism: CKM_RSA_PKCS_KEY_PAIR_GEN,
         key_sizes: SIZES,
@@ -27,6 +28,10 @@ pub(crate) const ROWS: [Algorithm; 3] = checked([
     Algorithm {
         mechanism: CKM_RSA_PKCS,
         key_sizes: SIZES,
+        encrypt: Some(&RsaCipher::Pkcs1),
+        decrypt: Some(&RsaCipher::Pkcs1),
+        wrap: Some(&RsaCipher::Pkcs1),
+        unwrap: Some(&RsaCipher::Pkcs1),
         sign: Some(&rsa_raw::Pkcs1),
         verify: Some(&rsa_raw::Pkcs1),
         sign_recover: Some(&rsa_raw::Pkcs1),
@@ -36,10 +41,23 @@ pub(crate) const ROWS: [Algorithm; 3] = checked([
     Algorithm {
         mechanism: CKM_RSA_X_509,
         key_sizes: SIZES,
+        encrypt: Some(&RsaCipher::X509),
+        decrypt: Some(&RsaCipher::X509),
+        wrap: Some(&RsaCipher::X509),
+        unwrap: Some(&RsaCipher::X509),
         sign: Some(&rsa_raw::X509),
         verify: Some(&rsa_raw::X509),
         sign_recover: Some(&rsa_raw::X509),
         verify_recover: Some(&rsa_raw::X509),
+        ..Algorithm::NONE
+    },
+    Algorithm {
+        mechanism: CKM_RSA_PKCS_OAEP,
+        key_sizes: SIZES,
+        encrypt: Some(&RsaCipher::Oaep),
+        decrypt: Some(&RsaCipher::Oaep),
+        wrap: Some(&RsaCipher::Oaep),
+        unwrap: Some(&RsaCipher::Oaep),
         ..Algorithm::NONE
     },
 ]);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What keys on the Edwards and Montgomery forms of Curve25519 have in common: 32 bytes a side,
+//! little-endian, and one curve each (PKCS#11 3.2 §6.3.7 to §6.3.11).
+
+use crate::der::{self, Node, tag};
+use crate::public_key;
+use metaslot_awslc::curve25519::KEY_LENGTH;
+use metaslot_ck::*;
+use metaslot_engine::{Attributes, Key, NewObject, Secrets, Value};
+use metaslot_memory::Secret;
+
+/// One of the two forms.
+pub(crate) struct Form {
+    /// Content of the object identifier (RFC 8410 §3).
+    pub(crate) oid: &'static [u8],
+    /// Names that `CKA_EC_PARAMS` may have instead.
+    pub(crate) names: &'static [&'static [u8]],
+    /// The public key of a private one.
+    pub(crate) public: fn(&[u8; KEY_LENGTH]) -> [u8; KEY_LENGTH],
+}
+
+impl Form {
+    fn check_params(&self, attributes: &Attributes) -> Result<()> {
+        let params = attributes.bytes(CKA_EC_PARAMS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        let by_oid = der::only(params, tag::OID).is_ok_and(|oid| oid == self.oid);
+        let by_name =
+            der::only(params, tag::PRINTABLE_STRING).is_ok_and(|name| self.names.contains(&name));
+        if by_oid || by_name { Ok(()) } else { Err(Error::CURVE_NOT_SUPPORTED) }
+    }
+
+    fn shown(&self, public: &[u8; KEY_LENGTH]) -> Attributes {
+        [
+            (CKA_EC_PARAMS, Value::Bytes(Node::Oid(self.oid).to_vec())),
+            (CKA_EC_POINT, Value::Bytes(Node::OctetString(public).to_vec())),
+            (CKA_PUBLIC_KEY_INFO, Value::Bytes(public_key::curve25519(self.oid, public))),
+        ]
+        .into_iter()
+        .collect()
+    }
+
+    /// Both halves of a new pair.
+    pub(crate) fn generate(&self, template: &Attributes) -> Result<(NewObject, NewObject)> {
+        self.check_params(template)?;
+        let mut private = Secret::zeroed(KEY_LENGTH);
+        metaslot_awslc::random::fill(private.expose_mut()).map_err(crate::device_error)?;
+        let attributes = self.shown(&(self.public)(bytes(private.expose())?));
+        let public = NewObject { attributes: attributes.clone(), secrets: Secrets::new() };
+        let mut secrets = Secrets::new();
+        secrets.set(CKA_VALUE, private);
+        Ok((public, NewObject { attributes, secrets }))
+    }
+
+    /// Completes an imported public key.
+    pub(crate) fn complete_public(&self, object: &mut NewObject) -> Result<()> {
+        self.check_params(&object.attributes)?;
+        let said = object.attributes.bytes(CKA_EC_POINT).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        let public = *point(said).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
+        self.complete_shown(&mut object.attributes, &public)
+    }
+
+    /// Completes an imported private key: the public one is computed.
+    pub(crate) fn complete_private(&self, object: &mut NewObject) -> Result<()> {
+        self.check_params(&object.attributes)?;
+        let private = object.secrets.get(CKA_VALUE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        let private = private.try_into().map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
+        let public = (self.public)(private);
+        if let Some(said) = object.attributes.bytes(CKA_EC_POINT)
+            && point(said) != Some(&public)
+        {
+            return Err(Error::TEMPLATE_INCONSISTENT);
+        }
+        self.complete_shown(&mut object.attributes, &public)
+    }
+
+    fn complete_shown(&self, attributes: &mut Attributes, public: &[u8; KEY_LENGTH]) -> Result<()> {
+        for (attribute, value) in self.shown(public).iter() {
+            match (attribute, value) {
+                (CKA_PUBLIC_KEY_INFO, Value::Bytes(info)) => {
+                    public_key::set_info(attributes, info.clone())?;
+                }
+                _ => attributes.set(attribute, value.clone()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A public key as it is, or in a DER OCTET STRING.
+pub(crate) fn point(bytes: &[u8]) -> Option<&[u8; KEY_LENGTH]> {
+    bytes.try_into().ok().or_else(|| der::only(bytes, tag::OCTET_STRING).ok()?.try_into().ok())
+}
+
+/// The private bytes of a key.
+pub(crate) fn private(key: &Key) -> Result<&[u8; KEY_LENGTH]> {
+    bytes(key.secret(CKA_VALUE)?)
+}
+
+fn bytes(slice: &[u8]) -> Result<&[u8; KEY_LENGTH]> {
+    slice.try_into().map_err(|_| Error::KEY_TYPE_INCONSISTENT)
+}

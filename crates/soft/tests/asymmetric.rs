@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Asymmetric mechanisms through the provider's traits: what is made works, comes back from its
+//! encodings, and is refused when it is wrong.
+
+mod common;
+
+use common::{algorithm, imported, pair};
+use metaslot_ck::*;
+use metaslot_engine::provider::Direction;
+use metaslot_engine::{Params, Value};
+use std::sync::Arc;
+
+const P256: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+
+fn rsa_2048() -> common::Pair {
+    pair(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, &[(CKA_MODULUS_BITS, Value::Ulong(2048))])
+}
+
+fn p256() -> common::Pair {
+    pair(CKM_EC_KEY_PAIR_GEN, CKK_EC, &[(CKA_EC_PARAMS, Value::Bytes(P256.to_vec()))])
+}
+
+/// Signs and verifies in one call and in parts; a changed message and signature are refused.
+fn signs(keys: &common::Pair, mechanism: CK_MECHANISM_TYPE, params: &Params, data: &[u8]) {
+    let row = algorithm(mechanism);
+    let (sign, verify) = (row.sign.unwrap(), row.verify.unwrap());
+    sign.check(Direction::Forward, &keys.private, params).unwrap();
+    verify.check(Direction::Backward, &keys.public, params).unwrap();
+    let mut signature = vec![0; sign.length(&keys.private, params)];
+    let length = sign.sign(&keys.private, params, data, &mut signature).unwrap();
+    signature.truncate(length);
+    verify.verify(&keys.public, params, data, &signature).unwrap();
+    let mut other = data.to_vec();
+    other[0] ^= 1;
+    assert!(verify.verify(&keys.public, params, &other, &signature).is_err());
+    let mut bad = signature.clone();
+    bad[length - 1] ^= 1;
+    assert_eq!(verify.verify(&keys.public, params, data, &bad), Err(Error::SIGNATURE_INVALID));
+    assert_eq!(
+        verify.verify(&keys.public, params, data, &signature[1..]),
+        Err(Error::SIGNATURE_LEN_RANGE)
+    );
+    if let Ok(mut stream) = sign.start(Direction::Forward, &keys.private, params) {
+        data.chunks(3).for_each(|part| stream.update(part).unwrap());
+        let length = stream.sign(&mut signature).unwrap();
+        let mut stream = verify.start(Direction::Backward, &keys.public, params).unwrap();
+        data.chunks(5).for_each(|part| stream.update(part).unwrap());
+        stream.verify(&signature[..length]).unwrap();
+    }
+}
+
+#[test]
+fn generated_rsa_keys_sign_with_every_mechanism() {
+    let keys = rsa_2048();
+    for mechanism in [
+        CKM_RSA_PKCS,
+        CKM_RSA_X_509,
+        CKM_MD5_RSA_PKCS,
+        CKM_SHA1_RSA_PKCS,
+        CKM_SHA256_RSA_PKCS,
+        CKM_SHA512_RSA_PKCS,
+        CKM_SHA3_384_RSA_PKCS,
+    ] {
+        signs(&keys, mechanism, &Params::None, b"twenty bytes of data");
+    }
+    let pss = |hash, mgf, salt_length| Params::Pss { hash, mgf, salt_length };
+    signs(&keys, CKM_RSA_PKCS_PSS, &pss(CKM_SHA256, CKG_MGF1_SHA256, 32), &[7; 32]);
+    signs(&keys, CKM_SHA256_RSA_PKCS_PSS, &pss(CKM_SHA256, CKG_MGF1_SHA1, 222), b"message");
+    signs(&keys, CKM_SHA3_512_RSA_PKCS_PSS, &pss(CKM_SHA3_512, CKG_MGF1_SHA3_224, 0), b"message");
+}
+
+#[test]
+fn generated_ec_keys_sign_with_every_mechanism() {
+    let keys = p256();
+    for mechanism in [CKM_ECDSA, CKM_ECDSA_SHA1, CKM_ECDSA_SHA256, CKM_ECDSA_SHA3_512] {
+        signs(&keys, mechanism, &Params::None, &[3; 32]);
+    }
+}
+
+#[test]
+fn an_rsa_key_without_primes_is_completed() {
+    let keys = rsa_2048();
+    let n = keys.private.bytes(CKA_MODULUS).unwrap().to_vec();
+    let e = keys.private.bytes(CKA_PUBLIC_EXPONENT).unwrap().to_vec();
+    let d = keys.private.secret(CKA_PRIVATE_EXPONENT).unwrap().to_vec();
+    let key = imported(
+        CKO_PRIVATE_KEY,
+        CKK_RSA,
+        &[(CKA_MODULUS, n.clone()), (CKA_PUBLIC_EXPONENT, e.clone())],
+        &[(CKA_PRIVATE_EXPONENT, &d)],
+    )
+    .unwrap();
+    assert_eq!(key.secrets().iter().count(), 6);
+    let half = common::Pair { public: Arc::clone(&keys.public), private: key };
+    signs(&half, CKM_SHA256_RSA_PKCS, &Params::None, b"message");
+    let mut wrong = d;
+    wrong[10] ^= 1;
+    let refused = imported(
+        CKO_PRIVATE_KEY,
+        CKK_RSA,
+        &[(CKA_MODULUS, n), (CKA_PUBLIC_EXPONENT, e)],
+        &[(CKA_PRIVATE_EXPONENT, &wrong)],
+    );
+    assert_eq!(refused.unwrap_err(), Error::ATTRIBUTE_VALUE_INVALID);
+}
+
+#[test]
+fn an_imported_ec_key_gets_its_point() {
+    let keys = p256();
+    let key = imported(
+        CKO_PRIVATE_KEY,
+        CKK_EC,
+        &[(CKA_EC_PARAMS, P256.to_vec())],
+        &[(CKA_VALUE, keys.private.secret(CKA_VALUE).unwrap())],
+    )
+    .unwrap();
+    assert_eq!(key.bytes(CKA_EC_POINT).unwrap(), keys.public.bytes(CKA_EC_POINT).unwrap());
+    signs(
+        &common::Pair { public: Arc::clone(&keys.public), private: key },
+        CKM_ECDSA_SHA256,
+        &Params::None,
+        b"message",
+    );
+}
