@@ -1,3 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-//! To be written.
-fn main() {}
+//! `metaslot`: the command that makes tokens, keeps keys in them and shows what they do.
+//!
+//! It speaks to the module through the C ABI, like any other program, and works with any PKCS#11
+//! module for that reason.
+#![forbid(unsafe_code)]
+
+mod app;
+mod cli;
+mod command;
+mod encoding;
+mod failure;
+mod host;
+mod key;
+mod output;
+mod pin;
+mod scheme;
+mod uri;
+
+use app::App;
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let app = App::new(cli.common);
+    let result = match cli.command {
+        Command::Token(command) => command::token::run(&app, command),
+        Command::Key(command) => command::key::run(&app, command),
+        Command::Sign(args) => command::sign::run(&app, &args),
+        Command::Verify(args) => command::verify::run(&app, &args),
+        Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
+        Command::Stat(args) => command::stat::run(&app, &args),
+        Command::Completions(args) => command::pages::completions(&args),
+        Command::Man(args) => command::pages::man(&args),
+        Command::Version => command::pages::version(&app),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => app.report(failure),
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What every command has at hand: the output and, once it is asked for, the module.
+
+use crate::cli::Common;
+use crate::failure::{Failure, Result};
+use crate::host::{Host, Token};
+use crate::output::Output;
+use crate::pin::{self, Role, Source};
+use crate::uri::Uri;
+use metaslot_ck as ck;
+use metaslot_client::{Access, Session, User};
+use metaslot_memory::Secret;
+use std::cell::OnceCell;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// One run of the command.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) output: Output,
+    module: Option<PathBuf>,
+    host: OnceCell<Host>,
+}
+
+impl App {
+    pub(crate) fn new(common: Common) -> Self {
+        let output = Output { json: common.json, quiet: common.quiet };
+        Self { output, module: common.module, host: OnceCell::new() }
+    }
+
+    /// The module, loaded when it is first asked for. A URI may name another.
+    pub(crate) fn host(&self, uri: &Uri) -> Result<&Host> {
+        if let Some(host) = self.host.get() {
+            return Ok(host);
+        }
+        let host = Host::load(self.module.as_deref(), uri)?;
+        Ok(self.host.get_or_init(|| host))
+    }
+
+    /// The one token that a URI names.
+    pub(crate) fn token(&self, uri: &Uri) -> Result<Token> {
+        self.host(uri)?.token(uri)
+    }
+
+    /// A session whose user is logged in, and the PIN that did it.
+    pub(crate) fn log_in(&self, login: &Login<'_>, access: Access) -> Result<(Session, Secret)> {
+        let host = self.host(login.uri)?;
+        let session = host.module().open_session(login.token.slot, access)?;
+        if !login.token.has(ck::CKF_USER_PIN_INITIALIZED) {
+            return Err(Failure::pin(format!("{} has no user PIN yet", login.token.name()))
+                .hint("set one as security officer: metaslot token pin --reset"));
+        }
+        let pin = pin::existing(Role::User, &login.token.info.label, login.source()?.as_ref())?;
+        match session.login(User::User, pin.expose()) {
+            Ok(()) => Ok((session, pin)),
+            Err(error) if error.code == ck::Error::USER_ALREADY_LOGGED_IN => Ok((session, pin)),
+            Err(error) => Err(host.login_failure(&login.token, Role::User, error)),
+        }
+    }
+
+    /// A session with the user logged in where a PIN is to be had, else without: then `false`.
+    pub(crate) fn log_in_if_possible(
+        &self,
+        login: &Login<'_>,
+        access: Access,
+    ) -> Result<(Session, bool)> {
+        let silent = login.source()?.is_none() && !pin::is_interactive();
+        if silent || !login.token.has(ck::CKF_USER_PIN_INITIALIZED) {
+            let session = self.host(login.uri)?.module().open_session(login.token.slot, access)?;
+            return Ok((session, false));
+        }
+        Ok((self.log_in(login, access)?.0, true))
+    }
+
+    /// Tells the user, with the module's own explanation where there is one.
+    pub(crate) fn report(&self, failure: Failure) -> ExitCode {
+        let detail = self.host.get().and_then(|host| host.module().detail());
+        let failure = failure.detail(detail);
+        self.output.failure(&failure);
+        failure.exit()
+    }
+}
+
+/// Which token, and where its PIN may be: an option, the URI, the environment, in this order.
+#[derive(Clone, Debug)]
+pub(crate) struct Login<'a> {
+    pub(crate) token: Token,
+    pub(crate) uri: &'a Uri,
+    pub(crate) option: Option<&'a str>,
+}
+
+impl Login<'_> {
+    fn source(&self) -> Result<Option<Source>> {
+        Source::find(Role::User, self.option, self.uri)
+    }
+}

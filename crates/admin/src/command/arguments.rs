@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Arguments that several commands have.
+
+use crate::app::{App, Login};
+use crate::failure::{Failure, Result};
+use crate::uri::Uri;
+use clap::Args;
+
+/// Which token, when no URI of a key says it.
+#[derive(Args, Debug)]
+pub(crate) struct TokenArg {
+    /// The token: its label or a PKCS#11 URI [default: the only one there is]
+    #[arg(long, value_name = "LABEL|URI")]
+    token: Option<String>,
+}
+
+impl TokenArg {
+    /// As a URI; a label that looks like nothing else is a label.
+    pub(crate) fn uri(&self) -> Result<Uri> {
+        self.token.as_deref().map_or_else(|| Ok(Uri::default()), token_uri)
+    }
+}
+
+/// A label, or a URI.
+pub(crate) fn token_uri(text: &str) -> Result<Uri> {
+    if is_uri(text) {
+        return uri(text);
+    }
+    Ok(Uri { token: Some(text.to_owned()), ..Uri::default() })
+}
+
+/// A key: a URI, or its label.
+pub(crate) fn key_uri(text: &str) -> Result<Uri> {
+    if is_uri(text) {
+        return uri(text);
+    }
+    Ok(Uri { object: Some(text.to_owned()), ..Uri::default() })
+}
+
+fn is_uri(text: &str) -> bool {
+    text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("pkcs11:"))
+}
+
+fn uri(text: &str) -> Result<Uri> {
+    text.parse().map_err(|error| {
+        Failure::usage(format!("not a PKCS#11 URI: {error}"))
+            .hint("put the URI between quotes: ';' and '?' mean something to the shell")
+    })
+}
+
+/// Where the user's PIN is.
+#[derive(Args, Debug)]
+pub(crate) struct PinArg {
+    /// The user PIN's place: a file, 'file:/path' or '|command' [default: ask]
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) pin_source: Option<String>,
+}
+
+impl PinArg {
+    /// A login on the token that `uri` names.
+    pub(crate) fn login<'a>(&'a self, app: &App, uri: &'a Uri) -> Result<Login<'a>> {
+        Ok(Login { token: app.token(uri)?, uri, option: self.pin_source.as_deref() })
+    }
+}

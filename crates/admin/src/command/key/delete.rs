@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot key delete`
+
+use crate::app::App;
+use crate::command::arguments::{PinArg, key_uri};
+use crate::failure::{Failure, Result};
+use crate::key;
+use crate::output::Report;
+use crate::pin;
+use crate::uri::Class;
+use metaslot_client::Access;
+use serde_json::json;
+
+/// A URI with type=public or type=private deletes that half only. Certificates and data stay.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The key: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    key: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = key_uri(&args.key)?;
+    let login = args.pin.login(app, &uri)?;
+    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    let token = login.token.uri();
+    let mut key = key::one(&session, &token, &uri)?;
+    if let Some(half @ (Class::Private | Class::Public)) = uri.class {
+        key.parts.retain(|part| part.class == half);
+        if key.parts.is_empty() {
+            return Err(Failure::not_found(format!("no key matches {}", uri.key_part())));
+        }
+    }
+    let name = key.uri(&token).to_string();
+    let parts = key.part_names().join(" and ");
+    if !args.yes {
+        confirm(&name, &parts)?;
+    }
+    // The private half first: what is left after a failure must not look like a whole key.
+    for part in &key.parts {
+        session.destroy(part.handle)?;
+    }
+    app.output.print(&Report {
+        text: format!("deleted {name} ({parts})\n"),
+        json: json!({"deleted": [key.json(&token)]}),
+        uris: vec![name],
+    })
+}
+
+fn confirm(name: &str, parts: &str) -> Result<()> {
+    if !pin::is_interactive() {
+        return Err(Failure::failed("nobody can be asked whether to delete the key")
+            .hint("--yes deletes it without asking"));
+    }
+    if pin::confirm(&format!("delete {name} ({parts})? there is no way back"))? {
+        Ok(())
+    } else {
+        Err(Failure::failed("nothing was deleted"))
+    }
+}

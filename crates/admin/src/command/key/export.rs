@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot key export`
+
+use crate::app::App;
+use crate::command::arguments::{PinArg, key_uri};
+use crate::command::payload;
+use crate::encoding::{base64, der};
+use crate::failure::{Failure, Result};
+use crate::key::{self, ED25519_OID, Family, Key, X25519_OID};
+use crate::output::Report;
+use crate::uri::Class;
+use clap::ValueEnum;
+use metaslot_ck::*;
+use metaslot_client::{Access, Session};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// The form is SubjectPublicKeyInfo, which OpenSSL, Java and everybody else read. Needs no PIN.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The key: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    key: String,
+    /// PEM or DER
+    #[arg(long, short, value_enum, default_value_t = Format::Pem)]
+    format: Format,
+    /// Where the key goes [default: standard output]
+    #[arg(long = "out", short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Format {
+    /// Text between BEGIN and END lines
+    Pem,
+    /// Bytes
+    Der,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = key_uri(&args.key)?;
+    let login = args.pin.login(app, &uri)?;
+    let token = login.token.uri();
+    let module = app.host(&uri)?.module();
+    let session = module.open_session(login.token.slot, Access::ReadOnly)?;
+    let key = key::one(&session, &token, &uri)?;
+    let handle = key.part(Class::Public).ok_or_else(|| {
+        Failure::not_found(format!("the token has no public half of key '{}'", key.label))
+    })?;
+    let der = public_key(&session, &key, handle)?;
+    let pem = pem(&der);
+    if app.output.json {
+        let name = key.uri(&token).to_string();
+        return app.output.print(&Report {
+            json: json!({"key": name, "type": key.kind.to_string(), "public_key": pem}),
+            ..Report::default()
+        });
+    }
+    let bytes = if args.format == Format::Pem { pem.into_bytes() } else { der };
+    payload::write(args.output.as_deref(), &bytes)
+}
+
+/// `CKA_PUBLIC_KEY_INFO` where the module has it, else made from the key's numbers.
+fn public_key(session: &Session, key: &Key, handle: ObjectHandle) -> Result<Vec<u8>> {
+    if let Ok(info) = session.attribute(handle, CKA_PUBLIC_KEY_INFO)
+        && !info.is_empty()
+    {
+        return Ok(info);
+    }
+    let attribute = |number| session.attribute(handle, number);
+    let point =
+        |length| -> Result<Vec<u8>> { Ok(der::point(&attribute(CKA_EC_POINT)?, length).to_vec()) };
+    match key.kind.family {
+        Family::Rsa => {
+            let modulus = attribute(CKA_MODULUS)?;
+            Ok(der::rsa_public_key(&modulus, &attribute(CKA_PUBLIC_EXPONENT)?))
+        }
+        Family::Ec => {
+            let params = attribute(CKA_EC_PARAMS)?;
+            Ok(der::ec_public_key(&params, &point(1 + 2 * key.kind.size)?))
+        }
+        Family::Ed25519 => Ok(der::edwards_public_key(ED25519_OID, &point(32)?)),
+        Family::X25519 => Ok(der::edwards_public_key(X25519_OID, &point(32)?)),
+        _ => Err(Failure::failed(format!("{} keys have no known public form", key.kind))),
+    }
+}
+
+/// RFC 7468: lines of 64 characters.
+fn pem(der: &[u8]) -> String {
+    let text = base64(der);
+    let mut lines = String::from("-----BEGIN PUBLIC KEY-----\n");
+    for line in text.as_bytes().chunks(64) {
+        lines.extend(line.iter().map(|byte| char::from(*byte)));
+        lines.push('\n');
+    }
+    lines.push_str("-----END PUBLIC KEY-----\n");
+    lines
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot key generate`
+
+use crate::app::App;
+use crate::command::arguments::{PinArg, TokenArg};
+use crate::encoding::from_hex;
+use crate::failure::{Failure, Result};
+use crate::key::{self, Generation, Kind, Usage, usage};
+use crate::uri::Uri;
+use metaslot_ck::*;
+use metaslot_client::{Access, Session, Template};
+
+/// Bytes of an id that nobody chose: enough for no two keys to have the same.
+const ID_LENGTH: usize = 8;
+
+/// The key is made in the token and stays there: it is sensitive and, without --extractable, leaves
+/// it in no form.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The key's name
+    #[arg(long, value_name = "LABEL")]
+    label: String,
+    /// rsa:2048 (or more bits), ec:p256, ec:p384, ec:p521, ec:p224, ec:secp256k1, ed25519, x25519,
+    /// aes:128, aes:192, aes:256, chacha20, or generic:32 (bytes)
+    #[arg(long = "type", short, value_name = "TYPE", default_value = "ec:p256")]
+    kind: Kind,
+    /// The key's id in hexadecimal [default: random]
+    #[arg(long, value_name = "HEX")]
+    id: Option<String>,
+    /// What it is for: sign, decrypt, unwrap, derive, with their counterparts [default: what the
+    /// type is for; never unwrap]
+    #[arg(long, value_name = "USE", value_delimiter = ',')]
+    usage: Option<Vec<Usage>>,
+    /// Let the key leave the token, encrypted by a wrapping key
+    #[arg(long)]
+    extractable: bool,
+    /// Allow a second key with the same label
+    #[arg(long)]
+    same_label: bool,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let id = args.id.as_deref().map(id).transpose()?;
+    let uri = args.token.uri()?;
+    let login = args.pin.login(app, &uri)?;
+    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    if !args.same_label {
+        refuse_same_label(&session, &args.label)?;
+    }
+    let id = match id {
+        Some(id) => id,
+        None => random_id(&session)?,
+    };
+    let how = args.kind.generation();
+    check_usage(args, &how)?;
+    let made = generate(&session, args, &how, &id);
+    let made = made.map_err(|failure| {
+        failure.context(format!("cannot generate {} key", with_article(&args.kind)))
+    })?;
+    let wanted = Uri { id: Some(id), object: Some(args.label.clone()), ..Uri::default() };
+    let mut keys = key::search(&session, &wanted)?;
+    keys.retain(|key| key.parts.iter().any(|part| made.contains(&part.handle)));
+    app.output.print(&super::report(&login.token, &keys))
+}
+
+fn with_article(kind: &Kind) -> String {
+    let name = kind.to_string();
+    let vowel = name.starts_with(['a', 'e', 'r', 'x']);
+    format!("{} {name}", if vowel { "an" } else { "a" })
+}
+
+fn id(text: &str) -> Result<Vec<u8>> {
+    from_hex(text).ok_or_else(|| {
+        Failure::usage(format!("the id '{text}' is not hexadecimal"))
+            .hint("for example --id 01 or --id 0a1b2c")
+    })
+}
+
+fn random_id(session: &Session) -> Result<Vec<u8>> {
+    let mut id = vec![0; ID_LENGTH];
+    session.random(&mut id)?;
+    Ok(id)
+}
+
+fn refuse_same_label(session: &Session, label: &str) -> Result<()> {
+    let same = Uri { object: Some(label.to_owned()), ..Uri::default() };
+    if key::search(session, &same)?.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::failed(format!("the token already has a key '{label}'"))
+        .hint("choose another label, or allow two with --same-label"))
+}
+
+/// A use that the type cannot have would make a key that is good for nothing.
+fn check_usage(args: &Args, how: &Generation) -> Result<()> {
+    let wrong = args.usage.iter().flatten().find(|usage| !how.possible.contains(usage));
+    match wrong {
+        None => Ok(()),
+        Some(wrong) => Err(Failure::usage(format!("{} keys cannot {}", args.kind, wrong.name()))),
+    }
+}
+
+fn generate(
+    session: &Session,
+    args: &Args,
+    how: &Generation,
+    id: &[u8],
+) -> Result<Vec<ObjectHandle>> {
+    let usages = args.usage.as_deref().unwrap_or(how.usages);
+    let named = || Template::new().token(true).label(&args.label).bytes(CKA_ID, id);
+    let protected = |template: Template| {
+        template
+            .bool(CKA_PRIVATE, true)
+            .bool(CKA_SENSITIVE, true)
+            .bool(CKA_EXTRACTABLE, args.extractable)
+    };
+    let mechanism = how.mechanism.into();
+    if !how.pair {
+        let mut template = usage::secret(protected(named()), usages);
+        template.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
+        return Ok(vec![session.generate_key(&mechanism, &template)?]);
+    }
+    let mut public = usage::public(named().bool(CKA_PRIVATE, false), usages);
+    public.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
+    let private = usage::private(protected(named()), usages);
+    let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
+    Ok(vec![private, public])
+}

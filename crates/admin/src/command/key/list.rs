@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot key list`
+
+use crate::app::App;
+use crate::command::arguments::{PinArg, TokenArg, key_uri};
+use crate::failure::{Failure, Result};
+use crate::key;
+use metaslot_client::Access;
+
+/// Private and secret keys are seen only after a login. VALUE says whether a key's value can leave
+/// the token: sealed never, wrappable only encrypted, readable at any time.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Which keys: a PKCS#11 URI or a label [default: all]
+    #[arg(value_name = "URI|LABEL")]
+    keys: Option<String>,
+    #[command(flatten)]
+    token: TokenArg,
+    /// Do not log in: list public keys only
+    #[arg(long, conflicts_with = "pin_source")]
+    public: bool,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let mut uri = args.keys.as_deref().map(key_uri).transpose()?.unwrap_or_default();
+    let token = args.token.uri()?;
+    if uri.token_part() == <_>::default() {
+        uri = uri.on(&token);
+    } else if token != <_>::default() {
+        return Err(Failure::usage("the URI already names the token: drop --token"));
+    }
+    let login = args.pin.login(app, &uri)?;
+    let (session, logged_in) = if args.public {
+        let module = app.host(&uri)?.module();
+        (module.open_session(login.token.slot, Access::ReadOnly)?, false)
+    } else {
+        app.log_in_if_possible(&login, Access::ReadOnly)?
+    };
+    let keys = key::search(&session, &uri)?;
+    app.output.print(&super::report(&login.token, &keys))?;
+    if keys.is_empty() {
+        app.output.note("no keys");
+    }
+    if !logged_in && !args.public {
+        app.output.note(
+            "hint: not logged in, so private and secret keys are not shown: give --pin-source",
+        );
+    }
+    Ok(())
+}

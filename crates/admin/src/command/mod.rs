@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One file per command: its arguments, then what it does.
+
+mod arguments;
+pub(crate) mod key;
+pub(crate) mod mechanisms;
+pub(crate) mod pages;
+mod payload;
+pub(crate) mod sign;
+pub(crate) mod stat;
+pub(crate) mod token;
+pub(crate) mod verify;

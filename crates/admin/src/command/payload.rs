@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The data that is signed or verified, read in pieces of bounded size.
+
+use crate::failure::{Failure, Result};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Data up to this size goes to the token in one call, longer data in pieces of this size.
+const PIECE: usize = 64 * 1024;
+
+/// A file or standard input (`-`, or nothing).
+#[derive(Debug)]
+pub(crate) struct Payload {
+    name: String,
+    source: Source,
+}
+
+enum Source {
+    File(File),
+    Input,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::File(_) => "File",
+            Self::Input => "Input",
+        })
+    }
+}
+
+impl Payload {
+    /// Opens it.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
+        let path = path.filter(|path| *path != Path::new("-"));
+        let Some(path) = path else {
+            return Ok(Self { name: "standard input".to_owned(), source: Source::Input });
+        };
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(file) => Ok(Self { name, source: Source::File(file) }),
+            Err(error) => Err(Failure::failed(format!("cannot open {name}: {error}"))),
+        }
+    }
+
+    /// All of it.
+    pub(crate) fn all(&mut self) -> Result<Vec<u8>> {
+        let mut data = Vec::new();
+        let read = match &mut self.source {
+            Source::File(file) => file.read_to_end(&mut data),
+            Source::Input => io::stdin().read_to_end(&mut data),
+        };
+        read.map_err(|error| self.unreadable(&error))?;
+        Ok(data)
+    }
+
+    /// The next piece, empty at the end, shorter than [`PIECE`] only before the end.
+    pub(crate) fn piece<'a>(&mut self, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        buffer.clear();
+        let limit = PIECE as u64;
+        let read = match &mut self.source {
+            Source::File(file) => file.take(limit).read_to_end(buffer),
+            Source::Input => io::stdin().take(limit).read_to_end(buffer),
+        };
+        read.map_err(|error| self.unreadable(&error))?;
+        Ok(buffer)
+    }
+
+    /// Feeds it to `whole` when it is short, else piece by piece to `update`; true when it was
+    /// short.
+    pub(crate) fn feed(
+        &mut self,
+        whole: impl FnOnce(&[u8]) -> Result<()>,
+        update: impl Fn(&[u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let mut buffer = Vec::with_capacity(PIECE);
+        if self.piece(&mut buffer)?.len() < PIECE {
+            whole(&buffer)?;
+            return Ok(true);
+        }
+        while !buffer.is_empty() {
+            update(&buffer)?;
+            self.piece(&mut buffer)?;
+        }
+        Ok(false)
+    }
+
+    fn unreadable(&self, error: &io::Error) -> Failure {
+        Failure::failed(format!("cannot read {}: {error}", self.name))
+    }
+}
+
+/// Writes a result: to a file that appears whole or not at all, or to standard output.
+pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
+    let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+        return crate::output::write_out(bytes);
+    };
+    let cannot = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+    // A device or a pipe is written in place.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, bytes).map_err(cannot);
+    }
+    let temporary = beside(path);
+    let written = File::create(&temporary)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&temporary, path));
+    written.map_err(|error| {
+        std::fs::remove_file(&temporary).ok();
+        cannot(error)
+    })
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    PathBuf::from(name)
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot sign`
+
+use super::arguments::{PinArg, key_uri};
+use super::payload::{self, Payload};
+use crate::app::App;
+use crate::encoding::{base64, der};
+use crate::failure::{Failure, Result};
+use crate::key::{self, Key};
+use crate::output::Report;
+use crate::scheme::Scheme;
+use crate::uri::Class;
+use clap::ValueEnum;
+use metaslot_ck::{self as ck, ObjectHandle};
+use metaslot_client::{Access, Session, User};
+use metaslot_memory::Secret;
+use serde_json::json;
+use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
+
+/// Without --mechanism: RSA keys sign with PKCS#1 v1.5, EC keys with ECDSA, both over SHA-256 or a
+/// hash as strong as the curve; Ed25519 keys with EdDSA; AES keys make a CMAC, generic ones an
+/// HMAC-SHA-256.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The key: a PKCS#11 URI or its label
+    #[arg(long, value_name = "URI|LABEL")]
+    key: String,
+    /// The mechanism, such as rsa-pss, ecdsa or CKM_SHA384_RSA_PKCS [default: the key's usual one]
+    #[arg(long, short, value_name = "NAME")]
+    mechanism: Option<String>,
+    /// The hash: sha1, sha224, sha256, sha384, sha512, sha3-224 ... sha3-512
+    #[arg(long, value_name = "NAME")]
+    hash: Option<String>,
+    /// The data to sign [default: standard input]
+    #[arg(long = "in", short, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Where the signature goes [default: standard output]
+    #[arg(long = "out", short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The form of the signature [default: der for ECDSA, else raw; base64 on a terminal]
+    #[arg(long, short, value_enum)]
+    format: Option<Format>,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+/// Forms of a signature.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Format {
+    /// As PKCS#11 gives it: for ECDSA, r and s beside each other
+    Raw,
+    /// For ECDSA, the DER that OpenSSL and X.509 use; the same as raw for others
+    Der,
+    /// The default form in base64, one line
+    Base64,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = key_uri(&args.key)?;
+    let login = args.pin.login(app, &uri)?;
+    let mut payload = Payload::open(args.input.as_deref())?;
+    let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
+    let token = login.token.uri();
+    let key = key::one(&session, &token, &uri)?;
+    let handle = signing_part(&key)?;
+    let offered = session.module().mechanisms(login.token.slot)?;
+    let (mechanism, hash) = (args.mechanism.as_deref(), args.hash.as_deref());
+    let scheme = Scheme::choose(&key.kind, mechanism, hash, &offered)?;
+    let again = key.always_authenticate.then_some(&pin);
+    let raw = sign(&session, &scheme, handle, again, &mut payload)?;
+    let signature = if scheme.number != 0 && args.format != Some(Format::Raw) {
+        der::signature(&raw)
+    } else {
+        raw
+    };
+    if app.output.json {
+        return app.output.print(&Report {
+            json: json!({
+                "key": key.uri(&token).to_string(),
+                "mechanism": scheme.name(),
+                "format": if scheme.number != 0 && args.format != Some(Format::Raw) { "der" } else { "raw" },
+                "signature": base64(&signature),
+            }),
+            ..Report::default()
+        });
+    }
+    let text = match args.format {
+        Some(format) => format == Format::Base64,
+        None => args.output.is_none() && stdout().is_terminal(),
+    };
+    let bytes = if text { format!("{}\n", base64(&signature)).into_bytes() } else { signature };
+    payload::write(args.output.as_deref(), &bytes)
+}
+
+fn signing_part(key: &Key) -> Result<ObjectHandle> {
+    let part = key.part(Class::Private).or_else(|| key.part(Class::Secret));
+    part.ok_or_else(|| {
+        Failure::not_found(format!("the token has only the public half of key '{}'", key.label))
+    })
+}
+
+fn sign(
+    session: &Session,
+    scheme: &Scheme,
+    key: ObjectHandle,
+    again: Option<&Secret>,
+    payload: &mut Payload,
+) -> Result<Vec<u8>> {
+    let init = || -> Result<()> {
+        session.sign_init(&scheme.mechanism, key)?;
+        again.map_or(Ok(()), |pin| session.login(User::ContextSpecific, pin.expose()))?;
+        Ok(())
+    };
+    if scheme.one_shot {
+        let data = payload.all()?;
+        init()?;
+        return Ok(session.sign_initialized(&data)?);
+    }
+    if let Some(digest) = scheme.digest {
+        let digest = digest_of(session, digest, payload)?;
+        init()?;
+        return Ok(session.sign_initialized(&digest)?);
+    }
+    init()?;
+    let mut signature = Vec::new();
+    let whole = |data: &[u8]| {
+        signature = session.sign_initialized(data)?;
+        Ok(())
+    };
+    if payload.feed(whole, |data| Ok(session.sign_update(data)?))? {
+        return Ok(signature);
+    }
+    Ok(session.sign_final()?)
+}
+
+/// The token digests the data.
+pub(crate) fn digest_of(
+    session: &Session,
+    mechanism: ck::CK_MECHANISM_TYPE,
+    payload: &mut Payload,
+) -> Result<Vec<u8>> {
+    session.digest_init(&mechanism.into())?;
+    let update = |data: &[u8]| Ok(session.digest_update(data)?);
+    payload.feed(update, update)?;
+    Ok(session.digest_final()?)
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot token init`
+
+use crate::app::App;
+use crate::failure::{Failure, Result};
+use crate::host::{Host, Token};
+use crate::output::Report;
+use crate::pin::{self, Role, Source};
+use crate::uri::Uri;
+use metaslot_ck::{self as ck, SlotId};
+use metaslot_client::{Access, TokenInfo, User};
+use metaslot_memory::Secret;
+use serde_json::json;
+
+/// Sets two PINs: the user's, which opens the keys, and the security officer's (SO), which can only
+/// give the user a new PIN and empty the token.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The token's name, at most 32 bytes
+    #[arg(long, value_name = "LABEL", default_value = "metaslot")]
+    label: String,
+    /// The slot [default: the first without a token]
+    #[arg(long, value_name = "N")]
+    slot: Option<u64>,
+    /// The SO PIN's place: a file, 'file:/path' or '|command' [default: ask]
+    #[arg(long, value_name = "SOURCE")]
+    so_pin_source: Option<String>,
+    /// The user PIN's place [default: ask]
+    #[arg(long, value_name = "SOURCE")]
+    pin_source: Option<String>,
+    /// Empty a token that exists without asking: every key in it is lost
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    if args.label.is_empty() || args.label.len() > 32 {
+        return Err(Failure::usage("a label has 1 to 32 bytes"));
+    }
+    let host = app.host(&Uri::default())?;
+    let token = slot(host, args.slot)?;
+    let exists = token.has(ck::CKF_TOKEN_INITIALIZED);
+    if exists && !args.force {
+        confirm(&token)?;
+    }
+    let none = Uri::default();
+    let so_source = Source::find(Role::So, args.so_pin_source.as_deref(), &none)?;
+    let so_pin = if exists {
+        pin::existing(Role::So, &token.info.label, so_source.as_ref())?
+    } else {
+        pin::chosen(Role::So, &args.label, so_source.as_ref())?
+    };
+    let source = Source::find(Role::User, args.pin_source.as_deref(), &none)?;
+    let user_pin = pin::chosen(Role::User, &args.label, source.as_ref())?;
+    // Before anything is changed: a PIN that the token refuses would leave it half made.
+    check_length(Role::So, &so_pin, &token.info)?;
+    check_length(Role::User, &user_pin, &token.info)?;
+    let made = make(host, &token, &args.label, &so_pin, &user_pin)?;
+    let uri = made.uri().to_string();
+    app.output.print(&Report {
+        text: format!("initialised {} in slot {}\n{uri}\n", made.name(), made.slot),
+        json: json!({"token": super::list::json(&made)}),
+        uris: vec![uri],
+    })
+}
+
+/// The slot that was named, else the first without a token, else the only one.
+fn slot(host: &Host, wanted: Option<u64>) -> Result<Token> {
+    let mut tokens = host.tokens()?;
+    let at = match wanted {
+        Some(number) => tokens.iter().position(|token| token.slot == SlotId(number)),
+        None => {
+            let free = tokens.iter().position(|token| !token.has(ck::CKF_TOKEN_INITIALIZED));
+            free.or_else(|| (tokens.len() == 1).then_some(0))
+        }
+    };
+    match (at, wanted) {
+        (Some(at), _) => Ok(tokens.swap_remove(at)),
+        (None, Some(number)) => Err(Failure::not_found(format!("there is no slot {number}"))
+            .hint("'metaslot token list' shows the slots")),
+        (None, None) => Err(Failure::not_found("every slot has a token already")
+            .hint("name the slot of the one to empty with --slot")),
+    }
+}
+
+fn confirm(token: &Token) -> Result<()> {
+    let name = token.name();
+    if !pin::is_interactive() {
+        let message = format!("slot {} already has {name}", token.slot);
+        return Err(Failure::failed(message).hint("--force empties it: every key in it is lost"));
+    }
+    let question = format!("slot {} has {name}: delete every key in it?", token.slot);
+    if pin::confirm(&question)? { Ok(()) } else { Err(Failure::failed("nothing was changed")) }
+}
+
+/// Refuses a PIN that the token would not take.
+pub(super) fn check_length(role: Role, pin: &Secret, info: &TokenInfo) -> Result<()> {
+    let (shortest, longest) = info.pin_lengths;
+    if (shortest..=longest.max(shortest)).contains(&pin.len()) || longest == 0 {
+        return Ok(());
+    }
+    let words = role.words();
+    Err(Failure::pin(format!("the {words} must have {shortest} to {longest} bytes")))
+}
+
+fn make(
+    host: &Host,
+    token: &Token,
+    label: &str,
+    so_pin: &Secret,
+    user_pin: &Secret,
+) -> Result<Token> {
+    let module = host.module();
+    let initialised = module.init_token(token.slot, so_pin.expose(), label);
+    initialised.map_err(|error| host.login_failure(token, Role::So, error))?;
+    // A module may move a new token to another slot: it is found by its label and state.
+    let made = moved(host, token, label)?;
+    let session = module.open_session(made.slot, Access::ReadWrite)?;
+    session.login(User::SecurityOfficer, so_pin.expose())?;
+    session.init_pin(user_pin.expose())?;
+    session.logout()?;
+    moved(host, token, label)
+}
+
+fn moved(host: &Host, token: &Token, label: &str) -> Result<Token> {
+    let is_it = |found: &&Token| found.has(ck::CKF_TOKEN_INITIALIZED) && found.info.label == label;
+    let tokens = host.tokens()?;
+    let same_slot = tokens.iter().filter(is_it).find(|found| found.slot == token.slot);
+    let found = same_slot.or_else(|| tokens.iter().rfind(is_it));
+    found.cloned().ok_or_else(|| Failure::failed("the new token is not to be found"))
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//! DER: ECDSA signatures (RFC 3279 §2.2.3) and public keys (RFC 5280 §4.1.2.7).
+
+const INTEGER: u8 = 2;
+const BIT_STRING: u8 = 3;
+const OCTET_STRING: u8 = 4;
+const SEQUENCE: u8 = 0x30;
+
+/// `1.2.840.113549.1.1.1`, with its NULL parameter.
+const RSA_ENCRYPTION: &[u8] =
+    &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
+/// `1.2.840.10045.2.1`; the curve follows.
+const EC_PUBLIC_KEY: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+
+/// `r` and `s` beside each other, as PKCS#11 has them, into the SEQUENCE that X.509 and OpenSSL
+/// have.
+pub(crate) fn signature(raw: &[u8]) -> Vec<u8> {
+    let (r, s) = raw.split_at(raw.len() / 2);
+    element(SEQUENCE, &[integer(r), integer(s)].concat())
+}
+
+/// The reverse, for a curve whose numbers have `length` bytes; `None` when it is not such a
+/// signature.
+pub(crate) fn raw_signature(der: &[u8], length: usize) -> Option<Vec<u8>> {
+    let (content, rest) = open(SEQUENCE, der)?;
+    let (r, after) = open(INTEGER, content)?;
+    let (s, end) = open(INTEGER, after)?;
+    if !rest.is_empty() || !end.is_empty() {
+        return None;
+    }
+    Some([padded(r, length)?, padded(s, length)?].concat())
+}
+
+/// `SubjectPublicKeyInfo` of an RSA key.
+pub(crate) fn rsa_public_key(modulus: &[u8], exponent: &[u8]) -> Vec<u8> {
+    let key = element(SEQUENCE, &[integer(modulus), integer(exponent)].concat());
+    public_key(RSA_ENCRYPTION, &key)
+}
+
+/// `SubjectPublicKeyInfo` of a key on a short Weierstrass curve: `CKA_EC_PARAMS`, and the point.
+pub(crate) fn ec_public_key(params: &[u8], point: &[u8]) -> Vec<u8> {
+    public_key(&[EC_PUBLIC_KEY, params].concat(), point)
+}
+
+/// `SubjectPublicKeyInfo` whose algorithm is its curve (RFC 8410).
+pub(crate) fn edwards_public_key(oid: &[u8], point: &[u8]) -> Vec<u8> {
+    public_key(oid, point)
+}
+
+fn public_key(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
+    let bits = element(BIT_STRING, &[&[0], key].concat());
+    element(SEQUENCE, &[element(SEQUENCE, algorithm), bits].concat())
+}
+
+/// The point inside `CKA_EC_POINT`, which is an OCTET STRING; older modules give the bare point,
+/// known by its `length`.
+pub(crate) fn point(attribute: &[u8], length: usize) -> &[u8] {
+    match open(OCTET_STRING, attribute) {
+        Some((point, [])) if attribute.len() != length => point,
+        _ => attribute,
+    }
+}
+
+fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = content.len().to_be_bytes();
+    let significant = &length[content.len().leading_zeros() as usize / 8..];
+    let mut der = vec![tag];
+    match content.len() {
+        0 => der.push(0),
+        1..=127 => der.push(significant[0]),
+        _ => {
+            der.push(0x80 | significant.len().to_le_bytes()[0]);
+            der.extend(significant);
+        }
+    }
+    der.extend(content);
+    der
+}
+
+/// Unsigned and of minimal length.
+fn integer(number: &[u8]) -> Vec<u8> {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    let number = &number[zeros..];
+    let sign = number.first().is_none_or(|byte| byte & 0x80 != 0);
+    let content = if sign { [&[0], number].concat() } else { number.to_vec() };
+    element(INTEGER, &content)
+}
+
+/// The content of an element with this tag, and what follows it. Only lengths in minimal form.
+fn open(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (found, rest) = der.split_first()?;
+    let (first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(*first), rest),
+        0x81 => {
+            let (length, rest) = rest.split_first()?;
+            (usize::from(*length).max(0x80), rest)
+        }
+        _ => return None,
+    };
+    (*found == tag && rest.len() >= length).then(|| rest.split_at(length))
+}
+
+/// A positive integer's content in exactly `length` bytes.
+fn padded(integer: &[u8], length: usize) -> Option<Vec<u8>> {
+    let negative = integer.first().is_none_or(|byte| byte & 0x80 != 0);
+    let number = integer.strip_prefix(&[0]).unwrap_or(integer);
+    if negative || number.len() > length {
+        return None;
+    }
+    Some([&vec![0; length - number.len()], number].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_go_both_ways() {
+        let rows: [(&[u8], &[u8]); 4] = [
+            (&[1, 2, 3, 4], &[0x30, 8, 2, 2, 1, 2, 2, 2, 3, 4]),
+            (&[0x80, 0, 0, 5], &[0x30, 8, 2, 3, 0, 0x80, 0, 2, 1, 5]),
+            (&[0, 0, 0, 0], &[0x30, 6, 2, 1, 0, 2, 1, 0]),
+            (&[0, 0x80, 0x7f, 0xff], &[0x30, 8, 2, 2, 0, 0x80, 2, 2, 0x7f, 0xff]),
+        ];
+        for (raw, der) in rows {
+            assert_eq!(signature(raw), der);
+            assert_eq!(raw_signature(der, 2).as_deref(), Some(raw));
+        }
+    }
+
+    #[test]
+    fn a_signature_of_p521_has_a_long_length() {
+        let raw = [0xff; 132];
+        let der = signature(&raw);
+        assert_eq!(der[..3], [0x30, 0x81, 138]);
+        assert_eq!(raw_signature(&der, 66).as_deref(), Some(&raw[..]));
+    }
+
+    #[test]
+    fn what_is_no_signature_is_refused() {
+        let rows: [&[u8]; 6] = [
+            &[],
+            &[0x30],
+            &[0x30, 8, 2, 2, 1, 2, 2, 2, 3],
+            &[0x30, 8, 2, 2, 1, 2, 2, 2, 3, 4, 5],
+            &[0x30, 8, 2, 2, 0x81, 2, 2, 2, 3, 4],
+            &[0x30, 9, 2, 3, 1, 2, 3, 2, 2, 3, 4],
+        ];
+        for der in rows {
+            assert_eq!(raw_signature(der, 2), None, "{der:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_point_is_taken_out_of_its_octet_string() {
+        assert_eq!(point(&[4, 3, 4, 1, 2], 3), [4, 1, 2]);
+        assert_eq!(point(&[4, 1, 2], 3), [4, 1, 2]);
+    }
+
+    #[test]
+    fn an_rsa_key_has_the_layout_of_rfc_3279() {
+        let der = rsa_public_key(&[0x80; 128], &[1, 0, 1]);
+        assert_eq!(der[..3], [0x30, 0x81, 159]);
+        assert_eq!(der[3..5], [0x30, 13]);
+        assert_eq!(der[der.len() - 5..], [2, 3, 1, 0, 1]);
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Hexadecimal, base64 and the little DER that signatures and public keys need.
+
+mod base64;
+pub(crate) mod der;
+
+pub(crate) use base64::{base64, from_base64};
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// From hexadecimal, with or without `0x` and colons; `None` when it is not.
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let text = text.strip_prefix("0x").unwrap_or(text).replace(':', "");
+    if text.is_empty() || text.len() % 2 != 0 || !text.bytes().all(|c| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_goes_both_ways() {
+        assert_eq!(hex(&[0, 0xab]), "00ab");
+        assert_eq!(from_hex("00aB"), Some(vec![0, 0xab]));
+        assert_eq!(from_hex("0x00:ab"), Some(vec![0, 0xab]));
+        for bad in ["", "0", "0x", "zz", "+1", "é0"] {
+            assert_eq!(from_hex(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The module and its tokens: found, loaded, listed, chosen.
+
+use crate::failure::{Failure, Result};
+use crate::pin::Role;
+use crate::uri::Uri;
+use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
+use metaslot_client::{self as client, Module, TokenInfo};
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The library's file name.
+const LIBRARY: &str = "libmetaslot.so";
+
+/// Where Debian and others install modules and libraries.
+const INSTALLED: &[&str] = &[
+    #[cfg(target_arch = "x86_64")]
+    "/usr/lib/x86_64-linux-gnu/pkcs11",
+    #[cfg(target_arch = "aarch64")]
+    "/usr/lib/aarch64-linux-gnu/pkcs11",
+    "/usr/local/lib/pkcs11",
+    "/usr/local/lib",
+    "/usr/lib64/pkcs11",
+    "/usr/lib/pkcs11",
+];
+
+/// An initialised module; finalised on drop.
+#[derive(Debug)]
+pub(crate) struct Host {
+    module: Module,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure at the end.
+        self.module.finalize().ok();
+    }
+}
+
+impl Host {
+    /// Loads `chosen`, else the one that the URI names, else ours.
+    pub(crate) fn load(chosen: Option<&Path>, uri: &Uri) -> Result<Self> {
+        let path = match (chosen, &uri.module_path) {
+            (Some(path), _) => path.to_path_buf(),
+            (None, Some(path)) => PathBuf::from(path),
+            (None, None) => installed()?,
+        };
+        let module = Module::load(&path)?;
+        module.initialize().map_err(|error| {
+            Failure::from(error).context(format!("cannot initialise {}", path.display()))
+        })?;
+        Ok(Self { module })
+    }
+
+    pub(crate) const fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Every token, initialised or not, in the order of the slots.
+    pub(crate) fn tokens(&self) -> Result<Vec<Token>> {
+        let slots = self.module.slots(true)?.into_iter();
+        let mut tokens: Vec<Token> = Vec::new();
+        for slot in slots {
+            match self.module.token_info(slot) {
+                Ok(info) => tokens.push(Token { slot, info, serial_needed: false }),
+                // One token that cannot be read must not hide the others.
+                Err(error) if error.code == ck::Error::TOKEN_NOT_RECOGNIZED => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let labels: Vec<String> = tokens.iter().map(|token| token.info.label.clone()).collect();
+        for token in &mut tokens {
+            let same = labels.iter().filter(|label| **label == token.info.label).count();
+            token.serial_needed = same > 1 || token.info.label.is_empty();
+        }
+        Ok(tokens)
+    }
+
+    /// The one initialised token that matches.
+    pub(crate) fn token(&self, uri: &Uri) -> Result<Token> {
+        let tokens = self.matching(uri)?;
+        let mut tokens = tokens.into_iter().filter(|token| token.has(ck::CKF_TOKEN_INITIALIZED));
+        match (tokens.next(), tokens.next()) {
+            (Some(token), None) => Ok(token),
+            (None, _) => Err(self.no_token(uri)),
+            (Some(first), Some(second)) => {
+                let names = [first, second].into_iter().chain(tokens).map(|token| token.uri());
+                let names: Vec<String> = names.map(|uri| uri.to_string()).collect();
+                Err(Failure::not_found(format!("{} tokens match", names.len()))
+                    .hint(format!("name one with --token: {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// Tokens that the URI describes.
+    pub(crate) fn matching(&self, uri: &Uri) -> Result<Vec<Token>> {
+        if !self.library_matches(uri)? {
+            return Ok(Vec::new());
+        }
+        let mut matching = Vec::new();
+        for token in self.tokens()? {
+            if token.matches(uri) && self.slot_matches(token.slot, uri)? {
+                matching.push(token);
+            }
+        }
+        Ok(matching)
+    }
+
+    fn library_matches(&self, uri: &Uri) -> Result<bool> {
+        let info = self.module.info()?;
+        Ok(same(uri.library_manufacturer.as_ref(), &info.manufacturer)
+            && same(uri.library_description.as_ref(), &info.description)
+            && uri.library_version.is_none_or(|version| version == info.library_version))
+    }
+
+    fn slot_matches(&self, slot: SlotId, uri: &Uri) -> Result<bool> {
+        if uri.slot_description.is_none() && uri.slot_manufacturer.is_none() {
+            return Ok(true);
+        }
+        let info = self.module.slot_info(slot)?;
+        Ok(same(uri.slot_description.as_ref(), &info.description)
+            && same(uri.slot_manufacturer.as_ref(), &info.manufacturer))
+    }
+
+    fn no_token(&self, uri: &Uri) -> Failure {
+        let tokens = self.tokens().unwrap_or_default();
+        let initialised = tokens.iter().filter(|token| token.has(ck::CKF_TOKEN_INITIALIZED));
+        let names: Vec<String> = initialised.map(|token| token.uri().to_string()).collect();
+        let wanted = uri.token_part();
+        match (names.is_empty(), wanted == Uri::default()) {
+            (true, _) => Failure::not_found("there is no initialised token")
+                .hint("make one: metaslot token init --label NAME"),
+            (false, _) => Failure::not_found(format!("no token matches {wanted}"))
+                .hint(format!("there is {}", names.join(", "))),
+        }
+    }
+
+    /// Why a login failed, with the tries that are left.
+    pub(crate) fn login_failure(&self, token: &Token, role: Role, error: client::Error) -> Failure {
+        let failure = Failure::from(error);
+        if error.code != ck::Error::PIN_INCORRECT {
+            return failure;
+        }
+        let flags = self.module.token_info(token.slot).map_or(0, |info| info.flags);
+        match role {
+            Role::User => failure.hint(tries_left(flags).to_owned()),
+            Role::So => failure.hint(tries_left(flags >> SO_SHIFT).to_owned()),
+        }
+    }
+}
+
+/// The SO's flags are the user's, four bits further up.
+const SO_SHIFT: u32 =
+    ck::CKF_SO_PIN_LOCKED.trailing_zeros() - ck::CKF_USER_PIN_LOCKED.trailing_zeros();
+
+/// All that the standard lets a token say.
+const fn tries_left(flags: CK_FLAGS) -> &'static str {
+    if flags & ck::CKF_USER_PIN_LOCKED != 0 {
+        "the PIN is locked now"
+    } else if flags & ck::CKF_USER_PIN_FINAL_TRY != 0 {
+        "one try is left before the PIN is locked"
+    } else if flags & ck::CKF_USER_PIN_COUNT_LOW != 0 {
+        "there were wrong PINs before; a right one clears the count"
+    } else {
+        "check the PIN and the token's name"
+    }
+}
+
+/// A token and its slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
+    pub(crate) slot: SlotId,
+    pub(crate) info: TokenInfo,
+    /// Another token has the same label.
+    serial_needed: bool,
+}
+
+impl Token {
+    /// Whether all of these `CKF_…` are set.
+    pub(crate) const fn has(&self, flags: CK_FLAGS) -> bool {
+        self.info.has(flags)
+    }
+
+    /// The shortest URI that names it among the module's tokens.
+    pub(crate) fn uri(&self) -> Uri {
+        if !self.has(ck::CKF_TOKEN_INITIALIZED) {
+            return Uri { slot_id: Some(self.slot.0), ..Uri::default() };
+        }
+        Uri {
+            token: (!self.info.label.is_empty()).then(|| self.info.label.clone()),
+            serial: self.serial_needed.then(|| self.info.serial.clone()),
+            ..Uri::default()
+        }
+    }
+
+    /// As messages call it.
+    pub(crate) fn name(&self) -> String {
+        format!("token '{}'", self.info.label)
+    }
+
+    fn matches(&self, uri: &Uri) -> bool {
+        same(uri.token.as_ref(), &self.info.label)
+            && same(uri.manufacturer.as_ref(), &self.info.manufacturer)
+            && same(uri.model.as_ref(), &self.info.model)
+            && same(uri.serial.as_ref(), &self.info.serial)
+            && uri.slot_id.is_none_or(|slot| slot == self.slot.0)
+    }
+}
+
+fn same(wanted: Option<&String>, actual: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted == actual)
+}
+
+/// Our module: beside the command, in `../lib`, or where the system keeps modules.
+fn installed() -> Result<PathBuf> {
+    let command = env::current_exe().ok();
+    let bin = command.as_deref().and_then(Path::parent);
+    let near = bin.map(|bin| vec![bin.to_path_buf(), bin.join("../lib")]).unwrap_or_default();
+    let far = INSTALLED.iter().map(PathBuf::from);
+    let mut files = near.into_iter().chain(far).map(|directory| directory.join(LIBRARY));
+    files.find(|file| file.exists()).ok_or_else(|| {
+        Failure::not_found(format!("{LIBRARY} is neither beside this command nor installed"))
+            .hint("give its path with --module or METASLOT_MODULE")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_of_both_pins_say_the_same() {
+        let rows = [
+            (ck::CKF_USER_PIN_LOCKED, ck::CKF_SO_PIN_LOCKED),
+            (ck::CKF_USER_PIN_FINAL_TRY, ck::CKF_SO_PIN_FINAL_TRY),
+            (ck::CKF_USER_PIN_COUNT_LOW, ck::CKF_SO_PIN_COUNT_LOW),
+        ];
+        for (user, so) in rows {
+            assert_eq!(tries_left(user), tries_left(so >> SO_SHIFT));
+        }
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Types of keys: how they are written (`ec:p256`), generated and recognised. One row per type.
+
+use crate::key::Usage;
+use metaslot_ck::*;
+use metaslot_client::Template;
+use std::fmt;
+use std::str::FromStr;
+
+/// What can be done with a key, and how its type is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Family {
+    Aes,
+    ChaCha20,
+    Ec,
+    Ed25519,
+    Generic,
+    Rsa,
+    X25519,
+    Other,
+}
+
+/// A type of key: family and size. The size of an RSA or AES key is in bits, that of a generic
+/// secret in bytes, that of a curve in bytes of its numbers.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Kind {
+    pub(crate) family: Family,
+    pub(crate) size: usize,
+    name: String,
+}
+
+/// A named curve: name, bytes of its numbers, `CKA_EC_PARAMS`.
+struct Curve(&'static str, usize, &'static [u8]);
+
+const CURVES: &[Curve] = &[
+    Curve("p224", 28, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x21]),
+    Curve("p256", 32, &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]),
+    Curve("p384", 48, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22]),
+    Curve("p521", 66, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23]),
+    Curve("secp256k1", 32, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x0a]),
+];
+
+/// `1.3.101.112`
+pub(crate) const ED25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x70];
+/// `1.3.101.110`
+pub(crate) const X25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x6e];
+/// 65537, as everybody expects.
+const EXPONENT: [u8; 3] = [1, 0, 1];
+
+/// The types that `--type` takes, for help and errors.
+pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
+    ed25519, x25519, aes:128, aes:192, aes:256, chacha20, generic:BYTES";
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let lower = text.to_ascii_lowercase();
+        let (family, size) = lower.split_once(':').unwrap_or((&lower, ""));
+        let number = size.parse::<usize>().ok().filter(|_| !size.starts_with('+'));
+        let found = match (family, number) {
+            ("rsa", Some(bits @ 512..=16384)) => Some((Family::Rsa, bits)),
+            ("aes", Some(bits @ (128 | 192 | 256))) => Some((Family::Aes, bits)),
+            ("generic", Some(bytes @ 1..=4096)) => Some((Family::Generic, bytes)),
+            ("ec", None) => curve(size).map(|curve| (Family::Ec, curve.1)),
+            ("ed25519", None) if size.is_empty() => Some((Family::Ed25519, 32)),
+            ("x25519", None) if size.is_empty() => Some((Family::X25519, 32)),
+            ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
+            _ => None,
+        };
+        let (family, size) = found.ok_or_else(|| format!("known types: {TYPES}"))?;
+        Ok(Self { family, size, name: lower })
+    }
+}
+
+fn curve(name: &str) -> Option<&'static Curve> {
+    CURVES.iter().find(|curve| curve.0 == name)
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// What `C_GenerateKey` or `C_GenerateKeyPair` need beside names and usage.
+pub(crate) struct Generation {
+    pub(crate) mechanism: CK_MECHANISM_TYPE,
+    /// For the public half, or for the secret key.
+    pub(crate) template: Template,
+    pub(crate) pair: bool,
+    /// What the key is for when nothing is said.
+    pub(crate) usages: &'static [Usage],
+    /// What such a key can be used for at all.
+    pub(crate) possible: &'static [Usage],
+}
+
+impl Kind {
+    /// The type of an object, from `CKA_KEY_TYPE`, `CKA_EC_PARAMS`, and the lengths in bytes of
+    /// `CKA_MODULUS` and `CKA_VALUE`, where the object has them.
+    pub(crate) fn of(
+        key_type: CK_KEY_TYPE,
+        params: Option<&[u8]>,
+        modulus: Option<&[u8]>,
+        value_length: Option<u64>,
+    ) -> Self {
+        let size = value_length.and_then(|bytes| usize::try_from(bytes).ok());
+        let sized = |family, name: &str, size: Option<usize>| Self {
+            family,
+            size: size.unwrap_or(0),
+            name: size.map_or_else(|| name.to_owned(), |size| format!("{name}:{size}")),
+        };
+        let plain = |family, size, name: &str| Self { family, size, name: name.to_owned() };
+        match key_type {
+            CKK_RSA => sized(Family::Rsa, "rsa", modulus.map(bits)),
+            CKK_AES => sized(Family::Aes, "aes", size.map(|bytes| bytes * 8)),
+            CKK_GENERIC_SECRET => sized(Family::Generic, "generic", size),
+            CKK_CHACHA20 => plain(Family::ChaCha20, 32, "chacha20"),
+            CKK_EC => match CURVES.iter().find(|curve| Some(curve.2) == params) {
+                Some(curve) => plain(Family::Ec, curve.1, &format!("ec:{}", curve.0)),
+                None => plain(Family::Ec, 0, "ec"),
+            },
+            CKK_EC_EDWARDS => plain(Family::Ed25519, 32, "ed25519"),
+            CKK_EC_MONTGOMERY => plain(Family::X25519, 32, "x25519"),
+            other => {
+                let name = key_type_name(other).and_then(|name| name.strip_prefix("CKK_"));
+                let name = name.map(|name| name.to_ascii_lowercase().replace('_', "-"));
+                let name = name.unwrap_or_else(|| format!("0x{other:x}"));
+                Self { family: Family::Other, size: 0, name }
+            }
+        }
+    }
+
+    const fn possible(&self) -> &'static [Usage] {
+        match self.family {
+            Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
+            Family::Ec => &[Usage::Sign, Usage::Derive],
+            Family::Ed25519 => &[Usage::Sign],
+            Family::X25519 => &[Usage::Derive],
+            Family::Generic => &[Usage::Sign, Usage::Derive],
+            Family::ChaCha20 => &[Usage::Decrypt, Usage::Derive],
+            Family::Aes | Family::Other => {
+                &[Usage::Sign, Usage::Decrypt, Usage::Unwrap, Usage::Derive]
+            }
+        }
+    }
+
+    /// How to make such a key.
+    pub(crate) fn generation(&self) -> Generation {
+        let length = |bytes: usize| Template::new().ulong(CKA_VALUE_LEN, bytes as CK_ULONG);
+        let possible = self.possible();
+        let secret = |mechanism, template, usages| Generation {
+            mechanism,
+            template,
+            pair: false,
+            usages,
+            possible,
+        };
+        let pair = |mechanism, template, usages| Generation {
+            pair: true,
+            ..secret(mechanism, template, usages)
+        };
+        let params = |oid: &[u8]| Template::new().bytes(CKA_EC_PARAMS, oid);
+        match self.family {
+            Family::Rsa => pair(
+                CKM_RSA_PKCS_KEY_PAIR_GEN,
+                Template::new()
+                    .ulong(CKA_MODULUS_BITS, self.size as CK_ULONG)
+                    .bytes(CKA_PUBLIC_EXPONENT, EXPONENT),
+                &[Usage::Sign, Usage::Decrypt],
+            ),
+            Family::Ec => {
+                let curve = self.name.strip_prefix("ec:").and_then(curve);
+                let params = params(curve.map_or(&[][..], |curve| curve.2));
+                pair(CKM_EC_KEY_PAIR_GEN, params, &[Usage::Sign, Usage::Derive])
+            }
+            Family::Ed25519 => {
+                pair(CKM_EC_EDWARDS_KEY_PAIR_GEN, params(ED25519_OID), &[Usage::Sign])
+            }
+            Family::X25519 => {
+                pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, params(X25519_OID), &[Usage::Derive])
+            }
+            Family::Aes => secret(CKM_AES_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
+            Family::ChaCha20 => secret(CKM_CHACHA20_KEY_GEN, Template::new(), &[Usage::Decrypt]),
+            Family::Generic | Family::Other => {
+                secret(CKM_GENERIC_SECRET_KEY_GEN, length(self.size), &[Usage::Sign])
+            }
+        }
+    }
+}
+
+/// Bits of an unsigned big-endian number.
+fn bits(number: &[u8]) -> usize {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    let number = &number[zeros..];
+    number.first().map_or(0, |first| number.len() * 8 - first.leading_zeros() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read_and_written() {
+        let names = [
+            "rsa:2048",
+            "ec:p224",
+            "ec:p256",
+            "ec:p384",
+            "ec:p521",
+            "ec:secp256k1",
+            "ed25519",
+            "x25519",
+            "aes:128",
+            "aes:192",
+            "aes:256",
+            "chacha20",
+            "generic:32",
+        ];
+        for name in names {
+            assert_eq!(name.parse::<Kind>().unwrap().to_string(), name);
+        }
+        for name in
+            ["", "rsa", "rsa:", "rsa:+2048", "rsa:100", "ec", "ec:p255", "aes:512", "ed25519:1"]
+        {
+            assert!(name.parse::<Kind>().is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_object_has_the_type_it_was_generated_with() {
+        for name in ["ec:p224", "ec:p256", "ec:p384", "ec:p521", "ec:secp256k1"] {
+            let kind: Kind = name.parse().unwrap();
+            let curve = curve(&name[3..]).unwrap();
+            assert_eq!(Kind::of(CKK_EC, Some(curve.2), None, None), kind);
+        }
+        assert_eq!(Kind::of(CKK_AES, None, None, Some(32)), "aes:256".parse().unwrap());
+        assert_eq!(Kind::of(CKK_GENERIC_SECRET, None, None, Some(20)).to_string(), "generic:20");
+        assert_eq!(Kind::of(CKK_RSA, None, Some(&[0x80; 256]), None).to_string(), "rsa:2048");
+        assert_eq!(Kind::of(CKK_RSA, None, Some(&[0, 0x7f, 0]), None).to_string(), "rsa:15");
+        assert_eq!(Kind::of(CKK_DES3, None, None, None).to_string(), "des3");
+        assert_eq!(Kind::of(CKK_EC, Some(&[5, 0]), None, None).to_string(), "ec");
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys as the command shows them: a public and a private object that belong together are one key.
+
+mod kind;
+mod pairs;
+mod read;
+pub(crate) mod usage;
+
+pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID};
+pub(crate) use read::{one, only, search};
+pub(crate) use usage::{Usage, Usages};
+
+use crate::encoding::hex;
+use crate::uri::{Class, Uri};
+use metaslot_ck::ObjectHandle;
+use serde_json::{Value, json};
+
+/// A secret key, or a pair, or one half of a pair.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) kind: Kind,
+    pub(crate) label: String,
+    pub(crate) id: Vec<u8>,
+    pub(crate) usages: Usages,
+    /// `CKA_SENSITIVE`; public halves have none.
+    pub(crate) sensitive: Option<bool>,
+    /// `CKA_EXTRACTABLE`
+    pub(crate) extractable: Option<bool>,
+    /// `CKA_ALWAYS_AUTHENTICATE`: the PIN again for each use.
+    pub(crate) always_authenticate: bool,
+}
+
+/// One object of a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) class: Class,
+    pub(crate) handle: ObjectHandle,
+}
+
+impl Key {
+    /// The object of this class.
+    pub(crate) fn part(&self, class: Class) -> Option<ObjectHandle> {
+        self.parts.iter().find(|part| part.class == class).map(|part| part.handle)
+    }
+
+    /// Its URI on a token: label and id, without a type, so that it names both halves.
+    pub(crate) fn uri(&self, token: &Uri) -> Uri {
+        Uri {
+            object: (!self.label.is_empty()).then(|| self.label.clone()),
+            id: (!self.id.is_empty()).then(|| self.id.clone()),
+            ..token.clone()
+        }
+    }
+
+    /// Names of its parts.
+    pub(crate) fn part_names(&self) -> Vec<&'static str> {
+        self.parts.iter().map(|part| part.class.name()).collect()
+    }
+
+    /// In one word, whether its value can leave the token.
+    pub(crate) const fn protection(&self) -> &'static str {
+        match (self.sensitive, self.extractable) {
+            (None, _) | (_, None) => "public",
+            (Some(true), Some(true)) => "wrappable",
+            (_, Some(false)) => "sealed",
+            (Some(false), Some(true)) => "readable",
+        }
+    }
+
+    /// The stable form for programs.
+    pub(crate) fn json(&self, token: &Uri) -> Value {
+        json!({
+            "uri": self.uri(token).to_string(),
+            "label": self.label,
+            "id": hex(&self.id),
+            "type": self.kind.to_string(),
+            "parts": self.part_names(),
+            "usage": self.usages.names(),
+            "sensitive": self.sensitive,
+            "extractable": self.extractable,
+        })
+    }
+}

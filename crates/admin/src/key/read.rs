@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From objects of a session to [`Key`]s.
+
+use super::{Key, Kind, Part, Usages, pairs, usage};
+use crate::failure::{Failure, Result};
+use crate::uri::{Class, Uri};
+use metaslot_ck::*;
+use metaslot_client::{Session, Template};
+
+const CLASSES: [(Class, CK_OBJECT_CLASS); 3] = [
+    (Class::Private, CKO_PRIVATE_KEY),
+    (Class::Secret, CKO_SECRET_KEY),
+    (Class::Public, CKO_PUBLIC_KEY),
+];
+
+/// The attributes that are read in one call, before those of [`usage::ATTRIBUTES`].
+const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 9] = [
+    CKA_KEY_TYPE,
+    CKA_LABEL,
+    CKA_ID,
+    CKA_EC_PARAMS,
+    CKA_MODULUS,
+    CKA_VALUE_LEN,
+    CKA_SENSITIVE,
+    CKA_EXTRACTABLE,
+    CKA_ALWAYS_AUTHENTICATE,
+];
+
+/// Every key that a URI describes, both halves even if its type names one.
+pub(crate) fn search(session: &Session, uri: &Uri) -> Result<Vec<Key>> {
+    let mut keys = Vec::new();
+    for (class, number) in CLASSES {
+        if wanted(uri.class, class) {
+            let mut template = Template::new().class(number).token(true);
+            if let Some(label) = &uri.object {
+                template = template.label(label);
+            }
+            if let Some(id) = &uri.id {
+                template = template.bytes(CKA_ID, id);
+            }
+            for handle in session.find(&template)? {
+                keys.extend(read(session, class, handle)?);
+            }
+        }
+    }
+    Ok(pairs::join(keys))
+}
+
+/// The one key that a URI describes.
+pub(crate) fn one(session: &Session, token: &Uri, uri: &Uri) -> Result<Key> {
+    only(search(session, uri)?, uri, token)
+}
+
+/// The one key that was found for a URI.
+pub(crate) fn only(keys: Vec<Key>, uri: &Uri, token: &Uri) -> Result<Key> {
+    let mut keys = keys.into_iter();
+    match (keys.next(), keys.next()) {
+        (Some(key), None) => Ok(key),
+        (None, _) => Err(Failure::not_found(format!("no key matches {}", uri.key_part()))
+            .hint("'metaslot key list' shows the keys of a token")),
+        (Some(first), Some(second)) => {
+            let all = [first, second].into_iter().chain(keys);
+            let names: Vec<String> = all.map(|key| key.uri(token).to_string()).collect();
+            Err(Failure::not_found(format!("{} keys match", names.len()))
+                .hint(format!("name one of {}", names.join(", "))))
+        }
+    }
+}
+
+const fn wanted(asked: Option<Class>, class: Class) -> bool {
+    match asked {
+        None => true,
+        Some(Class::Private | Class::Public) => matches!(class, Class::Private | Class::Public),
+        Some(Class::Secret) => matches!(class, Class::Secret),
+        Some(Class::Certificate | Class::Data) => false,
+    }
+}
+
+/// One object; `None` when it went away in the meantime.
+fn read(session: &Session, class: Class, handle: ObjectHandle) -> Result<Option<Key>> {
+    let asked: Vec<CK_ATTRIBUTE_TYPE> = ATTRIBUTES.into_iter().chain(usage::ATTRIBUTES).collect();
+    let values = match session.attributes(handle, &asked) {
+        Err(error) if error.code == Error::OBJECT_HANDLE_INVALID => return Ok(None),
+        other => other?,
+    };
+    let bytes = |at: usize| values[at].as_deref();
+    let flag = |at: usize| bytes(at).map(|value| value == [CK_TRUE]);
+    let text = |at: usize| bytes(at).map(String::from_utf8_lossy).unwrap_or_default().into_owned();
+    let non_empty = |at: usize| bytes(at).filter(|value| !value.is_empty());
+    let flags: Vec<bool> =
+        (ATTRIBUTES.len()..asked.len()).map(|at| flag(at) == Some(true)).collect();
+    let key_type = bytes(0).and_then(number).unwrap_or(CK_UNAVAILABLE_INFORMATION);
+    Ok(Some(Key {
+        parts: vec![Part { class, handle }],
+        kind: Kind::of(key_type, non_empty(3), non_empty(4), bytes(5).and_then(number)),
+        label: text(1),
+        id: bytes(2).unwrap_or_default().to_vec(),
+        usages: Usages::from_flags(&flags),
+        sensitive: flag(6),
+        extractable: flag(7),
+        always_authenticate: flag(8) == Some(true),
+    }))
+}
+
+fn number(value: &[u8]) -> Option<CK_ULONG> {
+    value.try_into().ok().map(CK_ULONG::from_ne_bytes)
+}

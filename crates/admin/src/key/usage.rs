@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a key may be used for, in four words: each covers what the two halves of a pair do.
+
+use metaslot_ck::*;
+use metaslot_client::Template;
+use std::str::FromStr;
+
+/// One use, named after its private half.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Usage {
+    /// `CKA_SIGN` and `CKA_VERIFY`
+    Sign,
+    /// `CKA_DECRYPT` and `CKA_ENCRYPT`
+    Decrypt,
+    /// `CKA_UNWRAP` and `CKA_WRAP`
+    Unwrap,
+    /// `CKA_DERIVE`
+    Derive,
+}
+
+/// Attributes of the private half, of the public one, and the names, the second an alias.
+struct Row {
+    usage: Usage,
+    private: CK_ATTRIBUTE_TYPE,
+    public: Option<CK_ATTRIBUTE_TYPE>,
+    names: [&'static str; 2],
+}
+
+const ROWS: [Row; 4] = [
+    Row {
+        usage: Usage::Sign,
+        private: CKA_SIGN,
+        public: Some(CKA_VERIFY),
+        names: ["sign", "verify"],
+    },
+    Row {
+        usage: Usage::Decrypt,
+        private: CKA_DECRYPT,
+        public: Some(CKA_ENCRYPT),
+        names: ["decrypt", "encrypt"],
+    },
+    Row {
+        usage: Usage::Unwrap,
+        private: CKA_UNWRAP,
+        public: Some(CKA_WRAP),
+        names: ["unwrap", "wrap"],
+    },
+    Row { usage: Usage::Derive, private: CKA_DERIVE, public: None, names: ["derive", "derive"] },
+];
+
+impl FromStr for Usage {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let row = ROWS.iter().find(|row| row.names.contains(&text));
+        row.map(|row| row.usage).ok_or_else(|| "one of sign, decrypt, unwrap, derive".to_owned())
+    }
+}
+
+impl Usage {
+    /// Its first name.
+    pub(crate) fn name(self) -> &'static str {
+        ROWS.iter().find(|row| row.usage == self).map_or("", |row| row.names[0])
+    }
+}
+
+/// The attributes that are read, in the order of [`Usages::from_flags`].
+pub(crate) const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 7] =
+    [CKA_SIGN, CKA_VERIFY, CKA_DECRYPT, CKA_ENCRYPT, CKA_UNWRAP, CKA_WRAP, CKA_DERIVE];
+
+/// A set of uses, as attributes that are true.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Usages(Vec<CK_ATTRIBUTE_TYPE>);
+
+impl Usages {
+    /// From the values of [`ATTRIBUTES`].
+    pub(crate) fn from_flags(flags: &[bool]) -> Self {
+        let set = ATTRIBUTES.iter().zip(flags).filter(|(_, set)| **set);
+        Self(set.map(|(attribute, _)| *attribute).collect())
+    }
+
+    /// Together with those of the other half.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.0.extend(&other.0);
+    }
+
+    /// The words of `CKA_…`, in a fixed order.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        let name = |attribute: CK_ATTRIBUTE_TYPE| {
+            let row =
+                ROWS.iter().find(|row| row.private == attribute || row.public == Some(attribute));
+            row.map_or("", |row| row.names[usize::from(row.private != attribute)])
+        };
+        let set = ATTRIBUTES.iter().filter(|attribute| self.0.contains(attribute));
+        set.map(|attribute| name(*attribute)).collect()
+    }
+}
+
+/// Sets every use of the private half, or of a secret key, explicitly: modules differ in what they
+/// take a silent template to mean.
+pub(crate) fn private(template: Template, usages: &[Usage]) -> Template {
+    ROWS.iter()
+        .fold(template, |template, row| template.bool(row.private, usages.contains(&row.usage)))
+}
+
+/// The same for the public half.
+pub(crate) fn public(template: Template, usages: &[Usage]) -> Template {
+    let rows = ROWS.iter().filter_map(|row| row.public.map(|attribute| (row, attribute)));
+    rows.fold(template, |template, (row, attribute)| {
+        template.bool(attribute, usages.contains(&row.usage))
+    })
+}
+
+/// A secret key is both halves.
+pub(crate) fn secret(template: Template, usages: &[Usage]) -> Template {
+    public(private(template, usages), usages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_names_of_a_use_are_read() {
+        for row in &ROWS {
+            for name in row.names {
+                assert_eq!(name.parse(), Ok(row.usage));
+            }
+        }
+        assert!("signing".parse::<Usage>().is_err());
+    }
+
+    #[test]
+    fn names_come_in_a_fixed_order() {
+        let mut usages = Usages::from_flags(&[true, false, false, false, false, false, true]);
+        usages.join(&Usages::from_flags(&[false, true]));
+        assert_eq!(usages.names(), ["sign", "verify", "derive"]);
+    }
+}

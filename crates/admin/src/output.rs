@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The only place that prints. Results go to standard output; notes, prompts and errors to standard
+//! error. Colour only on a terminal, and never where `NO_COLOR` is set.
+
+use crate::failure::{Failure, Result};
+use serde_json::Value;
+use std::io::{self, IsTerminal, Write};
+
+/// How results are shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    /// One JSON document instead of text.
+    pub(crate) json: bool,
+    /// The URIs alone.
+    pub(crate) quiet: bool,
+}
+
+/// One result in its three forms.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// For people; ends with a newline, or is empty.
+    pub(crate) text: String,
+    /// For programs.
+    pub(crate) json: Value,
+    /// For `--quiet`, one per line.
+    pub(crate) uris: Vec<String>,
+}
+
+impl Output {
+    /// Prints a result.
+    pub(crate) fn print(self, report: &Report) -> Result<()> {
+        if self.json {
+            self.line(&format!("{:#}", report.json))
+        } else if self.quiet {
+            report.uris.iter().try_for_each(|uri| self.line(uri))
+        } else {
+            write_out(report.text.as_bytes())
+        }
+    }
+
+    /// Prints one line as it is.
+    pub(crate) fn line(self, text: &str) -> Result<()> {
+        write_out(format!("{text}\n").as_bytes())
+    }
+
+    /// Something the user should know beside the result; not with `--quiet` or `--json`.
+    pub(crate) fn note(self, text: &str) {
+        if !self.quiet && !self.json {
+            write_error(&format!("{text}\n"));
+        }
+    }
+
+    /// An error, as JSON when the results are.
+    pub(crate) fn failure(self, failure: &Failure) {
+        if self.json {
+            write_error(&format!("{:#}\n", failure.json()));
+        } else {
+            write_error(&failure.text(colour(&io::stderr())));
+        }
+    }
+}
+
+/// Bytes to standard output. A closed pipe (`metaslot key list | head -1`) ends the command quietly.
+pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.map_err(|error| Failure::failed(format!("cannot write: {error}"))),
+    }
+}
+
+/// Nothing can be done when standard error itself fails.
+fn write_error(text: &str) {
+    io::stderr().lock().write_all(text.as_bytes()).ok();
+}
+
+fn colour(stream: &impl IsTerminal) -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    stream.is_terminal() && !refused
+}
+
+/// Columns as wide as their widest cell, two blanks between them, headings in capitals.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+    right: &'static [usize],
+}
+
+impl Table {
+    /// A table with these headings; `right` are the columns of numbers.
+    pub(crate) fn new(headings: &[&str], right: &'static [usize]) -> Self {
+        Self { rows: vec![headings.iter().map(ToString::to_string).collect()], right }
+    }
+
+    /// One row more.
+    pub(crate) fn push(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+
+    /// The text; headings in bold on a terminal. Empty without rows.
+    pub(crate) fn text(&self) -> String {
+        if self.rows.len() < 2 {
+            return String::new();
+        }
+        let columns = self.rows[0].len();
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let bold = colour(&io::stdout());
+        let lines = self.rows.iter().enumerate().map(|(number, row)| {
+            let line = self.line(row, &widths);
+            if number == 0 && bold {
+                format!("\x1b[1m{line}\x1b[0m\n")
+            } else {
+                format!("{line}\n")
+            }
+        });
+        lines.collect()
+    }
+
+    fn line(&self, row: &[String], widths: &[usize]) -> String {
+        let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
+            if self.right.contains(&column) {
+                format!("{cell:>width$}")
+            } else {
+                format!("{cell:<width$}")
+            }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_as_wide_as_its_cells_and_ends_no_line_with_blanks() {
+        let mut table = Table::new(&["NAME", "SIZE"], &[1]);
+        assert_eq!(table.text(), "");
+        table.push(vec!["a long one".into(), "1".into()]);
+        table.push(vec!["é".into(), "100".into()]);
+        assert_eq!(table.text(), "NAME        SIZE\na long one     1\né            100\n");
+    }
+}

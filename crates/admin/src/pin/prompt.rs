@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Questions on the terminal. A PIN is typed unseen; whatever happens, the terminal is put back.
+
+use crate::failure::{Failure, Result};
+use metaslot_memory::Secret;
+use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
+
+/// Whether somebody can answer.
+pub(crate) fn is_interactive() -> bool {
+    io::stderr().is_terminal() && open().is_ok()
+}
+
+/// Asks a question whose answer is shown; true for `y` or `yes`.
+pub(crate) fn confirm(question: &str) -> Result<bool> {
+    let mut terminal = open().map_err(cannot)?;
+    write!(terminal, "{question} [y/N] ").map_err(cannot)?;
+    let mut answer = String::new();
+    let mut byte = [0];
+    while terminal.read(&mut byte).map_err(cannot)? == 1 && byte[0] != b'\n' {
+        answer.push(char::from(byte[0]));
+    }
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Asks for something secret.
+pub(crate) fn secret(question: &str) -> Result<Secret> {
+    let mut terminal = Quiet::new(open().map_err(cannot)?).map_err(cannot)?;
+    write!(terminal.file, "{question}: ").map_err(cannot)?;
+    let typed = terminal.line();
+    writeln!(terminal.file).map_err(cannot)?;
+    match typed.map_err(cannot)? {
+        Some(secret) if !secret.is_empty() => Ok(secret),
+        Some(_) => Err(Failure::pin("no PIN was typed")),
+        None => Err(Failure::pin("cancelled")),
+    }
+}
+
+fn open() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/tty")
+}
+
+fn cannot(error: io::Error) -> Failure {
+    Failure::failed(format!("cannot ask on the terminal: {error}"))
+}
+
+/// The terminal while it neither echoes nor edits nor sends signals: an interrupt must reach us,
+/// or it would leave the echo off.
+struct Quiet {
+    file: File,
+    before: Termios,
+}
+
+impl Quiet {
+    fn new(file: File) -> io::Result<Self> {
+        let before = termios::tcgetattr(&file)?;
+        let mut quiet = before.clone();
+        quiet.local_modes &= !(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        termios::tcsetattr(&file, OptionalActions::Flush, &quiet)?;
+        Ok(Self { file, before })
+    }
+
+    /// What was typed; `None` when it was interrupted.
+    fn line(&mut self) -> io::Result<Option<Secret>> {
+        let mut typed = Secret::zeroed(super::LONGEST);
+        let mut length = 0;
+        let mut byte = [0];
+        while self.file.read(&mut byte)? == 1 {
+            match byte[0] {
+                b'\r' | b'\n' => break,
+                CTRL_C => return Ok(None),
+                CTRL_D if length == 0 => return Ok(None),
+                BACKSPACE | DELETE => length = erase(&typed.expose()[..length]),
+                CTRL_U => length = 0,
+                other if length < typed.len() => {
+                    typed.expose_mut()[length] = other;
+                    length += 1;
+                }
+                _ => {}
+            }
+        }
+        Ok(Some(typed.truncated(length)))
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        termios::tcsetattr(&self.file, OptionalActions::Flush, &self.before).ok();
+    }
+}
+
+const CTRL_C: u8 = 3;
+const CTRL_D: u8 = 4;
+const BACKSPACE: u8 = 8;
+const CTRL_U: u8 = 21;
+const DELETE: u8 = 127;
+
+/// The length without the last character: a character of UTF-8 goes as a whole.
+fn erase(typed: &[u8]) -> usize {
+    let is_start = |byte: &u8| byte & 0xc0 != 0x80;
+    typed.iter().rposition(is_start).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backspace_takes_a_whole_character() {
+        assert_eq!(erase(b""), 0);
+        assert_eq!(erase(b"ab"), 1);
+        assert_eq!(erase("aé".as_bytes()), 1);
+    }
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How a signature is made: from the key, `--mechanism` and `--hash` to a mechanism with its
+//! parameter. One row per hash.
+
+use crate::failure::{Failure, Result};
+use crate::key::{Family, Kind};
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params};
+
+/// A way to sign and verify.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scheme {
+    pub(crate) mechanism: Mechanism<'static>,
+    /// A mechanism that digests the data first, where the module cannot do it within the other.
+    pub(crate) digest: Option<CK_MECHANISM_TYPE>,
+    /// Takes its data in one piece only.
+    pub(crate) one_shot: bool,
+    /// Bytes of each number of an ECDSA signature, which has two forms; 0 for other signatures.
+    pub(crate) number: usize,
+}
+
+/// The mechanisms of one hash.
+struct Hash {
+    name: &'static str,
+    length: CK_ULONG,
+    digest: CK_MECHANISM_TYPE,
+    rsa: CK_MECHANISM_TYPE,
+    pss: CK_MECHANISM_TYPE,
+    mgf: CK_ULONG,
+    ecdsa: CK_MECHANISM_TYPE,
+    hmac: CK_MECHANISM_TYPE,
+}
+
+const HASHES: &[Hash] = &[
+    Hash {
+        name: "sha1",
+        length: 20,
+        digest: CKM_SHA_1,
+        rsa: CKM_SHA1_RSA_PKCS,
+        pss: CKM_SHA1_RSA_PKCS_PSS,
+        mgf: CKG_MGF1_SHA1,
+        ecdsa: CKM_ECDSA_SHA1,
+        hmac: CKM_SHA_1_HMAC,
+    },
+    Hash {
+        name: "sha224",
+        length: 28,
+        digest: CKM_SHA224,
+        rsa: CKM_SHA224_RSA_PKCS,
+        pss: CKM_SHA224_RSA_PKCS_PSS,
+        mgf: CKG_MGF1_SHA224,
+        ecdsa: CKM_ECDSA_SHA224,
+        hmac: CKM_SHA224_HMAC,
+    },
+    Hash {
+        name: "sha256",
+        length: 32,
+        digest: CKM_SHA256,
+        rsa: CKM_SHA256_RSA_PKCS,
+        pss: CKM_SHA256_RSA_PKCS_PSS,
+        mgf: CKG_MGF1_SHA256,
+        ecdsa: CKM_ECDSA_SHA256,
+        hmac: CKM_SHA256_HMAC,
+    },
+    Hash {
+        name: "sha384",
+        length: 48,
+        digest: CKM_SHA384,
+        rsa: CKM_SHA384_RSA_PKCS,
+        pss: CKM_SHA384_RSA_PKCS_PSS,
+        mgf: CKG_MGF1_SHA384,
+        ecdsa: CKM_ECDSA_SHA384,
+        hmac: CKM_SHA384_HMAC,
+    },
+    Hash {
+        name: "sha512",
+        length: 64,
+        digest: CKM_SHA512,
+        rsa: CKM_SHA512_RSA_PKCS,
+        pss: CKM_SHA512_RSA_PKCS_PSS,
+        mgf: CKG_MGF1_SHA512,
+        ecdsa: CKM_ECDSA_SHA512,
+        hmac: CKM_SHA512_HMAC,
+    },
+    Hash {
+        name: "sha3-224",
+        length: 28,
+        digest: CKM_SHA3_224,
+        rsa: CKM_SHA3_224_RSA_PKCS,
+        pss: CKM_SHA3_224_RSA_PKCS_PSS,
+        mgf: CKG_MGF1_SHA3_224,
+        ecdsa: CKM_ECDSA_SHA3_224,
+        hmac: CKM_SHA3_224_HMAC,
+    },
+    Hash {
+        name: "sha3-256",
+        length: 32,
+        digest: CKM_SHA3_256,
+        rsa: CKM_SHA3_256_RSA_PKCS,
+        pss: CKM_SHA3_256_RSA_PKCS_PSS,
+        mgf: CKG_MGF1_SHA3_256,
+        ecdsa: CKM_ECDSA_SHA3_256,
+        hmac: CKM_SHA3_256_HMAC,
+    },
+    Hash {
+        name: "sha3-384",
+        length: 48,
+        digest: CKM_SHA3_384,
+        rsa: CKM_SHA3_384_RSA_PKCS,
+        pss: CKM_SHA3_384_RSA_PKCS_PSS,
+        mgf: CKG_MGF1_SHA3_384,
+        ecdsa: CKM_ECDSA_SHA3_384,
+        hmac: CKM_SHA3_384_HMAC,
+    },
+    Hash {
+        name: "sha3-512",
+        length: 64,
+        digest: CKM_SHA3_512,
+        rsa: CKM_SHA3_512_RSA_PKCS,
+        pss: CKM_SHA3_512_RSA_PKCS_PSS,
+        mgf: CKG_MGF1_SHA3_512,
+        ecdsa: CKM_ECDSA_SHA3_512,
+        hmac: CKM_SHA3_512_HMAC,
+    },
+];
+
+/// The names that `--hash` takes.
+pub(crate) fn hash_names() -> impl Iterator<Item = &'static str> {
+    HASHES.iter().map(|hash| hash.name)
+}
+
+fn hash(name: &str) -> Result<&'static Hash> {
+    let wanted = name.to_ascii_lowercase().replace('_', "-");
+    let found = HASHES
+        .iter()
+        .find(|hash| hash.name == wanted || hash.name.replace("sha", "sha-") == wanted);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = hash_names().collect();
+        Failure::usage(format!("unknown hash '{name}'"))
+            .hint(format!("known are {}", names.join(", ")))
+    })
+}
+
+impl Scheme {
+    /// What a key of this kind signs with. `mechanism` and `hash` are as the user wrote them;
+    /// `offered` is what the token has.
+    pub(crate) fn choose(
+        kind: &Kind,
+        mechanism: Option<&str>,
+        hash: Option<&str>,
+        offered: &[CK_MECHANISM_TYPE],
+    ) -> Result<Self> {
+        let mechanism = mechanism.map(mechanism_number).transpose()?;
+        let hash = hash.map(self::hash).transpose()?;
+        let scheme = match mechanism {
+            None => Self::usual(kind, hash)?,
+            Some(number) => Self::named(kind, number, hash)?,
+        };
+        Ok(scheme.within(offered))
+    }
+
+    /// Nothing was said about the mechanism.
+    fn usual(kind: &Kind, hash: Option<&'static Hash>) -> Result<Self> {
+        let or_default = |name| hash.map_or_else(|| self::hash(name), Ok);
+        match kind.family {
+            Family::Rsa => Ok(Self::streaming(or_default("sha256")?.rsa)),
+            Family::Ec => Ok(Self::ecdsa(or_default(kind.usual_hash())?, kind)),
+            Family::Generic => Ok(Self::streaming(or_default("sha256")?.hmac)),
+            Family::Ed25519 if hash.is_none() => Ok(Self::one_shot(CKM_EDDSA)),
+            Family::Aes if hash.is_none() => Ok(Self::streaming(CKM_AES_CMAC)),
+            Family::Ed25519 | Family::Aes => {
+                Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
+            }
+            Family::X25519 | Family::ChaCha20 | Family::Other => {
+                Err(Failure::usage(format!("{kind} keys have no usual signature"))
+                    .hint("name one with --mechanism"))
+            }
+        }
+    }
+
+    /// A mechanism by its number: one with a hash inside, or a bare one to which `hash` is added.
+    fn named(kind: &Kind, number: CK_MECHANISM_TYPE, added: Option<&'static Hash>) -> Result<Self> {
+        let inside = HASHES.iter().find(|hash| hash.has(number));
+        if let (Some(inside), Some(added)) = (inside, added)
+            && inside.name != added.name
+        {
+            let name = mechanism_name(number).unwrap_or_default();
+            return Err(Failure::usage(format!("{name} already has a hash: drop --hash")));
+        }
+        match (number, inside.or(added)) {
+            (CKM_ECDSA, Some(hash)) => Ok(Self::ecdsa(hash, kind)),
+            (CKM_ECDSA, None) => Ok(Self { number: kind.size, ..Self::one_shot(CKM_ECDSA) }),
+            (CKM_RSA_PKCS, Some(hash)) => Ok(Self::streaming(hash.rsa)),
+            (CKM_RSA_PKCS_PSS, Some(hash)) => Ok(Self::pss(hash)),
+            (CKM_RSA_PKCS_PSS, None) => Err(Failure::usage("CKM_RSA_PKCS_PSS needs --hash")),
+            (_, Some(hash)) if number == hash.ecdsa => Ok(Self::ecdsa(hash, kind)),
+            (_, Some(hash)) if number == hash.pss => Ok(Self::pss(hash)),
+            (CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_EDDSA, None) => Ok(Self::one_shot(number)),
+            (_, Some(_)) if inside.is_none() => {
+                let name = mechanism_name(number).unwrap_or("this mechanism");
+                Err(Failure::usage(format!("{name} takes no --hash")))
+            }
+            _ => Ok(Self::streaming(number)),
+        }
+    }
+
+    /// A token without ECDSA over a hash can still digest and sign in two steps.
+    fn within(self, offered: &[CK_MECHANISM_TYPE]) -> Self {
+        let hash = HASHES.iter().find(|hash| hash.ecdsa == self.mechanism.number);
+        match hash {
+            Some(hash) if !offered.contains(&hash.ecdsa) && offered.contains(&CKM_ECDSA) => {
+                Self { mechanism: Mechanism::new(CKM_ECDSA), digest: Some(hash.digest), ..self }
+            }
+            _ => self,
+        }
+    }
+
+    const fn streaming(number: CK_MECHANISM_TYPE) -> Self {
+        Self { mechanism: Mechanism::new(number), digest: None, one_shot: false, number: 0 }
+    }
+
+    const fn one_shot(number: CK_MECHANISM_TYPE) -> Self {
+        Self { one_shot: true, ..Self::streaming(number) }
+    }
+
+    const fn ecdsa(hash: &Hash, kind: &Kind) -> Self {
+        Self { number: kind.size, ..Self::streaming(hash.ecdsa) }
+    }
+
+    const fn pss(hash: &Hash) -> Self {
+        let params = Params::Pss { hash: hash.digest, mgf: hash.mgf, salt_length: hash.length };
+        Self { mechanism: Mechanism::with(hash.pss, params), ..Self::streaming(hash.pss) }
+    }
+
+    /// For messages and JSON: the mechanism's name.
+    pub(crate) fn name(&self) -> String {
+        let number = self.mechanism.number;
+        mechanism_name(number).map_or_else(|| format!("0x{number:x}"), str::to_owned)
+    }
+}
+
+impl Hash {
+    fn has(&self, number: CK_MECHANISM_TYPE) -> bool {
+        [self.rsa, self.pss, self.ecdsa, self.hmac].contains(&number)
+    }
+}
+
+impl Kind {
+    /// A hash as strong as the curve.
+    const fn usual_hash(&self) -> &'static str {
+        match self.size {
+            48 => "sha384",
+            66 => "sha512",
+            _ => "sha256",
+        }
+    }
+}
+
+/// A mechanism by its name, with or without `CKM_`, by a short word, or by its number.
+pub(crate) fn mechanism_number(text: &str) -> Result<CK_MECHANISM_TYPE> {
+    let short = match text.to_ascii_lowercase().as_str() {
+        "rsa-pss" | "pss" => Some(CKM_RSA_PKCS_PSS),
+        "cmac" => Some(CKM_AES_CMAC),
+        _ => None,
+    };
+    let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    short.or_else(|| mechanism_by_name(text)).or(number).ok_or_else(|| {
+        Failure::usage(format!("unknown mechanism '{text}'"))
+            .hint("'metaslot mechanisms' lists those of the token")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: &[CK_MECHANISM_TYPE] =
+        &[CKM_ECDSA, CKM_ECDSA_SHA256, CKM_ECDSA_SHA384, CKM_ECDSA_SHA512];
+
+    fn choose(kind: &str, mechanism: Option<&str>, hash: Option<&str>) -> Result<String> {
+        let scheme = Scheme::choose(&kind.parse().unwrap(), mechanism, hash, ALL)?;
+        Ok(scheme.name()[4..].to_owned())
+    }
+
+    #[test]
+    fn each_key_has_its_usual_signature() {
+        let rows = [
+            ("rsa:2048", "SHA256_RSA_PKCS"),
+            ("ec:p256", "ECDSA_SHA256"),
+            ("ec:p384", "ECDSA_SHA384"),
+            ("ec:p521", "ECDSA_SHA512"),
+            ("ed25519", "EDDSA"),
+            ("aes:256", "AES_CMAC"),
+            ("generic:32", "SHA256_HMAC"),
+        ];
+        for (kind, name) in rows {
+            assert_eq!(choose(kind, None, None).unwrap(), name);
+        }
+        assert!(choose("x25519", None, None).is_err());
+        assert!(choose("ed25519", None, Some("sha256")).is_err());
+    }
+
+    #[test]
+    fn a_hash_completes_a_bare_mechanism() {
+        let rows = [
+            ("rsa:2048", "rsa-pss", Some("sha384"), "SHA384_RSA_PKCS_PSS"),
+            ("rsa:2048", "CKM_SHA256_RSA_PKCS_PSS", None, "SHA256_RSA_PKCS_PSS"),
+            ("rsa:2048", "rsa-pkcs", Some("SHA-512"), "SHA512_RSA_PKCS"),
+            ("rsa:2048", "rsa-pkcs", None, "RSA_PKCS"),
+            ("ec:p256", "ecdsa", Some("sha256"), "ECDSA_SHA256"),
+            ("ec:p256", "ecdsa", None, "ECDSA"),
+            ("ec:p256", "0x1044", None, "ECDSA_SHA256"),
+        ];
+        for (kind, mechanism, hash, name) in rows {
+            assert_eq!(choose(kind, Some(mechanism), hash).unwrap(), name, "{mechanism}");
+        }
+        assert!(choose("rsa:2048", Some("rsa-pss"), None).is_err());
+        assert!(choose("rsa:2048", Some("sha256-rsa-pkcs"), Some("sha1")).is_err());
+        assert!(choose("aes:256", Some("cmac"), Some("sha1")).is_err());
+        assert!(choose("rsa:2048", Some("no-such"), None).is_err());
+    }
+
+    #[test]
+    fn a_token_without_hashing_ecdsa_digests_first() {
+        let kind: Kind = "ec:p256".parse().unwrap();
+        let scheme = Scheme::choose(&kind, None, None, &[CKM_ECDSA]).unwrap();
+        assert_eq!(scheme.mechanism.number, CKM_ECDSA);
+        assert_eq!(scheme.digest, Some(CKM_SHA256));
+        assert_eq!(scheme.number, 32);
+    }
+
+    #[test]
+    fn pss_salts_with_as_many_bytes_as_its_hash_has() {
+        let scheme = Scheme::pss(hash("sha384").unwrap());
+        let Params::Pss { hash, mgf, salt_length } = scheme.mechanism.params else {
+            panic!("{scheme:?}");
+        };
+        assert_eq!((hash, mgf, salt_length), (CKM_SHA384, CKG_MGF1_SHA384, 48));
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//! PKCS#11 URIs (RFC 7512): the one way in which the command names tokens, keys and PINs.
+//!
+//! Reading is strict where a lenient reader could select another object than the one meant:
+//! attributes given twice, bad escapes and unknown path attributes are errors. Unknown attributes
+//! of the query are kept and ignored, as the RFC asks.
+
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+#[cfg(test)]
+use read::Error;
+use std::fmt;
+
+/// What a URI says. An attribute that is absent matches everything.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Uri {
+    /// `token`: the token's label.
+    pub(crate) token: Option<String>,
+    /// `manufacturer` of the token.
+    pub(crate) manufacturer: Option<String>,
+    /// `model` of the token.
+    pub(crate) model: Option<String>,
+    /// `serial` number of the token.
+    pub(crate) serial: Option<String>,
+    /// `object`: the object's label.
+    pub(crate) object: Option<String>,
+    /// `id`: `CKA_ID`.
+    pub(crate) id: Option<Vec<u8>>,
+    /// `type`: the object's class.
+    pub(crate) class: Option<Class>,
+    /// `slot-id`
+    pub(crate) slot_id: Option<u64>,
+    /// `slot-description`
+    pub(crate) slot_description: Option<String>,
+    /// `slot-manufacturer`
+    pub(crate) slot_manufacturer: Option<String>,
+    /// `library-description`
+    pub(crate) library_description: Option<String>,
+    /// `library-manufacturer`
+    pub(crate) library_manufacturer: Option<String>,
+    /// `library-version`: major and minor; without a minor it is 0.
+    pub(crate) library_version: Option<(u8, u8)>,
+    /// `pin-source`: where the PIN is.
+    pub(crate) pin_source: Option<String>,
+    /// `pin-value`: the PIN itself. Read, never written.
+    pub(crate) pin_value: Option<PinValue>,
+    /// `module-name`: the library's name without `lib` and extension.
+    pub(crate) module_name: Option<String>,
+    /// `module-path`: the library's file.
+    pub(crate) module_path: Option<String>,
+    /// Attributes of the query that nobody here knows, undecoded.
+    pub(crate) other: Vec<(String, String)>,
+}
+
+impl Uri {
+    /// The part that names an object, as messages show it.
+    pub(crate) fn key_part(&self) -> Self {
+        Self { pin_source: None, pin_value: None, ..self.clone() }
+    }
+
+    /// The same object on the token that `token` names.
+    pub(crate) fn on(self, token: &Self) -> Self {
+        Self {
+            object: self.object,
+            id: self.id,
+            class: self.class,
+            pin_source: self.pin_source.or_else(|| token.pin_source.clone()),
+            pin_value: self.pin_value.or_else(|| token.pin_value.clone()),
+            other: self.other,
+            ..token.clone()
+        }
+    }
+
+    /// The part that names a token.
+    pub(crate) fn token_part(&self) -> Self {
+        Self {
+            object: None,
+            id: None,
+            class: None,
+            pin_source: None,
+            pin_value: None,
+            other: Vec::new(),
+            ..self.clone()
+        }
+    }
+}
+
+/// The values of `type`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Class {
+    /// `cert`
+    Certificate,
+    /// `data`
+    Data,
+    /// `private`
+    Private,
+    /// `public`
+    Public,
+    /// `secret-key`
+    Secret,
+}
+
+impl Class {
+    const NAMES: &'static [(Self, &'static str)] = &[
+        (Self::Certificate, "cert"),
+        (Self::Data, "data"),
+        (Self::Private, "private"),
+        (Self::Public, "public"),
+        (Self::Secret, "secret-key"),
+    ];
+
+    /// As the RFC writes it.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+}
+
+/// A PIN that stood in a URI. It is zeroised when dropped and never printed.
+#[derive(Clone, Eq, PartialEq)]
+pub(crate) struct PinValue(Vec<u8>);
+
+impl PinValue {
+    /// The PIN.
+    pub(crate) fn expose(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for PinValue {
+    fn drop(&mut self) {
+        self.0.fill(0);
+    }
+}
+
+impl fmt::Debug for PinValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PinValue")
+    }
+}
