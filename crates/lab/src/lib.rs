@@ -1,2 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-//! To be written.
+//! The performance lab: what a call costs, and what a crash loses.
+//!
+//! The `metaslot` command takes [`Command`] as its subcommand `lab` and calls [`run`]. Each
+//! experiment is a file first (JSON with every sample), and a table made from it second. The lab
+//! speaks to modules through their C ABI only, and to the bare library directly.
+//!
+//! A module reads its configuration from the environment, and an environment belongs to a process:
+//! so each experiment starts this program once more, with the environment of a fresh token, and
+//! does its work there.
+#![forbid(unsafe_code)]
+
+mod clock;
+mod failure;
+mod kill;
+mod machine;
+mod place;
+mod progress;
+mod random;
+mod role;
+mod speed;
+mod statistics;
+mod store;
+mod table;
+mod token;
+
+pub use failure::{Failure, Result};
+pub use kill::Options as KillOptions;
+pub use speed::Options as SpeedOptions;
+pub use store::Options as StoreOptions;
+
+/// The experiments.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Command {
+    /// Time every mechanism: the raw library, this module and a rival, in one run
+    Speed(SpeedOptions),
+    /// Measure the token on disk: finds, cold start, creates per second
+    Store(StoreOptions),
+    /// Kill writing processes at random moments and count what was lost
+    Kill(KillOptions),
+}
+
+/// Does one experiment and prints its result.
+///
+/// # Errors
+/// What went wrong, with a hint where there is one. An experiment that finds something wrong (an
+/// acknowledged object that is lost, a signature that does not verify) is an error too.
+pub fn run(command: &Command) -> Result<()> {
+    match command {
+        Command::Speed(options) => speed::run(options),
+        Command::Store(options) => store::run(options),
+        Command::Kill(options) => kill::run(options),
+    }
+}

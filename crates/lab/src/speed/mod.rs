@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab speed`: the raw library, this module and a rival, interleaved in one run.
+
+mod cell;
+mod measure;
+mod openssl;
+mod print;
+mod raw;
+mod report;
+mod subject;
+mod tokens;
+
+use crate::machine::{Machine, commit_around, now};
+use crate::place::Place;
+use crate::progress::Progress;
+use crate::random::Random;
+use crate::role::Role;
+use crate::token::{own_module, rival_module};
+use crate::{Failure, Result};
+use cell::{CELLS, Cell};
+use measure::Plan;
+use raw::Raw;
+use report::{AGAIN, MODULE, Provider, RAW, RIVAL, Report, SCHEMA};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use subject::Subject;
+use tokens::Tokens;
+
+/// What to measure, and how.
+///
+/// Each operation is `C_…Init` and the one-shot call, with token keys. "Raw" is AWS-LC's C function
+/// with a prepared key, a reused context and a fresh IV. Times are CPU time of the calling thread;
+/// scaling is by the wall clock. Every batch's last result is checked.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// The module to measure [default: libmetaslot.so beside this program, or installed]
+    #[arg(long, value_name = "PATH")]
+    pub module: Option<PathBuf>,
+    /// The rival module, or `none` [default: Debian's SoftHSM where installed]
+    #[arg(long, value_name = "PATH")]
+    pub rival: Option<String>,
+    /// Numbers of threads; more than one only for cells that are meant to scale
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2])]
+    pub threads: Vec<usize>,
+    /// Rounds: each measures every provider once, in random order
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub rounds: usize,
+    /// CPU seconds for each cell, provider and number of threads
+    #[arg(long, value_name = "S", default_value_t = 0.6)]
+    pub seconds: f64,
+    /// Length of a batch in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 5.0)]
+    pub batch: f64,
+    /// Only cells whose name contains one of these texts
+    #[arg(long, value_name = "TEXT,…", value_delimiter = ',')]
+    pub filter: Vec<String>,
+    /// Leave out the comparison with `openssl speed`
+    #[arg(long)]
+    pub no_openssl: bool,
+    /// Random seed of the order, to repeat a run
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print the result as JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Also write the JSON to a file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print the table of an earlier run's JSON, and measure nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "output"])]
+    pub from: Option<PathBuf>,
+    /// List the cells and their goals, and measure nothing
+    #[arg(long)]
+    pub list: bool,
+    /// Where the tokens are made for the run [default: the directory for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Keep the tokens
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Lists, prints an earlier run, or measures.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let cells = select(options)?;
+    if options.list {
+        print!("{}", print::list(&cells));
+        return Ok(());
+    }
+    if let Some(path) = &options.from {
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+        let report = serde_json::from_str(&text)
+            .map_err(|error| Failure::from(error).context(path.display()))?;
+        print!("{}", print::table(&report));
+        return Ok(());
+    }
+    check(options)?;
+    if let Some(Role::Experiment(_)) = Role::of_this_process()? {
+        return experiment(options, &cells);
+    }
+    Place::make(options.dir.as_deref(), options.keep)?.experiment()
+}
+
+fn check(options: &Options) -> Result<()> {
+    if options.threads.is_empty() || options.threads.contains(&0) {
+        return Err(
+            Failure::new("--threads wants numbers from 1").hint("for example --threads 1,2")
+        );
+    }
+    if options.rounds == 0 || options.seconds.is_nan() || options.seconds <= 0.0 {
+        return Err(Failure::new("--rounds and --seconds must be above zero"));
+    }
+    Ok(())
+}
+
+fn select(options: &Options) -> Result<Vec<Cell>> {
+    let wanted = |cell: &&Cell| {
+        options.filter.is_empty() || options.filter.iter().any(|text| cell.name.contains(text))
+    };
+    let cells: Vec<Cell> = CELLS.iter().filter(wanted).copied().collect();
+    if cells.is_empty() {
+        let filter = options.filter.join(",");
+        return Err(Failure::new(format!("no cell matches {filter}")).hint("--list shows them"));
+    }
+    Ok(cells)
+}
+
+/// The measurement itself, in a process whose environment holds the modules' configuration.
+fn experiment(options: &Options, cells: &[Cell]) -> Result<()> {
+    let started = Instant::now();
+    let machine = Machine::this();
+    let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
+    let mut random = Random::new(seed);
+    let plan = plan(options);
+    let progress = Progress::new();
+    progress.say("making tokens and keys");
+    let raw = Raw::new()?;
+    let module = Tokens::new(&own_module(options.module.as_deref())?)?;
+    let rival =
+        rival_module(options.rival.as_deref()).map(|path| Tokens::new(&path)).transpose()?;
+    let mut subjects: Vec<(&str, &dyn Subject)> =
+        vec![(RAW, &raw), (AGAIN, &raw), (MODULE, &module)];
+    if let Some(rival) = &rival {
+        subjects.push((RIVAL, rival));
+    }
+    let mut report = Report {
+        schema: SCHEMA.to_owned(),
+        started: now(),
+        seconds: 0.0,
+        machine,
+        clocks: ["CLOCK_THREAD_CPUTIME_ID".to_owned(), "CLOCK_MONOTONIC".to_owned()],
+        seed,
+        rounds: plan.rounds,
+        batch_ms: options.batch,
+        threads: plan.threads.clone(),
+        providers: providers(&module, rival.as_ref())?,
+        cells: Vec::new(),
+        openssl: Vec::new(),
+    };
+    for (number, cell) in cells.iter().enumerate() {
+        progress.say(format_args!("{}/{} {}", number + 1, cells.len(), cell.name));
+        let result = measure::cell(cell, &subjects, &plan, &mut random);
+        report.cells.push(result.map_err(|failure| failure.context(cell.name))?);
+    }
+    if !options.no_openssl {
+        progress.say("openssl speed");
+        report.openssl = openssl::checks(&raw, &plan, &mut random)?;
+    }
+    report.seconds = started.elapsed().as_secs_f64();
+    drop(progress);
+    publish(options, &report)
+}
+
+fn plan(options: &Options) -> Plan {
+    let mut threads = options.threads.clone();
+    // Everything is compared with one thread.
+    threads.push(1);
+    threads.sort_unstable();
+    threads.dedup();
+    let sample = Duration::from_secs_f64(options.seconds / options.rounds as f64);
+    let batch = Duration::from_secs_f64(options.batch / 1e3).min(sample);
+    Plan { rounds: options.rounds, sample, batch, threads }
+}
+
+fn providers(module: &Tokens, rival: Option<&Tokens>) -> Result<Vec<Provider>> {
+    let raw = Provider {
+        name: RAW.to_owned(),
+        description: "AWS-LC, called directly".to_owned(),
+        path: None,
+        commit: None,
+    };
+    let mut providers = vec![raw, provider(MODULE, module)?];
+    if let Some(rival) = rival {
+        providers.push(provider(RIVAL, rival)?);
+    }
+    Ok(providers)
+}
+
+fn provider(name: &str, tokens: &Tokens) -> Result<Provider> {
+    let module = &tokens.token.module;
+    let info = module.info()?;
+    let (major, minor) = info.library_version;
+    let path = module.path();
+    Ok(Provider {
+        name: name.to_owned(),
+        description: format!("{}, {} {major}.{minor}", info.manufacturer, info.description),
+        path: Some(path.display().to_string()),
+        commit: if name == MODULE { commit_around(&absolute(path)) } else { None },
+    })
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// JSON first: the table is made from what was written.
+fn publish(options: &Options, report: &Report) -> Result<()> {
+    let json = serde_json::to_string_pretty(report)?;
+    if let Some(path) = &options.output {
+        std::fs::write(path, &json).map_err(|error| Failure::file(path, &error))?;
+    }
+    if options.json {
+        println!("{json}");
+    } else {
+        let report: Report = serde_json::from_str(&json)?;
+        print!("{}", print::table(&report));
+    }
+    Ok(())
+}
