@@ -15,7 +15,7 @@ mod shard;
 
 pub use page::{directories, forked, open, path};
 pub use record::{Watch, begin, call, data, event, name_mechanisms, name_provider, operation, set};
-pub use shard::{enter_thread, leave_thread};
+pub use shard::leave_thread;
 
 /// Things that happen seldom and are worth a number of their own.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -71,16 +71,16 @@ mod tests {
     #[test]
     fn a_reader_sees_what_threads_counted() {
         let directory = std::env::temp_dir().join(format!("metaslot-counters-{}", process::id()));
-        assert!(open(&directory).is_err(), "nothing is made where the directory is not there");
-        assert!(!directory.exists());
+        call(Function::Digest, CKR_OK);
         fs::create_dir(&directory).expect("a directory can be made");
         fs::write(directory.join("1-1.counters"), "").expect("a page of a dead process");
-        open(&directory).expect("a page can be made");
+        let directories = [directory.join("missing"), directory.clone()];
+        open(directories.into_iter()).expect("a page can be made");
+        assert!(!directory.join("missing").exists(), "no directory is made");
         name_mechanisms(|_| CKM_SHA256);
         name_provider(1, "soft");
 
         let count = || {
-            enter_thread();
             for _ in 0..1000 {
                 call(Function::Digest, CKR_OK);
                 operation(1, 5, 100, true, begin());

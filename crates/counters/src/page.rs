@@ -10,15 +10,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where a process counts that has no page. It is never touched unless something is counted, so it
 /// costs address space only.
 static PRIVATE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
-/// Where a thread counts that has not called [`crate::enter_thread`]: the private page's last
-/// shard. A copy of [`shard`]'s answer that can be had in a constant.
+/// Where a thread counts before it is decided where it does: nobody reads it.
 pub(crate) const NOWHERE: &[AtomicU64; SHARD] = {
     static LAST: [AtomicU64; SHARD] = [const { AtomicU64::new(0) }; SHARD];
     &LAST
@@ -28,6 +27,9 @@ pub(crate) const NOWHERE: &[AtomicU64; SHARD] = {
 /// last, children count privately.
 static PAGES: [OnceLock<Page>; 16] = [const { OnceLock::new() }; 16];
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether it is known if there is a page.
+static DECIDED: AtomicBool = AtomicBool::new(false);
 
 struct Page {
     words: SharedWords,
@@ -65,39 +67,46 @@ pub fn directories() -> impl Iterator<Item = PathBuf> {
     own.into_iter().chain([PathBuf::from("/run/metaslot")])
 }
 
-/// Makes this process's page in `directory` unless it has one. Nothing is made where the directory
-/// is not there.
+/// Makes this process's page in the first of `directories` that is there, unless it has one, and
+/// begins to count. Nothing is made where no directory is; counting then goes on privately.
 ///
 /// # Errors
-/// What the file system says; counting then goes on privately.
-pub fn open(directory: &Path) -> io::Result<()> {
+/// What the file system says; counting goes on privately.
+pub fn open(mut directories: impl Iterator<Item = PathBuf>) -> io::Result<()> {
+    let result = match directories.find(|directory| directory.is_dir()) {
+        Some(directory) if current().is_none() => make(&directory),
+        _ => Ok(()),
+    };
+    DECIDED.store(true, Ordering::Release);
+    result
+}
+
+fn make(directory: &Path) -> io::Result<()> {
     let Some(place) = PAGES.get(DEPTH.load(Ordering::Acquire)) else { return Ok(()) };
-    if place.get().is_some() {
-        return Ok(());
-    }
     remove_dead(directory);
-    if !fs::metadata(directory)?.is_dir() {
-        return Err(io::ErrorKind::NotADirectory.into());
-    }
     let pid = process::id();
     let path = directory.join(format!("{pid}-{}.counters", started(pid).unwrap_or(0)));
     // One that is there is of a process that had this number before and died unseen.
     drop(fs::remove_file(&path));
     let words = SharedWords::create(&path, WORDS, 0o600)?;
-    let fresh = place.set(Page { words, path }).is_ok();
-    if fresh {
-        describe();
+    if place.set(Page { words, path }).is_ok() {
         record::forget_rows();
+        describe();
     }
     Ok(())
 }
 
-/// In a forked child: the parent's page is the parent's, and so are the shards of its threads.
+pub(crate) fn is_decided() -> bool {
+    DECIDED.load(Ordering::Acquire)
+}
+
+/// In a forked child that begins anew: the parent's page is the parent's, and so are the shards of
+/// its threads.
 pub fn forked() {
+    DECIDED.store(false, Ordering::Release);
     DEPTH.fetch_add(1, Ordering::AcqRel);
-    shard::forget_other_threads();
+    shard::forget_threads();
     record::forget_rows();
-    shard::enter_thread();
 }
 
 fn describe() {

@@ -13,20 +13,26 @@ pub(crate) struct Shard {
     pub(crate) index: usize,
 }
 
+/// The shard of all threads that have none of their own.
 const SHARED: usize = SHARDS - 1;
+/// The thread has not counted since the page was made.
+const NONE: usize = SHARDS;
+
+const NOWHERE: Shard = Shard { words: page::NOWHERE, index: NONE };
 
 thread_local! {
     // Without `Drop`: reading it is one address computation, also while a thread ends.
-    static CURRENT: Cell<Shard> =
-        const { Cell::new(Shard { words: page::NOWHERE, index: SHARED }) };
+    static CURRENT: Cell<Shard> = const { Cell::new(NOWHERE) };
 }
 
 /// One bit for each exclusive shard that a thread has.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 impl Shard {
+    #[inline]
     pub(crate) fn current() -> Self {
-        CURRENT.get()
+        let current = CURRENT.get();
+        if current.index == NONE { take() } else { current }
     }
 
     /// Adds to the word at `at`. Nobody else writes an exclusive shard, so no atomic addition.
@@ -40,32 +46,35 @@ impl Shard {
     }
 }
 
-/// Gives the calling thread a shard of the page; of its own while there are some. Called by the
-/// C edge at a thread's first call, and again when the page is another one.
-pub fn enter_thread() {
-    let mut index = CURRENT.get().index;
-    if index == SHARED {
-        index = take().unwrap_or(SHARED);
+/// Gives the calling thread a shard of the page, of its own while there are some. Before it is
+/// decided which page that is, what is counted is lost: those are the calls that found nothing
+/// initialised yet.
+#[cold]
+fn take() -> Shard {
+    if !page::is_decided() {
+        return NOWHERE;
     }
-    CURRENT.set(Shard { words: page::shard(index), index });
+    let index = take_exclusive().unwrap_or(SHARED);
+    let shard = Shard { words: page::shard(index), index };
+    CURRENT.set(shard);
+    shard
 }
 
-/// Gives the calling thread's shard back; what it counted stays. Called when the thread ends.
+/// Gives the calling thread's shard back; what it counted stays. To be called when a thread ends.
 pub fn leave_thread() {
-    let Shard { index, .. } = CURRENT.replace(Shard { words: page::shard(SHARED), index: SHARED });
+    let Shard { index, .. } = CURRENT.replace(NOWHERE);
     if index < EXCLUSIVE {
         TAKEN.fetch_and(!(1 << index), Ordering::Release);
     }
 }
 
-/// In a forked child no thread but the calling one is left.
-pub(crate) fn forget_other_threads() {
-    let index = CURRENT.get().index;
-    let own = if index < EXCLUSIVE { 1 << index } else { 0 };
-    TAKEN.store(own, Ordering::Release);
+/// In a forked child no thread but the calling one is left, and that one counts elsewhere.
+pub(crate) fn forget_threads() {
+    CURRENT.set(NOWHERE);
+    TAKEN.store(0, Ordering::Release);
 }
 
-fn take() -> Option<usize> {
+fn take_exclusive() -> Option<usize> {
     let mut taken = TAKEN.load(Ordering::Relaxed);
     loop {
         let free = taken.trailing_ones() as usize;
