@@ -28,6 +28,7 @@ impl Bn {
         self.0.as_ptr()
     }
 
+    #[expect(clippy::needless_pass_by_ref_mut, reason = "the library writes through it")]
     pub(crate) const fn as_mut_ptr(&mut self) -> *mut sys::BIGNUM {
         self.0.as_ptr()
     }
@@ -192,6 +193,7 @@ impl Scratch {
         not_null(unsafe { sys::BN_CTX_new() }).map(Self)
     }
 
+    #[expect(clippy::needless_pass_by_ref_mut, reason = "the library writes through it")]
     pub(crate) const fn as_mut_ptr(&mut self) -> *mut sys::BN_CTX {
         self.0.as_ptr()
     }
