@@ -39,7 +39,7 @@ pub fn set(what: fmt::Arguments<'_>) {
         text.length = 0;
         text.fresh = true;
         // `write_str` above cannot fail; a `Display` that does just ends the text.
-        drop(text.write_fmt(what));
+        text.write_fmt(what).unwrap_or_default();
     });
 }
 

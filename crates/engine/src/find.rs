@@ -3,7 +3,8 @@
 
 use crate::attributes::{Attributes, Value};
 use crate::engine::Engine;
-use crate::object::{self, attribute::INDEXED};
+use crate::object;
+use crate::object::attribute::{AttributeRow, INDEXED};
 use crate::store::Term;
 use crate::template::{Template, class_of, typed};
 use crate::token::{Login, Token};
@@ -11,21 +12,16 @@ use metaslot_ck::*;
 use std::vec::IntoIter;
 
 /// A search in the middle.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Find {
-    /// What is left of the session objects, found at the start.
-    memory: IntoIter<ObjectHandle>,
-    /// The store's part, one after the other.
-    public: Option<Cursor>,
-    private: Option<Cursor>,
+    /// Found already: the session objects at the start, then the rest of a page of rows.
+    ready: IntoIter<ObjectHandle>,
+    /// The last row looked at, of the public and of the private ones; `None` when all were.
+    public: Option<u64>,
+    private: Option<u64>,
     terms: Vec<Term>,
     /// What the index does not hold, checked on each candidate.
     rest: Attributes,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Cursor {
-    after: u64,
 }
 
 impl Engine {
@@ -39,8 +35,11 @@ impl Engine {
             return Err(Error::OPERATION_ACTIVE);
         }
         let token = self.token(session.slot)?;
-        let query = query(template)?;
-        session.find = Some(self.start(token, query));
+        let find = match query(template)? {
+            Some(query) => self.start(token, query),
+            None => Find::default(),
+        };
+        session.find = Some(find);
         Ok(())
     }
 
@@ -64,11 +63,10 @@ impl Engine {
         for (attribute, _) in &terms {
             query.remove(*attribute);
         }
-        let cursor = |on: bool| on.then_some(Cursor { after: 0 });
         Find {
-            memory: memory.into_iter(),
-            public: cursor(tokens && public),
-            private: cursor(tokens && private && user),
+            ready: memory.into_iter(),
+            public: (tokens && public).then_some(0),
+            private: (tokens && private && user).then_some(0),
             terms,
             rest: query,
         }
@@ -82,10 +80,13 @@ impl Engine {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
         let find = session.find.as_mut().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
-        let mut found: Vec<_> = find.memory.by_ref().take(most).collect();
-        find.rows(token, false, most, &mut found)?;
-        find.rows(token, true, most, &mut found)?;
-        Ok(found)
+        let mut found = Vec::new();
+        loop {
+            found.extend(find.ready.by_ref().take(most - found.len()));
+            if found.len() == most || !find.page(token, most - found.len())? {
+                return Ok(found);
+            }
+        }
     }
 
     /// `C_FindObjectsFinal`
@@ -99,33 +100,25 @@ impl Engine {
 }
 
 impl Find {
-    /// Adds rows of one kind until there are `most`.
-    fn rows(
-        &mut self,
-        token: &Token,
-        private: bool,
-        most: usize,
-        found: &mut Vec<ObjectHandle>,
-    ) -> Result<()> {
-        let place = if private { &mut self.private } else { &mut self.public };
-        while let Some(cursor) = place
-            && found.len() < most
-        {
-            // One more than asked for where candidates may fall out, but never a huge page.
-            let limit = (most - found.len()).min(PAGE);
-            let ids = token.store.search(&self.terms, private, cursor.after, limit)?;
-            let last = ids.len() < limit;
-            for id in ids {
-                cursor.after = id;
-                if self.rest.is_empty() || candidate(token, id, &self.rest)? {
-                    found.push(token.handles.name(id, private));
-                }
-            }
-            if last {
-                *place = None;
+    /// Reads on in the store, to have about `wanted` more; `false` when nothing is left.
+    fn page(&mut self, token: &Token, wanted: usize) -> Result<bool> {
+        // Where candidates may fall out, a larger page saves many small searches.
+        let limit = if self.rest.is_empty() { wanted.min(PAGE) } else { PAGE };
+        let (cursor, private) = match (&mut self.public, &mut self.private) {
+            (public @ Some(_), _) => (public, false),
+            (None, private @ Some(_)) => (private, true),
+            (None, None) => return Ok(false),
+        };
+        let ids = token.store.search(&self.terms, private, cursor.unwrap_or(0), limit)?;
+        *cursor = if ids.len() < limit { None } else { ids.last().copied() };
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            if self.rest.is_empty() || candidate(token, id, &self.rest)? {
+                found.push(token.handles.name(id, private));
             }
         }
-        Ok(())
+        self.ready = found.into_iter();
+        Ok(true)
     }
 }
 
@@ -141,14 +134,18 @@ fn candidate(token: &Token, id: u64, rest: &Attributes) -> Result<bool> {
     }
 }
 
-/// A search template. A value that would be secret in a key is compared with data objects and
-/// certificates only: keys do not hold theirs where a search could see it.
-fn query(template: Template) -> Result<Attributes> {
+/// A search template; `None` where it names an attribute that no object has, so that none is found.
+/// A value that would be secret in a key is compared with data objects and certificates only: keys
+/// do not hold theirs where a search could see it.
+fn query(template: Template) -> Result<Option<Attributes>> {
+    if template.iter().any(|(attribute, _)| AttributeRow::find(*attribute).is_none()) {
+        return Ok(None);
+    }
     let class = class_of(&template);
     let typed = typed(template, class)?;
     let mut query = typed.attributes;
     for (attribute, value) in typed.secrets.iter() {
         query.set(attribute, Value::Bytes(value.to_vec()));
     }
-    Ok(query)
+    Ok(Some(query))
 }

@@ -36,7 +36,11 @@ impl Engine {
         let mut made = NewObject { attributes, secrets };
         if attribute::class_bit(class).is_some_and(|bit| bit >= attribute::PUBLIC) {
             made.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+            let said = made.attributes.remove(CKA_VALUE_LEN);
             self.providers[0].complete(&mut made)?;
+            if said.is_some_and(|said| made.attributes.get(CKA_VALUE_LEN) != Some(&said)) {
+                return Err(Error::TEMPLATE_INCONSISTENT);
+            }
             token.policy.making(&made.attributes, false)?;
         }
         let object = rules::complete(Origin::Created, class, Attributes::new(), made, login)?;

@@ -7,6 +7,7 @@ use crate::store::PinState;
 use crate::token::Login;
 use crate::token::login::PIN_LENGTH;
 use metaslot_ck::*;
+use std::sync::Arc;
 
 /// `CK_SLOT_INFO`, before padding.
 #[derive(Clone, Debug)]
@@ -162,14 +163,12 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.6.2 names them.
     pub fn close_session(&self, handle: SessionHandle) -> Result<()> {
-        let session = self.sessions.close(handle)?;
-        let slot = session.slot;
-        let owned = session.owned;
-        let mut destroyed = false;
-        for object in owned {
-            destroyed |= self.session_objects.take(object).is_some();
-        }
-        if destroyed {
+        let mut session = self.sessions.close(handle)?;
+        let (slot, owned) = (session.slot, std::mem::take(&mut session.owned));
+        drop(session);
+        let taken = owned.into_iter().filter_map(|object| self.session_objects.take(object));
+        // Another session may still use one of them.
+        if taken.fold(false, |used, object| used | (Arc::strong_count(&object) > 1)) {
             self.sessions.each(crate::session::Session::drop_stale);
         }
         self.session_closed(handle, slot);

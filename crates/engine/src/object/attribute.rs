@@ -115,7 +115,7 @@ const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_EXPONENT_2, Kind::Secret, PRIVATE, CREATE),
     row(CKA_COEFFICIENT, Kind::Secret, PRIVATE, CREATE),
     row(CKA_PUBLIC_KEY_INFO, Kind::Bytes, CERTIFICATE | PUBLIC | PRIVATE, CREATE),
-    row(CKA_VALUE_LEN, Kind::Ulong, SECRET, MAKE),
+    row(CKA_VALUE_LEN, Kind::Ulong, SECRET, GIVEN),
     row(CKA_EXTRACTABLE, Kind::Bool, PRIVATE | SECRET, FREE | ONLY_OFF),
     row(CKA_LOCAL, Kind::Bool, KEYS, 0),
     row(CKA_NEVER_EXTRACTABLE, Kind::Bool, PRIVATE | SECRET, 0),

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Attacks on the interface: each works under `legacy`, or its refusal would mean nothing, and is
+//! refused under the default policy (Clulow 2003; Bortolozzo et al. 2010; Bardou et al. 2012).
+
+mod common;
+
+use common::{aes, collect, engine, open, row};
+use metaslot_ck::*;
+use metaslot_engine::provider::Direction::{Backward, Forward};
+use metaslot_engine::{Answer, Bytes, Engine, Params, Policy, Template};
+
+/// Runs an attack under both policies: it must read or inject a key under `legacy`, and be refused
+/// under the default policy.
+fn refused_by_default(attack: impl Fn(&Engine, SessionHandle) -> Result<()>) -> Error {
+    for (policy, works) in [(Policy::legacy(), true), (Policy::DEFAULT, false)] {
+        let engine = engine(policy);
+        let session = open(&engine);
+        engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+        match attack(&engine, session) {
+            Ok(()) => assert!(works, "the attack works under the default policy"),
+            Err(error) if works => panic!("the attack fails under legacy: {error}"),
+            Err(error) => return error,
+        }
+    }
+    unreachable!("the default policy came last")
+}
+
+fn sensitive(engine: &Engine, session: SessionHandle) -> Result<ObjectHandle> {
+    aes(engine, session, vec![row(CKA_SENSITIVE, true), row(CKA_EXTRACTABLE, true)])
+}
+
+fn wrap(
+    engine: &Engine,
+    session: SessionHandle,
+    mechanism: CK_MECHANISM_TYPE,
+    by: ObjectHandle,
+    key: ObjectHandle,
+) -> Result<Vec<u8>> {
+    let params = || match mechanism {
+        CKM_AES_CBC_PAD => Params::Iv(Bytes::from_slice(&[0; 16])),
+        _ => Params::None,
+    };
+    collect(|out| engine.wrap_key(session, mechanism, params(), by, key, out))
+}
+
+fn unwrap(
+    engine: &Engine,
+    session: SessionHandle,
+    by: ObjectHandle,
+    wrapped: &[u8],
+    more: Template,
+) -> Result<ObjectHandle> {
+    let mut template = vec![row(CKA_CLASS, CKO_SECRET_KEY), row(CKA_KEY_TYPE, CKK_AES)];
+    template.extend(more);
+    engine.unwrap_key(session, CKM_AES_KEY_WRAP, Params::None, by, wrapped, template)
+}
+
+fn read(engine: &Engine, session: SessionHandle, key: ObjectHandle) -> Result<()> {
+    let object = engine.object(session, key)?;
+    match object.answer(CKA_VALUE)? {
+        Answer::Secret(_) => Ok(()),
+        Answer::Value(_) => Err(Error::GENERAL_ERROR),
+    }
+}
+
+#[test]
+fn wrap_then_decrypt_reads_no_key() {
+    let error = refused_by_default(|engine, session| {
+        let both = aes(engine, session, vec![row(CKA_WRAP, true), row(CKA_DECRYPT, true)])?;
+        let key = sensitive(engine, session)?;
+        let wrapped = wrap(engine, session, CKM_AES_CBC_PAD, both, key)?;
+        let iv = Params::Iv(Bytes::from_slice(&[0; 16]));
+        engine.cipher_init(Backward, session, CKM_AES_CBC_PAD, iv, both)?;
+        let plain = collect(|out| engine.cipher(Backward, session, &wrapped, out))?;
+        assert_eq!(plain.len(), 32, "the value of the sensitive key");
+        Ok(())
+    });
+    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+}
+
+#[test]
+fn a_role_cannot_be_switched_on_later() {
+    let error = refused_by_default(|engine, session| {
+        let by = aes(engine, session, vec![row(CKA_WRAP, true), row(CKA_DECRYPT, false)])?;
+        engine.set_attributes(session, by, vec![row(CKA_WRAP, false)])?;
+        engine.set_attributes(session, by, vec![row(CKA_DECRYPT, true)])
+    });
+    assert_eq!(error, Error::ATTRIBUTE_READ_ONLY);
+}
+
+#[test]
+fn a_copy_without_a_role_does_not_forget_it() {
+    let error = refused_by_default(|engine, session| {
+        let both = aes(engine, session, vec![row(CKA_WRAP, true), row(CKA_DECRYPT, true)])?;
+        let copy = engine.copy_object(session, both, vec![row(CKA_DECRYPT, false)])?;
+        let key = sensitive(engine, session)?;
+        wrap(engine, session, CKM_AES_KEY_WRAP, copy, key).map(drop)
+    });
+    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+}
+
+#[test]
+fn encrypt_then_unwrap_injects_no_key() {
+    let error = refused_by_default(|engine, session| {
+        let both = aes(engine, session, vec![row(CKA_UNWRAP, true), row(CKA_ENCRYPT, true)])?;
+        let iv = || Params::Iv(Bytes::from_slice(&[0; 16]));
+        engine.cipher_init(Forward, session, CKM_AES_CBC_PAD, iv(), both)?;
+        let known = collect(|out| engine.cipher(Forward, session, &[9; 32], out))?;
+        let template = vec![row(CKA_CLASS, CKO_SECRET_KEY), row(CKA_KEY_TYPE, CKK_AES)];
+        engine.unwrap_key(session, CKM_AES_CBC_PAD, iv(), both, &known, template).map(drop)
+    });
+    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+}
+
+/// A key that may wrap and unwrap and nothing else.
+fn wrapper(engine: &Engine, session: SessionHandle) -> Result<ObjectHandle> {
+    let roles = vec![
+        row(CKA_WRAP, true),
+        row(CKA_UNWRAP, true),
+        row(CKA_ENCRYPT, false),
+        row(CKA_DECRYPT, false),
+    ];
+    aes(engine, session, roles)
+}
+
+#[test]
+fn a_sensitive_key_is_not_unwrapped_into_an_open_one() {
+    let error = refused_by_default(|engine, session| {
+        let by = wrapper(engine, session)?;
+        let open =
+            aes(engine, session, vec![row(CKA_SENSITIVE, false), row(CKA_EXTRACTABLE, true)])?;
+        let wrapped = wrap(engine, session, CKM_AES_KEY_WRAP, by, open)?;
+        let more = vec![row(CKA_SENSITIVE, false), row(CKA_EXTRACTABLE, true)];
+        let key = unwrap(engine, session, by, &wrapped, more)?;
+        read(engine, session, key)
+    });
+    assert_eq!(error, Error::TEMPLATE_INCONSISTENT);
+}
+
+#[test]
+fn a_sensitive_key_is_not_wrapped_by_a_key_that_the_user_brought() {
+    let error = refused_by_default(|engine, session| {
+        let brought = vec![
+            row(CKA_CLASS, CKO_SECRET_KEY),
+            row(CKA_KEY_TYPE, CKK_AES),
+            row(CKA_VALUE, &[1u8; 32][..]),
+            row(CKA_WRAP, true),
+            row(CKA_ENCRYPT, false),
+            row(CKA_DECRYPT, false),
+        ];
+        let by = engine.create_object(session, brought)?;
+        let key = sensitive(engine, session)?;
+        wrap(engine, session, CKM_AES_KEY_WRAP, by, key).map(drop)
+    });
+    assert_eq!(error, Error::KEY_NOT_WRAPPABLE);
+}
+
+#[test]
+fn only_the_so_trusts() {
+    let error = refused_by_default(|engine, session| {
+        aes(engine, session, vec![row(CKA_TRUSTED, true), row(CKA_WRAP, true)]).map(drop)
+    });
+    assert_eq!(error, Error::ATTRIBUTE_READ_ONLY);
+}
+
+#[test]
+fn a_strong_key_is_not_wrapped_by_a_weak_one() {
+    let error = refused_by_default(|engine, session| {
+        let weak = vec![
+            row(CKA_VALUE_LEN, 16),
+            row(CKA_WRAP, true),
+            row(CKA_ENCRYPT, false),
+            row(CKA_DECRYPT, false),
+        ];
+        let weak = engine.generate_key(session, CKM_AES_KEY_GEN, Params::None, weak)?;
+        let open =
+            aes(engine, session, vec![row(CKA_SENSITIVE, false), row(CKA_EXTRACTABLE, true)])?;
+        wrap(engine, session, CKM_AES_KEY_WRAP, weak, open).map(drop)
+    });
+    assert_eq!(error, Error::WRAPPING_KEY_SIZE_RANGE);
+}
+
+#[test]
+fn short_tags_are_refused() {
+    let error = refused_by_default(|engine, session| {
+        let key = aes(engine, session, vec![])?;
+        let iv = Bytes::from_slice(&[0; 12]);
+        let params = Params::Gcm { iv, aad: Bytes::new(), tag_bits: 32 };
+        engine.cipher_init(Forward, session, CKM_AES_GCM, params, key)
+    });
+    assert_eq!(error, Error::MECHANISM_PARAM_INVALID);
+    let error = refused_by_default(|engine, session| {
+        let key = vec![row(CKA_VALUE_LEN, 32)];
+        let key = engine.generate_key(session, CKM_GENERIC_SECRET_KEY_GEN, Params::None, key)?;
+        engine.sign_init(session, CKM_SHA256_HMAC_GENERAL, Params::Ulong(4), key)
+    });
+    assert_eq!(error, Error::MECHANISM_PARAM_INVALID);
+}
+
+#[test]
+fn padding_oracles_are_shut() {
+    let error = refused_by_default(|engine, session| {
+        let by = wrapper(engine, session)?;
+        let open =
+            aes(engine, session, vec![row(CKA_SENSITIVE, false), row(CKA_EXTRACTABLE, true)])?;
+        wrap(engine, session, CKM_AES_CBC_PAD, by, open).map(drop)
+    });
+    assert_eq!(error, Error::MECHANISM_INVALID);
+}
+
+fn hkdf(length: u64, more: Template) -> (Params, Template) {
+    let params = Params::Hkdf {
+        extract: true,
+        expand: true,
+        prf: CKM_SHA256,
+        salt_type: CKF_HKDF_SALT_NULL,
+        salt: Bytes::new(),
+        salt_key: ObjectHandle(0),
+        info: Bytes::from_slice(b"info"),
+    };
+    let mut template = vec![
+        row(CKA_CLASS, CKO_SECRET_KEY),
+        row(CKA_KEY_TYPE, CKK_GENERIC_SECRET),
+        row(CKA_VALUE_LEN, length),
+    ];
+    template.extend(more);
+    (params, template)
+}
+
+fn base(engine: &Engine, session: SessionHandle) -> Result<ObjectHandle> {
+    let key = vec![row(CKA_VALUE_LEN, 32), row(CKA_DERIVE, true), row(CKA_SENSITIVE, true)];
+    engine.generate_key(session, CKM_GENERIC_SECRET_KEY_GEN, Params::None, key)
+}
+
+#[test]
+fn short_keys_are_not_derived() {
+    let error = refused_by_default(|engine, session| {
+        let base = base(engine, session)?;
+        let (params, template) = hkdf(1, vec![]);
+        engine.derive_key(session, CKM_HKDF_DERIVE, params, base, template).map(drop)
+    });
+    assert_eq!(error, Error::KEY_SIZE_RANGE);
+}
+
+#[test]
+fn nothing_readable_is_derived_from_a_sensitive_secret() {
+    let error = refused_by_default(|engine, session| {
+        let base = base(engine, session)?;
+        let (params, template) =
+            hkdf(32, vec![row(CKA_SENSITIVE, false), row(CKA_EXTRACTABLE, true)]);
+        let (key, _) = engine.derive_key(session, CKM_HKDF_DERIVE, params, base, template)?;
+        read(engine, session, key)
+    });
+    assert_eq!(error, Error::TEMPLATE_INCONSISTENT);
+}
+
+#[test]
+fn weak_rsa_keys_are_not_made() {
+    let error = refused_by_default(|engine, session| {
+        let public = vec![row(CKA_MODULUS_BITS, 1024)];
+        let mechanism = CKM_RSA_PKCS_KEY_PAIR_GEN;
+        engine.generate_key_pair(session, mechanism, Params::None, public, vec![]).map(drop)
+    });
+    assert_eq!(error, Error::KEY_SIZE_RANGE);
+    let error = refused_by_default(|engine, session| {
+        let public = vec![row(CKA_MODULUS_BITS, 2048), row(CKA_PUBLIC_EXPONENT, &[3u8][..])];
+        let mechanism = CKM_RSA_PKCS_KEY_PAIR_GEN;
+        engine.generate_key_pair(session, mechanism, Params::None, public, vec![]).map(drop)
+    });
+    assert_eq!(error, Error::ATTRIBUTE_VALUE_INVALID);
+}
+
+#[test]
+fn a_public_key_does_not_wrap_what_its_twin_decrypts() {
+    let error = refused_by_default(|engine, session| {
+        let public = vec![row(CKA_MODULUS_BITS, 3072), row(CKA_WRAP, true)];
+        let private = vec![row(CKA_DECRYPT, true)];
+        let mechanism = CKM_RSA_PKCS_KEY_PAIR_GEN;
+        let (by, _) =
+            engine.generate_key_pair(session, mechanism, Params::None, public, private)?;
+        let key =
+            vec![row(CKA_VALUE_LEN, 16), row(CKA_SENSITIVE, true), row(CKA_EXTRACTABLE, true)];
+        let key = engine.generate_key(session, CKM_AES_KEY_GEN, Params::None, key)?;
+        let params =
+            || Params::Oaep { hash: CKM_SHA256, mgf: CKG_MGF1_SHA256, label: Bytes::new() };
+        collect(|out| engine.wrap_key(session, CKM_RSA_PKCS_OAEP, params(), by, key, out)).map(drop)
+    });
+    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+}
+
+#[test]
+fn the_names_of_what_legacy_reopens_are_known() {
+    let mut policy = Policy::DEFAULT;
+    for name in Policy::names() {
+        assert!(policy.allow(name), "{name}");
+    }
+    assert_eq!(policy, Policy::legacy());
+    assert!(!policy.allow("everything"));
+}
+
+#[test]
+fn what_the_key_says_of_being_wrapped_holds_under_every_policy() {
+    let engine = engine(Policy::legacy());
+    let session = open(&engine);
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let by = wrapper(&engine, session).expect("a key is made");
+    let kept = aes(&engine, session, vec![]).expect("a key is made");
+    let wrapped = wrap(&engine, session, CKM_AES_KEY_WRAP, by, kept);
+    assert_eq!(wrapped, Err(Error::KEY_UNEXTRACTABLE));
+    let picky = vec![row(CKA_EXTRACTABLE, true), row(CKA_WRAP_WITH_TRUSTED, true)];
+    let picky = aes(&engine, session, picky).expect("a key is made");
+    let wrapped = wrap(&engine, session, CKM_AES_KEY_WRAP, by, picky);
+    assert_eq!(wrapped, Err(Error::KEY_NOT_WRAPPABLE));
+}
