@@ -103,13 +103,15 @@ pub(crate) fn own_module(named: Option<&Path>) -> Result<PathBuf> {
     })
 }
 
-/// The rival: the one that was named, none, or SoftHSM where it is installed.
-pub(crate) fn rival_module(named: Option<&str>) -> Option<PathBuf> {
-    match named {
+/// The rival: the one that was named, none, or SoftHSM where it is installed; never `own` itself,
+/// because a library is loaded once.
+pub(crate) fn rival_module(named: Option<&str>, own: &Path) -> Option<PathBuf> {
+    let path = match named {
         Some("none") => None,
         Some(path) => Some(PathBuf::from(path)),
         None => Some(PathBuf::from(RIVAL)).filter(|path| path.exists()),
-    }
+    };
+    path.filter(|path| path.canonicalize().ok() != own.canonicalize().ok())
 }
 
 /// A key pair's handles.

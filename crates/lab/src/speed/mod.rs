@@ -136,8 +136,8 @@ fn experiment(options: &Options, cells: &[Cell]) -> Result<()> {
     progress.say("making tokens and keys");
     let raw = Raw::new()?;
     let module = Tokens::new(&own_module(options.module.as_deref())?)?;
-    let rival =
-        rival_module(options.rival.as_deref()).map(|path| Tokens::new(&path)).transpose()?;
+    let rival = rival_module(options.rival.as_deref(), module.token.module.path());
+    let rival = rival.map(|path| Tokens::new(&path)).transpose()?;
     let mut subjects: Vec<(&str, &dyn Subject)> =
         vec![(RAW, &raw), (AGAIN, &raw), (MODULE, &module)];
     if let Some(rival) = &rival {
