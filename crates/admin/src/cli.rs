@@ -11,11 +11,7 @@ use std::path::PathBuf;
 /// from a file or a command; they are never arguments.
 #[derive(Debug, Parser)]
 #[command(name = "metaslot", version, max_term_width = 100)]
-#[command(
-    disable_help_subcommand = true,
-    subcommand_required = true,
-    arg_required_else_help = true
-)]
+#[command(disable_help_subcommand = true, subcommand_required = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such module, token or key \
 (or several), 4 PIN wrong, locked or missing, 5 signature not valid"
@@ -53,16 +49,36 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Key(key::Command),
     /// Sign a file with a key of the token
+    ///
+    /// Without --mechanism, RSA keys sign with PKCS#1 v1.5 and SHA-256, EC keys with ECDSA and a
+    /// hash as strong as the curve, Ed25519 keys with EdDSA; AES keys make a CMAC, and generic
+    /// secrets an HMAC with SHA-256. Data of any length is read in pieces, except for EdDSA, which
+    /// needs it whole.
     Sign(sign::Args),
     /// Check the signature of a file with a key of the token
+    ///
+    /// Exit code 0 says that the signature is valid, 5 that it is not. Public keys need no PIN.
     Verify(verify::Args),
     /// List the mechanisms of a token
+    ///
+    /// MIN and MAX are sizes of keys in the unit that the mechanism uses, bits or bytes.
     Mechanisms(mechanisms::Args),
-    /// Show what the module did, by function and by mechanism
+    /// Show what the module did in every process, by mechanism and by function
+    ///
+    /// Reads the counter pages of the processes that use the module and that this user may read;
+    /// it does not disturb them. Pages are kept only where the directory for them exists:
+    /// $XDG_RUNTIME_DIR/metaslot or /run/metaslot.
     Stat(stat::Args),
+    /// Measure: speed, the store, what survives a kill
+    #[command(subcommand)]
+    Lab(metaslot_lab::Command),
     /// Print the completions for a shell
+    ///
+    /// For example: metaslot completions bash > /etc/bash_completion.d/metaslot
     Completions(pages::Completions),
     /// Write the man pages
+    ///
+    /// One page for each command, in section 1.
     Man(pages::Man),
     /// Print the versions of the command and of the module
     Version,

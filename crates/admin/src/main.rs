@@ -18,11 +18,14 @@ mod scheme;
 mod uri;
 
 use app::App;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::args_os().len() < 2 {
+        return help();
+    }
     let cli = Cli::parse();
     let app = App::new(cli.common);
     let result = match cli.command {
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => command::verify::run(&app, &args),
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
+        Command::Lab(command) => command::lab::run(&command),
         Command::Completions(args) => command::pages::completions(&args),
         Command::Man(args) => command::pages::man(&args),
         Command::Version => command::pages::version(&app),
@@ -39,5 +43,13 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => app.report(failure),
+    }
+}
+
+/// Nothing was asked for.
+fn help() -> ExitCode {
+    match Cli::command().print_help() {
+        Ok(()) => ExitCode::from(failure::Exit::Usage as u8),
+        Err(_) => ExitCode::FAILURE,
     }
 }

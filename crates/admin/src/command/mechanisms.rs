@@ -9,7 +9,7 @@ use metaslot_ck::*;
 use metaslot_client::{MechanismInfo, Module};
 use serde_json::{Value, json};
 
-/// Sizes of keys are in the unit that the mechanism uses, bits or bytes.
+/// Arguments of `mechanisms`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The slot, by its number

@@ -3,6 +3,7 @@
 
 mod arguments;
 pub(crate) mod key;
+pub(crate) mod lab;
 pub(crate) mod mechanisms;
 pub(crate) mod pages;
 mod payload;

@@ -12,14 +12,14 @@ use clap_complete::Shell;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// For example: metaslot completions bash > /etc/bash_completion.d/metaslot
+/// Arguments of `completions`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Completions {
     /// The shell
     shell: Shell,
 }
 
-/// One page per command, in section 1.
+/// Arguments of `man`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Man {
     /// The directory; it is made when there is none

@@ -18,10 +18,14 @@ use serde_json::json;
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 
-/// Without --mechanism: RSA keys sign with PKCS#1 v1.5, EC keys with ECDSA, both over SHA-256 or a
-/// hash as strong as the curve; Ed25519 keys with EdDSA; AES keys make a CMAC, generic ones an
-/// HMAC-SHA-256.
+const EXAMPLES: &str = "\
+Examples:
+  metaslot sign --key site --in release.tar --out release.tar.sig
+  metaslot sign --key 'pkcs11:token=web;object=site' -m rsa-pss --hash sha384 < data > data.sig";
+
+/// Arguments of `sign`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The key: a PKCS#11 URI or its label
     #[arg(long, value_name = "URI|LABEL")]

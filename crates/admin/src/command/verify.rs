@@ -16,8 +16,13 @@ use metaslot_client::{Access, Session};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Exit code 0 says that the signature is valid, 5 that it is not. Public keys need no PIN.
+const EXAMPLES: &str = "\
+Examples:
+  metaslot verify --key site --in release.tar --signature release.tar.sig";
+
+/// Arguments of `verify`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The key: a PKCS#11 URI or its label
     #[arg(long, value_name = "URI|LABEL")]

@@ -11,7 +11,7 @@ use crate::uri::Class;
 use metaslot_client::Access;
 use serde_json::json;
 
-/// A URI with type=public or type=private deletes that half only. Certificates and data stay.
+/// Arguments of `key delete`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The key: a PKCS#11 URI or its label

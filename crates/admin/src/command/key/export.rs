@@ -15,7 +15,7 @@ use metaslot_client::{Access, Session};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// The form is SubjectPublicKeyInfo, which OpenSSL, Java and everybody else read. Needs no PIN.
+/// Arguments of `key export`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The key: a PKCS#11 URI or its label

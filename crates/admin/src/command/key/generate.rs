@@ -6,6 +6,7 @@ use crate::command::arguments::{PinArg, TokenArg};
 use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
 use crate::key::{self, Generation, Kind, Usage, usage};
+use crate::output::Report;
 use crate::uri::Uri;
 use metaslot_ck::*;
 use metaslot_client::{Access, Session, Template};
@@ -13,16 +14,22 @@ use metaslot_client::{Access, Session, Template};
 /// Bytes of an id that nobody chose: enough for no two keys to have the same.
 const ID_LENGTH: usize = 8;
 
-/// The key is made in the token and stays there: it is sensitive and, without --extractable, leaves
-/// it in no form.
+const EXAMPLES: &str = "\
+Examples:
+  metaslot key generate --label site --type rsa:3072
+  metaslot key generate --label app --type ec:p256 --usage sign --token web
+  metaslot key generate --label kek --type aes:256 --usage unwrap";
+
+/// Arguments of `key generate`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The key's name
     #[arg(long, value_name = "LABEL")]
     label: String,
     /// rsa:2048 (or more bits), ec:p256, ec:p384, ec:p521, ec:p224, ec:secp256k1, ed25519, x25519,
     /// aes:128, aes:192, aes:256, chacha20, or generic:32 (bytes)
-    #[arg(long = "type", short, value_name = "TYPE", default_value = "ec:p256")]
+    #[arg(long = "type", short = 't', value_name = "TYPE", default_value = "ec:p256")]
     kind: Kind,
     /// The key's id in hexadecimal [default: random]
     #[arg(long, value_name = "HEX")]
@@ -64,7 +71,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let wanted = Uri { id: Some(id), object: Some(args.label.clone()), ..Uri::default() };
     let mut keys = key::search(&session, &wanted)?;
     keys.retain(|key| key.parts.iter().any(|part| made.contains(&part.handle)));
-    app.output.print(&super::report(&login.token, &keys))
+    let report = super::report(&login.token, &keys);
+    let text =
+        format!("generated {} key '{}'\n{}\n", args.kind, args.label, report.uris.join("\n"));
+    app.output.print(&Report { text, ..report })
 }
 
 fn with_article(kind: &Kind) -> String {

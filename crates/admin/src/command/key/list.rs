@@ -7,9 +7,15 @@ use crate::failure::{Failure, Result};
 use crate::key;
 use metaslot_client::Access;
 
-/// Private and secret keys are seen only after a login. VALUE says whether a key's value can leave
-/// the token: sealed never, wrappable only encrypted, readable at any time.
+const EXAMPLES: &str = "\
+Examples:
+  metaslot key list
+  metaslot key list site
+  metaslot key list --quiet 'pkcs11:token=web;type=private'";
+
+/// Arguments of `key list`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Which keys: a PKCS#11 URI or a label [default: all]
     #[arg(value_name = "URI|LABEL")]

@@ -18,12 +18,23 @@ use serde_json::{Value, json};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Generate a key or a key pair in the token
+    ///
+    /// The key is made in the token and stays there: it is sensitive and, without --extractable,
+    /// leaves it in no form.
     Generate(generate::Args),
     /// List keys
+    ///
+    /// Private and secret keys are seen only after a login. VALUE says whether a key's value can
+    /// leave the token: 'sealed' never, 'wrappable' only encrypted by another key, 'readable' at any
+    /// time.
     List(list::Args),
     /// Write the public half of a key pair
+    ///
+    /// The form is SubjectPublicKeyInfo, which OpenSSL, Java and everybody else read. Needs no PIN.
     Export(export::Args),
     /// Delete a key, both halves of a pair
+    ///
+    /// A URI with type=public or type=private deletes that half only. Certificates and data stay.
     Delete(delete::Args),
 }
 

@@ -12,9 +12,14 @@ use metaslot_client::{Access, TokenInfo, User};
 use metaslot_memory::Secret;
 use serde_json::json;
 
-/// Sets two PINs: the user's, which opens the keys, and the security officer's (SO), which can only
-/// give the user a new PIN and empty the token.
+const EXAMPLES: &str = "\
+Examples:
+  metaslot token init --label web
+  metaslot token init --label web --so-pin-source so.pin --pin-source user.pin";
+
+/// Arguments of `token init`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The token's name, at most 32 bytes
     #[arg(long, value_name = "LABEL", default_value = "metaslot")]

@@ -9,7 +9,7 @@ use crate::output::{Report, Table};
 use metaslot_ck::*;
 use serde_json::{Value, json};
 
-/// The state says whether a PIN is missing, locked or close to it.
+/// Arguments of `token list`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -96,6 +96,6 @@ pub(super) fn json(token: &Token) -> Value {
         "writable": !token.has(CKF_WRITE_PROTECTED),
         "login_required": token.has(CKF_LOGIN_REQUIRED),
         "user_pin": if token.has(CKF_USER_PIN_INITIALIZED) { user } else { "unset" },
-        "so_pin": so,
+        "so_pin": if token.has(CKF_TOKEN_INITIALIZED) { so } else { "unset" },
     })
 }

@@ -11,8 +11,14 @@ use crate::uri::Uri;
 use metaslot_client::{Access, User};
 use serde_json::json;
 
-/// Without an option, the user changes the user PIN.
+const EXAMPLES: &str = "\
+Examples:
+  metaslot token pin
+  metaslot token pin --token web --reset     unlocks the user's PIN with the SO's";
+
+/// Arguments of `token pin`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     token: TokenArg,
