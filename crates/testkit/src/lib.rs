@@ -6,10 +6,12 @@
 //! the variable the same tests run against SoftHSM, so a failure is known to be ours.
 #![forbid(unsafe_code)]
 
+mod apart;
 mod outcome;
 mod process;
 mod token;
 
+pub use apart::{apart, is_inside, user_session};
 pub use outcome::{Outcome, check};
 pub use process::{Output, Program, Server, find_program, free_port};
 pub use token::{SO_PIN, TestToken, USER_PIN, module_path};

@@ -77,6 +77,9 @@ fn outcome_of(
     }
 }
 
+/// Characters of a reason that the summary shows: the end, since programs name the error last.
+const SHOWN: usize = 400;
+
 /// Appends one line to the file that the summary of `cargo xtask test` is made from.
 fn record(client: &str, what: &str, outcome: &Outcome, took: Duration) {
     let Some(path) = std::env::var_os("METASLOT_TEST_REPORT") else { return };
@@ -85,7 +88,9 @@ fn record(client: &str, what: &str, outcome: &Outcome, took: Duration) {
         Outcome::Failed(reason) => ("failed", reason.as_str()),
         Outcome::NotRun(reason) => ("not run", reason.as_str()),
     };
-    let reason = reason.lines().next().unwrap_or_default().replace('\t', " ");
+    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    let start = reason.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
+    let reason = &reason[start..];
     let line = format!("{client}\t{what}\t{word}\t{:.2}\t{reason}\n", took.as_secs_f64());
     let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
     if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {

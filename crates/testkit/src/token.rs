@@ -156,6 +156,16 @@ impl TestToken {
         self.module.file_name().is_some_and(|name| name == "libmetaslot.so")
     }
 
+    /// Serves the token under the policy `name`, where the module is our own.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be written.
+    pub fn policy(&mut self, name: &str) -> Result<()> {
+        self.write("metaslot.toml", format!("policy = \"{name}\"\n"))?;
+        Ok(())
+    }
+
     /// Adds a variable to the environment of every program run with this token.
     pub fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.environment.retain(|(old, _)| *old != name);

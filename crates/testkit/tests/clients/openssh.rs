@@ -127,8 +127,8 @@ fn certificate_is_signed_by_an_authority_in_the_token() {
             .program("ssh-keygen")
             .arg("-D")
             .arg(token.module())
-            .line("-s ca.pub -I test -V +1h user.pub")
-            .args(["-n", &me()])
+            .line("-s ca.pub -I test -V +1h")
+            .args(["-n", &me(), "user.pub"])
             .run()?;
         let trusted = format!("TrustedUserCAKeys {}\n", token.path("ca.pub").display());
         let (_server, port) = sshd(token, "", &trusted)?;

@@ -44,7 +44,7 @@ pub(crate) fn certificate(token: &TestToken, label: &str, file: &str) -> Result<
     token
         .program("openssl")
         .line("req -new -x509 -days 30 -sha256 -engine pkcs11 -keyform engine -subj /CN=localhost")
-        .line("-addext subjectAltName=DNS:localhost")
+        .line("-addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:TRUE")
         .args(["-key", &uri(token, label), "-out", file])
         .run()?;
     token.program("openssl").line("verify -check_ss_sig").args(["-CAfile", file, file]).run()?;

@@ -9,31 +9,16 @@ use cryptoki::mechanism::aead::GcmParams;
 use cryptoki::object::{Attribute, AttributeType, ObjectClass};
 use cryptoki::session::{Session, UserType};
 use cryptoki::types::AuthPin;
-use metaslot_testkit::{USER_PIN, check};
+use metaslot_testkit::{USER_PIN, apart};
 
 const CLIENT: &str = "Rust cryptoki crate";
-/// Set where this binary runs for the second time.
-const INSIDE: &str = "METASLOT_TEST_INSIDE";
 /// DER of the object identifier of P-256.
 const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 
 /// Runs `work` in a process of its own; `name` is the test function's.
-fn apart(what: &str, name: &str, work: impl FnOnce(&Session) -> Result<()>) {
-    if std::env::var_os(INSIDE).is_some() {
-        let session = session().expect("a session");
-        work(&session).expect("the check");
-        return;
-    }
-    check(CLIENT, what, &["pkcs11-tool"], |token| {
-        let own = std::env::current_exe()?;
-        token
-            .program(&own.to_string_lossy())
-            .env(INSIDE, "1")
-            .args(["--exact", &format!("rust_cryptoki::{name}"), "--nocapture"])
-            .run()?
-            .with(&["1 passed"])
-            .map(|_| ())
-    });
+fn with_session(what: &str, name: &str, work: impl FnOnce(&Session) -> Result<()>) {
+    let name = format!("rust_cryptoki::{name}");
+    apart(CLIENT, what, &name, |_| Ok(()), || work(&session()?));
 }
 
 fn session() -> Result<Session> {
@@ -48,7 +33,7 @@ fn session() -> Result<Session> {
 
 #[test]
 fn rsa_key_pair_signs_and_decrypts() {
-    apart("RSA", "rsa_key_pair_signs_and_decrypts", |session| {
+    with_session("RSA", "rsa_key_pair_signs_and_decrypts", |session| {
         let (public, private) = session.generate_key_pair(
             &Mechanism::RsaPkcsKeyPairGen,
             &[
@@ -72,7 +57,7 @@ fn rsa_key_pair_signs_and_decrypts() {
 
 #[test]
 fn ec_key_pair_signs() {
-    apart("ECDSA", "ec_key_pair_signs", |session| {
+    with_session("ECDSA", "ec_key_pair_signs", |session| {
         let (public, private) = session.generate_key_pair(
             &Mechanism::EccKeyPairGen,
             &[Attribute::Token(false), Attribute::EcParams(P256.to_vec()), Attribute::Verify(true)],
@@ -87,7 +72,7 @@ fn ec_key_pair_signs() {
 
 #[test]
 fn secret_key_seals_and_opens() {
-    apart("AES-GCM", "secret_key_seals_and_opens", |session| {
+    with_session("AES-GCM", "secret_key_seals_and_opens", |session| {
         let key = session.generate_key(
             &Mechanism::AesKeyGen,
             &[
@@ -111,7 +96,7 @@ fn secret_key_seals_and_opens() {
 
 #[test]
 fn token_objects_are_found_by_label() {
-    apart("token objects", "token_objects_are_found_by_label", |session| {
+    with_session("token objects", "token_objects_are_found_by_label", |session| {
         for label in ["one", "two"] {
             session.create_object(&[
                 Attribute::Class(ObjectClass::DATA),

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Attacks on the interface itself. Each one first succeeds under the policy `legacy`, so that its
+//! refusal under `default` means something.
+//!
+//! Sources: J. Clulow, "On the Security of PKCS #11" (2003); S. Delaune, S. Kremer, G. Steel,
+//! "Formal Analysis of PKCS#11" (2008); M. Bortolozzo and others, "Attacking and Fixing PKCS#11
+//! Security Tokens" (2010); R. Bardou and others, "Efficient Padding Oracle Attacks" (2012).
+#![forbid(unsafe_code)]
+
+mod always;
+mod keys;
+mod weak;
+
+use anyhow::{Result, bail};
+use metaslot_ck::*;
+use metaslot_client::{Session, Template};
+use metaslot_testkit::{TestToken, apart, user_session};
+
+const CLIENT: &str = "Attacks";
+/// What the attacked key is worth.
+const SECRET: &[u8; 32] = b"the value that nobody may read!!";
+/// What this process should see: the attack succeeds, or it is refused.
+const EXPECTED: &str = "METASLOT_TEST_EXPECTED";
+
+/// `Ok(true)`: the attacker has what he wanted. An error: the module refused on the way.
+type Attack = fn(&Session) -> metaslot_client::Result<bool>;
+
+/// Runs an attack under both policies.
+fn attack(what: &str, name: &str, attack: Attack) {
+    for (policy, expected) in [("legacy", "succeeds"), ("default", "is refused")] {
+        let prepare = |token: &mut TestToken| {
+            token.set(EXPECTED, expected);
+            token.policy(policy)
+        };
+        let what = format!("{what} {expected} under {policy}");
+        apart(CLIENT, &what, name, prepare, || judge(attack));
+    }
+}
+
+fn judge(attack: Attack) -> Result<()> {
+    let expected = std::env::var(EXPECTED)?;
+    let (_module, session) = user_session()?;
+    match (attack(&session), expected.as_str()) {
+        (Ok(true), "succeeds") | (Err(_), "is refused") => Ok(()),
+        (Ok(got), _) => bail!("expected that it {expected}; no call failed, succeeded: {got}"),
+        (Err(error), _) => bail!("expected that it {expected}; {error}"),
+    }
+}
+
+/// A session AES-256 key with `roles`, sensitive and extractable.
+fn aes(session: &Session, roles: &[CK_ATTRIBUTE_TYPE]) -> metaslot_client::Result<ObjectHandle> {
+    aes_of(session, 32, roles)
+}
+
+fn aes_of(
+    session: &Session,
+    length: u64,
+    roles: &[CK_ATTRIBUTE_TYPE],
+) -> metaslot_client::Result<ObjectHandle> {
+    let template = Template::new()
+        .token(false)
+        .ulong(CKA_VALUE_LEN, length)
+        .bool(CKA_SENSITIVE, true)
+        .bool(CKA_EXTRACTABLE, true);
+    session.generate_key(&CKM_AES_KEY_GEN.into(), &with_roles(template, roles))
+}
+
+/// The usages of a secret key: those in `roles` and no other.
+fn with_roles(template: Template, roles: &[CK_ATTRIBUTE_TYPE]) -> Template {
+    [CKA_ENCRYPT, CKA_DECRYPT, CKA_WRAP, CKA_UNWRAP, CKA_SIGN, CKA_VERIFY, CKA_DERIVE]
+        .into_iter()
+        .fold(template, |template, role| template.bool(role, roles.contains(&role)))
+}
+
+/// The key that is attacked: sensitive, extractable, of known value so that success can be judged.
+fn target(session: &Session) -> metaslot_client::Result<ObjectHandle> {
+    let template = Template::new()
+        .class(CKO_SECRET_KEY)
+        .key_type(CKK_GENERIC_SECRET)
+        .token(false)
+        .bool(CKA_SENSITIVE, true)
+        .bool(CKA_EXTRACTABLE, true)
+        .bytes(CKA_VALUE, SECRET);
+    session.create(&with_roles(template, &[CKA_SIGN, CKA_DERIVE]))
+}
+
+/// A readable generic secret, as an attacker would like to have it.
+fn readable() -> Template {
+    Template::new()
+        .class(CKO_SECRET_KEY)
+        .key_type(CKK_GENERIC_SECRET)
+        .token(false)
+        .bool(CKA_SENSITIVE, false)
+        .bool(CKA_EXTRACTABLE, true)
+}
+
+#[test]
+fn wrapped_key_is_decrypted_with_the_same_key() {
+    attack("wrap then decrypt", "wrapped_key_is_decrypted_with_the_same_key", keys::wrap_decrypt);
+}
+
+#[test]
+fn wrapping_key_is_turned_into_a_decryption_key() {
+    let name = "wrapping_key_is_turned_into_a_decryption_key";
+    attack("change of roles", name, keys::role_flip);
+}
+
+#[test]
+fn chosen_key_is_encrypted_and_unwrapped() {
+    attack("encrypt then unwrap", "chosen_key_is_encrypted_and_unwrapped", keys::encrypt_unwrap);
+}
+
+#[test]
+fn key_is_unwrapped_as_readable() {
+    attack("unwrap to readable", "key_is_unwrapped_as_readable", keys::unwrap_readable);
+}
+
+#[test]
+fn key_is_wrapped_under_one_that_the_attacker_knows() {
+    let name = "key_is_wrapped_under_one_that_the_attacker_knows";
+    attack("wrap under a known key", name, keys::wrap_under_known);
+}
+
+#[test]
+fn user_makes_a_wrapping_key_trusted() {
+    attack("trust by the user", "user_makes_a_wrapping_key_trusted", keys::trust_by_user);
+}
+
+#[test]
+fn long_key_is_wrapped_under_a_short_one() {
+    attack("weak wrapping key", "long_key_is_wrapped_under_a_short_one", keys::weak_wrapping);
+}
+
+#[test]
+fn unwrapping_tells_whether_the_padding_is_right() {
+    let name = "unwrapping_tells_whether_the_padding_is_right";
+    attack("padding oracle of unwrapping", name, keys::padding_oracle);
+}
+
+#[test]
+fn key_is_derived_as_readable() {
+    attack("derivation to readable", "key_is_derived_as_readable", keys::derive_readable);
+}
+
+#[test]
+fn key_is_cut_into_pieces_that_can_be_guessed() {
+    let name = "key_is_cut_into_pieces_that_can_be_guessed";
+    attack("derivation of short keys", name, keys::derive_short);
+}
+
+#[test]
+fn tag_is_short_enough_to_be_guessed() {
+    attack("short tag", "tag_is_short_enough_to_be_guessed", weak::short_tag);
+}
+
+#[test]
+fn mac_is_short_enough_to_be_guessed() {
+    attack("short MAC", "mac_is_short_enough_to_be_guessed", weak::short_mac);
+}
+
+#[test]
+fn rsa_key_is_short_enough_to_be_factored() {
+    attack("RSA-1024", "rsa_key_is_short_enough_to_be_factored", weak::short_rsa);
+}
+
+#[test]
+fn rsa_exponent_is_three() {
+    attack("exponent 3", "rsa_exponent_is_three", weak::small_exponent);
+}
+
+#[test]
+fn signature_is_over_an_md5() {
+    attack("MD5 signature", "signature_is_over_an_md5", weak::md5_signature);
+}
+
+/// Refused under every policy: the standard itself forbids these.
+fn never(what: &str, name: &str, work: fn(&Session) -> Result<()>) {
+    let prepare = |token: &mut TestToken| token.policy("legacy");
+    apart(CLIENT, what, name, prepare, || work(&user_session()?.1));
+}
+
+#[test]
+fn protection_is_never_lowered() {
+    never("lowering of protection", "protection_is_never_lowered", always::lowering);
+}
+
+#[test]
+fn copies_are_never_less_protected() {
+    never("less protected copies", "copies_are_never_less_protected", always::copies);
+}
+
+#[test]
+fn usages_and_allowed_mechanisms_are_kept_to() {
+    let name = "usages_and_allowed_mechanisms_are_kept_to";
+    never("usage outside the template", name, always::usages);
+}
+
+#[test]
+fn origin_of_a_key_is_never_forged() {
+    never("forged origin", "origin_of_a_key_is_never_forged", always::origin);
+}
+
+#[test]
+fn private_objects_are_hidden_after_logout() {
+    never("use after logout", "private_objects_are_hidden_after_logout", always::logout);
+}
+
+#[test]
+fn wrong_rsa_padding_looks_like_a_message() {
+    let name = "wrong_rsa_padding_looks_like_a_message";
+    never("padding oracle of decryption", name, always::implicit_rejection);
+}
+
+#[test]
+fn points_off_the_curve_are_refused() {
+    never("point off the curve", "points_off_the_curve_are_refused", always::invalid_points);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ciphers and key wrap.
+
+use anyhow::{Result, bail};
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params, Session, Template};
+
+use crate::file::{Vector, Verdict};
+
+/// A session key with `value`, which may do everything the ciphers need.
+fn key(
+    session: &Session,
+    key_type: CK_KEY_TYPE,
+    value: &[u8],
+) -> metaslot_client::Result<ObjectHandle> {
+    session.create(
+        &Template::new()
+            .class(CKO_SECRET_KEY)
+            .key_type(key_type)
+            .token(false)
+            .bool(CKA_ENCRYPT, true)
+            .bool(CKA_DECRYPT, true)
+            .bool(CKA_WRAP, true)
+            .bool(CKA_UNWRAP, true)
+            .bool(CKA_SENSITIVE, false)
+            .bool(CKA_EXTRACTABLE, true)
+            .bytes(CKA_VALUE, value),
+    )
+}
+
+/// The multi-part form of an encryption, cut in two at a third.
+fn encrypt_in_parts(
+    session: &Session,
+    mechanism: &Mechanism<'_>,
+    key: ObjectHandle,
+    data: &[u8],
+) -> metaslot_client::Result<Vec<u8>> {
+    let (first, second) = data.split_at(data.len() / 3);
+    session.encrypt_init(mechanism, key)?;
+    let mut sealed = session.encrypt_update(first)?;
+    sealed.extend(session.encrypt_update(second)?);
+    sealed.extend(session.encrypt_final()?);
+    Ok(sealed)
+}
+
+/// The multi-part form of a decryption, cut in two at a third.
+fn decrypt_in_parts(
+    session: &Session,
+    mechanism: &Mechanism<'_>,
+    key: ObjectHandle,
+    data: &[u8],
+) -> metaslot_client::Result<Vec<u8>> {
+    let (first, second) = data.split_at(data.len() / 3);
+    session.decrypt_init(mechanism, key)?;
+    let mut opened = session.decrypt_update(first)?;
+    opened.extend(session.decrypt_update(second)?);
+    opened.extend(session.decrypt_final()?);
+    Ok(opened)
+}
+
+/// Opens; and where that is right, seals to the same bytes, in one part and in several.
+fn both_ways(
+    session: &Session,
+    mechanism: &Mechanism<'_>,
+    key: ObjectHandle,
+    plain: &[u8],
+    sealed: &[u8],
+) -> Verdict {
+    let opened = Verdict::of(session.decrypt(mechanism, key, sealed), plain);
+    let in_parts = Verdict::of(decrypt_in_parts(session, mechanism, key, sealed), plain);
+    if opened.is_accepted() != in_parts.is_accepted() {
+        return Verdict::Refused(format!("one part {opened:?}, several {in_parts:?}"));
+    }
+    if !opened.is_accepted() {
+        return opened;
+    }
+    let one = Verdict::of(session.encrypt(mechanism, key, plain), sealed);
+    if !one.is_accepted() {
+        return one;
+    }
+    Verdict::of(encrypt_in_parts(session, mechanism, key, plain), sealed)
+}
+
+/// AES-GCM, AES-CCM, ChaCha20-Poly1305.
+pub(crate) fn aead(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
+    let (iv, aad) = (vector.bytes("iv")?, vector.bytes("aad")?);
+    let plain = vector.bytes("msg")?;
+    let mut sealed = vector.bytes("ct")?;
+    sealed.extend(vector.bytes("tag")?);
+    let tag = vector.size("tagSize");
+    let (mechanism, key_type) = if vector.is_file_of("CHACHA20-POLY1305") {
+        let params = Params::ChaCha20Poly1305 { nonce: &iv, aad: &aad };
+        (Mechanism::with(CKM_CHACHA20_POLY1305, params), CKK_CHACHA20)
+    } else if vector.is_file_of("AES-GCM") {
+        let params = Params::Gcm { iv: &iv, aad: &aad, tag_bits: tag as CK_ULONG * 8 };
+        (Mechanism::with(CKM_AES_GCM, params), CKK_AES)
+    } else {
+        let params = Params::Ccm {
+            data_length: plain.len() as CK_ULONG,
+            nonce: &iv,
+            aad: &aad,
+            mac_length: tag as CK_ULONG,
+        };
+        (Mechanism::with(CKM_AES_CCM, params), CKK_AES)
+    };
+    let key = match key(session, key_type, &vector.bytes("key")?) {
+        Ok(key) => key,
+        Err(error) => return Ok(Verdict::Refused(error.to_string())),
+    };
+    let verdict = both_ways(session, &mechanism, key, &plain, &sealed);
+    session.destroy(key)?;
+    Ok(verdict)
+}
+
+/// AES-CBC with padding and AES-XTS.
+pub(crate) fn plain(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
+    let mut iv = vector.bytes("iv")?;
+    let (number, key_type) = if vector.is_file_of("AES-XTS") {
+        // The vectors give the number of the data unit in as few bytes as it needs.
+        iv.resize(16, 0);
+        (CKM_AES_XTS, CKK_AES_XTS)
+    } else {
+        (CKM_AES_CBC_PAD, CKK_AES)
+    };
+    let mechanism = Mechanism::with(number, Params::Bytes(&iv));
+    let key = key(session, key_type, &vector.bytes("key")?)?;
+    let (plain, sealed) = (vector.bytes("msg")?, vector.bytes("ct")?);
+    let verdict = both_ways(session, &mechanism, key, &plain, &sealed);
+    session.destroy(key)?;
+    Ok(verdict)
+}
+
+/// AES key wrap, with and without padding.
+pub(crate) fn key_wrap(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
+    let number = match () {
+        () if vector.is_file_of("AES-WRAP") => CKM_AES_KEY_WRAP,
+        () if vector.is_file_of("AES-KWP") => CKM_AES_KEY_WRAP_KWP,
+        () => bail!("an unknown wrap"),
+    };
+    let mechanism = crate::bare(number);
+    let (plain, sealed) = (vector.bytes("msg")?, vector.bytes("ct")?);
+    let wrapping = key(session, CKK_AES, &vector.bytes("key")?)?;
+    let template = Template::new()
+        .class(CKO_SECRET_KEY)
+        .key_type(CKK_GENERIC_SECRET)
+        .token(false)
+        .bool(CKA_SENSITIVE, false)
+        .bool(CKA_EXTRACTABLE, true);
+    let unwrapped = session.unwrap(&mechanism, wrapping, &sealed, &template);
+    let verdict = match unwrapped {
+        Err(error) => Verdict::Refused(error.to_string()),
+        Ok(opened) => {
+            let value = Verdict::of(session.attribute(opened, CKA_VALUE), &plain);
+            let again = Verdict::of(session.wrap(&mechanism, wrapping, opened), &sealed);
+            session.destroy(opened)?;
+            if value.is_accepted() { again } else { value }
+        }
+    };
+    session.destroy(wrapping)?;
+    Ok(verdict)
+}

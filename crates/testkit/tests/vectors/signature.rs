@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Curves, ECDSA and Ed25519.
+
+use anyhow::{Context, Result};
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Session, Template};
+
+use crate::file::{Vector, Verdict};
+
+/// A curve as the vectors name it.
+pub(crate) struct Curve {
+    name: &'static str,
+    /// DER of its object identifier: `CKA_EC_PARAMS`.
+    pub(crate) params: &'static [u8],
+    /// Length of a field element.
+    pub(crate) bytes: usize,
+    pub(crate) key_type: CK_KEY_TYPE,
+}
+
+const CURVES: &[Curve] = &[
+    Curve {
+        name: "secp224r1",
+        params: &[6, 5, 0x2b, 0x81, 4, 0, 0x21],
+        bytes: 28,
+        key_type: CKK_EC,
+    },
+    Curve {
+        name: "secp256r1",
+        params: &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7],
+        bytes: 32,
+        key_type: CKK_EC,
+    },
+    Curve {
+        name: "secp384r1",
+        params: &[6, 5, 0x2b, 0x81, 4, 0, 0x22],
+        bytes: 48,
+        key_type: CKK_EC,
+    },
+    Curve {
+        name: "secp521r1",
+        params: &[6, 5, 0x2b, 0x81, 4, 0, 0x23],
+        bytes: 66,
+        key_type: CKK_EC,
+    },
+    Curve {
+        name: "secp256k1",
+        params: &[6, 5, 0x2b, 0x81, 4, 0, 0x0a],
+        bytes: 32,
+        key_type: CKK_EC,
+    },
+    Curve {
+        name: "curve25519",
+        params: &[6, 3, 0x2b, 0x65, 0x6e],
+        bytes: 32,
+        key_type: CKK_EC_MONTGOMERY,
+    },
+    Curve {
+        name: "edwards25519",
+        params: &[6, 3, 0x2b, 0x65, 0x70],
+        bytes: 32,
+        key_type: CKK_EC_EDWARDS,
+    },
+];
+
+/// Hash as the vectors name it, and the signature that contains it.
+const ECDSA: &[(&str, CK_MECHANISM_TYPE)] = &[
+    ("SHA-1", CKM_ECDSA_SHA1),
+    ("SHA-224", CKM_ECDSA_SHA224),
+    ("SHA-256", CKM_ECDSA_SHA256),
+    ("SHA-384", CKM_ECDSA_SHA384),
+    ("SHA-512", CKM_ECDSA_SHA512),
+    ("SHA3-224", CKM_ECDSA_SHA3_224),
+    ("SHA3-256", CKM_ECDSA_SHA3_256),
+    ("SHA3-384", CKM_ECDSA_SHA3_384),
+    ("SHA3-512", CKM_ECDSA_SHA3_512),
+];
+
+impl Curve {
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        // Web keys have names of their own.
+        let name = match name {
+            "P-256" => "secp256r1",
+            "P-384" => "secp384r1",
+            "P-521" => "secp521r1",
+            "P-256K" => "secp256k1",
+            name => name,
+        };
+        CURVES.iter().find(|curve| curve.name == name)
+    }
+}
+
+/// DER: a tag, a length below 256, and the content.
+pub(crate) fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(content.len()).unwrap_or(u8::MAX);
+    let mut der = if length < 128 { vec![tag, length] } else { vec![tag, 0x81, length] };
+    der.extend(content);
+    der
+}
+
+/// The point inside an X.509 public key, when the key is framed as it should be.
+pub(crate) fn subject_point(der: &[u8], curve: &Curve) -> Option<Vec<u8>> {
+    const EC_PUBLIC_KEY: &[u8] = &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];
+    let algorithm = tagged(0x30, &[EC_PUBLIC_KEY, curve.params].concat());
+    // An uncompressed or a compressed point.
+    [1 + 2 * curve.bytes, 1 + curve.bytes].into_iter().find_map(|length| {
+        let point = der.get(der.len().checked_sub(length)?..)?;
+        let bits = tagged(3, &[&[0], point].concat());
+        (tagged(0x30, &[algorithm.as_slice(), &bits].concat()) == der).then(|| point.to_vec())
+    })
+}
+
+/// ECDSA with the signature as two numbers, and Ed25519.
+pub(crate) fn curve(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
+    let curve = Curve::named(vector.key_word("publicKey", "curve")).context("an unknown curve")?;
+    let (point, mechanism) = if curve.key_type == CKK_EC_EDWARDS {
+        (vector.key_part("publicKey", "pk")?, Mechanism::new(CKM_EDDSA))
+    } else {
+        let hash = vector.word("sha");
+        let (_, number) = ECDSA.iter().find(|row| row.0 == hash).context("an unknown hash")?;
+        (vector.key_part("publicKey", "uncompressed")?, Mechanism::new(*number))
+    };
+    let key = session.create(
+        &Template::new()
+            .class(CKO_PUBLIC_KEY)
+            .key_type(curve.key_type)
+            .token(false)
+            .bool(CKA_VERIFY, true)
+            .bytes(CKA_EC_PARAMS, curve.params)
+            .bytes(CKA_EC_POINT, tagged(4, &point)),
+    )?;
+    let (data, signature) = (vector.bytes("msg")?, vector.bytes("sig")?);
+    let verdict = Verdict::of_check(session.verify(&mechanism, key, &data, &signature));
+    session.destroy(key)?;
+    Ok(verdict)
+}
