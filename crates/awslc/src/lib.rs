@@ -7,7 +7,6 @@
 
 pub mod aead;
 pub mod aes;
-pub mod bench;
 mod bn;
 pub mod cmac;
 pub mod constant_time;

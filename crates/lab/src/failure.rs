@@ -63,8 +63,8 @@ impl From<metaslot_client::LoadError> for Failure {
     }
 }
 
-impl From<metaslot_awslc::Failed> for Failure {
-    fn from(error: metaslot_awslc::Failed) -> Self {
+impl From<metaslot_raw::Failed> for Failure {
+    fn from(error: metaslot_raw::Failed) -> Self {
         Self::new(format!("raw: {error}"))
     }
 }

@@ -4,7 +4,7 @@
 use super::cell::{Cell, Work};
 use super::subject::{Loop, MESSAGE, Nonce, Operation, Subject, expect};
 use crate::{Failure, Result};
-use metaslot_awslc::bench::{self, Ctr, EC_SIGNATURE, Ec, Ed25519, Gcm, Rsa};
+use metaslot_raw::{self as bench, Ctr, EC_SIGNATURE, Ec, Ed25519, Gcm, Rsa};
 
 /// The keys, made once and shared by every thread.
 #[derive(Debug)]
@@ -28,12 +28,12 @@ impl Raw {
 
     fn sign<'a>(&'a self, work: Work) -> Box<dyn Operation + 'a> {
         match work {
-            Work::RsaSign => Loop::new(
+            Work::RsaSign => Loop::boxed(
                 [0; 256],
                 |out| Ok(self.rsa.sign(&MESSAGE, out).map(drop)?),
                 |out| Ok(self.rsa.verify(&MESSAGE, out)?),
             ),
-            Work::EcSign => Loop::new(
+            Work::EcSign => Loop::boxed(
                 ([0; EC_SIGNATURE], 0),
                 |(out, used)| {
                     *used = self.ec.sign(&MESSAGE, out)?;
@@ -41,7 +41,7 @@ impl Raw {
                 },
                 |(out, used)| Ok(self.ec.verify(&MESSAGE, &out[..*used])?),
             ),
-            _ => Loop::new(
+            _ => Loop::boxed(
                 [0; 64],
                 |out| Ok(self.ed.sign(&MESSAGE, out)?),
                 |out| Ok(self.ed.verify(&MESSAGE, out)?),
@@ -56,7 +56,7 @@ impl Raw {
                 self.rsa.sign(&MESSAGE, &mut signature)?;
                 let verify =
                     |signature: &mut [u8; 256]| Ok(self.rsa.verify(&MESSAGE, signature)?);
-                Loop::new(signature, verify, |signature| {
+                Loop::boxed(signature, verify, |signature| {
                     signature[9] ^= 1;
                     let refused = self.rsa.verify(&MESSAGE, signature).is_err();
                     signature[9] ^= 1;
@@ -67,7 +67,7 @@ impl Raw {
                 let mut signature = [0; EC_SIGNATURE];
                 let used = self.ec.sign(&MESSAGE, &mut signature)?;
                 let signature = signature[..used].to_vec();
-                Loop::new(
+                Loop::boxed(
                     signature,
                     |signature| Ok(self.ec.verify(&MESSAGE, signature)?),
                     |signature| {
@@ -79,7 +79,7 @@ impl Raw {
             _ => {
                 let mut signature = [0; 64];
                 self.ed.sign(&MESSAGE, &mut signature)?;
-                Loop::new(
+                Loop::boxed(
                     signature,
                     |signature| Ok(self.ed.verify(&MESSAGE, signature)?),
                     |signature| {
@@ -106,7 +106,7 @@ impl Raw {
             data: vec![0x5A; size],
             out: vec![0; size + 16],
         };
-        Ok(Loop::new(
+        Ok(Loop::boxed(
             state,
             |state| {
                 state.last = state.nonce.next();
@@ -124,7 +124,7 @@ impl Raw {
     fn ctr<'a>(&self, size: usize) -> Result<Box<dyn Operation + 'a>> {
         let ctr = Ctr::new(&self.aes)?;
         let state = (ctr, Nonce::new(), [0; 16], vec![0x5A; size], vec![0; size]);
-        Ok(Loop::new(
+        Ok(Loop::boxed(
             state,
             |(ctr, nonce, last, data, out)| {
                 *last = nonce.next();
@@ -141,12 +141,12 @@ impl Raw {
 
     fn generate<'a>(&self, work: Work) -> Result<Box<dyn Operation + 'a>> {
         Ok(match work {
-            Work::GenerateAes => Loop::new(
+            Work::GenerateAes => Loop::boxed(
                 [0; 32],
                 |key| Ok(bench::random(key)?),
                 |key| expect(*key != [0; 32], "a key of zeros"),
             ),
-            Work::GenerateEc => Loop::new(
+            Work::GenerateEc => Loop::boxed(
                 Ec::generate()?,
                 |key| {
                     *key = Ec::generate()?;
@@ -158,7 +158,7 @@ impl Raw {
                     Ok(key.verify(&MESSAGE, &out[..used])?)
                 },
             ),
-            _ => Loop::new(
+            _ => Loop::boxed(
                 Rsa::generate(2048)?,
                 |key| {
                     *key = Rsa::generate(2048)?;
@@ -181,7 +181,7 @@ impl Subject for Raw {
             Work::RsaVerify | Work::EcVerify | Work::EdVerify => self.verify(cell.work),
             Work::GcmSeal => self.gcm(cell.size),
             Work::Ctr => self.ctr(cell.size),
-            Work::Sha256 => Ok(Loop::new(
+            Work::Sha256 => Ok(Loop::boxed(
                 (vec![0x5A; cell.size], [0; 32]),
                 |(data, out)| {
                     bench::sha256(data, out);
@@ -189,7 +189,7 @@ impl Subject for Raw {
                 },
                 |(_, out)| expect(*out != [0; 32], "a digest of zeros"),
             )),
-            Work::Random => Ok(Loop::new(
+            Work::Random => Ok(Loop::boxed(
                 vec![0; cell.size],
                 |bytes| Ok(bench::random(bytes)?),
                 |bytes| expect(bytes.iter().any(|byte| *byte != 0), "random bytes are zero"),

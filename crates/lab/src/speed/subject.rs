@@ -35,7 +35,7 @@ where
     C: FnMut(&mut S) -> Result<()>,
 {
     /// Boxed, because that is how everybody wants it.
-    pub(crate) fn new<'a>(state: S, once: R, check: C) -> Box<dyn Operation + 'a>
+    pub(crate) fn boxed<'a>(state: S, once: R, check: C) -> Box<dyn Operation + 'a>
     where
         S: 'a,
         R: 'a,

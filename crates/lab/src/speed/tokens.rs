@@ -5,9 +5,9 @@ use super::cell::{Cell, Work};
 use super::subject::{Loop, MESSAGE, Nonce, Operation, Subject, expect};
 use crate::token::{self, Pair, Token};
 use crate::{Failure, Result};
-use metaslot_awslc::bench;
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session, Template};
+use metaslot_raw as bench;
 use std::path::Path;
 
 /// The token and its keys; a key that the module could not make holds the reason.
@@ -46,7 +46,7 @@ impl Tokens {
         let session = self.token.session()?;
         let public = Public::of(&session, mechanism.number, key.public)?;
         let state = (session, vec![0; 512], 0);
-        Ok(Loop::new(
+        Ok(Loop::boxed(
             state,
             move |(session, out, used)| {
                 session.sign_init(&mechanism, key.private)?;
@@ -65,7 +65,7 @@ impl Tokens {
         let key = key.clone()?;
         let session = self.token.session()?;
         let signature = session.sign(&mechanism, key.private, &MESSAGE)?;
-        Ok(Loop::new(
+        Ok(Loop::boxed(
             (session, signature),
             move |(session, signature)| {
                 session.verify_init(&mechanism, key.public)?;
@@ -83,7 +83,7 @@ impl Tokens {
     fn gcm<'a>(&self, size: usize) -> Result<Box<dyn Operation + 'a>> {
         let key = self.aes.clone()?;
         let state = Cipher::new(self.token.session()?, size, 16);
-        Ok(Loop::new(
+        Ok(Loop::boxed(
             state,
             move |state| {
                 state.last = state.nonce.next();
@@ -101,7 +101,7 @@ impl Tokens {
     fn ctr<'a>(&self, size: usize) -> Result<Box<dyn Operation + 'a>> {
         let key = self.aes.clone()?;
         let state = Cipher::new(self.token.session()?, size, 0);
-        Ok(Loop::new(
+        Ok(Loop::boxed(
             state,
             move |state| {
                 state.last = state.nonce.next();
@@ -122,7 +122,7 @@ impl Tokens {
         Ok(match work {
             Work::GenerateAes => {
                 let template = token::aes_template("", false);
-                Loop::new(
+                Loop::boxed(
                     session,
                     move |session| {
                         let key = session.generate_key(&CKM_AES_KEY_GEN.into(), &template)?;
@@ -153,7 +153,7 @@ fn generate_pair<'a>(
     public: Template,
 ) -> Box<dyn Operation + 'a> {
     let private = Template::new().token(false).bool(CKA_SIGN, true);
-    Loop::new(
+    Loop::boxed(
         session,
         move |session| {
             let (public, private) =
@@ -200,7 +200,7 @@ impl Subject for Tokens {
             Work::EdVerify => self.verify(EDDSA, &self.ed),
             Work::GcmSeal => self.gcm(cell.size),
             Work::Ctr => self.ctr(cell.size),
-            Work::Sha256 => Ok(Loop::new(
+            Work::Sha256 => Ok(Loop::boxed(
                 (self.token.session()?, vec![0x5A; cell.size], [0; 32]),
                 |(session, data, out)| {
                     session.digest_init(&SHA256)?;
@@ -214,9 +214,9 @@ impl Subject for Tokens {
                 },
             )),
             Work::Session => {
-                Ok(Loop::new(&self.token, |token| Ok(token.session()?.close()?), |_| Ok(())))
+                Ok(Loop::boxed(&self.token, |token| Ok(token.session()?.close()?), |_| Ok(())))
             }
-            Work::Random => Ok(Loop::new(
+            Work::Random => Ok(Loop::boxed(
                 (self.token.session()?, vec![0; cell.size]),
                 |(session, bytes)| Ok(session.random(bytes)?),
                 |(_, bytes)| expect(bytes.iter().any(|byte| *byte != 0), "random bytes are zero"),
@@ -259,7 +259,7 @@ impl Public {
             Self::Ec(key) => key.verify(&MESSAGE, &der(signature)),
             Self::Ed(key) => match signature.try_into() {
                 Ok(signature) => bench::ed25519_verify(key, &MESSAGE, signature),
-                Err(_) => Err(metaslot_awslc::Failed),
+                Err(_) => Err(metaslot_raw::Failed),
             },
         };
         expect(verified.is_ok(), "the raw library refuses a signature of the module")
@@ -276,7 +276,8 @@ fn der(signature: &[u8]) -> Vec<u8> {
 }
 
 fn integer(bytes: &[u8]) -> Vec<u8> {
-    let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len().saturating_sub(1));
+    let first =
+        bytes.iter().position(|byte| *byte != 0).unwrap_or_else(|| bytes.len().saturating_sub(1));
     let bytes = &bytes[first..];
     let sign = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
     let length = bytes.len() + usize::from(sign);

@@ -1,12 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The bare library for the lab: its C functions with a prepared key and a reused context, and
-//! nothing in between. Independent of the wrappers that the module uses, so that a cost which they
-//! add shows in the comparison.
+//! The bare library for the lab: AWS-LC's C functions with a prepared key and a reused context, and
+//! nothing in between.
+//!
+//! A crate of its own, without the wrappers and the allocation hooks that the module uses: a
+//! program that links those too would measure the bare library with them, and what they cost
+//! would not show.
 
-use crate::raw::not_null;
-use crate::{Failed, Result, check};
 use aws_lc_sys as sys;
+use std::ffi::c_int;
+use std::fmt;
 use std::ptr::{self, NonNull};
+
+/// The library refused.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Failed;
+
+/// What nearly every function here returns.
+pub type Result<T> = std::result::Result<T, Failed>;
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the cryptographic library refused")
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// 1 is success. A failure also leaves an entry in the thread's error queue, which must not grow.
+fn check(code: c_int) -> Result<()> {
+    if code == 1 { Ok(()) } else { failed() }
+}
+
+fn not_null<T>(pointer: *mut T) -> Result<NonNull<T>> {
+    NonNull::new(pointer).map_or_else(failed, Ok)
+}
+
+#[cold]
+fn failed<T>() -> Result<T> {
+    // SAFETY: clears this thread's error queue; no other effect.
+    unsafe { sys::ERR_clear_error() };
+    Err(Failed)
+}
 
 const P256: i32 = sys::NID_X9_62_prime256v1;
 const PUBLIC_EXPONENT: u64 = 65_537;
