@@ -180,4 +180,4 @@ impl Context {
 }
 
 /// The most that one call of the library takes: its lengths are `int`. A whole number of blocks.
-const LONGEST: usize = 1 << 30;
+pub(crate) const LONGEST: usize = 1 << 30;

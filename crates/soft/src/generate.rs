@@ -16,7 +16,7 @@ pub(crate) const ROWS: [Algorithm; 5] = [
 ];
 
 /// The longest generic secret, in bytes.
-const LONGEST: u64 = 8192;
+pub(crate) const LONGEST: u64 = 8192;
 
 const fn row(
     mechanism: CK_MECHANISM_TYPE,

@@ -1,150 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
-//! HMAC with every hash function, whole and truncated (PKCS#11 3.2 §6.20–§6.26, `_HMAC` and
-//! `_HMAC_GENERAL`).
+//! HMAC with every hash function (PKCS#11 3.2 §6.20–§6.26, `_HMAC` and `_HMAC_GENERAL`).
 
 use crate::device_error;
+use crate::mac::{Function, Mac, row};
+use metaslot_awslc::Failed;
 use metaslot_awslc::digest::Hash;
-use metaslot_awslc::hmac::{self, Stream};
+use metaslot_awslc::hmac;
 use metaslot_ck::*;
-use metaslot_engine::provider::{Algorithm, Direction, Signature, SignatureStream};
-use metaslot_engine::{Key, Params};
-use std::sync::Arc;
+use metaslot_engine::provider::Algorithm;
+
+/// The standard leaves the key's length open; this is the range that is tested, in bytes.
+const KEYS: (u64, u64) = (1, 8192);
 
 /// Two rows per function.
 pub(crate) const ROWS: [Algorithm; 24] = [
-    row(CKM_MD5_HMAC, &Mac::<{ Hash::Md5 as u8 }>::WHOLE),
-    row(CKM_MD5_HMAC_GENERAL, &Mac::<{ Hash::Md5 as u8 }>::GENERAL),
-    row(CKM_SHA_1_HMAC, &Mac::<{ Hash::Sha1 as u8 }>::WHOLE),
-    row(CKM_SHA_1_HMAC_GENERAL, &Mac::<{ Hash::Sha1 as u8 }>::GENERAL),
-    row(CKM_SHA224_HMAC, &Mac::<{ Hash::Sha224 as u8 }>::WHOLE),
-    row(CKM_SHA224_HMAC_GENERAL, &Mac::<{ Hash::Sha224 as u8 }>::GENERAL),
-    row(CKM_SHA256_HMAC, &Mac::<{ Hash::Sha256 as u8 }>::WHOLE),
-    row(CKM_SHA256_HMAC_GENERAL, &Mac::<{ Hash::Sha256 as u8 }>::GENERAL),
-    row(CKM_SHA384_HMAC, &Mac::<{ Hash::Sha384 as u8 }>::WHOLE),
-    row(CKM_SHA384_HMAC_GENERAL, &Mac::<{ Hash::Sha384 as u8 }>::GENERAL),
-    row(CKM_SHA512_HMAC, &Mac::<{ Hash::Sha512 as u8 }>::WHOLE),
-    row(CKM_SHA512_HMAC_GENERAL, &Mac::<{ Hash::Sha512 as u8 }>::GENERAL),
-    row(CKM_SHA512_224_HMAC, &Mac::<{ Hash::Sha512_224 as u8 }>::WHOLE),
-    row(CKM_SHA512_224_HMAC_GENERAL, &Mac::<{ Hash::Sha512_224 as u8 }>::GENERAL),
-    row(CKM_SHA512_256_HMAC, &Mac::<{ Hash::Sha512_256 as u8 }>::WHOLE),
-    row(CKM_SHA512_256_HMAC_GENERAL, &Mac::<{ Hash::Sha512_256 as u8 }>::GENERAL),
-    row(CKM_SHA3_224_HMAC, &Mac::<{ Hash::Sha3_224 as u8 }>::WHOLE),
-    row(CKM_SHA3_224_HMAC_GENERAL, &Mac::<{ Hash::Sha3_224 as u8 }>::GENERAL),
-    row(CKM_SHA3_256_HMAC, &Mac::<{ Hash::Sha3_256 as u8 }>::WHOLE),
-    row(CKM_SHA3_256_HMAC_GENERAL, &Mac::<{ Hash::Sha3_256 as u8 }>::GENERAL),
-    row(CKM_SHA3_384_HMAC, &Mac::<{ Hash::Sha3_384 as u8 }>::WHOLE),
-    row(CKM_SHA3_384_HMAC_GENERAL, &Mac::<{ Hash::Sha3_384 as u8 }>::GENERAL),
-    row(CKM_SHA3_512_HMAC, &Mac::<{ Hash::Sha3_512 as u8 }>::WHOLE),
-    row(CKM_SHA3_512_HMAC_GENERAL, &Mac::<{ Hash::Sha3_512 as u8 }>::GENERAL),
+    row(CKM_MD5_HMAC, KEYS, &Mac::<Md5>::WHOLE),
+    row(CKM_MD5_HMAC_GENERAL, KEYS, &Mac::<Md5>::GENERAL),
+    row(CKM_SHA_1_HMAC, KEYS, &Mac::<Sha1>::WHOLE),
+    row(CKM_SHA_1_HMAC_GENERAL, KEYS, &Mac::<Sha1>::GENERAL),
+    row(CKM_SHA224_HMAC, KEYS, &Mac::<Sha224>::WHOLE),
+    row(CKM_SHA224_HMAC_GENERAL, KEYS, &Mac::<Sha224>::GENERAL),
+    row(CKM_SHA256_HMAC, KEYS, &Mac::<Sha256>::WHOLE),
+    row(CKM_SHA256_HMAC_GENERAL, KEYS, &Mac::<Sha256>::GENERAL),
+    row(CKM_SHA384_HMAC, KEYS, &Mac::<Sha384>::WHOLE),
+    row(CKM_SHA384_HMAC_GENERAL, KEYS, &Mac::<Sha384>::GENERAL),
+    row(CKM_SHA512_HMAC, KEYS, &Mac::<Sha512>::WHOLE),
+    row(CKM_SHA512_HMAC_GENERAL, KEYS, &Mac::<Sha512>::GENERAL),
+    row(CKM_SHA512_224_HMAC, KEYS, &Mac::<Sha512_224>::WHOLE),
+    row(CKM_SHA512_224_HMAC_GENERAL, KEYS, &Mac::<Sha512_224>::GENERAL),
+    row(CKM_SHA512_256_HMAC, KEYS, &Mac::<Sha512_256>::WHOLE),
+    row(CKM_SHA512_256_HMAC_GENERAL, KEYS, &Mac::<Sha512_256>::GENERAL),
+    row(CKM_SHA3_224_HMAC, KEYS, &Mac::<Sha3_224>::WHOLE),
+    row(CKM_SHA3_224_HMAC_GENERAL, KEYS, &Mac::<Sha3_224>::GENERAL),
+    row(CKM_SHA3_256_HMAC, KEYS, &Mac::<Sha3_256>::WHOLE),
+    row(CKM_SHA3_256_HMAC_GENERAL, KEYS, &Mac::<Sha3_256>::GENERAL),
+    row(CKM_SHA3_384_HMAC, KEYS, &Mac::<Sha3_384>::WHOLE),
+    row(CKM_SHA3_384_HMAC_GENERAL, KEYS, &Mac::<Sha3_384>::GENERAL),
+    row(CKM_SHA3_512_HMAC, KEYS, &Mac::<Sha3_512>::WHOLE),
+    row(CKM_SHA3_512_HMAC_GENERAL, KEYS, &Mac::<Sha3_512>::GENERAL),
 ];
 
-const fn row(mechanism: CK_MECHANISM_TYPE, mac: &'static dyn Signature) -> Algorithm {
-    // The standard leaves the key's length open; this is the range that is tested.
-    Algorithm {
-        mechanism,
-        key_sizes: (1, 512),
-        sign: Some(mac),
-        verify: Some(mac),
-        ..Algorithm::NONE
-    }
-}
+type Md5 = Hmac<{ Hash::Md5 as usize }>;
+type Sha1 = Hmac<{ Hash::Sha1 as usize }>;
+type Sha224 = Hmac<{ Hash::Sha224 as usize }>;
+type Sha256 = Hmac<{ Hash::Sha256 as usize }>;
+type Sha384 = Hmac<{ Hash::Sha384 as usize }>;
+type Sha512 = Hmac<{ Hash::Sha512 as usize }>;
+type Sha512_224 = Hmac<{ Hash::Sha512_224 as usize }>;
+type Sha512_256 = Hmac<{ Hash::Sha512_256 as usize }>;
+type Sha3_224 = Hmac<{ Hash::Sha3_224 as usize }>;
+type Sha3_256 = Hmac<{ Hash::Sha3_256 as usize }>;
+type Sha3_384 = Hmac<{ Hash::Sha3_384 as usize }>;
+type Sha3_512 = Hmac<{ Hash::Sha3_512 as usize }>;
 
-/// HMAC with the function whose number (in [`Hash::ALL`]) is `HASH`.
+/// HMAC with the function that stands at `HASH` in [`Hash::ALL`].
 #[derive(Debug)]
-struct Mac<const HASH: u8> {
-    general: bool,
-}
+struct Hmac<const HASH: usize>;
 
-/// The prepared form of a key: one type per function, because a key may serve several.
+/// One type per function.
 #[derive(Debug)]
-struct Prepared<const HASH: u8>(hmac::Key);
+struct Prepared<const HASH: usize>(hmac::Key);
 
-impl<const HASH: u8> Mac<HASH> {
-    const WHOLE: Self = Self { general: false };
-    const GENERAL: Self = Self { general: true };
-    const HASH: Hash = Hash::ALL[HASH as usize];
+impl<const HASH: usize> Function for Hmac<HASH> {
+    const LENGTH: usize = Hash::ALL[HASH].length();
 
-    fn prepared<'a>(&self, key: &'a Key) -> Result<&'a hmac::Key> {
-        let form = key.prepared(|key| {
-            let mac = hmac::Key::new(Self::HASH, key.secret(CKA_VALUE)?).map_err(device_error)?;
-            Ok(Prepared::<HASH>(mac))
-        })?;
-        Ok(&form.0)
-    }
-}
+    type Prepared = Prepared<HASH>;
+    type Stream = hmac::Stream;
 
-impl<const HASH: u8> Signature for Mac<HASH> {
-    fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
-        match params {
-            Params::None if !self.general => {}
-            Params::Ulong(length) if self.general && *length <= Self::HASH.length() as u64 => {}
-            _ => return Err(Error::MECHANISM_PARAM_INVALID),
-        }
-        self.prepared(key).map(|_| ())
+    fn prepare(value: &[u8]) -> Result<Self::Prepared> {
+        Ok(Prepared(hmac::Key::new(Hash::ALL[HASH], value).map_err(device_error)?))
     }
 
-    fn length(&self, _: &Key, params: &Params) -> usize {
-        length(params, Self::HASH)
+    fn start(key: &Self::Prepared) -> std::result::Result<hmac::Stream, Failed> {
+        key.0.start()
     }
 
-    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let length = length(params, Self::HASH);
-        self.prepared(key)?.mac(&[data], &mut out[..length]).map_err(device_error)?;
-        Ok(length)
+    fn update(stream: &mut hmac::Stream, data: &[u8]) -> std::result::Result<(), Failed> {
+        stream.update(data)
     }
 
-    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        if signature.len() != length(params, Self::HASH) {
-            return Err(Error::SIGNATURE_LEN_RANGE);
-        }
-        match self.prepared(key)?.verify(data, signature).map_err(device_error)? {
-            true => Ok(()),
-            false => Err(Error::SIGNATURE_INVALID),
-        }
-    }
-
-    fn start(
-        &self,
-        _: Direction,
-        key: &Arc<Key>,
-        params: &Params,
-    ) -> Result<Box<dyn SignatureStream>> {
-        let stream = self.prepared(key)?.start().map_err(device_error)?;
-        Ok(Box::new(Running { stream, length: length(params, Self::HASH) }))
-    }
-}
-
-/// How long the MAC is to be, in bytes.
-fn length(params: &Params, hash: Hash) -> usize {
-    match params {
-        Params::Ulong(length) => usize::try_from(*length).unwrap_or(0).min(hash.length()),
-        _ => hash.length(),
-    }
-}
-
-#[derive(Debug)]
-struct Running {
-    stream: Stream,
-    length: usize,
-}
-
-impl SignatureStream for Running {
-    fn update(&mut self, data: &[u8]) -> Result<()> {
-        self.stream.update(data).map_err(device_error)
-    }
-
-    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        self.stream.finish(&mut out[..self.length]).map_err(device_error)?;
-        Ok(self.length)
-    }
-
-    fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        if signature.len() != self.length {
-            return Err(Error::SIGNATURE_LEN_RANGE);
-        }
-        match self.stream.verify(signature).map_err(device_error)? {
-            true => Ok(()),
-            false => Err(Error::SIGNATURE_INVALID),
-        }
+    fn finish(stream: &mut hmac::Stream, out: &mut [u8]) -> std::result::Result<(), Failed> {
+        stream.finish(out)
     }
 }

@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod aes;
+mod buffer;
+mod chacha20;
 mod curve25519;
 mod der;
 mod digest;
@@ -15,8 +17,11 @@ mod ecdsa;
 mod eddsa;
 mod generate;
 mod hashes;
+mod hkdf;
 mod hmac;
+mod mac;
 mod montgomery;
+mod pbkdf2;
 mod private_key;
 mod private_key_info;
 mod public_key;
@@ -27,7 +32,9 @@ mod rsa_pss;
 mod rsa_raw;
 mod rsa_rejection;
 mod secret_key;
+mod sp800_108;
 mod table;
+mod wrapping;
 
 use metaslot_ck::{Error, Result};
 use metaslot_engine::provider::{Algorithm, Provider, checked};
@@ -44,6 +51,10 @@ pub struct Soft;
 /// The tables of the files.
 const PARTS: &[&[Algorithm]] = &[
     &aes::ROWS,
+    &chacha20::ROWS,
+    &hkdf::ROWS,
+    &pbkdf2::ROWS,
+    &sp800_108::ROWS,
     &digest::ROWS,
     &generate::ROWS,
     &hmac::ROWS,

@@ -2,7 +2,7 @@
 //! AES-GCM in several parts; in one call it is [`crate::aead`]'s.
 
 use crate::Result;
-use crate::evp::{Context, by_key_length};
+use crate::evp::{Context, LONGEST, by_key_length};
 
 /// An encryption in the middle.
 #[derive(Debug)]
@@ -20,10 +20,22 @@ impl GcmStream {
         context.set_iv_length(nonce.len())?;
         context.set_key(key, None, true)?;
         context.set_aead_iv(nonce, true)?;
-        if !aad.is_empty() {
-            context.aad(Some(aad), aad.len())?;
+        let mut stream = Self(context);
+        stream.aad(aad)?;
+        Ok(stream)
+    }
+
+    /// Takes more additional data, before the first [`Self::update`].
+    ///
+    /// # Errors
+    /// When they are longer than GCM allows.
+    pub fn aad(&mut self, mut data: &[u8]) -> Result<()> {
+        while !data.is_empty() {
+            let (part, rest) = data.split_at(data.len().min(LONGEST));
+            self.0.aad(Some(part), part.len())?;
+            data = rest;
         }
-        Ok(Self(context))
+        Ok(())
     }
 
     /// Encrypts more.

@@ -3,22 +3,23 @@
 //!
 //! A multi-part decryption keeps the ciphertext and releases nothing before the tag is verified.
 
+use super::KEYS;
 use crate::device_error;
+use crate::wrapping::ByCipher;
 use metaslot_awslc::aead::{self, TAG};
 use metaslot_awslc::aes::GcmStream;
 use metaslot_ck::*;
-use metaslot_engine::provider::{Algorithm, Cipher, CipherStream, Direction, Wrap};
+use metaslot_engine::provider::{Algorithm, Cipher, CipherStream, Direction};
 use metaslot_engine::{Bytes, Key, Params};
-use metaslot_memory::Secret;
 use std::sync::Arc;
 
 pub(super) const ROW: Algorithm = Algorithm {
     mechanism: CKM_AES_GCM,
-    key_sizes: (16, 32),
+    key_sizes: KEYS,
     encrypt: Some(&Gcm),
     decrypt: Some(&Gcm),
-    wrap: Some(&Gcm),
-    unwrap: Some(&Gcm),
+    wrap: Some(&ByCipher(Gcm)),
+    unwrap: Some(&ByCipher(Gcm)),
     ..Algorithm::NONE
 };
 
@@ -105,7 +106,7 @@ impl Cipher for Gcm {
                 Box::new(Sealing { stream, tag: fields.tag })
             }
             Direction::Backward => Box::new(Opening {
-                key: key.clone(),
+                key: Arc::clone(key),
                 iv: Bytes::from_slice(fields.iv),
                 aad: Bytes::from_slice(fields.aad),
                 tag: fields.tag,
@@ -136,28 +137,6 @@ fn open(key: &Key, fields: &Fields<'_>, sealed: &[u8], out: &mut [u8]) -> Result
     };
     opened.map_err(|_| Error::AEAD_DECRYPT_FAILED)?;
     Ok(length)
-}
-
-impl Wrap for Gcm {
-    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        Cipher::check(self, direction, key, params)
-    }
-
-    fn length(&self, _: &Key, params: &Params, plain: usize) -> Result<usize> {
-        plain.checked_add(fields(params)?.tag).ok_or(Error::KEY_SIZE_RANGE)
-    }
-
-    fn wrap(&self, key: &Key, params: &Params, plain: &[u8], out: &mut [u8]) -> Result<usize> {
-        seal(key, &fields(params)?, plain, out)
-    }
-
-    fn unwrap(&self, key: &Key, params: &Params, wrapped: &[u8]) -> Result<Secret> {
-        let fields = fields(params)?;
-        let length = wrapped.len().checked_sub(fields.tag).ok_or(Error::WRAPPED_KEY_LEN_RANGE)?;
-        let mut plain = Secret::zeroed(length);
-        open(key, &fields, wrapped, plain.expose_mut()).map_err(|_| Error::WRAPPED_KEY_INVALID)?;
-        Ok(plain)
-    }
 }
 
 /// Encryption in the middle.
