@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A loaded module: its function lists, its slots and its tokens.
 
-use crate::vendor::Vendor;
+use crate::vendor::{TokenStatus, Vendor};
 use crate::{
     Access, Error, Info, Interface, LoadError, MechanismInfo, Result, Session, SlotInfo, TokenInfo,
     length, ulong,
@@ -100,6 +100,13 @@ impl Module {
     #[must_use]
     pub fn detail(&self) -> Option<String> {
         self.0.vendor.as_ref().and_then(Vendor::detail)
+    }
+
+    /// How many tries the PINs of a slot's token have left; only Metaslot says it. It counts as a
+    /// call: [`Self::detail`] then is about this one.
+    #[must_use]
+    pub fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
+        self.0.vendor.as_ref().and_then(|vendor| vendor.token_status(slot))
     }
 
     /// `C_Initialize` with `CKF_OS_LOCKING_OK`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The interface "Vendor Metaslot": why the last call of this thread failed, in words.
+//! The interface "Vendor Metaslot": why the last call of this thread failed, in words, and how the
+//! PINs of a token stand.
 
 use crate::length;
 use crate::module::named_interface;
@@ -15,6 +16,29 @@ const LONGEST: usize = 4096;
 struct FunctionList {
     version: CK_VERSION,
     detail: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
+    token_status: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut TokenStatus) -> CK_RV>,
+}
+
+/// How one PIN stands.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct PinStatus {
+    /// Wrong attempts since the last right one.
+    pub failures: CK_ULONG,
+    /// Attempts that are left before the PIN is locked.
+    pub left: CK_ULONG,
+    /// No attempt is taken before then, in seconds since 1970; 0 when one may try now.
+    pub retry_at: CK_ULONG,
+}
+
+/// How both PINs of a token stand.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct TokenStatus {
+    /// The user's.
+    pub user: PinStatus,
+    /// The security officer's.
+    pub so: PinStatus,
 }
 
 /// A module's vendor functions.
@@ -34,6 +58,15 @@ impl Vendor {
         // SAFETY: only Metaslot has an interface of this name, and its list begins like this.
         let list = unsafe { list.cast::<FunctionList>().read() };
         (list.version.major == 1).then_some(Self(list))
+    }
+
+    /// How the PINs of the token in `slot` stand; `None` when the module does not say.
+    pub(crate) fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
+        let function = self.0.token_status?;
+        let mut status = TokenStatus::default();
+        // SAFETY: `status` is a structure of this layout to be written.
+        let rv = unsafe { function(slot.0, &raw mut status) };
+        (rv == CKR_OK).then_some(status)
     }
 
     /// The explanation of this thread's last failure; `None` when there is none.
