@@ -72,11 +72,9 @@ impl App {
         Ok((self.log_in(login, access)?.0, true))
     }
 
-    /// Tells the user, with the module's own explanation where there is one.
-    pub(crate) fn report(&self, failure: Failure) -> ExitCode {
-        let detail = self.host.get().and_then(|host| host.module().detail());
-        let failure = failure.detail(detail);
-        self.output.failure(&failure);
+    /// Tells the user.
+    pub(crate) fn report(&self, failure: &Failure) -> ExitCode {
+        self.output.failure(failure);
         failure.exit()
     }
 }

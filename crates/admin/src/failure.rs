@@ -78,13 +78,6 @@ impl Failure {
         self
     }
 
-    /// The module's own explanation, if it was the module that refused.
-    #[must_use]
-    pub(crate) fn detail(mut self, detail: Option<String>) -> Self {
-        self.detail = detail.filter(|_| self.call.is_some());
-        self
-    }
-
     /// The code that the module returned, if it was the module.
     pub(crate) fn code(&self) -> Option<ck::Error> {
         self.call.map(|call| call.code)
@@ -131,7 +124,7 @@ impl From<client::Error> for Failure {
         };
         let hint = row.map(|row| row.2).filter(|hint| !hint.is_empty()).map(str::to_owned);
         let exit = if PIN_CODES.contains(&call.code) { Exit::Pin } else { Exit::Failed };
-        Self { exit, message, hint, call: Some(call), detail: None }
+        Self { exit, message, hint, call: Some(call), detail: crate::host::detail() }
     }
 }
 

@@ -5,9 +5,11 @@ use crate::failure::{Failure, Result};
 use crate::pin::Role;
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
-use metaslot_client::{self as client, Module, TokenInfo};
+use metaslot_client::{self as client, Module, PinStatus, TokenInfo};
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The library's file name.
 const LIBRARY: &str = "libmetaslot.so";
@@ -30,6 +32,15 @@ pub(crate) struct Host {
     module: Module,
 }
 
+/// The module in use, for explanations of its failures.
+static IN_USE: OnceLock<Module> = OnceLock::new();
+
+/// The module's explanation of the call that failed just now. Any other call of the module replaces
+/// it, so it is asked for where an error is turned into a [`Failure`].
+pub(crate) fn detail() -> Option<String> {
+    IN_USE.get().and_then(Module::detail)
+}
+
 impl Drop for Host {
     fn drop(&mut self) {
         // Nothing can be done about a failure at the end.
@@ -46,6 +57,7 @@ impl Host {
             (None, None) => installed()?,
         };
         let module = Module::load(&path)?;
+        IN_USE.set(module.clone()).ok();
         module.initialize().map_err(|error| {
             Failure::from(error).context(format!("cannot initialise {}", path.display()))
         })?;
@@ -138,14 +150,38 @@ impl Host {
     /// Why a login failed, with the tries that are left.
     pub(crate) fn login_failure(&self, token: &Token, role: Role, error: client::Error) -> Failure {
         let failure = Failure::from(error);
-        if error.code != ck::Error::PIN_INCORRECT {
+        let about_pin = [ck::Error::PIN_INCORRECT, ck::Error::FUNCTION_REJECTED];
+        if !about_pin.contains(&error.code) {
             return failure;
+        }
+        if let Some(status) = self.module.token_status(token.slot) {
+            return failure.hint(exact_tries(if role == Role::So {
+                status.so
+            } else {
+                status.user
+            }));
         }
         let flags = self.module.token_info(token.slot).map_or(0, |info| info.flags);
         match role {
-            Role::User => failure.hint(tries_left(flags).to_owned()),
-            Role::So => failure.hint(tries_left(flags >> SO_SHIFT).to_owned()),
+            Role::User => failure.hint(tries_left(flags)),
+            Role::So => failure.hint(tries_left(flags >> SO_SHIFT)),
         }
+    }
+}
+
+/// What Metaslot says.
+fn exact_tries(pin: PinStatus) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let wait = pin.retry_at.saturating_sub(now);
+    let left = match pin.left {
+        0 => return "the PIN is locked now".to_owned(),
+        1 => "one try is left before the PIN is locked".to_owned(),
+        left => format!("{left} tries are left before the PIN is locked"),
+    };
+    match wait {
+        0 => left,
+        1 => format!("{left}; the next one in a second"),
+        wait => format!("{left}; the next one in {wait} seconds"),
     }
 }
 
@@ -227,6 +263,15 @@ fn installed() -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tries_that_are_left_are_said_in_words() {
+        let status = |left, retry_at| PinStatus { failures: 1, left, retry_at };
+        assert_eq!(exact_tries(status(0, 0)), "the PIN is locked now");
+        assert_eq!(exact_tries(status(1, 0)), "one try is left before the PIN is locked");
+        assert_eq!(exact_tries(status(9, 0)), "9 tries are left before the PIN is locked");
+        assert!(exact_tries(status(4, u64::MAX)).contains("; the next one in "));
+    }
 
     #[test]
     fn the_flags_of_both_pins_say_the_same() {

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => app.report(failure),
+        Err(failure) => app.report(&failure),
     }
 }
 

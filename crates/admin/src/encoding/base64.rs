@@ -21,7 +21,7 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
 /// The bytes, line ends and blanks ignored; `None` when it is not base64.
 pub(crate) fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
     let text: Vec<u8> = text.iter().copied().filter(|c| !c.is_ascii_whitespace()).collect();
-    if text.is_empty() || text.len() % 4 != 0 {
+    if text.is_empty() || !text.len().is_multiple_of(4) {
         return None;
     }
     let padding = text.iter().rev().take_while(|c| **c == b'=').count();

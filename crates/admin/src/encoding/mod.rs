@@ -14,7 +14,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// From hexadecimal, with or without `0x` and colons; `None` when it is not.
 pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let text = text.strip_prefix("0x").unwrap_or(text).replace(':', "");
-    if text.is_empty() || text.len() % 2 != 0 || !text.bytes().all(|c| c.is_ascii_hexdigit()) {
+    let digits = text.bytes().all(|c| c.is_ascii_hexdigit());
+    if text.is_empty() || !text.len().is_multiple_of(2) || !digits {
         return None;
     }
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()

@@ -28,6 +28,9 @@ pub(super) fn text(processes: &[Process]) -> String {
     out
 }
 
+/// Name, help and value of a metric.
+type Metric = (&'static str, &'static str, fn(&Cell) -> u64);
+
 fn operations(out: &mut String, programs: &[(&str, Process)]) {
     let rows = |value: fn(&Cell) -> u64| -> Vec<(String, u64)> {
         let rows = programs.iter().flat_map(|(program, process)| {
@@ -38,7 +41,7 @@ fn operations(out: &mut String, programs: &[(&str, Process)]) {
         });
         rows.collect()
     };
-    let metrics: [(&str, &str, fn(&Cell) -> u64); 3] = [
+    let metrics: [Metric; 3] = [
         ("metaslot_operations_total", "operations done", |cell| cell.operations),
         ("metaslot_operation_bytes_total", "bytes of input of operations", |cell| cell.bytes),
         ("metaslot_operation_errors_total", "operations that failed", |cell| cell.errors),

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Runs the command as its users do: every transcript in `testdata/cli` and every console block of
+//! the pages in `docs/commands`, each file in a directory, with a configuration and a token of its
+//! own, against the module that was built with this test.
+//!
+//! `METASLOT_TRANSCRIPTS=overwrite` writes what happened in place of what was expected.
+
+#[path = "transcript/mod.rs"]
+mod transcript;
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+use transcript::{Place, Transcript};
+
+#[test]
+fn the_command_does_what_its_transcripts_and_pages_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = found(&root.join("testdata/cli"), "txt");
+    files.extend(found(&root.join("docs/commands"), "md"));
+    if let Some(only) = env::var_os("METASLOT_TRANSCRIPT") {
+        let only = only.to_string_lossy().into_owned();
+        files.retain(|file| file.to_string_lossy().contains(&only));
+    }
+    assert!(!files.is_empty(), "no transcript was found");
+    let overwrite = env::var_os("METASLOT_TRANSCRIPTS").is_some_and(|how| how == "overwrite");
+    let module = transcript::module();
+    let mut wrong = Vec::new();
+    for file in &files {
+        let text = fs::read_to_string(file).expect("a transcript is text");
+        let transcript = Transcript::parse(&text, file.extension().is_some_and(|end| end == "md"));
+        assert!(!transcript.is_empty(), "{}: nothing to run", file.display());
+        let place = Place::make(&module);
+        let outcome = transcript.run(&place);
+        if overwrite && !outcome.differences.is_empty() {
+            fs::write(file, outcome.text).expect("a transcript can be written");
+        }
+        let named = |difference: &String| format!("{}:{difference}", file.display());
+        wrong.extend(outcome.differences.iter().map(named));
+    }
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn found(directory: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("there are transcripts");
+    let files = entries.map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|end| end == extension)).collect();
+    files.sort();
+    files
+}
