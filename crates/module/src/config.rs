@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The configuration: which tokens there are. `docs/configuration.md` describes the file.
+//!
+//! It is read at the first call that needs it. Without one there is one slot, for the user's own
+//! token, which nobody has made yet; nothing is created before `C_InitToken`.
+
+use crate::environment::{directory, variable};
+use metaslot_engine::Policy;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What is configured.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) tokens: Vec<TokenConfig>,
+    pub(crate) counters: Counters,
+}
+
+/// One `[[token]]`.
+#[derive(Debug)]
+pub(crate) struct TokenConfig {
+    pub(crate) path: PathBuf,
+    pub(crate) description: String,
+    pub(crate) policy: Policy,
+    pub(crate) group: Option<String>,
+    pub(crate) fast_login: Option<Duration>,
+}
+
+/// Where this process counts.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Counters {
+    /// In the runtime directories, where one is there.
+    Usual,
+    /// In this directory, where it is there.
+    Directory(PathBuf),
+    /// Nowhere that others see.
+    Private,
+}
+
+/// What is wrong with a file, and where.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    file: PathBuf,
+    line: Option<usize>,
+    reason: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+/// Reads the first configuration that is there.
+///
+/// # Errors
+/// The file, the line and the reason.
+pub(crate) fn read() -> Result<Config, Problem> {
+    if let Some(named) = variable(c"METASLOT_CONF").map(PathBuf::from) {
+        // Who names a file means it: it must be there.
+        return read_file(&named, std::fs::read_to_string(&named));
+    }
+    let home = directory(c"HOME");
+    let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+    let places = [own.map(|own| own.join("metaslot")), Some(PathBuf::from("/etc/metaslot"))];
+    for place in places.into_iter().flatten() {
+        let file = place.join("metaslot.toml");
+        match std::fs::read_to_string(&file) {
+            Err(error) if is_absent(&error) => {}
+            text => return read_file(&file, text),
+        }
+    }
+    let data = directory(c"XDG_DATA_HOME").or_else(|| Some(home?.join(".local/share")));
+    Ok(Config::unconfigured(data))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
+    let text = text.map_err(|error| Problem {
+        file: file.to_owned(),
+        line: None,
+        reason: format!("cannot be read: {error}"),
+    })?;
+    Config::parse(&text).map_err(|(span, reason)| Problem {
+        file: file.to_owned(),
+        line: span.map(|span| line(&text, span.start)),
+        reason,
+    })
+}
+
+fn line(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// Where in the text, and what.
+type Complaint = (Option<Range<usize>>, String);
+
+impl Config {
+    fn unconfigured(data: Option<PathBuf>) -> Self {
+        let directory = data.unwrap_or_else(|| PathBuf::from("/var/lib"));
+        let token = TokenConfig {
+            path: directory.join("metaslot/token.db"),
+            description: String::from("Metaslot"),
+            policy: Policy::DEFAULT,
+            group: None,
+            fast_login: None,
+        };
+        Self { tokens: vec![token], counters: Counters::Usual }
+    }
+
+    fn parse(text: &str) -> Result<Self, Complaint> {
+        let table =
+            DeTable::parse(text).map_err(|error| (error.span(), String::from(error.message())))?;
+        let mut config = Self { tokens: Vec::new(), counters: Counters::Usual };
+        for (key, value) in table.get_ref() {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("token", DeValue::Array(tokens)) => {
+                    for token in tokens.iter() {
+                        config.tokens.push(TokenConfig::parse(token)?);
+                    }
+                }
+                ("counters", DeValue::Boolean(false)) => config.counters = Counters::Private,
+                ("counters", DeValue::String(path)) => {
+                    config.counters = Counters::Directory(PathBuf::from(path.as_ref()));
+                }
+                ("token", _) => {
+                    return Err(at(value, "tokens are written as [[token]] sections"));
+                }
+                ("counters", _) => return Err(at(value, "counters is a directory, or false")),
+                (other, _) => return Err(at(key, &format!("there is no setting {other:?}"))),
+            }
+        }
+        if config.tokens.is_empty() {
+            return Err((None, String::from("has no [[token]] section")));
+        }
+        Ok(config)
+    }
+}
+
+impl TokenConfig {
+    fn parse(section: &Spanned<DeValue<'_>>) -> Result<Self, Complaint> {
+        let DeValue::Table(table) = section.get_ref() else {
+            return Err(at(section, "a token is a section"));
+        };
+        let (mut path, mut description, mut group, mut fast_login) = (None, None, None, None);
+        let mut policy = Policy::DEFAULT;
+        // First the preset, then what is allowed beyond it, whatever their order.
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "path" => path = Some(absolute(value)?),
+                "description" => description = Some(text(value)?.to_owned()),
+                "group" => group = Some(text(value)?.to_owned()),
+                "fast_login" => fast_login = Some(duration(value)?),
+                "policy" => policy = preset(value)?,
+                "allow" => {}
+                other => return Err(at(key, &format!("a token has no setting {other:?}"))),
+            }
+        }
+        if let Some(allowed) = table.iter().find(|(key, _)| key.get_ref() == "allow") {
+            allow(&mut policy, allowed.1)?;
+        }
+        let path: PathBuf = path.ok_or_else(|| at(section, "a token needs a path"))?;
+        let description = description.unwrap_or_else(|| path.display().to_string());
+        Ok(Self { path, description, policy, group, fast_login })
+    }
+}
+
+fn at<T>(value: &Spanned<T>, reason: &str) -> Complaint {
+    (Some(value.span()), String::from(reason))
+}
+
+fn text<'a>(value: &'a Spanned<DeValue<'_>>) -> Result<&'a str, Complaint> {
+    match value.get_ref() {
+        DeValue::String(text) => Ok(text),
+        _ => Err(at(value, "must be a string")),
+    }
+}
+
+fn absolute(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
+    let path = PathBuf::from(text(value)?);
+    if path.is_absolute() { Ok(path) } else { Err(at(value, "must be an absolute path")) }
+}
+
+fn duration(value: &Spanned<DeValue<'_>>) -> Result<Duration, Complaint> {
+    let text = text(value)?;
+    let unit = text.chars().last().and_then(|unit| match unit {
+        's' => Some(1),
+        'm' => Some(60),
+        'h' => Some(3600),
+        _ => None,
+    });
+    let seconds =
+        unit.and_then(|unit| text[..text.len() - 1].parse::<u64>().ok()?.checked_mul(unit));
+    seconds.map(Duration::from_secs).ok_or_else(|| at(value, "must be a time such as \"15m\""))
+}
+
+fn preset(value: &Spanned<DeValue<'_>>) -> Result<Policy, Complaint> {
+    match text(value)? {
+        "default" => Ok(Policy::DEFAULT),
+        "legacy" => Ok(Policy::legacy()),
+        _ => Err(at(value, "the policies are \"default\" and \"legacy\"")),
+    }
+}
+
+fn allow(policy: &mut Policy, value: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
+    let DeValue::Array(names) = value.get_ref() else {
+        return Err(at(value, "allow is a list of names"));
+    };
+    for name in names.iter() {
+        if !policy.allow(text(name)?) {
+            let known: Vec<_> = Policy::names().collect();
+            return Err(at(name, &format!("nothing of that name; there are {}", known.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(text: &str) -> String {
+        let file = Path::new("metaslot.toml");
+        read_file(file, Ok(text.to_owned())).expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn a_configuration_is_read_in_its_order() {
+        let config = Config::parse(
+            "counters = false\n[[token]]\npath = \"/a/one.db\"\npolicy = \"legacy\"\n\
+             [[token]]\npath = \"/b/two.db\"\ndescription = \"the other\"\ngroup = \"www-data\"\n\
+             fast_login = \"15m\"\nallow = [\"weak-rsa\"]\n",
+        )
+        .expect("it is right");
+        let [one, two] = &config.tokens[..] else { panic!("two tokens") };
+        assert_eq!((one.path.to_str(), one.policy), (Some("/a/one.db"), Policy::legacy()));
+        assert_eq!(one.description, "/a/one.db");
+        assert_eq!(two.description, "the other");
+        assert_eq!(two.fast_login, Some(Duration::from_secs(900)));
+        let mut policy = Policy::DEFAULT;
+        assert!(policy.allow("weak-rsa"));
+        assert_eq!(two.policy, policy);
+        assert_eq!(config.counters, Counters::Private);
+    }
+
+    #[test]
+    fn a_wrong_configuration_names_file_line_and_reason() {
+        assert_eq!(
+            complaint("[[token]]\npath = \"/a\"\ncolour = 3\n"),
+            "metaslot.toml: line 3: a token has no setting \"colour\""
+        );
+        assert_eq!(
+            complaint("[[token]]\n\npath = \"a.db\"\n"),
+            "metaslot.toml: line 3: must be an absolute path"
+        );
+        assert!(complaint("[[token]\n").starts_with("metaslot.toml: line 1: "));
+        assert_eq!(complaint("# nothing\n"), "metaslot.toml: has no [[token]] section");
+        assert!(complaint("[[token]]\npath=\"/a\"\nallow=[\"all\"]").contains("weak-rsa"));
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mechanisms and their parameters, by the shape that the vocabulary names. Everything is copied:
+//! the caller may free its own after `*Init`.
+
+use super::template::nth;
+use super::{Caller, Place, mapped};
+use metaslot_ck::*;
+use metaslot_engine::mechanism::Mechanism;
+use metaslot_engine::{Bytes, KdfParam, Params, Shape, Template};
+use metaslot_memory::Secret;
+
+/// A mechanism as the engine takes it.
+pub(crate) type Chosen = (CK_MECHANISM_TYPE, Params);
+
+/// `CK_GCM_PARAMS` as it was before 2.40's errata, without `ulIvBits`; still in many headers.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct ShortGcmParams {
+    iv: *const u8,
+    iv_length: CK_ULONG,
+    aad: *const u8,
+    aad_length: CK_ULONG,
+    tag_bits: CK_ULONG,
+}
+
+/// No KDF has more inputs or makes more keys in one call.
+const MOST: CK_ULONG = 64;
+/// What older headers have in the place of a password's length is a pointer, and no pointer is so
+/// small.
+const NO_POINTER: usize = 1 << 16;
+
+impl<'a> Caller<'a> {
+    /// A mechanism with its parameter.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD`, `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`
+    pub(crate) fn mechanism(self, at: *const CK_MECHANISM) -> Result<Chosen> {
+        let mechanism = self.read(at)?;
+        let row = Mechanism::find(mechanism.mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        let params = self.params(row.shape, &mechanism).map_err(|error| match error {
+            Error::ARGUMENTS_BAD => Error::MECHANISM_PARAM_INVALID,
+            other => other,
+        })?;
+        Ok((mechanism.mechanism, params))
+    }
+
+    fn params(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {
+        match shape {
+            Shape::None if raw.ulParameterLen == 0 => Ok(Params::None),
+            Shape::None => Err(Error::MECHANISM_PARAM_INVALID),
+            Shape::Iv(length) => self.iv(raw, length),
+            Shape::OptionalIv(_) if raw.ulParameterLen == 0 => Ok(Params::None),
+            Shape::OptionalIv(length) => self.iv(raw, length),
+            Shape::Nonce => {
+                let iv = self.parameter_bytes(raw)?;
+                if iv.is_empty() { Err(Error::MECHANISM_PARAM_INVALID) } else { Ok(Params::Iv(iv)) }
+            }
+            Shape::Ulong => Ok(Params::Ulong(self.parameter::<CK_ULONG>(raw)?)),
+            Shape::Ctr => {
+                let ctr = self.parameter::<CK_AES_CTR_PARAMS>(raw)?;
+                Ok(Params::Ctr { bits: ctr.ulCounterBits, block: ctr.cb })
+            }
+            Shape::Gcm => self.gcm(raw),
+            Shape::Ccm => self.ccm(raw),
+            Shape::ChaCha20Poly1305 => {
+                let p = self.parameter::<CK_SALSA20_CHACHA20_POLY1305_PARAMS>(raw)?;
+                let nonce = self.owned(p.pNonce, p.ulNonceLen)?;
+                Ok(Params::ChaCha20Poly1305 { nonce, aad: self.owned(p.pAAD, p.ulAADLen)? })
+            }
+            Shape::Oaep => self.oaep(raw),
+            Shape::Pss => {
+                let p = self.parameter::<CK_RSA_PKCS_PSS_PARAMS>(raw)?;
+                Ok(Params::Pss { hash: p.hashAlg, mgf: p.mgf, salt_length: p.sLen })
+            }
+            Shape::Ecdh1 => {
+                let p = self.parameter::<CK_ECDH1_DERIVE_PARAMS>(raw)?;
+                let shared = self.owned(p.pSharedData, p.ulSharedDataLen)?;
+                let public = self.owned(p.pPublicData, p.ulPublicDataLen)?;
+                Ok(Params::Ecdh1 { kdf: p.kdf, shared, public })
+            }
+            Shape::EdDsa if raw.ulParameterLen == 0 => Ok(Params::None),
+            Shape::EdDsa => {
+                let p = self.parameter::<CK_EDDSA_PARAMS>(raw)?;
+                let context = self.owned(p.pContextData, p.ulContextDataLen)?;
+                Ok(Params::EdDsa { prehash: p.phFlag != CK_FALSE, context })
+            }
+            Shape::Hkdf => self.hkdf(raw),
+            Shape::Pbkd2 => self.pbkd2(raw),
+            Shape::Sp800108Counter | Shape::Sp800108DoublePipeline => {
+                let p = self.parameter::<CK_SP800_108_KDF_PARAMS>(raw)?;
+                let counter = shape == Shape::Sp800108Counter;
+                let data = self.kdf_data(p.pDataParams, p.ulNumberOfDataParams, counter)?;
+                let additional =
+                    self.derived_keys(p.pAdditionalDerivedKeys, p.ulAdditionalDerivedKeys)?;
+                Ok(Params::Sp800108 { prf: p.prfType, data, iv: Bytes::new(), additional })
+            }
+            Shape::Sp800108Feedback => {
+                let p = self.parameter::<CK_SP800_108_FEEDBACK_KDF_PARAMS>(raw)?;
+                let data = self.kdf_data(p.pDataParams, p.ulNumberOfDataParams, false)?;
+                let iv = self.owned(p.pIV, p.ulIVLen)?;
+                let additional =
+                    self.derived_keys(p.pAdditionalDerivedKeys, p.ulAdditionalDerivedKeys)?;
+                Ok(Params::Sp800108 { prf: p.prfType, data, iv, additional })
+            }
+        }
+    }
+
+    /// A parameter that is one structure.
+    fn parameter<T: Copy>(self, raw: &CK_MECHANISM) -> Result<T> {
+        if raw.ulParameterLen != size_of::<T>() as CK_ULONG {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        self.read(raw.pParameter.cast_const().cast())
+    }
+
+    fn parameter_bytes(self, raw: &CK_MECHANISM) -> Result<Bytes> {
+        self.owned(raw.pParameter.cast_const().cast(), raw.ulParameterLen)
+    }
+
+    fn owned(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
+        self.bytes(at, length).map(Bytes::from_slice)
+    }
+
+    fn iv(self, raw: &CK_MECHANISM, length: usize) -> Result<Params> {
+        if raw.ulParameterLen != length as CK_ULONG {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        self.parameter_bytes(raw).map(Params::Iv)
+    }
+
+    fn gcm(self, raw: &CK_MECHANISM) -> Result<Params> {
+        if raw.ulParameterLen == size_of::<ShortGcmParams>() as CK_ULONG {
+            let p = self.parameter::<ShortGcmParams>(raw)?;
+            let iv = self.owned(p.iv, p.iv_length)?;
+            let aad = self.owned(p.aad, p.aad_length)?;
+            return Ok(Params::Gcm { iv, aad, tag_bits: p.tag_bits });
+        }
+        let p = self.parameter::<CK_GCM_PARAMS>(raw)?;
+        // Some callers give the length of the IV in bits only.
+        let iv_length = if p.ulIvLen == 0 { p.ulIvBits / 8 } else { p.ulIvLen };
+        let iv = self.owned(p.pIv, iv_length)?;
+        let aad = self.owned(p.pAAD, p.ulAADLen)?;
+        Ok(Params::Gcm { iv, aad, tag_bits: p.ulTagBits })
+    }
+
+    fn ccm(self, raw: &CK_MECHANISM) -> Result<Params> {
+        let p = self.parameter::<CK_CCM_PARAMS>(raw)?;
+        let nonce = self.owned(p.pNonce, p.ulNonceLen)?;
+        let aad = self.owned(p.pAAD, p.ulAADLen)?;
+        Ok(Params::Ccm { data_length: p.ulDataLen, nonce, aad, mac_length: p.ulMACLen })
+    }
+
+    fn oaep(self, raw: &CK_MECHANISM) -> Result<Params> {
+        let p = self.parameter::<CK_RSA_PKCS_OAEP_PARAMS>(raw)?;
+        let label = self.owned(p.pSourceData.cast_const().cast(), p.ulSourceDataLen)?;
+        if !matches!(p.source, 0 | CKZ_DATA_SPECIFIED) || (p.source == 0 && !label.is_empty()) {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        // Zeros mean the defaults of PKCS #1; a widespread OpenSSL provider sends them.
+        let hash = if p.hashAlg == 0 { CKM_SHA_1 } else { p.hashAlg };
+        let mgf = if p.mgf == 0 { CKG_MGF1_SHA1 } else { p.mgf };
+        Ok(Params::Oaep { hash, mgf, label })
+    }
+
+    fn hkdf(self, raw: &CK_MECHANISM) -> Result<Params> {
+        let p = self.parameter::<CK_HKDF_PARAMS>(raw)?;
+        Ok(Params::Hkdf {
+            extract: p.bExtract != CK_FALSE,
+            expand: p.bExpand != CK_FALSE,
+            prf: p.prfHashMechanism,
+            salt_type: p.ulSaltType,
+            salt: if p.ulSaltType == CKF_HKDF_SALT_DATA {
+                self.owned(p.pSalt, p.ulSaltLen)?
+            } else {
+                Bytes::new()
+            },
+            salt_key: ObjectHandle(p.hSaltKey),
+            info: self.owned(p.pInfo, p.ulInfoLen)?,
+        })
+    }
+
+    fn pbkd2(self, raw: &CK_MECHANISM) -> Result<Params> {
+        let p = self.parameter::<CK_PKCS5_PBKD2_PARAMS2>(raw)?;
+        if p.saltSource != CKZ_SALT_SPECIFIED || p.ulPrfDataLen != 0 {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        let salt = self.owned(p.pSaltSourceData.cast_const().cast(), p.ulSaltSourceDataLen)?;
+        // 2.40 had a pointer to the length here, and the structure has the same size.
+        let at = usize::try_from(p.ulPasswordLen).unwrap_or(0);
+        let length = if at >= NO_POINTER {
+            let pointer = std::ptr::with_exposed_provenance::<CK_ULONG>(at);
+            if !mapped(pointer.cast(), size_of::<CK_ULONG>()) {
+                return Err(Error::MECHANISM_PARAM_INVALID);
+            }
+            self.read(pointer)?
+        } else {
+            p.ulPasswordLen
+        };
+        if length > NO_POINTER as CK_ULONG {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        let password = Secret::copy_of(self.bytes(p.pPassword, length)?);
+        Ok(Params::Pbkd2 { prf: p.prf, salt, iterations: p.iterations, password })
+    }
+
+    fn kdf_data(
+        self,
+        at: *const CK_PRF_DATA_PARAM,
+        count: CK_ULONG,
+        counter: bool,
+    ) -> Result<Vec<KdfParam>> {
+        if count > MOST {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        (0..usize::try_from(count).unwrap_or(0))
+            .map(|index| self.kdf_datum(self.read(nth(at, index)?)?, counter))
+            .collect()
+    }
+
+    fn kdf_datum(self, datum: CK_PRF_DATA_PARAM, counter: bool) -> Result<KdfParam> {
+        let (at, length) = (datum.pValue.cast_const(), datum.ulValueLen);
+        let sized = |size: usize| {
+            if length == size as CK_ULONG { Ok(()) } else { Err(Error::MECHANISM_PARAM_INVALID) }
+        };
+        match datum.type_ {
+            CK_SP800_108_ITERATION_VARIABLE if !counter => {
+                // In the feedback modes this is the previous block, and has no format.
+                sized(0)?;
+                Ok(KdfParam::Iteration { little_endian: false, bits: 0 })
+            }
+            CK_SP800_108_ITERATION_VARIABLE | CK_SP800_108_COUNTER => {
+                sized(size_of::<CK_SP800_108_COUNTER_FORMAT>())?;
+                let format = self.read(at.cast::<CK_SP800_108_COUNTER_FORMAT>())?;
+                let little_endian = format.bLittleEndian != CK_FALSE;
+                let bits = format.ulWidthInBits;
+                Ok(if datum.type_ == CK_SP800_108_COUNTER {
+                    KdfParam::Counter { little_endian, bits }
+                } else {
+                    KdfParam::Iteration { little_endian, bits }
+                })
+            }
+            CK_SP800_108_DKM_LENGTH => {
+                sized(size_of::<CK_SP800_108_DKM_LENGTH_FORMAT>())?;
+                let format = self.read(at.cast::<CK_SP800_108_DKM_LENGTH_FORMAT>())?;
+                let sum_of_segments = match format.dkmLengthMethod {
+                    CK_SP800_108_DKM_LENGTH_SUM_OF_KEYS => false,
+                    CK_SP800_108_DKM_LENGTH_SUM_OF_SEGMENTS => true,
+                    _ => return Err(Error::MECHANISM_PARAM_INVALID),
+                };
+                Ok(KdfParam::DkmLength {
+                    sum_of_segments,
+                    little_endian: format.bLittleEndian != CK_FALSE,
+                    bits: format.ulWidthInBits,
+                })
+            }
+            CK_SP800_108_BYTE_ARRAY => self.owned(at.cast(), length).map(KdfParam::Bytes),
+            _ => Err(Error::MECHANISM_PARAM_INVALID),
+        }
+    }
+
+    fn derived_keys(self, at: *const CK_DERIVED_KEY, count: CK_ULONG) -> Result<Vec<Template>> {
+        let keys = self.derived_key_rows(at, count)?;
+        keys.into_iter().map(|key| self.template(key.pTemplate, key.ulAttributeCount)).collect()
+    }
+
+    fn derived_key_rows(
+        self,
+        at: *const CK_DERIVED_KEY,
+        count: CK_ULONG,
+    ) -> Result<Vec<CK_DERIVED_KEY>> {
+        if count > MOST {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        let rows = (0..usize::try_from(count).unwrap_or(0)).map(|index| {
+            let row = self.read(nth(at, index)?)?;
+            if row.phKey.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(row) }
+        });
+        rows.collect()
+    }
+
+    /// Where the handles of additional derived keys go (PKCS#11 3.2 §6.42), in their order.
+    ///
+    /// # Errors
+    /// As [`Self::mechanism`].
+    pub(crate) fn additional_keys(
+        self,
+        at: *const CK_MECHANISM,
+    ) -> Result<Vec<Place<'a, CK_OBJECT_HANDLE>>> {
+        let raw = self.read(at)?;
+        let (keys, count) = match Mechanism::find(raw.mechanism).map(|row| row.shape) {
+            Some(Shape::Sp800108Counter | Shape::Sp800108DoublePipeline) => {
+                let p = self.parameter::<CK_SP800_108_KDF_PARAMS>(&raw)?;
+                (p.pAdditionalDerivedKeys, p.ulAdditionalDerivedKeys)
+            }
+            Some(Shape::Sp800108Feedback) => {
+                let p = self.parameter::<CK_SP800_108_FEEDBACK_KDF_PARAMS>(&raw)?;
+                (p.pAdditionalDerivedKeys, p.ulAdditionalDerivedKeys)
+            }
+            _ => return Ok(Vec::new()),
+        };
+        let rows = self.derived_key_rows(keys, count)?;
+        rows.into_iter().map(|row| self.place(row.phKey)).collect()
+    }
+}
+
+const _: () = assert!(size_of::<ShortGcmParams>() == 40 && size_of::<CK_GCM_PARAMS>() == 48);
+const _: () = assert!(size_of::<CK_PKCS5_PBKD2_PARAMS>() == size_of::<CK_PKCS5_PBKD2_PARAMS2>());

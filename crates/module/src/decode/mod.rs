@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From the caller's pointers to typed values. After this there is no raw pointer anywhere.
+//!
+//! Nothing is assumed of a pointer's alignment: what is not bytes is read and written unaligned.
+
+pub(crate) mod attributes;
+mod mechanism;
+mod template;
+
+use metaslot_ck::{CK_ULONG, Error, ObjectHandle, Result};
+use metaslot_engine::Output;
+use metaslot_memory::Secret;
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::ptr;
+use std::slice;
+
+/// The caller's promise, as a value: with it pointers can be read that are as the standard says.
+///
+/// It exists only while a function of the interface runs (see [`crate::enter`]), and what it gives
+/// lives no longer.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a>(PhantomData<&'a ()>);
+
+/// Whoever says that more than this lies behind a pointer is asked to prove it (see [`mapped`]).
+const DOUBTFUL: usize = 1 << 20;
+
+/// No secret that a caller gives (a PIN, a password) is longer.
+const LONGEST_PIN: CK_ULONG = 4096;
+
+impl<'a> Caller<'a> {
+    /// # Safety
+    /// While `'a` lasts, each pointer that is decoded must be NULL or valid for what the standard
+    /// says that it holds, and no other thread may write what is read or touch what is written.
+    pub(crate) const unsafe fn new() -> Self {
+        Self(PhantomData)
+    }
+
+    /// The value at `at`.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` for NULL.
+    pub(crate) fn read<T: Copy>(self, at: *const T) -> Result<T> {
+        if at.is_null() {
+            return Err(Error::ARGUMENTS_BAD);
+        }
+        // SAFETY: not NULL, so valid for a `T` by the caller's promise; every `T` that is read is a
+        // C structure of integers and pointers, for which all bytes are valid.
+        Ok(unsafe { at.read_unaligned() })
+    }
+
+    /// Where one value goes. Checked before the work, so that no result is made and then lost.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` for NULL.
+    pub(crate) const fn place<T: Copy>(self, at: *mut T) -> Result<Place<'a, T>> {
+        if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(Place { at, caller: self }) }
+    }
+
+    /// Bytes that the function reads.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` for NULL with a length, and for a length that cannot be.
+    pub(crate) fn bytes(self, at: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
+        let length = checked_length(at, length)?;
+        if length == 0 {
+            return Ok(&[]);
+        }
+        // SAFETY: not NULL, at most `isize::MAX`, and valid by the caller's promise.
+        Ok(unsafe { slice::from_raw_parts(at, length) })
+    }
+
+    /// Bytes that the function fills, all of them.
+    ///
+    /// # Errors
+    /// As [`Self::bytes`].
+    pub(crate) fn bytes_mut(self, at: *mut u8, length: CK_ULONG) -> Result<&'a mut [u8]> {
+        let length = checked_length(at, length)?;
+        if length == 0 {
+            return Ok(&mut []);
+        }
+        // SAFETY: not NULL, at most `isize::MAX`, and valid for writing by the caller's promise.
+        Ok(unsafe { slice::from_raw_parts_mut(at, length) })
+    }
+
+    /// A PIN, out of the caller's memory.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` for NULL: there is no other way to enter a PIN. `CKR_PIN_LEN_RANGE`.
+    pub(crate) fn pin(self, at: *const u8, length: CK_ULONG) -> Result<Secret> {
+        if at.is_null() {
+            return Err(Error::ARGUMENTS_BAD);
+        }
+        if length > LONGEST_PIN {
+            return Err(Error::PIN_LEN_RANGE);
+        }
+        self.bytes(at, length).map(Secret::copy_of)
+    }
+
+    /// A result of variable length (PKCS#11 3.2 §5.2).
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` when there is no place for the length.
+    pub(crate) fn output(self, buffer: *mut u8, length: *mut CK_ULONG) -> Result<Outcome<'a>> {
+        let room = self.read(length)?;
+        let length = self.place(length)?;
+        if buffer.is_null() {
+            return Ok(Outcome { buffer: None, length });
+        }
+        let room = usize::try_from(room).ok().filter(|room| isize::try_from(*room).is_ok());
+        let room = room.ok_or(Error::ARGUMENTS_BAD)?;
+        Ok(Outcome { buffer: Some((buffer, room)), length })
+    }
+
+    /// Bytes that the function reads while it writes `output`: where both are the same memory, a
+    /// copy, which is wiped afterwards.
+    ///
+    /// # Errors
+    /// As [`Self::bytes`].
+    pub(crate) fn input(
+        self,
+        at: *const u8,
+        length: CK_ULONG,
+        output: &Outcome<'a>,
+    ) -> Result<Input<'a>> {
+        let bytes = self.bytes(at, length)?;
+        Ok(match output.buffer {
+            Some((buffer, room)) if overlap(bytes, buffer, room) => {
+                Input::Copied(Secret::copy_of(bytes))
+            }
+            _ => Input::Borrowed(bytes),
+        })
+    }
+
+    /// A text that ends with a zero; `None` for NULL.
+    pub(crate) fn name(self, at: *const u8) -> Option<&'a CStr> {
+        if at.is_null() {
+            return None;
+        }
+        // SAFETY: not NULL, so it ends with a zero by the caller's promise.
+        Some(unsafe { CStr::from_ptr(at.cast()) })
+    }
+
+    /// Fills a list that the caller may first ask the length of (PKCS#11 3.2 §5.2): `count` is how
+    /// many fit, and then how many there are.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD`, `CKR_BUFFER_TOO_SMALL`
+    pub(crate) fn list<T: Copy>(
+        self,
+        items: &[T],
+        list: *mut T,
+        count: *mut CK_ULONG,
+    ) -> Result<()> {
+        let room = self.read(count)?;
+        self.place(count)?.set(items.len() as CK_ULONG);
+        if list.is_null() {
+            return Ok(());
+        }
+        if room < items.len() as CK_ULONG {
+            return Err(Error::BUFFER_TOO_SMALL);
+        }
+        for (at, item) in items.iter().enumerate() {
+            self.place(list.wrapping_add(at))?.set(*item);
+        }
+        Ok(())
+    }
+}
+
+/// A place for one value.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a, T> {
+    at: *mut T,
+    #[expect(dead_code, reason = "holds the promise by which the pointer is valid")]
+    caller: Caller<'a>,
+}
+
+impl<T: Copy> Place<'_, T> {
+    /// Writes the value.
+    pub(crate) const fn set(self, value: T) {
+        // SAFETY: not NULL, so valid for writing by the promise of `caller`.
+        unsafe { self.at.write_unaligned(value) };
+    }
+}
+
+impl Place<'_, CK_ULONG> {
+    /// Writes a handle.
+    pub(crate) const fn set_object(self, handle: ObjectHandle) {
+        self.set(handle.0);
+    }
+}
+
+/// Where a result of variable length goes.
+pub(crate) struct Outcome<'a> {
+    buffer: Option<(*mut u8, usize)>,
+    length: Place<'a, CK_ULONG>,
+}
+
+impl Outcome<'_> {
+    /// Has `work` fill the buffer, or say the length, and tells the caller how long it is.
+    ///
+    /// # Errors
+    /// What `work` says.
+    pub(crate) fn fill(self, work: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
+        let (result, length) = match self.buffer {
+            None => {
+                let mut output = Output::ask();
+                (work(&mut output), output.length())
+            }
+            Some((buffer, room)) => {
+                // No more than the caller says is there, and the engine touches no more than it
+                // writes.
+                // SAFETY: valid for writing by the promise of `caller`, at most `isize::MAX`, and
+                // no input that is borrowed meanwhile overlaps it (`Caller::input`).
+                let buffer = unsafe { slice::from_raw_parts_mut(buffer, room) };
+                let mut output = Output::buffer(buffer);
+                (work(&mut output), output.length())
+            }
+        };
+        if matches!(result, Ok(()) | Err(Error::BUFFER_TOO_SMALL)) {
+            self.length.set(length as CK_ULONG);
+        }
+        result
+    }
+}
+
+/// Bytes to read.
+pub(crate) enum Input<'a> {
+    /// Where the caller has them.
+    Borrowed(&'a [u8]),
+    /// Copied, because the result goes to the same memory.
+    Copied(Secret),
+}
+
+impl Deref for Input<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Copied(secret) => secret.expose(),
+        }
+    }
+}
+
+fn overlap(bytes: &[u8], buffer: *const u8, room: usize) -> bool {
+    let (start, other) = (bytes.as_ptr().addr(), buffer.addr());
+    !bytes.is_empty()
+        && start < other.saturating_add(room)
+        && other < start.saturating_add(bytes.len())
+}
+
+/// A length that a slice can have, with memory behind it as far as that can be told cheaply.
+fn checked_length(at: *const u8, length: CK_ULONG) -> Result<usize> {
+    if at.is_null() && length != 0 {
+        return Err(Error::ARGUMENTS_BAD);
+    }
+    let length = usize::try_from(length).map_err(|_| Error::ARGUMENTS_BAD)?;
+    let last = at.addr().checked_add(length).filter(|_| isize::try_from(length).is_ok());
+    if last.is_none() || length >= DOUBTFUL && !mapped(at, length) {
+        return Err(Error::ARGUMENTS_BAD);
+    }
+    Ok(length)
+}
+
+/// Whether the whole range is mapped: a length that is garbage is nearly always huge, and a huge
+/// one nearly never all mapped. The kernel looks at its list of mappings only; nothing is synced.
+pub(crate) fn mapped(at: *const u8, length: usize) -> bool {
+    const PAGE: usize = 4096;
+    let before = at.addr() % PAGE;
+    let start = at.wrapping_sub(before);
+    // SAFETY: MS_ASYNC starts nothing and changes nothing; the kernel checks the range itself.
+    let rv = unsafe { libc::msync(start.cast_mut().cast(), length + before, libc::MS_ASYNC) };
+    rv == 0 || ptr::eq(at, start) && length == 0
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Templates: arrays of `CK_ATTRIBUTE`.
+
+use super::Caller;
+use metaslot_ck::*;
+use metaslot_engine::{RawValue, Template};
+use metaslot_memory::Secret;
+
+/// No template has more attributes; there are not so many in the standard.
+const MOST: CK_ULONG = 512;
+/// No single attribute is longer, in bytes.
+const LONGEST: CK_ULONG = 1 << 28;
+/// A template in a template in a template is not in the standard.
+const DEEPEST: usize = 2;
+
+impl Caller<'_> {
+    /// An array of attributes, copied.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD`, `CKR_ATTRIBUTE_VALUE_INVALID`
+    pub(crate) fn template(self, at: *const CK_ATTRIBUTE, count: CK_ULONG) -> Result<Template> {
+        self.nested(at, count, 0)
+    }
+
+    fn nested(self, at: *const CK_ATTRIBUTE, count: CK_ULONG, depth: usize) -> Result<Template> {
+        if count > MOST || depth > DEEPEST {
+            return Err(Error::ARGUMENTS_BAD);
+        }
+        // `count` is small, so the conversion cannot fail.
+        let count = usize::try_from(count).unwrap_or(0);
+        let mut template = Template::with_capacity(count);
+        for index in 0..count {
+            let attribute = self.read(nth(at, index)?)?;
+            template.push((attribute.type_, self.value(attribute, depth)?));
+        }
+        Ok(template)
+    }
+
+    fn value(self, attribute: CK_ATTRIBUTE, depth: usize) -> Result<RawValue> {
+        let (at, length) = (attribute.pValue, attribute.ulValueLen);
+        if length > LONGEST || (at.is_null() && length > 0) {
+            return Err(Error::ATTRIBUTE_VALUE_INVALID);
+        }
+        if is_array_of_attributes(attribute.type_) {
+            let size = size_of::<CK_ATTRIBUTE>() as CK_ULONG;
+            if length % size != 0 {
+                return Err(Error::ATTRIBUTE_VALUE_INVALID);
+            }
+            return self.nested(at.cast(), length / size, depth + 1).map(RawValue::Template);
+        }
+        let bytes = self.bytes(at.cast(), length).map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
+        Ok(if can_be_secret(attribute.type_) {
+            RawValue::Secret(Secret::copy_of(bytes))
+        } else {
+            RawValue::Bytes(bytes.to_vec())
+        })
+    }
+}
+
+/// The place of one element of the caller's array.
+///
+/// # Errors
+/// `CKR_ARGUMENTS_BAD` for NULL.
+pub(super) fn nth<T>(at: *const T, index: usize) -> Result<*const T> {
+    if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(at.wrapping_add(index)) }
+}
+
+/// Attributes whose value is again a template (`CKF_ARRAY_ATTRIBUTE`), but for the one array of
+/// mechanisms.
+pub(super) const fn is_array_of_attributes(attribute: CK_ATTRIBUTE_TYPE) -> bool {
+    matches!(
+        attribute,
+        CKA_WRAP_TEMPLATE
+            | CKA_UNWRAP_TEMPLATE
+            | CKA_DERIVE_TEMPLATE
+            | CKA_ENCAPSULATE_TEMPLATE
+            | CKA_DECAPSULATE_TEMPLATE
+    )
+}
+
+const fn can_be_secret(attribute: CK_ATTRIBUTE_TYPE) -> bool {
+    matches!(
+        attribute,
+        CKA_VALUE
+            | CKA_PRIVATE_EXPONENT
+            | CKA_PRIME_1
+            | CKA_PRIME_2
+            | CKA_EXPONENT_1
+            | CKA_EXPONENT_2
+            | CKA_COEFFICIENT
+            | CKA_SEED
+    )
+}

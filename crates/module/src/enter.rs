@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The one way into every function of the interface.
+
+use crate::decode::Caller;
+use crate::library::Library;
+use crate::process::{self, State};
+use crate::thread;
+use metaslot_ck::{
+    CK_RV, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_GENERAL_ERROR, CKR_OK, Error, Function, Result,
+};
+use metaslot_counters as counters;
+use metaslot_engine::{Engine, detail};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs `call` with the engine: initialised? not forked? then caught, counted, answered.
+///
+/// # Safety
+/// The pointers that `call` decodes with the [`Caller`] are as the standard says that the
+/// application passes them to this function: NULL, or valid for what they are said to hold, until
+/// the function returns.
+#[inline]
+pub(crate) unsafe fn enter(
+    function: Function,
+    call: impl FnOnce(&Engine, Caller<'_>) -> Result<()>,
+) -> CK_RV {
+    // SAFETY: our caller promises the same.
+    unsafe { enter_library(function, |library, caller| call(library.engine()?, caller)) }
+}
+
+/// As [`enter`], for functions that need no engine.
+///
+/// # Safety
+/// As [`enter`].
+#[inline]
+pub(crate) unsafe fn enter_library(
+    function: Function,
+    call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
+) -> CK_RV {
+    if !process::is_initialized() {
+        return CKR_CRYPTOKI_NOT_INITIALIZED;
+    }
+    loop {
+        let presence = thread::enter();
+        // SAFETY: the reference is used in this block only, and `presence` outlives it.
+        match unsafe { process::library() } {
+            State::Open(library) => {
+                // SAFETY: our caller promises it, and `call` is over before we return.
+                let caller = unsafe { Caller::new() };
+                let rv = caught(|| call(library, caller));
+                counters::call(function, rv);
+                drop(presence);
+                return rv;
+            }
+            State::NotInitialized => return CKR_CRYPTOKI_NOT_INITIALIZED,
+            State::Closed => {
+                drop(presence);
+                std::thread::sleep(std::time::Duration::from_micros(20));
+            }
+        }
+    }
+}
+
+/// Answers what `call` says; a panic is `CKR_GENERAL_ERROR`, is counted, and prints nothing.
+pub(crate) fn caught(call: impl FnOnce() -> Result<()>) -> CK_RV {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => CKR_OK,
+        Ok(Err(error)) => {
+            detail::failed();
+            error.rv()
+        }
+        Err(payload) => {
+            // Its destructor could panic in turn.
+            std::mem::forget(payload);
+            counters::event(counters::Event::Panic);
+            CKR_GENERAL_ERROR
+        }
+    }
+}
+
+/// A function that is not served (`docs/functions.md` says which, and why).
+pub(crate) fn unserved(function: Function) -> CK_RV {
+    // SAFETY: no pointer is decoded.
+    unsafe { enter_library(function, |_, _| Err(Error::FUNCTION_NOT_SUPPORTED)) }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Variables of the environment, as far as they may be believed: not in a program that has more
+//! rights than its user.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+unsafe extern "C" {
+    fn secure_getenv(name: *const libc::c_char) -> *const libc::c_char;
+}
+
+/// The value of `name`; `None` when it is not set, is empty, or must not be believed.
+pub(crate) fn variable(name: &CStr) -> Option<OsString> {
+    // SAFETY: the name ends with a zero. What it points to is copied at once; a host that changes
+    // its environment in one thread and calls us in another breaks the C library's own rules.
+    let value = unsafe { secure_getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: a string of the environment ends with a zero.
+    let value = unsafe { CStr::from_ptr(value) };
+    let value = OsStr::from_bytes(value.to_bytes());
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// The directory that `name` names, when it is an absolute path as the XDG specification demands.
+pub(crate) fn directory(name: &CStr) -> Option<PathBuf> {
+    variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}

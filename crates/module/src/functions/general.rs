@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! General-purpose functions.
+
+use crate::decode::Caller;
+use crate::enter::{caught, enter_library};
+use crate::text::padded;
+use crate::{interface, process, version};
+use metaslot_ck::*;
+use std::ffi::c_void;
+
+/// `C_Initialize` (PKCS#11 3.2 §5.4)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_Initialize(arguments: *mut c_void) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    let caller = unsafe { Caller::new() };
+    caught(|| {
+        if !arguments.is_null() {
+            accept(&caller.read(arguments.cast::<CK_C_INITIALIZE_ARGS>())?)?;
+        }
+        process::initialize()
+    })
+}
+
+/// Whether we can live with how the caller wants to be locked.
+fn accept(arguments: &CK_C_INITIALIZE_ARGS) -> Result<()> {
+    if !arguments.pReserved.is_null() {
+        return Err(Error::ARGUMENTS_BAD);
+    }
+    let given = [
+        arguments.CreateMutex.is_some(),
+        arguments.DestroyMutex.is_some(),
+        arguments.LockMutex.is_some(),
+        arguments.UnlockMutex.is_some(),
+    ];
+    if given.contains(&true) && given.contains(&false) {
+        return Err(Error::ARGUMENTS_BAD);
+    }
+    // We lock with the system's own primitives, always. Whoever insists on others cannot have them.
+    if given[0] && arguments.flags & CKF_OS_LOCKING_OK == 0 {
+        return Err(Error::CANT_LOCK);
+    }
+    Ok(())
+}
+
+/// `C_Finalize` (PKCS#11 3.2 §5.4)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_Finalize(reserved: *mut c_void) -> CK_RV {
+    caught(|| if reserved.is_null() { process::finalize() } else { Err(Error::ARGUMENTS_BAD) })
+}
+
+/// `C_GetInfo` (PKCS#11 3.2 §5.4)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetInfo(info: *mut CK_INFO) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter_library(Function::GetInfo, |_, caller| {
+            let place = caller.place(info)?;
+            place.set(CK_INFO {
+                cryptokiVersion: version::V3_2,
+                manufacturerID: padded(version::MANUFACTURER),
+                flags: 0,
+                libraryDescription: padded("Metaslot"),
+                libraryVersion: version::LIBRARY,
+            });
+            Ok(())
+        })
+    }
+}
+
+/// `C_GetFunctionList` (PKCS#11 3.2 §5.4)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetFunctionList(list: *mut *mut CK_FUNCTION_LIST) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    let caller = unsafe { Caller::new() };
+    caught(|| {
+        caller.place(list)?.set((&raw const interface::LIST_2_40).cast_mut());
+        Ok(())
+    })
+}
+
+/// `C_GetInterfaceList` (PKCS#11 3.2 §5.4)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetInterfaceList(
+    interfaces: *mut CK_INTERFACE,
+    count: *mut CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    let caller = unsafe { Caller::new() };
+    caught(|| {
+        let all: Vec<_> = interface::all().map(|interface| *interface).collect();
+        caller.list(&all, interfaces, count)
+    })
+}
+
+/// `C_GetInterface` (PKCS#11 3.2 §5.4)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetInterface(
+    name: *mut CK_UTF8CHAR,
+    version: *mut CK_VERSION,
+    interface: *mut *mut CK_INTERFACE,
+    flags: CK_FLAGS,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    let caller = unsafe { Caller::new() };
+    caught(|| {
+        let place = caller.place(interface)?;
+        let name = caller.name(name);
+        let version = if version.is_null() { None } else { Some(caller.read(version)?) };
+        let found = interface::find(name, version, flags).ok_or(Error::FUNCTION_FAILED)?;
+        place.set(std::ptr::from_ref(found).cast_mut());
+        Ok(())
+    })
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Key management functions.
+
+use crate::enter::{enter, unserved};
+use metaslot_ck::*;
+
+/// `C_GenerateKey` (PKCS#11 3.2 §5.18)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GenerateKey(
+    session: CK_SESSION_HANDLE,
+    mechanism: *mut CK_MECHANISM,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+    key: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GenerateKey, |engine, caller| {
+            let place = caller.place(key)?;
+            let (mechanism, params) = caller.mechanism(mechanism)?;
+            let template = caller.template(template, count)?;
+            place.set_object(engine.generate_key(
+                SessionHandle(session),
+                mechanism,
+                params,
+                template,
+            )?);
+            Ok(())
+        })
+    }
+}
+
+/// `C_GenerateKeyPair` (PKCS#11 3.2 §5.18)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GenerateKeyPair(
+    session: CK_SESSION_HANDLE,
+    mechanism: *mut CK_MECHANISM,
+    public: *mut CK_ATTRIBUTE,
+    public_count: CK_ULONG,
+    private: *mut CK_ATTRIBUTE,
+    private_count: CK_ULONG,
+    public_key: *mut CK_OBJECT_HANDLE,
+    private_key: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GenerateKeyPair, |engine, caller| {
+            let places = (caller.place(public_key)?, caller.place(private_key)?);
+            let (mechanism, params) = caller.mechanism(mechanism)?;
+            let public = caller.template(public, public_count)?;
+            let private = caller.template(private, private_count)?;
+            let made = engine.generate_key_pair(
+                SessionHandle(session),
+                mechanism,
+                params,
+                public,
+                private,
+            )?;
+            places.0.set_object(made.0);
+            places.1.set_object(made.1);
+            Ok(())
+        })
+    }
+}
+
+/// `C_WrapKey` (PKCS#11 3.2 §5.18)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_WrapKey(
+    session: CK_SESSION_HANDLE,
+    mechanism: *mut CK_MECHANISM,
+    wrapping_key: CK_OBJECT_HANDLE,
+    key: CK_OBJECT_HANDLE,
+    out: *mut CK_BYTE,
+    out_length: *mut CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::WrapKey, |engine, caller| {
+            let output = caller.output(out, out_length)?;
+            let (mechanism, params) = caller.mechanism(mechanism)?;
+            let keys = (ObjectHandle(wrapping_key), ObjectHandle(key));
+            output.fill(|out| {
+                engine.wrap_key(SessionHandle(session), mechanism, params, keys.0, keys.1, out)
+            })
+        })
+    }
+}
+
+/// `C_WrapKeyAuthenticated` (PKCS#11 3.2 §5.18)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_WrapKeyAuthenticated(
+    _session: CK_SESSION_HANDLE,
+    _mechanism: *mut CK_MECHANISM,
+    _wrapping_key: CK_OBJECT_HANDLE,
+    _key: CK_OBJECT_HANDLE,
+    _data: *mut CK_BYTE,
+    _data_length: CK_ULONG,
+    _out: *mut CK_BYTE,
+    _out_length: *mut CK_ULONG,
+) -> CK_RV {
+    unserved(Function::WrapKeyAuthenticated)
+}
+
+/// `C_UnwrapKey` (PKCS#11 3.2 §5.18)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_UnwrapKey(
+    session: CK_SESSION_HANDLE,
+    mechanism: *mut CK_MECHANISM,
+    unwrapping_key: CK_OBJECT_HANDLE,
+    wrapped: *mut CK_BYTE,
+    length: CK_ULONG,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+    key: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::UnwrapKey, |engine, caller| {
+            let place = caller.place(key)?;
+            let (mechanism, params) = caller.mechanism(mechanism)?;
+            let wrapped = caller.bytes(wrapped, length)?;
+            let template = caller.template(template, count)?;
+            let (session, unwrapping) = (SessionHandle(session), ObjectHandle(unwrapping_key));
+            place.set_object(
+                engine.unwrap_key(session, mechanism, params, unwrapping, wrapped, template)?,
+            );
+            Ok(())
+        })
+    }
+}
+
+/// `C_UnwrapKeyAuthenticated` (PKCS#11 3.2 §5.18)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_UnwrapKeyAuthenticated(
+    _session: CK_SESSION_HANDLE,
+    _mechanism: *mut CK_MECHANISM,
+    _unwrapping_key: CK_OBJECT_HANDLE,
+    _wrapped: *mut CK_BYTE,
+    _length: CK_ULONG,
+    _template: *mut CK_ATTRIBUTE,
+    _count: CK_ULONG,
+    _data: *mut CK_BYTE,
+    _data_length: CK_ULONG,
+    _key: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    unserved(Function::UnwrapKeyAuthenticated)
+}
+
+/// `C_DeriveKey` (PKCS#11 3.2 §5.18)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_DeriveKey(
+    session: CK_SESSION_HANDLE,
+    mechanism: *mut CK_MECHANISM,
+    base_key: CK_OBJECT_HANDLE,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+    key: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::DeriveKey, |engine, caller| {
+            let further = caller.additional_keys(mechanism)?;
+            // Some mechanisms make further keys only, and their callers pass NULL here.
+            let place =
+                if key.is_null() && !further.is_empty() { None } else { Some(caller.place(key)?) };
+            let (mechanism, params) = caller.mechanism(mechanism)?;
+            let template = caller.template(template, count)?;
+            let (first, others) = engine.derive_key(
+                SessionHandle(session),
+                mechanism,
+                params,
+                ObjectHandle(base_key),
+                template,
+            )?;
+            if let Some(place) = place {
+                place.set_object(first);
+            }
+            for (place, other) in further.into_iter().zip(others) {
+                place.set_object(other);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// `C_EncapsulateKey` (PKCS#11 3.2 §5.18)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_EncapsulateKey(
+    _session: CK_SESSION_HANDLE,
+    _mechanism: *mut CK_MECHANISM,
+    _public_key: CK_OBJECT_HANDLE,
+    _template: *mut CK_ATTRIBUTE,
+    _count: CK_ULONG,
+    _out: *mut CK_BYTE,
+    _out_length: *mut CK_ULONG,
+    _key: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    unserved(Function::EncapsulateKey)
+}
+
+/// `C_DecapsulateKey` (PKCS#11 3.2 §5.18)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_DecapsulateKey(
+    _session: CK_SESSION_HANDLE,
+    _mechanism: *mut CK_MECHANISM,
+    _private_key: CK_OBJECT_HANDLE,
+    _template: *mut CK_ATTRIBUTE,
+    _count: CK_ULONG,
+    _ciphertext: *mut CK_BYTE,
+    _length: CK_ULONG,
+    _key: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    unserved(Function::DecapsulateKey)
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Object management functions.
+
+use crate::enter::enter;
+use metaslot_ck::*;
+
+/// `C_CreateObject` (PKCS#11 3.2 §5.7)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_CreateObject(
+    session: CK_SESSION_HANDLE,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+    object: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::CreateObject, |engine, caller| {
+            let place = caller.place(object)?;
+            let template = caller.template(template, count)?;
+            place.set_object(engine.create_object(SessionHandle(session), template)?);
+            Ok(())
+        })
+    }
+}
+
+/// `C_CopyObject` (PKCS#11 3.2 §5.7)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_CopyObject(
+    session: CK_SESSION_HANDLE,
+    object: CK_OBJECT_HANDLE,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+    copy: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::CopyObject, |engine, caller| {
+            let place = caller.place(copy)?;
+            let template = caller.template(template, count)?;
+            place.set_object(engine.copy_object(
+                SessionHandle(session),
+                ObjectHandle(object),
+                template,
+            )?);
+            Ok(())
+        })
+    }
+}
+
+/// `C_DestroyObject` (PKCS#11 3.2 §5.7)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_DestroyObject(
+    session: CK_SESSION_HANDLE,
+    object: CK_OBJECT_HANDLE,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::DestroyObject, |engine, _| {
+            engine.destroy_object(SessionHandle(session), ObjectHandle(object))
+        })
+    }
+}
+
+/// `C_GetObjectSize` (PKCS#11 3.2 §5.7)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetObjectSize(
+    session: CK_SESSION_HANDLE,
+    object: CK_OBJECT_HANDLE,
+    size: *mut CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetObjectSize, |engine, caller| {
+            let place = caller.place(size)?;
+            place.set(engine.object_size(SessionHandle(session), ObjectHandle(object))?);
+            Ok(())
+        })
+    }
+}
+
+/// `C_GetAttributeValue` (PKCS#11 3.2 §5.7)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetAttributeValue(
+    session: CK_SESSION_HANDLE,
+    object: CK_OBJECT_HANDLE,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetAttributeValue, |engine, caller| {
+            let object = engine.object(SessionHandle(session), ObjectHandle(object))?;
+            caller.answer(&object, template, count)
+        })
+    }
+}
+
+/// `C_SetAttributeValue` (PKCS#11 3.2 §5.7)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_SetAttributeValue(
+    session: CK_SESSION_HANDLE,
+    object: CK_OBJECT_HANDLE,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::SetAttributeValue, |engine, caller| {
+            let template = caller.template(template, count)?;
+            engine.set_attributes(SessionHandle(session), ObjectHandle(object), template)
+        })
+    }
+}
+
+/// `C_FindObjectsInit` (PKCS#11 3.2 §5.7)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_FindObjectsInit(
+    session: CK_SESSION_HANDLE,
+    template: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::FindObjectsInit, |engine, caller| {
+            let template = caller.template(template, count)?;
+            engine.find_init(SessionHandle(session), template)
+        })
+    }
+}
+
+/// `C_FindObjects` (PKCS#11 3.2 §5.7)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_FindObjects(
+    session: CK_SESSION_HANDLE,
+    objects: *mut CK_OBJECT_HANDLE,
+    most: CK_ULONG,
+    count: *mut CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::FindObjects, |engine, caller| {
+            let place = caller.place(count)?;
+            if most > 0 {
+                caller.place(objects)?;
+            }
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            let found = engine.find(SessionHandle(session), most)?;
+            for (at, object) in found.iter().enumerate() {
+                caller.place(objects.wrapping_add(at))?.set_object(*object);
+            }
+            place.set(found.len() as CK_ULONG);
+            Ok(())
+        })
+    }
+}
+
+/// `C_FindObjectsFinal` (PKCS#11 3.2 §5.7)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_FindObjectsFinal(session: CK_SESSION_HANDLE) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::FindObjectsFinal, |engine, _| engine.find_final(SessionHandle(session)))
+    }
+}

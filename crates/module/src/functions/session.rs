@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Session management functions.
+
+use crate::enter::{enter, unserved};
+use metaslot_ck::*;
+use std::ffi::c_void;
+
+/// `C_OpenSession` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_OpenSession(
+    slot: CK_SLOT_ID,
+    flags: CK_FLAGS,
+    application: *mut c_void,
+    notify: CK_NOTIFY,
+    session: *mut CK_SESSION_HANDLE,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::OpenSession, |engine, caller| {
+            // No function here ever calls back, so these are not kept.
+            let _ = (application, notify);
+            let place = caller.place(session)?;
+            place.set(engine.open_session(SlotId(slot), flags)?.0);
+            Ok(())
+        })
+    }
+}
+
+/// `C_CloseSession` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_CloseSession(session: CK_SESSION_HANDLE) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::CloseSession, |engine, _| engine.close_session(SessionHandle(session)))
+    }
+}
+
+/// `C_CloseAllSessions` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_CloseAllSessions(slot: CK_SLOT_ID) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::CloseAllSessions, |engine, _| engine.close_all_sessions(SlotId(slot)))
+    }
+}
+
+/// `C_GetSessionInfo` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetSessionInfo(
+    session: CK_SESSION_HANDLE,
+    info: *mut CK_SESSION_INFO,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetSessionInfo, |engine, caller| {
+            let place = caller.place(info)?;
+            let session = engine.session_info(SessionHandle(session))?;
+            place.set(CK_SESSION_INFO {
+                slotID: session.slot.0,
+                state: session.state,
+                flags: session.flags,
+                ulDeviceError: 0,
+            });
+            Ok(())
+        })
+    }
+}
+
+/// `C_SessionCancel` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_SessionCancel(session: CK_SESSION_HANDLE, flags: CK_FLAGS) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::SessionCancel, |engine, _| {
+            engine.session_cancel(SessionHandle(session), flags)
+        })
+    }
+}
+
+/// `C_GetOperationState` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetOperationState(
+    session: CK_SESSION_HANDLE,
+    state: *mut CK_BYTE,
+    length: *mut CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetOperationState, |engine, caller| {
+            caller.place(length)?;
+            let saved = engine.operation_state(SessionHandle(session))?;
+            caller.list(&saved, state, length)
+        })
+    }
+}
+
+/// `C_SetOperationState` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_SetOperationState(
+    session: CK_SESSION_HANDLE,
+    state: *mut CK_BYTE,
+    length: CK_ULONG,
+    encryption_key: CK_OBJECT_HANDLE,
+    authentication_key: CK_OBJECT_HANDLE,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::SetOperationState, |engine, caller| {
+            let state = caller.bytes(state, length)?;
+            engine.set_operation_state(
+                SessionHandle(session),
+                state,
+                ObjectHandle(encryption_key),
+                ObjectHandle(authentication_key),
+            )
+        })
+    }
+}
+
+/// `C_Login` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_Login(
+    session: CK_SESSION_HANDLE,
+    user: CK_USER_TYPE,
+    pin: *mut CK_UTF8CHAR,
+    pin_length: CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::Login, |engine, caller| {
+            let pin = caller.pin(pin, pin_length)?;
+            engine.login(SessionHandle(session), user, pin.expose())
+        })
+    }
+}
+
+/// `C_LoginUser` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_LoginUser(
+    _session: CK_SESSION_HANDLE,
+    _user: CK_USER_TYPE,
+    _pin: *mut CK_UTF8CHAR,
+    _pin_length: CK_ULONG,
+    _name: *mut CK_UTF8CHAR,
+    _name_length: CK_ULONG,
+) -> CK_RV {
+    unserved(Function::LoginUser)
+}
+
+/// `C_Logout` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_Logout(session: CK_SESSION_HANDLE) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe { enter(Function::Logout, |engine, _| engine.logout(SessionHandle(session))) }
+}
+
+/// `C_GetSessionValidationFlags` (PKCS#11 3.2 §5.6)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetSessionValidationFlags(
+    session: CK_SESSION_HANDLE,
+    kind: CK_SESSION_VALIDATION_FLAGS_TYPE,
+    flags: *mut CK_FLAGS,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetSessionValidationFlags, |engine, caller| {
+            let place = caller.place(flags)?;
+            engine.session_info(SessionHandle(session))?;
+            // Nothing here has been validated by anybody, whatever kind is asked for.
+            let _ = kind;
+            place.set(0);
+            Ok(())
+        })
+    }
+}

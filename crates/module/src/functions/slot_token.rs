@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Slot and token management functions.
+
+use crate::enter::{enter, enter_library};
+use crate::text::{self, padded};
+use crate::version;
+use metaslot_ck::*;
+use std::ffi::c_void;
+
+/// `C_GetSlotList` (PKCS#11 3.2 §5.5)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetSlotList(
+    token_present: CK_BBOOL,
+    list: *mut CK_SLOT_ID,
+    count: *mut CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetSlotList, |engine, caller| {
+            // Every slot has its token in it, always: nothing here can be taken out.
+            let _ = token_present;
+            let slots: Vec<_> = engine.slot_list().map(|slot| slot.0).collect();
+            caller.list(&slots, list, count)
+        })
+    }
+}
+
+/// `C_GetSlotInfo` (PKCS#11 3.2 §5.5)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetSlotInfo(slot: CK_SLOT_ID, info: *mut CK_SLOT_INFO) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetSlotInfo, |engine, caller| {
+            let place = caller.place(info)?;
+            let slot = engine.slot_info(SlotId(slot))?;
+            place.set(CK_SLOT_INFO {
+                slotDescription: padded(&slot.description),
+                manufacturerID: padded(version::MANUFACTURER),
+                flags: slot.flags,
+                hardwareVersion: version::NONE,
+                firmwareVersion: version::LIBRARY,
+            });
+            Ok(())
+        })
+    }
+}
+
+/// `C_GetTokenInfo` (PKCS#11 3.2 §5.5)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetTokenInfo(slot: CK_SLOT_ID, info: *mut CK_TOKEN_INFO) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetTokenInfo, |engine, caller| {
+            let place = caller.place(info)?;
+            let token = engine.token_info(SlotId(slot))?;
+            place.set(CK_TOKEN_INFO {
+                label: padded(&token.label),
+                manufacturerID: padded(version::MANUFACTURER),
+                model: padded("Metaslot"),
+                serialNumber: padded(&token.serial),
+                flags: token.flags,
+                ulMaxSessionCount: token.sessions.0,
+                ulSessionCount: token.sessions.1,
+                ulMaxRwSessionCount: token.sessions.0,
+                ulRwSessionCount: token.write_sessions,
+                ulMaxPinLen: token.pin_length.1,
+                ulMinPinLen: token.pin_length.0,
+                ulTotalPublicMemory: UNAVAILABLE,
+                ulFreePublicMemory: UNAVAILABLE,
+                ulTotalPrivateMemory: UNAVAILABLE,
+                ulFreePrivateMemory: UNAVAILABLE,
+                hardwareVersion: version::NONE,
+                firmwareVersion: version::LIBRARY,
+                utcTime: padded(""),
+            });
+            Ok(())
+        })
+    }
+}
+
+/// `C_WaitForSlotEvent` (PKCS#11 3.2 §5.5)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_WaitForSlotEvent(
+    flags: CK_FLAGS,
+    slot: *mut CK_SLOT_ID,
+    reserved: *mut c_void,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter_library(Function::WaitForSlotEvent, |library, caller| {
+            caller.place(slot)?;
+            if !reserved.is_null() {
+                return Err(Error::ARGUMENTS_BAD);
+            }
+            library.wait_for_event(flags & CKF_DONT_BLOCK == 0)
+        })
+    }
+}
+
+/// `C_GetMechanismList` (PKCS#11 3.2 §5.5)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetMechanismList(
+    slot: CK_SLOT_ID,
+    list: *mut CK_MECHANISM_TYPE,
+    count: *mut CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetMechanismList, |engine, caller| {
+            let mechanisms = engine.mechanism_list(SlotId(slot))?;
+            caller.list(&mechanisms, list, count)
+        })
+    }
+}
+
+/// `C_GetMechanismInfo` (PKCS#11 3.2 §5.5)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_GetMechanismInfo(
+    slot: CK_SLOT_ID,
+    mechanism: CK_MECHANISM_TYPE,
+    info: *mut CK_MECHANISM_INFO,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::GetMechanismInfo, |engine, caller| {
+            let place = caller.place(info)?;
+            let (min, max, flags) = engine.mechanism_info(SlotId(slot), mechanism)?;
+            place.set(CK_MECHANISM_INFO { ulMinKeySize: min, ulMaxKeySize: max, flags });
+            Ok(())
+        })
+    }
+}
+
+/// `C_InitToken` (PKCS#11 3.2 §5.5)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_InitToken(
+    slot: CK_SLOT_ID,
+    pin: *mut CK_UTF8CHAR,
+    pin_length: CK_ULONG,
+    label: *mut CK_UTF8CHAR,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::InitToken, |engine, caller| {
+            let pin = caller.pin(pin, pin_length)?;
+            let label = text::label(caller.bytes(label, text::LABEL)?)?;
+            engine.init_token(SlotId(slot), pin.expose(), &label)
+        })
+    }
+}
+
+/// `C_InitPIN` (PKCS#11 3.2 §5.5)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_InitPIN(
+    session: CK_SESSION_HANDLE,
+    pin: *mut CK_UTF8CHAR,
+    pin_length: CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::InitPIN, |engine, caller| {
+            let pin = caller.pin(pin, pin_length)?;
+            engine.init_pin(SessionHandle(session), pin.expose())
+        })
+    }
+}
+
+/// `C_SetPIN` (PKCS#11 3.2 §5.5)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn C_SetPIN(
+    session: CK_SESSION_HANDLE,
+    old: *mut CK_UTF8CHAR,
+    old_length: CK_ULONG,
+    new: *mut CK_UTF8CHAR,
+    new_length: CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::SetPIN, |engine, caller| {
+            let old = caller.pin(old, old_length)?;
+            let new = caller.pin(new, new_length)?;
+            engine.set_pin(SessionHandle(session), old.expose(), new.expose())
+        })
+    }
+}

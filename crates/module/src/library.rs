@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Everything between one `C_Initialize` and its `C_Finalize`.
+
+use crate::config::{self, Config, Counters, TokenConfig};
+use crate::environment::directory;
+use crate::process;
+use metaslot_ck::{Error, Result};
+use metaslot_counters as counters;
+use metaslot_engine::provider::Provider;
+use metaslot_engine::store::Store;
+use metaslot_engine::{Config as EngineConfig, Engine, SlotConfig, detail};
+use metaslot_soft::SOFT;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+/// In the order in which the metaslot knows them.
+static PROVIDERS: &[&dyn Provider] = &[&SOFT];
+
+/// The engine, made at the first call that needs it.
+#[derive(Debug)]
+pub(crate) struct Library {
+    engine: OnceLock<std::result::Result<Engine, String>>,
+    epoch: u32,
+}
+
+impl Library {
+    pub(crate) fn new() -> Self {
+        Self { engine: OnceLock::new(), epoch: process::EPOCH.load(Ordering::SeqCst) }
+    }
+
+    /// The engine.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR` when the configuration is unusable; the detail says why.
+    #[inline]
+    pub(crate) fn engine(&self) -> Result<&Engine> {
+        match self.engine.get() {
+            Some(Ok(engine)) => Ok(engine),
+            _ => self.first_engine(),
+        }
+    }
+
+    #[cold]
+    fn first_engine(&self) -> Result<&Engine> {
+        let engine = self.engine.get_or_init(|| match config::read() {
+            Ok(config) => Ok(engine(config)),
+            Err(problem) => Err(problem.to_string()),
+        });
+        engine.as_ref().map_err(|problem| {
+            detail::set(format_args!("{problem}"));
+            Error::DEVICE_ERROR
+        })
+    }
+
+    /// `C_WaitForSlotEvent`: slots never change, so there is only the end to wait for.
+    ///
+    /// # Errors
+    /// `CKR_NO_EVENT` at once, or `CKR_CRYPTOKI_NOT_INITIALIZED` when somebody finalised.
+    pub(crate) fn wait_for_event(&self, block: bool) -> Result<()> {
+        if !block {
+            return Err(Error::NO_EVENT);
+        }
+        process::wait_for_end(self.epoch);
+        Err(Error::CRYPTOKI_NOT_INITIALIZED)
+    }
+
+    /// Nobody is inside a call, and a fork follows.
+    pub(crate) fn before_fork(&self) {
+        if let Some(Ok(engine)) = self.engine.get() {
+            engine.before_fork();
+        }
+    }
+
+    /// In the parent.
+    pub(crate) fn after_fork(&self) {
+        if let Some(Ok(engine)) = self.engine.get() {
+            engine.after_fork();
+        }
+    }
+
+    /// In a forked child that begins anew.
+    pub(crate) fn forked() {
+        counters::forked();
+    }
+}
+
+fn engine(config: Config) -> Engine {
+    let directories = match config.counters {
+        Counters::Usual => {
+            let own = directory(c"XDG_RUNTIME_DIR").map(|own| own.join("metaslot"));
+            own.into_iter().chain([PathBuf::from("/run/metaslot")]).collect()
+        }
+        Counters::Directory(directory) => vec![directory],
+        Counters::Private => Vec::new(),
+    };
+    // A page that cannot be made is not worth a failure: the process counts privately.
+    drop(counters::open(directories.into_iter()));
+    let slots = config.tokens.into_iter().map(slot).collect();
+    Engine::new(EngineConfig { slots, providers: PROVIDERS })
+}
+
+fn slot(token: TokenConfig) -> SlotConfig {
+    SlotConfig { description: token.description.clone(), policy: token.policy, store: store(token) }
+}
+
+fn store(_token: TokenConfig) -> Box<dyn Store> {
+    Box::new(crate::absent::Absent)
+}

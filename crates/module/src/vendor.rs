@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Our own interface, `Vendor Metaslot` 1.0: what return codes cannot say.
+//! `include/metaslot/metaslot.h` declares it.
+
+use crate::decode::Caller;
+use crate::enter::{caught, enter};
+use metaslot_ck::*;
+use metaslot_counters as counters;
+use metaslot_engine::detail;
+use metaslot_engine::store::PinState;
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
+
+pub(crate) const NAME: &CStr = c"Vendor Metaslot";
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 0 };
+
+/// `METASLOT_PIN_STATUS`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct PinStatus {
+    /// Wrong attempts since the last right one.
+    failures: CK_ULONG,
+    /// Attempts that are left before the PIN is locked.
+    left: CK_ULONG,
+    /// No attempt is taken before then, in seconds since 1970; 0 when one may try now.
+    retry_at: CK_ULONG,
+}
+
+/// `METASLOT_TOKEN_STATUS`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct TokenStatus {
+    user: PinStatus,
+    so: PinStatus,
+}
+
+/// `METASLOT_FUNCTION_LIST`
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct List {
+    version: CK_VERSION,
+    last_error: unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV,
+    token_status: unsafe extern "C" fn(CK_SLOT_ID, *mut TokenStatus) -> CK_RV,
+    counters_path: unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV,
+}
+
+pub(crate) static LIST: List = List { version: VERSION, last_error, token_status, counters_path };
+
+/// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
+/// when the code says it all. Works before `C_Initialize` too.
+unsafe extern "C" fn last_error(text: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -> CK_RV {
+    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
+    let caller = unsafe { Caller::new() };
+    caught(|| detail::with(|detail| caller.list(detail.as_bytes(), text, length)))
+}
+
+/// How the PINs of a slot's token stand.
+unsafe extern "C" fn token_status(slot: CK_SLOT_ID, status: *mut TokenStatus) -> CK_RV {
+    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
+    unsafe {
+        enter(Function::GetTokenInfo, |engine, caller| {
+            let place = caller.place(status)?;
+            let token = engine.token_info(SlotId(slot))?;
+            place.set(TokenStatus { user: status_of(token.user), so: status_of(token.so) });
+            Ok(())
+        })
+    }
+}
+
+fn status_of(pin: PinState) -> PinStatus {
+    let (failures, left) = (CK_ULONG::from(pin.failures), CK_ULONG::from(pin.left));
+    PinStatus { failures, left, retry_at: pin.retry_at }
+}
+
+/// The file in which this process counts; empty when it has none.
+unsafe extern "C" fn counters_path(path: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -> CK_RV {
+    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
+    let caller = unsafe { Caller::new() };
+    caught(|| {
+        let file = counters::path().map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
+        caller.list(file, path, length)
+    })
+}
