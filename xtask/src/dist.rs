@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::cargo::{command, module, root, target};
 use crate::report::check;
@@ -21,7 +21,16 @@ pub(crate) fn man() -> Result<PathBuf> {
     let home = target().join("man");
     drop(fs::remove_dir_all(&home));
     fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
-    check(Command::new(command()).arg("pages").arg(&home))?;
+    check(Command::new(command()).arg("man").arg(&home))?;
+    for shell in ["bash", "zsh", "fish"] {
+        let output = Command::new(command())
+            .args(["completions", shell])
+            .output()
+            .with_context(|| format!("make the completions for {shell}"))?;
+        ensure!(output.status.success(), "no completions for {shell}");
+        let name = if shell == "zsh" { "_metaslot".into() } else { format!("metaslot.{shell}") };
+        write(&home.join(name), &String::from_utf8_lossy(&output.stdout))?;
+    }
     Ok(home)
 }
 

@@ -90,12 +90,14 @@ impl TestToken {
             self.home.join("tokens").display()
         );
         fs::write(&soft, text).context("write the configuration")?;
+        self.policy("default")?;
         self.environment = vec![
             ("HOME", self.home.clone().into()),
             ("SOFTHSM2_CONF", soft.into()),
             ("XDG_CONFIG_HOME", self.home.join("config").into()),
             ("XDG_DATA_HOME", self.home.join("data").into()),
             ("XDG_RUNTIME_DIR", self.home.join("run").into()),
+            ("METASLOT_CONF", self.home.join("metaslot.toml").into()),
             ("METASLOT_MODULE", self.module.clone().into()),
         ];
         Ok(())
@@ -162,8 +164,12 @@ impl TestToken {
     ///
     /// When the configuration cannot be written.
     pub fn policy(&mut self, name: &str) -> Result<()> {
-        self.write("metaslot.toml", format!("policy = \"{name}\"\n"))?;
-        Ok(())
+        let text = format!(
+            "counters = \"{home}/run\"\n\n[[token]]\npath = \"{home}/tokens/token.db\"\npolicy = \
+             \"{name}\"\n",
+            home = self.home.display()
+        );
+        self.write("metaslot.toml", text).map(|_| ())
     }
 
     /// Adds a variable to the environment of every program run with this token.

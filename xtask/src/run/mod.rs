@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From nothing to a TLS server whose key is in a token, with a table at the end. Everything is made
+//! anew under `target/run`; only processes started here are ended.
+
+mod process;
+mod table;
+mod tls;
+
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cargo::{command, module, target};
+use crate::packages::{self, FOR_RUN};
+use crate::test::build;
+use process::{Program, Timed};
+use table::Table;
+
+/// The token's label.
+const LABEL: &str = "run";
+/// The keys: label, type in the command's words, the lab's cell that measures its signature, and
+/// what it is called in the table.
+const KEYS: &[Key] = &[
+    Key { label: "rsa", kind: "rsa:2048", cell: "rsa-2048-sign", shown: "RSA-2048" },
+    Key { label: "p256", kind: "ec:p256", cell: "p256-sign", shown: "P-256" },
+];
+
+/// One key pair of the demonstration.
+pub(crate) struct Key {
+    label: &'static str,
+    kind: &'static str,
+    cell: &'static str,
+    shown: &'static str,
+}
+
+/// Where everything is.
+pub(crate) struct Place {
+    home: PathBuf,
+}
+
+/// Runs the demonstration.
+pub(crate) fn run() -> Result<()> {
+    say("what is needed from Debian");
+    packages::install(&[FOR_RUN])?;
+    say("building the module and the command (release)");
+    build()?;
+    let place = Place::make()?;
+    let mut table = Table::default();
+    say(&format!("a token in {}", place.path("token.db").display()));
+    table.row("make a token (two PINs, Argon2id)", "keystore", place.make_token()?);
+    for key in KEYS {
+        say(&format!("a {} key pair in the token", key.shown));
+        table.row(&format!("generate {}", key.shown), "soft", place.generate(key)?);
+    }
+    place.configure_openssl()?;
+    for key in KEYS {
+        say(&format!("a certificate signed by the {} key", key.shown));
+        let took = tls::certificate(&place, key)?;
+        table.row(&format!("openssl req -x509, {}", key.shown), "soft", took);
+    }
+    for key in KEYS {
+        say(&format!("openssl s_server with the {} key, fetched by curl", key.shown));
+        tls::serve(&place, key, &mut table)?;
+    }
+    for key in KEYS {
+        say(&format!("the module's own file signed by the {} key", key.shown));
+        let took = place.sign(key)?;
+        table.row(&format!("metaslot sign, {}, and openssl verify", key.shown), "soft", took);
+    }
+    say("one signature beside the raw library (metaslot lab speed)");
+    place.compare(&mut table)?;
+    println!("\n{table}");
+    println!("token, certificates, signatures and logs: {}", place.home.display());
+    println!("use it: export METASLOT_CONF={}", place.path("metaslot.toml").display());
+    Ok(())
+}
+
+fn say(what: &str) {
+    println!("==> {what}");
+}
+
+impl Place {
+    /// A new, empty directory with a configuration and two PINs.
+    fn make() -> Result<Self> {
+        let home = target().join("run");
+        drop(fs::remove_dir_all(&home));
+        fs::create_dir_all(home.join("counters"))
+            .with_context(|| format!("make {}", home.display()))?;
+        let home = fs::canonicalize(&home).context("find the directory")?;
+        let place = Self { home };
+        let text = format!(
+            "# Made by `cargo xtask run`.\ncounters = \"{home}/counters\"\n\n[[token]]\npath = \
+             \"{home}/token.db\"\n",
+            home = place.home.display()
+        );
+        fs::write(place.path("metaslot.toml"), text).context("write the configuration")?;
+        for name in ["pin", "so-pin"] {
+            place.write_secret(name, &random_digits()?)?;
+        }
+        Ok(place)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.join(name)
+    }
+
+    fn write_secret(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.path(name);
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .with_context(|| format!("make {}", path.display()))?;
+        std::io::Write::write_all(&mut file, text.as_bytes()).context("write a PIN")
+    }
+
+    /// A program in the directory, with the token's configuration.
+    fn program(&self, program: impl AsRef<std::ffi::OsStr>) -> Program {
+        Program::new(program, &self.home)
+            .env("METASLOT_CONF", self.path("metaslot.toml"))
+            .env("METASLOT_MODULE", module())
+    }
+
+    /// The `metaslot` command.
+    fn metaslot(&self) -> Program {
+        self.program(command())
+    }
+
+    fn make_token(&self) -> Result<Duration> {
+        let program = self.metaslot().line("token init --label").arg(LABEL);
+        Ok(program.line("--pin-source pin --so-pin-source so-pin").run()?.took)
+    }
+
+    fn generate(&self, key: &Key) -> Result<Duration> {
+        let program = self.metaslot().line("key generate --pin-source pin");
+        let program = program.args(["--label", key.label, "--type", key.kind, "--token", LABEL]);
+        Ok(program.run()?.took)
+    }
+
+    /// OpenSSL's configuration with Debian's engine and our module.
+    fn configure_openssl(&self) -> Result<()> {
+        let output = Program::new("openssl", &self.home).line("version -e").run()?;
+        let directory =
+            output.text.split('"').nth(1).context("openssl names no engine directory")?;
+        let pin = fs::read_to_string(self.path("pin")).context("read the PIN")?;
+        let text = format!(
+            "openssl_conf = start\n[start]\nengines = engines\n[engines]\npkcs11 = \
+             pkcs11\n[pkcs11]\nengine_id = pkcs11\ndynamic_path = {directory}/pkcs11.so\n\
+             MODULE_PATH = {}\nPIN = {pin}\ninit = 0\n[req]\ndistinguished_name = \
+             name\n[name]\n",
+            module().display()
+        );
+        self.write_secret("openssl.cnf", &text)
+    }
+
+    /// A program that finds the engine.
+    fn openssl(&self) -> Program {
+        self.program("openssl").env("OPENSSL_CONF", self.path("openssl.cnf"))
+    }
+
+    /// Signs a real file in the token and verifies with an OpenSSL that knows nothing of it.
+    fn sign(&self, key: &Key) -> Result<Duration> {
+        let (signature, public) = (format!("{}.sig", key.label), format!("{}.pub", key.label));
+        let uri = format!("pkcs11:token={LABEL};object={};type=private", key.label);
+        let signed: Timed = self
+            .metaslot()
+            .line("sign --pin-source pin --hash sha256 --in")
+            .arg(module())
+            .args(["--key", &uri, "--out", &signature])
+            .run()?;
+        let certificate = format!("{}.pem", key.label);
+        let plain = || Program::new("openssl", &self.home).env("OPENSSL_CONF", "/dev/null");
+        plain().args(["x509", "-in", &certificate, "-noout", "-pubkey", "-out", &public]).run()?;
+        let verified = plain()
+            .args(["dgst", "-sha256", "-verify", &public, "-signature", &signature])
+            .arg(module())
+            .run()?;
+        ensure!(verified.text.contains("Verified OK"), "openssl says: {}", verified.text);
+        Ok(signed.took + verified.took)
+    }
+
+    /// The lab's figures for one signature: the module over the raw library.
+    fn compare(&self, table: &mut Table) -> Result<()> {
+        let cells: Vec<&str> = KEYS.iter().map(|key| key.cell).collect();
+        let result = self
+            .metaslot()
+            .line("lab speed --threads 1 --rounds 7 --seconds 0.2 --no-openssl --json --filter")
+            .arg(cells.join(","))
+            .run()?;
+        table.compare(&serde_json::from_str(&result.text).context("read the lab's result")?)
+    }
+}
+
+fn random_digits() -> Result<String> {
+    let mut bytes = [0; 12];
+    let mut source = fs::File::open("/dev/urandom").context("open /dev/urandom")?;
+    std::io::Read::read_exact(&mut source, &mut bytes).context("read /dev/urandom")?;
+    Ok(bytes.iter().map(|byte| char::from(b'0' + byte % 10)).collect())
+}

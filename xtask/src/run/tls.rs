@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Certificates and TLS servers whose key is in the token.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::process::free_port;
+use super::table::Table;
+use super::{Key, LABEL, Place};
+
+/// Pages fetched from each server, each with a handshake of its own.
+const FETCHES: u32 = 20;
+
+fn uri(key: &Key) -> String {
+    format!("pkcs11:token={LABEL};object={};type=private", key.label)
+}
+
+/// A self-signed certificate, checked by an OpenSSL without the engine.
+pub(crate) fn certificate(place: &Place, key: &Key) -> Result<Duration> {
+    let file = format!("{}.pem", key.label);
+    let made = place
+        .openssl()
+        .line("req -new -x509 -days 30 -sha256 -engine pkcs11 -keyform engine")
+        .line("-subj /CN=localhost -addext subjectAltName=DNS:localhost")
+        .args(["-key", &uri(key), "-out", &file])
+        .run()?;
+    place
+        .program("openssl")
+        .env("OPENSSL_CONF", "/dev/null")
+        .args(["verify", "-check_ss_sig", "-CAfile", &file, &file])
+        .run()?;
+    Ok(made.took)
+}
+
+/// Serves TLS 1.3 on a loopback port and fetches pages; what the module did comes from its counters.
+pub(crate) fn serve(place: &Place, key: &Key, table: &mut Table) -> Result<()> {
+    let port = free_port()?;
+    let certificate = format!("{}.pem", key.label);
+    let server = place
+        .openssl()
+        .line("s_server -engine pkcs11 -keyform engine -www -quiet -tls1_3")
+        .args(["-accept", &format!("127.0.0.1:{port}"), "-cert", &certificate])
+        .args(["-key", &uri(key)])
+        .serve(port, &place.path(&format!("server-{}.log", key.label)))?;
+    let started = Instant::now();
+    for _ in 0..FETCHES {
+        let page = place
+            .program("curl")
+            .env("OPENSSL_CONF", "/dev/null")
+            .line("--silent --show-error --tlsv1.3 --max-time 20 --cacert")
+            .arg(&certificate)
+            .args(["--resolve", &format!("localhost:{port}:127.0.0.1")])
+            .arg(format!("https://localhost:{port}/"))
+            .run()?;
+        ensure!(page.text.contains("TLSv1.3"), "not what s_server serves:\n{}", page.text);
+    }
+    let each = started.elapsed() / FETCHES;
+    let pid = server.id().to_string();
+    let counters = place.metaslot().args(["stat", "--json", "--pid", &pid]).run()?;
+    let counters: Value = serde_json::from_str(&counters.text).context("read the counters")?;
+    let what = format!("curl: one page over TLS 1.3, {} ({FETCHES} fetched)", key.shown);
+    let (provider, detail) = signatures(&counters);
+    table.row(&what, &provider, each);
+    table.note(&format!("the {} server's own counters: {detail}", key.shown));
+    Ok(())
+}
+
+/// Which provider made the signatures, and how many it made by which mechanism in what time.
+fn signatures(counters: &Value) -> (String, String) {
+    let operations = counters["processes"].as_array().into_iter().flatten();
+    let mut provider = String::from("?");
+    let mut details = Vec::new();
+    for operation in
+        operations.flat_map(|process| process["operations"].as_array().into_iter().flatten())
+    {
+        let mechanism = operation["mechanism"].as_str().unwrap_or("?");
+        let count = operation["operations"].as_u64().unwrap_or_default();
+        if let Some(name) = operation["provider"].as_str() {
+            name.clone_into(&mut provider);
+        }
+        let mean = operation["mean_nanoseconds"]
+            .as_f64()
+            .map_or_else(String::new, |mean| format!(", {:.0} µs each", mean / 1e3));
+        details.push(format!("{count} × {mechanism} by {provider}{mean}"));
+    }
+    (provider, details.join("; "))
+}
