@@ -24,7 +24,7 @@ const LABEL: &str = "run";
 /// The keys: label, type in the command's words, the lab's cell that measures its signature, and
 /// what it is called in the table.
 const KEYS: &[Key] = &[
-    Key { label: "rsa", kind: "rsa:2048", cell: "rsa-2048-sign", shown: "RSA-2048" },
+    Key { label: "rsa", kind: "rsa:2048", cell: "rsa2048-sign", shown: "RSA-2048" },
     Key { label: "p256", kind: "ec:p256", cell: "p256-sign", shown: "P-256" },
 ];
 
