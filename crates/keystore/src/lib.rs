@@ -1,2 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! To be written.
+//! The encrypted token on disk: rows sealed, indexed and authenticated in a SQLite database.
+//!
+//! Nothing here knows what an attribute means; the engine hands over encoded rows and the terms
+//! under which they shall be found. `docs/format-keystore.md` describes the file.
+#![forbid(unsafe_code)]
+
+mod apply;
+mod commit;
+mod crypto;
+mod error;
+mod fast;
+mod files;
+mod gate;
+mod generation;
+mod kdf;
+mod lock;
+mod pin;
+mod schema;
+mod search;
+mod set;
+mod store;
+mod wrap;
+
+pub use error::Error;
+pub use kdf::{DEFAULT_KDF, Kdf, PBKDF2};
+pub use store::{Config, SqliteStore, Statistics};

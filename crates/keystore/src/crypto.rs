@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The keys under the master key, and what is sealed and authenticated with them.
+//!
+//! Every purpose has its own key, and every sealed value its own AES key (made from the row's id,
+//! or from a random salt), so that random 96-bit nonces never come near their limit of 2³² per key.
+//! Nonces are random and not counted because a restored file would repeat a counter.
+
+use crate::error::{Error, Result};
+use metaslot_awslc::digest::{self, Hash};
+use metaslot_awslc::{aead, constant_time, hkdf, hmac, random};
+use metaslot_ck::CK_ATTRIBUTE_TYPE;
+use metaslot_engine::store::{Role, Term};
+use metaslot_memory::Secret;
+
+/// Length of the master key and of every key made from it, in bytes.
+pub(crate) const KEY: usize = 32;
+/// Length of a nonce, in bytes.
+pub(crate) const NONCE: usize = 12;
+/// Length of what a sealed value is longer than the plain one, in bytes.
+pub(crate) const OVERHEAD: usize = NONCE + aead::TAG;
+/// Length of a row's tag, in bytes.
+pub(crate) const TAG: usize = 32;
+/// Length of an entry of the index, in bytes.
+pub(crate) const LOOKUP: usize = 16;
+/// Length of the salt before the sealed set, in bytes.
+const SET_SALT: usize = 16;
+
+/// A token's serial number, as bytes.
+pub(crate) type Serial = [u8; 8];
+/// Tells a master key from another without giving it away.
+pub(crate) type KeyId = [u8; 16];
+
+/// HMAC-SHA-256 with a key that is used once.
+pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Result<Secret> {
+    let mut out = Secret::zeroed(KEY);
+    hmac::Key::new(Hash::Sha256, key)?.mac(parts, out.expose_mut())?;
+    Ok(out)
+}
+
+/// `N` random bytes that are no secret.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut out = [0; N];
+    random::fill(&mut out)?;
+    Ok(out)
+}
+
+/// A random key.
+pub(crate) fn random_key() -> Result<Secret> {
+    let mut key = Secret::zeroed(KEY);
+    random::fill(key.expose_mut())?;
+    Ok(key)
+}
+
+/// Nonce, ciphertext, tag.
+pub(crate) fn seal(key: &Secret, aad: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
+    let mut out = vec![0; plain.len() + OVERHEAD];
+    let (nonce, sealed) = out.split_at_mut(NONCE);
+    random::fill(nonce)?;
+    aead::Key::aes_256_gcm(key.expose())?.seal(nonce, aad, plain, sealed)?;
+    Ok(out)
+}
+
+/// `false` when `sealed` is not what [`seal`] gave for this key and this `aad`. `out` must be
+/// [`OVERHEAD`] shorter than `sealed`.
+#[must_use]
+pub(crate) fn open(key: &Secret, aad: &[u8], sealed: &[u8], out: &mut [u8]) -> bool {
+    if sealed.len() != out.len() + OVERHEAD {
+        return false;
+    }
+    let (nonce, sealed) = sealed.split_at(NONCE);
+    aead::Key::aes_256_gcm(key.expose()).is_ok_and(|key| key.open(nonce, aad, sealed, out).is_ok())
+}
+
+/// [`open`] into protected memory.
+pub(crate) fn open_secret(key: &Secret, aad: &[u8], sealed: &[u8]) -> Option<Secret> {
+    let mut out = Secret::zeroed(sealed.len().checked_sub(OVERHEAD)?);
+    open(key, aad, sealed, out.expose_mut()).then_some(out)
+}
+
+/// What a row is, for the associated data of everything in it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) serial: Serial,
+    pub(crate) id: u64,
+    pub(crate) version: u64,
+    pub(crate) private: bool,
+}
+
+impl Place {
+    const ENCODED: usize = 8 + 8 + 8 + 1;
+
+    fn encode(&self) -> [u8; Self::ENCODED] {
+        let mut out = [0; Self::ENCODED];
+        out[..8].copy_from_slice(&self.serial);
+        out[8..16].copy_from_slice(&self.id.to_le_bytes());
+        out[16..24].copy_from_slice(&self.version.to_le_bytes());
+        out[24] = u8::from(self.private);
+        out
+    }
+}
+
+/// The keys of a logged-in process.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    /// Who logged in.
+    pub(crate) role: Role,
+    pub(crate) serial: Serial,
+    pub(crate) id: KeyId,
+    pub(crate) master: Secret,
+    attributes: hmac::Key,
+    secrets: hmac::Key,
+    rows: hmac::Key,
+    index: hmac::Key,
+    members: hmac::Key,
+    set: hmac::Key,
+}
+
+impl Keys {
+    pub(crate) fn new(master: Secret, serial: Serial, role: Role) -> Result<Self> {
+        let key = |purpose: &str| -> Result<hmac::Key> {
+            let derived = subkey(&master, &serial, purpose)?;
+            Ok(hmac::Key::new(Hash::Sha256, derived.expose())?)
+        };
+        Ok(Self {
+            role,
+            serial,
+            id: key_id(&master, &serial)?,
+            attributes: key("attributes")?,
+            secrets: key("secrets")?,
+            rows: key("rows")?,
+            index: key("index")?,
+            members: key("members")?,
+            set: key("set")?,
+            master,
+        })
+    }
+
+    fn derived(key: &hmac::Key, from: &[u8]) -> Result<Secret> {
+        let mut out = Secret::zeroed(KEY);
+        key.mac(&[from], out.expose_mut())?;
+        Ok(out)
+    }
+
+    /// The attributes of a private row.
+    pub(crate) fn seal_attributes(&self, place: &Place, plain: &[u8]) -> Result<Vec<u8>> {
+        let key = Self::derived(&self.attributes, &place.id.to_le_bytes())?;
+        seal(&key, &place.encode(), plain)
+    }
+
+    pub(crate) fn open_attributes(&self, place: &Place, sealed: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Some(length) = sealed.len().checked_sub(OVERHEAD) else { return Ok(None) };
+        let key = Self::derived(&self.attributes, &place.id.to_le_bytes())?;
+        let mut plain = vec![0; length];
+        Ok(open(&key, &place.encode(), sealed, &mut plain).then_some(plain))
+    }
+
+    /// The secrets of any row; `attributes` is the column as it is stored.
+    pub(crate) fn seal_secrets(
+        &self,
+        place: &Place,
+        attributes: &[u8],
+        plain: &Secret,
+    ) -> Result<Vec<u8>> {
+        let key = Self::derived(&self.secrets, &place.id.to_le_bytes())?;
+        seal(&key, &secrets_aad(place, attributes), plain.expose())
+    }
+
+    pub(crate) fn open_secrets(
+        &self,
+        place: &Place,
+        attributes: &[u8],
+        sealed: &[u8],
+    ) -> Result<Option<Secret>> {
+        let key = Self::derived(&self.secrets, &place.id.to_le_bytes())?;
+        Ok(open_secret(&key, &secrets_aad(place, attributes), sealed))
+    }
+
+    /// The MAC over everything in a row, as it is stored.
+    pub(crate) fn tag(
+        &self,
+        place: &Place,
+        attributes: &[u8],
+        secrets: Option<&[u8]>,
+        terms: &[u8],
+    ) -> Result<[u8; TAG]> {
+        let lengths = [attributes.len() as u64, secrets.map_or(u64::MAX, |s| s.len() as u64)]
+            .map(u64::to_le_bytes);
+        let mut tag = [0; TAG];
+        self.rows.mac(
+            &[
+                &place.encode(),
+                lengths.as_flattened(),
+                attributes,
+                secrets.unwrap_or_default(),
+                terms,
+            ],
+            &mut tag,
+        )?;
+        Ok(tag)
+    }
+
+    /// What a row adds to the set hash.
+    pub(crate) fn member(&self, id: u64, version: u64, tag: &[u8]) -> Result<[u8; 32]> {
+        let mut out = [0; 32];
+        self.members.mac(&[&id.to_le_bytes(), &version.to_le_bytes(), tag], &mut out)?;
+        Ok(out)
+    }
+
+    /// Salt, nonce, ciphertext, tag.
+    pub(crate) fn seal_set(&self, plain: &[u8]) -> Result<Vec<u8>> {
+        let salt = random::<SET_SALT>()?;
+        let key = Self::derived(&self.set, &salt)?;
+        let mut out = salt.to_vec();
+        out.extend(seal(&key, &self.serial, plain)?);
+        Ok(out)
+    }
+
+    pub(crate) fn open_set<const N: usize>(&self, sealed: &[u8]) -> Result<Option<[u8; N]>> {
+        let Some((salt, sealed)) = sealed.split_first_chunk::<SET_SALT>() else { return Ok(None) };
+        let key = Self::derived(&self.set, salt)?;
+        let mut plain = [0; N];
+        Ok(open(&key, &self.serial, sealed, &mut plain).then_some(plain))
+    }
+
+    /// The index entry of a private row's attribute: its key is the attribute's own.
+    fn private_lookup(&self, attribute: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Result<[u8; LOOKUP]> {
+        let key = Self::derived(&self.index, &attribute.to_le_bytes())?;
+        let mut out = [0; LOOKUP];
+        hmac::Key::new(Hash::Sha256, key.expose())?.mac(&[value], &mut out)?;
+        Ok(out)
+    }
+}
+
+/// The index entry of a public row's attribute.
+fn public_lookup(attribute: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Result<[u8; LOOKUP]> {
+    let mut stream = digest::Stream::new(Hash::Sha256)?;
+    stream.update(b"metaslot 1 public index")?;
+    stream.update(&attribute.to_le_bytes())?;
+    stream.update(value)?;
+    let mut whole = [0; 32];
+    stream.finish(&mut whole)?;
+    let mut out = [0; LOOKUP];
+    out.copy_from_slice(&whole[..LOOKUP]);
+    Ok(out)
+}
+
+/// The index entry of a term: keyed with `Some`, open with `None`.
+pub(crate) fn lookup(keys: Option<&Keys>, term: &Term) -> Result<[u8; LOOKUP]> {
+    match keys {
+        Some(keys) => keys.private_lookup(term.0, &term.1),
+        None => public_lookup(term.0, &term.1),
+    }
+}
+
+fn secrets_aad(place: &Place, attributes: &[u8]) -> [u8; Place::ENCODED + 32] {
+    let mut aad = [0; Place::ENCODED + 32];
+    aad[..Place::ENCODED].copy_from_slice(&place.encode());
+    aad[Place::ENCODED..].copy_from_slice(&digest::sha256(attributes));
+    aad
+}
+
+fn subkey(master: &Secret, serial: &Serial, purpose: &str) -> Result<Secret> {
+    let mut key = Secret::zeroed(KEY);
+    let info = ["metaslot 1 ", purpose].concat();
+    hkdf::sha256(master.expose(), serial, info.as_bytes(), key.expose_mut())?;
+    Ok(key)
+}
+
+/// The public name of a master key.
+pub(crate) fn key_id(master: &Secret, serial: &Serial) -> Result<KeyId> {
+    let whole = subkey(master, serial, "name")?;
+    whole.expose()[..16].try_into().map_err(|_| Error::Cryptography)
+}
+
+/// Constant-time comparison.
+pub(crate) fn equal(a: &[u8], b: &[u8]) -> bool {
+    constant_time::equal(a, b)
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong with a token on disk, in words for a person and in a code for PKCS#11.
+
+use metaslot_ck as ck;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Why a store could not do what it was asked.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Error {
+    /// There is no token in this place yet.
+    Uninitialized {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// A file could not be opened, made or read.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What was tried: `open`, `create`, `lock`, …
+        action: &'static str,
+        /// What the system said.
+        reason: String,
+    },
+    /// The place is open to people who should not be able to change it.
+    Unsafe {
+        /// The directory or file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// SQLite refused.
+    Database {
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite said.
+        reason: String,
+    },
+    /// The file is no token of ours, or its own row is damaged.
+    NotToken {
+        /// The database file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A later release wrote this file. It was left as it is.
+    NewerFormat {
+        /// The database file.
+        path: PathBuf,
+        /// The version that it has.
+        found: i64,
+    },
+    /// One row does not pass its checks; the others are served.
+    Damaged {
+        /// The database file.
+        path: PathBuf,
+        /// The object's row.
+        id: u64,
+        /// Which check failed.
+        reason: &'static str,
+    },
+    /// This process may not write the store.
+    WriteProtected {
+        /// The file that cannot be written.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The file system is full; nothing was changed.
+    Full {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// The object is not there any more, or has changed since it was read.
+    Gone {
+        /// The object's row.
+        id: u64,
+    },
+    /// Sealing, opening or authenticating needs a login.
+    NotLoggedIn,
+    /// The PIN is wrong.
+    PinIncorrect {
+        /// How many attempts are left.
+        left: u32,
+    },
+    /// Too many wrong PINs.
+    PinLocked,
+    /// Too soon after wrong PINs.
+    TooSoon {
+        /// Seconds since 1970.
+        retry_at: u64,
+    },
+    /// The SO has not set the user's PIN yet.
+    PinNotInitialized,
+    /// The cryptographic library failed, or memory ran out.
+    Cryptography,
+}
+
+/// What nearly every function of this crate returns.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn file(path: &Path, action: &'static str, reason: impl fmt::Display) -> Self {
+        Self::File { path: path.to_owned(), action, reason: reason.to_string() }
+    }
+
+    /// A failed system call on a file that must be writable.
+    pub(crate) fn system(path: &Path, action: &'static str, errno: rustix::io::Errno) -> Self {
+        use rustix::io::Errno;
+        match errno {
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => {
+                Self::WriteProtected { path: path.to_owned(), reason: errno.to_string() }
+            }
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::Full { path: path.to_owned() },
+            _ => Self::file(path, action, errno),
+        }
+    }
+
+    /// The same, told of the file `database` where it does not yet name one.
+    pub(crate) fn at(mut self, database: &Path) -> Self {
+        if let Self::Database { path, .. }
+        | Self::NotToken { path, .. }
+        | Self::Damaged { path, .. }
+        | Self::WriteProtected { path, .. }
+        | Self::Full { path } = &mut self
+            && path.as_os_str().is_empty()
+        {
+            database.clone_into(path);
+        }
+        self
+    }
+
+    /// A row that fails a check.
+    pub(crate) const fn damaged(id: u64, reason: &'static str) -> Self {
+        Self::Damaged { path: PathBuf::new(), id, reason }
+    }
+
+    /// A token whose own row is not as it must be.
+    pub(crate) fn not_token(reason: &str) -> Self {
+        Self::NotToken { path: PathBuf::new(), reason: reason.to_owned() }
+    }
+
+    /// What SQLite's answer means here.
+    fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+        use rusqlite::ffi::{self, ErrorCode};
+        let path = path.to_owned();
+        let reason = error.to_string();
+        let Some(code) = error.sqlite_error() else { return Self::Database { path, reason } };
+        match code.code {
+            ErrorCode::DiskFull => Self::Full { path },
+            // A file size limit (EFBIG) arrives here and not as "full".
+            _ if code.extended_code == ffi::SQLITE_IOERR_WRITE => Self::Full { path },
+            ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
+                Self::WriteProtected { path, reason }
+            }
+            ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => Self::NotToken { path, reason },
+            _ => Self::Database { path, reason },
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uninitialized { path } => write!(f, "{}: no token here yet", path.display()),
+            Self::File { path, action, reason } => {
+                write!(f, "{}: cannot {action}: {reason}", path.display())
+            }
+            Self::Unsafe { path, reason } => write!(f, "{}: refused: {reason}", path.display()),
+            Self::Database { path, reason } => write!(f, "{}: {reason}", path.display()),
+            Self::NotToken { path, reason } => {
+                write!(f, "{}: not a token that can be used: {reason}", path.display())
+            }
+            Self::NewerFormat { path, found } => write!(
+                f,
+                "{}: format {found} is newer than this release, which knows {}; left untouched",
+                path.display(),
+                crate::schema::FORMAT
+            ),
+            Self::Damaged { path, id, reason } => {
+                write!(f, "{}: object {id} is damaged: {reason}", path.display())
+            }
+            Self::WriteProtected { path, reason } => {
+                write!(f, "{}: may not be written: {reason}", path.display())
+            }
+            Self::Full { path } => write!(f, "{}: no space left", path.display()),
+            Self::Gone { id } => write!(f, "object {id} is gone or was changed"),
+            Self::NotLoggedIn => f.write_str("nobody is logged in"),
+            Self::PinIncorrect { left } => write!(f, "wrong PIN, {left} attempts left"),
+            Self::PinLocked => f.write_str("the PIN is locked"),
+            Self::TooSoon { retry_at } => {
+                write!(f, "no PIN is taken before second {retry_at} of the epoch")
+            }
+            Self::PinNotInitialized => f.write_str("the user has no PIN yet"),
+            Self::Cryptography => f.write_str("the cryptographic library failed"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Without a path, which [`Error::at`] adds where it is known.
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::sqlite(Path::new(""), &error)
+    }
+}
+
+impl From<metaslot_awslc::Failed> for Error {
+    fn from(_: metaslot_awslc::Failed) -> Self {
+        Self::Cryptography
+    }
+}
+
+impl From<Error> for ck::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Uninitialized { .. }
+            | Error::NotToken { .. }
+            | Error::NewerFormat { .. }
+            | Error::Unsafe { .. } => Self::TOKEN_NOT_RECOGNIZED,
+            Error::File { .. }
+            | Error::Database { .. }
+            | Error::Damaged { .. }
+            | Error::Cryptography => Self::DEVICE_ERROR,
+            Error::WriteProtected { .. } => Self::TOKEN_WRITE_PROTECTED,
+            Error::Full { .. } => Self::DEVICE_MEMORY,
+            Error::Gone { .. } => Self::OBJECT_HANDLE_INVALID,
+            Error::NotLoggedIn => Self::USER_NOT_LOGGED_IN,
+            Error::PinIncorrect { .. } => Self::PIN_INCORRECT,
+            Error::PinLocked => Self::PIN_LOCKED,
+            Error::TooSoon { .. } => Self::FUNCTION_REJECTED,
+            Error::PinNotInitialized => Self::USER_PIN_NOT_INITIALIZED,
+        }
+    }
+}

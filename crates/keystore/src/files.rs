@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The files of a store: where they are, who may have them, and how they come into being.
+
+use crate::error::{Error, Result};
+use rustix::fs::{self, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// How long the generation file is, in bytes.
+pub(crate) const GENERATION_LENGTH: u64 = 4096;
+
+/// The names, with every link in the directory's own path resolved.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    pub(crate) database: PathBuf,
+    pub(crate) queue: PathBuf,
+    pub(crate) login: PathBuf,
+    pub(crate) generation: PathBuf,
+}
+
+impl Files {
+    /// The names as configured; the directory need not exist.
+    pub(crate) fn new(database: &Path) -> Self {
+        let beside = |suffix: &str| {
+            let mut name = OsString::from(database);
+            name.push(suffix);
+            PathBuf::from(name)
+        };
+        Self {
+            database: database.to_owned(),
+            queue: beside(".lock"),
+            login: beside(".login"),
+            generation: beside(".gen"),
+        }
+    }
+
+    /// The same with the directory's real path: the last component may not be a link, the
+    /// others may.
+    pub(crate) fn resolve(&self) -> Result<Self> {
+        let directory = directory(&self.database);
+        let real = directory.canonicalize().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::Uninitialized { path: self.database.clone() },
+            _ => Error::file(directory, "open", error),
+        })?;
+        let name = self
+            .database
+            .file_name()
+            .ok_or_else(|| Error::file(&self.database, "open", "a file name is missing"))?;
+        Ok(Self::new(&real.join(name)))
+    }
+
+    /// Refuses places that other people could change under our hands.
+    pub(crate) fn check_directory(&self) -> Result<()> {
+        let path = directory(&self.database);
+        let stat = fs::stat(path).map_err(|errno| Error::file(path, "open", errno))?;
+        let mode = Mode::from_raw_mode(stat.st_mode);
+        let ours = stat.st_uid == rustix::process::geteuid().as_raw();
+        let refuse =
+            |reason: &str| Err(Error::Unsafe { path: path.to_owned(), reason: reason.to_owned() });
+        if mode.contains(Mode::WOTH) {
+            return refuse("everybody may write this directory");
+        }
+        // A store for service users has a setgid directory, made by root or by its owner.
+        let for_group = mode.contains(Mode::SGID);
+        if mode.contains(Mode::WGRP) && !ours && !for_group {
+            return refuse("a group may write this directory, and it is somebody else's");
+        }
+        if !ours && stat.st_uid != 0 && !for_group {
+            return refuse("this directory is somebody else's");
+        }
+        Ok(())
+    }
+
+    /// The database's inode, `None` when there is none or nothing was written into it.
+    pub(crate) fn inode(&self) -> Result<Option<Inode>> {
+        match fs::lstat(&self.database) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
+                Err(Error::Unsafe {
+                    path: self.database.clone(),
+                    reason: "not a regular file".to_owned(),
+                })
+            }
+            Ok(stat) if stat.st_size == 0 => Ok(None),
+            Ok(stat) => Ok(Some(Inode { device: stat.st_dev, number: stat.st_ino })),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(errno) => Err(Error::file(&self.database, "open", errno)),
+        }
+    }
+
+    /// Makes the directory where it is missing, 0700, or 2770 for a group.
+    pub(crate) fn create_directory(&self, group: Option<&str>) -> Result<()> {
+        let path = directory(&self.database);
+        if path.is_dir() {
+            return Ok(());
+        }
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(|error| io(parent, "create", &error))?;
+        }
+        let refused = |errno| Error::system(path, "create", errno);
+        match fs::mkdir(path, Mode::RWXU) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(()),
+            Err(errno) => return Err(refused(errno)),
+        }
+        if let Some(group) = group {
+            fs::chown(path, None, Some(group_id(group)?)).map_err(refused)?;
+            fs::chmod(path, Mode::RWXU | Mode::RWXG | Mode::SGID).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// The mode for our files: as the database has it or, while there is none, as configured.
+    pub(crate) fn mode(&self, group: bool) -> Mode {
+        let own = Mode::RUSR | Mode::WUSR;
+        let shared = own | Mode::RGRP | Mode::WGRP;
+        match fs::lstat(&self.database) {
+            Ok(stat) => Mode::from_raw_mode(stat.st_mode) & shared | own,
+            Err(_) if group => shared,
+            Err(_) => own,
+        }
+    }
+
+    /// The mapped page's file, lengthened where it is new.
+    pub(crate) fn open_generation(&self) -> Result<File> {
+        let file = open_own(&self.generation, self.mode(false))?;
+        let failed = |error: std::io::Error| io(&self.generation, "open", &error);
+        if file.metadata().map_err(failed)?.len() < GENERATION_LENGTH {
+            file.set_len(GENERATION_LENGTH).map_err(failed)?;
+        }
+        Ok(file)
+    }
+
+    /// Makes names durable.
+    pub(crate) fn sync_directory(&self) -> Result<()> {
+        let path = directory(&self.database);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = fs::open(path, flags, Mode::empty());
+        opened.and_then(fs::fsync).map_err(|errno| Error::system(path, "sync", errno))
+    }
+}
+
+/// A file, whatever its name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Inode {
+    pub(crate) device: u64,
+    pub(crate) number: u64,
+}
+
+/// Opens a file of ours for reading and writing, and makes it where it is missing.
+pub(crate) fn open_own(path: &Path, mode: Mode) -> Result<File> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let refused = |errno| Error::system(path, "open", errno);
+    match fs::open(path, flags, Mode::empty()) {
+        Ok(file) => return Ok(file.into()),
+        Err(Errno::NOENT) => {}
+        Err(errno) => return Err(refused(errno)),
+    }
+    match fs::open(path, flags | OFlags::CREATE | OFlags::EXCL, mode) {
+        Ok(file) => {
+            // The umask may have taken the group's bits away.
+            fs::fchmod(&file, mode).map_err(refused)?;
+            Ok(file.into())
+        }
+        Err(Errno::EXIST) => fs::open(path, flags, Mode::empty()).map(File::from).map_err(refused),
+        Err(errno) => Err(refused(errno)),
+    }
+}
+
+fn directory(database: &Path) -> &Path {
+    match database.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn io(path: &Path, action: &'static str, error: &std::io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(code) => Error::system(path, action, Errno::from_raw_os_error(code)),
+        None => Error::file(path, action, error),
+    }
+}
+
+/// A group's number, by number or by name in the group file.
+fn group_id(group: &str) -> Result<fs::Gid> {
+    let path = Path::new("/etc/group");
+    let number = match group.parse::<u32>() {
+        Ok(number) => Some(number),
+        Err(_) => std::fs::read_to_string(path)
+            .map_err(|error| Error::file(path, "read", error))?
+            .lines()
+            .filter_map(|line| line.strip_prefix(group)?.strip_prefix(':')?.split(':').nth(1))
+            .find_map(|number| number.parse().ok()),
+    };
+    number
+        .map(fs::Gid::from_raw)
+        .ok_or_else(|| Error::file(path, "read", format!("there is no group \"{group}\"")))
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The one SQLite connection of a store, behind one mutex, and the way around a fork.
+//!
+//! A child must inherit nothing of SQLite's: its list of inodes would make it believe that it holds
+//! the parent's locks. So before a fork the connection is closed, and nobody opens it until the fork
+//! is over; afterwards the next call opens it again.
+
+use crate::error::{Error, Result};
+use crate::files::{Files, Inode};
+use crate::generation::Generation;
+use crate::lock::Lock;
+use crate::schema::{APPLICATION, FORMAT};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, FileControl, OpenFlags};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How long to wait for a lock of SQLite's own: other writers of ours queue elsewhere, so only a
+/// checkpoint, a recovery or a foreign program can hold one.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// What every connection gets. The cache is small because forked servers multiply it.
+const SETTINGS: &str = "
+PRAGMA synchronous = FULL;
+PRAGMA cache_size = -2048;
+PRAGMA temp_store = MEMORY;
+PRAGMA trusted_schema = OFF;
+";
+
+/// The connection, and what is opened with it.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    configured: Files,
+    state: Mutex<State>,
+    reopened: Condvar,
+    page: OnceLock<Generation>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many forks are under way.
+    forks: u32,
+    open: Option<Database>,
+    locks: Option<Locks>,
+}
+
+/// An open database.
+#[derive(Debug)]
+pub(crate) struct Database {
+    pub(crate) connection: Connection,
+    pub(crate) files: Files,
+    pub(crate) writable: bool,
+    inode: Option<Inode>,
+}
+
+/// The two lock files, in the order in which they are taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Locks {
+    /// One PIN attempt at a time.
+    pub(crate) login: Arc<Lock>,
+    /// Writers, one after the other.
+    pub(crate) queue: Arc<Lock>,
+}
+
+impl Gate {
+    pub(crate) fn new(files: Files) -> Self {
+        Self {
+            configured: files,
+            state: Mutex::default(),
+            reopened: Condvar::new(),
+            page: OnceLock::new(),
+        }
+    }
+
+    /// Runs `work` with the connection, opened if need be. Errors get the file's name.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
+        let mut state = self.enter();
+        let database = match &mut state.open {
+            Some(database) => database,
+            closed => closed.insert(self.open()?),
+        };
+        work(database).map_err(|error| error.at(&self.configured.database))
+    }
+
+    /// Closes the connection when its file has been replaced by another of the same name.
+    pub(crate) fn follow_replacement(&self) {
+        let mut state = self.enter();
+        if let Some(database) = &state.open
+            && !matches!(database.files.inode(), Ok(inode) if inode == database.inode)
+        {
+            state.open = None;
+            state.locks = None;
+        }
+    }
+
+    /// The lock files, made where they are missing.
+    pub(crate) fn locks(&self) -> Result<Locks> {
+        let mut state = self.enter();
+        if let Some(locks) = &state.locks {
+            return Ok(locks.clone());
+        }
+        let files = self.configured.resolve()?;
+        files.check_directory()?;
+        let mode = files.mode(false);
+        let login = Lock::open(&files.login, mode)?;
+        let queue = Lock::open(&files.queue, mode)?;
+        Ok(state.locks.insert(Locks { login, queue }).clone())
+    }
+
+    /// The generation, where its page could be mapped.
+    pub(crate) fn generation(&self) -> Option<&Generation> {
+        self.page.get()
+    }
+
+    /// Closes everything of SQLite's until [`Self::after_fork`].
+    pub(crate) fn before_fork(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.forks += 1;
+        state.open = None;
+    }
+
+    pub(crate) fn after_fork(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.forks = state.forks.saturating_sub(1);
+        self.reopened.notify_all();
+    }
+
+    fn enter(&self) -> MutexGuard<'_, State> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.reopened
+            .wait_while(state, |state| state.forks > 0)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self) -> Result<Database> {
+        let files = self.configured.resolve()?;
+        let database = Database::open(files)?;
+        if self.page.get().is_none()
+            && let Ok(page) = Generation::open(&database.files)
+        {
+            repair(&page, &database.files);
+            // Another store cannot have set it: this one's mutex is held.
+            drop(self.page.set(page));
+        }
+        Ok(database)
+    }
+}
+
+/// A page that is odd while nobody writes was left so by a writer that died.
+fn repair(page: &Generation, files: &Files) {
+    if page.now() & 1 == 1
+        && let Ok(queue) = Lock::open(&files.queue, files.mode(false))
+        && let Some(_held) = queue.try_hold()
+    {
+        page.end();
+    }
+}
+
+impl Database {
+    /// Opens an initialised token.
+    fn open(files: Files) -> Result<Self> {
+        let uninitialized = || Error::Uninitialized { path: files.database.clone() };
+        let inode = files.inode()?.ok_or_else(uninitialized)?;
+        files.check_directory()?;
+        let database = Self::connect(files.clone(), Some(inode))?;
+        let version: i64 = database.pragma("user_version")?;
+        match version {
+            FORMAT if database.pragma::<i64>("application_id")? == APPLICATION => Ok(database),
+            FORMAT => Err(Error::not_token("it is some other program's database")),
+            0 => Err(uninitialized()),
+            found if found > FORMAT => {
+                Err(Error::NewerFormat { path: files.database.clone(), found })
+            }
+            _ => Err(Error::not_token("an unknown format")),
+        }
+        .map_err(|error| error.at(&files.database))
+    }
+
+    /// A connection with our settings, whatever is in the file.
+    pub(crate) fn connect(files: Files, inode: Option<Inode>) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW
+            | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let connect = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open_with_flags(&files.database, flags)?;
+            connection.busy_timeout(BUSY)?;
+            connection.execute_batch(SETTINGS)?;
+            // The log stays and the close is cheap: whoever opens next may be another user, who
+            // could not make the files anew.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+            connection.file_control::<&str>(None, FileControl::PersistWal(&mut 1))?;
+            connection.set_prepared_statement_cache_capacity(64);
+            Ok(connection)
+        };
+        let connection = connect().map_err(|error| Error::from(error).at(&files.database))?;
+        let read_only = connection.is_readonly("main").unwrap_or(true);
+        let writable = !read_only
+            && accessat(CWD, &files.database, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
+        Ok(Self { connection, files, writable, inode })
+    }
+
+    pub(crate) fn pragma<T: rusqlite::types::FromSql>(&self, name: &str) -> Result<T> {
+        Ok(self.connection.pragma_query_value(None, name, |row| row.get(0))?)
+    }
+
+    /// Refuses where this process may not write.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.writable {
+            return Ok(());
+        }
+        Err(Error::WriteProtected {
+            path: self.files.database.clone(),
+            reason: "this user may only read it".to_owned(),
+        })
+    }
+}

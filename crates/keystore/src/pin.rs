@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//! PINs: counted before they are tried, one at a time over all processes.
+//!
+//! Order of locks: login file, writers' queue, connection. No connection is held while a key is
+//! derived.
+
+use crate::crypto::{self, Keys, Serial};
+use crate::error::{Error, Result};
+use crate::fast;
+use crate::files;
+use crate::gate::Database;
+use crate::schema::{APPLICATION, CREATE, FORMAT, PinRow, Token, signed};
+use crate::set::Set;
+use crate::store::{Announce, SqliteStore};
+use crate::wrap::{self, Opened};
+use metaslot_engine::store::{PinState, Role};
+use metaslot_memory::Secret;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// After so many failures in a row a PIN is locked.
+pub(crate) const MOST_FAILURES: u32 = 10;
+/// After so many the next attempt has to wait: 1 second, 2, 4, …
+const FREE_FAILURES: u32 = 3;
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// What may be told about a counter.
+pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
+    let retry_at = match row.failures.checked_sub(FREE_FAILURES) {
+        Some(more) if row.failures < MOST_FAILURES => {
+            let delay = 1_u64 << more.min(MOST_FAILURES);
+            // A clock that was set back must not lock anybody out for longer than the delay.
+            let at = (row.failed_at + delay).min(now + delay);
+            if at > now { at } else { 0 }
+        }
+        _ => 0,
+    };
+    let left = MOST_FAILURES.saturating_sub(row.failures);
+    PinState { failures: row.failures, left, retry_at }
+}
+
+/// `C_Login`
+pub(crate) fn login(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<()> {
+    let opened = attempt(store, role, pin, Settle::Login)?;
+    store.set_keys(Some(Keys::new(opened.master, opened.serial, role)?));
+    Ok(())
+}
+
+/// Checks a PIN and forgets what it opens.
+pub(crate) fn check(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<()> {
+    attempt(store, role, pin, Settle::Login).map(drop)
+}
+
+/// `C_SetPIN`
+pub(crate) fn change(store: &SqliteStore, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
+    attempt(store, role, old, Settle::Change(new)).map(drop)
+}
+
+/// `C_InitPIN`
+pub(crate) fn init_user(store: &SqliteStore, pin: &[u8]) -> Result<()> {
+    let keys = store.keys().filter(|keys| keys.role == Role::So).ok_or(Error::NotLoggedIn)?;
+    let locks = store.gate.locks()?;
+    let _attempt = locks.login.hold()?;
+    let pepper = pepper(store)?;
+    let wrap =
+        wrap::seal(store.config.kdf, &keys.serial, Role::User, pin, pepper.as_ref(), &keys.master)?;
+    store.transact(Announce::Yes, |database| {
+        let head = crate::schema::Head::read(&database.connection)?;
+        crate::apply::current(Some(&keys), &head)?;
+        write_wrap(database, Role::User, &wrap)
+    })
+}
+
+/// `C_InitToken`
+pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Result<()> {
+    store.files.create_directory(store.config.group.as_deref())?;
+    store.set_keys(None);
+    store.gate.follow_replacement();
+    let exists = match store.gate.with(|database| Ok(Token::read(&database.connection)?)) {
+        Ok(token) => token.is_some(),
+        Err(Error::Uninitialized { .. }) => false,
+        Err(error) => return Err(error),
+    };
+    if exists {
+        return attempt(store, Role::So, so_pin, Settle::Initialize(label)).map(drop);
+    }
+    let files = store.files.resolve()?;
+    files.check_directory()?;
+    let mode = files.mode(store.config.group.is_some());
+    drop(files::open_own(&files.database, mode)?);
+    let locks = store.gate.locks()?;
+    let _attempt = locks.login.hold()?;
+    let _turn = locks.queue.hold()?;
+    drop(files.open_generation()?);
+    let serial = crypto::random::<8>()?;
+    let new = NewToken::new(store, serial, so_pin)?;
+    create(files, &new, label).map_err(|error| error.at(&store.config.path))
+}
+
+/// The database is made beside nobody: both locks are held, and readers see no token before the
+/// commit.
+fn create(files: files::Files, new: &NewToken, label: &str) -> Result<()> {
+    let database = Database::connect(files, None)?;
+    let connection = &database.connection;
+    if database.pragma::<i64>("user_version")? != 0 {
+        // Another process was faster; its SO has another PIN than ours, or the same.
+        return Err(Error::WriteProtected {
+            path: database.files.database.clone(),
+            reason: "another process has just made a token here".to_owned(),
+        });
+    }
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    connection.execute_batch(CREATE)?;
+    connection.execute(
+        "INSERT INTO token VALUES(1, ?1, ?2, ?3, ?4, 0, 0, NULL, 0, 0, 1, ?5)",
+        (new.serial, label, new.key_id, &new.so_wrap, new.set(1)?),
+    )?;
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.pragma_update(None, "user_version", FORMAT)?;
+    connection.execute_batch("COMMIT")?;
+    // The format version shall stand in the main file, where `file` and later releases look.
+    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    database.files.sync_directory()
+}
+
+/// A fresh master key, and what of it goes into the token's row.
+struct NewToken {
+    serial: Serial,
+    key_id: crypto::KeyId,
+    so_wrap: Vec<u8>,
+    keys: Keys,
+}
+
+impl NewToken {
+    fn new(store: &SqliteStore, serial: Serial, so_pin: &[u8]) -> Result<Self> {
+        let master = crypto::random_key()?;
+        let pepper = pepper(store)?;
+        let so_wrap =
+            wrap::seal(store.config.kdf, &serial, Role::So, so_pin, pepper.as_ref(), &master)?;
+        let key_id = crypto::key_id(&master, &serial)?;
+        Ok(Self { serial, key_id, so_wrap, keys: Keys::new(master, serial, Role::So)? })
+    }
+
+    /// The set hash of no rows.
+    fn set(&self, next_id: u64) -> Result<Vec<u8>> {
+        Set::empty(next_id).seal(&self.keys)
+    }
+}
+
+/// What a right PIN leads to, besides clearing its counter.
+#[derive(Clone, Copy, Debug)]
+enum Settle<'a> {
+    /// Nothing more, or a fast login for the next time.
+    Login,
+    /// A new PIN.
+    Change(&'a [u8]),
+    /// An empty token with this label.
+    Initialize(&'a str),
+}
+
+/// What a right PIN opens.
+struct Attempt {
+    serial: Serial,
+    master: Secret,
+}
+
+/// Counts, tries, settles.
+fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> Result<Attempt> {
+    let locks = store.gate.locks()?;
+    let _attempt = locks.login.hold()?;
+    let pepper = pepper(store)?;
+    let fast = match settle {
+        Settle::Login => fast::Place::new(&store.config),
+        Settle::Change(_) | Settle::Initialize(_) => None,
+    };
+    let (token, quick) = store.transact(Announce::No, |database| {
+        let token = Token::read(&database.connection)?;
+        let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+        count(database, &token, role)?;
+        let quick = fast.as_ref().map(|place| place.read(database, role)).transpose()?.flatten();
+        Ok((token, quick))
+    })?;
+    let (serial, row) = (token.serial, pin_row(&token, role));
+    if let (Some(place), Some(quick)) = (&fast, quick)
+        && let Some(master) = place.open(&quick, &serial, role, pin)?
+    {
+        store.counts.fast_hits.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        store.transact(Announce::No, |database| clear(database, role))?;
+        return Ok(Attempt { serial, master });
+    }
+    if fast.is_some() {
+        store.counts.fast_misses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+    let wrapped = row.wrap.as_deref().ok_or(Error::PinNotInitialized)?;
+    let master = match wrap::open(wrapped, &serial, role, pin, pepper.as_ref())? {
+        Opened::Right(master) => master,
+        Opened::Wrong => {
+            let left = MOST_FAILURES.saturating_sub(row.failures + 1);
+            return Err(Error::PinIncorrect { left });
+        }
+        Opened::Unreadable => {
+            return Err(Error::not_token("a wrapped key is damaged").at(&store.config.path));
+        }
+    };
+    match settle {
+        Settle::Login => {
+            let renewed = fast.map(|place| place.seal(&serial, role, pin, &master)).transpose()?;
+            store.transact(Announce::No, |database| {
+                if let Some(renewed) = &renewed {
+                    renewed.write(database, role)?;
+                }
+                clear(database, role)
+            })?;
+        }
+        Settle::Change(new) => {
+            let kdf = store.config.kdf;
+            let wrap = wrap::seal(kdf, &serial, role, new, pepper.as_ref(), &master)?;
+            store.transact(Announce::Yes, |database| write_wrap(database, role, &wrap))?;
+        }
+        Settle::Initialize(label) => {
+            let new = NewToken::new(store, serial, pin)?;
+            store.transact(Announce::Yes, |database| empty(database, &new, label))?;
+        }
+    }
+    Ok(Attempt { serial, master })
+}
+
+const fn pin_row(token: &Token, role: Role) -> &PinRow {
+    match role {
+        Role::So => &token.so,
+        Role::User => &token.user,
+    }
+}
+
+/// One more failure, until the contrary is shown.
+fn count(database: &Database, token: &Token, role: Role) -> Result<()> {
+    let row = pin_row(token, role);
+    if row.wrap.is_none() {
+        return Err(Error::PinNotInitialized);
+    }
+    if row.failures >= MOST_FAILURES {
+        return Err(Error::PinLocked);
+    }
+    let now = now();
+    match state(row, now).retry_at {
+        0 => {}
+        retry_at => return Err(Error::TooSoon { retry_at }),
+    }
+    let statement = match role {
+        Role::So => "UPDATE token SET so_failures = so_failures + 1, so_failed_at = ?1",
+        Role::User => "UPDATE token SET user_failures = user_failures + 1, user_failed_at = ?1",
+    };
+    database.connection.prepare_cached(statement)?.execute([signed(now)])?;
+    Ok(())
+}
+
+fn clear(database: &Database, role: Role) -> Result<()> {
+    let statement = match role {
+        Role::So => "UPDATE token SET so_failures = 0, so_failed_at = 0",
+        Role::User => "UPDATE token SET user_failures = 0, user_failed_at = 0",
+    };
+    database.connection.prepare_cached(statement)?.execute(())?;
+    Ok(())
+}
+
+/// A new PIN: its wrap, no failures, no fast login.
+fn write_wrap(database: &Database, role: Role, wrap: &[u8]) -> Result<()> {
+    let statement = match role {
+        Role::So => "UPDATE token SET so_wrap = ?1, so_failures = 0, so_failed_at = 0",
+        Role::User => "UPDATE token SET user_wrap = ?1, user_failures = 0, user_failed_at = 0",
+    };
+    database.connection.execute(statement, [wrap])?;
+    let forget = "DELETE FROM fast_login WHERE role = ?1";
+    database.connection.execute(forget, [wrap::role_byte(role)])?;
+    Ok(())
+}
+
+/// The same token with a new master key and nothing in it. Ids go on where they were.
+fn empty(database: &Database, new: &NewToken, label: &str) -> Result<()> {
+    let connection = &database.connection;
+    let head = crate::schema::Head::read(connection)?;
+    connection.execute_batch("DELETE FROM object; DELETE FROM lookup; DELETE FROM fast_login;")?;
+    connection.execute(
+        "UPDATE token SET label = ?1, key_id = ?2, so_wrap = ?3, so_failures = 0, so_failed_at = 0,
+                          user_wrap = NULL, user_failures = 0, user_failed_at = 0, row_set = ?4",
+        (label, new.key_id, &new.so_wrap, new.set(head.next_id)?),
+    )?;
+    Ok(())
+}
+
+/// The machine's own secret, where one is configured.
+fn pepper(store: &SqliteStore) -> Result<Option<Secret>> {
+    store.config.pepper.as_deref().map(fast::read_secret).transpose()
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables, and the token's own row. `docs/format-keystore.md` describes every byte.
+
+use crate::crypto::{KeyId, Serial};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+/// The format that this release writes, in `PRAGMA user_version`.
+pub(crate) const FORMAT: i64 = 1;
+
+/// "MSLT", in `PRAGMA application_id`.
+pub(crate) const APPLICATION: i64 = 0x4d53_4c54;
+
+/// Everything, in one transaction.
+pub(crate) const CREATE: &str = "
+CREATE TABLE token(
+    one INTEGER PRIMARY KEY CHECK(one = 1),
+    serial BLOB NOT NULL,
+    label TEXT NOT NULL,
+    key_id BLOB NOT NULL,
+    so_wrap BLOB NOT NULL,
+    so_failures INTEGER NOT NULL,
+    so_failed_at INTEGER NOT NULL,
+    user_wrap BLOB,
+    user_failures INTEGER NOT NULL,
+    user_failed_at INTEGER NOT NULL,
+    next_id INTEGER NOT NULL,
+    row_set BLOB NOT NULL
+);
+CREATE TABLE object(
+    id INTEGER PRIMARY KEY,
+    version INTEGER NOT NULL,
+    private INTEGER NOT NULL,
+    verified INTEGER NOT NULL,
+    attributes BLOB NOT NULL,
+    secrets BLOB,
+    terms BLOB NOT NULL,
+    tag BLOB
+);
+CREATE INDEX object_private ON object(private);
+CREATE TABLE lookup(
+    value BLOB NOT NULL,
+    object INTEGER NOT NULL,
+    PRIMARY KEY(value, object)
+) WITHOUT ROWID;
+CREATE TABLE fast_login(
+    owner INTEGER NOT NULL,
+    role INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    wrap BLOB NOT NULL,
+    PRIMARY KEY(owner, role)
+) WITHOUT ROWID;
+";
+
+/// What stands about one PIN.
+#[derive(Clone, Debug)]
+pub(crate) struct PinRow {
+    pub(crate) wrap: Option<Vec<u8>>,
+    pub(crate) failures: u32,
+    pub(crate) failed_at: u64,
+}
+
+/// The token's own row.
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
+    pub(crate) serial: Serial,
+    pub(crate) label: String,
+    pub(crate) so: PinRow,
+    pub(crate) user: PinRow,
+}
+
+impl Token {
+    /// `None` where there is no row; SQLite's error for a damaged one.
+    pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
+        let mut statement = connection.prepare_cached(
+            "SELECT serial, label, so_wrap, so_failures, so_failed_at,
+                    user_wrap, user_failures, user_failed_at FROM token",
+        )?;
+        statement
+            .query_row((), |row| {
+                let pin = |at| -> rusqlite::Result<PinRow> {
+                    Ok(PinRow {
+                        wrap: row.get(at)?,
+                        failures: row.get(at + 1)?,
+                        failed_at: unsigned(row, at + 2)?,
+                    })
+                };
+                Ok(Self { serial: row.get(0)?, label: row.get(1)?, so: pin(2)?, user: pin(5)? })
+            })
+            .optional()
+    }
+}
+
+/// The part of the token's row that every change of an object needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) serial: Serial,
+    pub(crate) key_id: KeyId,
+    pub(crate) next_id: u64,
+    pub(crate) set: Vec<u8>,
+}
+
+impl Head {
+    pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached("SELECT serial, key_id, next_id, row_set FROM token")?.query_row(
+            (),
+            |row| {
+                Ok(Self {
+                    serial: row.get(0)?,
+                    key_id: row.get(1)?,
+                    next_id: unsigned(row, 2)?,
+                    set: row.get(3)?,
+                })
+            },
+        )
+    }
+}
+
+/// An object's row as it is stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) version: u64,
+    pub(crate) private: bool,
+    pub(crate) verified: bool,
+    pub(crate) attributes: Vec<u8>,
+    pub(crate) secrets: Option<Vec<u8>>,
+    pub(crate) terms: Vec<u8>,
+    pub(crate) tag: Option<Vec<u8>>,
+}
+
+impl Stored {
+    /// The columns that [`Self::from_row`] reads, beginning at `first`.
+    pub(crate) fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+        Ok(Self {
+            version: unsigned(row, first)?,
+            private: row.get(first + 1)?,
+            verified: row.get(first + 2)?,
+            attributes: row.get(first + 3)?,
+            secrets: row.get(first + 4)?,
+            terms: row.get(first + 5)?,
+            tag: row.get(first + 6)?,
+        })
+    }
+
+    pub(crate) fn read(connection: &Connection, id: u64) -> rusqlite::Result<Option<Self>> {
+        let Ok(id) = i64::try_from(id) else { return Ok(None) };
+        connection
+            .prepare_cached(
+                "SELECT version, private, verified, attributes, secrets, terms, tag
+                 FROM object WHERE id = ?1",
+            )?
+            .query_row([id], |row| Self::from_row(row, 0))
+            .optional()
+    }
+}
+
+/// SQLite's integers are signed; ours never reach the sign.
+pub(crate) fn unsigned(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(at)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(at, number))
+}
+
+/// The other way.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The store itself: configuration, state, and the engine's trait.
+
+use crate::commit::{Group, Queue};
+use crate::crypto::Keys;
+use crate::error::{Error, Result};
+use crate::files::Files;
+use crate::gate::{Database, Gate};
+use crate::kdf::{DEFAULT_KDF, Kdf};
+use crate::schema::{Head, Stored, Token};
+use crate::{apply, pin, search};
+use metaslot_ck as ck;
+use metaslot_engine::store::{Change, Role, Row, Store, Term, TokenRow};
+use metaslot_memory::Secret;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+/// How a store is kept.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The database file. Its directory belongs to the store.
+    pub path: PathBuf,
+    /// A group whose members use the token: name or number. Matters when the directory is made.
+    pub group: Option<String>,
+    /// How long a fast login lasts after a login that took the long way; `None` for never.
+    pub fast_login: Option<Duration>,
+    /// The runtime directory, where fast login keeps this boot's secret. Never created.
+    pub runtime: Option<PathBuf>,
+    /// What makes guessing PINs expensive, for wraps written from now on.
+    pub kdf: Kdf,
+    /// A file of this machine, at least 16 bytes, that every PIN is mixed with: without it a copied
+    /// database cannot be opened, and neither can the original.
+    pub pepper: Option<PathBuf>,
+}
+
+impl Config {
+    /// The defaults: for one user, Argon2id, no fast login.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            group: None,
+            fast_login: None,
+            runtime: None,
+            kdf: DEFAULT_KDF,
+            pepper: None,
+        }
+    }
+}
+
+/// What a store did since it was opened in this process.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Statistics {
+    /// Transactions committed. Each is one sync of the log; a checkpoint, each thousand pages of
+    /// log, adds two.
+    pub commits: u64,
+    /// Change sets acknowledged (one commit serves several threads).
+    pub writes: u64,
+    /// Logins by the fast way.
+    pub fast_hits: u64,
+    /// Logins for which the fast way was configured, but did not open.
+    pub fast_misses: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) commits: AtomicU64,
+    pub(crate) writes: AtomicU64,
+    pub(crate) fast_hits: AtomicU64,
+    pub(crate) fast_misses: AtomicU64,
+}
+
+/// A token in a SQLite database. Opens nothing, and creates nothing, before it is used.
+#[derive(Debug)]
+pub struct SqliteStore {
+    pub(crate) config: Config,
+    pub(crate) files: Files,
+    pub(crate) gate: Gate,
+    pub(crate) counts: Counts,
+    keys: RwLock<Option<Arc<Keys>>>,
+    queue: Queue,
+    last_error: Mutex<Option<String>>,
+}
+
+/// Whether other processes must look again after a commit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Announce {
+    /// Objects, or the token, have changed.
+    Yes,
+    /// Only counters of PINs and the like.
+    No,
+}
+
+impl SqliteStore {
+    /// A store at `config.path`, whether or not a token is there.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let files = Files::new(&config.path);
+        Self {
+            gate: Gate::new(files.clone()),
+            files,
+            config,
+            counts: Counts::default(),
+            keys: RwLock::new(None),
+            queue: Queue::default(),
+            last_error: Mutex::new(None),
+        }
+    }
+
+    /// The text of the last error that a call of the trait gave, for a person.
+    #[must_use]
+    pub fn last_error(&self) -> Option<String> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What happened so far in this process.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let Counts { commits, writes, fast_hits, fast_misses } = &self.counts;
+        Statistics {
+            commits: commits.load(Ordering::Relaxed),
+            writes: writes.load(Ordering::Relaxed),
+            fast_hits: fast_hits.load(Ordering::Relaxed),
+            fast_misses: fast_misses.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn keys(&self) -> Option<Arc<Keys>> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_keys(&self, keys: Option<Keys>) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.map(Arc::new);
+    }
+
+    fn report<T>(&self, result: Result<T>) -> ck::Result<T> {
+        result.map_err(|error| {
+            let mut last = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some(error.to_string());
+            error.into()
+        })
+    }
+
+    /// One transaction of our own, behind the writers' queue.
+    pub(crate) fn transact<R>(
+        &self,
+        announce: Announce,
+        work: impl FnOnce(&Database) -> Result<R>,
+    ) -> Result<R> {
+        let locks = self.gate.locks()?;
+        let _turn = locks.queue.hold()?;
+        self.gate.with(|database| {
+            database.check_writable()?;
+            self.commit(database, announce, || work(database))
+        })
+    }
+
+    /// BEGIN, `work`, COMMIT, with the generation around the commit. The writers' queue is held.
+    pub(crate) fn commit<R>(
+        &self,
+        database: &Database,
+        announce: Announce,
+        work: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let run = |statement: &str| -> Result<()> {
+            database.connection.prepare_cached(statement)?.execute(())?;
+            Ok(())
+        };
+        run("BEGIN IMMEDIATE")?;
+        let page = self.gate.generation().filter(|_| announce == Announce::Yes);
+        let done = work().and_then(|value| {
+            if let Some(page) = page {
+                page.begin();
+            }
+            let committed = run("COMMIT");
+            committed.map(|()| value)
+        });
+        if done.is_err() && !database.connection.is_autocommit() {
+            run("ROLLBACK")?;
+        }
+        if let Some(page) = page
+            && page.now() & 1 == 1
+        {
+            page.end();
+        }
+        if done.is_ok() {
+            self.counts.commits.fetch_add(1, Ordering::Relaxed);
+        }
+        done
+    }
+
+    fn commit_group(&self, take: &dyn Fn() -> Group) {
+        let failed = self
+            .gate
+            .locks()
+            .and_then(|locks| {
+                let _turn = locks.queue.hold()?;
+                self.gate.with(|database| {
+                    database.check_writable()?;
+                    let group = take();
+                    let applied =
+                        self.commit(database, Announce::Yes, || group.apply(&database.connection));
+                    match applied {
+                        Ok(outcomes) => group.succeed(outcomes),
+                        Err(error) => group.fail(&error.at(&database.files.database)),
+                    }
+                    self.counts.writes.fetch_add(group.len() as u64, Ordering::Relaxed);
+                    Ok(())
+                })
+            })
+            .err();
+        if let Some(error) = failed {
+            take().fail(&error);
+        }
+    }
+
+    fn token_row(&self) -> Result<TokenRow> {
+        self.gate.follow_replacement();
+        let read = self.gate.with(|database| {
+            let token = Token::read(&database.connection)?;
+            let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+            let now = pin::now();
+            Ok(TokenRow {
+                initialized: true,
+                user_pin_set: token.user.wrap.is_some(),
+                so: pin::state(&token.so, now),
+                user: pin::state(&token.user, now),
+                serial: token.serial.iter().map(|byte| format!("{byte:02x}")).collect(),
+                label: token.label,
+                writable: database.writable,
+            })
+        });
+        match read {
+            Err(Error::Uninitialized { .. }) => {
+                Ok(TokenRow { writable: true, ..TokenRow::default() })
+            }
+            read => read,
+        }
+    }
+
+    fn read_row(&self, id: u64) -> Result<Option<Row>> {
+        let keys = self.keys();
+        self.gate.with(|database| {
+            let Some(row) = Stored::read(&database.connection, id)? else { return Ok(None) };
+            let Some(keys) = keys else {
+                return Ok((!row.private).then(|| public(row, false)));
+            };
+            if let Err(error) = apply::check(&keys, id, &row) {
+                // After another process made the token anew, our keys are those of the old one.
+                apply::current(Some(&keys), &Head::read(&database.connection)?)?;
+                return Err(error);
+            }
+            if !row.private {
+                let verified = row.verified;
+                return Ok(Some(public(row, verified)));
+            }
+            let place = apply::place(&keys, id, &row);
+            let attributes = keys.open_attributes(&place, &row.attributes)?;
+            let attributes = attributes.ok_or(Error::damaged(id, "its attributes do not open"))?;
+            Ok(Some(Row { attributes, ..public(row, true) }))
+        })
+    }
+
+    fn read_secrets(&self, id: u64, version: u64) -> Result<Secret> {
+        let keys = self.keys().ok_or(Error::NotLoggedIn)?;
+        self.gate.with(|database| {
+            let row = Stored::read(&database.connection, id)?.ok_or(Error::Gone { id })?;
+            if row.version != version {
+                return Err(Error::Gone { id });
+            }
+            let Some(sealed) = &row.secrets else {
+                return Err(Error::damaged(id, "it has no secrets"));
+            };
+            let place = apply::place(&keys, id, &row);
+            if let Some(secrets) = keys.open_secrets(&place, &row.attributes, sealed)? {
+                return Ok(secrets);
+            }
+            apply::current(Some(&keys), &Head::read(&database.connection)?)?;
+            Err(Error::damaged(id, "its secrets do not open"))
+        })
+    }
+
+    /// Where the database is or will be.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.config.path
+    }
+}
+
+fn public(row: Stored, verified: bool) -> Row {
+    Row {
+        version: row.version,
+        private: row.private,
+        verified,
+        has_secrets: row.secrets.is_some(),
+        attributes: row.attributes,
+    }
+}
+
+/// What an uninitialised place answers to a question about objects.
+fn nothing<T: Default>(result: Result<T>) -> Result<T> {
+    match result {
+        Err(Error::Uninitialized { .. }) => Ok(T::default()),
+        result => result,
+    }
+}
+
+impl Store for SqliteStore {
+    fn token(&self) -> ck::Result<TokenRow> {
+        self.report(self.token_row())
+    }
+
+    fn initialize(&self, so_pin: &[u8], label: &str) -> ck::Result<()> {
+        self.report(pin::initialize(self, so_pin, label))
+    }
+
+    fn login(&self, role: Role, pin: &[u8]) -> ck::Result<()> {
+        self.report(pin::login(self, role, pin))
+    }
+
+    fn check_pin(&self, role: Role, pin: &[u8]) -> ck::Result<()> {
+        self.report(pin::check(self, role, pin))
+    }
+
+    fn logout(&self) {
+        self.set_keys(None);
+    }
+
+    fn init_pin(&self, pin: &[u8]) -> ck::Result<()> {
+        self.report(pin::init_user(self, pin))
+    }
+
+    fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> ck::Result<()> {
+        self.report(pin::change(self, role, old, new))
+    }
+
+    fn write(&self, changes: Vec<Change>) -> ck::Result<Vec<u64>> {
+        self.report(self.queue.submit(changes, self.keys(), |take| self.commit_group(take)))
+    }
+
+    fn read(&self, id: u64) -> ck::Result<Option<Row>> {
+        self.report(nothing(self.read_row(id)))
+    }
+
+    fn secrets(&self, id: u64, version: u64) -> ck::Result<Secret> {
+        self.report(self.read_secrets(id, version))
+    }
+
+    fn search(
+        &self,
+        query: &[Term],
+        private: bool,
+        after: u64,
+        limit: usize,
+    ) -> ck::Result<Vec<u64>> {
+        let keys = if private { self.keys() } else { None };
+        if private && keys.is_none() {
+            return Ok(Vec::new());
+        }
+        let found = self.gate.with(|database| {
+            search::search(&database.connection, keys.as_deref(), query, after, limit)
+        });
+        self.report(nothing(found))
+    }
+
+    fn generation(&self) -> Option<u64> {
+        self.gate.generation().map(crate::generation::Generation::now)
+    }
+
+    fn before_fork(&self) {
+        self.gate.before_fork();
+    }
+
+    fn after_fork(&self) {
+        self.gate.after_fork();
+    }
+}

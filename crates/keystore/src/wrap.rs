@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The master key, sealed under a key made from a PIN.
+
+use crate::crypto::{self, KEY, OVERHEAD, Serial};
+use crate::error::Result;
+use crate::kdf::{ENCODED, Kdf, SALT};
+use metaslot_engine::store::Role;
+use metaslot_memory::Secret;
+
+/// Length of a wrap, in bytes.
+const LENGTH: usize = ENCODED + SALT + KEY + OVERHEAD;
+
+/// What [`open`] found.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    /// The master key.
+    Right(Secret),
+    /// The PIN is another.
+    Wrong,
+    /// These bytes are no wrap of this release.
+    Unreadable,
+}
+
+/// How a role stands in stored values.
+pub(crate) const fn role_byte(role: Role) -> u8 {
+    match role {
+        Role::So => 0,
+        Role::User => 1,
+    }
+}
+
+/// Function and parameters, salt, nonce, ciphertext and tag.
+pub(crate) fn seal(
+    kdf: Kdf,
+    serial: &Serial,
+    role: Role,
+    pin: &[u8],
+    pepper: Option<&Secret>,
+    master: &Secret,
+) -> Result<Vec<u8>> {
+    let salt = crypto::random::<SALT>()?;
+    let key = kdf.derive(pin, &salt, pepper)?;
+    let mut out = Vec::with_capacity(LENGTH);
+    out.extend_from_slice(&kdf.encode());
+    out.extend_from_slice(&salt);
+    let sealed = crypto::seal(&key, &aad(serial, role, &out), master.expose())?;
+    out.extend(sealed);
+    Ok(out)
+}
+
+/// The master key in `wrap`.
+pub(crate) fn open(
+    wrap: &[u8],
+    serial: &Serial,
+    role: Role,
+    pin: &[u8],
+    pepper: Option<&Secret>,
+) -> Result<Opened> {
+    if wrap.len() != LENGTH {
+        return Ok(Opened::Unreadable);
+    }
+    let (head, sealed) = wrap.split_at(ENCODED + SALT);
+    let parts = head.split_first_chunk::<ENCODED>();
+    let Some((Some(kdf), salt)) = parts.map(|(kdf, salt)| (Kdf::decode(kdf), salt)) else {
+        return Ok(Opened::Unreadable);
+    };
+    let Ok(salt) = salt.try_into() else { return Ok(Opened::Unreadable) };
+    let key = kdf.derive(pin, salt, pepper)?;
+    let master = crypto::open_secret(&key, &aad(serial, role, head), sealed);
+    Ok(master.map_or(Opened::Wrong, Opened::Right))
+}
+
+fn aad(serial: &Serial, role: Role, head: &[u8]) -> Vec<u8> {
+    let mut aad = b"metaslot 1 wrap".to_vec();
+    aad.extend_from_slice(serial);
+    aad.push(role_byte(role));
+    aad.extend_from_slice(head);
+    aad
+}

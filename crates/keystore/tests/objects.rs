@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Objects come, are found, change and go.
+
+mod common;
+
+use common::{Place, find, insert, private, public, term};
+use metaslot_ck::{CKA_CLASS, CKA_ID, CKA_LABEL, Error};
+use metaslot_engine::store::{Change, Role, Store};
+
+#[test]
+fn a_private_object_is_written_found_and_opened_again() {
+    let place = Place::new();
+    let store = place.user();
+    let id = insert(&store, private("key one"));
+    insert(&store, private("key two"));
+    for (store, again) in [(store, false), (place.store(), true)] {
+        if again {
+            store.login(Role::User, common::USER).unwrap();
+        }
+        assert_eq!(find(&store, "key one"), [id]);
+        let row = store.read(id).unwrap().unwrap();
+        assert_eq!(row.attributes, b"attributes of key one");
+        assert!(row.private && row.verified && row.has_secrets);
+        let secrets = store.secrets(id, row.version).unwrap();
+        assert_eq!(secrets.expose(), b"secret of key one");
+    }
+}
+
+#[test]
+fn a_private_object_is_not_there_for_who_is_not_logged_in() {
+    let place = Place::new();
+    let store = place.user();
+    let id = insert(&store, private("hidden"));
+    store.logout();
+    assert!(store.read(id).unwrap().is_none());
+    assert!(find(&store, "hidden").is_empty());
+    assert_eq!(store.secrets(id, 1).unwrap_err(), Error::USER_NOT_LOGGED_IN);
+    let refused = store.write(vec![Change::Insert(private("another"))]);
+    assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
+    let refused = store.write(vec![Change::Delete { id }]);
+    assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
+}
+
+#[test]
+fn a_public_object_written_before_login_is_marked_so() {
+    let place = Place::new();
+    let store = place.token();
+    let id = insert(&store, public("certificate"));
+    assert_eq!(find(&store, "certificate"), [id]);
+    store.login(Role::User, common::USER).unwrap();
+    assert!(!store.read(id).unwrap().unwrap().verified);
+    let record = public("certificate");
+    store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
+    assert!(store.read(id).unwrap().unwrap().verified);
+    store.logout();
+    let refused = store.write(vec![Change::Delete { id }]);
+    assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
+}
+
+#[test]
+fn an_update_keeps_the_secrets_and_moves_the_index() {
+    let place = Place::new();
+    let store = place.user();
+    let id = insert(&store, private("before"));
+    let mut record = private("after");
+    record.secrets = None;
+    store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
+    assert!(find(&store, "before").is_empty());
+    assert_eq!(find(&store, "after"), [id]);
+    assert_eq!(store.secrets(id, 2).unwrap().expose(), b"secret of before");
+    assert_eq!(store.secrets(id, 1).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+    let late = Change::Update { id, version: 1, record: private("late") };
+    assert_eq!(store.write(vec![late]).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+}
+
+#[test]
+fn all_changes_happen_or_none() {
+    let place = Place::new();
+    let store = place.user();
+    let changes = vec![Change::Insert(private("first")), Change::Delete { id: 77 }];
+    assert_eq!(store.write(changes).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+    assert!(find(&store, "first").is_empty());
+    assert!(store.search(&[], true, 0, 10).unwrap().is_empty());
+}
+
+#[test]
+fn an_id_is_never_given_twice() {
+    let place = Place::new();
+    let store = place.user();
+    let first = insert(&store, private("one"));
+    store.write(vec![Change::Delete { id: first }]).unwrap();
+    assert!(insert(&store, private("two")) > first);
+}
+
+#[test]
+fn a_search_needs_every_term_and_goes_on_where_it_stopped() {
+    let place = Place::new();
+    let store = place.user();
+    let ids: Vec<u64> = (0..25).map(|at| insert(&store, private(&format!("key {at}")))).collect();
+    let class = (CKA_CLASS, vec![3]);
+    let mut found = Vec::new();
+    loop {
+        let after = found.last().copied().unwrap_or(0);
+        let part = store.search(std::slice::from_ref(&class), true, after, 10).unwrap();
+        if part.is_empty() {
+            break;
+        }
+        found.extend(part);
+    }
+    assert_eq!(found, ids);
+    assert_eq!(store.search(&[], true, 0, 100).unwrap(), ids);
+    let both = [class.clone(), term(CKA_LABEL, "key 7"), term(CKA_ID, "key 7")];
+    assert_eq!(store.search(&both, true, 0, 10).unwrap(), [ids[7]]);
+    let neither = [term(CKA_LABEL, "key 7"), term(CKA_ID, "key 8")];
+    assert!(store.search(&neither, true, 0, 10).unwrap().is_empty());
+}
+
+#[test]
+fn an_uninitialised_place_answers_and_makes_no_file() {
+    let place = Place::new();
+    let store = place.store();
+    assert!(!store.token().unwrap().initialized);
+    assert!(store.read(1).unwrap().is_none());
+    assert!(store.search(&[], false, 0, 10).unwrap().is_empty());
+    assert_eq!(store.generation(), None);
+    assert!(!place.path().exists());
+}
