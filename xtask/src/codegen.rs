@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Generates `ck`'s tables of names and its list of functions from the standard's bindings.
+//! Generates `ck`'s tables of names, its list of functions and the C header from the standard's
+//! bindings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,6 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::cargo::{Metadata, root};
+use crate::header;
 
 /// The bindings that are read: numbers and the function list are the same on every platform, except
 /// for the width of `CK_ULONG`.
@@ -48,8 +50,12 @@ pub(crate) fn run(check: bool) -> Result<()> {
     let path = Metadata::read()?.source_of("cryptoki-sys")?.join(BINDINGS);
     let bindings = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     let mut stale = Vec::new();
-    for (file, text) in [("names.rs", names(&bindings)?), ("function.rs", functions(&bindings)?)] {
-        let path = root().join("crates/ck/src").join(file);
+    for (file, text) in [
+        ("crates/ck/src/names.rs", names(&bindings)?),
+        ("crates/ck/src/function.rs", functions(&bindings)?),
+        ("include/metaslot/pkcs11.h", header::generate(&bindings)?),
+    ] {
+        let path = root().join(file);
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;
         }

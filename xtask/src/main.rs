@@ -9,6 +9,7 @@ mod bench;
 mod cargo;
 mod codegen;
 mod dist;
+mod header;
 mod packages;
 mod report;
 mod run;

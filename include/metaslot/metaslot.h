@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interface "Vendor Metaslot" 1.0 of libmetaslot.so: what return codes cannot say.
+ *
+ *	CK_INTERFACE *interface;
+ *	if (C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL_PTR, &interface, 0) == CKR_OK) {
+ *		METASLOT_FUNCTION_LIST *metaslot = interface->pFunctionList;
+ *		...
+ *	}
+ *
+ * Texts are UTF-8 without an end mark. A NULL text asks for the length, as everywhere in PKCS#11.
+ */
+#ifndef METASLOT_METASLOT_H
+#define METASLOT_METASLOT_H
+
+#include <metaslot/pkcs11.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define METASLOT_INTERFACE "Vendor Metaslot"
+
+/* How one PIN stands. */
+typedef struct METASLOT_PIN_STATUS {
+	CK_ULONG ulFailures;	/* wrong attempts since the last right one */
+	CK_ULONG ulLeft;	/* attempts that are left before the PIN is locked */
+	CK_ULONG ulRetryAt;	/* none is taken before then (seconds since 1970); 0: now */
+} METASLOT_PIN_STATUS;
+
+typedef struct METASLOT_TOKEN_STATUS {
+	METASLOT_PIN_STATUS user;
+	METASLOT_PIN_STATUS so;
+} METASLOT_TOKEN_STATUS;
+
+typedef struct METASLOT_FUNCTION_LIST {
+	CK_VERSION version;
+	/* Why the calling thread's last call failed: the file and the line of the configuration, the
+	 * damaged row, …; empty when the return code says it all. Works before C_Initialize. */
+	CK_RV (*LastError)(CK_UTF8CHAR *pText, CK_ULONG *pulTextLen);
+	CK_RV (*TokenStatus)(CK_SLOT_ID slotID, METASLOT_TOKEN_STATUS *pStatus);
+	/* The file in which this process counts; empty when it has none. */
+	CK_RV (*CountersPath)(CK_UTF8CHAR *pPath, CK_ULONG *pulPathLen);
+} METASLOT_FUNCTION_LIST;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* METASLOT_METASLOT_H */
