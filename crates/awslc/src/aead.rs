@@ -39,8 +39,8 @@ impl Key {
         if tag == 0 || tag > TAG {
             return Err(Failed);
         }
-        // SAFETY: each returns the address of a static.
         let algorithm = match key.len() {
+            // SAFETY: returns the address of a static.
             16 => unsafe { aws_lc_sys::EVP_aead_aes_128_gcm() },
             // SAFETY: as above.
             24 => unsafe { aws_lc_sys::EVP_aead_aes_192_gcm() },
