@@ -89,43 +89,16 @@ impl Metadata {
             })
             .collect()
     }
+}
 
-    /// Every package that ends up in `name` when it is built, itself not counted.
-    pub(crate) fn built_into(&self, name: &str) -> Result<BTreeSet<String>> {
-        let id_of = |package: &Value| package["id"].as_str().unwrap_or_default().to_owned();
-        let names: BTreeMap<String, &str> = self
-            .packages()
-            .map(|package| (id_of(package), package["name"].as_str().unwrap_or_default()))
-            .collect();
-        let nodes: BTreeMap<&str, &Value> = self.0["resolve"]["nodes"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|node| Some((node["id"].as_str()?, node)))
-            .collect();
-        let start = names
-            .iter()
-            .find(|(_, package)| **package == name)
-            .map(|(id, _)| id.clone())
-            .with_context(|| format!("no package named {name}"))?;
-        let mut found = BTreeSet::new();
-        let mut queue = vec![start];
-        while let Some(id) = queue.pop() {
-            let edges = nodes.get(id.as_str()).and_then(|node| node["deps"].as_array());
-            for edge in edges.into_iter().flatten() {
-                let kinds = edge["dep_kinds"].as_array();
-                let normal = kinds.into_iter().flatten().any(|kind| kind["kind"].is_null());
-                let Some(needed) = edge["pkg"].as_str().filter(|_| normal) else { continue };
-                let linux = kinds.into_iter().flatten().all(|kind| {
-                    kind["target"].as_str().is_none_or(|target| !target.contains("windows"))
-                });
-                if linux && found.insert(names.get(needed).copied().unwrap_or(needed).to_owned()) {
-                    queue.push(needed.to_owned());
-                }
-            }
-        }
-        Ok(found)
-    }
+/// Every package that is built into `name` on this platform, itself not counted.
+pub(crate) fn built_into(name: &str) -> Result<BTreeSet<String>> {
+    let arguments = ["tree", "--edges", "normal", "--prefix", "none", "--no-dedupe", "--locked"];
+    let output = cargo(&arguments).args(["--package", name]).output().context("run cargo tree")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+    let names = text.lines().filter_map(|line| line.split(' ').next());
+    Ok(names.filter(|found| !found.is_empty() && *found != name).map(str::to_owned).collect())
 }
 
 fn short(name: &str) -> String {
