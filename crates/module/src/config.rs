@@ -6,6 +6,7 @@
 
 use crate::environment::{directory, variable};
 use metaslot_engine::Policy;
+use metaslot_keystore::{DEFAULT_KDF, Kdf, PBKDF2};
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -29,6 +30,8 @@ pub(crate) struct TokenConfig {
     pub(crate) policy: Policy,
     pub(crate) group: Option<String>,
     pub(crate) fast_login: Option<Duration>,
+    pub(crate) kdf: Kdf,
+    pub(crate) pepper: Option<PathBuf>,
 }
 
 /// Where this process counts.
@@ -116,6 +119,8 @@ impl Config {
             policy: Policy::DEFAULT,
             group: None,
             fast_login: None,
+            kdf: DEFAULT_KDF,
+            pepper: None,
         };
         Self { tokens: vec![token], counters: Counters::Usual }
     }
@@ -154,8 +159,9 @@ impl TokenConfig {
         let DeValue::Table(table) = section.get_ref() else {
             return Err(at(section, "a token is a section"));
         };
-        let (mut path, mut description, mut group, mut fast_login) = (None, None, None, None);
-        let mut policy = Policy::DEFAULT;
+        let (mut path, mut description, mut group) = (None, None, None);
+        let (mut fast_login, mut pepper) = (None, None);
+        let (mut policy, mut kdf) = (Policy::DEFAULT, DEFAULT_KDF);
         // First the preset, then what is allowed beyond it, whatever their order.
         for (key, value) in table {
             match key.get_ref().as_ref() {
@@ -165,6 +171,8 @@ impl TokenConfig {
                 "fast_login" => fast_login = Some(duration(value)?),
                 "policy" => policy = preset(value)?,
                 "allow" => {}
+                "kdf" => kdf = named_kdf(value)?,
+                "pepper" => pepper = Some(absolute(value)?),
                 other => return Err(at(key, &format!("a token has no setting {other:?}"))),
             }
         }
@@ -173,7 +181,7 @@ impl TokenConfig {
         }
         let path: PathBuf = path.ok_or_else(|| at(section, "a token needs a path"))?;
         let description = description.unwrap_or_else(|| path.display().to_string());
-        Ok(Self { path, description, policy, group, fast_login })
+        Ok(Self { path, description, policy, group, fast_login, kdf, pepper })
     }
 }
 
@@ -211,6 +219,14 @@ fn preset(value: &Spanned<DeValue<'_>>) -> Result<Policy, Complaint> {
         "default" => Ok(Policy::DEFAULT),
         "legacy" => Ok(Policy::legacy()),
         _ => Err(at(value, "the policies are \"default\" and \"legacy\"")),
+    }
+}
+
+fn named_kdf(value: &Spanned<DeValue<'_>>) -> Result<Kdf, Complaint> {
+    match text(value)? {
+        "argon2id" => Ok(DEFAULT_KDF),
+        "pbkdf2" => Ok(PBKDF2),
+        _ => Err(at(value, "the ways from a PIN to a key are \"argon2id\" and \"pbkdf2\"")),
     }
 }
 

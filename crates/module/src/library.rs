@@ -7,8 +7,8 @@ use crate::process;
 use metaslot_ck::{Error, Result};
 use metaslot_counters as counters;
 use metaslot_engine::provider::Provider;
-use metaslot_engine::store::Store;
 use metaslot_engine::{Config as EngineConfig, Engine, SlotConfig, detail};
+use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_soft::SOFT;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -87,10 +87,7 @@ impl Library {
 
 fn engine(config: Config) -> Engine {
     let directories = match config.counters {
-        Counters::Usual => {
-            let own = directory(c"XDG_RUNTIME_DIR").map(|own| own.join("metaslot"));
-            own.into_iter().chain([PathBuf::from("/run/metaslot")]).collect()
-        }
+        Counters::Usual => runtime_directories().collect(),
         Counters::Directory(directory) => vec![directory],
         Counters::Private => Vec::new(),
     };
@@ -100,10 +97,20 @@ fn engine(config: Config) -> Engine {
     Engine::new(EngineConfig { slots, providers: PROVIDERS })
 }
 
-fn slot(token: TokenConfig) -> SlotConfig {
-    SlotConfig { description: token.description.clone(), policy: token.policy, store: store(token) }
+/// Where things live that do not survive a reboot. They are used where they are, never made.
+fn runtime_directories() -> impl Iterator<Item = PathBuf> {
+    let own = directory(c"XDG_RUNTIME_DIR").map(|own| own.join("metaslot"));
+    own.into_iter().chain([PathBuf::from("/run/metaslot")])
 }
 
-fn store(_token: TokenConfig) -> Box<dyn Store> {
-    Box::new(crate::absent::Absent)
+fn slot(token: TokenConfig) -> SlotConfig {
+    let store = SqliteStore::new(StoreConfig {
+        path: token.path,
+        group: token.group,
+        fast_login: token.fast_login,
+        runtime: runtime_directories().find(|directory| directory.is_dir()),
+        kdf: token.kdf,
+        pepper: token.pepper,
+    });
+    SlotConfig { description: token.description, store: Box::new(store), policy: token.policy }
 }

@@ -87,7 +87,7 @@ pub unsafe extern "C" fn C_GetInterfaceList(
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     let caller = unsafe { Caller::new() };
     caught(|| {
-        let all: Vec<_> = interface::all().map(|interface| *interface).collect();
+        let all: Vec<_> = interface::all().copied().collect();
         caller.list(&all, interfaces, count)
     })
 }

@@ -4,7 +4,6 @@
 //! Their safety contract is the standard's, once for all: each pointer is NULL or valid for what
 //! the function's description says that it holds, until the function returns.
 #![expect(clippy::missing_safety_doc, reason = "the contract is the standard, stated above")]
-#![expect(clippy::too_many_arguments, reason = "the standard's, not ours")]
 
 mod asynchronous;
 mod decryption;
