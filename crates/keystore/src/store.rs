@@ -10,6 +10,7 @@ use crate::kdf::{DEFAULT_KDF, Kdf};
 use crate::schema::{Head, Stored, Token};
 use crate::{apply, pin, search};
 use metaslot_ck as ck;
+use metaslot_engine::detail;
 use metaslot_engine::store::{Change, Role, Row, Store, Term, TokenRow};
 use metaslot_memory::Secret;
 use std::path::{Path, PathBuf};
@@ -138,7 +139,9 @@ impl SqliteStore {
     fn report<T>(&self, result: Result<T>) -> ck::Result<T> {
         result.map_err(|error| {
             let mut last = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
-            *last = Some(error.to_string());
+            let text = error.to_string();
+            detail::set(format_args!("{text}"));
+            *last = Some(text);
             error.into()
         })
     }
