@@ -17,57 +17,43 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes the directory under `parent` (the system's directory for temporary files when absent)
-    /// and writes the configuration of both modules.
+    /// Makes the directory under `parent` (the system's directory for temporary files when absent).
     ///
     /// # Errors
-    /// A file could not be written.
+    /// A directory could not be made.
     pub(crate) fn make(parent: Option<&Path>, keep: bool) -> Result<Self> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let parent = std::path::absolute(&parent).unwrap_or(parent);
         let directory = parent.join(format!("metaslot-lab-{}", std::process::id()));
-        let place = Self { directory, keep };
-        place.private_directory(&place.directory)?;
-        place.private_directory(&place.own_store())?;
-        place.private_directory(&place.rival_store())?;
-        place.write("metaslot.conf", &own_configuration(&place.own_store()))?;
-        let rival = format!(
-            "directories.tokendir = {}\nobjectstore.backend = file\nlog.level = ERROR\n",
-            place.rival_store().display()
-        );
-        place.write("softhsm2.conf", &rival)?;
-        Ok(place)
-    }
-
-    fn private_directory(&self, path: &Path) -> Result<()> {
-        let made = DirBuilder::new().mode(0o700).create(path);
-        made.map_err(|error| {
-            Failure::file(path, &error).hint("choose a directory that you can write with --dir")
-        })
-    }
-
-    fn write(&self, name: &str, text: &str) -> Result<()> {
-        let path = self.directory.join(name);
-        std::fs::write(&path, text).map_err(|error| Failure::file(&path, &error))
+        private_directory(&directory)?;
+        Ok(Self { directory, keep })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.directory
     }
 
-    fn own_store(&self) -> PathBuf {
-        self.directory.join("metaslot")
-    }
-
-    fn rival_store(&self) -> PathBuf {
-        self.directory.join("softhsm2")
-    }
-
-    /// This program in another part, with the environment of this place.
+    /// A store of its own inside this place, with the configuration of both modules.
     ///
     /// # Errors
-    /// As [`Role::command`].
-    pub(crate) fn command(&self, role: &Role) -> Result<Command> {
-        environment(role.command()?, &self.directory)
+    /// A file could not be written.
+    pub(crate) fn store(&self, name: &str) -> Result<Store> {
+        let store = Store { directory: self.directory.join(name) };
+        for part in ["", "metaslot", "counters", "softhsm2"] {
+            private_directory(&store.directory.join(part))?;
+        }
+        let own = format!(
+            "counters = {:?}\n\n[[token]]\npath = {:?}\n",
+            store.directory.join("counters"),
+            store.database()
+        );
+        let rival = format!(
+            "directories.tokendir = {}\nobjectstore.backend = file\nlog.level = ERROR\n",
+            store.directory.join("softhsm2").display()
+        );
+        write(&store.directory.join("metaslot.toml"), &own)?;
+        write(&store.directory.join("softhsm2.conf"), &rival)?;
+        Ok(store)
     }
 
     /// Starts the experiment in a process of its own and waits for it. One that fails has said why:
@@ -76,8 +62,8 @@ impl Place {
     /// # Errors
     /// The process could not be started.
     pub(crate) fn experiment(self) -> Result<()> {
-        let role = Role::Experiment(self.directory.clone());
-        let status = self.command(&role)?.status()?;
+        let store = self.store("speed")?;
+        let status = store.command(&Role::Experiment)?.status()?;
         drop(self);
         if status.success() {
             return Ok(());
@@ -86,11 +72,48 @@ impl Place {
     }
 }
 
-/// The same environment for a process that an experiment starts, from its directory.
-pub(crate) fn environment(mut command: Command, directory: &Path) -> Result<Command> {
-    command.env("METASLOT_CONF", directory.join("metaslot.conf"));
-    command.env("SOFTHSM2_CONF", directory.join("softhsm2.conf"));
-    Ok(command)
+/// One configuration: a directory for the token of each module.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    directory: PathBuf,
+}
+
+impl Store {
+    /// This program in another part, with the environment of this store.
+    ///
+    /// # Errors
+    /// As [`Role::command`].
+    pub(crate) fn command(&self, role: &Role) -> Result<Command> {
+        let mut command = role.command()?;
+        command.env("METASLOT_CONF", self.directory.join("metaslot.toml"));
+        command.env("SOFTHSM2_CONF", self.directory.join("softhsm2.conf"));
+        Ok(command)
+    }
+
+    /// This module's database file.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.directory.join("metaslot").join("token.db")
+    }
+
+    /// A file beside the tokens.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
+fn private_directory(path: &Path) -> Result<()> {
+    let made = DirBuilder::new().mode(0o700).create(path);
+    match made {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(Failure::file(path, &error)
+                .hint("choose a directory that you can write with --dir"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).map_err(|error| Failure::file(path, &error))
 }
 
 impl Drop for Place {
@@ -102,9 +125,4 @@ impl Drop for Place {
             std::fs::remove_dir_all(&self.directory).ok();
         }
     }
-}
-
-/// Configuration of this module: one token in the directory.
-fn own_configuration(store: &Path) -> String {
-    format!("[[slot]]\nstore = \"{}\"\n", store.join("token.db").display())
 }

@@ -3,6 +3,7 @@
 
 use crate::{Failure, Result};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The variable that names the part; absent in the process that the user started.
@@ -11,31 +12,35 @@ const VARIABLE: &str = "METASLOT_LAB_ROLE";
 /// Who this process is.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum Role {
-    /// The experiment itself, with the modules' configuration in its environment. The directory
-    /// holds the tokens.
-    Experiment(std::path::PathBuf),
+    /// The experiment itself, with the modules' configuration in its environment.
+    Experiment,
     /// One cold start: load, initialise, find, report.
     ColdStart {
         /// The module to load.
-        module: std::path::PathBuf,
-        /// The label of a public object.
-        label: String,
+        module: PathBuf,
     },
-    /// A writer that will be killed.
+    /// Does what it is told through its standard input, on one token.
+    Holder {
+        /// The module to load.
+        module: PathBuf,
+        /// Make the token first.
+        make: bool,
+    },
+    /// Creates and destroys objects until it is killed.
     Writer {
         /// The module to load.
-        module: std::path::PathBuf,
+        module: PathBuf,
         /// Names its objects.
         name: String,
-        /// Where acknowledgements are appended.
-        log: std::path::PathBuf,
+        /// Where it says what it is about to do, and what was done.
+        log: PathBuf,
     },
-    /// Opens a token after a kill, and finds what was acknowledged.
+    /// Opens a token after the kills, and compares it with the logs.
     Checker {
         /// The module to load.
-        module: std::path::PathBuf,
-        /// The logs of the writers.
-        logs: Vec<std::path::PathBuf>,
+        module: PathBuf,
+        /// The directory of the writers' logs.
+        logs: PathBuf,
     },
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return Ok(());
     }
     check(options)?;
-    if let Some(Role::Experiment(_)) = Role::of_this_process()? {
+    if let Some(Role::Experiment) = Role::of_this_process()? {
         return experiment(options, &cells);
     }
     Place::make(options.dir.as_deref(), options.keep)?.experiment()
