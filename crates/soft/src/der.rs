@@ -39,17 +39,17 @@ pub(crate) enum Node<'a> {
     Integer(&'a [u8]),
     OctetString(&'a [u8]),
     /// An OCTET STRING that holds the encoding of another element.
-    OctetStringOf(&'a Node<'a>),
+    OctetStringOf(&'a Self),
     /// Whole bytes.
     BitString(&'a [u8]),
     /// A BIT STRING that holds the encoding of another element.
-    BitStringOf(&'a Node<'a>),
+    BitStringOf(&'a Self),
     Null,
     /// The content bytes of an object identifier.
     Oid(&'a [u8]),
-    Sequence(&'a [Node<'a>]),
+    Sequence(&'a [Self]),
     /// `[number] EXPLICIT`
-    Explicit(u8, &'a Node<'a>),
+    Explicit(u8, &'a Self),
 }
 
 impl Node<'_> {
@@ -93,7 +93,7 @@ impl Node<'_> {
             1 => out.put(&content.to_be_bytes()[size_of::<usize>() - 1..]),
             more => {
                 let bytes = content.to_be_bytes();
-                out.put(&[0x80 | (more as u8 - 1)]);
+                out.put(&[0x80 | (more - 1).to_le_bytes()[0]]);
                 out.put(&bytes[bytes.len() - (more - 1)..]);
             }
         }

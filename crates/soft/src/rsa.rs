@@ -188,7 +188,7 @@ impl GeneratePair for KeyPair {
             return Err(Error::KEY_SIZE_RANGE);
         }
         let exponent = template.bytes(CKA_PUBLIC_EXPONENT).unwrap_or(&[1, 0, 1]);
-        if !exponent.last().is_some_and(|byte| byte % 2 == 1) {
+        if exponent.last().is_none_or(|byte| byte % 2 == 0) {
             return Err(Error::ATTRIBUTE_VALUE_INVALID);
         }
         let bits_32 = u32::try_from(bits).map_err(|_| Error::KEY_SIZE_RANGE)?;

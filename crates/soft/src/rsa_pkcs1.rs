@@ -149,7 +149,7 @@ const fn last_arc(hash: Hash) -> u8 {
 
 /// A length that is known to be below 128.
 const fn short(length: usize) -> u8 {
-    (length & 0x7f) as u8
+    length.to_le_bytes()[0]
 }
 
 fn digest_info(hash: Hash, digest: &[u8]) -> ([u8; MAX_PREFIX + MAX_LENGTH], usize) {

@@ -133,7 +133,7 @@ fn select(mask: usize, yes: usize, no: usize) -> usize {
 }
 
 fn select_byte(mask: usize, yes: u8, no: u8) -> u8 {
-    no ^ ((mask & 0xff) as u8 & (yes ^ no))
+    no ^ (mask.to_le_bytes()[0] & (yes ^ no))
 }
 
 #[cfg(test)]

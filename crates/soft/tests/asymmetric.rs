@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Asymmetric mechanisms through the provider's traits: what is made works, comes back from its
 //! encodings, and is refused when it is wrong.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod common;
 
