@@ -61,8 +61,10 @@ impl Module {
         let path = path.as_ref().to_path_buf();
         // SAFETY: the caller names a PKCS#11 module; its initialisers are trusted with it.
         let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
-        let library = library
-            .map_err(|error| LoadError::Open { path: path.clone(), reason: reason(&error) })?;
+        let library = library.map_err(|error| LoadError::Open {
+            path: path.clone(),
+            reason: reason(&path, &error),
+        })?;
         let interface: CK_C_GetInterface = symbol(&library, c"C_GetInterface");
         let lists = match lists(&library, interface) {
             Ok(lists) => lists,
@@ -362,11 +364,13 @@ impl Plain for CK_MECHANISM_INFO {}
 impl Plain for CK_SESSION_INFO {}
 
 /// The loader's message without the repeated path.
-fn reason(error: &libloading::Error) -> String {
-    match std::error::Error::source(error) {
+fn reason(path: &Path, error: &libloading::Error) -> String {
+    let text = match std::error::Error::source(error) {
         Some(source) => source.to_string(),
         None => error.to_string(),
-    }
+    };
+    let repeated = format!("{}: ", path.display());
+    text.strip_prefix(&repeated).unwrap_or(&text).to_owned()
 }
 
 /// The function behind a name, or `None`. `T` is one of the binding's `Option<fn>` types.
