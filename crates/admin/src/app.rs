@@ -11,7 +11,8 @@ use metaslot_ck as ck;
 use metaslot_client::{Access, Session, User};
 use metaslot_memory::Secret;
 use std::cell::OnceCell;
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// One run of the command.
@@ -25,7 +26,14 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(common: Common) -> Self {
         let output = Output { json: common.json, quiet: common.quiet };
-        Self { output, module: common.module, host: OnceCell::new() }
+        let named = || env::var_os("METASLOT_MODULE").filter(|path| !path.is_empty());
+        let module = common.module.or_else(|| named().map(PathBuf::from));
+        Self { output, module, host: OnceCell::new() }
+    }
+
+    /// The module that the user named, if any.
+    pub(crate) fn named_module(&self) -> Option<&Path> {
+        self.module.as_deref()
     }
 
     /// The module, loaded when it is first asked for. A URI may name another.

@@ -27,9 +27,9 @@ pub(crate) struct Cli {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Common options")]
 pub(crate) struct Common {
-    /// The PKCS#11 module [default: libmetaslot.so beside this command, or installed]
-    #[arg(long, global = true, value_name = "PATH", env = "METASLOT_MODULE")]
-    #[arg(hide_env_values = true)]
+    /// The PKCS#11 module [default: $METASLOT_MODULE, or libmetaslot.so beside this command or
+    /// installed]
+    #[arg(long, global = true, value_name = "PATH")]
     pub(crate) module: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long, global = true, conflicts_with = "quiet")]

@@ -8,6 +8,7 @@ use metaslot_ck as ck;
 use metaslot_client::{self as client, LoadError};
 use serde_json::{Value, json};
 use std::fmt::Display;
+use std::io;
 use std::process::ExitCode;
 
 /// The documented exit codes; 0 is success.
@@ -64,6 +65,19 @@ impl Failure {
         Self::new(Exit::Pin, message)
     }
 
+    /// The system refused; its words without the number that [`io::Error`] adds.
+    pub(crate) fn io(what: impl Display, error: &io::Error) -> Self {
+        let text = error.to_string();
+        let words = text.split_once(" (os error").map_or(&*text, |(words, _)| words);
+        Self::failed(format!("{what}: {words}"))
+    }
+
+    /// The same failure with the exit code of a PIN that is not to be had.
+    #[must_use]
+    pub(crate) fn about_pin(self) -> Self {
+        Self { exit: Exit::Pin, ..self }
+    }
+
     /// What to do next.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -117,14 +131,22 @@ impl Failure {
 
 impl From<client::Error> for Failure {
     fn from(call: client::Error) -> Self {
+        let detail = crate::host::detail();
         let row = WORDS.iter().find(|row| row.0 == call.code);
+        let (name, code) = (call.function.name(), call.code);
+        // This code says least: what the module has to say about it is the message.
+        let told = detail.as_ref().filter(|_| code == ck::Error::DEVICE_ERROR);
+        if let Some(words) = told {
+            let message = format!("{words} ({name}: {code})");
+            return Self { call: Some(call), ..Self::failed(message) };
+        }
         let message = match row {
-            Some((_, words, _)) => format!("{words} ({}: {})", call.function.name(), call.code),
-            None => format!("{} returned {}", call.function.name(), call.code),
+            Some((_, words, _)) => format!("{words} ({name}: {code})"),
+            None => format!("{name} returned {code}"),
         };
         let hint = row.map(|row| row.2).filter(|hint| !hint.is_empty()).map(str::to_owned);
         let exit = if PIN_CODES.contains(&call.code) { Exit::Pin } else { Exit::Failed };
-        Self { exit, message, hint, call: Some(call), detail: crate::host::detail() }
+        Self { exit, message, hint, call: Some(call), detail }
     }
 }
 
@@ -190,6 +212,7 @@ const WORDS: &[(ck::Error, &str, &str)] = &[
         "another program has the token open",
         "end it, or log it out, and try again",
     ),
+    (ck::Error::SLOT_ID_INVALID, "there is no such slot", "'metaslot token list' shows the slots"),
     (ck::Error::TOKEN_NOT_PRESENT, "there is no token in this slot", ""),
     (
         ck::Error::TOKEN_NOT_RECOGNIZED,

@@ -52,8 +52,8 @@ impl Host {
     /// Loads `chosen`, else the one that the URI names, else ours.
     pub(crate) fn load(chosen: Option<&Path>, uri: &Uri) -> Result<Self> {
         let path = match (chosen, &uri.module_path) {
-            (Some(path), _) => path.to_path_buf(),
-            (None, Some(path)) => PathBuf::from(path),
+            (Some(path), _) => file(path),
+            (None, Some(path)) => file(Path::new(path)),
             (None, None) => installed()?,
         };
         let module = Module::load(&path)?;
@@ -245,6 +245,12 @@ impl Token {
 
 fn same(wanted: Option<&String>, actual: &str) -> bool {
     wanted.is_none_or(|wanted| wanted == actual)
+}
+
+/// A name without a directory means a file here before it means one that the loader knows.
+fn file(path: &Path) -> PathBuf {
+    let here = Path::new(".").join(path);
+    if path.components().count() == 1 && here.exists() { here } else { path.to_path_buf() }
 }
 
 /// Our module: beside the command, in `../lib`, or where the system keeps modules.

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => command::verify::run(&app, &args),
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
-        Command::Lab(command) => command::lab::run(&command),
+        Command::Lab(command) => command::lab::run(&app, command),
         Command::Completions(args) => command::pages::completions(&args),
         Command::Man(args) => command::pages::man(&args),
         Command::Version => command::pages::version(&app),

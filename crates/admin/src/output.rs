@@ -65,7 +65,7 @@ pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        other => other.map_err(|error| Failure::failed(format!("cannot write: {error}"))),
+        other => other.map_err(|error| Failure::io("cannot write", &error)),
     }
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot mechanisms`
 
-use super::arguments::TokenArg;
+use super::arguments::token_uri;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
+use crate::uri::Uri;
 use metaslot_ck::*;
 use metaslot_client::{MechanismInfo, Module};
 use serde_json::{Value, json};
@@ -15,8 +16,9 @@ pub(crate) struct Args {
     /// The slot, by its number
     #[arg(long, value_name = "N", conflicts_with = "token")]
     slot: Option<u64>,
-    #[command(flatten)]
-    token: TokenArg,
+    /// The token: its label or a PKCS#11 URI [default: the first slot, with a token or without]
+    #[arg(long, value_name = "LABEL|URI")]
+    token: Option<String>,
     /// Only mechanisms whose name has this in it
     #[arg(value_name = "NAME")]
     name: Option<String>,
@@ -47,11 +49,11 @@ const FLAGS: &[(CK_FLAGS, &str)] = &[
 ];
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
+    let uri = args.token.as_deref().map(token_uri).transpose()?.unwrap_or_default();
     let module = app.host(&uri)?.module();
     let slot = match args.slot {
         Some(slot) => SlotId(slot),
-        None => any_slot(app, args)?,
+        None => any_slot(app, &uri)?,
     };
     let wanted = args.name.as_ref().map(|name| name.to_ascii_uppercase().replace('-', "_"));
     let mut rows = Vec::new();
@@ -73,15 +75,18 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     app.output.print(&Report {
         text: table.text(),
         json: json!({"slot": slot.0, "mechanisms": json}),
-        uris: rows.into_iter().map(|row| row.0).collect(),
-    })
+        uris: rows.iter().map(|row| row.0.clone()).collect(),
+    })?;
+    if rows.is_empty() {
+        app.output.note("no mechanism matches");
+    }
+    Ok(())
 }
 
 /// The named token's slot; without a name the first slot: mechanisms do not depend on the token's
 /// being initialised.
-fn any_slot(app: &App, args: &Args) -> Result<SlotId> {
-    let uri = args.token.uri()?;
-    let mut tokens = app.host(&uri)?.matching(&uri)?.into_iter();
+fn any_slot(app: &App, uri: &Uri) -> Result<SlotId> {
+    let mut tokens = app.host(uri)?.matching(uri)?.into_iter();
     tokens.next().map(|token| token.slot).ok_or_else(|| {
         Failure::not_found("no slot matches").hint("'metaslot token list' shows slots and tokens")
     })

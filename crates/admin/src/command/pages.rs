@@ -8,8 +8,10 @@ use crate::failure::{Failure, Result};
 use crate::output::{self, Report};
 use crate::uri::Uri;
 use clap::CommandFactory;
-use clap_complete::Shell;
+use clap::ValueEnum;
+use clap_complete::Shell as Generator;
 use serde_json::json;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `completions`.
@@ -17,6 +19,24 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Completions {
     /// The shell
     shell: Shell,
+}
+
+/// The shells.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shell {
+    Bash,
+    Fish,
+    Zsh,
+}
+
+impl Shell {
+    const fn generator(self) -> Generator {
+        match self {
+            Self::Bash => Generator::Bash,
+            Self::Fish => Generator::Fish,
+            Self::Zsh => Generator::Zsh,
+        }
+    }
 }
 
 /// Arguments of `man`.
@@ -28,21 +48,22 @@ pub(crate) struct Man {
 
 pub(crate) fn completions(args: &Completions) -> Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "metaslot", &mut text);
+    clap_complete::generate(args.shell.generator(), &mut Cli::command(), "metaslot", &mut text);
     output::write_out(&text)
 }
 
 pub(crate) fn man(args: &Man) -> Result<()> {
     let mut command = Cli::command();
     command.build();
-    let cannot =
-        |error| Failure::failed(format!("cannot write into {}: {error}", args.directory.display()));
+    let cannot = |error: io::Error| {
+        Failure::io(format!("cannot write into {}", args.directory.display()), &error)
+    };
     std::fs::create_dir_all(&args.directory).map_err(cannot)?;
     pages(&command, &args.directory).map_err(cannot)
 }
 
 /// The page of a command and of those below it: `metaslot-key-list.1`.
-fn pages(command: &clap::Command, directory: &Path) -> std::io::Result<()> {
+fn pages(command: &clap::Command, directory: &Path) -> io::Result<()> {
     let mut text = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut text)?;
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());

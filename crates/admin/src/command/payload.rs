@@ -40,7 +40,7 @@ impl Payload {
         let name = path.display().to_string();
         match File::open(path) {
             Ok(file) => Ok(Self { name, source: Source::File(file) }),
-            Err(error) => Err(Failure::failed(format!("cannot open {name}: {error}"))),
+            Err(error) => Err(Failure::io(format!("cannot open {name}"), &error)),
         }
     }
 
@@ -87,7 +87,7 @@ impl Payload {
     }
 
     fn unreadable(&self, error: &io::Error) -> Failure {
-        Failure::failed(format!("cannot read {}: {error}", self.name))
+        Failure::io(format!("cannot read {}", self.name), error)
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
     let Some(path) = path.filter(|path| *path != Path::new("-")) else {
         return crate::output::write_out(bytes);
     };
-    let cannot = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+    let cannot = |error: io::Error| Failure::io(format!("cannot write {}", path.display()), &error);
     // A device or a pipe is written in place.
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(path, bytes).map_err(cannot);

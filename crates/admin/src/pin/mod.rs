@@ -94,14 +94,15 @@ impl std::fmt::Display for Source {
 }
 
 fn read_file(path: &Path) -> Result<Secret> {
-    let cannot =
-        |error| Failure::pin(format!("cannot read the PIN file {}: {error}", path.display()));
+    let what = format!("cannot read the PIN file {}", path.display());
+    let cannot = |error| Failure::io(&what, &error).about_pin();
     let file = File::open(path).map_err(cannot)?;
     first_line(file).map_err(cannot)
 }
 
 fn run(command: &str) -> Result<Secret> {
-    let cannot = |error| Failure::pin(format!("cannot run the PIN command '{command}': {error}"));
+    let what = format!("cannot run the PIN command '{command}'");
+    let cannot = |error| Failure::io(&what, &error).about_pin();
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = shell.spawn().map_err(cannot)?;

@@ -42,7 +42,7 @@ fn open() -> io::Result<File> {
 }
 
 fn cannot(error: io::Error) -> Failure {
-    Failure::failed(format!("cannot ask on the terminal: {error}"))
+    Failure::io("cannot ask on the terminal", &error)
 }
 
 /// The terminal while it neither echoes nor edits nor sends signals: an interrupt must reach us,

@@ -13,7 +13,7 @@ use std::{env, fs, process};
 
 /// A file's lines, and where the commands are in them.
 #[derive(Debug)]
-pub struct Transcript {
+pub(crate) struct Transcript {
     lines: Vec<String>,
     steps: Vec<Step>,
 }
@@ -28,16 +28,16 @@ struct Step {
 
 /// What happened.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// One for each command that did something else.
-    pub differences: Vec<String>,
+    pub(crate) differences: Vec<String>,
     /// The file as it would be right.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Transcript {
     /// Finds the commands.
-    pub fn parse(text: &str, page: bool) -> Self {
+    pub(crate) fn parse(text: &str, page: bool) -> Self {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut steps: Vec<Step> = Vec::new();
         let mut inside = !page;
@@ -63,12 +63,12 @@ impl Transcript {
     }
 
     /// Whether there is no command.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
     /// Runs every command in order; a difference does not stop the rest.
-    pub fn run(&self, place: &Place) -> Outcome {
+    pub(crate) fn run(&self, place: &Place) -> Outcome {
         let mut differences = Vec::new();
         let mut text: Vec<String> = Vec::new();
         let mut copied = 0;
@@ -129,7 +129,7 @@ fn line_matches(wanted: &str, line: &str) -> bool {
 
 /// A directory with a configuration that says where the token is to be; removed on drop.
 #[derive(Debug)]
-pub struct Place {
+pub(crate) struct Place {
     directory: PathBuf,
     module: PathBuf,
 }
@@ -142,7 +142,7 @@ impl Drop for Place {
 
 impl Place {
     /// A new one.
-    pub fn make(module: &Path) -> Self {
+    pub(crate) fn make(module: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("metaslot-transcript-{}-{number}", process::id());
@@ -174,6 +174,7 @@ impl Place {
         let output = shell.stdin(process::Stdio::null()).output().expect("bash runs");
         let text = String::from_utf8_lossy(&output.stdout);
         let text = text.replace(&self.directory.display().to_string(), "/home/you");
+        let text = text.replace(&self.module.display().to_string(), "/usr/lib/libmetaslot.so");
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         while lines.last().is_some_and(String::is_empty) {
             lines.pop();
@@ -188,7 +189,7 @@ impl Place {
 }
 
 /// The module of the same build; built now if that did not happen yet.
-pub fn module() -> PathBuf {
+pub(crate) fn module() -> PathBuf {
     let binary = Path::new(env!("CARGO_BIN_EXE_metaslot"));
     let directory = binary.parent().expect("a program is in a directory");
     let mut cargo = Command::new(env!("CARGO"));

@@ -2,7 +2,7 @@
 //! `metaslot token list`
 
 use crate::app::App;
-use crate::command::arguments::TokenArg;
+use crate::command::arguments::token_uri;
 use crate::failure::Result;
 use crate::host::Token;
 use crate::output::{Report, Table};
@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 /// Arguments of `token list`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    token: TokenArg,
+    /// Which tokens: a label or a PKCS#11 URI [default: all]
+    #[arg(long, value_name = "LABEL|URI")]
+    token: Option<String>,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
+    let uri = args.token.as_deref().map(token_uri).transpose()?.unwrap_or_default();
     let tokens = app.host(&uri)?.matching(&uri)?;
     let mut table = Table::new(&["SLOT", "TOKEN", "SERIAL", "STATE", "URI"], &[0]);
     for token in &tokens {
@@ -32,16 +33,17 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             token.uri().to_string(),
         ]);
     }
+    app.output.print(&Report {
+        text: table.text(),
+        json: json!({"tokens": tokens.iter().map(json).collect::<Vec<Value>>()}),
+        uris: tokens.iter().map(|token| token.uri().to_string()).collect(),
+    })?;
     if tokens.is_empty() {
         app.output.note("no tokens");
     } else if tokens.iter().all(|token| !token.has(CKF_TOKEN_INITIALIZED)) {
         app.output.note("hint: make a token: metaslot token init --label NAME");
     }
-    app.output.print(&Report {
-        text: table.text(),
-        json: json!({"tokens": tokens.iter().map(json).collect::<Vec<Value>>()}),
-        uris: tokens.iter().map(|token| token.uri().to_string()).collect(),
-    })
+    Ok(())
 }
 
 /// What a person should know: the first row that is true decides about each PIN.
