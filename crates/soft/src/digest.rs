@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_Digest…`: MD5, SHA-1, SHA-2, SHA-3 (PKCS#11 3.2 §6.20–§6.26).
 
-use crate::device_error;
+use crate::{device_error, keccak};
 use metaslot_awslc::digest::{Hash, Stream};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Digest, DigestStream};
@@ -58,12 +58,44 @@ impl Digest for Hashing {
     }
 
     fn start(&self) -> Result<Box<dyn DigestStream>> {
+        if self.is_sha3() {
+            return Ok(Box::new(Sponge(keccak::Stream::new(self.0))));
+        }
         Ok(Box::new(Running(Stream::new(self.0).map_err(device_error)?)))
     }
 
     fn restore(&self, state: &[u8]) -> Result<Box<dyn DigestStream>> {
+        if self.is_sha3() {
+            let stream = keccak::Stream::restore(self.0, state);
+            return Ok(Box::new(Sponge(stream.ok_or(Error::SAVED_STATE_INVALID)?)));
+        }
         let stream = Stream::restore(self.0, state).map_err(|_| Error::SAVED_STATE_INVALID)?;
         Ok(Box::new(Running(stream)))
+    }
+}
+
+impl Hashing {
+    const fn is_sha3(&self) -> bool {
+        matches!(self.0, Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512)
+    }
+}
+
+#[derive(Debug)]
+struct Sponge(keccak::Stream);
+
+impl DigestStream for Sponge {
+    fn update(&mut self, data: &[u8]) -> Result<()> {
+        self.0.update(data);
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut [u8]) -> Result<()> {
+        self.0.finish(out);
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        Ok(self.0.save())
     }
 }
 

@@ -19,6 +19,7 @@ mod generate;
 mod hashes;
 mod hkdf;
 mod hmac;
+mod keccak;
 mod mac;
 mod montgomery;
 mod pbkdf2;

@@ -15,7 +15,7 @@ const LOCKED: usize = 4 << 20;
 const LARGEST_LOCKED: usize = 16;
 
 /// Address space to ask for, in bytes; less where a limit forbids it.
-const SPACES: [usize; 4] = [4 << 30, 512 << 20, 64 << 20, 16 << 20];
+const SPACES: [usize; 4] = [1 << 30, 256 << 20, 64 << 20, 16 << 20];
 
 const SHARDS: usize = 16;
 

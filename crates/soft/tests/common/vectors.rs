@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Project Wycheproof's vectors, read from `testdata/wycheproof`.
+#![allow(dead_code, reason = "each test binary uses its part")]
 
 use metaslot_ck::*;
 use serde_json::Value;

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the vectors of this folder with OpenSSL (through Python's hashlib and `cryptography`): for
+mechanisms of which the other folders have none. Run it here; the output is the same every time."""
+
+import hashlib
+import hmac
+import json
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+DIGESTS = [
+    "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha512_224", "sha512_256",
+    "sha3_224", "sha3_256", "sha3_384", "sha3_512",
+]
+LENGTHS = [0, 1, 3, 55, 56, 63, 64, 65, 71, 72, 104, 111, 112, 127, 128, 129, 135, 136, 143, 144, 300]
+
+
+def stream(name, length):
+    """Bytes that look random and are always the same."""
+    return hashlib.shake_256(name.encode()).digest(length)
+
+
+def write(name, tests):
+    with open(f"{name}.json", "w") as file:
+        source = "computed with OpenSSL 3 by make.py"
+        rows = ",\n".join("    " + json.dumps(test) for test in tests)
+        file.write(f'{{\n  "source": "{source}",\n  "tests": [\n{rows}\n  ]\n}}\n')
+
+
+def digests():
+    for name in DIGESTS:
+        for length in LENGTHS:
+            message = stream(f"{name} {length}", length)
+            digest = hashlib.new(name, message).hexdigest()
+            yield {"hash": name, "msg": message.hex(), "digest": digest}
+
+
+def macs():
+    for name in DIGESTS:
+        for length in [1, 20, 64, 65, 128, 129, 144, 200]:
+            key = stream(f"key {name} {length}", length)
+            message = stream(f"message {name} {length}", 3 * length)
+            tag = hmac.new(key, message, name).hexdigest()
+            yield {"hash": name, "key": key.hex(), "msg": message.hex(), "tag": tag}
+
+
+def ciphers():
+    for size in [16, 24, 32]:
+        for length in [0, 16, 32, 48, 128, 144, 512]:
+            key = stream(f"key {size} {length}", size)
+            iv = stream(f"iv {size} {length}", 16)
+            message = stream(f"message {size} {length}", length)
+            for name, mode in [("ecb", modes.ECB()), ("cbc", modes.CBC(iv))]:
+                encryptor = Cipher(algorithms.AES(key), mode).encryptor()
+                ct = encryptor.update(message) + encryptor.finalize()
+                yield {"mode": name, "key": key.hex(), "iv": iv.hex(), "msg": message.hex(), "ct": ct.hex()}
+        for length in [0, 1, 15, 16, 17, 100, 511]:
+            key = stream(f"key {size} {length}", size)
+            block = stream(f"block {size} {length}", 14) + b"\xff\xf0"
+            message = stream(f"message {size} {length}", length)
+            encryptor = Cipher(algorithms.AES(key), modes.CTR(block)).encryptor()
+            ct = encryptor.update(message) + encryptor.finalize()
+            yield {"mode": "ctr", "key": key.hex(), "iv": block.hex(), "msg": message.hex(), "ct": ct.hex()}
+
+
+def xts():
+    for size in [32, 64]:
+        for length in [16, 17, 31, 32, 33, 47, 48, 100, 512, 513, 527, 1024]:
+            key = stream(f"key {size} {length}", size)
+            tweak = stream(f"tweak {size} {length}", 16)
+            message = stream(f"message {size} {length}", length)
+            encryptor = Cipher(algorithms.AES(key), modes.XTS(tweak)).encryptor()
+            ct = encryptor.update(message) + encryptor.finalize()
+            yield {"mode": "xts", "key": key.hex(), "iv": tweak.hex(), "msg": message.hex(), "ct": ct.hex()}
+
+
+write("digest", digests())
+write("hmac", macs())
+write("aes", ciphers())
+write("aes_xts", xts())
