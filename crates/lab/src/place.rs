@@ -29,10 +29,6 @@ impl Place {
         Ok(Self { directory, keep })
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.directory
-    }
-
     /// A store of its own inside this place, with the configuration of both modules.
     ///
     /// # Errors

@@ -1,9 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `lab store`.
-use crate::Result;
-/// Options.
+//! `lab store`: what a token on disk costs as it grows.
+//!
+//! One store per number of objects, each held by a process of its own, because a process has one
+//! configuration. The processes take turns, in random order: so stores of ten and of a million
+//! objects are compared within one run. Raw SQLite gets a copy of the store's own file, and inserts
+//! rows of the same tables, number and sizes in transactions of the same kind.
+
+mod cold;
+mod holder;
+mod print;
+mod run;
+mod sqlite;
+mod syncs;
+
+use crate::place::Place;
+use crate::role::Role;
+use crate::token::own_module;
+use crate::{Failure, Result};
+use std::path::PathBuf;
+
+/// What to measure, and how.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {}
-pub(crate) fn run(_options: &Options) -> Result<()> {
-    Ok(())
+pub struct Options {
+    /// The module to measure [default: libmetaslot.so beside this program, or installed]
+    #[arg(long, value_name = "PATH")]
+    pub module: Option<PathBuf>,
+    /// Numbers of token objects, one store each
+    #[arg(
+        long, value_name = "N,…", value_delimiter = ',', default_values_t = [10, 10_000, 1_000_000]
+    )]
+    pub objects: Vec<u64>,
+    /// Rounds: each asks every store once, in random order
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub rounds: usize,
+    /// Length of one sample in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 20)]
+    pub sample: u64,
+    /// Length of one sample of creates in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 300)]
+    pub creates: u64,
+    /// Threads that create at the same time, beside one
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub threads: usize,
+    /// Cold starts of each store
+    #[arg(long, value_name = "N", default_value_t = 11)]
+    pub starts: usize,
+    /// Random seed of the order, to repeat a run
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print the result as JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Also write the JSON to a file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Where the stores are made for the run [default: the directory for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Keep the stores
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Measures, or plays one of the parts.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    match Role::of_this_process()? {
+        Some(Role::Holder { module, make }) => holder::run(&module, make),
+        Some(Role::ColdStart { module }) => cold::run(&module),
+        Some(_) => Err(Failure::new("this process has a part in another experiment")),
+        None => {
+            if options.objects.is_empty() || options.rounds == 0 || options.threads == 0 {
+                return Err(Failure::new("--objects, --rounds and --threads must be above zero"));
+            }
+            let module = own_module(options.module.as_deref())?;
+            run::run(options, &module, &Place::make(options.dir.as_deref(), options.keep)?)
+        }
+    }
 }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The table of a store run, and how it stands to what a store has to reach.
+
+use super::run::{Level, Report};
+use crate::statistics::{Estimate, median, paired_ratio, quantile};
+use crate::table::{Table, digits, nanoseconds};
+use std::fmt::Write;
+
+/// Everything that a run says.
+pub(crate) fn table(report: &Report) -> String {
+    let mut text = format!("{}\n", report.machine.line());
+    let commit = report.commit.as_ref().map_or_else(String::new, |commit| format!(" ({commit})"));
+    writeln!(text, "{}{commit}, {:.0} s, seed {}\n", report.module, report.seconds, report.seed)
+        .ok();
+    text.push_str(&figures(report));
+    text.push('\n');
+    text.push_str(&goals(report));
+    text
+}
+
+/// One column per store.
+fn figures(report: &Report) -> String {
+    let columns: Vec<String> =
+        report.stores.iter().map(|level| level.objects.to_string()).collect();
+    let mut heading = vec!["token objects"];
+    heading.extend(columns.iter().map(String::as_str));
+    let mut table = Table::new(&heading);
+    let mut row = |name: &str, cell: &dyn Fn(&Level) -> String| {
+        let mut cells = vec![name.to_owned()];
+        cells.extend(report.stores.iter().map(cell));
+        table.row(cells);
+    };
+    let start = |level: &Level, part: fn(&super::cold::Start) -> f64| {
+        median(&level.starts.iter().map(part).collect::<Vec<_>>())
+    };
+    row("find by label, CPU", &|level| nanoseconds(median(&level.find_cpu_ns)));
+    row("find by label, wall", &|level| nanoseconds(median(&level.find_wall_ns)));
+    row("P-256 sign, CPU", &|level| nanoseconds(median(&level.sign_cpu_ns)));
+    row("cold start", &|level| nanoseconds(start(level, |s| s.total_ms) * 1e6));
+    row("  load", &|level| nanoseconds(start(level, |s| s.load_ms) * 1e6));
+    row("  C_Initialize", &|level| nanoseconds(start(level, |s| s.initialize_ms) * 1e6));
+    row("  open a session", &|level| nanoseconds(start(level, |s| s.open_ms) * 1e6));
+    row("  first find", &|level| nanoseconds(start(level, |s| s.find_ms) * 1e6));
+    row("  slowest of all", &|level| {
+        let totals: Vec<f64> = level.starts.iter().map(|start| start.total_ms).collect();
+        nanoseconds(quantile(&totals, 1.0) * 1e6)
+    });
+    row("resident, MiB", &|level| digits(resident(level)));
+    row("  before the load", &|level| {
+        digits(start(level, |s| s.resident_before_kib as f64) / 1024.0)
+    });
+    row("creates/s, 1 thread", &|level| digits(median(&level.create)));
+    let threads = format!("creates/s, {} threads", report.threads);
+    row(&threads, &|level| digits(median(&level.create_threads)));
+    row("raw SQLite/s, 1 thread", &|level| optional(&level.raw));
+    let threads = format!("raw SQLite/s, {} threads", report.threads);
+    row(&threads, &|level| optional(&level.raw_threads));
+    row("syncs per create", &|level| level.syncs_per_create.map_or_else(|| "-".to_owned(), digits));
+    row("filled, objects/s", &|level| digits(level.populated_per_second));
+    row("database, MiB", &|level| digits(level.database_bytes as f64 / 1_048_576.0));
+    table.render()
+}
+
+fn optional(samples: &[f64]) -> String {
+    if samples.is_empty() { "-".to_owned() } else { digits(median(samples)) }
+}
+
+fn resident(level: &Level) -> f64 {
+    let kib: Vec<f64> = level.starts.iter().map(|start| start.resident_kib as f64).collect();
+    median(&kib) / 1024.0
+}
+
+/// What a store has to reach, and whether this one does.
+fn goals(report: &Report) -> String {
+    let mut table = Table::new(&["goal", "measured", "interval", ""]);
+    let mut judge = |what: &str, measured: String, interval: String, met: bool| {
+        let verdict = if met { "met" } else { "MISSED" };
+        table.row(vec![what.to_owned(), measured, interval, verdict.to_owned()]);
+    };
+    let Some(most) = report.stores.iter().max_by_key(|level| level.objects) else {
+        return String::new();
+    };
+    let find = median(&most.find_cpu_ns);
+    judge("find by label ≤ 12 µs", nanoseconds(find), String::new(), find <= 12_000.0);
+    if let Some(many) = report.stores.iter().find(|level| level.objects == 10_000)
+        && many.objects < most.objects
+        && let Some(ratio) = paired_ratio(&most.find_cpu_ns, &many.find_cpu_ns)
+    {
+        let what = format!("find among {} over 10000 ≤ 2", most.objects);
+        judge(&what, value(ratio), interval(ratio), ratio.value <= 2.0);
+    }
+    let totals: Vec<f64> = most.starts.iter().map(|start| start.total_ms).collect();
+    let cold = median(&totals);
+    judge("cold start ≤ 5 ms", format!("{cold:.2} ms"), String::new(), cold <= 5.0);
+    let resident = resident(most);
+    judge("resident ≤ 16 MiB", format!("{resident:.1} MiB"), String::new(), resident <= 16.0);
+    let rate = median(&most.create);
+    judge("creates ≥ 2500/s", digits(rate), String::new(), rate >= 2500.0);
+    if let Some(ratio) = paired_ratio(&most.create, &most.raw) {
+        judge("creates ≥ 0.6 of raw SQLite", value(ratio), interval(ratio), ratio.value >= 0.6);
+    }
+    if let Some(ratio) = paired_ratio(&most.create_threads, &most.create) {
+        let what = format!("{} threads ≥ 1.5 of one", report.threads);
+        judge(&what, value(ratio), interval(ratio), ratio.value >= 1.5);
+    }
+    let few = report.stores.iter().find(|level| level.objects <= 100);
+    let many = report.stores.iter().find(|level| level.objects >= 10_000);
+    if let (Some(few), Some(many)) = (few, many)
+        && let Some(ratio) = paired_ratio(&few.sign_cpu_ns, &many.sign_cpu_ns)
+    {
+        let what = format!("P-256 sign, {} keys over {} ≥ 0.97", many.objects, few.objects);
+        judge(&what, value(ratio), interval(ratio), ratio.value >= 0.97);
+    }
+    table.render()
+}
+
+fn value(estimate: Estimate) -> String {
+    format!("{:.3}", estimate.value)
+}
+
+fn interval(estimate: Estimate) -> String {
+    format!("{:.3}–{:.3}", estimate.low, estimate.high)
+}
