@@ -194,7 +194,7 @@ impl Engine {
         let watch = metaslot_counters::begin();
         let plain = algorithm.unwrap(by, &params, wrapped);
         count.done(wrapped.len(), plain.is_ok(), watch);
-        let made = self.opened(token, &mut all, plain?)?;
+        let made = self.opened(token, &mut all, plain?, algorithm.key_at_end())?;
         session.keep(unwrapping);
         let class = all.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
         let object = rules::complete(Origin::Unwrapped, class, all, made, token.login_state())?;
@@ -215,8 +215,14 @@ impl Engine {
         Ok(typed.attributes)
     }
 
-    /// The key in unwrapped bytes.
-    fn opened(&self, token: &Token, all: &mut Attributes, plain: Secret) -> Result<NewObject> {
+    /// The key in unwrapped bytes: a secret one at their beginning, or `at_end`.
+    fn opened(
+        &self,
+        token: &Token,
+        all: &mut Attributes,
+        plain: Secret,
+        at_end: bool,
+    ) -> Result<NewObject> {
         if all.ulong(CKA_CLASS) == Some(CKO_PRIVATE_KEY) {
             let made = self.providers[0].decode_private_key(plain.expose())?;
             token.policy.making(&made.attributes, false)?;
@@ -230,7 +236,12 @@ impl Engine {
             return Err(Error::WRAPPED_KEY_LEN_RANGE);
         }
         token.policy.arriving(length)?;
-        self.secret_key(all, plain.truncated(length))
+        let value = match plain.len() - length {
+            0 => plain,
+            surplus if at_end => Secret::copy_of(&plain.expose()[surplus..]),
+            _ => plain.truncated(length),
+        };
+        self.secret_key(all, value)
     }
 
     /// A secret key of these bytes, checked by the provider.

@@ -387,6 +387,12 @@ pub trait Wrap: Sync + Debug {
     /// # Errors
     /// `CKR_WRAPPED_KEY_INVALID`, `CKR_WRAPPED_KEY_LEN_RANGE`
     fn unwrap(&self, key: &Key, params: &Params, wrapped: &[u8]) -> Result<Secret>;
+
+    /// Whether a key that is shorter than what was opened is at its end, and not at its beginning
+    /// (`CKM_RSA_X_509`, PKCS#11 3.2 §6.1.11).
+    fn key_at_end(&self) -> bool {
+        false
+    }
 }
 
 /// Other keys that a derivation names by handle.

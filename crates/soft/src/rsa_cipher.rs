@@ -197,6 +197,10 @@ impl Wrap for RsaCipher {
         let length = self.open(key, params, wrapped, plain.expose_mut()).map_err(wrapped_key)?;
         Ok(plain.truncated(length))
     }
+
+    fn key_at_end(&self) -> bool {
+        matches!(self, Self::X509)
+    }
 }
 
 fn wrapped_key(error: Error) -> Error {
