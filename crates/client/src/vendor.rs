@@ -2,8 +2,8 @@
 //! The interface "Vendor Metaslot": why the last call of this thread failed, in words, and how the
 //! PINs of a token stand.
 
-use crate::length;
 use crate::module::named_interface;
+use crate::{length, ulong};
 use metaslot_ck::*;
 use std::ptr;
 
@@ -80,6 +80,8 @@ impl Vendor {
             return None;
         }
         let mut text = vec![0; room];
+        // A longer text than is fetched must not be promised room.
+        used = ulong(room);
         // SAFETY: `text` has room for `used` bytes.
         let rv = unsafe { function(text.as_mut_ptr(), &raw mut used) };
         text.truncate(length(used));
