@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the vectors of this folder with OpenSSL (through Python's hashlib and `cryptography`): for
-mechanisms of which the other folders have none. Run it here; the output is the same every time."""
+mechanisms of which the other folders have none. Run it here; all output but `signatures` is the same
+every time."""
 
 import hashlib
 import hmac
 import json
 
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 DIGESTS = [
@@ -74,7 +78,36 @@ def xts():
             yield {"mode": "xts", "key": key.hex(), "iv": tweak.hex(), "msg": message.hex(), "ct": ct.hex()}
 
 
+def signatures():
+    """By keys made here and forgotten."""
+    names = {
+        "MD5": hashes.MD5(), "SHA1": hashes.SHA1(), "SHA224": hashes.SHA224(), "SHA256": hashes.SHA256(),
+        "SHA384": hashes.SHA384(), "SHA512": hashes.SHA512(), "SHA3_224": hashes.SHA3_224(),
+        "SHA3_256": hashes.SHA3_256(), "SHA3_384": hashes.SHA3_384(), "SHA3_512": hashes.SHA3_512(),
+    }
+    rsa_key = rsa.generate_private_key(65537, 2048)
+    n = rsa_key.public_key().public_numbers().n
+    for name, hash_ in names.items():
+        for length in [0, 100]:
+            message = stream(f"message {name} {length}", length)
+            sig = rsa_key.sign(message, padding.PKCS1v15(), hash_)
+            yield {"mechanism": f"{name}_RSA_PKCS", "n": f"{n:0512x}", "msg": message.hex(), "sig": sig.hex()}
+            if name == "MD5":
+                continue
+            pss = padding.PSS(padding.MGF1(hash_), hash_.digest_size)
+            sig = rsa_key.sign(message, pss, hash_)
+            yield {"mechanism": f"{name}_RSA_PKCS_PSS", "n": f"{n:0512x}", "msg": message.hex(), "sig": sig.hex()}
+            ec_key = ec.generate_private_key(ec.SECP256R1())
+            point = ec_key.public_key().public_numbers()
+            r, s = decode_dss_signature(ec_key.sign(message, ec.ECDSA(hash_)))
+            yield {
+                "mechanism": f"ECDSA_{name}", "x": f"{point.x:064x}", "y": f"{point.y:064x}",
+                "msg": message.hex(), "sig": f"{r:064x}{s:064x}",
+            }
+
+
 write("digest", digests())
 write("hmac", macs())
 write("aes", ciphers())
 write("aes_xts", xts())
+write("signatures", signatures())
