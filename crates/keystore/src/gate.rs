@@ -26,6 +26,7 @@ PRAGMA synchronous = FULL;
 PRAGMA cache_size = -2048;
 PRAGMA temp_store = MEMORY;
 PRAGMA trusted_schema = OFF;
+PRAGMA journal_size_limit = 8388608;
 ";
 
 /// The connection, and what is opened with it.
@@ -191,6 +192,8 @@ impl Database {
             // could not make the files anew.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+            // Without this each new parameter of a search makes SQLite plan it anew.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
             connection.file_control::<&str>(None, FileControl::PersistWal(&mut 1))?;
             connection.set_prepared_statement_cache_capacity(64);
             Ok(connection)

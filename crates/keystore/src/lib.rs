@@ -20,8 +20,10 @@ mod schema;
 mod search;
 mod set;
 mod store;
+mod verify;
 mod wrap;
 
 pub use error::Error;
 pub use kdf::{DEFAULT_KDF, Kdf, PBKDF2};
 pub use store::{Config, SqliteStore, Statistics};
+pub use verify::Report;

@@ -93,7 +93,6 @@ impl Token {
 /// The part of the token's row that every change of an object needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
-    pub(crate) serial: Serial,
     pub(crate) key_id: KeyId,
     pub(crate) next_id: u64,
     pub(crate) set: Vec<u8>,
@@ -101,17 +100,11 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Self> {
-        connection.prepare_cached("SELECT serial, key_id, next_id, row_set FROM token")?.query_row(
-            (),
-            |row| {
-                Ok(Self {
-                    serial: row.get(0)?,
-                    key_id: row.get(1)?,
-                    next_id: unsigned(row, 2)?,
-                    set: row.get(3)?,
-                })
-            },
-        )
+        connection
+            .prepare_cached("SELECT key_id, next_id, row_set FROM token")?
+            .query_row((), |row| {
+                Ok(Self { key_id: row.get(0)?, next_id: unsigned(row, 1)?, set: row.get(2)? })
+            })
     }
 }
 
