@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The engine: one for each `C_Initialize`, with its slots, sessions and objects.
 
-use crate::Key;
 use crate::mechanism::Mechanism;
 use crate::metaslot::policy::Policy;
 use crate::metaslot::route::Routes;
@@ -12,6 +11,7 @@ use crate::session::{SessionGuard, Sessions};
 use crate::store::Store;
 use crate::token::handles::Handles;
 use crate::token::{Login, Token};
+use crate::{Key, Value};
 use metaslot_ck::*;
 use std::sync::Arc;
 
@@ -123,19 +123,19 @@ impl Engine {
                 other => other,
             })?,
         };
-        let attributes = object.attributes();
-        if !matches!(object.class(), CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
+        let facts = object.facts();
+        if !facts.is_key() {
             return Err(Error::KEY_HANDLE_INVALID);
         }
         let row = Mechanism::find(mechanism).ok_or(Error::MECHANISM_INVALID)?;
-        let kind = attributes.ulong(CKA_KEY_TYPE).unwrap_or(UNAVAILABLE);
-        if !row.keys.contains(&kind) {
+        if !row.keys.contains(&facts.key_type) {
             return Err(Error::KEY_TYPE_INCONSISTENT);
         }
-        if !attributes.bool(usage) {
+        if !facts.may(usage) {
             return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
         }
-        if let Some(crate::Value::Ulongs(allowed)) = attributes.get(CKA_ALLOWED_MECHANISMS)
+        if facts.restricted
+            && let Some(Value::Ulongs(allowed)) = object.attributes().get(CKA_ALLOWED_MECHANISMS)
             && !allowed.contains(&mechanism)
         {
             return Err(Error::MECHANISM_INVALID);

@@ -129,7 +129,7 @@ impl Engine {
         let trusted = wrapping.attributes().bool(CKA_TRUSTED) && verified(&wrapping);
         wrappable(&key, trusted, wrapping.attributes())?;
         let plain = self.plain(token, &key)?;
-        token.policy.using(mechanism, &params, wrapping.attributes(), Direction::Forward, false)?;
+        token.policy.using(mechanism, &params, wrapping.facts(), Direction::Forward, false)?;
         token.policy.wrapping(
             mechanism,
             wrapping.attributes(),
@@ -181,13 +181,7 @@ impl Engine {
             .map_err(|error| other(error, Error::UNWRAPPING_KEY_HANDLE_INVALID))?;
         let mut all = self.arriving(token, template)?;
         imposed(&mut all, unwrapping.attributes(), CKA_UNWRAP_TEMPLATE)?;
-        token.policy.using(
-            mechanism,
-            &params,
-            unwrapping.attributes(),
-            Direction::Backward,
-            false,
-        )?;
+        token.policy.using(mechanism, &params, unwrapping.facts(), Direction::Backward, false)?;
         token.policy.unwrapping(mechanism, unwrapping.attributes(), &all)?;
         let by = self.key(&unwrapping)?;
         algorithm.check(Direction::Backward, by, &params)?;

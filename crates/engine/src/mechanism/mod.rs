@@ -42,12 +42,52 @@ impl Mechanism {
     /// The place of `number` in [`Self::all`]: what counters are indexed by.
     #[must_use]
     pub fn index(number: CK_MECHANISM_TYPE) -> Option<usize> {
-        table::MECHANISMS.binary_search_by_key(&number, |row| row.number).ok()
+        let at = *PLACES.get(usize::try_from(number).ok()?)?;
+        (at != NOWHERE).then_some(usize::from(at))
     }
 
     /// Every row, sorted by number.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         table::MECHANISMS
+    }
+}
+
+/// The place of every number in the table. A search in the table would cost as much as a short digest.
+static PLACES: [u8; NUMBERS] = places();
+
+/// One more than the largest number in the table.
+const NUMBERS: usize = {
+    let last = table::MECHANISMS[table::MECHANISMS.len() - 1].number;
+    assert!(last < 1 << 16, "vendor mechanisms need another way to be found");
+    (last & 0xffff) as usize + 1
+};
+
+const NOWHERE: u8 = u8::MAX;
+
+#[expect(clippy::cast_possible_truncation, reason = "the bounds are asserted")]
+const fn places() -> [u8; NUMBERS] {
+    assert!(table::MECHANISMS.len() < NOWHERE as usize, "places need more than a byte");
+    let mut places = [NOWHERE; NUMBERS];
+    let mut at = 0;
+    while at < table::MECHANISMS.len() {
+        places[table::MECHANISMS[at].number as usize] = at as u8;
+        at += 1;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mechanism_is_found_by_its_number() {
+        for row in Mechanism::all() {
+            assert_eq!(Mechanism::find(row.number).map(|found| found.number), Some(row.number));
+        }
+        for number in [0x7fff, NUMBERS as u64, u64::MAX, 0x8000_0001] {
+            assert!(Mechanism::find(number).is_none());
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::object::attribute::CKA_BIRTH_ROLES;
 use crate::object::rules::role;
+use crate::object::{Facts, bits};
 use crate::provider::Direction;
 use crate::token::Login;
 use crate::{Attributes, Params};
@@ -128,15 +129,14 @@ impl Policy {
         &self,
         mechanism: CK_MECHANISM_TYPE,
         params: &Params,
-        key: &Attributes,
+        key: &Facts,
         direction: Direction,
         signing: bool,
     ) -> Result<()> {
         let forward = direction == Direction::Forward;
         let md5 = mechanism == CKM_MD5_RSA_PKCS && forward;
         refuse(self.md5_signatures && md5, Error::MECHANISM_INVALID)?;
-        let rsa = key.ulong(CKA_KEY_TYPE) == Some(CKK_RSA);
-        let small = rsa && modulus_bits(key).is_some_and(|bits| bits < MIN_RSA);
+        let small = (1..MIN_RSA).contains(&key.modulus_bits);
         refuse(self.weak_rsa && signing && forward && small, Error::KEY_SIZE_RANGE)?;
         let tag = match params {
             Params::Gcm { tag_bits, .. } => tag_bits / 8,
@@ -211,9 +211,7 @@ const fn wraps_safely(mechanism: CK_MECHANISM_TYPE) -> bool {
 }
 
 fn modulus_bits(attributes: &Attributes) -> Option<u64> {
-    let modulus = attributes.bytes(CKA_MODULUS)?;
-    let first = modulus.first()?;
-    Some(modulus.len() as u64 * 8 - u64::from(first.leading_zeros()))
+    attributes.bytes(CKA_MODULUS).map(bits)
 }
 
 /// Security strength in bits (SP 800-57 part 1, table 2); `length` is that of a secret key.

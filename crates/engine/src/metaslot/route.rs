@@ -7,10 +7,14 @@ use crate::mechanism::Mechanism;
 use crate::provider::{Algorithm, Provider};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Watch;
+use smallvec::SmallVec;
 
 /// For each mechanism of the vocabulary the rows that serve it, in order.
 #[derive(Debug)]
-pub(crate) struct Routes(Vec<Vec<(u8, &'static Algorithm)>>);
+pub(crate) struct Routes(Vec<Rows>);
+
+/// The rows of one mechanism, in place: most have one provider or two.
+type Rows = SmallVec<[(u8, &'static Algorithm); 2]>;
 
 /// What one operation is counted under.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +37,7 @@ impl Count {
 
 impl Routes {
     pub(crate) fn new(providers: &[&'static dyn Provider]) -> Self {
-        let mut rows = vec![Vec::new(); Mechanism::all().len()];
+        let mut rows = vec![Rows::new(); Mechanism::all().len()];
         for (number, provider) in (0u8..).zip(providers) {
             for row in provider.algorithms() {
                 if let Some(at) = Mechanism::index(row.mechanism) {

@@ -29,11 +29,54 @@ pub struct Object {
     pub(crate) slot: SlotId,
     pub(crate) place: Place,
     attributes: Arc<Attributes>,
+    facts: Facts,
     has_secrets: bool,
     key: OnceLock<Arc<Key>>,
     stale: AtomicBool,
     /// The store's generation at which this version was known to be current.
     seen: AtomicU64,
+}
+
+/// What every use of a key asks, read from its attributes once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) class: u64,
+    pub(crate) key_type: u64,
+    /// As [`rules::roles`].
+    usages: u64,
+    private: bool,
+    pub(crate) always_authenticate: bool,
+    pub(crate) restricted: bool,
+    /// Of an RSA key, else 0.
+    pub(crate) modulus_bits: u64,
+}
+
+impl Facts {
+    fn new(attributes: &Attributes) -> Self {
+        Self {
+            class: attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE),
+            key_type: attributes.ulong(CKA_KEY_TYPE).unwrap_or(UNAVAILABLE),
+            usages: rules::roles(attributes),
+            private: attributes.bool(CKA_PRIVATE),
+            always_authenticate: attributes.bool(CKA_ALWAYS_AUTHENTICATE),
+            restricted: attributes.get(CKA_ALLOWED_MECHANISMS).is_some(),
+            modulus_bits: attributes.bytes(CKA_MODULUS).map_or(0, bits),
+        }
+    }
+
+    pub(crate) const fn is_key(&self) -> bool {
+        matches!(self.class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY)
+    }
+
+    /// Whether the key has this usage (`CKA_SIGN`, …).
+    pub(crate) fn may(&self, usage: CK_ATTRIBUTE_TYPE) -> bool {
+        self.usages & rules::role(usage) != 0
+    }
+}
+
+/// Bits of a big integer without leading zeros.
+pub(crate) fn bits(number: &[u8]) -> u64 {
+    number.first().map_or(0, |first| number.len() as u64 * 8 - u64::from(first.leading_zeros()))
 }
 
 /// One attribute's answer to `C_GetAttributeValue`.
@@ -53,9 +96,20 @@ impl Object {
         attributes: Attributes,
         has_secrets: bool,
     ) -> Self {
+        let facts = Facts::new(&attributes);
         let attributes = Arc::new(attributes);
         let (stale, seen) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
-        Self { handle, slot, place, attributes, has_secrets, key: OnceLock::new(), stale, seen }
+        Self {
+            handle,
+            slot,
+            place,
+            attributes,
+            facts,
+            has_secrets,
+            key: OnceLock::new(),
+            stale,
+            seen,
+        }
     }
 
     pub(crate) fn with_secrets(
@@ -90,12 +144,16 @@ impl Object {
 
     /// `CKO_…`
     #[must_use]
-    pub fn class(&self) -> u64 {
-        self.attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE)
+    pub const fn class(&self) -> u64 {
+        self.facts.class
     }
 
-    pub(crate) fn private(&self) -> bool {
-        self.attributes.bool(CKA_PRIVATE)
+    pub(crate) const fn private(&self) -> bool {
+        self.facts.private
+    }
+
+    pub(crate) const fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     pub(crate) const fn on_token(&self) -> bool {

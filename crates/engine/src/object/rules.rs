@@ -209,8 +209,15 @@ pub(crate) fn roles(all: &Attributes) -> u64 {
 }
 
 /// The bit of one usage among [`roles`].
-pub(crate) fn role(usage: CK_ATTRIBUTE_TYPE) -> u64 {
-    ROLES.iter().position(|role| *role == usage).map_or(0, |at| 1 << at)
+pub(crate) const fn role(usage: CK_ATTRIBUTE_TYPE) -> u64 {
+    let mut at = 0;
+    while at < ROLES.len() {
+        if ROLES[at] == usage {
+            return 1 << at;
+        }
+        at += 1;
+    }
+    0
 }
 
 /// Applies changes (`C_SetAttributeValue`, `C_CopyObject`) to existing attributes; `may` says which

@@ -75,9 +75,9 @@ impl Engine {
             Direction::Backward => CKA_DECRYPT,
         };
         let object = self.key_for(&mut session, key, usage, mechanism)?;
-        self.policy(&session)?.using(mechanism, &params, object.attributes(), direction, false)?;
+        self.policy(&session)?.using(mechanism, &params, object.facts(), direction, false)?;
         algorithm.check(direction, self.key(&object)?, &params)?;
-        let locked = object.attributes().bool(CKA_ALWAYS_AUTHENTICATE);
+        let locked = object.facts().always_authenticate;
         let op = CipherOp { count, algorithm, object, params, locked };
         *state(direction, &mut session) = Active::Initialized(op);
         Ok(())

@@ -87,9 +87,9 @@ impl Engine {
         })?;
         let object = self.key_for(&mut session, key, kind.usage(), mechanism)?;
         let direction = kind.direction();
-        self.policy(&session)?.using(mechanism, &params, object.attributes(), direction, true)?;
+        self.policy(&session)?.using(mechanism, &params, object.facts(), direction, true)?;
         algorithm.check(direction, self.key(&object)?, &params)?;
-        let locked = object.attributes().bool(CKA_ALWAYS_AUTHENTICATE);
+        let locked = object.facts().always_authenticate;
         let op = SignatureOp { count, algorithm, object, params, locked };
         *kind.state(&mut session) = Active::Initialized(op);
         Ok(())
