@@ -231,12 +231,12 @@ impl EcKey {
         signature.s().ok_or(Failed)?.write(s)
     }
 
-    /// Checks r and s over a digest.
+    /// Checks r and s, of equal length, over a digest.
     ///
     /// # Errors
     /// When they are not a good signature.
     pub fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<()> {
-        let (r, s) = signature.split_at_checked(self.curve.length()).ok_or(Failed)?;
+        let (r, s) = signature.split_at(signature.len() / 2);
         let signature = EcdsaSignature::new(Bn::from_bytes(r)?, Bn::from_bytes(s)?)?;
         // SAFETY: key and signature are alive and only read; the range is a slice's.
         check(unsafe {

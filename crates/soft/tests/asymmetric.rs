@@ -79,6 +79,26 @@ fn generated_ec_keys_sign_with_every_mechanism() {
 }
 
 #[test]
+fn ecdsa_signatures_without_zero_bytes_in_front_are_taken() {
+    let keys = p256();
+    let row = algorithm(CKM_ECDSA);
+    let (sign, verify) = (row.sign.unwrap(), row.verify.unwrap());
+    // One signature in 65,536 begins both numbers with a zero.
+    let signature = (0..u32::MAX)
+        .find_map(|count| {
+            let mut signature = [0; 64];
+            let digest = [count.to_le_bytes(), [7; 4]].concat();
+            sign.sign(&keys.private, &Params::None, &digest, &mut signature).unwrap();
+            (signature[0] == 0 && signature[32] == 0).then_some((digest, signature))
+        })
+        .unwrap();
+    let (digest, signature) = signature;
+    let short = [&signature[1..32], &signature[33..]].concat();
+    verify.verify(&keys.public, &Params::None, &digest, &signature).unwrap();
+    verify.verify(&keys.public, &Params::None, &digest, &short).unwrap();
+}
+
+#[test]
 fn an_rsa_key_without_primes_is_completed() {
     let keys = rsa_2048();
     let n = keys.private.bytes(CKA_MODULUS).unwrap().to_vec();
