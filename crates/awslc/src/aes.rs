@@ -179,7 +179,7 @@ fn ecb_context(key: &[u8], way: Way) -> Result<Context> {
     let ciphers =
         [aws_lc_sys::EVP_aes_128_ecb, aws_lc_sys::EVP_aes_192_ecb, aws_lc_sys::EVP_aes_256_ecb];
     let encrypt = way == Way::Encrypt;
-    let mut context = Context::new(by_key_length(key, ciphers)?, encrypt)?;
+    let context = Context::new(by_key_length(key, ciphers)?, encrypt)?;
     context.set_key(key, None, encrypt)?;
     context.without_padding()?;
     Ok(context)

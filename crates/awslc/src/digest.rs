@@ -250,9 +250,8 @@ impl Stream {
                 for (word, bytes) in state.h.iter_mut().zip(chain.as_chunks().0) {
                     *word = u32::from_be_bytes(*bytes);
                 }
-                let bits = u64::try_from(bits).map_err(|_| Failed)?;
-                *state.high = (bits >> 32) as u32;
-                *state.low = (bits & u64::from(u32::MAX)) as u32;
+                *state.high = u32::try_from(bits >> 32).map_err(|_| Failed)?;
+                *state.low = u32::try_from(bits & u128::from(u32::MAX)).map_err(|_| Failed)?;
                 state.data[..count].copy_from_slice(pending);
                 *state.count = u32::try_from(count).map_err(|_| Failed)?;
             }
@@ -261,8 +260,8 @@ impl Stream {
                 for (word, bytes) in state.h.iter_mut().zip(chain.as_chunks().0) {
                     *word = u64::from_be_bytes(*bytes);
                 }
-                state.Nh = (bits >> 64) as u64;
-                state.Nl = (bits & u128::from(u64::MAX)) as u64;
+                state.Nh = u64::try_from(bits >> 64).map_err(|_| Failed)?;
+                state.Nl = u64::try_from(bits & u128::from(u64::MAX)).map_err(|_| Failed)?;
                 state.p[..count].copy_from_slice(pending);
                 state.num = u32::try_from(count).map_err(|_| Failed)?;
             }
@@ -382,7 +381,7 @@ mod tests {
         assert!(Stream::restore(Hash::Sha256, &saved[..saved.len() - 1]).is_err());
         assert!(Stream::restore(Hash::Sha512, &saved).is_err());
         assert!(Stream::restore(Hash::Sha256, &[]).is_err());
-        let mut odd = saved.clone();
+        let mut odd = saved;
         odd[15] |= 1;
         assert!(Stream::restore(Hash::Sha256, &odd).is_err());
     }

@@ -9,7 +9,8 @@ use aws_lc_sys::{
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 
-/// A cipher context; what it holds lies in protected memory.
+/// A cipher context; what it holds lies in protected memory. Its functions change what is behind the
+/// pointer, so it is for one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Context(NonNull<EVP_CIPHER_CTX>);
 
@@ -71,7 +72,7 @@ impl Context {
 
     /// Sets key and IV. The IV must be as long as was set with [`Self::set_iv_length`], or as the
     /// cipher has it.
-    pub(crate) fn set_key(&mut self, key: &[u8], iv: Option<&[u8]>, encrypt: bool) -> Result<()> {
+    pub(crate) fn set_key(&self, key: &[u8], iv: Option<&[u8]>, encrypt: bool) -> Result<()> {
         // SAFETY: the context is live.
         let wanted = unsafe { aws_lc_sys::EVP_CIPHER_CTX_key_length(self.0.as_ptr()) };
         // SAFETY: the context is live.
@@ -84,34 +85,34 @@ impl Context {
     }
 
     /// Sets the IV alone, whose length was set with [`Self::set_iv_length`].
-    pub(crate) fn set_aead_iv(&mut self, iv: &[u8], encrypt: bool) -> Result<()> {
+    pub(crate) fn set_aead_iv(&self, iv: &[u8], encrypt: bool) -> Result<()> {
         self.init(ptr::null(), None, Some(iv), encrypt)
     }
 
     /// No padding of the last block.
-    pub(crate) fn without_padding(&mut self) -> Result<()> {
+    pub(crate) fn without_padding(&self) -> Result<()> {
         // SAFETY: the context is live.
         check(unsafe { aws_lc_sys::EVP_CIPHER_CTX_set_padding(self.0.as_ptr(), 0) })
     }
 
     /// Length of the nonce of an AEAD, in bytes.
-    pub(crate) fn set_iv_length(&mut self, length: usize) -> Result<()> {
+    pub(crate) fn set_iv_length(&self, length: usize) -> Result<()> {
         self.control(EVP_CTRL_AEAD_SET_IVLEN, length, ptr::null_mut())
     }
 
     /// Length of the tag of CCM while encrypting, in bytes.
-    pub(crate) fn set_tag_length(&mut self, length: usize) -> Result<()> {
+    pub(crate) fn set_tag_length(&self, length: usize) -> Result<()> {
         self.control(EVP_CTRL_AEAD_SET_TAG, length, ptr::null_mut())
     }
 
     /// The tag that a decryption must find.
-    pub(crate) fn set_tag(&mut self, tag: &[u8]) -> Result<()> {
+    pub(crate) fn set_tag(&self, tag: &[u8]) -> Result<()> {
         // AWS-LC only reads the tag.
         self.control(EVP_CTRL_AEAD_SET_TAG, tag.len(), tag.as_ptr().cast_mut())
     }
 
     /// The tag that an encryption made; `tag` says how much of it.
-    pub(crate) fn tag(&mut self, tag: &mut [u8]) -> Result<()> {
+    pub(crate) fn tag(&self, tag: &mut [u8]) -> Result<()> {
         self.control(EVP_CTRL_AEAD_GET_TAG, tag.len(), tag.as_mut_ptr())
     }
 
@@ -124,7 +125,7 @@ impl Context {
     }
 
     /// Additional data of an AEAD; `None` as `data` declares the message's length to CCM.
-    pub(crate) fn aad(&mut self, data: Option<&[u8]>, length: usize) -> Result<()> {
+    pub(crate) fn aad(&self, data: Option<&[u8]>, length: usize) -> Result<()> {
         let length = c_int::try_from(length).map_err(|_| Failed)?;
         let mut written = 0;
         // SAFETY: the context is live; `data` is readable for `length`, or NULL, which CCM takes
@@ -142,7 +143,7 @@ impl Context {
 
     /// Processes `input` into `out`, which must be as long: for stream modes and whole blocks
     /// without padding.
-    pub(crate) fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+    pub(crate) fn update(&self, input: &[u8], out: &mut [u8]) -> Result<()> {
         assert_eq!(input.len(), out.len());
         for (input, out) in input.chunks(LONGEST).zip(out.chunks_mut(LONGEST)) {
             self.update_part(input, out)?;
@@ -151,7 +152,7 @@ impl Context {
     }
 
     /// [`Self::update`] in one call of the library, for modes that must see all at once.
-    pub(crate) fn update_part(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+    pub(crate) fn update_part(&self, input: &[u8], out: &mut [u8]) -> Result<()> {
         assert_eq!(input.len(), out.len());
         let length = c_int::try_from(input.len()).map_err(|_| Failed)?;
         let mut written = 0;
@@ -169,7 +170,7 @@ impl Context {
     }
 
     /// Ends an AEAD: makes the tag, or compares it.
-    pub(crate) fn finish(&mut self) -> Result<()> {
+    pub(crate) fn finish(&self) -> Result<()> {
         let mut nothing = [0; 16];
         let mut written = 0;
         // SAFETY: the context is live; AEADs write nothing here, others at most a block.

@@ -24,7 +24,7 @@ fn in_forked_child(body: impl FnOnce() -> bool) {
 
 fn sixteen() -> [u8; 16] {
     let mut bytes = [0; 16];
-    random::fill(&mut bytes).unwrap();
+    random::fill(&mut bytes).expect("there are random bytes");
     bytes
 }
 

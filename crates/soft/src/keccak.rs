@@ -125,9 +125,10 @@ const PLACES: [usize; 24] =
 /// ρ in the same order: the triangular numbers.
 const ROTATIONS: [u32; 24] = {
     let mut rotations = [0; 24];
-    let mut at = 0;
+    let (mut at, mut number) = (0, 0);
     while at < 24 {
-        rotations[at] = ((at as u32 + 1) * (at as u32 + 2) / 2) % 64;
+        number += at + 1;
+        rotations[at as usize] = number % 64;
         at += 1;
     }
     rotations

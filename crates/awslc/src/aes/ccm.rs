@@ -7,7 +7,7 @@ use crate::{Result, cleanse};
 fn context(key: &[u8], nonce: &[u8], encrypt: bool) -> Result<Context> {
     let ciphers =
         [aws_lc_sys::EVP_aes_128_ccm, aws_lc_sys::EVP_aes_192_ccm, aws_lc_sys::EVP_aes_256_ccm];
-    let mut context = Context::new(by_key_length(key, ciphers)?, encrypt)?;
+    let context = Context::new(by_key_length(key, ciphers)?, encrypt)?;
     context.set_iv_length(nonce.len())?;
     Ok(context)
 }
@@ -27,7 +27,7 @@ pub fn ccm_seal(
     sealed: &mut [u8],
     tag: &mut [u8],
 ) -> Result<()> {
-    let mut context = context(key, nonce, true)?;
+    let context = context(key, nonce, true)?;
     context.set_tag_length(tag.len())?;
     context.set_key(key, None, true)?;
     context.set_aead_iv(nonce, true)?;
@@ -55,7 +55,7 @@ pub fn ccm_open(
     tag: &[u8],
     out: &mut [u8],
 ) -> Result<()> {
-    let mut context = context(key, nonce, false)?;
+    let context = context(key, nonce, false)?;
     context.set_tag(tag)?;
     context.set_key(key, None, false)?;
     context.set_aead_iv(nonce, false)?;

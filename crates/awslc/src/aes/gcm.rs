@@ -16,7 +16,7 @@ impl GcmStream {
     pub fn encrypt(key: &[u8], nonce: &[u8], aad: &[u8]) -> Result<Self> {
         let ciphers =
             [aws_lc_sys::EVP_aes_128_gcm, aws_lc_sys::EVP_aes_192_gcm, aws_lc_sys::EVP_aes_256_gcm];
-        let mut context = Context::new(by_key_length(key, ciphers)?, true)?;
+        let context = Context::new(by_key_length(key, ciphers)?, true)?;
         context.set_iv_length(nonce.len())?;
         context.set_key(key, None, true)?;
         context.set_aead_iv(nonce, true)?;

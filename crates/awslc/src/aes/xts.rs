@@ -17,7 +17,7 @@ pub fn xts_256(key: &[u8], way: Way, tweak: &[u8; 16], input: &[u8], out: &mut [
     let encrypt = way == Way::Encrypt;
     // SAFETY: takes nothing and returns the address of a static.
     let cipher = unsafe { aws_lc_sys::EVP_aes_256_xts() };
-    let mut context = Context::new(cipher, encrypt)?;
+    let context = Context::new(cipher, encrypt)?;
     context.set_key(key, Some(tweak), encrypt)?;
     if input.len() < BLOCK {
         return Err(Failed);

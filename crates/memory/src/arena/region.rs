@@ -17,7 +17,7 @@ const LARGEST_LOCKED: usize = 16;
 /// Address space to ask for, in bytes; less where a limit forbids it.
 const SPACES: [usize; 4] = [1 << 30, 256 << 20, 64 << 20, 16 << 20];
 
-const SHARDS: usize = 16;
+const SHARDS: u32 = 16;
 
 #[derive(Debug)]
 pub(super) struct Region {
@@ -28,7 +28,7 @@ pub(super) struct Region {
     mapping: (NonNull<u8>, usize),
     locked: Pool,
     unlocked: Pool,
-    shards: [Shard; SHARDS],
+    shards: [Shard; SHARDS as usize],
     /// The region of the process that this one was forked from.
     previous: Option<&'static Self>,
     /// The process, where the kernel cannot wipe pages on fork.
@@ -72,7 +72,7 @@ impl Region {
             mapping: (mapping, mapping_length),
             locked: Pool::new(base, 0..border, free, os::lock_limit() >= 2 * 64 * PAGE),
             unlocked: Pool::new(base, border..pages, free, false),
-            shards: [const { Shard::new() }; SHARDS],
+            shards: [const { Shard::new() }; SHARDS as usize],
             previous,
             process: None,
         };
@@ -114,7 +114,7 @@ impl Region {
     }
 
     pub(super) fn allocate(&self, size: usize, thread: u32) -> Option<NonNull<u8>> {
-        let shard_number = thread % SHARDS as u32;
+        let shard_number = thread % SHARDS;
         let shard = &self.shards[shard_number as usize];
         if size > slab::LARGEST {
             return self.allocate_run(size, shard_number);

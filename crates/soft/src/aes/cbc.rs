@@ -144,13 +144,13 @@ fn padded(rest: &[u8]) -> [u8; BLOCK] {
 /// happens then still tells the caller whether it was right: policy decides who may ask.
 fn padding(plain: &[u8]) -> Option<usize> {
     let block = plain.last_chunk::<BLOCK>()?;
-    let length = u32::from(block[BLOCK - 1]);
-    let mut wrong = u32::from(length == 0) | u32::from(length > BLOCK as u32);
+    let length = usize::from(block[BLOCK - 1]);
+    let mut wrong = u32::from(length == 0) | u32::from(length > BLOCK);
     for (from_end, byte) in (1..).zip(block.iter().rev()) {
         let inside = u32::from(from_end <= length);
-        wrong |= inside & u32::from(u32::from(*byte) != length);
+        wrong |= inside & u32::from(usize::from(*byte) != length);
     }
-    if wrong == 0 { usize::try_from(length).ok() } else { None }
+    if wrong == 0 { Some(length) } else { None }
 }
 
 #[derive(Debug)]
