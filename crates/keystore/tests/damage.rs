@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What somebody with a hand on the file can do, and how it shows.
+
+mod common;
+
+use common::{Place, USER, find, insert, private, public};
+use metaslot_ck::Error;
+use metaslot_engine::store::{Change, Role, Store};
+use metaslot_keystore::SqliteStore;
+
+/// Ten private rows and two public ones, checked.
+fn place() -> (Place, SqliteStore, Vec<u64>) {
+    let place = Place::new();
+    let store = place.user();
+    let mut ids: Vec<u64> =
+        (0..10).map(|at| insert(&store, private(&format!("key {at}")))).collect();
+    ids.extend((0..2).map(|at| insert(&store, public(&format!("certificate {at}")))));
+    let report = store.verify().unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!((report.rows, report.expected, report.unverified), (12, 12, 0));
+    (place, store, ids)
+}
+
+#[test]
+fn a_damaged_row_fails_alone_and_is_named() {
+    let (place, store, ids) = place();
+    place
+        .raw()
+        .execute(
+            "UPDATE object SET attributes = zeroblob(length(attributes)) WHERE id = ?1",
+            [ids[3].cast_signed()],
+        )
+        .unwrap();
+    assert_eq!(store.read(ids[3]).unwrap_err(), Error::DEVICE_ERROR);
+    let text = store.last_error().unwrap();
+    assert!(text.contains(&format!("object {} is damaged", ids[3])), "{text}");
+    assert_eq!(store.secrets(ids[3], 1).unwrap_err(), Error::DEVICE_ERROR);
+    for id in ids.iter().filter(|id| **id != ids[3]) {
+        assert!(store.read(*id).unwrap().unwrap().verified);
+    }
+    assert_eq!(store.verify().unwrap().damaged[0].0, ids[3]);
+    // It can be thrown away, and then all is well again.
+    store.write(vec![Change::Delete { id: ids[3] }]).unwrap();
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn an_edited_public_row_is_refused_after_login() {
+    let (place, store, ids) = place();
+    let id = ids[10];
+    place
+        .raw()
+        .execute("UPDATE object SET attributes = x'00' WHERE id = ?1", [id.cast_signed()])
+        .unwrap();
+    assert_eq!(store.read(id).unwrap_err(), Error::DEVICE_ERROR);
+    assert_eq!(store.verify().unwrap().damaged.len(), 1);
+    store.logout();
+    assert!(!store.read(id).unwrap().unwrap().verified, "nobody can know before login");
+}
+
+#[test]
+fn a_row_marked_as_written_before_login_is_missed_by_the_set_hash() {
+    let (place, store, ids) = place();
+    let strip = "UPDATE object SET verified = 0, tag = NULL WHERE id = ?1";
+    place.raw().execute(strip, [ids[10].cast_signed()]).unwrap();
+    assert!(!store.read(ids[10]).unwrap().unwrap().verified);
+    assert!(!store.verify().unwrap().set_matches);
+    // A private row cannot pass so at all.
+    place.raw().execute(strip, [ids[0].cast_signed()]).unwrap();
+    assert_eq!(store.read(ids[0]).unwrap_err(), Error::DEVICE_ERROR);
+}
+
+#[test]
+fn a_deleted_row_shows() {
+    let (place, store, ids) = place();
+    let raw = place.raw();
+    let id = ids[4].cast_signed();
+    raw.execute("DELETE FROM object WHERE id = ?1", [id]).unwrap();
+    raw.execute("DELETE FROM lookup WHERE object = ?1", [id]).unwrap();
+    let report = store.verify().unwrap();
+    assert!(!report.set_matches);
+    assert_eq!((report.rows, report.expected), (11, 12));
+    assert!(report.damaged.is_empty());
+    // A person looked at it, and goes on with what is there.
+    store.accept().unwrap();
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn a_restored_row_shows() {
+    let (place, store, ids) = place();
+    let raw = place.raw();
+    let id = ids[5].cast_signed();
+    raw.execute_batch("CREATE TABLE old AS SELECT * FROM object").unwrap();
+    store.write(vec![Change::Update { id: ids[5], version: 1, record: private("key 5") }]).unwrap();
+    assert!(store.verify().unwrap().is_sound());
+    raw.execute("DELETE FROM object WHERE id = ?1", [id]).unwrap();
+    raw.execute("INSERT INTO object SELECT * FROM old WHERE id = ?1", [id]).unwrap();
+    assert!(store.read(ids[5]).unwrap().unwrap().verified, "it is a row that once was there");
+    let report = store.verify().unwrap();
+    assert!(report.damaged.is_empty());
+    assert!(!report.set_matches);
+}
+
+#[test]
+fn swapped_rows_fail_both() {
+    let (place, store, ids) = place();
+    place
+        .raw()
+        .execute(
+            "UPDATE object SET id = CASE id WHEN ?1 THEN -1 ELSE id END",
+            [ids[0].cast_signed()],
+        )
+        .unwrap();
+    let raw = place.raw();
+    let (one, two) = (ids[0].cast_signed(), ids[1].cast_signed());
+    raw.execute("UPDATE object SET id = ?1 WHERE id = ?2", [one, two]).unwrap();
+    raw.execute("UPDATE object SET id = ?1 WHERE id = -1", [two]).unwrap();
+    for id in &ids[..2] {
+        assert_eq!(store.read(*id).unwrap_err(), Error::DEVICE_ERROR);
+    }
+    assert_eq!(store.verify().unwrap().damaged.len(), 2);
+}
+
+#[test]
+fn secrets_do_not_move_to_another_row() {
+    let (place, store, ids) = place();
+    place
+        .raw()
+        .execute(
+            "UPDATE object SET secrets = (SELECT secrets FROM object WHERE id = ?1) WHERE id = ?2",
+            [ids[0].cast_signed(), ids[1].cast_signed()],
+        )
+        .unwrap();
+    assert_eq!(store.secrets(ids[1], 1).unwrap_err(), Error::DEVICE_ERROR);
+}
+
+#[test]
+fn a_row_that_the_index_does_not_find_shows() {
+    let (place, store, ids) = place();
+    let raw = place.raw();
+    raw.execute("DELETE FROM lookup WHERE object = ?1", [ids[2].cast_signed()]).unwrap();
+    assert_eq!(store.verify().unwrap().misindexed, [ids[2]]);
+    raw.execute("INSERT INTO lookup VALUES(zeroblob(16), ?1)", [ids[3].cast_signed()]).unwrap();
+    assert_eq!(store.verify().unwrap().misindexed, [ids[2]]);
+}
+
+#[test]
+fn neither_labels_nor_keys_of_private_objects_are_in_the_files() {
+    let place = Place::new();
+    let store = place.user();
+    insert(&store, private("a-very-private-label"));
+    insert(&store, public("a-public-label"));
+    let bytes = place.bytes();
+    let holds = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds("attributes of a-public-label"));
+    assert!(!holds("a-very-private-label"));
+    assert!(!holds("secret of"));
+    let pin = String::from_utf8(USER.to_vec()).unwrap();
+    assert!(!holds(&pin));
+}
+
+#[test]
+fn a_newer_format_is_refused_and_left_as_it_is() {
+    let (place, store, _) = place();
+    drop(store);
+    let raw = place.raw();
+    raw.execute_batch("PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    drop(raw);
+    let before = std::fs::read(place.database()).unwrap();
+    let store = place.store();
+    assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert!(store.last_error().unwrap().contains("format 2 is newer"));
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert_eq!(store.initialize(USER, "over it").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert_eq!(store.search(&[], false, 0, 1).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    drop(store);
+    assert_eq!(std::fs::read(place.database()).unwrap(), before);
+}
+
+#[test]
+fn another_programs_file_is_refused_and_left_as_it_is() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path()).unwrap();
+    std::fs::write(place.database(), [b'x'; 5000]).unwrap();
+    let store = place.store();
+    assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert_eq!(store.initialize(USER, "over it").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert_eq!(std::fs::read(place.database()).unwrap(), [b'x'; 5000]);
+}
+
+#[test]
+fn two_rows_with_one_label_are_both_found() {
+    let place = Place::new();
+    let store = place.user();
+    let ids = [insert(&store, private("twin")), insert(&store, private("twin"))];
+    assert_eq!(find(&store, "twin"), ids);
+}

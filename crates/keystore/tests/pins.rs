@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! PINs: counted, delayed, locked, changed.
+
+mod common;
+
+use common::{CHEAP, Place, SO, USER, find, insert, private};
+use metaslot_ck::Error;
+use metaslot_engine::store::{Role, Store};
+use metaslot_keystore::{Config, DEFAULT_KDF, Kdf, SqliteStore};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Lets the time pass that a PIN has to wait for.
+fn wait(place: &Place) {
+    place.raw().execute("UPDATE token SET user_failed_at = 0, so_failed_at = 0", ()).unwrap();
+}
+
+#[test]
+fn a_wrong_pin_is_counted_and_a_right_one_clears_the_counter() {
+    let place = Place::new();
+    let store = place.token();
+    assert_eq!(store.login(Role::User, b"wrong").unwrap_err(), Error::PIN_INCORRECT);
+    assert_eq!(store.last_error().unwrap(), "wrong PIN, 9 attempts left");
+    assert_eq!(place.store().token().unwrap().user.failures, 1);
+    assert_eq!(store.token().unwrap().so.failures, 0);
+    store.login(Role::User, USER).unwrap();
+    assert_eq!(store.token().unwrap().user.left, 10);
+}
+
+#[test]
+fn after_three_failures_an_attempt_is_refused_until_its_time() {
+    let place = Place::new();
+    let store = place.token();
+    for _ in 0..3 {
+        assert_eq!(store.login(Role::User, b"wrong").unwrap_err(), Error::PIN_INCORRECT);
+    }
+    let retry_at = store.token().unwrap().user.retry_at;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    assert!((now..=now + 1).contains(&retry_at), "{retry_at} {now}");
+    // Even the right PIN, and the refusal does not count.
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::FUNCTION_REJECTED);
+    assert_eq!(store.token().unwrap().user.failures, 3);
+    wait(&place);
+    store.login(Role::User, USER).unwrap();
+}
+
+#[test]
+fn ten_failures_lock_the_pin_and_the_so_unlocks_it() {
+    let place = Place::new();
+    let store = place.token();
+    for _ in 0..10 {
+        assert_eq!(store.login(Role::User, b"wrong").unwrap_err(), Error::PIN_INCORRECT);
+        wait(&place);
+    }
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::PIN_LOCKED);
+    assert_eq!(place.store().login(Role::User, USER).unwrap_err(), Error::PIN_LOCKED);
+    store.login(Role::So, SO).unwrap();
+    store.init_pin(b"another").unwrap();
+    store.logout();
+    store.login(Role::User, b"another").unwrap();
+}
+
+#[test]
+fn the_so_pin_locks_too() {
+    let place = Place::new();
+    let store = place.token();
+    for _ in 0..10 {
+        assert_eq!(store.initialize(b"wrong", "stolen").unwrap_err(), Error::PIN_INCORRECT);
+        wait(&place);
+    }
+    assert_eq!(store.initialize(SO, "own").unwrap_err(), Error::PIN_LOCKED);
+    assert_eq!(store.token().unwrap().label, "test token");
+}
+
+#[test]
+fn a_new_pin_opens_what_the_old_one_sealed() {
+    let place = Place::new();
+    let store = place.user();
+    let id = insert(&store, private("kept"));
+    store.logout();
+    assert_eq!(store.set_pin(Role::User, b"wrong", b"new").unwrap_err(), Error::PIN_INCORRECT);
+    assert_eq!(store.token().unwrap().user.failures, 1);
+    store.set_pin(Role::User, USER, b"new").unwrap();
+    assert_eq!(store.token().unwrap().user.failures, 0);
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::PIN_INCORRECT);
+    store.login(Role::User, b"new").unwrap();
+    assert_eq!(store.secrets(id, 1).unwrap().expose(), b"secret of kept");
+}
+
+#[test]
+fn only_the_so_sets_the_users_first_pin() {
+    let place = Place::new();
+    let store = place.store();
+    store.initialize(SO, "bare").unwrap();
+    assert!(!store.token().unwrap().user_pin_set);
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::USER_PIN_NOT_INITIALIZED);
+    assert_eq!(store.init_pin(USER).unwrap_err(), Error::USER_NOT_LOGGED_IN);
+    store.login(Role::So, SO).unwrap();
+    store.init_pin(USER).unwrap();
+    assert!(store.token().unwrap().user_pin_set);
+}
+
+#[test]
+fn initialising_again_empties_the_token_and_voids_other_logins() {
+    let place = Place::new();
+    let store = place.user();
+    insert(&store, private("old"));
+    let serial = store.token().unwrap().serial;
+    let other = place.store();
+    other.initialize(SO, "fresh").unwrap();
+    let row = other.token().unwrap();
+    assert_eq!((row.label.as_str(), row.serial), ("fresh", serial));
+    assert!(!row.user_pin_set);
+    assert!(find(&store, "old").is_empty());
+    let refused = store.write(vec![metaslot_engine::store::Change::Insert(private("late"))]);
+    assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
+    other.login(Role::So, SO).unwrap();
+    assert!(insert(&other, private("new")) > 1, "ids go on");
+    // What is there was sealed under a key that the first store does not have.
+    let found = other.search(&[], true, 0, 10).unwrap();
+    assert_eq!(store.read(found[0]).unwrap_err(), Error::USER_NOT_LOGGED_IN);
+}
+
+#[test]
+fn attempts_of_many_threads_are_taken_one_at_a_time() {
+    let place = Place::new();
+    let stores: Vec<SqliteStore> = (0..6).map(|_| place.token_or_store()).collect();
+    let codes: Vec<Error> = std::thread::scope(|scope| {
+        let all: Vec<_> = stores
+            .iter()
+            .map(|store| scope.spawn(|| store.login(Role::User, b"wrong").unwrap_err()))
+            .collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let tried = codes.iter().filter(|code| **code == Error::PIN_INCORRECT).count();
+    assert_eq!(tried, 3, "{codes:?}");
+    assert_eq!(stores[0].token().unwrap().user.failures, 3);
+}
+
+#[test]
+fn every_key_derivation_opens_again() {
+    for kdf in [DEFAULT_KDF, Kdf::Pbkdf2HmacSha256 { iterations: 1_000 }] {
+        let place = Place::new();
+        let store = SqliteStore::new(Config { kdf, ..place.config() });
+        common::initialize(&store);
+        // The parameters are the token's, not the configuration's.
+        let other = SqliteStore::new(Config { kdf: CHEAP, ..place.config() });
+        other.login(Role::User, USER).unwrap();
+    }
+}
+
+#[test]
+fn a_pepper_is_needed_once_it_was_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    std::fs::create_dir_all(place.path()).unwrap();
+    let file = place.path().join("pepper");
+    std::fs::write(&file, [7; 32]).unwrap();
+    let config = Config { pepper: Some(file.clone()), ..place.config() };
+    let store = SqliteStore::new(config.clone());
+    assert_eq!(store.initialize(SO, "open").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let store = SqliteStore::new(config);
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+    assert_eq!(place.store().login(Role::User, USER).unwrap_err(), Error::PIN_INCORRECT);
+}
+
+impl Place {
+    /// A store on the one token of this place, made by the first call.
+    fn token_or_store(&self) -> SqliteStore {
+        if self.database().exists() { self.store() } else { self.token() }
+    }
+}
