@@ -81,6 +81,7 @@ impl Library {
 
     /// In a forked child that begins anew.
     pub(crate) fn forked() {
+        metaslot_awslc::fork::in_child();
         counters::forked();
     }
 }

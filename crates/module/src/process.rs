@@ -179,6 +179,7 @@ thread_local! {
 }
 
 extern "C" fn before_fork() {
+    metaslot_awslc::fork::before();
     let words = words();
     let lock = Lock::take(words, FORK_PATIENCE);
     HOLDS_LOCK.set(lock.is_some());
