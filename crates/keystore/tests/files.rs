@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Permissions, directories, and a disk that is full.
+
+mod common;
+
+use common::{Place, SO, USER, find, insert, private, public};
+use metaslot_ck::Error;
+use metaslot_engine::store::{Role, Store};
+use metaslot_keystore::{Config, SqliteStore};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_users_own_store_is_closed_to_everybody_else() {
+    let place = Place::new();
+    let store = place.user();
+    insert(&store, private("mine"));
+    assert_eq!(mode(place.path()), 0o700);
+    let mut names: Vec<_> = fs::read_dir(place.path())
+        .unwrap()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            assert_eq!(mode(&entry.path()), 0o600, "{entry:?}");
+            entry.file_name().into_string().unwrap()
+        })
+        .collect();
+    names.sort();
+    let all = ["token.db", "token.db-shm", "token.db-wal", "token.db.gen", "token.db.lock"];
+    assert_eq!(names[..5], all);
+    assert_eq!(names[5..], ["token.db.login"]);
+}
+
+#[test]
+fn the_log_stays_when_the_store_is_closed() {
+    let place = Place::new();
+    let store = place.user();
+    insert(&store, private("logged"));
+    drop(store);
+    assert!(place.path().join("token.db-wal").exists());
+    assert!(place.path().join("token.db-shm").exists());
+}
+
+#[test]
+fn a_groups_store_has_a_setgid_directory_and_files_for_the_group() {
+    let place = Place::new();
+    fs::create_dir_all(place.path()).unwrap();
+    let group = fs::metadata(place.path()).unwrap().gid();
+    let path = place.path().join("shared/token.db");
+    let config = Config { group: Some(group.to_string()), ..place.config() };
+    let store = SqliteStore::new(Config { path: path.clone(), ..config });
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("ours"));
+    let directory = path.parent().unwrap();
+    assert_eq!(mode(directory), 0o2770);
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o660, "{}", path.display());
+        assert_eq!(fs::metadata(&path).unwrap().gid(), group);
+    }
+}
+
+#[test]
+fn a_directory_that_everybody_may_write_is_refused() {
+    let place = Place::new();
+    let store = place.user();
+    drop(store);
+    chmod(place.path(), 0o777);
+    let store = place.store();
+    assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert!(store.last_error().unwrap().contains("everybody may write"));
+    chmod(place.path(), 0o700);
+    assert!(store.token().unwrap().initialized);
+}
+
+#[test]
+fn a_link_in_the_place_of_the_database_is_refused() {
+    let (real, trap) = (Place::new(), Place::new());
+    drop(real.user());
+    fs::create_dir_all(trap.path()).unwrap();
+    symlink(real.database(), trap.database()).unwrap();
+    assert_eq!(trap.store().token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    // A link on the way to the directory is somebody's home, and is followed.
+    let way = trap.path().join("way");
+    symlink(real.path(), &way).unwrap();
+    let store = SqliteStore::new(Config::new(way.join("token.db")));
+    assert!(store.token().unwrap().initialized);
+}
+
+#[test]
+fn a_link_in_the_place_of_a_lock_file_is_refused() {
+    let place = Place::new();
+    drop(place.token());
+    let (lock, victim) = (place.path().join("token.db.login"), place.path().join("victim"));
+    fs::remove_file(&lock).unwrap();
+    symlink(&victim, &lock).unwrap();
+    assert!(place.store().login(Role::User, USER).is_err());
+    assert!(!victim.exists());
+}
+
+#[test]
+fn a_token_made_in_place_of_another_is_noticed() {
+    let place = Place::new();
+    let store = place.token();
+    let serial = store.token().unwrap().serial;
+    fs::remove_dir_all(place.path()).unwrap();
+    assert!(!store.token().unwrap().initialized);
+    drop(place.token());
+    assert_ne!(store.token().unwrap().serial, serial);
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("in the new one"));
+}
+
+/// Where a test runs as root it becomes nobody for its child: `setpriv` of util-linux.
+fn as_nobody(test: &str, path: &Path) -> Option<std::process::Output> {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return None;
+    }
+    Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env("METASLOT_TEST_PLACE", path)
+        .output()
+        .ok()
+}
+
+/// In a child that may only read: finds a public object, and cannot log in.
+#[test]
+fn child_that_may_only_read() {
+    let Some(path) = std::env::var_os("METASLOT_TEST_PLACE") else { return };
+    let store = SqliteStore::new(Config::new(path));
+    assert!(!store.token().unwrap().writable);
+    assert_eq!(find(&store, "for all").len(), 1);
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_WRITE_PROTECTED);
+    assert_eq!(store.initialize(SO, "mine").unwrap_err(), Error::TOKEN_WRITE_PROTECTED);
+}
+
+#[test]
+fn who_may_only_read_finds_public_objects_and_cannot_log_in() {
+    let place = Place::new();
+    let store = place.user();
+    insert(&store, public("for all"));
+    chmod(place.path(), 0o755);
+    for entry in fs::read_dir(place.path()).unwrap() {
+        chmod(&entry.unwrap().path(), 0o644);
+    }
+    // The child's program must be readable for it; where it is not, there is nothing to see.
+    if let Some(output) = as_nobody("child_that_may_only_read", &place.database()) {
+        let text = String::from_utf8_lossy(&output.stdout);
+        let error = String::from_utf8_lossy(&output.stderr);
+        let started = text.contains("running 1 test");
+        assert!(!started || output.status.success(), "{text}{error}");
+    }
+}
+
+/// In a child whose files may not grow: a write fails, what was there stays.
+#[test]
+fn child_with_a_full_disk() {
+    let Some(path) = std::env::var_os("METASLOT_TEST_FULL") else { return };
+    let store = SqliteStore::new(Config::new(path));
+    store.login(Role::User, USER).unwrap();
+    let mut acknowledged = Vec::new();
+    let error = loop {
+        let label = format!("key {}", acknowledged.len());
+        let mut record = private(&label);
+        record.attributes = vec![7; 3_000];
+        match store.write(vec![metaslot_engine::store::Change::Insert(record)]) {
+            Ok(ids) => acknowledged.push((ids[0], label)),
+            Err(error) => break error,
+        }
+        assert!(acknowledged.len() < 10_000, "the disk never filled");
+    };
+    assert_eq!(error, Error::DEVICE_MEMORY, "{:?}", store.last_error());
+    for (id, label) in &acknowledged {
+        assert_eq!(find(&store, label), [*id]);
+    }
+    assert_eq!(store.search(&[], true, 0, 100_000).unwrap().len(), acknowledged.len());
+    assert!(store.verify().unwrap().is_sound());
+    assert_eq!(store.generation().unwrap() & 1, 0);
+    println!("full after {}", acknowledged.len());
+}
+
+#[test]
+fn a_full_disk_fails_the_call_and_loses_nothing() {
+    let program = std::env::current_exe().unwrap();
+    let child = "child_with_a_full_disk --exact --nocapture";
+    // A file size limit works for everybody; a small file system only for who may mount one.
+    let limited = "trap '' XFSZ; ulimit -f 1500; exec \"$0\" \"$@\"";
+    let mounted = "mount -t tmpfs -o size=3m full \"$FULL\" && cp -a \"$FROM\"/. \"$FULL\" && \
+                   exec \"$0\" \"$@\"";
+    for (script, unshare) in [(limited, false), (mounted, true)] {
+        let place = Place::new();
+        drop(place.token());
+        let full = Place::new();
+        fs::create_dir_all(full.path()).unwrap();
+        chmod(full.path(), 0o700);
+        let mut command = if unshare { Command::new("unshare") } else { Command::new("bash") };
+        if unshare {
+            command.args(["--map-root-user", "--mount", "bash"]);
+        }
+        let database = if unshare { full.database() } else { place.database() };
+        let output = command
+            .args(["-c", script])
+            .arg(&program)
+            .args(child.split(' '))
+            .env("FULL", full.path())
+            .env("FROM", place.path())
+            .env("METASLOT_TEST_FULL", database)
+            .output();
+        let Ok(output) = output else { continue };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let error = String::from_utf8_lossy(&output.stderr);
+        if unshare && !text.contains("running 1 test") {
+            continue;
+        }
+        assert!(output.status.success() && text.contains("full after"), "{text}{error}");
+        if !unshare {
+            let store = place.store();
+            store.login(Role::User, USER).unwrap();
+            insert(&store, private("room again"));
+        }
+    }
+}

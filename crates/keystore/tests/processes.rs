@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Several processes and threads on one token, some of which are killed.
+
+mod common;
+
+use common::{Place, USER, find, insert, private, public};
+use metaslot_engine::store::{Change, Role, Store};
+use metaslot_keystore::SqliteStore;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Set for a child that writes to the token at this path until it is killed.
+const WRITER: &str = "METASLOT_TEST_WRITER";
+
+/// In a child: writes objects and says so once they are durable. In the test run itself: nothing.
+#[test]
+fn child_that_writes() {
+    let Some(path) = std::env::var_os(WRITER) else { return };
+    let store = SqliteStore::new(metaslot_keystore::Config::new(path));
+    store.login(Role::User, USER).unwrap();
+    let most = std::env::var("METASLOT_TEST_WRITES").map_or(u64::MAX, |most| most.parse().unwrap());
+    let mut kept = Vec::new();
+    for number in 0..most {
+        let label = format!("{} {number}", std::process::id());
+        let id = insert(&store, private(&label));
+        println!("\nacknowledged {id} {label}");
+        kept.push(id);
+        // Every fourth goes away again, and every fifth changes.
+        if number % 4 == 3 {
+            let id = kept.remove(0);
+            println!("\ndeleting {id}");
+            store.write(vec![Change::Delete { id }]).unwrap();
+        } else if number % 5 == 4 {
+            let record = private(&label);
+            store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
+        }
+    }
+}
+
+fn writer(database: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["child_that_writes", "--exact", "--nocapture", "--test-threads=1"])
+        .env(WRITER, database)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// What a writer said: ids and labels that must be there. What it was about to delete may be there
+/// or not.
+fn acknowledged(out: impl Read) -> Vec<(u64, String)> {
+    let mut there = Vec::new();
+    for line in BufReader::new(out).lines().map_while(Result::ok) {
+        let mut words = line.splitn(3, ' ');
+        match (words.next(), words.next().and_then(|id| id.parse().ok()), words.next()) {
+            (Some("acknowledged"), Some(id), Some(label)) => there.push((id, label.to_owned())),
+            (Some("deleting"), Some(id), _) => there.retain(|(other, _)| *other != id),
+            _ => {}
+        }
+    }
+    there
+}
+
+fn check(store: &SqliteStore, there: &[(u64, String)]) {
+    for (id, label) in there {
+        assert_eq!(find(store, label), [*id]);
+        let row = store.read(*id).unwrap().unwrap();
+        let secret = store.secrets(*id, row.version).unwrap();
+        assert_eq!(secret.expose(), format!("secret of {label}").as_bytes());
+    }
+}
+
+#[test]
+fn writers_that_are_killed_lose_nothing_that_was_acknowledged() {
+    let kills = std::env::var("METASLOT_TEST_KILLS").map_or(30, |kills| kills.parse().unwrap());
+    let place = Place::new();
+    let mut store = place.user();
+    let mut there = Vec::new();
+    for round in 0_u64..kills / 2 {
+        let mut children = [writer(&place.database()), writer(&place.database())];
+        // Spread over start, login, first and later writes.
+        let pause = 5 + round.wrapping_mul(0x9e37_79b9) % 120;
+        std::thread::sleep(Duration::from_millis(pause));
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            there.extend(acknowledged(child.stdout.take().unwrap()));
+        }
+        if round % 4 == 0 {
+            store = place.store();
+            // A kill between the count and the clearing of an attempt leaves the count.
+            place.raw().execute("UPDATE token SET user_failures = 0", ()).unwrap();
+            store.login(Role::User, USER).unwrap();
+        }
+        let report = store.verify().unwrap();
+        assert!(report.is_sound(), "after {round} rounds: {report:?}");
+        place.raw().execute("UPDATE token SET user_failures = 0", ()).unwrap();
+    }
+    check(&store, &there);
+    assert!(!there.is_empty());
+    insert(&store, private("life goes on"));
+    assert_eq!(store.generation().unwrap() & 1, 0);
+}
+
+#[test]
+fn two_processes_write_at_once_and_see_each_other() {
+    let place = Place::new();
+    let store = place.user();
+    let mut children: Vec<Child> = (0..2)
+        .map(|_| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["child_that_writes", "--exact", "--nocapture", "--test-threads=1"])
+                .env(WRITER, place.database())
+                .env("METASLOT_TEST_WRITES", "50")
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let mine: Vec<u64> = (0..50).map(|at| insert(&store, private(&format!("own {at}")))).collect();
+    for child in &mut children {
+        let there = acknowledged(child.stdout.take().unwrap());
+        assert!(child.wait().unwrap().success());
+        assert!(there.len() > 30);
+        check(&store, &there);
+    }
+    assert!(mine.windows(2).all(|pair| pair[0] < pair[1]));
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn the_generation_moves_with_every_commit_and_with_no_login() {
+    let place = Place::new();
+    let (one, two) = (place.user(), place.store());
+    assert!(find(&two, "nothing").is_empty());
+    let before = two.generation().unwrap();
+    assert_eq!(before & 1, 0);
+    assert_eq!(one.generation(), Some(before));
+    two.login(Role::User, USER).unwrap();
+    assert_eq!(two.generation(), Some(before), "a login changes no object");
+    insert(&one, public("news"));
+    assert_eq!(two.generation(), Some(before + 2));
+    assert!(one.write(vec![Change::Delete { id: 99 }]).is_err());
+    assert_eq!(two.generation().unwrap() & 1, 0);
+}
+
+#[test]
+fn a_generation_left_odd_by_a_dead_writer_is_repaired() {
+    let place = Place::new();
+    let store = place.user();
+    let before = store.generation().unwrap();
+    drop(store);
+    let page = place.path().join("token.db.gen");
+    let mut bytes = std::fs::read(&page).unwrap();
+    bytes[..8].copy_from_slice(&(before | 1).to_le_bytes());
+    std::fs::write(&page, &bytes).unwrap();
+    let store = place.store();
+    assert!(find(&store, "nothing").is_empty());
+    assert_eq!(store.generation(), Some(before + 2));
+}
+
+#[test]
+fn eight_threads_share_commits() {
+    let place = Place::new();
+    let store = place.user();
+    let before = store.statistics();
+    let ids: Vec<u64> = std::thread::scope(|scope| {
+        let store = &store;
+        let threads: Vec<_> = (0..8)
+            .map(|thread| {
+                scope.spawn(move || {
+                    let one = |at| insert(store, private(&format!("{thread} {at}")));
+                    (0..40).map(one).collect::<Vec<u64>>()
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let after = store.statistics();
+    assert_eq!(after.writes - before.writes, 320);
+    assert!(after.commits - before.commits < 320, "{after:?}");
+    let mut sorted = ids.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), 320);
+    for thread in 0..8 {
+        for at in [0, 39] {
+            assert_eq!(find(&store, &format!("{thread} {at}")).len(), 1);
+        }
+    }
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn one_failing_change_harms_no_other_in_its_commit() {
+    let place = Place::new();
+    let store = place.user();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let store = &store;
+            scope.spawn(move || {
+                for at in 0..20 {
+                    if thread % 2 == 0 {
+                        insert(store, private(&format!("{thread} {at}")));
+                    } else {
+                        let changes =
+                            vec![Change::Insert(private("never")), Change::Delete { id: 1 << 40 }];
+                        assert!(store.write(changes).is_err());
+                    }
+                }
+            });
+        }
+    });
+    assert!(find(&store, "never").is_empty());
+    assert_eq!(store.search(&[], true, 0, 1000).unwrap().len(), 80);
+    assert!(store.verify().unwrap().is_sound());
+}
+
+/// The descriptors of this process on files of this place.
+fn descriptors(place: &Place) -> Vec<String> {
+    std::fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .filter(|path| path.starts_with(place.path()))
+        .map(|path| path.extension().unwrap().to_str().unwrap().to_owned())
+        .filter(|name| name.starts_with("db"))
+        .collect()
+}
+
+#[test]
+fn nothing_of_the_database_is_open_during_a_fork() {
+    let place = Place::new();
+    let store = place.user();
+    let id = insert(&store, private("kept"));
+    assert!(!descriptors(&place).is_empty());
+    store.before_fork();
+    assert_eq!(descriptors(&place), [""; 0]);
+    // A call in another thread waits until the fork is over.
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let row = store.read(id).unwrap().unwrap();
+            assert!(over.load(Ordering::SeqCst), "it read during the fork");
+            row
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        over.store(true, Ordering::SeqCst);
+        store.after_fork();
+        assert_eq!(waiting.join().unwrap().attributes, b"attributes of kept");
+    });
+    insert(&store, private("after"));
+}
+
+#[test]
+fn one_descriptor_per_lock_file_serves_every_store_of_a_process() {
+    let place = Place::new();
+    let (one, two) = (place.user(), place.store());
+    two.login(Role::User, USER).unwrap();
+    insert(&one, private("one"));
+    insert(&two, private("two"));
+    let locks = || {
+        std::fs::read_dir("/proc/self/fd")
+            .unwrap()
+            .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+            .filter(|path| path.starts_with(place.path()))
+            .filter(|path| path.extension().is_some_and(|name| name == "lock" || name == "login"))
+            .count()
+    };
+    assert_eq!(locks(), 2);
+    drop(one);
+    assert_eq!(locks(), 2);
+    drop(two);
+    assert_eq!(locks(), 0);
+}
+
+#[test]
+fn a_process_that_waits_for_the_queue_does_not_hold_up_readers() {
+    let place = Place::new();
+    let store = place.user();
+    let id = insert(&store, private("read me"));
+    // Another connection has the writer's place inside SQLite, as a foreign program might.
+    let raw = place.raw();
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let started = Instant::now();
+    assert!(place.store().read(id).unwrap().is_none());
+    assert!(started.elapsed() < Duration::from_secs(5));
+    raw.execute_batch("ROLLBACK").unwrap();
+}
