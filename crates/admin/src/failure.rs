@@ -78,6 +78,12 @@ impl Failure {
         Self { exit: Exit::Pin, ..self }
     }
 
+    /// The hint will say it better than the module.
+    #[must_use]
+    pub(crate) fn without_detail(self) -> Self {
+        Self { detail: None, ..self }
+    }
+
     /// What to do next.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -2,14 +2,13 @@
 //! The module and its tokens: found, loaded, listed, chosen.
 
 use crate::failure::{Failure, Result};
-use crate::pin::Role;
+use crate::pin::{Role, tries};
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
-use metaslot_client::{self as client, Module, PinStatus, TokenInfo};
+use metaslot_client::{self as client, Module, TokenInfo, TokenStatus};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The library's file name.
 const LIBRARY: &str = "libmetaslot.so";
@@ -74,7 +73,10 @@ impl Host {
         let mut tokens: Vec<Token> = Vec::new();
         for slot in slots {
             match self.module.token_info(slot) {
-                Ok(info) => tokens.push(Token { slot, info, serial_needed: false }),
+                Ok(info) => {
+                    let status = self.module.token_status(slot);
+                    tokens.push(Token { slot, info, status, serial_needed: false });
+                }
                 // One token that cannot be read must not hide the others.
                 Err(error) if error.code == ck::Error::TOKEN_NOT_RECOGNIZED => {}
                 Err(error) => return Err(error.into()),
@@ -154,51 +156,13 @@ impl Host {
         if !about_pin.contains(&error.code) {
             return failure;
         }
-        if let Some(status) = self.module.token_status(token.slot) {
-            return failure.hint(exact_tries(if role == Role::So {
-                status.so
-            } else {
-                status.user
-            }));
+        match self.module.token_status(token.slot) {
+            Some(status) => failure.without_detail().hint(tries::exact(role.of(&status))),
+            None => {
+                let flags = self.module.token_info(token.slot).map_or(0, |info| info.flags);
+                failure.hint(tries::roughly(role, flags))
+            }
         }
-        let flags = self.module.token_info(token.slot).map_or(0, |info| info.flags);
-        match role {
-            Role::User => failure.hint(tries_left(flags)),
-            Role::So => failure.hint(tries_left(flags >> SO_SHIFT)),
-        }
-    }
-}
-
-/// What Metaslot says.
-fn exact_tries(pin: PinStatus) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let wait = pin.retry_at.saturating_sub(now);
-    let left = match pin.left {
-        0 => return "the PIN is locked now".to_owned(),
-        1 => "one try is left before the PIN is locked".to_owned(),
-        left => format!("{left} tries are left before the PIN is locked"),
-    };
-    match wait {
-        0 => left,
-        1 => format!("{left}; the next one in a second"),
-        wait => format!("{left}; the next one in {wait} seconds"),
-    }
-}
-
-/// The SO's flags are the user's, four bits further up.
-const SO_SHIFT: u32 =
-    ck::CKF_SO_PIN_LOCKED.trailing_zeros() - ck::CKF_USER_PIN_LOCKED.trailing_zeros();
-
-/// All that the standard lets a token say.
-const fn tries_left(flags: CK_FLAGS) -> &'static str {
-    if flags & ck::CKF_USER_PIN_LOCKED != 0 {
-        "the PIN is locked now"
-    } else if flags & ck::CKF_USER_PIN_FINAL_TRY != 0 {
-        "one try is left before the PIN is locked"
-    } else if flags & ck::CKF_USER_PIN_COUNT_LOW != 0 {
-        "there were wrong PINs before; a right one clears the count"
-    } else {
-        "check the PIN and the token's name"
     }
 }
 
@@ -207,6 +171,8 @@ const fn tries_left(flags: CK_FLAGS) -> &'static str {
 pub(crate) struct Token {
     pub(crate) slot: SlotId,
     pub(crate) info: TokenInfo,
+    /// How its PINs stand, where the module says it.
+    pub(crate) status: Option<TokenStatus>,
     /// Another token has the same label.
     serial_needed: bool,
 }
@@ -264,30 +230,4 @@ fn installed() -> Result<PathBuf> {
         Failure::not_found(format!("{LIBRARY} is neither beside this command nor installed"))
             .hint("give its path with --module or METASLOT_MODULE")
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tries_that_are_left_are_said_in_words() {
-        let status = |left, retry_at| PinStatus { failures: 1, left, retry_at };
-        assert_eq!(exact_tries(status(0, 0)), "the PIN is locked now");
-        assert_eq!(exact_tries(status(1, 0)), "one try is left before the PIN is locked");
-        assert_eq!(exact_tries(status(9, 0)), "9 tries are left before the PIN is locked");
-        assert!(exact_tries(status(4, u64::MAX)).contains("; the next one in "));
-    }
-
-    #[test]
-    fn the_flags_of_both_pins_say_the_same() {
-        let rows = [
-            (ck::CKF_USER_PIN_LOCKED, ck::CKF_SO_PIN_LOCKED),
-            (ck::CKF_USER_PIN_FINAL_TRY, ck::CKF_SO_PIN_FINAL_TRY),
-            (ck::CKF_USER_PIN_COUNT_LOW, ck::CKF_SO_PIN_COUNT_LOW),
-        ];
-        for (user, so) in rows {
-            assert_eq!(tries_left(user), tries_left(so >> SO_SHIFT));
-        }
-    }
 }

@@ -20,13 +20,18 @@ mod uri;
 use app::App;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
+use failure::{Exit, Failure};
+use output::Output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     if std::env::args_os().len() < 2 {
         return help();
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error),
+    };
     let app = App::new(cli.common);
     let result = match cli.command {
         Command::Token(command) => command::token::run(&app, command),
@@ -49,7 +54,37 @@ fn main() -> ExitCode {
 /// Nothing was asked for.
 fn help() -> ExitCode {
     match Cli::command().print_help() {
-        Ok(()) => ExitCode::from(failure::Exit::Usage as u8),
+        Ok(()) => ExitCode::from(Exit::Usage as u8),
         Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Help that was asked for, or a command line that makes no sense.
+fn misread(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return match error.print() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    let json = std::env::args_os().any(|argument| argument == "--json");
+    let failure = usage(&error.render().to_string());
+    Output { json, quiet: false }.failure(&failure);
+    failure.exit()
+}
+
+/// Clap's message in the form of all others: what it says, then what it advises, or how the command
+/// is used.
+fn usage(rendered: &str) -> Failure {
+    let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
+    let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    let words: Vec<&str> = message.split_whitespace().collect();
+    let failure = Failure::usage(words.join(" "));
+    let tip = rest.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let usage = rest.lines().find_map(|line| line.strip_prefix("Usage: "));
+    match (tip, usage) {
+        (Some(tip), _) => failure.hint(tip),
+        (None, Some(usage)) => failure.hint(format!("usage: {usage}")),
+        (None, None) => failure,
     }
 }

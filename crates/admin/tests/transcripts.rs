@@ -9,12 +9,13 @@
 mod transcript;
 
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{env, fs, thread};
 use transcript::{Place, Transcript};
 
 #[test]
 fn the_command_does_what_its_transcripts_and_pages_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().expect("the tree has a root");
     let mut files = found(&root.join("testdata/cli"), "txt");
     files.extend(found(&root.join("docs/commands"), "md"));
     if let Some(only) = env::var_os("METASLOT_TRANSCRIPT") {
@@ -24,20 +25,26 @@ fn the_command_does_what_its_transcripts_and_pages_say() {
     assert!(!files.is_empty(), "no transcript was found");
     let overwrite = env::var_os("METASLOT_TRANSCRIPTS").is_some_and(|how| how == "overwrite");
     let module = transcript::module();
-    let mut wrong = Vec::new();
-    for file in &files {
-        let text = fs::read_to_string(file).expect("a transcript is text");
-        let transcript = Transcript::parse(&text, file.extension().is_some_and(|end| end == "md"));
-        assert!(!transcript.is_empty(), "{}: nothing to run", file.display());
-        let place = Place::make(&module);
-        let outcome = transcript.run(&place);
-        if overwrite && !outcome.differences.is_empty() {
-            fs::write(file, outcome.text).expect("a transcript can be written");
-        }
-        let named = |difference: &String| format!("{}:{difference}", file.display());
-        wrong.extend(outcome.differences.iter().map(named));
-    }
+    let wrong: Vec<String> = thread::scope(|scope| {
+        let module = &module;
+        let run = |file| scope.spawn(move || differences(file, module, overwrite));
+        let running: Vec<_> = files.iter().map(PathBuf::as_path).map(run).collect();
+        running.into_iter().flat_map(|file| file.join().expect("a transcript runs")).collect()
+    });
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Runs one file.
+fn differences(file: &Path, module: &Path, overwrite: bool) -> Vec<String> {
+    let text = fs::read_to_string(file).expect("a transcript is text");
+    let transcript = Transcript::parse(&text, file.extension().is_some_and(|end| end == "md"));
+    assert!(!transcript.is_empty(), "{}: nothing to run", file.display());
+    let outcome = transcript.run(&Place::make(module));
+    if overwrite && !outcome.differences.is_empty() {
+        fs::write(file, outcome.text).expect("a transcript can be written");
+    }
+    let named = |difference: &String| format!("{}:{difference}", file.display());
+    outcome.differences.iter().map(named).collect()
 }
 
 fn found(directory: &Path, extension: &str) -> Vec<PathBuf> {

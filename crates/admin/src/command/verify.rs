@@ -13,7 +13,7 @@ use crate::scheme::Scheme;
 use crate::uri::{Class, Uri};
 use metaslot_ck::{Error, ObjectHandle};
 use metaslot_client::{Access, Session};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -65,6 +65,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     match verify(&session, &scheme, handle, &signature, &mut payload) {
         Ok(()) => {}
         Err(failure) if is_invalid(&failure) => {
+            if app.output.json {
+                app.output
+                    .print(&Report { json: json(false, &name, &scheme), ..Report::default() })?;
+            }
             let failure = Failure::new(Exit::Invalid, "the signature is not valid");
             return Err(failure.hint(format!("checked with {} and {name}", scheme.name())));
         }
@@ -72,9 +76,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     app.output.print(&Report {
         text: format!("valid: {} by {name}\n", scheme.name()),
-        json: json!({"valid": true, "key": name, "mechanism": scheme.name()}),
+        json: json(true, &name, &scheme),
         uris: vec![name],
     })
+}
+
+/// The stable form for programs, whatever the outcome.
+fn json(valid: bool, key: &str, scheme: &Scheme) -> Value {
+    json!({"valid": valid, "key": key, "mechanism": scheme.name()})
 }
 
 fn verifying_part(key: &Key) -> Option<ObjectHandle> {

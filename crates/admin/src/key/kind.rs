@@ -68,7 +68,7 @@ impl FromStr for Kind {
             ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
             _ => None,
         };
-        let (family, size) = found.ok_or_else(|| TYPES.to_owned())?;
+        let (family, size) = found.ok_or_else(|| format!("one of {TYPES}"))?;
         Ok(Self { family, size, name: lower })
     }
 }

@@ -3,11 +3,13 @@
 //! command line, where every user of the machine can read it.
 
 mod prompt;
+pub(crate) mod tries;
 
 pub(crate) use prompt::{confirm, is_interactive};
 
 use crate::failure::{Failure, Result};
 use crate::uri::{PinValue, Uri};
+use metaslot_client::{PinStatus, TokenStatus};
 use metaslot_memory::Secret;
 use std::env;
 use std::fs::File;
@@ -148,6 +150,14 @@ impl Role {
         match self {
             Self::User => "user PIN",
             Self::So => "SO PIN",
+        }
+    }
+
+    /// The part of a token's status that is about this PIN.
+    pub(crate) const fn of(self, status: &TokenStatus) -> PinStatus {
+        match self {
+            Self::User => status.user,
+            Self::So => status.so,
         }
     }
 

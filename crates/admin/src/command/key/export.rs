@@ -45,7 +45,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let token = login.token.uri();
     let module = app.host(&uri)?.module();
     let session = module.open_session(login.token.slot, Access::ReadOnly)?;
-    let key = key::one(&session, &token, &uri)?;
+    let keys = key::search(&session, &uri)?;
+    if keys.is_empty() {
+        let failure = Failure::not_found(format!("no public key matches {}", uri.key_part()));
+        return Err(failure.hint("'metaslot key list --public' shows the public keys of a token"));
+    }
+    let key = key::only(keys, &uri, &token)?;
     let handle = key.part(Class::Public).ok_or_else(|| {
         Failure::not_found(format!("the token has no public half of key '{}'", key.label))
     })?;

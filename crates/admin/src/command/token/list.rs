@@ -6,6 +6,7 @@ use crate::command::arguments::token_uri;
 use crate::failure::Result;
 use crate::host::Token;
 use crate::output::{Report, Table};
+use crate::pin::Role;
 use metaslot_ck::*;
 use serde_json::{Value, json};
 
@@ -46,33 +47,42 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// What a person should know: the first row that is true decides about each PIN.
-fn states(token: &Token) -> Vec<&'static str> {
+/// What a person should know.
+fn states(token: &Token) -> Vec<String> {
     if !token.has(CKF_TOKEN_INITIALIZED) {
-        return vec!["not initialised"];
+        return vec!["not initialised".to_owned()];
     }
-    let rows = [
-        (CKF_WRITE_PROTECTED, "read-only"),
-        (CKF_USER_PIN_LOCKED, "user PIN locked"),
-        (CKF_USER_PIN_FINAL_TRY, "user PIN: one try left"),
-        (CKF_USER_PIN_COUNT_LOW, "wrong user PINs"),
-        (CKF_SO_PIN_LOCKED, "SO PIN locked"),
-        (CKF_SO_PIN_FINAL_TRY, "SO PIN: one try left"),
-        (CKF_SO_PIN_COUNT_LOW, "wrong SO PINs"),
-    ];
-    let mut states: Vec<&str> =
-        rows.iter().filter(|row| token.has(row.0)).map(|row| row.1).collect();
+    let mut states = Vec::new();
+    if token.has(CKF_WRITE_PROTECTED) {
+        states.push("read-only".to_owned());
+    }
     if !token.has(CKF_USER_PIN_INITIALIZED) {
-        states.push("no user PIN");
+        states.push("no user PIN".to_owned());
+    }
+    for role in [Role::User, Role::So] {
+        let left = token.status.map(|status| role.of(&status).left);
+        match (pin_state(token, role), left) {
+            ("ok", _) => {}
+            ("locked", _) => states.push(format!("{} locked", role.words())),
+            (_, Some(1)) | ("last-try", _) => {
+                states.push(format!("{}: one try left", role.words()))
+            }
+            (_, Some(left)) => states.push(format!("{}: {left} tries left", role.words())),
+            (_, None) => states.push(format!("{}: wrong before", role.words())),
+        }
     }
     if states.is_empty() {
-        states.push("ready");
+        states.push("ready".to_owned());
     }
     states
 }
 
 /// One PIN in one word.
-fn pin_state(token: &Token, locked: CK_FLAGS, last: CK_FLAGS, low: CK_FLAGS) -> &'static str {
+const fn pin_state(token: &Token, role: Role) -> &'static str {
+    let (locked, last, low) = match role {
+        Role::User => (CKF_USER_PIN_LOCKED, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_COUNT_LOW),
+        Role::So => (CKF_SO_PIN_LOCKED, CKF_SO_PIN_FINAL_TRY, CKF_SO_PIN_COUNT_LOW),
+    };
     match (token.has(locked), token.has(last), token.has(low)) {
         (true, _, _) => "locked",
         (_, true, _) => "last-try",
@@ -84,9 +94,10 @@ fn pin_state(token: &Token, locked: CK_FLAGS, last: CK_FLAGS, low: CK_FLAGS) -> 
 /// The stable form for programs.
 pub(super) fn json(token: &Token) -> Value {
     let info = &token.info;
-    let user =
-        pin_state(token, CKF_USER_PIN_LOCKED, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_COUNT_LOW);
-    let so = pin_state(token, CKF_SO_PIN_LOCKED, CKF_SO_PIN_FINAL_TRY, CKF_SO_PIN_COUNT_LOW);
+    let initialised = token.has(CKF_TOKEN_INITIALIZED);
+    let left =
+        |role: Role| token.status.filter(|_| initialised).map(|status| role.of(&status).left);
+    let state = |role, set| if set { pin_state(token, role) } else { "unset" };
     json!({
         "uri": token.uri().to_string(),
         "slot": token.slot.0,
@@ -94,10 +105,12 @@ pub(super) fn json(token: &Token) -> Value {
         "serial": info.serial,
         "manufacturer": info.manufacturer,
         "model": info.model,
-        "initialized": token.has(CKF_TOKEN_INITIALIZED),
+        "initialized": initialised,
         "writable": !token.has(CKF_WRITE_PROTECTED),
         "login_required": token.has(CKF_LOGIN_REQUIRED),
-        "user_pin": if token.has(CKF_USER_PIN_INITIALIZED) { user } else { "unset" },
-        "so_pin": if token.has(CKF_TOKEN_INITIALIZED) { so } else { "unset" },
+        "user_pin": state(Role::User, token.has(CKF_USER_PIN_INITIALIZED)),
+        "user_tries_left": left(Role::User),
+        "so_pin": state(Role::So, initialised),
+        "so_tries_left": left(Role::So),
     })
 }
