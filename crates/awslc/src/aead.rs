@@ -5,7 +5,7 @@ use crate::{Failed, Result, cleanse, constant_time};
 use aws_lc_sys::{
     EVP_AEAD, EVP_AEAD_CTX, EVP_AEAD_CTX_init, EVP_AEAD_CTX_open_gather, EVP_AEAD_CTX_seal_scatter,
 };
-use metaslot_memory::Protected;
+use metaslot_memory::{Protected, wipe_shallow_stack};
 use std::ptr;
 
 /// Length of a whole tag, in bytes.
@@ -15,6 +15,8 @@ pub const TAG: usize = 16;
 #[derive(Debug)]
 pub struct Key {
     context: Protected<EVP_AEAD_CTX>,
+    /// Whether the library's code for the algorithm leaves the key on the stack.
+    untidy: bool,
 }
 
 // SAFETY: after its initialisation the context is only read.
@@ -48,7 +50,7 @@ impl Key {
             32 => unsafe { aws_lc_sys::EVP_aead_aes_256_gcm() },
             _ => return Err(Failed),
         };
-        Self::new(algorithm, key, tag)
+        Self::new(algorithm, key, tag, false)
     }
 
     /// AES-256-GCM with tags of 16 bytes.
@@ -69,10 +71,10 @@ impl Key {
         }
         // SAFETY: returns the address of a static.
         let algorithm = unsafe { aws_lc_sys::EVP_aead_chacha20_poly1305() };
-        Self::new(algorithm, key, TAG)
+        Self::new(algorithm, key, TAG, true)
     }
 
-    fn new(algorithm: *const EVP_AEAD, key: &[u8], tag: usize) -> Result<Self> {
+    fn new(algorithm: *const EVP_AEAD, key: &[u8], tag: usize, untidy: bool) -> Result<Self> {
         // SAFETY: the all-zero context is AWS-LC's own idea of an empty one.
         let mut context = unsafe { Protected::<EVP_AEAD_CTX>::zeroed() };
         let place = &raw mut *context;
@@ -81,7 +83,7 @@ impl Key {
         crate::check(unsafe {
             EVP_AEAD_CTX_init(place, algorithm, key.as_ptr(), key.len(), tag, ptr::null_mut())
         })?;
-        Ok(Self { context })
+        Ok(Self { context, untidy })
     }
 
     /// Encrypts `plain` into the start of `out` and puts the tag of 16 bytes after it.
@@ -116,7 +118,7 @@ impl Key {
         let mut whole = [0; TAG];
         let mut length = 0;
         // SAFETY: every pointer goes with its length; the context is only read.
-        crate::check(unsafe {
+        let done = crate::check(unsafe {
             EVP_AEAD_CTX_seal_scatter(
                 &raw const *self.context,
                 sealed.as_mut_ptr(),
@@ -132,9 +134,10 @@ impl Key {
                 aad.as_ptr(),
                 aad.len(),
             )
-        })?;
+        });
+        self.tidy();
         tag.copy_from_slice(&whole[..tag.len()]);
-        Ok(())
+        done
     }
 
     /// Decrypts `sealed`, which ends in the tag, into `out`; nothing is left there when the tag
@@ -182,10 +185,17 @@ impl Key {
                 aad.len(),
             )
         });
+        self.tidy();
         if opened.is_err() {
             cleanse(out);
         }
         opened
+    }
+
+    fn tidy(&self) {
+        if self.untidy {
+            wipe_shallow_stack();
+        }
     }
 
     /// Whether `tag` is the (possibly truncated) tag of these data: a MAC without a message.

@@ -3,6 +3,7 @@
 
 use crate::digest::Hash;
 use crate::{Result, check};
+use metaslot_memory::wipe_shallow_stack;
 
 /// Extract and expand in one: fills `out`.
 ///
@@ -10,7 +11,7 @@ use crate::{Result, check};
 /// When `out` is longer than 255 blocks of the hash.
 pub fn derive(hash: Hash, secret: &[u8], salt: &[u8], info: &[u8], out: &mut [u8]) -> Result<()> {
     // SAFETY: every pointer goes with its length; `md` is a static.
-    check(unsafe {
+    let done = check(unsafe {
         aws_lc_sys::HKDF(
             out.as_mut_ptr(),
             out.len(),
@@ -22,7 +23,10 @@ pub fn derive(hash: Hash, secret: &[u8], salt: &[u8], info: &[u8], out: &mut [u8
             info.as_ptr(),
             info.len(),
         )
-    })
+    });
+    // The HMACs inside leave their padded keys on the stack.
+    wipe_shallow_stack();
+    done
 }
 
 /// [`derive`] with SHA-256.
@@ -44,7 +48,7 @@ pub fn extract(hash: Hash, secret: &[u8], salt: &[u8], out: &mut [u8]) -> Result
     assert_eq!(out.len(), hash.length());
     let mut length = 0;
     // SAFETY: `out` takes a whole digest; every other pointer goes with its length.
-    check(unsafe {
+    let done = check(unsafe {
         aws_lc_sys::HKDF_extract(
             out.as_mut_ptr(),
             &raw mut length,
@@ -54,7 +58,10 @@ pub fn extract(hash: Hash, secret: &[u8], salt: &[u8], out: &mut [u8]) -> Result
             salt.as_ptr(),
             salt.len(),
         )
-    })
+    });
+    // The HMACs inside leave their padded keys on the stack.
+    wipe_shallow_stack();
+    done
 }
 
 /// The expand step: fills `out`.
@@ -63,7 +70,7 @@ pub fn extract(hash: Hash, secret: &[u8], salt: &[u8], out: &mut [u8]) -> Result
 /// When `out` is longer than 255 blocks of the hash.
 pub fn expand(hash: Hash, key: &[u8], info: &[u8], out: &mut [u8]) -> Result<()> {
     // SAFETY: every pointer goes with its length; `md` is a static.
-    check(unsafe {
+    let done = check(unsafe {
         aws_lc_sys::HKDF_expand(
             out.as_mut_ptr(),
             out.len(),
@@ -73,5 +80,8 @@ pub fn expand(hash: Hash, key: &[u8], info: &[u8], out: &mut [u8]) -> Result<()>
             info.as_ptr(),
             info.len(),
         )
-    })
+    });
+    // The HMACs inside leave their padded keys on the stack.
+    wipe_shallow_stack();
+    done
 }

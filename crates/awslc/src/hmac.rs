@@ -4,7 +4,7 @@
 use crate::digest::{Hash, MAX_LENGTH};
 use crate::{Result, check};
 use aws_lc_sys::HMAC_CTX;
-use metaslot_memory::Protected;
+use metaslot_memory::{Protected, wipe_shallow_stack};
 use std::ptr;
 
 /// A prepared key: shared by any number of threads.
@@ -27,7 +27,7 @@ impl Key {
     pub fn new(hash: Hash, key: &[u8]) -> Result<Self> {
         let mut context = empty();
         // SAFETY: the context is empty, `key` readable for its length, the description a static.
-        check(unsafe {
+        let done = check(unsafe {
             aws_lc_sys::HMAC_Init_ex(
                 &raw mut *context,
                 key.as_ptr().cast(),
@@ -35,8 +35,10 @@ impl Key {
                 hash.md(),
                 ptr::null_mut(),
             )
-        })?;
-        Ok(Self { context, hash })
+        });
+        // AWS-LC leaves the padded key on the stack.
+        wipe_shallow_stack();
+        done.map(|()| Self { context, hash })
     }
 
     /// The function that this key is for.

@@ -3,6 +3,7 @@
 
 use crate::digest::Hash;
 use crate::{Result, check};
+use metaslot_memory::wipe_shallow_stack;
 
 /// Derives `out.len()` bytes.
 ///
@@ -16,7 +17,7 @@ pub fn derive(
     out: &mut [u8],
 ) -> Result<()> {
     // SAFETY: every pointer goes with its length; `md` is a static.
-    check(unsafe {
+    let done = check(unsafe {
         aws_lc_sys::PKCS5_PBKDF2_HMAC(
             password.as_ptr().cast(),
             password.len(),
@@ -27,5 +28,8 @@ pub fn derive(
             out.len(),
             out.as_mut_ptr(),
         )
-    })
+    });
+    // The HMAC inside leaves its padded key on the stack.
+    wipe_shallow_stack();
+    done
 }

@@ -8,9 +8,24 @@ use std::mem::MaybeUninit;
 /// operation uses, and little enough for a thread of 128 KiB.
 const DEPTH: usize = 24 * 1024;
 
+/// Enough for a call that goes a few frames deep, in bytes.
+const SHALLOW: usize = 4 * 1024;
+
 /// Overwrites the stack below the caller, where the frames of earlier calls lay.
 #[inline(never)]
 pub fn wipe_stack() {
+    wipe::<DEPTH>();
+}
+
+/// Overwrites the first 4 KiB below the caller: for the key setup of symmetric algorithms, which
+/// goes no deeper. Takes some 50 ns.
+#[inline(never)]
+pub fn wipe_shallow_stack() {
+    wipe::<SHALLOW>();
+}
+
+#[inline(always)]
+fn wipe<const DEPTH: usize>() {
     let mut below = MaybeUninit::<[u8; DEPTH]>::uninit();
     // SAFETY: the array is writable; it needs no value before.
     unsafe { os::wipe(below.as_mut_ptr().cast(), DEPTH) };

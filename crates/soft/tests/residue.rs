@@ -183,3 +183,75 @@ fn a_dropped_x25519_key_leaves_nothing() {
         agrees,
     );
 }
+
+/// Everything that a symmetric key can do, then nothing of it is left.
+fn symmetric_leaves_nothing(generate: CK_MECHANISM_TYPE, key_type: u64, length: u64) {
+    let template = [(CKA_VALUE_LEN, Value::Ulong(length))].into_iter().collect();
+    let patterns = {
+        let made =
+            algorithm(generate).generate.unwrap().generate(&Params::None, &template).unwrap();
+        let key = key(CKO_SECRET_KEY, key_type, made);
+        let used = SOFT.algorithms().iter().filter(|row| uses(row.mechanism, &key)).count();
+        assert!(used > 0);
+        let patterns = patterns(&key);
+        assert!(!search(&patterns).is_empty(), "a living key is found");
+        patterns
+    };
+    let left = search(&patterns);
+    assert!(left.is_empty(), "{} {length}: {left:#?}", mechanism_name(generate).unwrap());
+}
+
+/// Uses the key with a mechanism, in one call and in parts, where parameters for it are known.
+fn uses(mechanism: CK_MECHANISM_TYPE, key: &Arc<Key>) -> bool {
+    let (row, iv) = (algorithm(mechanism), Bytes::from_slice(&[1; 16]));
+    let nonce = Bytes::from_slice(&[2; 12]);
+    let params = match (key.key_type(), mechanism) {
+        (CKK_AES, CKM_AES_ECB | CKM_AES_CMAC | CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_KWP)
+        | (CKK_GENERIC_SECRET, CKM_SHA256_HMAC | CKM_SHA512_HMAC | CKM_SHA3_256_HMAC) => {
+            Params::None
+        }
+        (CKK_AES, CKM_AES_CBC | CKM_AES_CBC_PAD | CKM_AES_GMAC) | (CKK_AES_XTS, CKM_AES_XTS) => {
+            Params::Iv(iv)
+        }
+        (CKK_AES, CKM_AES_CTR) => Params::Ctr { bits: 64, block: [3; 16] },
+        (CKK_AES, CKM_AES_GCM) => Params::Gcm { iv: nonce, aad: iv, tag_bits: 96 },
+        (CKK_AES, CKM_AES_CCM) => Params::Ccm { data_length: 512, nonce, aad: iv, mac_length: 16 },
+        (CKK_CHACHA20, CKM_CHACHA20_POLY1305) => Params::ChaCha20Poly1305 { nonce, aad: iv },
+        _ => return false,
+    };
+    let data = [0x42; 512];
+    if let (Some(encrypt), Some(decrypt)) = (row.encrypt, row.decrypt) {
+        let length = encrypt.length(Direction::Forward, key, &params, data.len()).unwrap();
+        let mut sealed = vec![0; length];
+        encrypt.run(Direction::Forward, key, &params, &data, &mut sealed).unwrap();
+        let mut opened =
+            vec![0; decrypt.length(Direction::Backward, key, &params, length).unwrap()];
+        decrypt.run(Direction::Backward, key, &params, &sealed, &mut opened).unwrap();
+        if let Ok(mut stream) = encrypt.start(Direction::Forward, key, &params) {
+            let mut out = vec![0; stream.update_length(data.len())];
+            stream.update(&data, &mut out).unwrap();
+            // Left in the middle.
+        }
+    }
+    if let Some(sign) = row.sign {
+        let mut out = vec![0; sign.length(key, &params)];
+        sign.sign(key, &params, &data, &mut out).unwrap();
+        let mut stream = sign.start(Direction::Forward, key, &params).unwrap();
+        stream.update(&data).unwrap();
+    }
+    true
+}
+
+#[test]
+fn a_dropped_secret_key_leaves_nothing() {
+    for (generate, key_type, length) in [
+        (CKM_AES_KEY_GEN, CKK_AES, 16),
+        (CKM_AES_KEY_GEN, CKK_AES, 32),
+        (CKM_AES_XTS_KEY_GEN, CKK_AES_XTS, 32),
+        (CKM_AES_XTS_KEY_GEN, CKK_AES_XTS, 64),
+        (CKM_CHACHA20_KEY_GEN, CKK_CHACHA20, 32),
+        (CKM_GENERIC_SECRET_KEY_GEN, CKK_GENERIC_SECRET, 32),
+    ] {
+        symmetric_leaves_nothing(generate, key_type, length);
+    }
+}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES key wrap (RFC 3394) and key wrap with padding (RFC 5649).
+//! AES key wrap (RFC 3394) and key wrap with padding (RFC 5649). AWS-LC leaves blocks of the wrapped key
+//! on the stack, so it is wiped behind each call.
 
 use super::{BLOCK, Keys, Way};
 use crate::{Failed, Result, cleanse};
+use metaslot_memory::wipe_shallow_stack;
 use std::ffi::c_int;
 use std::ptr;
 
@@ -30,6 +32,7 @@ impl Keys {
                 plain.len(),
             )
         };
+        wipe_shallow_stack();
         whole(length, out.len())
     }
 
@@ -53,6 +56,7 @@ impl Keys {
                 wrapped.len(),
             )
         };
+        wipe_shallow_stack();
         let done = whole(length, out.len());
         if done.is_err() {
             cleanse(out);
@@ -76,8 +80,16 @@ impl Keys {
     /// When `out` is not [`Self::padded_length`] long.
     pub fn wrap_padded(&self, iv: Option<&[u8; 4]>, plain: &[u8], out: &mut [u8]) -> Result<()> {
         assert_eq!(out.len(), Self::padded_length(plain.len()));
-        let Some(iv) = iv else { return self.wrap_padded_standard(plain, out) };
-        let initial = initial_value(*iv, plain.len())?;
+        let done = match iv {
+            None => self.wrap_padded_standard(plain, out),
+            Some(iv) => self.wrap_padded_with(*iv, plain, out),
+        };
+        wipe_shallow_stack();
+        done
+    }
+
+    fn wrap_padded_with(&self, iv: [u8; 4], plain: &[u8], out: &mut [u8]) -> Result<()> {
+        let initial = initial_value(iv, plain.len())?;
         if plain.is_empty() {
             return Err(Failed);
         }
@@ -141,6 +153,7 @@ impl Keys {
             None => self.unwrap_padded_standard(wrapped, out),
             Some(iv) => self.unwrap_padded_with(*iv, wrapped, out),
         };
+        wipe_shallow_stack();
         match length {
             Ok(length) => out[length..].fill(0),
             Err(Failed) => cleanse(out),
