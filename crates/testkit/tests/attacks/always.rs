@@ -100,19 +100,17 @@ pub(crate) fn origin(session: &Session) -> Result<()> {
 
 pub(crate) fn logout(session: &Session) -> Result<()> {
     let label = Template::new().bytes(CKA_LABEL, b"hidden");
-    let template = Template::new()
-        .token(false)
-        .bool(CKA_PRIVATE, true)
-        .ulong(CKA_VALUE_LEN, 32)
-        .bytes(CKA_LABEL, b"hidden");
-    let key = session.generate_key(
-        &Mechanism::new(CKM_AES_KEY_GEN),
-        &with_roles(template.clone(), &[CKA_ENCRYPT]),
-    )?;
-    session.generate_key(
-        &Mechanism::new(CKM_AES_KEY_GEN),
-        &with_roles(template, &[CKA_ENCRYPT]).token(true),
-    )?;
+    let generate = |token| {
+        let template = Template::new()
+            .token(token)
+            .bool(CKA_PRIVATE, true)
+            .ulong(CKA_VALUE_LEN, 32)
+            .bytes(CKA_LABEL, b"hidden");
+        let template = with_roles(template, &[CKA_ENCRYPT]);
+        session.generate_key(&Mechanism::new(CKM_AES_KEY_GEN), &template)
+    };
+    let key = generate(false)?;
+    generate(true)?;
     session.logout()?;
     let mechanism = Mechanism::with(CKM_AES_CBC_PAD, Params::Bytes(&[0; 16]));
     refused("a handle from before the logout", &session.encrypt(&mechanism, key, b"plain"))?;

@@ -4,7 +4,7 @@
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Result, Session, Template, Value};
 
-use crate::{SECRET, aes, aes_of, readable, target, with_roles};
+use crate::{SECRET, aes, aes_of, readable, secret, target, with_roles};
 
 const IV: [u8; 16] = [7; 16];
 
@@ -30,7 +30,7 @@ pub(crate) fn role_flip(session: &Session) -> Result<bool> {
 pub(crate) fn encrypt_unwrap(session: &Session) -> Result<bool> {
     let both = aes(session, &[CKA_ENCRYPT, CKA_UNWRAP])?;
     let wrapped = session.encrypt(&cbc_pad(), both, SECRET)?;
-    let template = readable().bool(CKA_SIGN, true).bool(CKA_SENSITIVE, true);
+    let template = secret(true).bool(CKA_SIGN, true);
     let planted = session.unwrap(&cbc_pad(), both, &wrapped, &template)?;
     let mac = session.sign(&Mechanism::new(CKM_SHA256_HMAC), planted, b"message")?;
     let known = session.create(&readable().bool(CKA_SIGN, true).bytes(CKA_VALUE, SECRET))?;
@@ -82,7 +82,7 @@ pub(crate) fn padding_oracle(session: &Session) -> Result<bool> {
     let encrypting = session.create(&with_roles(sealer.clone(), &[CKA_ENCRYPT]))?;
     let unwrapping = session.create(&with_roles(sealer, &[CKA_UNWRAP]))?;
     let mut wrapped = session.encrypt(&cbc_pad(), encrypting, SECRET)?;
-    let template = readable().bool(CKA_SENSITIVE, true);
+    let template = secret(true);
     let opened = session.unwrap(&cbc_pad(), unwrapping, &wrapped, &template)?;
     session.destroy(opened)?;
     let last = wrapped.len() - 1;
@@ -112,8 +112,7 @@ pub(crate) fn derive_readable(session: &Session) -> Result<bool> {
 }
 
 pub(crate) fn derive_short(session: &Session) -> Result<bool> {
-    let template =
-        readable().bool(CKA_SENSITIVE, true).bool(CKA_SIGN, true).ulong(CKA_VALUE_LEN, 1);
+    let template = secret(true).bool(CKA_SIGN, true).ulong(CKA_VALUE_LEN, 1);
     let derived = session.derive(&hkdf(), target(session)?, &template)?;
     let mac = session.sign(&Mechanism::new(CKM_SHA256_HMAC), derived, b"message")?;
     for guess in 0..=u8::MAX {

@@ -116,6 +116,10 @@ pub(crate) fn aead(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
 pub(crate) fn plain(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
     let mut iv = vector.bytes("iv")?;
     let (number, key_type) = if vector.is_file_of("AES-XTS") {
+        if vector.size("keySize") == 48 {
+            // Neither IEEE 1619 nor PKCS#11 has XTS with two keys of 192 bits.
+            return Ok(Verdict::NotApplicable);
+        }
         // The vectors give the number of the data unit in as few bytes as it needs.
         iv.resize(16, 0);
         (CKM_AES_XTS, CKK_AES_XTS)
