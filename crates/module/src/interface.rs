@@ -242,14 +242,15 @@ pub(crate) fn all() -> impl Iterator<Item = &'static CK_INTERFACE> {
     INTERFACES.iter().map(|interface| &interface.c)
 }
 
-/// The first one of this name and version (any, where none is asked for) that has all `flags`.
+/// The first one whose name is wanted, of this version (any, where none is asked for), that has all
+/// `flags`.
 pub(crate) fn find(
-    name: Option<&CStr>,
+    wanted: impl Fn(&CStr) -> bool,
     version: Option<CK_VERSION>,
     flags: CK_FLAGS,
 ) -> Option<&'static CK_INTERFACE> {
     let found = INTERFACES.iter().find(|interface| {
-        name.is_none_or(|name| name == interface.name)
+        wanted(interface.name)
             && version.is_none_or(|version| {
                 (version.major, version.minor) == (interface.version.major, interface.version.minor)
             })

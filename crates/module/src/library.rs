@@ -4,6 +4,7 @@
 use crate::config::{self, Config, Counters, TokenConfig};
 use crate::environment::directory;
 use crate::process;
+use metaslot_awslc as awslc;
 use metaslot_ck::{Error, Result};
 use metaslot_counters as counters;
 use metaslot_engine::provider::Provider;
@@ -79,9 +80,14 @@ impl Library {
         }
     }
 
+    /// Whether or not there is a library, the calling thread forks.
+    pub(crate) fn before_any_fork() {
+        awslc::fork::before();
+    }
+
     /// In a forked child that begins anew.
     pub(crate) fn forked() {
-        metaslot_awslc::fork::in_child();
+        awslc::fork::in_child();
         counters::forked();
     }
 }

@@ -179,7 +179,6 @@ thread_local! {
 }
 
 extern "C" fn before_fork() {
-    metaslot_awslc::fork::before();
     let words = words();
     let lock = Lock::take(words, FORK_PATIENCE);
     HOLDS_LOCK.set(lock.is_some());
@@ -187,8 +186,9 @@ extern "C" fn before_fork() {
         std::mem::forget(lock);
         let address = words[LIBRARY].load(Ordering::Acquire);
         FORKING.store(address, Ordering::Relaxed);
-        QUIET.store(address != 0 && close(words, address), Ordering::Relaxed);
+        QUIET.store(address > CLOSED && close(words, address), Ordering::Relaxed);
     }
+    Library::before_any_fork();
 }
 
 /// Keeps new calls out, waits for those under way, and has the stores go quiet; says whether they

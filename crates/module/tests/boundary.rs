@@ -42,3 +42,23 @@ fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
         home.assert_empty();
     }
 }
+
+#[test]
+fn no_argument_crashes_any_function() {
+    harness::write_function_table();
+    let home = Home::new("arguments");
+    let said = home.run(&program("arguments"), &[]);
+    println!("{said}");
+    let functions = metaslot_ck::Function::ALL.len();
+    assert!(said.contains(&format!("of {functions} functions")), "{said}");
+}
+
+#[test]
+fn a_forked_child_begins_anew_and_the_parent_goes_on() {
+    Home::new("fork").run(&program("fork"), &[]);
+}
+
+#[test]
+fn three_hundred_cycles_keep_memory_and_descriptors_as_they_are() {
+    println!("{}", Home::new("cycles").run(&program("cycles"), &[]));
+}

@@ -7,7 +7,7 @@ use metaslot_ck::*;
 use metaslot_engine::{Answer, Attributes, Object, Value};
 
 /// No caller asks for more at once.
-const MOST: CK_ULONG = 4096;
+const MOST: CK_ULONG = 512;
 
 impl Caller<'_> {
     /// Fills what exists and fits, marks the rest as unavailable, and answers with one of the

@@ -133,13 +133,13 @@ impl<'a> Caller<'a> {
         })
     }
 
-    /// A text that ends with a zero; `None` for NULL.
-    pub(crate) fn name(self, at: *const u8) -> Option<&'a CStr> {
-        if at.is_null() {
-            return None;
-        }
-        // SAFETY: not NULL, so it ends with a zero by the caller's promise.
-        Some(unsafe { CStr::from_ptr(at.cast()) })
+    /// Whether the text at `at`, which ends with a zero, is `expected`. No more of it is read than
+    /// it takes to tell.
+    pub(crate) fn is_text(self, at: *const u8, expected: &CStr) -> bool {
+        let mut expected = expected.to_bytes_with_nul().iter().enumerate();
+        expected.all(|(index, byte)| {
+            self.read(at.wrapping_add(index)).is_ok_and(|there| there == *byte)
+        })
     }
 
     /// Fills a list that the caller may first ask the length of (PKCS#11 3.2 §5.2): `count` is how

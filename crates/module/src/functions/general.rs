@@ -6,7 +6,7 @@ use crate::enter::{caught, enter_library};
 use crate::text::padded;
 use crate::{interface, process, version};
 use metaslot_ck::*;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 /// `C_Initialize` (PKCS#11 3.2 §5.4)
 #[unsafe(no_mangle)]
@@ -104,9 +104,9 @@ pub unsafe extern "C" fn C_GetInterface(
     let caller = unsafe { Caller::new() };
     caught(|| {
         let place = caller.place(interface)?;
-        let name = caller.name(name);
+        let wanted = |known: &CStr| name.is_null() || caller.is_text(name, known);
         let version = if version.is_null() { None } else { Some(caller.read(version)?) };
-        let found = interface::find(name, version, flags).ok_or(Error::FUNCTION_FAILED)?;
+        let found = interface::find(wanted, version, flags).ok_or(Error::FUNCTION_FAILED)?;
         place.set(std::ptr::from_ref(found).cast_mut());
         Ok(())
     })

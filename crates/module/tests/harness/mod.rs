@@ -4,13 +4,23 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 use std::{env, fs};
 
-/// The module under test: `METASLOT_MODULE`, or the one beside the tests.
-pub(crate) fn module() -> PathBuf {
-    if let Some(named) = env::var_os("METASLOT_MODULE") {
-        return named.into();
-    }
+/// The module under test: `METASLOT_MODULE`, or the one beside the tests. A copy, so that a build
+/// that goes on meanwhile does not replace it under a running program.
+pub(crate) fn module() -> &'static Path {
+    static COPY: OnceLock<PathBuf> = OnceLock::new();
+    COPY.get_or_init(|| {
+        let named = env::var_os("METASLOT_MODULE").map(PathBuf::from);
+        let original = named.unwrap_or_else(beside_the_tests);
+        let copy = built().join(format!("libmetaslot-{}.so", std::process::id()));
+        fs::copy(&original, &copy).expect("the module can be copied");
+        copy
+    })
+}
+
+fn beside_the_tests() -> PathBuf {
     let test = env::current_exe().expect("the test has a path");
     let profile = test.ancestors().nth(2).expect("the test is in target/PROFILE/deps");
     let candidates = [profile.join("deps/libmetaslot.so"), profile.join("libmetaslot.so")];
@@ -53,6 +63,8 @@ fn compile(name: &str, out: &Path, more: &[&str]) {
         .args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"])
         .arg("-I")
         .arg(include)
+        .arg("-I")
+        .arg(built())
         .arg("-o")
         .arg(out)
         .arg(tests().join(format!("{name}.c")))
@@ -125,5 +137,29 @@ impl Home {
             .map(|entry| entry.path())
             .collect();
         assert_eq!(entries, [] as [PathBuf; 0], "files were made");
+    }
+}
+
+/// Writes `functions.inc`: each function of the header with the kinds of its parameters.
+pub(crate) fn write_function_table() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include/metaslot/pkcs11.h");
+    let header = fs::read_to_string(header).expect("the header is there");
+    let mut table = String::new();
+    for line in header.lines().filter_map(|line| line.strip_prefix("CK_RV C_")) {
+        let (name, rest) = line.split_once('(').expect("a prototype has parameters");
+        let parameters = rest.trim_end_matches(");").split(", ");
+        let kinds: String = parameters.map(kind).collect();
+        table.push_str(&format!("\t{{\"C_{name}\", \"{kinds}\"}},\n"));
+    }
+    fs::write(built().join("functions.inc"), table).expect("the target directory can be written");
+}
+
+fn kind(parameter: &str) -> char {
+    match parameter {
+        "CK_SESSION_HANDLE" => 's',
+        "CK_OBJECT_HANDLE" => 'o',
+        "CK_NOTIFY" => 'p',
+        other if other.contains('*') => 'p',
+        _ => 'n',
     }
 }
