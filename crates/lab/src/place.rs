@@ -29,6 +29,11 @@ impl Place {
         Ok(Self { directory, keep })
     }
 
+    /// A file outside all stores.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
     /// A store of its own inside this place, with the configuration of both modules.
     ///
     /// # Errors

@@ -29,19 +29,23 @@ impl Token {
     /// The call that failed.
     pub(crate) fn make(path: &Path) -> Result<Self> {
         let module = load(path)?;
+        Self::new_token(&module).map_err(|failure| explained(failure, &module))
+    }
+
+    fn new_token(module: &Module) -> Result<Self> {
         let slots = module.slots(false)?;
         let slot = *slots
             .first()
-            .ok_or_else(|| Failure::new(format!("{} has no slot", path.display())))?;
+            .ok_or_else(|| Failure::new(format!("{} has no slot", module.path().display())))?;
         module.init_token(slot, SO_PIN, LABEL)?;
         // SoftHSM moves a new token to a slot of its own.
-        let slot = slot_of_token(&module)?;
+        let slot = slot_of_token(module)?;
         let session = module.open_session(slot, Access::ReadWrite)?;
         session.login(User::SecurityOfficer, SO_PIN)?;
         session.init_pin(PIN)?;
         session.logout()?;
         session.login(User::User, PIN)?;
-        Ok(Self { module, slot, session })
+        Ok(Self { module: module.clone(), slot, session })
     }
 
     /// Opens the token that [`Token::make`] made, in another process.
@@ -50,10 +54,13 @@ impl Token {
     /// The call that failed.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let module = load(path)?;
-        let slot = slot_of_token(&module)?;
-        let session = module.open_session(slot, Access::ReadWrite)?;
-        session.login(User::User, PIN)?;
-        Ok(Self { module, slot, session })
+        let open = || {
+            let slot = slot_of_token(&module)?;
+            let session = module.open_session(slot, Access::ReadWrite)?;
+            session.login(User::User, PIN)?;
+            Ok(Self { module: module.clone(), slot, session })
+        };
+        open().map_err(|failure| explained(failure, &module))
     }
 
     /// Another session on the same token, logged in as the whole process is.
@@ -63,6 +70,14 @@ impl Token {
     pub(crate) fn session(&self) -> Result<Session> {
         Ok(self.module.open_session(self.slot, Access::ReadWrite)?)
     }
+}
+
+/// The failure with the module's own words, where it has any.
+fn explained(mut failure: Failure, module: &Module) -> Failure {
+    if let Some(detail) = module.detail() {
+        failure.message = format!("{}: {detail}", failure.message);
+    }
+    failure
 }
 
 fn load(path: &Path) -> Result<Module> {
@@ -84,13 +99,17 @@ pub(crate) fn slot_of_token(module: &Module) -> Result<SlotId> {
     })
 }
 
-/// The module to measure: the one that was named, the one beside this program, or an installed one.
+/// The module to measure: the one that was named, the one in `METASLOT_MODULE` (as for every other
+/// command), the one beside this program, or an installed one.
 ///
 /// # Errors
 /// There is none.
 pub(crate) fn own_module(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = named {
         return Ok(path.to_path_buf());
+    }
+    if let Some(path) = std::env::var_os("METASLOT_MODULE").filter(|path| !path.is_empty()) {
+        return Ok(PathBuf::from(path));
     }
     let beside = std::env::current_exe()
         .ok()

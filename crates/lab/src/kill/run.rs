@@ -4,7 +4,7 @@
 use super::Options;
 use super::check::Findings;
 use super::log::{self, Event};
-use crate::machine::{Machine, commit_around, now};
+use crate::machine::{Machine, command_line, commit_around, now};
 use crate::place::{Place, Store};
 use crate::progress::Progress;
 use crate::random::Random;
@@ -25,6 +25,7 @@ const TOO_MANY: usize = 50;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Report {
     schema: String,
+    command: Vec<String>,
     started: u64,
     seconds: f64,
     machine: Machine,
@@ -61,6 +62,7 @@ pub(super) fn run(options: &Options, module: &Path, place: &Place) -> Result<()>
     let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
     let mut report = Report {
         schema: "metaslot-lab-kill/1".to_owned(),
+        command: command_line(),
         started: now(),
         seconds: 0.0,
         machine: Machine::this(),

@@ -10,7 +10,7 @@ mod report;
 mod subject;
 mod tokens;
 
-use crate::machine::{Machine, commit_around, now};
+use crate::machine::{Machine, command_line, commit_around, now};
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::random::Random;
@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2])]
     pub threads: Vec<usize>,
     /// Rounds: each measures every provider once, in random order
-    #[arg(long, value_name = "N", default_value_t = 15)]
+    #[arg(long, value_name = "N", default_value_t = 41)]
     pub rounds: usize,
     /// CPU seconds for each cell, provider and number of threads
     #[arg(long, value_name = "S", default_value_t = 0.6)]
@@ -145,6 +145,7 @@ fn experiment(options: &Options, cells: &[Cell]) -> Result<()> {
     }
     let mut report = Report {
         schema: SCHEMA.to_owned(),
+        command: command_line(),
         started: now(),
         seconds: 0.0,
         machine,

@@ -172,14 +172,14 @@ fn notes(report: &Report) -> String {
     for check in &report.openssl {
         writeln!(
             text,
-            "check: {} by the {} clock: raw {}/s, {} {}/s, ratio {:.3}{}",
+            "check: {} by the {} clock: raw {}/s, {} {}/s, ratio {:.3}, {}",
             check.cell,
             check.clock,
             digits(check.raw_per_second),
             check.version.split(' ').take(2).collect::<Vec<_>>().join(" "),
             digits(check.openssl_per_second),
             check.ratio(),
-            if check.agrees() { ", within 5 %" } else { ", more than 5 % apart" }
+            check.verdict()
         )
         .ok();
     }
@@ -194,4 +194,103 @@ fn notes(report: &Report) -> String {
         .ok();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::{Arm, Provider};
+    use super::*;
+    use crate::machine::Machine;
+
+    fn arm(provider: &str, threads: usize, ns: f64) -> Arm {
+        let mut arm = Arm::new(provider, threads);
+        arm.cpu_ns = vec![ns, ns * 1.01, ns * 0.99, ns, ns * 1.02, ns * 0.98];
+        arm.wall_ns = arm.cpu_ns.iter().map(|each| each / threads as f64).collect();
+        arm
+    }
+
+    fn report() -> Report {
+        let cell = CellResult {
+            name: "sha256-16".into(),
+            mechanism: "CKM_SHA256".into(),
+            size: 16,
+            goal: Some(Goal::AddedNs(120.0)),
+            scaling_goal: Some(0.97),
+            arms: vec![
+                arm(RAW, 1, 50.0),
+                arm(AGAIN, 1, 50.0),
+                arm(MODULE, 1, 150.0),
+                arm(RAW, 2, 50.0),
+                arm(MODULE, 2, 300.0),
+            ],
+            unsupported: vec![(RIVAL.into(), "C_DigestInit: CKR_MECHANISM_INVALID".into())],
+            foreign_cpu: Some(0.5),
+        };
+        Report {
+            schema: super::super::report::SCHEMA.into(),
+            command: vec!["metaslot".into()],
+            started: 0,
+            seconds: 1.0,
+            machine: Machine {
+                processor: "a processor".into(),
+                cpus: 2,
+                memory_mib: 1024,
+                kernel: "6.1".into(),
+                system: "a system".into(),
+                governor: None,
+                virtual_machine: true,
+                load: 0.0,
+            },
+            clocks: ["cpu".into(), "wall".into()],
+            seed: 7,
+            rounds: 6,
+            batch_ms: 5.0,
+            threads: vec![1, 2],
+            providers: vec![Provider {
+                name: MODULE.into(),
+                description: "a module".into(),
+                path: Some("/usr/lib/libmetaslot.so".into()),
+                commit: Some("0123456789ab".into()),
+            }],
+            cells: vec![cell],
+            openssl: Vec::new(),
+        }
+    }
+
+    fn row<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
+        let line = text.lines().find(|line| line.starts_with(start)).unwrap();
+        line.split_whitespace().collect()
+    }
+
+    #[test]
+    fn the_table_of_a_report_survives_its_json() {
+        let json = serde_json::to_string(&report()).unwrap();
+        let back: Report = serde_json::from_str(&json).unwrap();
+        assert_eq!(table(&report()), table(&back));
+    }
+
+    #[test]
+    fn a_row_says_time_ratio_addition_and_verdict() {
+        let text = one_thread(&report());
+        let cells = row(&text, "sha256-16");
+        assert_eq!(cells[1..6], ["50.0", "ns", "150", "ns", "0.333"]);
+        assert!(text.contains("100 ns"), "{text}");
+        assert!(text.contains("n/s"), "{text}");
+        assert_eq!(cells.last(), Some(&"met"));
+    }
+
+    #[test]
+    fn scaling_that_falls_behind_raw_is_missed() {
+        let text = threads(&report());
+        let cells = row(&text, "sha256-16");
+        assert_eq!(cells[1..4], ["2.000", "1.000", "0.500"]);
+        assert_eq!(cells.last(), Some(&"MISSED"));
+    }
+
+    #[test]
+    fn reasons_and_contamination_are_told() {
+        let text = notes(&report());
+        assert!(text.contains("n/s: sha256-16 by rival: C_DigestInit: CKR_MECHANISM_INVALID"));
+        assert!(text.contains("other processes used up to 0.50 CPUs"));
+    }
 }

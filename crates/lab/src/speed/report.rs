@@ -21,6 +21,7 @@ pub(crate) const SCHEMA: &str = "metaslot-lab-speed/1";
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Report {
     pub(crate) schema: String,
+    pub(crate) command: Vec<String>,
     /// Seconds since 1970.
     pub(crate) started: u64,
     pub(crate) seconds: f64,

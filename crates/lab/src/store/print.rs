@@ -13,7 +13,8 @@ pub(crate) fn table(report: &Report) -> String {
     writeln!(text, "{}{commit}, {:.0} s, seed {}\n", report.module, report.seconds, report.seed)
         .ok();
     text.push_str(&figures(report));
-    text.push('\n');
+    let syncs: Vec<String> = report.disk_syncs.iter().map(|rate| digits(*rate)).collect();
+    writeln!(text, "\ndisk: {} syncs/s by one writer, before and after\n", syncs.join(", ")).ok();
     text.push_str(&goals(report));
     text
 }
@@ -120,4 +121,67 @@ fn value(estimate: Estimate) -> String {
 
 fn interval(estimate: Estimate) -> String {
     format!("{:.3}–{:.3}", estimate.low, estimate.high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cold::Start;
+    use super::*;
+    use crate::machine::Machine;
+
+    fn level(objects: u64, find_ns: f64) -> Level {
+        let start = Start {
+            load_ms: 0.5,
+            initialize_ms: 0.1,
+            open_ms: 1.0,
+            find_ms: 0.2,
+            total_ms: 1.8,
+            resident_kib: 10_240,
+            resident_before_kib: 5_120,
+        };
+        Level {
+            objects,
+            populated_per_second: 5000.0,
+            database_bytes: 1 << 20,
+            find_cpu_ns: vec![find_ns; 9],
+            find_wall_ns: vec![find_ns; 9],
+            sign_cpu_ns: vec![15_000.0; 9],
+            starts: vec![start; 3],
+            create: vec![3000.0; 9],
+            create_threads: vec![9000.0; 9],
+            raw: vec![4000.0; 9],
+            raw_threads: vec![4500.0; 9],
+            syncs_per_create: Some(1.0),
+        }
+    }
+
+    #[test]
+    fn each_goal_is_judged_by_its_own_figures() {
+        let report = Report {
+            schema: String::new(),
+            command: Vec::new(),
+            started: 0,
+            seconds: 1.0,
+            machine: Machine::this(),
+            module: String::new(),
+            commit: None,
+            seed: 1,
+            threads: 8,
+            disk_syncs: vec![7000.0],
+            stores: vec![level(10, 5_000.0), level(10_000, 5_000.0), level(1_000_000, 11_000.0)],
+        };
+        let text = goals(&report);
+        let verdict = |goal: &str| {
+            let line = text.lines().find(|line| line.starts_with(goal)).unwrap();
+            line.split_whitespace().last().unwrap().to_owned()
+        };
+        assert_eq!(verdict("find by label"), "met");
+        assert_eq!(verdict("find among 1000000 over 10000"), "MISSED");
+        assert_eq!(verdict("cold start"), "met");
+        assert_eq!(verdict("resident"), "met");
+        assert_eq!(verdict("creates ≥ 2500/s"), "met");
+        assert_eq!(verdict("creates ≥ 0.6"), "met");
+        assert_eq!(verdict("8 threads"), "met");
+        assert_eq!(verdict("P-256 sign, 10000 keys over 10"), "met");
+    }
 }

@@ -5,22 +5,25 @@ use super::cold::{self, Start};
 use super::holder::{Answer, Holder, Request};
 use super::sqlite::Raw;
 use super::{Options, print, syncs};
-use crate::machine::{Machine, commit_around, now};
+use crate::machine::{Machine, command_line, commit_around, now};
 use crate::place::{Place, Store};
 use crate::progress::Progress;
 use crate::random::Random;
 use crate::{Failure, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Objects of one order while a store is being filled.
 const PORTION: u64 = 10_000;
+/// How long the disk is measured.
+const DISK: Duration = Duration::from_millis(500);
 
 /// One run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Report {
     pub(crate) schema: String,
+    pub(crate) command: Vec<String>,
     pub(crate) started: u64,
     pub(crate) seconds: f64,
     pub(crate) machine: Machine,
@@ -28,6 +31,9 @@ pub(crate) struct Report {
     pub(crate) commit: Option<String>,
     pub(crate) seed: u64,
     pub(crate) threads: usize,
+    /// `write` and `fdatasync` of 4 KiB at the end of a file, per second: what this disk allows to
+    /// a writer that commits alone.
+    pub(crate) disk_syncs: Vec<f64>,
     pub(crate) stores: Vec<Level>,
 }
 
@@ -73,7 +79,9 @@ pub(super) fn run(options: &Options, module: &Path, place: &Place) -> Result<()>
             bench.level.starts.push(cold::start(&bench.store, module)?);
         }
     }
+    let mut disk_syncs = vec![disk(place)?];
     write(options, module, &mut benches, &mut random, &progress)?;
+    disk_syncs.push(disk(place)?);
     for bench in &mut benches {
         progress.say(format_args!("{} objects, counting syncs", bench.level.objects));
         bench.level.syncs_per_create = syncs::per_create(&bench.store, module, random.next())?;
@@ -81,6 +89,7 @@ pub(super) fn run(options: &Options, module: &Path, place: &Place) -> Result<()>
     drop(progress);
     let report = Report {
         schema: "metaslot-lab-store/1".to_owned(),
+        command: command_line(),
         started: began,
         seconds: started.elapsed().as_secs_f64(),
         machine,
@@ -88,6 +97,7 @@ pub(super) fn run(options: &Options, module: &Path, place: &Place) -> Result<()>
         commit: commit_around(&std::path::absolute(module)?),
         seed,
         threads: options.threads,
+        disk_syncs,
         stores: benches.into_iter().map(|bench| bench.level).collect(),
     };
     publish(options, &report)
@@ -161,6 +171,19 @@ fn ask(
         }
     }
     holders.into_iter().try_for_each(Holder::end)
+}
+
+/// Syncs per second of the disk below the stores.
+fn disk(place: &Place) -> Result<f64> {
+    let path = place.file("syncs");
+    let mut file = std::fs::File::create(&path).map_err(|error| Failure::file(&path, &error))?;
+    let (started, mut syncs) = (Instant::now(), 0_u32);
+    while started.elapsed() < DISK {
+        std::io::Write::write_all(&mut file, &[0; 4096])?;
+        file.sync_data()?;
+        syncs += 1;
+    }
+    Ok(f64::from(syncs) / started.elapsed().as_secs_f64())
 }
 
 /// Who creates, on how many threads.
