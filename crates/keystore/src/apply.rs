@@ -123,7 +123,8 @@ impl<'a> Batch<'a> {
             {
                 let place = place(keys, id, &old);
                 let opened = keys.open_secrets(&place, &old.attributes, sealed)?;
-                record.secrets = Some(opened.ok_or(Error::damaged(id, "its secrets do not open"))?);
+                record.secrets =
+                    Some(opened.ok_or_else(|| Error::damaged(id, "its secrets do not open"))?);
             }
         }
         self.dismiss(id, &old, keys)?;

@@ -180,6 +180,10 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     let (token, quick) = store.transact(Announce::No, |database| {
         let token = Token::read(&database.connection)?;
         let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+        let wrapped = pin_row(&token, role).wrap.as_deref();
+        if pepper.is_none() && wrapped.is_some_and(wrap::needs_pepper) {
+            return Err(Error::not_token("its PINs need this machine's pepper"));
+        }
         count(database, &token, role)?;
         let quick = fast.as_ref().map(|place| place.read(database, role)).transpose()?.flatten();
         Ok((token, quick))

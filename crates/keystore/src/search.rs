@@ -69,5 +69,5 @@ pub(crate) fn search(
 fn rank(attribute: CK_ATTRIBUTE_TYPE) -> usize {
     let first = BY_SELECTIVITY.iter().position(|known| *known == attribute);
     let last = SHARED.iter().position(|known| *known == attribute);
-    first.or(last.map(|at| at + 100)).unwrap_or(50)
+    first.or_else(|| last.map(|at| at + 100)).unwrap_or(50)
 }

@@ -31,8 +31,8 @@ pub struct Config {
     pub runtime: Option<PathBuf>,
     /// What makes guessing PINs expensive, for wraps written from now on.
     pub kdf: Kdf,
-    /// A file of this machine, at least 16 bytes, that every PIN is mixed with: without it a copied
-    /// database cannot be opened, and neither can the original.
+    /// A file of this machine, at least 16 bytes, that every PIN set from now on is mixed with:
+    /// without it a copied database cannot be opened, and neither can the original.
     pub pepper: Option<PathBuf>,
 }
 
@@ -261,7 +261,8 @@ impl SqliteStore {
             }
             let place = apply::place(&keys, id, &row);
             let attributes = keys.open_attributes(&place, &row.attributes)?;
-            let attributes = attributes.ok_or(Error::damaged(id, "its attributes do not open"))?;
+            let attributes =
+                attributes.ok_or_else(|| Error::damaged(id, "its attributes do not open"))?;
             Ok(Some(Row { attributes, ..public(row, true) }))
         })
     }

@@ -29,6 +29,14 @@ pub(crate) const fn role_byte(role: Role) -> u8 {
     }
 }
 
+/// Stands with the function's number where the PIN was mixed with the machine's pepper.
+const PEPPERED: u8 = 0x80;
+
+/// Whether a wrap cannot be opened without the pepper.
+pub(crate) fn needs_pepper(wrap: &[u8]) -> bool {
+    wrap.first().is_some_and(|kind| kind & PEPPERED != 0)
+}
+
 /// Function and parameters, salt, nonce, ciphertext and tag.
 pub(crate) fn seal(
     kdf: Kdf,
@@ -42,6 +50,9 @@ pub(crate) fn seal(
     let key = kdf.derive(pin, &salt, pepper)?;
     let mut out = Vec::with_capacity(LENGTH);
     out.extend_from_slice(&kdf.encode());
+    if pepper.is_some() {
+        out[0] |= PEPPERED;
+    }
     out.extend_from_slice(&salt);
     let sealed = crypto::seal(&key, &aad(serial, role, &out), master.expose())?;
     out.extend(sealed);
@@ -60,10 +71,13 @@ pub(crate) fn open(
         return Ok(Opened::Unreadable);
     }
     let (head, sealed) = wrap.split_at(ENCODED + SALT);
-    let parts = head.split_first_chunk::<ENCODED>();
-    let Some((Some(kdf), salt)) = parts.map(|(kdf, salt)| (Kdf::decode(kdf), salt)) else {
+    let Some((kdf, salt)) = head.split_first_chunk::<ENCODED>() else {
         return Ok(Opened::Unreadable);
     };
+    let mut kdf = *kdf;
+    kdf[0] &= !PEPPERED;
+    let Some(kdf) = Kdf::decode(&kdf) else { return Ok(Opened::Unreadable) };
+    let pepper = pepper.filter(|_| needs_pepper(head));
     let Ok(salt) = salt.try_into() else { return Ok(Opened::Unreadable) };
     let key = kdf.derive(pin, salt, pepper)?;
     let master = crypto::open_secret(&key, &aad(serial, role, head), sealed);

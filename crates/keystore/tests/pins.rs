@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! PINs: counted, delayed, locked, changed.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod common;
 
@@ -162,7 +163,26 @@ fn a_pepper_is_needed_once_it_was_used() {
     let store = SqliteStore::new(config);
     common::initialize(&store);
     store.login(Role::User, USER).unwrap();
-    assert_eq!(place.store().login(Role::User, USER).unwrap_err(), Error::PIN_INCORRECT);
+    let without = place.store();
+    assert_eq!(without.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert!(without.last_error().unwrap().contains("pepper"));
+    assert_eq!(without.token().unwrap().user.failures, 0, "that was no attempt");
+}
+
+#[test]
+fn a_pepper_configured_later_serves_from_the_next_pin_on() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    drop(place.token());
+    let file = place.path().join("pepper");
+    std::fs::write(&file, [7; 32]).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let store = SqliteStore::new(Config { pepper: Some(file), ..place.config() });
+    store.login(Role::User, USER).unwrap();
+    store.set_pin(Role::User, USER, b"peppered").unwrap();
+    store.login(Role::User, b"peppered").unwrap();
+    let refused = place.store().login(Role::User, b"peppered");
+    assert_eq!(refused.unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
 }
 
 impl Place {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Every format ever released opens: its example stands in `testdata/keystores`.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+mod common;
+
+use common::{Place, find, insert, private, term};
+use metaslot_ck::{CKA_ID, CKA_LABEL, CKA_VALUE};
+use metaslot_engine::store::{Role, Store};
+use metaslot_engine::{Attributes, Secrets};
+use metaslot_keystore::SqliteStore;
+use std::fs;
+use std::path::Path;
+
+/// A copy of an example, which itself is never touched.
+fn copy(name: &str) -> (Place, SqliteStore) {
+    use std::os::unix::fs::PermissionsExt;
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/keystores");
+    let place = Place::new();
+    fs::create_dir_all(place.path()).unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::copy(examples.join(name), place.database()).unwrap();
+    let store = place.store();
+    (place, store)
+}
+
+#[test]
+fn version_1_opens_and_holds_what_it_held() {
+    let (_place, store) = copy("v1.db");
+    let token = store.token().unwrap();
+    assert_eq!(token.label, "example of version 1");
+    assert!(token.initialized && token.user_pin_set && token.writable);
+    assert_eq!(find(&store, "before login"), [1]);
+    assert_eq!(find(&store, "certificate"), [2]);
+    assert!(find(&store, "secret key one").is_empty());
+
+    store.login(Role::User, b"example-user-pin").unwrap();
+    assert!(!store.read(1).unwrap().unwrap().verified);
+    assert!(store.read(2).unwrap().unwrap().verified);
+    assert_eq!(find(&store, "secret key one"), [3]);
+    assert_eq!(find(&store, "changed key"), [4]);
+    assert!(find(&store, "secret key two").is_empty());
+    assert!(find(&store, "deleted").is_empty());
+    let query = [(CKA_ID, vec![1, 2, 3]), term(CKA_LABEL, "secret key one")];
+    assert_eq!(store.search(&query, true, 0, 10).unwrap(), [3]);
+    for (id, version, label) in [(3, 1, "secret key one"), (4, 2, "changed key")] {
+        let row = store.read(id).unwrap().unwrap();
+        assert_eq!(row.version, version);
+        let attributes = Attributes::decode(&row.attributes).unwrap();
+        assert_eq!(attributes.bytes(CKA_LABEL), Some(label.as_bytes()));
+        let secrets = Secrets::decode(&store.secrets(id, version).unwrap()).unwrap();
+        assert_eq!(secrets.get(CKA_VALUE), Some(&[label.len().to_le_bytes()[0]; 16][..]));
+    }
+    let report = store.verify().unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!((report.rows, report.unverified), (4, 1));
+    assert_eq!(insert(&store, private("one more")), 6, "id 5 was given before");
+}
+
+#[test]
+fn version_1_opens_for_the_so() {
+    let (_place, store) = copy("v1.db");
+    store.login(Role::So, b"example-so-pin").unwrap();
+    store.init_pin(b"a new user PIN").unwrap();
+    store.logout();
+    store.login(Role::User, b"a new user PIN").unwrap();
+    assert_eq!(store.secrets(3, 1).unwrap().len(), 28);
+}
