@@ -78,6 +78,13 @@ impl Failure {
         Self { exit: Exit::Pin, ..self }
     }
 
+    /// In other words, with the same call and code.
+    #[must_use]
+    pub(crate) fn saying(self, words: &str) -> Self {
+        let call = self.call.map(|call| format!(" ({}: {})", call.function.name(), call.code));
+        Self { message: format!("{words}{}", call.unwrap_or_default()), ..self }
+    }
+
     /// The hint will say it better than the module.
     #[must_use]
     pub(crate) fn without_detail(self) -> Self {

@@ -151,7 +151,10 @@ impl Host {
 
     /// Why a login failed, with the tries that are left.
     pub(crate) fn login_failure(&self, token: &Token, role: Role, error: client::Error) -> Failure {
-        let failure = Failure::from(error);
+        let mut failure = Failure::from(error);
+        if error.code == ck::Error::FUNCTION_REJECTED {
+            failure = failure.about_pin().saying("the PIN was not tried, so soon after wrong ones");
+        }
         let about_pin = [ck::Error::PIN_INCORRECT, ck::Error::FUNCTION_REJECTED];
         if !about_pin.contains(&error.code) {
             return failure;

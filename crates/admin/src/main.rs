@@ -22,13 +22,21 @@ use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use failure::{Exit, Failure};
 use output::Output;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args_os().len() < 2 {
-        return help();
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    match arguments.get(1) {
+        None => return help(),
+        // `metaslot help key list` is `metaslot key list --help`.
+        Some(first) if first == "help" => {
+            arguments.remove(1);
+            arguments.push("--help".into());
+        }
+        Some(_) => {}
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return misread(&error),
     };

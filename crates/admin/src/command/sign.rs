@@ -73,27 +73,24 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let scheme = Scheme::choose(&key.kind, mechanism, hash, &offered)?;
     let again = key.always_authenticate.then_some(&pin);
     let raw = sign(&session, &scheme, handle, again, &mut payload)?;
-    let signature = if scheme.number != 0 && args.format != Some(Format::Raw) {
-        der::signature(&raw)
-    } else {
-        raw
-    };
+    let is_der = scheme.number != 0 && args.format != Some(Format::Raw);
+    let signature = if is_der { der::signature(&raw) } else { raw };
     if app.output.json {
         return app.output.print(&Report {
             json: json!({
                 "key": key.uri(&token).to_string(),
                 "mechanism": scheme.name(),
-                "format": if scheme.number != 0 && args.format != Some(Format::Raw) { "der" } else { "raw" },
+                "format": if is_der { "der" } else { "raw" },
                 "signature": base64(&signature),
             }),
             ..Report::default()
         });
     }
-    let text = match args.format {
+    let is_text = match args.format {
         Some(format) => format == Format::Base64,
         None => args.output.is_none() && stdout().is_terminal(),
     };
-    let bytes = if text { format!("{}\n", base64(&signature)).into_bytes() } else { signature };
+    let bytes = if is_text { format!("{}\n", base64(&signature)).into_bytes() } else { signature };
     payload::write(args.output.as_deref(), &bytes)
 }
 

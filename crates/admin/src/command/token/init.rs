@@ -48,6 +48,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if exists && !args.force {
         confirm(&token)?;
     }
+    if pin::is_interactive() {
+        app.output.note(
+            "the SO PIN sets the user's PIN and empties the token; the user PIN opens the keys",
+        );
+    }
     let none = Uri::default();
     let so_source = Source::find(Role::So, args.so_pin_source.as_deref(), &none)?;
     let so_pin = if exists {
