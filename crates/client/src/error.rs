@@ -24,6 +24,7 @@ impl Error {
         Self { function, code }
     }
 
+    #[inline]
     pub(crate) fn check(function: Function, rv: CK_RV) -> Result<()> {
         ck::Error::check(rv).map_err(|code| Self { function, code })
     }

@@ -236,6 +236,7 @@ pub(crate) struct Encoded<'a> {
 
 impl Encoded<'_> {
     /// The structure for one call. It points into `self`, which must outlive the call.
+    #[inline]
     pub(crate) const fn raw(&mut self) -> CK_MECHANISM {
         let (parameter, length) = match &mut self.layout {
             Layout::Bytes(pointer, length) => ((*pointer).cast(), *length),
@@ -277,6 +278,7 @@ fn bool(value: bool) -> CK_BBOOL {
 
 impl<'a> Mechanism<'a> {
     /// The C layout.
+    #[inline]
     pub(crate) fn encode(&self) -> Encoded<'a> {
         let layout = match self.params {
             Params::None => Layout::Bytes(ptr::null_mut(), 0),

@@ -306,6 +306,7 @@ impl Module {
     }
 
     /// One call of `pointer`; a library without it gives `CKR_FUNCTION_NOT_SUPPORTED`.
+    #[inline]
     pub(crate) fn call<F>(
         &self,
         function: Function,

@@ -24,6 +24,7 @@ type Output = Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_BYTE, *mut 
 
 impl Session {
     /// A function that starts an operation with a key.
+    #[inline]
     fn init(
         &self,
         function: Function,
@@ -40,6 +41,7 @@ impl Session {
     }
 
     /// A function that takes data and gives data, into `out`. How many bytes were written.
+    #[inline]
     fn transform_into(
         &self,
         function: Function,
@@ -113,6 +115,7 @@ impl Session {
     ///
     /// # Errors
     /// The module's code.
+    #[inline]
     pub fn encrypt_init(&self, mechanism: &Mechanism<'_>, key: ObjectHandle) -> Result<()> {
         self.init(Function::EncryptInit, self.list().C_EncryptInit, mechanism, key)
     }
@@ -121,6 +124,7 @@ impl Session {
     ///
     /// # Errors
     /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    #[inline]
     pub fn encrypt_into(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
         self.transform_into(Function::Encrypt, self.list().C_Encrypt, data, out)
     }
@@ -159,6 +163,7 @@ impl Session {
     ///
     /// # Errors
     /// The module's code.
+    #[inline]
     pub fn decrypt_init(&self, mechanism: &Mechanism<'_>, key: ObjectHandle) -> Result<()> {
         self.init(Function::DecryptInit, self.list().C_DecryptInit, mechanism, key)
     }
@@ -167,6 +172,7 @@ impl Session {
     ///
     /// # Errors
     /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    #[inline]
     pub fn decrypt_into(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
         self.transform_into(Function::Decrypt, self.list().C_Decrypt, data, out)
     }
@@ -200,6 +206,7 @@ impl Session {
     ///
     /// # Errors
     /// The module's code.
+    #[inline]
     pub fn digest_init(&self, mechanism: &Mechanism<'_>) -> Result<()> {
         let mut encoded = mechanism.encode();
         let mut raw = encoded.raw();
@@ -213,6 +220,7 @@ impl Session {
     ///
     /// # Errors
     /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    #[inline]
     pub fn digest_into(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
         self.transform_into(Function::Digest, self.list().C_Digest, data, out)
     }
@@ -262,6 +270,7 @@ impl Session {
     ///
     /// # Errors
     /// The module's code.
+    #[inline]
     pub fn sign_init(&self, mechanism: &Mechanism<'_>, key: ObjectHandle) -> Result<()> {
         self.init(Function::SignInit, self.list().C_SignInit, mechanism, key)
     }
@@ -270,6 +279,7 @@ impl Session {
     ///
     /// # Errors
     /// The module's code; `CKR_BUFFER_TOO_SMALL` keeps the operation.
+    #[inline]
     pub fn sign_into(&self, data: &[u8], out: &mut [u8]) -> Result<usize> {
         self.transform_into(Function::Sign, self.list().C_Sign, data, out)
     }
@@ -319,6 +329,7 @@ impl Session {
     ///
     /// # Errors
     /// The module's code.
+    #[inline]
     pub fn verify_init(&self, mechanism: &Mechanism<'_>, key: ObjectHandle) -> Result<()> {
         self.init(Function::VerifyInit, self.list().C_VerifyInit, mechanism, key)
     }
@@ -327,6 +338,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::verify`].
+    #[inline]
     pub fn verify_initialized(&self, data: &[u8], signature: &[u8]) -> Result<()> {
         self.call(Function::Verify, self.list().C_Verify, |f, session| {
             let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));

@@ -83,6 +83,7 @@ impl Session {
         &self.module.lists().v2_40
     }
 
+    #[inline]
     pub(crate) fn call<F>(
         &self,
         function: Function,
