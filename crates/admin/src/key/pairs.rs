@@ -4,33 +4,53 @@
 
 use super::Key;
 use crate::uri::Class;
+use std::collections::HashMap;
 
 /// Joins halves; every other key stays as it is. The order of the private and secret keys is kept;
 /// public keys without a private one come last.
 pub(crate) fn join(keys: Vec<Key>) -> Vec<Key> {
-    let (mut publics, mut rest): (Vec<Key>, Vec<Key>) =
+    let (publics, mut rest): (Vec<Key>, Vec<Key>) =
         keys.into_iter().partition(|key| key.part(Class::Public).is_some());
+    let mut by_name: HashMap<Name, Vec<usize>> = HashMap::new();
+    for (at, public) in publics.iter().enumerate() {
+        by_name.entry(Name::of(public)).or_default().push(at);
+    }
+    let mut publics: Vec<Option<Key>> = publics.into_iter().map(Some).collect();
     for key in &mut rest {
         if key.part(Class::Private).is_none() {
             continue;
         }
-        if let Some(at) = publics.iter().position(|public| belong(public, key)) {
-            let public = publics.remove(at);
+        let candidates = by_name.get(&Name::of(key)).map(Vec::as_slice).unwrap_or_default();
+        let fits = |at: &&usize| publics[**at].as_ref().is_some_and(|it| same_kind(it, key));
+        if let Some(public) = candidates.iter().find(fits).and_then(|at| publics[*at].take()) {
             key.usages.join(&public.usages);
             key.parts.extend(public.parts);
         }
     }
-    rest.extend(publics);
+    rest.extend(publics.into_iter().flatten());
     rest
 }
 
-fn belong(public: &Key, private: &Key) -> bool {
-    // A private key whose module does not show its modulus or curve has a type without a size.
-    let same_kind = public.kind == private.kind
-        || public.kind.family == private.kind.family && private.kind.size == 0;
-    same_kind
-        && public.id == private.id
-        && (!private.id.is_empty() || public.label == private.label)
+/// What both halves have in common.
+#[derive(Eq, Hash, PartialEq)]
+enum Name {
+    Id(Vec<u8>),
+    Label(String),
+}
+
+impl Name {
+    fn of(key: &Key) -> Self {
+        match key.id.is_empty() {
+            true => Self::Label(key.label.clone()),
+            false => Self::Id(key.id.clone()),
+        }
+    }
+}
+
+/// A private key whose module does not show its modulus or curve has a type without a size.
+fn same_kind(public: &Key, private: &Key) -> bool {
+    public.kind == private.kind
+        || public.kind.family == private.kind.family && private.kind.size == 0
 }
 
 #[cfg(test)]

@@ -10,9 +10,12 @@ mod read;
 mod tests;
 mod write;
 
+use metaslot_memory::Secret;
 #[cfg(test)]
 use read::Error;
 use std::fmt;
+use std::hint::black_box;
+use std::rc::Rc;
 
 /// What a URI says. An attribute that is absent matches everything.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -118,20 +121,30 @@ impl Class {
     }
 }
 
-/// A PIN that stood in a URI. It is zeroised when dropped and never printed.
-#[derive(Clone, Eq, PartialEq)]
-pub(crate) struct PinValue(Vec<u8>);
+/// A PIN that stood in a URI; never printed.
+#[derive(Clone)]
+pub(crate) struct PinValue(Rc<Secret>);
 
 impl PinValue {
+    /// Takes a PIN over; `bytes` are zeroised.
+    fn new(mut bytes: Vec<u8>) -> Self {
+        let secret = Secret::copy_of(&bytes);
+        bytes.fill(0);
+        black_box(bytes);
+        Self(Rc::new(secret))
+    }
+
     /// The PIN.
     pub(crate) fn expose(&self) -> &[u8] {
-        &self.0
+        self.0.expose()
     }
 }
 
-impl Drop for PinValue {
-    fn drop(&mut self) {
-        self.0.fill(0);
+impl Eq for PinValue {}
+
+impl PartialEq for PinValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.expose() == other.expose()
     }
 }
 

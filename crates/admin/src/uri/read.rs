@@ -112,7 +112,7 @@ impl Uri {
         let bytes = decode(name, value, ":[]@!$'()*+,=/?|")?;
         match name {
             "pin-source" => text(&mut self.pin_source, "pin-source", bytes),
-            "pin-value" => once(&mut self.pin_value, "pin-value", PinValue(bytes)),
+            "pin-value" => once(&mut self.pin_value, "pin-value", PinValue::new(bytes)),
             "module-name" => text(&mut self.module_name, "module-name", bytes),
             "module-path" => text(&mut self.module_path, "module-path", bytes),
             _ => {
