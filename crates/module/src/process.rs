@@ -195,9 +195,12 @@ extern "C" fn before_fork() {
 /// are.
 fn close(words: &Words, address: u64) -> bool {
     words[LIBRARY].store(CLOSED, Ordering::SeqCst);
-    // A thread that does not come out keeps its locks in the child too, where nobody ever asks
-    // for them: the child makes everything anew.
-    if !thread::wait_for_others(FORK_PATIENCE) || thread::is_inside() {
+    // A thread that does not come out (a key pair takes long) keeps the engine's locks in the child
+    // too, where nobody ever asks for them: the child makes everything anew. The stores go quiet
+    // all the same, because what SQLite knows of open files is the process's.
+    thread::wait_for_others(FORK_PATIENCE);
+    if thread::is_inside() {
+        // A signal handler forks under a call of its own thread, which may hold a store.
         return false;
     }
     // SAFETY: the library lives: only `finalize` drops it, under the lock that we hold.
