@@ -22,10 +22,20 @@ pub(crate) struct Place(PathBuf);
 
 impl Place {
     pub(crate) fn new() -> Self {
+        Self::under(&std::env::temp_dir())
+    }
+
+    /// In memory where the system has such a place: for tests that sync often and to no end.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Self::under(memory) } else { Self::new() }
+    }
+
+    fn under(directory: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("metaslot-keystore-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let path = directory.join(name);
         fs::remove_dir_all(&path).unwrap_or_default();
         Self(path)
     }
