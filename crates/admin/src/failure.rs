@@ -105,6 +105,11 @@ impl Failure {
         self
     }
 
+    /// What happened, without a hint.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The code that the module returned, if it was the module.
     pub(crate) fn code(&self) -> Option<ck::Error> {
         self.call.map(|call| call.code)
@@ -147,8 +152,9 @@ impl From<client::Error> for Failure {
         let detail = crate::host::detail();
         let row = WORDS.iter().find(|row| row.0 == call.code);
         let (name, code) = (call.function.name(), call.code);
-        // This code says least: what the module has to say about it is the message.
-        let told = detail.as_ref().filter(|_| code == ck::Error::DEVICE_ERROR);
+        // These codes say least: what the module has to say about them is the message.
+        let vague = [ck::Error::DEVICE_ERROR, ck::Error::TOKEN_NOT_RECOGNIZED].contains(&code);
+        let told = detail.as_ref().filter(|_| vague);
         if let Some(words) = told {
             let message = format!("{words} ({name}: {code})");
             return Self { call: Some(call), ..Self::failed(message) };
@@ -227,11 +233,7 @@ const WORDS: &[(ck::Error, &str, &str)] = &[
     ),
     (ck::Error::SLOT_ID_INVALID, "there is no such slot", "'metaslot token list' shows the slots"),
     (ck::Error::TOKEN_NOT_PRESENT, "there is no token in this slot", ""),
-    (
-        ck::Error::TOKEN_NOT_RECOGNIZED,
-        "the token's store cannot be read: damaged, or of a newer format",
-        "",
-    ),
+    (ck::Error::TOKEN_NOT_RECOGNIZED, "its store is damaged, or of a newer format", ""),
     (
         ck::Error::TOKEN_WRITE_PROTECTED,
         "the token's store cannot be written by this user",

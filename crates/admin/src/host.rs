@@ -67,19 +67,15 @@ impl Host {
         &self.module
     }
 
-    /// Every token, initialised or not, in the order of the slots.
+    /// Every token, initialised or not, in the order of the slots. One that cannot be read is among
+    /// them, with the reason: it must not hide the others.
     pub(crate) fn tokens(&self) -> Result<Vec<Token>> {
-        let slots = self.module.slots(true)?.into_iter();
         let mut tokens: Vec<Token> = Vec::new();
-        for slot in slots {
+        for slot in self.module.slots(true)? {
             match self.module.token_info(slot) {
-                Ok(info) => {
-                    let status = self.module.token_status(slot);
-                    tokens.push(Token { slot, info, status, serial_needed: false });
-                }
-                // One token that cannot be read must not hide the others.
-                Err(error) if error.code == ck::Error::TOKEN_NOT_RECOGNIZED => {}
-                Err(error) => return Err(error.into()),
+                Ok(info) => tokens.push(Token::new(slot, info, self.module.token_status(slot))),
+                Err(error) if error.code == ck::Error::TOKEN_NOT_PRESENT => {}
+                Err(error) => tokens.push(Token::unreadable(slot, &error.into())),
             }
         }
         let labels: Vec<String> = tokens.iter().map(|token| token.info.label.clone()).collect();
@@ -101,7 +97,7 @@ impl Host {
                 let names = [first, second].into_iter().chain(tokens).map(|token| token.uri());
                 let names: Vec<String> = names.map(|uri| uri.to_string()).collect();
                 Err(Failure::not_found(format!("{} tokens match", names.len()))
-                    .hint(format!("name one with --token: {}", names.join(", "))))
+                    .hint(format!("say which: {}", names.join(" or "))))
             }
         }
     }
@@ -138,6 +134,14 @@ impl Host {
 
     fn no_token(&self, uri: &Uri) -> Failure {
         let tokens = self.tokens().unwrap_or_default();
+        if let Some((token, problem)) = tokens
+            .iter()
+            .filter(|token| uri.slot_id.is_none_or(|slot| slot == token.slot.0))
+            .find_map(|token| token.problem.as_ref().map(|problem| (token, problem)))
+        {
+            let what = format!("the token in slot {} cannot be read: {problem}", token.slot);
+            return Failure::failed(what);
+        }
         let initialised = tokens.iter().filter(|token| token.has(ck::CKF_TOKEN_INITIALIZED));
         let names: Vec<String> = initialised.map(|token| token.uri().to_string()).collect();
         let wanted = uri.token_part();
@@ -176,11 +180,31 @@ pub(crate) struct Token {
     pub(crate) info: TokenInfo,
     /// How its PINs stand, where the module says it.
     pub(crate) status: Option<TokenStatus>,
+    /// Why nothing is known of it.
+    pub(crate) problem: Option<String>,
     /// Another token has the same label.
     serial_needed: bool,
 }
 
 impl Token {
+    const fn new(slot: SlotId, info: TokenInfo, status: Option<TokenStatus>) -> Self {
+        Self { slot, info, status, problem: None, serial_needed: false }
+    }
+
+    fn unreadable(slot: SlotId, failure: &Failure) -> Self {
+        let info = TokenInfo {
+            label: String::new(),
+            manufacturer: String::new(),
+            model: String::new(),
+            serial: String::new(),
+            flags: 0,
+            sessions: None,
+            pin_lengths: (0, 0),
+        };
+        let problem = Some(failure.message().to_owned());
+        Self { problem, ..Self::new(slot, info, None) }
+    }
+
     /// Whether all of these `CKF_…` are set.
     pub(crate) const fn has(&self, flags: CK_FLAGS) -> bool {
         self.info.has(flags)

@@ -22,10 +22,10 @@ impl fmt::Display for Uri {
         out.text("slot-manufacturer", self.slot_manufacturer.as_ref(), ';')?;
         out.text("slot-description", self.slot_description.as_ref(), ';')?;
         out.text("slot-id", slot_id.as_ref(), ';')?;
+        out.text("token", self.token.as_ref(), ';')?;
+        out.text("serial", self.serial.as_ref(), ';')?;
         out.text("manufacturer", self.manufacturer.as_ref(), ';')?;
         out.text("model", self.model.as_ref(), ';')?;
-        out.text("serial", self.serial.as_ref(), ';')?;
-        out.text("token", self.token.as_ref(), ';')?;
         out.id(self.id.as_deref())?;
         out.text("object", self.object.as_ref(), ';')?;
         out.text("type", class.as_ref(), ';')?;

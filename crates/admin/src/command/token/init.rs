@@ -44,6 +44,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let host = app.host(&Uri::default())?;
     let token = slot(host, args.slot)?;
+    if let Some(problem) = &token.problem {
+        let what = format!("the token in slot {} cannot be read: {problem}", token.slot);
+        return Err(Failure::failed(what).hint("it was left as it is"));
+    }
     let exists = token.has(ck::CKF_TOKEN_INITIALIZED);
     if exists && !args.force {
         confirm(&token)?;
@@ -80,7 +84,9 @@ fn slot(host: &Host, wanted: Option<u64>) -> Result<Token> {
     let at = match wanted {
         Some(number) => tokens.iter().position(|token| token.slot == SlotId(number)),
         None => {
-            let free = tokens.iter().position(|token| !token.has(ck::CKF_TOKEN_INITIALIZED));
+            let is_free =
+                |token: &Token| !token.has(ck::CKF_TOKEN_INITIALIZED) && token.problem.is_none();
+            let free = tokens.iter().position(is_free);
             free.or_else(|| (tokens.len() == 1).then_some(0))
         }
     };

@@ -39,9 +39,17 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         json: json!({"tokens": tokens.iter().map(json).collect::<Vec<Value>>()}),
         uris: tokens.iter().map(|token| token.uri().to_string()).collect(),
     })?;
+    for token in &tokens {
+        if let Some(problem) = &token.problem {
+            app.output.note(&format!("slot {}: {problem}", token.slot));
+        }
+    }
     if tokens.is_empty() {
         app.output.note("no tokens");
-    } else if tokens.iter().all(|token| !token.has(CKF_TOKEN_INITIALIZED)) {
+    } else if tokens
+        .iter()
+        .all(|token| !token.has(CKF_TOKEN_INITIALIZED) && token.problem.is_none())
+    {
         app.output.note("hint: make a token: metaslot token init --label NAME");
     }
     Ok(())
@@ -49,6 +57,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 
 /// What a person should know.
 fn states(token: &Token) -> Vec<String> {
+    if token.problem.is_some() {
+        return vec!["unreadable".to_owned()];
+    }
     if !token.has(CKF_TOKEN_INITIALIZED) {
         return vec!["not initialised".to_owned()];
     }
@@ -105,6 +116,7 @@ pub(super) fn json(token: &Token) -> Value {
         "serial": info.serial,
         "manufacturer": info.manufacturer,
         "model": info.model,
+        "problem": token.problem,
         "initialized": initialised,
         "writable": !token.has(CKF_WRITE_PROTECTED),
         "login_required": token.has(CKF_LOGIN_REQUIRED),
