@@ -6,7 +6,10 @@
 
 mod harness;
 
-use harness::{Home, program};
+use harness::{Home, program, program_with};
+use metaslot_counters::{Event, read};
+use std::fs;
+use std::path::Path;
 
 #[test]
 fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
@@ -32,6 +35,7 @@ fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
         "fork-under-four-threads",
         "threads-end",
         "thread-destructor-before",
+        "cancel-while-working",
         "wait-for-slot-event",
     ];
     for variant in variants {
@@ -46,8 +50,7 @@ fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
 #[test]
 fn no_argument_crashes_any_function() {
     harness::write_function_table();
-    let home = Home::new("arguments");
-    let said = home.run(&program("arguments"), &[]);
+    let said = Home::new("arguments").run(&program("arguments"), &[]);
     println!("{said}");
     let functions = metaslot_ck::Function::ALL.len();
     assert!(said.contains(&format!("of {functions} functions")), "{said}");
@@ -61,4 +64,106 @@ fn a_forked_child_begins_anew_and_the_parent_goes_on() {
 #[test]
 fn three_hundred_cycles_keep_memory_and_descriptors_as_they_are() {
     println!("{}", Home::new("cycles").run(&program("cycles"), &[]));
+}
+
+#[test]
+fn what_hosts_were_promised_holds() {
+    println!("{}", Home::new("promises").run(&program("promises"), &[]));
+}
+
+#[test]
+fn no_copy_of_a_key_outlives_it() {
+    println!("{}", Home::new("memory").run(&program("memory"), &[]));
+}
+
+#[test]
+fn a_thread_with_a_small_stack_can_do_everything() {
+    Home::new("stack").run(&program("stack"), &[]);
+}
+
+#[test]
+fn an_unconfigured_module_says_and_makes_nothing() {
+    let home = Home::new("unconfigured");
+    home.run(&program("unconfigured"), &[]);
+    home.assert_empty();
+}
+
+#[test]
+fn a_wrong_configuration_is_explained_and_nothing_is_printed() {
+    let unconfigured = program_with("unconfigured", "misconfigured", &[]);
+    let home = Home::new("misconfigured");
+    let file = home.path().join("metaslot.toml");
+    let variables = [("METASLOT_CONF", file.as_os_str())];
+    let name = file.display();
+    let missing = format!("{name}: cannot be read: No such file or directory (os error 2)");
+    home.run_with(&unconfigured, &[&missing], &variables);
+    fs::write(&file, "[[token]]\npath = \"/t.db\"\n\ncolour = 1\n").unwrap();
+    let unknown = format!("{name}: line 4: a token has no setting \"colour\"");
+    home.run_with(&unconfigured, &[&unknown], &variables);
+}
+
+#[test]
+fn the_process_libcrypto_makes_no_difference() {
+    let Some(libcrypto) = harness::find_library("libcrypto.so.3") else {
+        panic!("libcrypto.so.3 is not installed");
+    };
+    let variables = [("LD_PRELOAD", libcrypto.as_os_str())];
+    Home::new("preload").run_with(&program_with("promises", "preloaded", &[]), &[], &variables);
+}
+
+#[test]
+fn only_functions_of_the_standard_are_exported() {
+    let defined = harness::output("nm", &["-D", "--defined-only"], harness::module());
+    let names: Vec<&str> = defined.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    let mut expected: Vec<&str> = metaslot_ck::Function::ALL.iter().map(|f| f.name()).collect();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn nothing_but_the_c_library_is_needed() {
+    let undefined = harness::output("nm", &["-D", "--undefined-only"], harness::module());
+    for hook in ["OPENSSL_", "CRYPTO_", "EVP_", "sdallocx", "sqlite3_", "aws_lc"] {
+        assert!(!undefined.contains(hook), "{hook} is left open:\n{undefined}");
+    }
+    let dynamic = harness::output("readelf", &["-d", "--wide"], harness::module());
+    let allowed = ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
+    for needed in dynamic.lines().filter(|line| line.contains("(NEEDED)")) {
+        assert!(allowed.iter().any(|name| needed.contains(name)), "{needed}");
+    }
+    for flag in ["NODELETE", "BIND_NOW"] {
+        assert!(dynamic.contains(flag), "{flag}:\n{dynamic}");
+    }
+    // One entry is the C runtime's own; a second would be somebody's destructor.
+    let entries = dynamic.lines().find(|line| line.contains("(FINI_ARRAYSZ)")).unwrap_or_default();
+    assert!(entries.contains("8 (bytes)"), "{entries}");
+}
+
+#[test]
+fn the_header_has_the_layouts_that_others_have() {
+    let home = Home::new("layout");
+    let ours = home.run(&program("layout"), &[]);
+    let options = ["-DWITH_P11_KIT", "-I/usr/include/p11-kit-1"];
+    let theirs = home.run(&program_with("layout", "layout-p11-kit", &options), &[]);
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn a_page_is_kept_where_the_runtime_directory_is() {
+    let home = Home::new("counters");
+    let runtime = home.path().join("run/metaslot");
+    fs::create_dir_all(&runtime).unwrap();
+    let variables = [("XDG_RUNTIME_DIR", runtime.parent().unwrap().as_os_str())];
+    home.run_with(&program_with("promises", "counted", &[]), &[], &variables);
+    let pages: Vec<_> = fs::read_dir(&runtime).unwrap().flatten().map(|e| e.path()).collect();
+    let [page] = &pages[..] else { panic!("one page: {pages:?}") };
+    let process = read::process(page).unwrap();
+    assert_eq!(process.program, "counted");
+    let calls = |name: &str| process.calls.iter().find(|row| row.0.name() == name).map(|row| row.1);
+    assert!(calls("C_Sign").unwrap().errors >= 2, "{:?}", process.calls);
+    assert!(process.codes.iter().any(|row| row.0.name() == "C_Login"), "{:?}", process.codes);
+    assert!(process.operations.iter().all(|(kind, _)| kind.provider == "soft"));
+    assert!(process.operations.iter().any(|(kind, _)| kind.mechanism == metaslot_ck::CKM_AES_GCM));
+    assert!(process.events.iter().all(|(event, _)| *event != Event::Panic));
+    assert!(Path::new(page).metadata().unwrap().len() > 0);
 }

@@ -50,6 +50,13 @@ pub(crate) fn program(name: &str) -> PathBuf {
     out
 }
 
+/// As [`program`], with further options and under another name.
+pub(crate) fn program_with(name: &str, called: &str, options: &[&str]) -> PathBuf {
+    let out = built().join(called);
+    compile(name, &out, options);
+    out
+}
+
 /// Compiles `c/NAME.c` as a library.
 pub(crate) fn shared_library(name: &str) -> PathBuf {
     let out = built().join(format!("lib{name}.so"));
@@ -162,4 +169,18 @@ fn kind(parameter: &str) -> char {
         other if other.contains('*') => 'p',
         _ => 'n',
     }
+}
+
+/// What a tool says about a file.
+pub(crate) fn output(tool: &str, arguments: &[&str], file: &Path) -> String {
+    let output = Command::new(tool).args(arguments).arg(file).output();
+    let output = output.unwrap_or_else(|error| panic!("{tool}: {error}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A shared library of the system.
+pub(crate) fn find_library(name: &str) -> Option<PathBuf> {
+    let directories = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/lib/x86_64-linux-gnu"];
+    directories.iter().map(|directory| Path::new(directory).join(name)).find(|path| path.exists())
 }
