@@ -111,22 +111,24 @@ fn kill(
 ) -> Result<()> {
     let mut random = Random::new(report.seed);
     while report.kills < options.kills {
-        std::thread::sleep(Duration::from_micros(random.below(options.interval * 1000)));
-        attend(store, module, writers, report)?;
         let any = options.starting != 0 && random.below(options.starting) == 0;
-        let candidates: Vec<usize> =
-            (0..writers.len()).filter(|at| any || writers[*at].ready).collect();
-        if candidates.is_empty() {
-            continue;
-        }
+        let candidates = loop {
+            std::thread::sleep(Duration::from_micros(random.below(options.interval * 1000)));
+            attend(store, module, writers, report)?;
+            let candidate = |at: &usize| any || writers[*at].ready;
+            let candidates: Vec<usize> = (0..writers.len()).filter(candidate).collect();
+            if !candidates.is_empty() {
+                break candidates;
+            }
+        };
         let which = random.below(candidates.len() as u64);
         let victim = &mut writers[candidates[usize::try_from(which).unwrap_or(0)]];
         victim.end()?;
         match log::read(&victim.log)?.last() {
-            _ if !victim.ready => report.while_starting += 1,
+            None => report.while_starting += 1,
             Some((Event::Creating, _)) => report.inside_create += 1,
             Some((Event::Destroying, _)) => report.inside_destroy += 1,
-            _ => {}
+            Some(_) => {}
         }
         report.kills += 1;
         *victim = Writer::start(store, module, format!("kill{}", report.kills))?;
