@@ -87,14 +87,13 @@ impl Place {
     fn make() -> Result<Self> {
         let home = target().join("run");
         drop(fs::remove_dir_all(&home));
-        fs::create_dir_all(home.join("counters"))
+        fs::create_dir_all(home.join("runtime/metaslot"))
             .with_context(|| format!("make {}", home.display()))?;
         let home = fs::canonicalize(&home).context("find the directory")?;
         let place = Self { home };
         let text = format!(
-            "# Made by `cargo xtask run`.\ncounters = \"{home}/counters\"\n\n[[token]]\npath = \
-             \"{home}/token.db\"\n",
-            home = place.home.display()
+            "# Made by `cargo xtask run`.\n[[token]]\npath = \"{}\"\n",
+            place.path("token.db").display()
         );
         fs::write(place.path("metaslot.toml"), text).context("write the configuration")?;
         for name in ["pin", "so-pin"] {
@@ -123,6 +122,7 @@ impl Place {
         Program::new(program, &self.home)
             .env("METASLOT_CONF", self.path("metaslot.toml"))
             .env("METASLOT_MODULE", module())
+            .env("XDG_RUNTIME_DIR", self.path("runtime"))
     }
 
     /// The `metaslot` command.
