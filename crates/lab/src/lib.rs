@@ -33,10 +33,21 @@ pub use store::Options as StoreOptions;
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
     /// Time every mechanism: the raw library, this module and a rival, in one run
+    ///
+    /// Each operation is C_…Init and the one-shot call, with token keys. "Raw" is AWS-LC's C
+    /// function with a prepared key, a reused context and a fresh IV. Times are CPU time of the
+    /// calling thread, scaling is by the wall clock. The last result of every batch is checked:
+    /// signatures by the raw library, ciphertexts by decryption.
     Speed(SpeedOptions),
     /// Measure the token on disk: finds, cold start, creates per second
+    ///
+    /// One store for each number of objects, asked in turns; raw SQLite inserts the same rows into
+    /// a copy of the store. A store of a million objects takes some minutes to fill and about 1 GB.
     Store(StoreOptions),
     /// Kill writing processes at random moments and count what was lost
+    ///
+    /// Writers log what they are about to do and, after the call returned, that it was done. In the
+    /// end every acknowledged object must be there and usable, and every destroyed one gone.
     Kill(KillOptions),
 }
 

@@ -27,10 +27,6 @@ use subject::Subject;
 use tokens::Tokens;
 
 /// What to measure, and how.
-///
-/// Each operation is `C_…Init` and the one-shot call, with token keys. "Raw" is AWS-LC's C function
-/// with a prepared key, a reused context and a fresh IV. Times are CPU time of the calling thread;
-/// scaling is by the wall clock. Every batch's last result is checked.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// The module to measure [default: libmetaslot.so beside this program, or installed]
