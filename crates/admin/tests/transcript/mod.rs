@@ -2,7 +2,8 @@
 //! One transcript: commands after `$ `, continued after `> `, then what they print on standard
 //! output and standard error together, then `? N` when the exit code is not 0.
 //!
-//! In what is expected, `[..]` stands for anything within a line and a line `...` for any lines. In
+//! In what is expected, `[..]`, with two dots or more, stands for anything within a line, and a line
+//! `...` for any lines. In
 //! a page only the blocks marked `console` are read; in a text file, lines that begin with `## ` are
 //! remarks.
 
@@ -118,13 +119,19 @@ fn matches(expected: &[String], happened: &[String]) -> bool {
 }
 
 fn line_matches(wanted: &str, line: &str) -> bool {
-    match wanted.split_once("[..]") {
-        None => wanted == line,
-        Some((before, after)) => line.strip_prefix(before).is_some_and(|rest| {
-            let mut ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
-            ends.any(|at| line_matches(after, &rest[at..]))
-        }),
-    }
+    let Some((before, after)) = split_at_wildcard(wanted) else { return wanted == line };
+    line.strip_prefix(before).is_some_and(|rest| {
+        let mut ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+        ends.any(|at| line_matches(after, &rest[at..]))
+    })
+}
+
+/// What stands before and after the first `[..]`; it may have more dots, to keep columns aligned.
+fn split_at_wildcard(wanted: &str) -> Option<(&str, &str)> {
+    let start = wanted.find("[..")?;
+    let rest = wanted[start + 1..].trim_start_matches('.');
+    let after = rest.strip_prefix(']')?;
+    Some((&wanted[..start], after))
 }
 
 /// A directory with a configuration that says where the token is to be; removed on drop.
