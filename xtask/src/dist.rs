@@ -12,7 +12,7 @@ use crate::cargo::{command, module, root, target};
 use crate::report::check;
 use crate::test::build;
 
-/// ssh-agent takes modules only from below a library directory, so this is where the module lives.
+/// ssh-agent takes modules only from below a library directory, and p11-kit looks into its `pkcs11`.
 const LIBRARY: &str = "usr/lib/x86_64-linux-gnu";
 
 /// Man pages and completions, written by the command itself from its own definition.
@@ -41,25 +41,28 @@ pub(crate) fn run() -> Result<()> {
     let name = format!("metaslot-{version}-x86_64-linux");
     let home = target().join("dist").join(&name);
     drop(fs::remove_dir_all(&home));
-    let module_home = home.join(LIBRARY);
+    let module_home = home.join(LIBRARY).join("pkcs11");
     copy(&module(), &module_home.join("libmetaslot.so"))?;
+    std::os::unix::fs::symlink("pkcs11/libmetaslot.so", home.join(LIBRARY).join("libmetaslot.so"))
+        .context("link the module")?;
     copy(&command(), &home.join("usr/bin/metaslot"))?;
-    copy(&root().join("include/metaslot.h"), &home.join("usr/include/metaslot.h"))?;
+    for header in files_below(&root().join("include/metaslot"))? {
+        let name = header.file_name().unwrap_or_default();
+        copy(&header, &home.join("usr/include/metaslot").join(name))?;
+    }
     for document in ["README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE"] {
         copy(&root().join(document), &home.join("usr/share/doc/metaslot").join(document))?;
     }
     for page in files_below(&pages)? {
         copy(&page, &place_of(&home, &page))?;
     }
-    write(
-        &module_home.join("pkgconfig/metaslot.pc"),
-        &format!(
-            "prefix=/usr\nlibdir=/{LIBRARY}\nincludedir=${{prefix}}/include\n\
-             p11_module_path=${{libdir}}/libmetaslot.so\n\nName: metaslot\nDescription: PKCS#11 \
-             token and metaslot\nVersion: {version}\nLibs: -L${{libdir}} -lmetaslot\nCflags: \
-             -I${{includedir}}\n"
-        ),
-    )?;
+    let template = root().join("include/metaslot.pc.in");
+    let template = fs::read_to_string(&template)
+        .with_context(|| format!("read {}", template.display()))?
+        .replace("@PREFIX@", "/usr")
+        .replace("@LIBDIR@", &format!("/{LIBRARY}"))
+        .replace("@VERSION@", version);
+    write(&home.join(LIBRARY).join("pkgconfig/metaslot.pc"), &template)?;
     write(
         &home.join("usr/share/p11-kit/modules/metaslot.module"),
         "module: libmetaslot.so\ncritical: no\ntrust-policy: no\n",
