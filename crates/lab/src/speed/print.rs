@@ -152,6 +152,21 @@ fn dash(cell: &CellResult, name: &str) -> String {
     if cannot { "n/s" } else { "-" }.to_owned()
 }
 
+/// How often the interval of the raw library over itself holds 1: about as often as the confidence
+/// says, or the run is worth less than it claims.
+fn control(report: &Report) -> String {
+    let controls: Vec<Estimate> =
+        report.cells.iter().filter_map(|cell| cell.ratio(AGAIN)).collect();
+    let right = controls.iter().filter(|estimate| estimate.low <= 1.0 && 1.0 <= estimate.high);
+    let widest = controls.iter().map(|estimate| (estimate.high / estimate.low).ln() / 2.0);
+    format!(
+        "control: raw over itself holds 1 in {} of {} intervals; the widest is ±{:.1} %\n",
+        right.count(),
+        controls.len(),
+        widest.fold(0.0, f64::max).exp_m1() * 100.0
+    )
+}
+
 /// What a reader must know: reasons, comparisons, contamination.
 fn notes(report: &Report) -> String {
     let mut text = String::from("\n");
@@ -162,6 +177,7 @@ fn notes(report: &Report) -> String {
         CONFIDENCE * 100.0
     )
     .ok();
+    text.push_str(&control(report));
     for cell in &report.cells {
         for (provider, reason) in &cell.unsupported {
             if provider != RAW && provider != AGAIN {
