@@ -166,3 +166,48 @@ fn classes_have_the_names_of_the_rfc() {
         assert_eq!(class.name(), *name);
     }
 }
+
+#[test]
+fn no_text_makes_the_reader_panic_and_what_it_reads_it_writes_back() {
+    let parts: Vec<&str> = vec![
+        "pkcs11:",
+        "token",
+        "=",
+        ";",
+        "?",
+        "&",
+        "%",
+        "%4",
+        "%41",
+        "%ff",
+        "id=",
+        "é",
+        "object=a",
+        "pin-source=",
+        "slot-id=9",
+        "type=cert",
+        "library-version=1.2",
+        " ",
+        "\u{0}",
+        "x-y=1",
+        "\u{10ffff}",
+    ];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut read_some = false;
+    for _ in 0..20_000 {
+        let mut text = String::from("pkcs11:");
+        for _ in 0..state % 9 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let at = usize::try_from(state % parts.len() as u64).unwrap();
+            text.push_str(parts[at]);
+        }
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        if let Ok(uri) = read(&text) {
+            assert_eq!(read(&uri.to_string()).as_ref(), Ok(&uri), "{text}");
+            read_some = true;
+        }
+    }
+    assert!(read_some);
+}

@@ -102,7 +102,15 @@ pub(super) fn rates(sections: &[Section], seconds: f64) -> String {
             ]);
         }
         let text = table.text();
-        if text.is_empty() { format!("{heading}idle\n") } else { format!("{heading}{text}") }
+        let calls: u64 = process.calls.iter().map(|row| row.1.calls).sum();
+        match (text.is_empty(), calls) {
+            (false, _) => format!("{heading}{text}"),
+            (true, 0) => format!("{heading}idle\n"),
+            // Operations are counted when they end, calls when they happen.
+            (true, calls) => {
+                format!("{heading}no operation ended; {} calls/s\n", rate(calls, seconds))
+            }
+        }
     });
     texts.collect()
 }
