@@ -12,6 +12,8 @@ pub mod functions;
 mod hidden;
 mod interface;
 mod library;
+#[cfg(test)]
+mod panics;
 mod process;
 mod text;
 mod thread;
