@@ -65,8 +65,11 @@ pub(crate) fn man(args: &Man) -> Result<()> {
 /// The page of a command and of those below it: `metaslot-key-list.1`.
 fn pages(command: &clap::Command, directory: &Path) -> io::Result<()> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut text)?;
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let page = clap_mangen::Man::new(command.clone()).title(name.to_uppercase());
+    page.source(concat!("Metaslot ", env!("CARGO_PKG_VERSION")))
+        .manual("Metaslot")
+        .render(&mut text)?;
     std::fs::write(directory.join(format!("{name}.1")), text)?;
     let mut commands = command.get_subcommands().filter(|command| !command.is_hide_set());
     commands.try_for_each(|command| pages(command, directory))
