@@ -54,7 +54,7 @@ fn verify(key: &Key, digest: &[u8], signature: &[u8]) -> Result<()> {
     // A signature may come shorter, both numbers without the same number of zero bytes in front
     // (PKCS#11 3.2 §6.3.1). Java makes such ones from DER.
     let longest = 2 * key.curve().length();
-    if signature.is_empty() || signature.len() > longest || signature.len() % 2 != 0 {
+    if signature.is_empty() || signature.len() > longest || !signature.len().is_multiple_of(2) {
         return Err(Error::SIGNATURE_LEN_RANGE);
     }
     key.verify(digest, signature).map_err(|_| Error::SIGNATURE_INVALID)

@@ -129,7 +129,7 @@ pub(crate) fn curve(session: &Session, vector: &Vector<'_>) -> Result<Verdict> {
             .bytes(CKA_EC_POINT, tagged(4, &point)),
     )?;
     let (data, signature) = (vector.bytes("msg")?, vector.bytes("sig")?);
-    let short = signature.len() < 2 * curve.bytes && signature.len() % 2 == 0;
+    let short = signature.len() < 2 * curve.bytes && signature.len().is_multiple_of(2);
     if short && curve.key_type == CKK_EC {
         // PKCS#11 takes both numbers without the zero bytes in front (PKCS#11 3.2 §6.3.1); IEEE
         // P1363, which these vectors follow, does not.
