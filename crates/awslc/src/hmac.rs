@@ -53,10 +53,7 @@ impl Key {
     /// When the library fails.
     pub fn start(&self) -> Result<Stream> {
         let mut context = empty();
-        // SAFETY: the destination is an empty context, the source an initialised one.
-        check(unsafe {
-            aws_lc_sys::HMAC_CTX_copy_ex(&raw mut *context, &raw const *self.context)
-        })?;
+        copy(&mut context, &self.context)?;
         Ok(Stream { context, hash: self.hash })
     }
 
@@ -69,11 +66,11 @@ impl Key {
     /// # Panics
     /// When `out` is longer than the hash.
     pub fn mac(&self, parts: &[&[u8]], out: &mut [u8]) -> Result<()> {
-        let mut stream = self.start()?;
+        let mut context = OnStack::copy_of(&self.context)?;
         for part in parts {
-            stream.update(part)?;
+            update(&mut context.0, part)?;
         }
-        stream.finish(out)
+        finish(&mut context.0, self.hash, out)
     }
 
     /// Whether `mac`, possibly truncated, is the MAC of `data`; in constant time.
@@ -81,10 +78,57 @@ impl Key {
     /// # Errors
     /// When the library fails.
     pub fn verify(&self, data: &[u8], mac: &[u8]) -> Result<bool> {
-        let mut stream = self.start()?;
-        stream.update(data)?;
-        stream.verify(mac)
+        if mac.len() > self.hash.length() {
+            return Ok(false);
+        }
+        let mut own = [0; MAX_LENGTH];
+        let own_mac = &mut own[..mac.len()];
+        let done = self.mac(&[data], own_mac);
+        let equal = crate::constant_time::equal(own_mac, mac);
+        crate::cleanse(&mut own);
+        done.map(|()| equal)
     }
+}
+
+/// The context of a single call: no allocation, and zeroised at the end.
+struct OnStack(HMAC_CTX);
+
+impl OnStack {
+    fn copy_of(prepared: &HMAC_CTX) -> Result<Self> {
+        // SAFETY: the all-zero context is what `HMAC_CTX_init` makes.
+        let mut context = Self(unsafe { std::mem::zeroed() });
+        copy(&mut context.0, prepared)?;
+        Ok(context)
+    }
+}
+
+impl Drop for OnStack {
+    fn drop(&mut self) {
+        // SAFETY: a context that `HMAC_CTX_copy_ex` filled, or an empty one.
+        unsafe { aws_lc_sys::HMAC_CTX_cleanse(&raw mut self.0) };
+    }
+}
+
+fn copy(to: &mut HMAC_CTX, from: &HMAC_CTX) -> Result<()> {
+    // SAFETY: the destination is an empty context, the source an initialised one.
+    check(unsafe { aws_lc_sys::HMAC_CTX_copy_ex(to, from) })
+}
+
+fn update(context: &mut HMAC_CTX, data: &[u8]) -> Result<()> {
+    // SAFETY: the context is initialised, `data` readable for its length.
+    check(unsafe { aws_lc_sys::HMAC_Update(context, data.as_ptr(), data.len()) })
+}
+
+fn finish(context: &mut HMAC_CTX, hash: Hash, out: &mut [u8]) -> Result<()> {
+    assert!(out.len() <= hash.length());
+    let mut whole = [0; MAX_LENGTH];
+    let mut length = 0;
+    // SAFETY: the context is initialised, `whole` takes the longest MAC.
+    let done =
+        check(unsafe { aws_lc_sys::HMAC_Final(context, whole.as_mut_ptr(), &raw mut length) });
+    out.copy_from_slice(&whole[..out.len()]);
+    crate::cleanse(&mut whole);
+    done
 }
 
 /// A MAC in the middle.
@@ -103,8 +147,7 @@ impl Stream {
     /// # Errors
     /// When the library fails.
     pub fn update(&mut self, data: &[u8]) -> Result<()> {
-        // SAFETY: the context is initialised, `data` readable for its length.
-        check(unsafe { aws_lc_sys::HMAC_Update(&raw mut *self.context, data.as_ptr(), data.len()) })
+        update(&mut self.context, data)
     }
 
     /// Writes the MAC, truncated to `out`; the stream is used up.
@@ -115,16 +158,7 @@ impl Stream {
     /// # Panics
     /// When `out` is longer than the hash.
     pub fn finish(&mut self, out: &mut [u8]) -> Result<()> {
-        assert!(out.len() <= self.hash.length());
-        let mut whole = [0; MAX_LENGTH];
-        let mut length = 0;
-        // SAFETY: the context is initialised, `whole` takes the longest MAC.
-        let done = check(unsafe {
-            aws_lc_sys::HMAC_Final(&raw mut *self.context, whole.as_mut_ptr(), &raw mut length)
-        });
-        out.copy_from_slice(&whole[..out.len()]);
-        crate::cleanse(&mut whole);
-        done
+        finish(&mut self.context, self.hash, out)
     }
 
     /// Whether `mac`, possibly truncated, is right; in constant time. The stream is used up.

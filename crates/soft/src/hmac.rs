@@ -71,6 +71,10 @@ impl<const HASH: usize> Function for Hmac<HASH> {
         Ok(Prepared(hmac::Key::new(Hash::ALL[HASH], value).map_err(device_error)?))
     }
 
+    fn mac(key: &Self::Prepared, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed> {
+        key.0.mac(&[data], out)
+    }
+
     fn start(key: &Self::Prepared) -> std::result::Result<hmac::Stream, Failed> {
         key.0.start()
     }

@@ -93,46 +93,49 @@ fn permute(bytes: &mut [u8]) {
     black_box(&lanes);
 }
 
+#[inline(always)]
 fn round(lanes: &mut [u64; LANES], constant: u64) {
     // θ
-    let mut parity = [0; 5];
-    for (at, lane) in lanes.iter().enumerate() {
-        parity[at % 5] ^= lane;
-    }
-    for (at, lane) in lanes.iter_mut().enumerate() {
-        *lane ^= parity[(at + 4) % 5] ^ parity[(at + 1) % 5].rotate_left(1);
-    }
-    // ρ and π
-    let mut moved = lanes[1];
-    for (place, rotation) in PLACES.iter().zip(ROTATIONS) {
-        moved = std::mem::replace(&mut lanes[*place], moved.rotate_left(rotation));
-    }
+    let parity = [0, 1, 2, 3, 4]
+        .map(|x| lanes[x] ^ lanes[x + 5] ^ lanes[x + 10] ^ lanes[x + 15] ^ lanes[x + 20]);
+    let effect = [0, 1, 2, 3, 4].map(|x| parity[(x + 4) % 5] ^ parity[(x + 1) % 5].rotate_left(1));
+    // ρ and π, written out: a loop would keep the compiler from using registers.
+    let moved = [
+        (lanes[0] ^ effect[0]),
+        (lanes[6] ^ effect[1]).rotate_left(44),
+        (lanes[12] ^ effect[2]).rotate_left(43),
+        (lanes[18] ^ effect[3]).rotate_left(21),
+        (lanes[24] ^ effect[4]).rotate_left(14),
+        (lanes[3] ^ effect[3]).rotate_left(28),
+        (lanes[9] ^ effect[4]).rotate_left(20),
+        (lanes[10] ^ effect[0]).rotate_left(3),
+        (lanes[16] ^ effect[1]).rotate_left(45),
+        (lanes[22] ^ effect[2]).rotate_left(61),
+        (lanes[1] ^ effect[1]).rotate_left(1),
+        (lanes[7] ^ effect[2]).rotate_left(6),
+        (lanes[13] ^ effect[3]).rotate_left(25),
+        (lanes[19] ^ effect[4]).rotate_left(8),
+        (lanes[20] ^ effect[0]).rotate_left(18),
+        (lanes[4] ^ effect[4]).rotate_left(27),
+        (lanes[5] ^ effect[0]).rotate_left(36),
+        (lanes[11] ^ effect[1]).rotate_left(10),
+        (lanes[17] ^ effect[2]).rotate_left(15),
+        (lanes[23] ^ effect[3]).rotate_left(56),
+        (lanes[2] ^ effect[2]).rotate_left(62),
+        (lanes[8] ^ effect[3]).rotate_left(55),
+        (lanes[14] ^ effect[4]).rotate_left(39),
+        (lanes[15] ^ effect[0]).rotate_left(41),
+        (lanes[21] ^ effect[1]).rotate_left(2),
+    ];
     // χ
-    for row in lanes.as_chunks_mut::<5>().0 {
-        let old = *row;
-        for at in 0..5 {
-            row[at] ^= !old[(at + 1) % 5] & old[(at + 2) % 5];
+    for y in [0, 5, 10, 15, 20] {
+        for x in [0, 1, 2, 3, 4] {
+            lanes[y + x] = moved[y + x] ^ (!moved[y + (x + 1) % 5] & moved[y + (x + 2) % 5]);
         }
     }
     // ι
     lanes[0] ^= constant;
 }
-
-/// Where π takes lane 1, where it takes what stood there, and so on.
-const PLACES: [usize; 24] =
-    [10, 7, 11, 17, 18, 3, 5, 16, 8, 21, 24, 4, 15, 23, 19, 13, 12, 2, 20, 14, 22, 9, 6, 1];
-
-/// ρ in the same order: the triangular numbers.
-const ROTATIONS: [u32; 24] = {
-    let mut rotations = [0; 24];
-    let (mut at, mut number) = (0, 0);
-    while at < 24 {
-        number += at + 1;
-        rotations[at as usize] = number % 64;
-        at += 1;
-    }
-    rotations
-};
 
 /// The constants of ι, from the linear feedback shift register of FIPS 202 §3.2.5.
 const CONSTANTS: [u64; 24] = {

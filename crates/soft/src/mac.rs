@@ -25,6 +25,9 @@ pub(crate) trait Function: Debug + Send + Sync + 'static {
     /// Prepares a key.
     fn prepare(value: &[u8]) -> Result<Self::Prepared>;
 
+    /// Makes a MAC in one call, truncated to `out`.
+    fn mac(key: &Self::Prepared, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed>;
+
     /// Begins.
     fn start(key: &Self::Prepared) -> std::result::Result<Self::Stream, Failed>;
 
@@ -59,10 +62,6 @@ impl<F: Function> Mac<F> {
     pub(crate) const WHOLE: Self = Self { general: false, function: PhantomData };
     /// As many bytes as the parameter says.
     pub(crate) const GENERAL: Self = Self { general: true, function: PhantomData };
-
-    fn start_stream(&self, key: &Key) -> Result<F::Stream> {
-        F::start(prepared::<F>(key)?).map_err(device_error)
-    }
 }
 
 fn prepared<F: Function>(key: &Key) -> Result<&F::Prepared> {
@@ -93,16 +92,13 @@ impl<F: Function> Signature for Mac<F> {
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
         let length = length::<F>(params);
-        let mut stream = self.start_stream(key)?;
-        F::update(&mut stream, data).map_err(device_error)?;
-        F::finish(&mut stream, &mut out[..length]).map_err(device_error)?;
+        F::mac(prepared::<F>(key)?, data, &mut out[..length]).map_err(device_error)?;
         Ok(length)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        let mut stream = self.start_stream(key)?;
-        F::update(&mut stream, data).map_err(device_error)?;
-        compare::<F>(&mut stream, length::<F>(params), signature)
+        let key = prepared::<F>(key)?;
+        compare(length::<F>(params), signature, |own| F::mac(key, data, own))
     }
 
     fn start(
@@ -111,17 +107,22 @@ impl<F: Function> Signature for Mac<F> {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let (stream, length) = (self.start_stream(key)?, length::<F>(params));
-        Ok(Box::new(Running::<F> { stream, length }))
+        let stream = F::start(prepared::<F>(key)?).map_err(device_error)?;
+        Ok(Box::new(Running::<F> { stream, length: length::<F>(params) }))
     }
 }
 
-fn compare<F: Function>(stream: &mut F::Stream, length: usize, signature: &[u8]) -> Result<()> {
+/// Compares `signature` with what `finish` makes, in constant time.
+fn compare(
+    length: usize,
+    signature: &[u8],
+    finish: impl FnOnce(&mut [u8]) -> std::result::Result<(), Failed>,
+) -> Result<()> {
     if signature.len() != length {
         return Err(Error::SIGNATURE_LEN_RANGE);
     }
     let mut own = [0; LONGEST];
-    let done = F::finish(stream, &mut own[..length]).map_err(device_error);
+    let done = finish(&mut own[..length]).map_err(device_error);
     let equal = constant_time::equal(&own[..length], signature);
     metaslot_awslc::cleanse(&mut own);
     done?;
@@ -145,6 +146,6 @@ impl<F: Function> SignatureStream for Running<F> {
     }
 
     fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        compare::<F>(&mut self.stream, self.length, signature)
+        compare(self.length, signature, |own| F::finish(&mut self.stream, own))
     }
 }

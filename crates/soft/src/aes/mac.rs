@@ -30,6 +30,10 @@ impl Function for Cmac {
         cmac::Key::new(value).map_err(|_| Error::KEY_SIZE_RANGE)
     }
 
+    fn mac(key: &cmac::Key, data: &[u8], out: &mut [u8]) -> std::result::Result<(), Failed> {
+        key.mac(&[data], out)
+    }
+
     fn start(key: &cmac::Key) -> std::result::Result<cmac::Stream, Failed> {
         key.start()
     }

@@ -18,6 +18,9 @@ pub(super) const ROW: Algorithm = Algorithm {
     ..Algorithm::NONE
 };
 
+/// The longest data unit, in bytes (SP 800-38E §4).
+const LONGEST: usize = BLOCK << 20;
+
 #[derive(Debug)]
 struct AesXts;
 
@@ -43,7 +46,7 @@ impl Cipher for AesXts {
     }
 
     fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
-        if input < BLOCK { Err(length_error(direction)) } else { Ok(input) }
+        if (BLOCK..=LONGEST).contains(&input) { Ok(input) } else { Err(length_error(direction)) }
     }
 
     fn run(
@@ -61,7 +64,6 @@ impl Cipher for AesXts {
             64 => aes::xts_256(value, way, &tweak, input, out),
             _ => Xts::new(value, way, &tweak).and_then(|mut unit| unit.finish(input, out)),
         }
-        // The library limits a data unit to 2²⁰ blocks.
         .map_err(|_| length_error(direction))?;
         Ok(length)
     }
@@ -73,7 +75,7 @@ impl Cipher for AesXts {
         params: &Params,
     ) -> Result<Box<dyn CipherStream>> {
         let unit = Xts::new(value(key)?, way(direction), &tweak(params)?).map_err(device_error)?;
-        Ok(Box::new(Running { unit, direction, held: [0; HELD], length: 0 }))
+        Ok(Box::new(Running { unit, direction, held: [0; HELD], length: 0, room: LONGEST }))
     }
 }
 
@@ -86,6 +88,8 @@ struct Running {
     direction: Direction,
     held: [u8; HELD],
     length: usize,
+    /// How much longer the data unit may become, in bytes.
+    room: usize,
 }
 
 impl Drop for Running {
@@ -100,6 +104,8 @@ impl CipherStream for Running {
     }
 
     fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        let room = self.room.checked_sub(input.len());
+        self.room = room.ok_or_else(|| length_error(self.direction))?;
         let ready = self.update_length(input.len());
         if ready == 0 {
             self.hold(input);
