@@ -13,6 +13,7 @@ use crate::schema::{APPLICATION, CREATE, FORMAT, PinRow, Token, signed};
 use crate::set::Set;
 use crate::store::{Announce, SqliteStore};
 use crate::wrap::{self, Opened};
+use metaslot_counters as counters;
 use metaslot_engine::store::{PinState, Role};
 use metaslot_memory::Secret;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -193,17 +194,20 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         && let Some(master) = place.open(&quick, &serial, role, pin)?
     {
         store.counts.fast_hits.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        counters::event(counters::Event::FastLogin);
         store.transact(Announce::No, |database| clear(database, role))?;
         return Ok(Attempt { serial, master });
     }
     if fast.is_some() {
         store.counts.fast_misses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        counters::event(counters::Event::FastLoginMiss);
     }
     let wrapped = row.wrap.as_deref().ok_or(Error::PinNotInitialized)?;
     let master = match wrap::open(wrapped, &serial, role, pin, pepper.as_ref())? {
         Opened::Right(master) => master,
         Opened::Wrong => {
             let left = MOST_FAILURES.saturating_sub(row.failures + 1);
+            counters::event(counters::Event::LoginFailure);
             return Err(Error::PinIncorrect { left });
         }
         Opened::Unreadable => {

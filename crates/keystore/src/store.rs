@@ -10,6 +10,7 @@ use crate::kdf::{DEFAULT_KDF, Kdf};
 use crate::schema::{Head, Stored, Token};
 use crate::{apply, pin, search};
 use metaslot_ck as ck;
+use metaslot_counters as counters;
 use metaslot_engine::detail;
 use metaslot_engine::store::{Change, Role, Row, Store, Term, TokenRow};
 use metaslot_memory::Secret;
@@ -139,6 +140,9 @@ impl SqliteStore {
     fn report<T>(&self, result: Result<T>) -> ck::Result<T> {
         result.map_err(|error| {
             let mut last = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
+            if matches!(error, Error::Damaged { .. }) {
+                counters::event(counters::Event::DamagedRow);
+            }
             let text = error.to_string();
             detail::set(format_args!("{text}"));
             *last = Some(text);
@@ -321,7 +325,11 @@ impl Store for SqliteStore {
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> ck::Result<()> {
-        self.report(pin::login(self, role, pin))
+        let result = self.report(pin::login(self, role, pin));
+        if result.is_ok() {
+            counters::event(counters::Event::Login);
+        }
+        result
     }
 
     fn check_pin(&self, role: Role, pin: &[u8]) -> ck::Result<()> {
