@@ -108,4 +108,21 @@ mod tests {
         assert!(!directory.join("1-1.counters").exists(), "pages of the dead are removed");
         fs::remove_dir_all(&directory).expect("the directory goes");
     }
+
+    #[test]
+    fn the_book_has_the_layout() {
+        let book = include_str!("../../../docs/format-counters.md").replace('\n', " ");
+        let names: Vec<_> = Event::ALL.iter().map(|(_, name)| *name).collect();
+        assert!(book.replace(" (a level)", "").contains(&names.join(", ")));
+        for (number, what) in [
+            (layout::SHARDS, "number of shards: "),
+            (layout::CODE_COUNT, "511 | "),
+            (layout::ROWS, "512– | "),
+            (layout::CELL, "5 cells of "),
+        ] {
+            assert!(book.contains(&format!("{what}{number}")), "{what}{number}");
+        }
+        assert_eq!((layout::HEADER, layout::CODES, layout::CELLS), (512, 288, 512));
+        assert_eq!((layout::SHARD, layout::SIZES, layout::BUCKETS), (8192, 5, 4));
+    }
 }

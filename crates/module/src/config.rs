@@ -285,4 +285,12 @@ mod tests {
         assert_eq!(complaint("# nothing\n"), "metaslot.toml: has no [[token]] section");
         assert!(complaint("[[token]]\npath=\"/a\"\nallow=[\"all\"]").contains("weak-rsa"));
     }
+
+    #[test]
+    fn the_book_names_everything_that_can_be_allowed() {
+        let book = include_str!("../../../docs/configuration.md");
+        for name in Policy::names() {
+            assert!(book.contains(&format!("`{name}`")), "{name}");
+        }
+    }
 }

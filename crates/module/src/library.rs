@@ -103,8 +103,16 @@ fn engine(config: Config) -> Engine {
     };
     // A page that cannot be made is not worth a failure: the process counts privately.
     drop(counters::open(directories.into_iter()));
+    counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let slots = config.tokens.into_iter().map(slot).collect();
     Engine::new(EngineConfig { slots, providers: PROVIDERS })
+}
+
+/// Whether secrets cannot be kept as they should be. The arena is made here if it was not yet, so
+/// that the answer is known from the beginning.
+fn memory_is_degraded() -> bool {
+    drop(metaslot_memory::Secret::zeroed(1));
+    metaslot_memory::stats().degraded
 }
 
 /// Where things live that do not survive a reboot. They are used where they are, never made.

@@ -164,6 +164,8 @@ fn a_page_is_kept_where_the_runtime_directory_is() {
     assert!(process.codes.iter().any(|row| row.0.name() == "C_Login"), "{:?}", process.codes);
     assert!(process.operations.iter().all(|(kind, _)| kind.provider == "soft"));
     assert!(process.operations.iter().any(|(kind, _)| kind.mechanism == metaslot_ck::CKM_AES_GCM));
-    assert!(process.events.iter().all(|(event, _)| *event != Event::Panic));
+    let happened = |wanted| process.events.iter().any(|(event, _)| *event == wanted);
+    assert!(happened(Event::Login) && happened(Event::LoginFailure), "{:?}", process.events);
+    assert!(!happened(Event::Panic));
     assert!(Path::new(page).metadata().unwrap().len() > 0);
 }
