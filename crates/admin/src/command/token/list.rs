@@ -67,7 +67,7 @@ fn states(token: &Token) -> Vec<String> {
     if token.has(CKF_WRITE_PROTECTED) {
         states.push("read-only".to_owned());
     }
-    if !token.has(CKF_USER_PIN_INITIALIZED) {
+    if token.has(CKF_LOGIN_REQUIRED) && !token.has(CKF_USER_PIN_INITIALIZED) {
         states.push("no user PIN".to_owned());
     }
     for role in [Role::User, Role::So] {
