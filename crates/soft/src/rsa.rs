@@ -126,7 +126,9 @@ pub(crate) fn complete_private(object: &mut NewObject) -> Result<()> {
     let NewObject { attributes, secrets } = object;
     let modulus = attributes.bytes(CKA_MODULUS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
     let exponent = attributes.bytes(CKA_PUBLIC_EXPONENT).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-    if modulus.len() > MAX_BLOCK {
+    // Nothing is computed with numbers that cannot be a key's. (One byte more may be a zero.)
+    let longest = secrets.iter().map(|(_, value)| value.len()).chain([exponent.len()]).max();
+    if modulus.len() > MAX_BLOCK || longest > Some(modulus.len() + 1) {
         return Err(Error::ATTRIBUTE_VALUE_INVALID);
     }
     const CRT: [CK_ATTRIBUTE_TYPE; 5] =
@@ -188,8 +190,11 @@ impl GeneratePair for KeyPair {
             return Err(Error::KEY_SIZE_RANGE);
         }
         let exponent = template.bytes(CKA_PUBLIC_EXPONENT).unwrap_or(&[1, 0, 1]);
-        if exponent.last().is_none_or(|byte| byte % 2 == 0) {
-            return Err(Error::ATTRIBUTE_VALUE_INVALID);
+        // With 1 the library would look for a key for ever.
+        match der::without_zeros(exponent) {
+            [] | [1] => return Err(Error::ATTRIBUTE_VALUE_INVALID),
+            [.., last] if last % 2 == 0 => return Err(Error::ATTRIBUTE_VALUE_INVALID),
+            _ => {}
         }
         let bits_32 = u32::try_from(bits).map_err(|_| Error::KEY_SIZE_RANGE)?;
         let rsa = Rsa::generate(bits_32, exponent).map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
