@@ -237,7 +237,7 @@ fn curve(name: &Value) -> Vec<u8> {
     }
 }
 
-fn curve_length(name: &serde_json::Value) -> usize {
+fn curve_length(name: &Value) -> usize {
     match name.as_str() {
         Some("secp224r1") => 28,
         Some("secp384r1") => 48,
