@@ -8,6 +8,7 @@
 pub mod aead;
 pub mod aes;
 mod bn;
+pub mod chacha20;
 pub mod cmac;
 pub mod constant_time;
 pub mod curve25519;

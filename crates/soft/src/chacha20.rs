@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.63) with nonces of 12 bytes. Several parts are gathered first; a
-//! decryption releases nothing before the tag is verified.
+//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.63) with nonces of 12 bytes. A multi-part decryption keeps the
+//! ciphertext and releases nothing before the tag is verified.
 
-use crate::buffer::Buffer;
 use metaslot_awslc::aead::{self, TAG};
+use metaslot_awslc::chacha20::Stream;
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Cipher, CipherStream, Direction};
 use metaslot_engine::{Bytes, Key, Params};
@@ -94,40 +94,72 @@ impl Cipher for ChaCha20Poly1305 {
         params: &Params,
     ) -> Result<Box<dyn CipherStream>> {
         let (nonce, aad) = fields(params)?;
-        Ok(Box::new(Gathering {
-            key: Arc::clone(key),
-            direction,
-            nonce: Bytes::from_slice(nonce),
-            aad: Bytes::from_slice(aad),
-            message: Buffer::new(),
-        }))
+        Ok(match direction {
+            Direction::Forward => {
+                let stream = Stream::encrypt(key.secret(CKA_VALUE)?, nonce, aad);
+                Box::new(Sealing(stream.map_err(|_| Error::KEY_SIZE_RANGE)?))
+            }
+            Direction::Backward => Box::new(Opening {
+                key: Arc::clone(key),
+                nonce: Bytes::from_slice(nonce),
+                aad: Bytes::from_slice(aad),
+                sealed: Vec::new(),
+            }),
+        })
     }
 }
 
+/// Encryption in the middle.
 #[derive(Debug)]
-struct Gathering {
-    key: Arc<Key>,
-    direction: Direction,
-    nonce: Bytes,
-    aad: Bytes,
-    message: Buffer,
+struct Sealing(Stream);
+
+impl CipherStream for Sealing {
+    fn update_length(&self, input: usize) -> usize {
+        input
+    }
+
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        self.0.update(input, out).map_err(|_| Error::DATA_LEN_RANGE)
+    }
+
+    fn finish_length(&self) -> usize {
+        TAG
+    }
+
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
+        let mut tag = [0; TAG];
+        self.0.finish(&mut tag);
+        out[..TAG].copy_from_slice(&tag);
+        Ok(TAG)
+    }
 }
 
-impl CipherStream for Gathering {
+/// Decryption in the middle: the ciphertext waits for its tag.
+#[derive(Debug)]
+struct Opening {
+    key: Arc<Key>,
+    nonce: Bytes,
+    aad: Bytes,
+    sealed: Vec<u8>,
+}
+
+impl CipherStream for Opening {
     fn update_length(&self, _: usize) -> usize {
         0
     }
 
     fn update(&mut self, input: &[u8], _: &mut [u8]) -> Result<()> {
-        self.message.push(input)
+        self.sealed.try_reserve(input.len()).map_err(|_| Error::DEVICE_MEMORY)?;
+        self.sealed.extend_from_slice(input);
+        Ok(())
     }
 
     fn finish_length(&self) -> usize {
-        length(self.direction, self.message.len()).unwrap_or(0)
+        self.sealed.len().saturating_sub(TAG)
     }
 
     fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let fields = (self.nonce.as_slice(), self.aad.as_slice());
-        run(&self.key, self.direction, fields, self.message.bytes(), out)
+        run(&self.key, Direction::Backward, fields, &self.sealed, out)
     }
 }
