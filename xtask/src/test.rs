@@ -16,6 +16,7 @@ use crate::{codegen, dist, structure};
 /// Runs every step, whatever fails, and prints the summary.
 pub(crate) fn run() -> Result<()> {
     let mut report = Report::new();
+    drop(fs::remove_file(clients_report()));
     report.step("packages", || {
         packages::install(&[FOR_RUN, FOR_TESTS])?;
         packages::python().map(|_| Count::ONE)
@@ -43,7 +44,10 @@ pub(crate) fn run() -> Result<()> {
     ] {
         report.step(name, || {
             let arguments = ["test", "--locked", "--package", "metaslot-testkit", "--test", binary];
-            tests(prepared(&arguments).arg("--no-fail-fast"))
+            let mut cargo = prepared(&arguments);
+            // The lines for each file of vectors are worth seeing when they pass, too.
+            let shown: &[&str] = if binary == "vectors" { &["--", "--nocapture"] } else { &[] };
+            tests(cargo.arg("--no-fail-fast").args(shown))
         });
     }
     report.step("man pages, completions and the tarball", || dist::run().map(|()| Count::ONE));
@@ -58,13 +62,11 @@ pub(crate) fn build() -> Result<()> {
 
 /// A `cargo` that tells the tests where the release build is.
 fn prepared(arguments: &[&str]) -> Command {
-    let report = clients_report();
-    drop(fs::remove_file(&report));
     let mut cargo = cargo(arguments);
     cargo
         .env("METASLOT_MODULE", module())
         .env("METASLOT_COMMAND", command())
-        .env("METASLOT_TEST_REPORT", report)
+        .env("METASLOT_TEST_REPORT", clients_report())
         .env("METASLOT_TEST_PYTHON", target().join("venv/bin/python3"));
     cargo
 }
