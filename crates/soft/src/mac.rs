@@ -64,8 +64,18 @@ impl<F: Function> Mac<F> {
     pub(crate) const GENERAL: Self = Self { general: true, function: PhantomData };
 }
 
-fn prepared<F: Function>(key: &Key) -> Result<&F::Prepared> {
-    key.prepared(|key| F::prepare(key.secret(CKA_VALUE)?))
+/// Calls `use_it` with the prepared key.
+fn with_prepared<F: Function, T>(
+    key: &Key,
+    use_it: impl FnOnce(&F::Prepared) -> std::result::Result<T, Failed>,
+) -> Result<T> {
+    let done = match key.prepared(|key| F::prepare(key.secret(CKA_VALUE)?)) {
+        Ok(prepared) => use_it(prepared),
+        // A key keeps a few forms; one that serves more functions is prepared anew each time.
+        Err(Error::DEVICE_MEMORY) => use_it(&F::prepare(key.secret(CKA_VALUE)?)?),
+        Err(error) => return Err(error),
+    };
+    done.map_err(device_error)
 }
 
 /// How long the MAC is to be, in bytes.
@@ -83,7 +93,7 @@ impl<F: Function> Signature for Mac<F> {
             Params::Ulong(length) if self.general && *length <= F::LENGTH as u64 => {}
             _ => return Err(Error::MECHANISM_PARAM_INVALID),
         }
-        prepared::<F>(key).map(|_| ())
+        with_prepared::<F, _>(key, |_| Ok(()))
     }
 
     fn length(&self, _: &Key, params: &Params) -> usize {
@@ -92,13 +102,14 @@ impl<F: Function> Signature for Mac<F> {
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
         let length = length::<F>(params);
-        F::mac(prepared::<F>(key)?, data, &mut out[..length]).map_err(device_error)?;
+        with_prepared::<F, _>(key, |key| F::mac(key, data, &mut out[..length]))?;
         Ok(length)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        let key = prepared::<F>(key)?;
-        compare(length::<F>(params), signature, |own| F::mac(key, data, own))
+        compare(length::<F>(params), signature, |own| {
+            with_prepared::<F, _>(key, |key| F::mac(key, data, own))
+        })
     }
 
     fn start(
@@ -107,7 +118,7 @@ impl<F: Function> Signature for Mac<F> {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let stream = F::start(prepared::<F>(key)?).map_err(device_error)?;
+        let stream = with_prepared::<F, _>(key, F::start)?;
         Ok(Box::new(Running::<F> { stream, length: length::<F>(params) }))
     }
 }
@@ -116,13 +127,13 @@ impl<F: Function> Signature for Mac<F> {
 fn compare(
     length: usize,
     signature: &[u8],
-    finish: impl FnOnce(&mut [u8]) -> std::result::Result<(), Failed>,
+    finish: impl FnOnce(&mut [u8]) -> Result<()>,
 ) -> Result<()> {
     if signature.len() != length {
         return Err(Error::SIGNATURE_LEN_RANGE);
     }
     let mut own = [0; LONGEST];
-    let done = finish(&mut own[..length]).map_err(device_error);
+    let done = finish(&mut own[..length]);
     let equal = constant_time::equal(&own[..length], signature);
     metaslot_awslc::cleanse(&mut own);
     done?;
@@ -146,6 +157,8 @@ impl<F: Function> SignatureStream for Running<F> {
     }
 
     fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        compare(self.length, signature, |own| F::finish(&mut self.stream, own))
+        compare(self.length, signature, |own| {
+            F::finish(&mut self.stream, own).map_err(device_error)
+        })
     }
 }
