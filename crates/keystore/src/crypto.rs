@@ -6,6 +6,7 @@
 //! Nonces are random and not counted because a restored file would repeat a counter.
 
 use crate::error::{Error, Result};
+use crate::search::SEARCHED;
 use metaslot_awslc::digest::{self, Hash};
 use metaslot_awslc::{aead, constant_time, hkdf, hmac, random};
 use metaslot_ck::CK_ATTRIBUTE_TYPE;
@@ -111,6 +112,8 @@ pub(crate) struct Keys {
     secrets: hmac::Key,
     rows: hmac::Key,
     index: hmac::Key,
+    /// The keys of the attributes that are searched for, made beforehand.
+    indexed: Vec<(CK_ATTRIBUTE_TYPE, hmac::Key)>,
     members: hmac::Key,
     set: hmac::Key,
 }
@@ -121,6 +124,11 @@ impl Keys {
             let derived = subkey(&master, &serial, purpose)?;
             Ok(hmac::Key::new(Hash::Sha256, derived.expose())?)
         };
+        let index = key("index")?;
+        let indexed = SEARCHED
+            .iter()
+            .map(|attribute| Ok((*attribute, Self::index_key(&index, *attribute)?)))
+            .collect::<Result<_>>()?;
         Ok(Self {
             role,
             serial,
@@ -128,7 +136,8 @@ impl Keys {
             attributes: key("attributes")?,
             secrets: key("secrets")?,
             rows: key("rows")?,
-            index: key("index")?,
+            index,
+            indexed,
             members: key("members")?,
             set: key("set")?,
             master,
@@ -224,10 +233,17 @@ impl Keys {
 
     /// The index entry of a private row's attribute: its key is the attribute's own.
     fn private_lookup(&self, attribute: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Result<[u8; LOOKUP]> {
-        let key = Self::derived(&self.index, &attribute.to_le_bytes())?;
         let mut out = [0; LOOKUP];
-        hmac::Key::new(Hash::Sha256, key.expose())?.mac(&[value], &mut out)?;
+        match self.indexed.iter().find(|(known, _)| *known == attribute) {
+            Some((_, key)) => key.mac(&[value], &mut out)?,
+            None => Self::index_key(&self.index, attribute)?.mac(&[value], &mut out)?,
+        }
         Ok(out)
+    }
+
+    fn index_key(index: &hmac::Key, attribute: CK_ATTRIBUTE_TYPE) -> Result<hmac::Key> {
+        let key = Self::derived(index, &attribute.to_le_bytes())?;
+        Ok(hmac::Key::new(Hash::Sha256, key.expose())?)
     }
 }
 

@@ -10,8 +10,8 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 use std::fmt::Write as _;
 
 /// The most selective attribute first: it drives the search, the others are looked up for each of
-/// its rows. What is not named here comes before the two that nearly everything shares.
-const BY_SELECTIVITY: [CK_ATTRIBUTE_TYPE; 8] = [
+/// its rows. The last three are shared by many rows; what is not named here comes before them.
+pub(crate) const SEARCHED: [CK_ATTRIBUTE_TYPE; 11] = [
     CKA_UNIQUE_ID,
     CKA_ID,
     CKA_MODULUS,
@@ -20,8 +20,11 @@ const BY_SELECTIVITY: [CK_ATTRIBUTE_TYPE; 8] = [
     CKA_SUBJECT,
     CKA_LABEL,
     CKA_ISSUER,
+    CKA_CERTIFICATE_TYPE,
+    CKA_KEY_TYPE,
+    CKA_CLASS,
 ];
-const SHARED: [CK_ATTRIBUTE_TYPE; 3] = [CKA_CERTIFICATE_TYPE, CKA_KEY_TYPE, CKA_CLASS];
+const SHARED: usize = 3;
 
 /// Ids above `after`, ascending, at most `limit`: private rows with keys, public ones without.
 pub(crate) fn search(
@@ -67,7 +70,7 @@ pub(crate) fn search(
 }
 
 fn rank(attribute: CK_ATTRIBUTE_TYPE) -> usize {
-    let first = BY_SELECTIVITY.iter().position(|known| *known == attribute);
-    let last = SHARED.iter().position(|known| *known == attribute);
-    first.or_else(|| last.map(|at| at + 100)).unwrap_or(50)
+    // Odd numbers are those in between.
+    let known = SEARCHED.iter().position(|known| *known == attribute);
+    known.map_or(2 * (SEARCHED.len() - SHARED) - 1, |at| 2 * at)
 }
