@@ -5,12 +5,15 @@
 //!
 //! `METASLOT_TRANSCRIPTS=overwrite` writes what happened in place of what was expected.
 
-#[path = "transcript/mod.rs"]
+#[path = "common/place.rs"]
+mod place;
+#[path = "common/transcript.rs"]
 mod transcript;
 
+use place::Place;
 use std::path::{Path, PathBuf};
 use std::{env, fs, thread};
-use transcript::{Place, Transcript};
+use transcript::Transcript;
 
 #[test]
 fn the_command_does_what_its_transcripts_and_pages_say() {
@@ -24,7 +27,7 @@ fn the_command_does_what_its_transcripts_and_pages_say() {
     }
     assert!(!files.is_empty(), "no transcript was found");
     let overwrite = env::var_os("METASLOT_TRANSCRIPTS").is_some_and(|how| how == "overwrite");
-    let module = transcript::module();
+    let module = place::module();
     let wrong: Vec<String> = thread::scope(|scope| {
         let module = &module;
         let run = |file| scope.spawn(move || differences(file, module, overwrite));

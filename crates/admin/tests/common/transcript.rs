@@ -7,10 +7,7 @@
 //! a page only the blocks marked `console` are read; in a text file, lines that begin with `## ` are
 //! remarks.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::{env, fs, process};
+use crate::place::Place;
 
 /// A file's lines, and where the commands are in them.
 #[derive(Debug)]
@@ -132,79 +129,4 @@ fn split_at_wildcard(wanted: &str) -> Option<(&str, &str)> {
     let rest = wanted[start + 1..].trim_start_matches('.');
     let after = rest.strip_prefix(']')?;
     Some((&wanted[..start], after))
-}
-
-/// A directory with a configuration that says where the token is to be; removed on drop.
-#[derive(Debug)]
-pub(crate) struct Place {
-    directory: PathBuf,
-    module: PathBuf,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.directory).ok();
-    }
-}
-
-impl Place {
-    /// A new one.
-    pub(crate) fn make(module: &Path) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("metaslot-transcript-{}-{number}", process::id());
-        let directory = env::temp_dir().join(name);
-        fs::create_dir_all(directory.join("run/metaslot")).expect("a directory can be made");
-        let token = directory.join("token.db");
-        let configuration = format!("[[token]]\npath = {token:?}\n");
-        fs::write(directory.join("metaslot.toml"), configuration).expect("a file can be written");
-        fs::write(directory.join("user.pin"), "1234\n").expect("a file can be written");
-        fs::write(directory.join("so.pin"), "12345678\n").expect("a file can be written");
-        Self { directory, module: module.to_owned() }
-    }
-
-    /// Runs one command line and gives its lines, the exit code last when it is not 0.
-    fn run(&self, command: &str) -> Vec<String> {
-        let binary = Path::new(env!("CARGO_BIN_EXE_metaslot"));
-        let bin = binary.parent().expect("a program is in a directory");
-        let mut shell = Command::new("bash");
-        shell.args(["-c", &format!("exec 2>&1\n{command}")]).current_dir(&self.directory);
-        let path = format!("{}:{}", bin.display(), env::var("PATH").unwrap_or_default());
-        shell.env("PATH", path).env("HOME", &self.directory);
-        shell.env("METASLOT_MODULE", &self.module);
-        shell.env("METASLOT_CONF", self.directory.join("metaslot.toml"));
-        shell.env("XDG_RUNTIME_DIR", self.directory.join("run"));
-        shell.env("LC_ALL", "C.UTF-8").env("NO_COLOR", "1").env("COLUMNS", "100");
-        for unwanted in ["METASLOT_PIN_SOURCE", "METASLOT_SO_PIN_SOURCE", "CREDENTIALS_DIRECTORY"] {
-            shell.env_remove(unwanted);
-        }
-        let output = shell.stdin(process::Stdio::null()).output().expect("bash runs");
-        let text = String::from_utf8_lossy(&output.stdout);
-        let text = text.replace(&self.directory.display().to_string(), "/home/you");
-        let text = text.replace(&self.module.display().to_string(), "/usr/lib/libmetaslot.so");
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        while lines.last().is_some_and(String::is_empty) {
-            lines.pop();
-        }
-        match output.status.code() {
-            Some(0) => {}
-            Some(code) => lines.push(format!("? {code}")),
-            None => lines.push("? killed".to_owned()),
-        }
-        lines
-    }
-}
-
-/// The module of the same build; built now if that did not happen yet.
-pub(crate) fn module() -> PathBuf {
-    let binary = Path::new(env!("CARGO_BIN_EXE_metaslot"));
-    let directory = binary.parent().expect("a program is in a directory");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", "metaslot-module"]);
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    if directory.ends_with("release") {
-        cargo.arg("--release");
-    }
-    assert!(cargo.status().expect("cargo runs").success(), "the module does not build");
-    directory.join("libmetaslot.so")
 }

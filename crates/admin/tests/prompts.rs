@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command on a terminal: what it asks, what it shows of the answers, and how it leaves the
+//! terminal.
+
+#[path = "common/place.rs"]
+mod place;
+
+use place::Place;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::process::Child;
+
+/// A terminal on which one command runs.
+struct Terminal {
+    master: File,
+    child: Child,
+    screen: String,
+}
+
+impl Terminal {
+    fn start(place: &Place, arguments: &[&str]) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let master = openpt(flags).expect("a terminal can be made");
+        grantpt(&master).expect("it is ours");
+        unlockpt(&master).expect("it opens");
+        let name = ptsname(&master, Vec::new()).expect("it has a name");
+        let name = name.into_string().expect("the name is text");
+        let slave = OpenOptions::new().read(true).write(true).open(name).expect("it opens");
+        // `setsid --ctty` makes it the controlling terminal, which is what /dev/tty means.
+        let mut setsid = place.program("setsid");
+        setsid.args(["--ctty", "--wait", "metaslot"]).args(arguments);
+        setsid.stdin(slave.try_clone().expect("a descriptor"));
+        setsid.stdout(slave.try_clone().expect("a descriptor")).stderr(slave);
+        let child = setsid.spawn().expect("setsid runs");
+        Self { master: File::from(master), child, screen: String::new() }
+    }
+
+    /// Waits until `text` is on the screen, and takes everything up to it away.
+    fn expect(&mut self, text: &str) -> String {
+        loop {
+            if let Some(at) = self.screen.find(text) {
+                let rest = self.screen.split_off(at + text.len());
+                return std::mem::replace(&mut self.screen, rest);
+            }
+            assert!(self.read_more(), "{text:?} did not come, but {:?}", self.screen);
+        }
+    }
+
+    fn read_more(&mut self) -> bool {
+        let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
+        let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
+        if poll(&mut ready, Some(&limit)).expect("the terminal can be polled") == 0 {
+            return false;
+        }
+        let mut bytes = [0; 1024];
+        // Reading fails when the last program has closed its side.
+        let read = self.master.read(&mut bytes).unwrap_or(0);
+        self.screen.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        read > 0
+    }
+
+    fn answer(&mut self, text: &str) {
+        self.master.write_all(text.as_bytes()).expect("somebody types");
+    }
+
+    /// The rest of the screen and the exit code.
+    fn end(mut self) -> (String, Option<i32>) {
+        // The terminal's other side is still open here, so its end shows in the child.
+        let code = self.child.wait().expect("the command ends").code();
+        while self.read_more() {}
+        (self.screen, code)
+    }
+}
+
+fn place() -> Place {
+    Place::make(&place::module())
+}
+
+#[test]
+fn a_new_token_asks_for_both_pins_twice_and_shows_neither() {
+    let place = place();
+    let mut terminal = Terminal::start(&place, &["token", "init", "--label", "web"]);
+    for (question, answer) in [
+        ("new SO PIN for token 'web': ", "12345678\n"),
+        ("the same SO PIN again: ", "12345678\n"),
+        ("new user PIN for token 'web': ", "secreX\x7ft\n"),
+        ("the same user PIN again: ", "wrong\x15secret\n"),
+    ] {
+        let before = terminal.expect(question);
+        assert!(!before.contains("1234") && !before.contains("secre"), "{before}");
+        terminal.answer(answer);
+    }
+    let (screen, code) = terminal.end();
+    assert!(screen.contains("initialised token 'web' in slot 0"), "{screen}");
+    assert!(!screen.contains("secre"), "{screen}");
+    assert_eq!(code, Some(0));
+
+    let mut terminal = Terminal::start(&place, &["key", "generate", "--label", "site"]);
+    terminal.expect("user PIN of token 'web': ");
+    terminal.answer("secret\n");
+    let (screen, code) = terminal.end();
+    assert!(screen.contains("generated ec:p256 key 'site'"), "{screen}");
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn pins_that_differ_change_nothing() {
+    let place = place();
+    let mut terminal = Terminal::start(&place, &["token", "init", "--label", "web"]);
+    terminal.expect("new SO PIN for token 'web': ");
+    terminal.answer("12345678\n");
+    terminal.expect("the same SO PIN again: ");
+    terminal.answer("12345679\n");
+    let (screen, code) = terminal.end();
+    assert!(screen.contains("error: the two PINs differ"), "{screen}");
+    assert_eq!(code, Some(4));
+    assert_eq!(place.run("metaslot token list --quiet"), ["pkcs11:slot-id=0"]);
+}
+
+#[test]
+fn an_interrupted_question_leaves_the_terminal_as_it_was() {
+    let place = place();
+    let mut terminal = Terminal::start(&place, &["token", "init"]);
+    terminal.expect("new SO PIN for token 'metaslot': ");
+    let modes = |terminal: &Terminal| tcgetattr(&terminal.master).expect("modes").local_modes;
+    assert!(!modes(&terminal).contains(LocalModes::ECHO));
+    terminal.answer("1234\x03");
+    terminal.expect("error: cancelled");
+    assert_eq!(terminal.child.wait().expect("the command ends").code(), Some(4));
+    let wanted = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+    assert!(modes(&terminal).contains(wanted));
+}
+
+#[test]
+fn what_cannot_be_undone_is_asked_first() {
+    let place = place();
+    let pins = "--so-pin-source so.pin --pin-source user.pin";
+    place.run(&format!("metaslot token init --label web {pins}"));
+    place.run("metaslot key generate --label site --id 01 --pin-source user.pin");
+    let delete = ["key", "delete", "site", "--pin-source", "user.pin"];
+    for (answer, left) in [("n\n", 1), ("\n", 1), ("yes\n", 0)] {
+        let mut terminal = Terminal::start(&place, &delete);
+        terminal.expect("(private and public)? there is no way back [y/N] ");
+        terminal.answer(answer);
+        terminal.end();
+        let keys = place.run("metaslot key list --quiet --pin-source user.pin");
+        assert_eq!(keys.len(), left, "{answer:?}: {keys:?}");
+    }
+    let mut terminal = Terminal::start(&place, &["token", "init"]);
+    terminal.expect("slot 0 has token 'web': delete every key in it? [y/N] ");
+    terminal.answer("n\n");
+    let (screen, code) = terminal.end();
+    assert!(screen.contains("error: nothing was changed"), "{screen}");
+    assert_eq!(code, Some(1));
+}
