@@ -90,7 +90,7 @@ impl<F: Function> Signature for Mac<F> {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
         match params {
             Params::None if !self.general => {}
-            Params::Ulong(length) if self.general && *length <= F::LENGTH as u64 => {}
+            Params::Ulong(length) if self.general && (1..=F::LENGTH as u64).contains(length) => {}
             _ => return Err(Error::MECHANISM_PARAM_INVALID),
         }
         with_prepared::<F, _>(key, |_| Ok(()))
