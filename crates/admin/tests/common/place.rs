@@ -73,8 +73,12 @@ impl Place {
     }
 }
 
-/// The module of the same build; built now if that did not happen yet.
+/// The module that `cargo xtask test` built, else the one of this build, built now if that did not
+/// happen yet.
 pub(crate) fn module() -> PathBuf {
+    if let Some(module) = env::var_os("METASLOT_MODULE") {
+        return PathBuf::from(module);
+    }
     let binary = Path::new(env!("CARGO_BIN_EXE_metaslot"));
     let directory = binary.parent().expect("a program is in a directory");
     let mut cargo = Command::new(env!("CARGO"));
