@@ -122,18 +122,28 @@ fn a_token_made_in_place_of_another_is_noticed() {
     insert(&store, private("in the new one"));
 }
 
-/// Where a test runs as root it becomes nobody for its child: `setpriv` of util-linux.
-fn as_nobody(test: &str, path: &Path) -> Option<std::process::Output> {
+/// Runs a test of this file in a child. Where we are root it is nobody there, in these groups:
+/// `setpriv` of util-linux; elsewhere, and where nobody cannot start our program, nothing happens.
+fn as_nobody(test: &str, groups: &str, path: &Path) {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
-        return None;
+        return;
     }
-    Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(std::env::current_exe().unwrap())
+    let program = std::env::temp_dir().join(format!("metaslot-{}-{test}", std::process::id()));
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    chmod(&program, 0o755);
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", groups])
+        .arg(&program)
         .args([test, "--exact", "--nocapture"])
         .env("METASLOT_TEST_PLACE", path)
-        .output()
-        .ok()
+        .output();
+    fs::remove_file(&program).unwrap();
+    let Ok(output) = output else { return };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
+    if !matches!(output.status.code(), Some(126 | 127)) {
+        assert!(output.status.success() && text.contains("1 passed"), "{text}{error}");
+    }
 }
 
 /// In a child that may only read: finds a public object, and cannot log in.
@@ -156,12 +166,64 @@ fn who_may_only_read_finds_public_objects_and_cannot_log_in() {
     for entry in fs::read_dir(place.path()).unwrap() {
         chmod(&entry.unwrap().path(), 0o644);
     }
-    // The child's program must be readable for it; where it is not, there is nothing to see.
-    if let Some(output) = as_nobody("child_that_may_only_read", &place.database()) {
-        let text = String::from_utf8_lossy(&output.stdout);
-        let error = String::from_utf8_lossy(&output.stderr);
-        let started = text.contains("running 1 test");
-        assert!(!started || output.status.success(), "{text}{error}");
+    as_nobody("child_that_may_only_read", "--clear-groups", &place.database());
+}
+
+/// In a child that is another user of the same group: logs in, finds, creates.
+#[test]
+fn child_in_the_group() {
+    let Some(path) = std::env::var_os("METASLOT_TEST_PLACE") else { return };
+    let store = SqliteStore::new(Config::new(path));
+    assert!(store.token().unwrap().writable);
+    store.login(Role::User, USER).unwrap();
+    assert_eq!(find(&store, "ours").len(), 1);
+    insert(&store, private("theirs"));
+    assert_eq!(store.generation().unwrap() & 1, 0);
+}
+
+#[test]
+fn another_user_of_the_group_uses_a_store_that_was_closed_cleanly() {
+    const GROUP: &str = "54321";
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path()).unwrap();
+    chmod(place.path(), 0o755);
+    let path = place.path().join("shared/token.db");
+    let config = Config { group: Some(GROUP.to_owned()), path: path.clone(), ..place.config() };
+    let store = SqliteStore::new(config.clone());
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("ours"));
+    drop(store);
+    as_nobody("child_in_the_group", &format!("--groups={GROUP}"), &path);
+    let store = SqliteStore::new(config);
+    store.login(Role::User, USER).unwrap();
+    assert_eq!(find(&store, "theirs").len(), 1);
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn a_token_whose_making_was_cut_short_is_no_token_and_can_be_made() {
+    let place = Place::new();
+    fs::create_dir_all(place.path()).unwrap();
+    chmod(place.path(), 0o700);
+    for begun in ["", "PRAGMA journal_mode = WAL", "CREATE TABLE token(one); DROP TABLE token"] {
+        let store = place.store();
+        if begun.is_empty() {
+            fs::write(place.database(), []).unwrap();
+        } else {
+            place.raw().execute_batch(begun).unwrap();
+        }
+        assert!(!store.token().unwrap().initialized);
+        assert!(find(&store, "anything").is_empty());
+        common::initialize(&store);
+        assert!(store.token().unwrap().initialized);
+        drop(store);
+        for entry in fs::read_dir(place.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
     }
 }
 
