@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AEADs over a prepared key: AES-GCM and ChaCha20-Poly1305.
 
-use crate::{Failed, Result, cleanse, constant_time};
+use crate::{Failed, Result, cleanse};
 use aws_lc_sys::{
     EVP_AEAD, EVP_AEAD_CTX, EVP_AEAD_CTX_init, EVP_AEAD_CTX_open_gather, EVP_AEAD_CTX_seal_scatter,
 };
@@ -196,16 +196,6 @@ impl Key {
         if self.untidy {
             wipe_shallow_stack();
         }
-    }
-
-    /// Whether `tag` is the (possibly truncated) tag of these data: a MAC without a message.
-    ///
-    /// # Errors
-    /// For an empty nonce.
-    pub fn verify(&self, nonce: &[u8], aad: &[u8], tag: &[u8]) -> Result<bool> {
-        let mut whole = [0; TAG];
-        self.seal_scatter(nonce, aad, &[], &mut [], &mut whole)?;
-        Ok(tag.len() <= TAG && constant_time::equal(tag, &whole[..tag.len()]))
     }
 }
 

@@ -23,7 +23,7 @@ pub enum Shape {
     Ctr,
     /// `CK_GCM_PARAMS` (40 or 48 bytes long).
     Gcm,
-    /// Any number of bytes: the IV of GMAC.
+    /// `CK_GCM_PARAMS` without additional data, or the bare IV: GMAC.
     Nonce,
     /// `CK_CCM_PARAMS`
     Ccm,

@@ -124,7 +124,7 @@ impl<F: Function> Signature for Mac<F> {
 }
 
 /// Compares `signature` with what `finish` makes, in constant time.
-fn compare(
+pub(crate) fn compare(
     length: usize,
     signature: &[u8],
     finish: impl FnOnce(&mut [u8]) -> Result<()>,

@@ -51,6 +51,8 @@ impl<'a> Caller<'a> {
             Shape::Iv(length) => self.iv(raw, length),
             Shape::OptionalIv(_) if raw.ulParameterLen == 0 => Ok(Params::None),
             Shape::OptionalIv(length) => self.iv(raw, length),
+            // PKCS#11 3.2 §6.13.6 has the structure of GCM; callers also pass the bare IV.
+            Shape::Nonce if matches!(raw.ulParameterLen, 40 | 48) => self.gcm(raw),
             Shape::Nonce => {
                 let iv = self.parameter_bytes(raw)?;
                 if iv.is_empty() { Err(Error::MECHANISM_PARAM_INVALID) } else { Ok(Params::Iv(iv)) }

@@ -27,13 +27,13 @@ pub(super) const ROW: Algorithm = Algorithm {
 struct Gcm;
 
 /// The decoded parameter, with the tag in bytes.
-struct Fields<'a> {
-    iv: &'a [u8],
+pub(super) struct Fields<'a> {
+    pub(super) iv: &'a [u8],
     aad: &'a [u8],
-    tag: usize,
+    pub(super) tag: usize,
 }
 
-fn fields(params: &Params) -> Result<Fields<'_>> {
+pub(super) fn fields(params: &Params) -> Result<Fields<'_>> {
     let Params::Gcm { iv, aad, tag_bits } = params else {
         return Err(Error::MECHANISM_PARAM_INVALID);
     };

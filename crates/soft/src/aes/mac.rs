@@ -3,10 +3,10 @@
 
 use super::{KEYS, gcm};
 use crate::device_error;
-use crate::mac::{Function, Mac, row};
+use crate::mac::{Function, Mac, compare, row};
 use metaslot_awslc::aead::TAG;
 use metaslot_awslc::aes::GcmStream;
-use metaslot_awslc::{Failed, cmac, constant_time};
+use metaslot_awslc::{Failed, cmac};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Direction, Signature, SignatureStream};
 use metaslot_engine::{Key, Params};
@@ -51,41 +51,42 @@ impl Function for Cmac {
 #[derive(Debug)]
 struct Gmac;
 
-fn iv(params: &Params) -> Result<&[u8]> {
+/// The IV, and the length of the tag in bytes.
+fn fields(params: &Params) -> Result<(&[u8], usize)> {
     match params {
-        Params::Iv(iv) if !iv.is_empty() => Ok(iv),
+        Params::Iv(iv) if !iv.is_empty() => Ok((iv, TAG)),
+        Params::Gcm { aad, .. } if aad.is_empty() => {
+            let fields = gcm::fields(params)?;
+            Ok((fields.iv, fields.tag))
+        }
         _ => Err(Error::MECHANISM_PARAM_INVALID),
     }
 }
 
 impl Signature for Gmac {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
-        iv(params)?;
+        fields(params)?;
         gcm::prepared(key).map(|_| ())
     }
 
-    fn length(&self, _: &Key, _: &Params) -> usize {
-        TAG
+    fn length(&self, _: &Key, params: &Params) -> usize {
+        fields(params).map_or(TAG, |(_, tag)| tag)
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let tag = &mut out[..TAG];
+        let (iv, tag) = fields(params)?;
         gcm::prepared(key)?
-            .seal_scatter(iv(params)?, data, &[], &mut [], tag)
+            .seal_scatter(iv, data, &[], &mut [], &mut out[..tag])
             .map_err(|_| Error::DATA_LEN_RANGE)?;
-        Ok(TAG)
+        Ok(tag)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        if signature.len() != TAG {
-            return Err(Error::SIGNATURE_LEN_RANGE);
-        }
-        let right = gcm::prepared(key)?.verify(iv(params)?, data, signature);
-        if right.map_err(|_| Error::DATA_LEN_RANGE)? {
-            Ok(())
-        } else {
-            Err(Error::SIGNATURE_INVALID)
-        }
+        let (iv, tag) = fields(params)?;
+        compare(tag, signature, |own| {
+            let sealed = gcm::prepared(key)?.seal_scatter(iv, data, &[], &mut [], own);
+            sealed.map_err(|_| Error::DATA_LEN_RANGE)
+        })
     }
 
     fn start(
@@ -94,32 +95,29 @@ impl Signature for Gmac {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
-        let value = key.secret(CKA_VALUE)?;
-        Ok(Box::new(Running(GcmStream::encrypt(value, iv(params)?, &[]).map_err(device_error)?)))
+        let (iv, tag) = fields(params)?;
+        let stream = GcmStream::encrypt(key.secret(CKA_VALUE)?, iv, &[]).map_err(device_error)?;
+        Ok(Box::new(Running { stream, tag }))
     }
 }
 
 #[derive(Debug)]
-struct Running(GcmStream);
+struct Running {
+    stream: GcmStream,
+    tag: usize,
+}
 
 impl SignatureStream for Running {
     fn update(&mut self, data: &[u8]) -> Result<()> {
-        self.0.aad(data).map_err(|_| Error::DATA_LEN_RANGE)
+        self.stream.aad(data).map_err(|_| Error::DATA_LEN_RANGE)
     }
 
     fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        self.0.finish(&mut out[..TAG]).map_err(device_error)?;
-        Ok(TAG)
+        self.stream.finish(&mut out[..self.tag]).map_err(device_error)?;
+        Ok(self.tag)
     }
 
     fn verify(&mut self, signature: &[u8]) -> Result<()> {
-        if signature.len() != TAG {
-            return Err(Error::SIGNATURE_LEN_RANGE);
-        }
-        let mut own = [0; TAG];
-        self.0.finish(&mut own).map_err(device_error)?;
-        let equal = constant_time::equal(&own, signature);
-        metaslot_awslc::cleanse(&mut own);
-        if equal { Ok(()) } else { Err(Error::SIGNATURE_INVALID) }
+        compare(self.tag, signature, |own| self.stream.finish(own).map_err(device_error))
     }
 }
