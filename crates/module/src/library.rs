@@ -57,16 +57,9 @@ impl Library {
         })
     }
 
-    /// `C_WaitForSlotEvent`: slots never change, so there is only the end to wait for.
-    ///
-    /// # Errors
-    /// `CKR_NO_EVENT` at once, or `CKR_CRYPTOKI_NOT_INITIALIZED` when somebody finalised.
-    pub(crate) fn wait_for_event(&self, block: bool) -> Result<()> {
-        if !block {
-            return Err(Error::NO_EVENT);
-        }
-        process::wait_for_end(self.epoch);
-        Err(Error::CRYPTOKI_NOT_INITIALIZED)
+    /// What changes when this library is finalised.
+    pub(crate) const fn epoch(&self) -> u32 {
+        self.epoch
     }
 
     /// Nobody is inside a call, and a fork follows.

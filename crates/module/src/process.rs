@@ -76,13 +76,18 @@ pub(crate) fn initialize() -> Result<()> {
         return Err(Error::CRYPTOKI_ALREADY_INITIALIZED);
     }
     if INHERITED.swap(true, Ordering::AcqRel) {
-        // In a forked child. What the parent had is left as it is, unreachable.
-        thread::nobody_is_inside();
-        Library::forked();
+        begin_anew();
     }
     let library = Box::into_raw(Box::new(Library::new()));
     words[LIBRARY].store(library.expose_provenance() as u64, Ordering::SeqCst);
     Ok(())
+}
+
+/// In a forked child, at its first call that matters. What the parent had is left as it is,
+/// unreachable.
+fn begin_anew() {
+    thread::nobody_is_inside();
+    Library::forked();
 }
 
 /// `C_Finalize`.
@@ -92,8 +97,12 @@ pub(crate) fn finalize() -> Result<()> {
     let address = words[LIBRARY].swap(0, Ordering::SeqCst);
     let inherited = INHERITED.swap(false, Ordering::AcqRel);
     if address == 0 {
-        // A forked child may say that it does not want what it inherited; nothing is touched.
-        return if inherited { Ok(()) } else { Err(Error::CRYPTOKI_NOT_INITIALIZED) };
+        // A forked child may say that it does not want what it inherited.
+        if !inherited {
+            return Err(Error::CRYPTOKI_NOT_INITIALIZED);
+        }
+        begin_anew();
+        return Ok(());
     }
     EPOCH.fetch_add(1, Ordering::SeqCst);
     wake_waiters();
@@ -107,7 +116,7 @@ pub(crate) fn finalize() -> Result<()> {
     Ok(())
 }
 
-/// Waits until the library is finalised.
+/// Waits until the library is finalised. Not inside a call: a fork does not wait for it.
 pub(crate) fn wait_for_end(epoch: u32) {
     while EPOCH.load(Ordering::SeqCst) == epoch && is_initialized() {
         let (word, wait) = (EPOCH.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG);

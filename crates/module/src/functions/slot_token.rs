@@ -2,6 +2,7 @@
 //! Slot and token management functions.
 
 use crate::enter::{enter, enter_library};
+use crate::process;
 use crate::text::{self, padded};
 use crate::version;
 use metaslot_ck::*;
@@ -78,22 +79,34 @@ pub unsafe extern "C" fn C_GetTokenInfo(slot: CK_SLOT_ID, info: *mut CK_TOKEN_IN
     }
 }
 
-/// `C_WaitForSlotEvent` (PKCS#11 3.2 §5.5)
+/// `C_WaitForSlotEvent` (PKCS#11 3.2 §5.5). Slots never change, so there is only the end to wait for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_WaitForSlotEvent(
     flags: CK_FLAGS,
     slot: *mut CK_SLOT_ID,
     reserved: *mut c_void,
 ) -> CK_RV {
+    let mut epoch = None;
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
+    let rv = unsafe {
         enter_library(Function::WaitForSlotEvent, |library, caller| {
             caller.place(slot)?;
             if !reserved.is_null() {
                 return Err(Error::ARGUMENTS_BAD);
             }
-            library.wait_for_event(flags & CKF_DONT_BLOCK == 0)
+            if flags & CKF_DONT_BLOCK != 0 {
+                return Err(Error::NO_EVENT);
+            }
+            epoch = Some(library.epoch());
+            Ok(())
         })
+    };
+    match epoch {
+        None => rv,
+        Some(epoch) => {
+            process::wait_for_end(epoch);
+            CKR_CRYPTOKI_NOT_INITIALIZED
+        }
     }
 }
 
