@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The one SQLite connection of a store, behind one mutex, and the way around a fork.
+//! The SQLite connections of a store, one for reading and one for writing, each behind a mutex, and
+//! the way around a fork.
 //!
 //! A child must inherit nothing of SQLite's: its list of inodes would make it believe that it holds
-//! the parent's locks. So before a fork the connection is closed, and nobody opens it until the fork
-//! is over; afterwards the next call opens it again.
+//! the parent's locks. So before a fork both are closed, and nobody opens them until the fork is
+//! over; afterwards the next call does.
 
 use crate::error::{Error, Result};
 use crate::files::{Files, Inode};
@@ -33,13 +34,21 @@ PRAGMA trusted_schema = OFF;
 PRAGMA journal_size_limit = 8388608;
 ";
 
-/// The connection, and what is opened with it.
+/// The connections, and what is opened with them.
 #[derive(Debug)]
 pub(crate) struct Gate {
     configured: Files,
+    /// Who only reads does not wait here for a writer's sync.
+    reader: Slot,
+    writer: Slot,
+    page: OnceLock<Generation>,
+}
+
+/// One connection behind one mutex.
+#[derive(Debug, Default)]
+struct Slot {
     state: Mutex<State>,
     reopened: Condvar,
-    page: OnceLock<Generation>,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +56,7 @@ struct State {
     /// How many forks are under way.
     forks: u32,
     open: Option<Database>,
+    /// The writer's slot has them.
     locks: Option<Locks>,
 }
 
@@ -72,15 +82,34 @@ impl Gate {
     pub(crate) fn new(files: Files) -> Self {
         Self {
             configured: files,
-            state: Mutex::default(),
-            reopened: Condvar::new(),
+            reader: Slot::default(),
+            writer: Slot::default(),
             page: OnceLock::new(),
         }
     }
 
-    /// Runs `work` with the connection, opened if need be. Errors get the file's name.
-    pub(crate) fn with<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        let mut state = self.enter();
+    /// Runs `work`, which only reads, with a connection that is opened if need be. Errors get the
+    /// file's name.
+    pub(crate) fn read<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
+        self.with(&self.reader, work)
+    }
+
+    /// Runs `work`, which may write.
+    pub(crate) fn write<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
+        self.with(&self.writer, |database| {
+            database.check_writable()?;
+            work(database)
+        })
+    }
+
+    /// Runs `work`, which opens a connection of its own: no fork happens meanwhile.
+    pub(crate) fn apart<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _state = self.writer.enter();
+        work()
+    }
+
+    fn with<R>(&self, slot: &Slot, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
+        let mut state = slot.enter();
         let database = match &mut state.open {
             Some(database) => database,
             closed => closed.insert(self.open()?),
@@ -88,20 +117,22 @@ impl Gate {
         work(database).map_err(|error| error.at(&self.configured.database))
     }
 
-    /// Closes the connection when its file has been replaced by another of the same name.
+    /// Closes the connections when their file has been replaced by another of the same name.
     pub(crate) fn follow_replacement(&self) {
-        let mut state = self.enter();
-        if let Some(database) = &state.open
-            && !matches!(database.files.inode(), Ok(inode) if inode == database.inode)
-        {
-            state.open = None;
-            state.locks = None;
+        for slot in [&self.reader, &self.writer] {
+            let mut state = slot.enter();
+            if let Some(database) = &state.open
+                && !matches!(database.files.inode(), Ok(inode) if inode == database.inode)
+            {
+                state.open = None;
+                state.locks = None;
+            }
         }
     }
 
     /// The lock files, made where they are missing.
     pub(crate) fn locks(&self) -> Result<Locks> {
-        let mut state = self.enter();
+        let mut state = self.writer.enter();
         if let Some(locks) = &state.locks {
             return Ok(locks.clone());
         }
@@ -120,22 +151,19 @@ impl Gate {
 
     /// Closes everything of SQLite's until [`Self::after_fork`].
     pub(crate) fn before_fork(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.forks += 1;
-        state.open = None;
+        for slot in [&self.writer, &self.reader] {
+            let mut state = slot.lock();
+            state.forks += 1;
+            state.open = None;
+        }
     }
 
     pub(crate) fn after_fork(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.forks = state.forks.saturating_sub(1);
-        self.reopened.notify_all();
-    }
-
-    fn enter(&self) -> MutexGuard<'_, State> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.reopened
-            .wait_while(state, |state| state.forks > 0)
-            .unwrap_or_else(PoisonError::into_inner)
+        for slot in [&self.writer, &self.reader] {
+            let mut state = slot.lock();
+            state.forks = state.forks.saturating_sub(1);
+            slot.reopened.notify_all();
+        }
     }
 
     fn open(&self) -> Result<Database> {
@@ -145,7 +173,7 @@ impl Gate {
             && let Ok(page) = Generation::open(&database.files)
         {
             repair(&page, &database.files);
-            // Another store cannot have set it: this one's mutex is held.
+            // The other slot may have been faster; its page is the same.
             drop(self.page.set(page));
         }
         Ok(database)
@@ -154,10 +182,23 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(database) = state.open.take() {
+        self.reader.lock().open = None;
+        if let Some(database) = self.writer.lock().open.take() {
             database.settle();
         }
+    }
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, once no fork is under way.
+    fn enter(&self) -> MutexGuard<'_, State> {
+        self.reopened
+            .wait_while(self.lock(), |state| state.forks > 0)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

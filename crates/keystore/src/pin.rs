@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! PINs: counted before they are tried, one at a time over all processes.
 //!
-//! Order of locks: login file, writers' queue, connection. No connection is held while a key is
-//! derived.
+//! Order of locks: login file, writers' queue, the writing connection, the reading one. Neither
+//! connection is held while a key is derived.
 
 use crate::crypto::{self, Keys, Serial};
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     store.files.create_directory(store.config.group.as_deref())?;
     store.set_keys(None);
     store.gate.follow_replacement();
-    let exists = match store.gate.with(|database| Ok(Token::read(&database.connection)?)) {
+    let exists = match store.gate.read(|database| Ok(Token::read(&database.connection)?)) {
         Ok(token) => token.is_some(),
         Err(Error::Uninitialized { .. }) => false,
         Err(error) => return Err(error),
@@ -98,7 +98,8 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     drop(files.open_generation()?);
     let serial = crypto::random::<8>()?;
     let new = NewToken::new(store, serial, so_pin)?;
-    create(files, &new, label).map_err(|error| error.at(&store.config.path))
+    let created = store.gate.apart(|| create(files, &new, label));
+    created.map_err(|error| error.at(&store.config.path))
 }
 
 /// The database is made beside nobody: both locks are held, and readers see no token before the

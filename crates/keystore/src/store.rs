@@ -158,10 +158,7 @@ impl SqliteStore {
     ) -> Result<R> {
         let locks = self.gate.locks()?;
         let _turn = locks.queue.hold()?;
-        self.gate.with(|database| {
-            database.check_writable()?;
-            self.commit(database, announce, || work(database))
-        })
+        self.gate.write(|database| self.commit(database, announce, || work(database)))
     }
 
     /// BEGIN, `work`, COMMIT, with the generation around the commit. The writers' queue is held.
@@ -204,8 +201,7 @@ impl SqliteStore {
             .locks()
             .and_then(|locks| {
                 let _turn = locks.queue.hold()?;
-                self.gate.with(|database| {
-                    database.check_writable()?;
+                self.gate.write(|database| {
                     let group = take();
                     let applied =
                         self.commit(database, Announce::Yes, || group.apply(&database.connection));
@@ -225,7 +221,7 @@ impl SqliteStore {
 
     fn token_row(&self) -> Result<TokenRow> {
         self.gate.follow_replacement();
-        let read = self.gate.with(|database| {
+        let read = self.gate.read(|database| {
             let token = Token::read(&database.connection)?;
             let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
             let now = pin::now();
@@ -249,7 +245,7 @@ impl SqliteStore {
 
     fn read_row(&self, id: u64) -> Result<Option<Row>> {
         let keys = self.keys();
-        self.gate.with(|database| {
+        self.gate.read(|database| {
             let Some(row) = Stored::read(&database.connection, id)? else { return Ok(None) };
             let Some(keys) = keys else {
                 return Ok((!row.private).then(|| public(row, false)));
@@ -273,7 +269,7 @@ impl SqliteStore {
 
     fn read_secrets(&self, id: u64, version: u64) -> Result<Secret> {
         let keys = self.keys().ok_or(Error::NotLoggedIn)?;
-        self.gate.with(|database| {
+        self.gate.read(|database| {
             let row = Stored::read(&database.connection, id)?.ok_or(Error::Gone { id })?;
             if row.version != version {
                 return Err(Error::Gone { id });
@@ -371,7 +367,7 @@ impl Store for SqliteStore {
         if private && keys.is_none() {
             return Ok(Vec::new());
         }
-        let found = self.gate.with(|database| {
+        let found = self.gate.read(|database| {
             search::search(&database.connection, keys.as_deref(), query, after, limit)
         });
         self.report(nothing(found))

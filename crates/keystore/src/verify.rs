@@ -43,7 +43,7 @@ impl SqliteStore {
     /// [`Error::NotLoggedIn`]; [`Error::Database`] where the file cannot be read.
     pub fn verify(&self) -> std::result::Result<Report, Error> {
         let keys = self.keys().ok_or(Error::NotLoggedIn)?;
-        self.gate.with(|database| {
+        self.gate.read(|database| {
             // One read transaction, so that the rows and the set hash are of one moment.
             let snapshot = database.connection.unchecked_transaction()?;
             survey(&snapshot, &keys).map(|(report, _)| report)
