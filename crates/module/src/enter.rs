@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The one way into every function of the interface.
 
+use crate::cancel::Uncancelled;
 use crate::decode::Caller;
 use crate::library::Library;
 use crate::process::{self, State};
@@ -54,6 +55,7 @@ pub(crate) unsafe fn enter_library(
             State::NotInitialized => return CKR_CRYPTOKI_NOT_INITIALIZED,
             State::Closed => {
                 drop(presence);
+                let _uncancelled = Uncancelled::begin();
                 std::thread::sleep(std::time::Duration::from_micros(20));
             }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything between one `C_Initialize` and its `C_Finalize`.
 
+use crate::cancel::{Uncancelled, UncancelledStore};
 use crate::config::{self, Config, Counters, TokenConfig};
 use crate::environment::directory;
 use crate::process;
@@ -47,6 +48,7 @@ impl Library {
 
     #[cold]
     fn first_engine(&self) -> Result<&Engine> {
+        let _uncancelled = Uncancelled::begin();
         let engine = self.engine.get_or_init(|| match config::read() {
             Ok(config) => Ok(engine(config)),
             Err(problem) => Err(problem.to_string()),
@@ -123,5 +125,9 @@ fn slot(token: TokenConfig) -> SlotConfig {
         kdf: token.kdf,
         pepper: token.pepper,
     });
-    SlotConfig { description: token.description, store: Box::new(store), policy: token.policy }
+    SlotConfig {
+        description: token.description,
+        store: Box::new(UncancelledStore(store)),
+        policy: token.policy,
+    }
 }

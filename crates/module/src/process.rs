@@ -5,6 +5,7 @@
 //! answers both questions, and nothing of the parent's is ever touched in the child. There is no
 //! destructor and no exit handler: a call that comes after `exit` began still finds everything.
 
+use crate::cancel::Uncancelled;
 use crate::enter::caught;
 use crate::library::Library;
 use crate::thread;
@@ -69,6 +70,7 @@ pub(crate) enum State<'a> {
 
 /// `C_Initialize`.
 pub(crate) fn initialize() -> Result<()> {
+    let _uncancelled = Uncancelled::begin();
     prepare();
     let words = words();
     let _lock = Lock::take(words, Duration::MAX);
@@ -92,6 +94,7 @@ fn begin_anew() {
 
 /// `C_Finalize`.
 pub(crate) fn finalize() -> Result<()> {
+    let _uncancelled = Uncancelled::begin();
     let words = words();
     let _lock = Lock::take(words, Duration::MAX);
     let address = words[LIBRARY].swap(0, Ordering::SeqCst);
@@ -188,6 +191,7 @@ thread_local! {
 }
 
 extern "C" fn before_fork() {
+    let _uncancelled = Uncancelled::begin();
     let words = words();
     let lock = Lock::take(words, FORK_PATIENCE);
     HOLDS_LOCK.set(lock.is_some());
@@ -222,6 +226,7 @@ fn close(words: &Words, address: u64) -> bool {
 }
 
 extern "C" fn after_fork_in_parent() {
+    let _uncancelled = Uncancelled::begin();
     if !HOLDS_LOCK.take() {
         return;
     }

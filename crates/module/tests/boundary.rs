@@ -35,7 +35,6 @@ fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
         "fork-under-four-threads",
         "threads-end",
         "thread-destructor-before",
-        "cancel-while-working",
         "wait-for-slot-event",
     ];
     for variant in variants {
@@ -44,6 +43,15 @@ fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
             home.run(&lifecycle, &[variant]);
         }
         home.assert_empty();
+    }
+}
+
+#[test]
+fn a_thread_that_is_cancelled_leaves_the_store_whole() {
+    let lifecycle = program_with("lifecycle", "cancelled", &[]);
+    let home = Home::new("cancelled");
+    for _ in 0..harness::rounds() {
+        home.run(&lifecycle, &["cancel-while-writing"]);
     }
 }
 

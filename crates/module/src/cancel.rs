@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads that the host cancels (`pthread_cancel`).
+//!
+//! A cancelled thread unwinds from the next system call that waits, and such an unwinding must not
+//! come through our frames: a store would be left half-way, and the C library ends a process whose
+//! frames catch it. So wherever such calls are made cancellation waits. Doing that at every call
+//! would double the edge's cost; cryptography makes no such system call.
+
+use metaslot_ck::Result;
+use metaslot_engine::store::{Change, Role, Row, Store, Term, TokenRow};
+use metaslot_memory::Secret;
+use std::ffi::c_int;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// `PTHREAD_CANCEL_DISABLE`, which is the same number on every Linux.
+const DISABLE: c_int = 1;
+
+/// The calling thread cannot be cancelled while this lives.
+pub(crate) struct Uncancelled(c_int);
+
+impl Uncancelled {
+    pub(crate) fn begin() -> Self {
+        let mut before = 0;
+        // SAFETY: the place is ours.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        Self(before)
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        let mut ours = 0;
+        // SAFETY: the place is ours, and the state is one that the C library gave.
+        unsafe { pthread_setcancelstate(self.0, &raw mut ours) };
+    }
+}
+
+/// A store in which threads are not cancelled.
+#[derive(Debug)]
+pub(crate) struct UncancelledStore<S>(pub(crate) S);
+
+impl<S: Store> Store for UncancelledStore<S> {
+    fn token(&self) -> Result<TokenRow> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.token()
+    }
+
+    fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.initialize(so_pin, label)
+    }
+
+    fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.login(role, pin)
+    }
+
+    fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.check_pin(role, pin)
+    }
+
+    fn logout(&self) {
+        let _uncancelled = Uncancelled::begin();
+        self.0.logout()
+    }
+
+    fn init_pin(&self, pin: &[u8]) -> Result<()> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.init_pin(pin)
+    }
+
+    fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.set_pin(role, old, new)
+    }
+
+    fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.write(changes)
+    }
+
+    fn read(&self, id: u64) -> Result<Option<Row>> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.read(id)
+    }
+
+    fn secrets(&self, id: u64, version: u64) -> Result<Secret> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.secrets(id, version)
+    }
+
+    fn search(&self, query: &[Term], private: bool, after: u64, limit: usize) -> Result<Vec<u64>> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.search(query, private, after, limit)
+    }
+
+    fn generation(&self) -> Option<u64> {
+        // Called at every use of a key, and makes no system call.
+        self.0.generation()
+    }
+
+    fn before_fork(&self) {
+        let _uncancelled = Uncancelled::begin();
+        self.0.before_fork()
+    }
+
+    fn after_fork(&self) {
+        let _uncancelled = Uncancelled::begin();
+        self.0.after_fork()
+    }
+}
