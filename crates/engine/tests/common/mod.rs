@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A store without a disk: PINs are `so-pin` and `user-pin`.
 #[derive(Debug, Default)]
-pub struct MemoryStore {
+pub(crate) struct MemoryStore {
     rows: Mutex<BTreeMap<u64, (u64, Record, bool)>>,
     next: AtomicU64,
     generation: AtomicU64,
@@ -74,7 +74,7 @@ impl Store for MemoryStore {
                 Change::Update { id, version, mut record } => {
                     let row = rows.get_mut(&id).filter(|row| row.0 == version);
                     let row = row.ok_or(Error::OBJECT_HANDLE_INVALID)?;
-                    record.secrets = record.secrets.or(row.1.secrets.take());
+                    record.secrets = record.secrets.or_else(|| row.1.secrets.take());
                     *row = (version + 1, record, verified);
                 }
                 Change::Delete { id } => {
@@ -126,7 +126,7 @@ impl Store for MemoryStore {
 }
 
 /// An engine with one token under `policy`.
-pub fn engine(policy: Policy) -> Engine {
+pub(crate) fn engine(policy: Policy) -> Engine {
     let store = Box::new(MemoryStore::default());
     let slot = SlotConfig { description: "test".into(), store, policy };
     static PROVIDERS: &[&dyn Provider] = &[&metaslot_soft::SOFT];
@@ -134,7 +134,7 @@ pub fn engine(policy: Policy) -> Engine {
 }
 
 /// An engine under the default policy with a read-write session of the user's.
-pub fn logged_in() -> (Engine, SessionHandle) {
+pub(crate) fn logged_in() -> (Engine, SessionHandle) {
     let engine = engine(Policy::DEFAULT);
     let session = open(&engine);
     engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
@@ -142,12 +142,12 @@ pub fn logged_in() -> (Engine, SessionHandle) {
 }
 
 /// A read-write session.
-pub fn open(engine: &Engine) -> SessionHandle {
+pub(crate) fn open(engine: &Engine) -> SessionHandle {
     engine.open_session(SlotId(0), CKF_SERIAL_SESSION | CKF_RW_SESSION).expect("it opens")
 }
 
 /// One row of a template.
-pub trait Raw {
+pub(crate) trait Raw {
     /// As the edge would decode it.
     fn raw(self) -> RawValue;
 }
@@ -177,19 +177,19 @@ impl Raw for &str {
 }
 
 /// A row.
-pub fn row(attribute: CK_ATTRIBUTE_TYPE, value: impl Raw) -> (CK_ATTRIBUTE_TYPE, RawValue) {
+pub(crate) fn row(attribute: CK_ATTRIBUTE_TYPE, value: impl Raw) -> (CK_ATTRIBUTE_TYPE, RawValue) {
     (attribute, value.raw())
 }
 
 /// An AES-256 key with the given attributes besides.
-pub fn aes(engine: &Engine, session: SessionHandle, more: Template) -> Result<ObjectHandle> {
+pub(crate) fn aes(engine: &Engine, session: SessionHandle, more: Template) -> Result<ObjectHandle> {
     let mut template = vec![row(CKA_VALUE_LEN, 32)];
     template.extend(more);
     engine.generate_key(session, CKM_AES_KEY_GEN, Params::None, template)
 }
 
 /// A call that fills a buffer of any size.
-pub fn collect(mut call: impl FnMut(&mut Output<'_>) -> Result<()>) -> Result<Vec<u8>> {
+pub(crate) fn collect(mut call: impl FnMut(&mut Output<'_>) -> Result<()>) -> Result<Vec<u8>> {
     let mut ask = Output::ask();
     call(&mut ask)?;
     let mut buffer = vec![0; ask.length()];
