@@ -49,6 +49,7 @@ fn main() -> Result<(), Failure> {
 
     let store = SqliteStore::new(Config::new(&path));
     store.login(Role::So, PIN)?;
+    logins(&directory)?;
     searches(&store, objects)?;
     let raw = Raw::open(&directory.join("raw.db"), objects)?;
     let mut best = (Vec::new(), Vec::new());
@@ -105,6 +106,26 @@ fn fill(store: &SqliteStore, objects: u64) -> Result<(), Failure> {
         store.write(vec![Change::Insert(public)])?;
     }
     println!("filled with {} objects in {:.1?}", objects.saturating_sub(have), started.elapsed());
+    Ok(())
+}
+
+/// The long way and the fast one, each with its two durable writes.
+fn logins(directory: &Path) -> Result<(), Failure> {
+    let runtime = directory.join("runtime");
+    std::fs::create_dir_all(&runtime)?;
+    let fast_login = Some(Duration::from_mins(1));
+    let fast =
+        Config { fast_login, runtime: Some(runtime), ..Config::new(directory.join("token.db")) };
+    for (name, config) in
+        [("long", Config::new(&fast.path)), ("fast", fast.clone()), ("fast", fast)]
+    {
+        let store = SqliteStore::new(config);
+        let (started, busy) = (Instant::now(), on_cpu()?);
+        store.login(Role::So, PIN)?;
+        let (took, busy) = (started.elapsed(), on_cpu()? - busy);
+        let way = if store.statistics().fast_hits == 1 { "served" } else { "not served" };
+        println!("open and log in, {name} way {way:10} {took:10.2?}, on CPU {busy:.2?}");
+    }
     Ok(())
 }
 

@@ -82,6 +82,12 @@ impl Files {
                     reason: "not a regular file".to_owned(),
                 })
             }
+            Ok(stat) if Mode::from_raw_mode(stat.st_mode).contains(Mode::WOTH) => {
+                Err(Error::Unsafe {
+                    path: self.database.clone(),
+                    reason: "everybody may write it".to_owned(),
+                })
+            }
             Ok(stat) if stat.st_size == 0 => Ok(None),
             Ok(stat) => Ok(Some(Inode { device: stat.st_dev, number: stat.st_ino })),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),

@@ -147,6 +147,20 @@ fn a_row_that_the_index_does_not_find_shows() {
 }
 
 #[test]
+fn a_damaged_set_hash_stops_writers_until_a_person_accepts_the_rows() {
+    let (place, store, ids) = place();
+    place.raw().execute("UPDATE token SET row_set = zeroblob(92)", ()).unwrap();
+    assert!(store.read(ids[0]).unwrap().unwrap().verified);
+    let refused = store.write(vec![Change::Insert(private("new"))]);
+    assert_eq!(refused.unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert!(store.last_error().unwrap().contains("set hash is damaged"));
+    assert!(!store.verify().unwrap().set_matches);
+    store.accept().unwrap();
+    insert(&store, private("new"));
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
 fn neither_labels_nor_keys_of_private_objects_are_in_the_files() {
     let place = Place::new();
     let store = place.user();
@@ -188,6 +202,53 @@ fn another_programs_file_is_refused_and_left_as_it_is() {
     assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert_eq!(store.initialize(USER, "over it").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert_eq!(std::fs::read(place.database()).unwrap(), [b'x'; 5000]);
+}
+
+#[test]
+fn no_damage_to_the_file_makes_more_than_an_error() {
+    let (place, store, ids) = place();
+    drop(store);
+    place.raw().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let whole = std::fs::read(place.database()).unwrap();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random >> 33).unwrap() % below
+    };
+    let (mut served, mut refused) = (0, 0);
+    for _ in 0..200 {
+        let mut bytes = whole.clone();
+        for _ in 0..=next(8) {
+            let at = next(bytes.len());
+            bytes[at] ^= 1 << next(8);
+        }
+        if next(10) == 0 {
+            bytes.truncate(next(whole.len()));
+        }
+        let place = Place::in_memory();
+        std::fs::create_dir_all(place.path()).unwrap();
+        std::fs::write(place.database(), bytes).unwrap();
+        let store = place.store();
+        store.token().unwrap_or_default();
+        store.login(Role::User, USER).unwrap_or_default();
+        store.verify().unwrap_or_default();
+        for id in &ids {
+            match store.read(*id) {
+                // What is served after login is what was written.
+                Ok(Some(row)) if row.verified => {
+                    assert!(row.attributes.starts_with(b"attributes of "));
+                    served += 1;
+                }
+                Ok(_) => {}
+                Err(_) => refused += 1,
+            }
+            store.secrets(*id, 1).map(drop).unwrap_or_default();
+        }
+        store.search(&[], true, 0, 100).unwrap_or_default();
+    }
+    assert!(served > 0 && refused > 0, "{served} {refused}");
 }
 
 #[test]

@@ -82,6 +82,8 @@ fn a_directory_that_everybody_may_write_is_refused() {
     assert!(store.last_error().unwrap().contains("everybody may write"));
     chmod(place.path(), 0o700);
     assert!(store.token().unwrap().initialized);
+    chmod(&place.database(), 0o666);
+    assert_eq!(place.store().token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn copy(name: &str) -> (Place, SqliteStore) {
     fs::create_dir_all(place.path()).unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).unwrap();
     fs::copy(examples.join(name), place.database()).unwrap();
+    fs::set_permissions(place.database(), fs::Permissions::from_mode(0o600)).unwrap();
     let store = place.store();
     (place, store)
 }
