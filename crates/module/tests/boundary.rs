@@ -177,3 +177,21 @@ fn a_page_is_kept_where_the_runtime_directory_is() {
     assert!(!happened(Event::Panic));
     assert!(Path::new(page).metadata().unwrap().len() > 0);
 }
+
+#[test]
+fn each_forked_child_has_a_page_of_its_own() {
+    let home = Home::new("forked-counters");
+    let runtime = home.path().join("run/metaslot");
+    fs::create_dir_all(&runtime).unwrap();
+    let variables = [("XDG_RUNTIME_DIR", runtime.parent().unwrap().as_os_str())];
+    home.run_with(&program_with("fork", "forked", &[]), &[], &variables);
+    let pages: Vec<_> = fs::read_dir(&runtime).unwrap().flatten().map(|e| e.path()).collect();
+    let read: Vec<_> = pages.iter().map(|page| read::process(page).unwrap()).collect();
+    // Those who came later removed the pages of those who were gone, so only some are left: at
+    // least that of the last one.
+    assert!(!read.is_empty());
+    for (page, process) in pages.iter().zip(&read) {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(&format!("{}-", process.pid)), "{name}");
+    }
+}

@@ -371,6 +371,50 @@ static void the_vendor_interface_explains(void)
 	OK(p11->C_Logout(session));
 }
 
+static volatile int generating;
+
+static void *generate_for_long(void *unused)
+{
+	CK_MECHANISM generate = {CKM_RSA_PKCS_KEY_PAIR_GEN, NULL, 0};
+	CK_ULONG bits = 4096;
+	CK_ATTRIBUTE size = {CKA_MODULUS_BITS, &bits, sizeof bits};
+	CK_OBJECT_HANDLE public, private;
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		generating = 1;
+		OK(p11->C_GenerateKeyPair(session, &generate, &size, 1, NULL, 0, &public, &private));
+	}
+	generating = 2;
+	return NULL;
+}
+
+/* It answers while another thread's call has the session. */
+static void session_info_takes_no_lock(void)
+{
+	CK_SESSION_INFO info;
+	pthread_t thread;
+	int answered = 0;
+	generating = 0;
+	CHECK(pthread_create(&thread, NULL, generate_for_long, NULL) == 0);
+	while (generating == 0) sched_yield();
+	while (generating == 1) {
+		OK(p11->C_GetSessionInfo(session, &info));
+		answered += generating == 1;
+	}
+	pthread_join(thread, NULL);
+	CHECK(answered > 1000);
+}
+
+static void no_thread_is_made(void)
+{
+	int threads = 0;
+	DIR *directory = opendir("/proc/self/task");
+	for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+		threads += entry->d_name[0] != '.';
+	closedir(directory);
+	CHECK(threads == 1);
+}
+
 static void initialization_costs_microseconds(void)
 {
 	unsigned long best;
@@ -405,6 +449,8 @@ int main(void)
 	session = open_session();
 	copies_work_with_every_template();
 	the_vendor_interface_explains();
+	session_info_takes_no_lock();
+	no_thread_is_made();
 	initialization_costs_microseconds();
 	return 0;
 }
