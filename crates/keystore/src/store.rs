@@ -172,6 +172,10 @@ impl SqliteStore {
             database.connection.prepare_cached(statement)?.execute(())?;
             Ok(())
         };
+        if !database.connection.is_autocommit() {
+            // A call that panicked between BEGIN and COMMIT ended without either.
+            run("ROLLBACK")?;
+        }
         run("BEGIN IMMEDIATE")?;
         let page = self.gate.generation().filter(|_| announce == Announce::Yes);
         let done = work().and_then(|value| {
