@@ -27,10 +27,14 @@ fn failed(shard: Shard, at: usize, function: Function, rv: CK_RV) {
     for place in 0..CODE_COUNT {
         let at = CODES + 2 * place;
         let word = &shard.words[at];
-        let there = word
-            .compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed)
-            .unwrap_or_else(|k| k);
-        if there == 0 || there == key {
+        let mut there = word.load(Ordering::Relaxed);
+        if there == 0 {
+            // Free: it is ours, unless another thread of the shared shard is first.
+            there = word
+                .compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed)
+                .map_or_else(|first| first, |_| key);
+        }
+        if there == key {
             return shard.add(at + 1, 1);
         }
     }
