@@ -257,6 +257,72 @@ static void both_layouts_of_gcm_parameters_work(void)
 	OK(p11->C_DestroyObject(session, key));
 }
 
+/* The length of a password is a number, and was a pointer to one in old headers. */
+static void both_layouts_of_pbkdf2_parameters_work(void)
+{
+	static const CK_BYTE expected[8] = {0x12, 0x0f, 0xb6, 0xcf, 0xfc, 0xf8, 0xb3, 0x2c};
+	CK_ULONG password_length = 8, length = 32;
+	CK_KEY_TYPE type = CKK_GENERIC_SECRET;
+	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
+	CK_PKCS5_PBKD2_PARAMS2 new = {CKZ_SALT_SPECIFIED, "salt", 4, 1, CKP_PKCS5_PBKD2_HMAC_SHA256,
+				      NULL, 0, (CK_UTF8CHAR *)"password", 8};
+	CK_PKCS5_PBKD2_PARAMS old = {CKZ_SALT_SPECIFIED, "salt", 4, 1, CKP_PKCS5_PBKD2_HMAC_SHA256,
+				     NULL, 0, (CK_UTF8CHAR *)"password", &password_length};
+	CK_MECHANISM mechanisms[] = {{CKM_PKCS5_PBKD2, &new, sizeof new},
+				     {CKM_PKCS5_PBKD2, &old, sizeof old}};
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class},
+				   {CKA_KEY_TYPE, &type, sizeof type},
+				   {CKA_VALUE_LEN, &length, sizeof length},
+				   {CKA_SENSITIVE, &no, 1},
+				   {CKA_EXTRACTABLE, &yes, 1}};
+	for (int i = 0; i < 2; i++) {
+		CK_BYTE value[32];
+		CK_ATTRIBUTE asked = {CKA_VALUE, value, sizeof value};
+		CK_OBJECT_HANDLE key;
+		OK(p11->C_GenerateKey(session, &mechanisms[i], template, 5, &key));
+		OK(p11->C_GetAttributeValue(session, key, &asked, 1));
+		CHECK(asked.ulValueLen == 32 && memcmp(value, expected, 8) == 0);
+		OK(p11->C_DestroyObject(session, key));
+	}
+}
+
+/* The handles of further keys go where the parameter says. */
+static void further_derived_keys_are_handed_out(void)
+{
+	CK_BYTE value[32] = {1}, values[2][16];
+	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
+	CK_KEY_TYPE generic = CKK_GENERIC_SECRET;
+	CK_ULONG length = 16;
+	CK_OBJECT_HANDLE base, first = 0, second = 0;
+	CK_ATTRIBUTE bases[] = {{CKA_CLASS, &class, sizeof class},
+				{CKA_KEY_TYPE, &generic, sizeof generic},
+				{CKA_VALUE, value, sizeof value},
+				{CKA_DERIVE, &yes, 1},
+				{CKA_SENSITIVE, &no, 1},
+				{CKA_EXTRACTABLE, &yes, 1}};
+	CK_ATTRIBUTE derived[] = {{CKA_CLASS, &class, sizeof class},
+				  {CKA_KEY_TYPE, &generic, sizeof generic},
+				  {CKA_VALUE_LEN, &length, sizeof length},
+				  {CKA_SENSITIVE, &no, 1},
+				  {CKA_EXTRACTABLE, &yes, 1}};
+	CK_SP800_108_COUNTER_FORMAT counter = {CK_FALSE, 32};
+	CK_PRF_DATA_PARAM data[] = {{CK_SP800_108_ITERATION_VARIABLE, &counter, sizeof counter},
+				    {CK_SP800_108_BYTE_ARRAY, "label", 5}};
+	CK_DERIVED_KEY further = {derived, 5, &second};
+	CK_SP800_108_KDF_PARAMS params = {CKM_SHA256_HMAC, 2, data, 1, &further};
+	CK_MECHANISM mechanism = {CKM_SP800_108_COUNTER_KDF, &params, sizeof params};
+	OK(p11->C_CreateObject(session, bases, 6, &base));
+	OK(p11->C_DeriveKey(session, &mechanism, base, derived, 5, &first));
+	CHECK(first != 0 && second != 0 && first != second);
+	for (int i = 0; i < 2; i++) {
+		CK_ATTRIBUTE asked = {CKA_VALUE, values[i], 16};
+		OK(p11->C_GetAttributeValue(session, i ? second : first, &asked, 1));
+	}
+	CHECK(memcmp(values[0], values[1], 16) != 0);
+	further.phKey = NULL;
+	EXPECT(p11->C_DeriveKey(session, &mechanism, base, derived, 5, &first), CKR_ARGUMENTS_BAD);
+}
+
 static void copies_work_with_every_template(void)
 {
 	CK_OBJECT_HANDLE public, private, copy;
@@ -440,6 +506,8 @@ int main(void)
 	attributes_are_filled_as_far_as_they_exist();
 	a_length_query_does_no_cryptography();
 	both_layouts_of_gcm_parameters_work();
+	both_layouts_of_pbkdf2_parameters_work();
+	further_derived_keys_are_handed_out();
 	digest_states_can_be_saved();
 	usage_that_a_template_leaves_out_has_useful_values();
 	certificates_and_data_live_beside_keys();
