@@ -14,10 +14,23 @@ pub(crate) fn module() -> &'static Path {
     COPY.get_or_init(|| {
         let named = env::var_os("METASLOT_MODULE").map(PathBuf::from);
         let original = named.unwrap_or_else(beside_the_tests);
-        let copy = built().join(format!("libmetaslot-{}.so", std::process::id()));
+        remove_copies_of_the_dead();
+        let copy = built().join(format!("{COPY_NAME}{}.so", std::process::id()));
         fs::copy(&original, &copy).expect("the module can be copied");
         copy
     })
+}
+
+const COPY_NAME: &str = "libmetaslot-";
+
+fn remove_copies_of_the_dead() {
+    for entry in fs::read_dir(built()).expect("the directory was made").flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(COPY_NAME)?.strip_suffix(".so"));
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
 }
 
 fn beside_the_tests() -> PathBuf {
