@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::schema::{Head, Stored, signed};
 use crate::set::Set;
 use metaslot_engine::store::{Change, Record, Term};
+use metaslot_memory::Secret;
 use rusqlite::Connection;
 use std::sync::Arc;
 
@@ -28,27 +29,23 @@ impl<'a> Batch<'a> {
         Ok(Self { connection, head: Head::read(connection)?, set: None })
     }
 
-    /// Applies one change set whole, or leaves everything as it was.
+    /// Applies one change set. When it fails the whole transaction must be given up.
     pub(crate) fn apply(
         &mut self,
-        changes: Vec<Change>,
+        changes: &[Change],
         keys: Option<&Arc<Keys>>,
     ) -> Result<Vec<u64>> {
-        let (next_id, set) = (self.head.next_id, self.set.clone());
-        self.run("SAVEPOINT changes")?;
-        match self.apply_all(changes, keys) {
-            Ok(ids) => {
-                self.run("RELEASE changes")?;
-                Ok(ids)
-            }
-            Err(error) => {
-                self.head.next_id = next_id;
-                self.set = set;
-                self.run("ROLLBACK TO changes")?;
-                self.run("RELEASE changes")?;
-                Err(error)
+        let mut ids = Vec::new();
+        for change in changes {
+            match change {
+                Change::Insert(record) => ids.push(self.insert(record, keys)?),
+                Change::Update { id, version, record } => {
+                    self.update(*id, *version, record, keys)?;
+                }
+                Change::Delete { id } => self.delete(*id, keys)?,
             }
         }
+        Ok(ids)
     }
 
     /// Writes what the token's own row must know of the changes.
@@ -71,29 +68,10 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    fn run(&self, statement: &str) -> Result<()> {
-        self.connection.prepare_cached(statement)?.execute(())?;
-        Ok(())
-    }
-
-    fn apply_all(&mut self, changes: Vec<Change>, keys: Option<&Arc<Keys>>) -> Result<Vec<u64>> {
-        let mut ids = Vec::new();
-        for change in changes {
-            match change {
-                Change::Insert(record) => ids.push(self.insert(&record, keys)?),
-                Change::Update { id, version, record } => {
-                    self.update(id, version, record, keys)?;
-                }
-                Change::Delete { id } => self.delete(id, keys)?,
-            }
-        }
-        Ok(ids)
-    }
-
     fn insert(&mut self, record: &Record, keys: Option<&Arc<Keys>>) -> Result<u64> {
         let id = self.head.next_id;
         self.head.next_id += 1;
-        let row = self.seal(id, 1, record, keys)?;
+        let row = self.seal(id, 1, record, record.secrets.as_ref(), keys)?;
         self.connection
             .prepare_cached(
                 "INSERT INTO object(id, version, private, verified, attributes, secrets, terms, tag)
@@ -108,13 +86,14 @@ impl<'a> Batch<'a> {
         &mut self,
         id: u64,
         version: u64,
-        mut record: Record,
+        record: &Record,
         keys: Option<&Arc<Keys>>,
     ) -> Result<()> {
         let old = self.stored(id)?;
         if old.version != version {
             return Err(Error::Gone { id });
         }
+        let mut kept = None;
         if old.private || old.verified || old.secrets.is_some() {
             let keys = current(keys, &self.head)?;
             check(keys, id, &old)?;
@@ -123,12 +102,12 @@ impl<'a> Batch<'a> {
             {
                 let place = place(keys, id, &old);
                 let opened = keys.open_secrets(&place, &old.attributes, sealed)?;
-                record.secrets =
-                    Some(opened.ok_or_else(|| Error::damaged(id, "its secrets do not open"))?);
+                kept = Some(opened.ok_or_else(|| Error::damaged(id, "its secrets do not open"))?);
             }
         }
         self.dismiss(id, &old, keys)?;
-        let row = self.seal(id, version + 1, &record, keys)?;
+        let secrets = record.secrets.as_ref().or(kept.as_ref());
+        let row = self.seal(id, version + 1, record, secrets, keys)?;
         self.connection
             .prepare_cached(
                 "UPDATE object SET version = ?2, private = ?3, verified = ?4, attributes = ?5,
@@ -161,11 +140,12 @@ impl<'a> Batch<'a> {
         id: u64,
         version: u64,
         record: &Record,
+        secrets: Option<&Secret>,
         keys: Option<&Arc<Keys>>,
     ) -> Result<Stored> {
         let private = record.private;
         let keys = match keys {
-            None if !private && record.secrets.is_none() => None,
+            None if !private && secrets.is_none() => None,
             keys => Some(current(keys, &self.head)?),
         };
         let terms = terms(keys.filter(|_| private), &record.terms)?;
@@ -187,7 +167,7 @@ impl<'a> Batch<'a> {
             true => keys.seal_attributes(&place, &record.attributes)?,
             false => record.attributes.clone(),
         };
-        if let Some(secrets) = &record.secrets {
+        if let Some(secrets) = secrets {
             row.secrets = Some(keys.seal_secrets(&place, &row.attributes, secrets)?);
         }
         let tag = keys.tag(&place, &row.attributes, row.secrets.as_deref(), &row.terms)?;

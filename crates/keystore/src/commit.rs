@@ -97,6 +97,13 @@ impl Job {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn take(&self) -> Option<Vec<Change>> {
+        match mem::replace(&mut *self.lock(), JobState::Taken) {
+            JobState::Waiting(changes) => Some(changes),
+            _ => None,
+        }
+    }
+
     fn result(&self) -> Option<Result<Vec<u64>>> {
         let mut state = self.lock();
         match mem::replace(&mut *state, JobState::Taken) {
@@ -115,29 +122,43 @@ impl Group {
         self.0.len()
     }
 
-    /// Applies each change set, inside one transaction. A set that fails is answered at once and
-    /// harms no other; the ids of the others are given back until the commit is done.
+    /// Applies every change set inside the transaction that is open. A set that fails is answered
+    /// at once, the transaction is begun anew, and the others are applied again: savepoints would
+    /// have SQLite copy every page that is changed, for the sake of what hardly ever happens. The
+    /// ids of the others are given back until the commit is done.
     pub(crate) fn apply(&self, connection: &Connection) -> Result<Vec<Option<Vec<u64>>>> {
-        let mut batch = Batch::begin(connection)?;
-        let mut outcomes = Vec::with_capacity(self.0.len());
-        for job in &self.0 {
-            let JobState::Waiting(changes) = mem::replace(&mut *job.lock(), JobState::Taken) else {
-                outcomes.push(None);
-                continue;
+        let mut work: Vec<Option<Vec<Change>>> = self.0.iter().map(|job| job.take()).collect();
+        loop {
+            let (failed, error) = match self.apply_once(connection, &work) {
+                Ok(outcomes) => return Ok(outcomes),
+                Err((Some(failed), error)) => (failed, error),
+                Err((None, error)) => return Err(error),
             };
-            match batch.apply(changes, job.keys.as_ref()) {
-                Ok(ids) => outcomes.push(Some(ids)),
-                // The transaction is over when SQLite rolled it back by itself (disk full).
-                Err(error) if connection.is_autocommit() => return Err(error),
-                Err(error) => {
-                    *job.lock() = JobState::Done(Err(error));
-                    outcomes.push(None);
-                }
+            work[failed] = None;
+            *self.0[failed].lock() = JobState::Done(Err(error.clone()));
+            if work.iter().all(Option::is_none) {
+                return Err(error);
             }
+            if !connection.is_autocommit() {
+                connection.execute_batch("ROLLBACK")?;
+            }
+            connection.execute_batch("BEGIN IMMEDIATE")?;
         }
-        if outcomes.iter().any(Option::is_some) {
-            batch.finish()?;
+    }
+
+    /// The ids that each job gets, or which one failed; none did where it is the transaction.
+    fn apply_once(
+        &self,
+        connection: &Connection,
+        work: &[Option<Vec<Change>>],
+    ) -> std::result::Result<Vec<Option<Vec<u64>>>, (Option<usize>, Error)> {
+        let mut batch = Batch::begin(connection).map_err(|error| (None, error))?;
+        let mut outcomes = Vec::with_capacity(work.len());
+        for (at, (job, changes)) in self.0.iter().zip(work).enumerate() {
+            let ids = changes.as_ref().map(|changes| batch.apply(changes, job.keys.as_ref()));
+            outcomes.push(ids.transpose().map_err(|error| (Some(at), error))?);
         }
+        batch.finish().map_err(|error| (None, error))?;
         Ok(outcomes)
     }
 

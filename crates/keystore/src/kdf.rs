@@ -118,15 +118,8 @@ fn argon2id(
         block.as_mut().fill(0);
     }
     black_box(&mut memory);
-    wipe_stack();
+    metaslot_memory::wipe_stack();
     hashed.map_err(|_| Error::Cryptography)
-}
-
-/// Overwrites the part of the stack that the hash function used for blocks and digests.
-#[inline(never)]
-fn wipe_stack() {
-    let mut spent = [0_u8; 16 * 1024];
-    black_box(&mut spent);
 }
 
 #[cfg(test)]
