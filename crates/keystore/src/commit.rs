@@ -39,6 +39,9 @@ enum JobState {
     Done(Result<Vec<u64>>),
 }
 
+/// The ids for each job of a group; `None` for those that have failed.
+pub(crate) type Outcomes = Vec<Option<Vec<u64>>>;
+
 /// What the leader took out of the queue. Whatever is not answered when it goes away has failed.
 #[derive(Debug)]
 pub(crate) struct Group(Vec<Arc<Job>>);
@@ -126,7 +129,7 @@ impl Group {
     /// at once, the transaction is begun anew, and the others are applied again: savepoints would
     /// have SQLite copy every page that is changed, for the sake of what hardly ever happens. The
     /// ids of the others are given back until the commit is done.
-    pub(crate) fn apply(&self, connection: &Connection) -> Result<Vec<Option<Vec<u64>>>> {
+    pub(crate) fn apply(&self, connection: &Connection) -> Result<Outcomes> {
         let mut work: Vec<Option<Vec<Change>>> = self.0.iter().map(|job| job.take()).collect();
         loop {
             let (failed, error) = match self.apply_once(connection, &work) {
@@ -151,7 +154,7 @@ impl Group {
         &self,
         connection: &Connection,
         work: &[Option<Vec<Change>>],
-    ) -> std::result::Result<Vec<Option<Vec<u64>>>, (Option<usize>, Error)> {
+    ) -> std::result::Result<Outcomes, (Option<usize>, Error)> {
         let mut batch = Batch::begin(connection).map_err(|error| (None, error))?;
         let mut outcomes = Vec::with_capacity(work.len());
         for (at, (job, changes)) in self.0.iter().zip(work).enumerate() {
@@ -163,7 +166,7 @@ impl Group {
     }
 
     /// Answers those whose changes are durable.
-    pub(crate) fn succeed(&self, outcomes: Vec<Option<Vec<u64>>>) {
+    pub(crate) fn succeed(&self, outcomes: Outcomes) {
         for (job, outcome) in self.0.iter().zip(outcomes) {
             if let Some(ids) = outcome {
                 *job.lock() = JobState::Done(Ok(ids));

@@ -34,12 +34,15 @@ fn after_three_failures_an_attempt_is_refused_until_its_time() {
     for _ in 0..3 {
         assert_eq!(store.login(Role::User, b"wrong").unwrap_err(), Error::PIN_INCORRECT);
     }
+    assert_eq!(store.token().unwrap().user.failures, 3);
+    // The third one costs a second; the ninth costs 64, which no slow machine misses.
+    place.raw().execute("UPDATE token SET user_failures = 9", ()).unwrap();
     let retry_at = store.token().unwrap().user.retry_at;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    assert!((now..=now + 1).contains(&retry_at), "{retry_at} {now}");
+    assert!((now + 1..=now + 64).contains(&retry_at), "{retry_at} {now}");
     // Even the right PIN, and the refusal does not count.
     assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::FUNCTION_REJECTED);
-    assert_eq!(store.token().unwrap().user.failures, 3);
+    assert_eq!(store.token().unwrap().user.failures, 9);
     wait(&place);
     store.login(Role::User, USER).unwrap();
 }
@@ -133,8 +136,9 @@ fn attempts_of_many_threads_are_taken_one_at_a_time() {
         all.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let tried = codes.iter().filter(|code| **code == Error::PIN_INCORRECT).count();
-    assert_eq!(tried, 3, "{codes:?}");
-    assert_eq!(stores[0].token().unwrap().user.failures, 3);
+    // Three at once; a machine that stalls for seconds lets the next one through.
+    assert!((3..6).contains(&tried), "{codes:?}");
+    assert_eq!(stores[0].token().unwrap().user.failures as usize, tried);
 }
 
 #[test]
