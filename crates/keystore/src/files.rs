@@ -95,11 +95,16 @@ impl Files {
         }
     }
 
-    /// Makes the directory where it is missing, 0700, or 2770 for a group.
+    /// Makes the directory where it is missing, 0700, or 2770 for a group; an empty one is given
+    /// to the group.
     pub(crate) fn create_directory(&self, group: Option<&str>) -> Result<()> {
         let path = directory(&self.database);
         if path.is_dir() {
-            return Ok(());
+            let empty = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+            return match group.filter(|_| empty) {
+                Some(group) => share(path, group),
+                None => Ok(()),
+            };
         }
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(|error| io(parent, "create", &error))?;
@@ -110,11 +115,7 @@ impl Files {
             Err(Errno::EXIST) => return Ok(()),
             Err(errno) => return Err(refused(errno)),
         }
-        if let Some(group) = group {
-            fs::chown(path, None, Some(group_id(group)?)).map_err(refused)?;
-            fs::chmod(path, Mode::RWXU | Mode::RWXG | Mode::SGID).map_err(refused)?;
-        }
-        Ok(())
+        group.map_or(Ok(()), |group| share(path, group))
     }
 
     /// The mode for our files: as the database has it or, while there is none, as configured.
@@ -179,6 +180,13 @@ fn directory(database: &Path) -> &Path {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
+}
+
+/// Gives a directory, and all that will be made in it, to a group.
+fn share(path: &Path, group: &str) -> Result<()> {
+    let refused = |errno| Error::system(path, "share", errno);
+    fs::chown(path, None, Some(group_id(group)?)).map_err(refused)?;
+    fs::chmod(path, Mode::RWXU | Mode::RWXG | Mode::SGID).map_err(refused)
 }
 
 fn io(path: &Path, action: &'static str, error: &std::io::Error) -> Error {
