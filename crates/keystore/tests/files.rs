@@ -192,6 +192,8 @@ fn another_user_of_the_group_uses_a_store_that_was_closed_cleanly() {
     let place = Place::new();
     fs::create_dir_all(place.path()).unwrap();
     chmod(place.path(), 0o755);
+    // A directory that the administrator made beforehand is given to the group while it is empty.
+    fs::create_dir(place.path().join("shared")).unwrap();
     let path = place.path().join("shared/token.db");
     let config = Config { group: Some(GROUP.to_owned()), path: path.clone(), ..place.config() };
     let store = SqliteStore::new(config.clone());
