@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `lab speed`: the raw library, this module and a rival, interleaved in one run.
 
+mod buffer;
 mod cell;
 mod measure;
 mod openssl;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The raw library: AWS-LC's C functions with a prepared key, a reused context and a fresh IV.
 
+use super::buffer::Buffer;
 use super::cell::{Cell, Work};
 use super::subject::{Loop, MESSAGE, Nonce, Operation, Subject, expect};
 use crate::{Failure, Result};
@@ -96,15 +97,15 @@ impl Raw {
             gcm: Gcm,
             nonce: Nonce,
             last: [u8; 12],
-            data: Vec<u8>,
-            out: Vec<u8>,
+            data: Buffer,
+            out: Buffer,
         }
         let state = State {
             gcm: Gcm::new(&self.aes)?,
             nonce: Nonce::new(),
             last: [0; 12],
-            data: vec![0x5A; size],
-            out: vec![0; size + 16],
+            data: Buffer::input(size),
+            out: Buffer::output(size + 16),
         };
         Ok(Loop::boxed(
             state,
@@ -116,14 +117,14 @@ impl Raw {
             |state| {
                 let mut opened = vec![0; state.out.len()];
                 let used = state.gcm.open(&state.last, &state.out, &mut opened)?;
-                expect(opened[..used] == state.data, "AES-GCM opens to other bytes")
+                expect(opened[..used] == *state.data, "AES-GCM opens to other bytes")
             },
         ))
     }
 
     fn ctr<'a>(&self, size: usize) -> Result<Box<dyn Operation + 'a>> {
         let ctr = Ctr::new(&self.aes)?;
-        let state = (ctr, Nonce::new(), [0; 16], vec![0x5A; size], vec![0; size]);
+        let state = (ctr, Nonce::new(), [0; 16], Buffer::input(size), Buffer::output(size));
         Ok(Loop::boxed(
             state,
             |(ctr, nonce, last, data, out)| {
@@ -134,7 +135,7 @@ impl Raw {
             |(ctr, _, last, data, out)| {
                 let mut back = vec![0; out.len()];
                 ctr.apply(last, out, &mut back);
-                expect(back == *data, "AES-CTR decrypts to other bytes")
+                expect(back == **data, "AES-CTR decrypts to other bytes")
             },
         ))
     }
@@ -182,7 +183,7 @@ impl Subject for Raw {
             Work::GcmSeal => self.gcm(cell.size),
             Work::Ctr => self.ctr(cell.size),
             Work::Sha256 => Ok(Loop::boxed(
-                (vec![0x5A; cell.size], [0; 32]),
+                (Buffer::input(cell.size), [0; 32]),
                 |(data, out)| {
                     bench::sha256(data, out);
                     Ok(())
@@ -190,7 +191,7 @@ impl Subject for Raw {
                 |(_, out)| expect(*out != [0; 32], "a digest of zeros"),
             )),
             Work::Random => Ok(Loop::boxed(
-                vec![0; cell.size],
+                Buffer::output(cell.size),
                 |bytes| Ok(bench::random(bytes)?),
                 |bytes| expect(bytes.iter().any(|byte| *byte != 0), "random bytes are zero"),
             )),

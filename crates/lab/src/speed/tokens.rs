@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A module through its C ABI: token keys, one session per thread, `*Init` and the one-shot call.
 
+use super::buffer::Buffer;
 use super::cell::{Cell, Work};
 use super::subject::{Loop, MESSAGE, Nonce, Operation, Subject, expect};
 use crate::token::{self, Pair, Token};
@@ -93,7 +94,7 @@ impl Tokens {
             },
             move |state| {
                 let opened = state.session.decrypt(&gcm(&state.last[..12]), key, &state.out)?;
-                expect(opened == state.data, "AES-GCM decrypts to other bytes")
+                expect(opened == *state.data, "AES-GCM decrypts to other bytes")
             },
         ))
     }
@@ -111,7 +112,7 @@ impl Tokens {
             },
             move |state| {
                 let back = state.session.decrypt(&ctr(state.last), key, &state.out)?;
-                expect(back == state.data, "AES-CTR decrypts to other bytes")
+                expect(back == *state.data, "AES-CTR decrypts to other bytes")
             },
         ))
     }
@@ -178,13 +179,13 @@ struct Cipher {
     session: Session,
     nonce: Nonce,
     last: [u8; 16],
-    data: Vec<u8>,
-    out: Vec<u8>,
+    data: Buffer,
+    out: Buffer,
 }
 
 impl Cipher {
     fn new(session: Session, size: usize, tag: usize) -> Self {
-        let (data, out) = (vec![0x5A; size], vec![0; size + tag]);
+        let (data, out) = (Buffer::input(size), Buffer::output(size + tag));
         Self { session, nonce: Nonce::new(), last: [0; 16], data, out }
     }
 }
@@ -201,7 +202,7 @@ impl Subject for Tokens {
             Work::GcmSeal => self.gcm(cell.size),
             Work::Ctr => self.ctr(cell.size),
             Work::Sha256 => Ok(Loop::boxed(
-                (self.token.session()?, vec![0x5A; cell.size], [0; 32]),
+                (self.token.session()?, Buffer::input(cell.size), [0; 32]),
                 |(session, data, out)| {
                     session.digest_init(&SHA256)?;
                     session.digest_into(data, out)?;
@@ -217,7 +218,7 @@ impl Subject for Tokens {
                 Ok(Loop::boxed(&self.token, |token| Ok(token.session()?.close()?), |_| Ok(())))
             }
             Work::Random => Ok(Loop::boxed(
-                (self.token.session()?, vec![0; cell.size]),
+                (self.token.session()?, Buffer::output(cell.size)),
                 |(session, bytes)| Ok(session.random(bytes)?),
                 |(_, bytes)| expect(bytes.iter().any(|byte| *byte != 0), "random bytes are zero"),
             )),
