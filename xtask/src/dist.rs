@@ -56,13 +56,16 @@ pub(crate) fn run() -> Result<()> {
     for page in files_below(&pages)? {
         copy(&page, &place_of(&home, &page))?;
     }
-    let template = root().join("include/metaslot.pc.in");
-    let template = fs::read_to_string(&template)
-        .with_context(|| format!("read {}", template.display()))?
-        .replace("@PREFIX@", "/usr")
-        .replace("@LIBDIR@", &format!("/{LIBRARY}"))
-        .replace("@VERSION@", version);
-    write(&home.join(LIBRARY).join("pkgconfig/metaslot.pc"), &template)?;
+    write(
+        &home.join(LIBRARY).join("pkgconfig/metaslot.pc"),
+        &format!(
+            "prefix=/usr\nlibdir=/{LIBRARY}\nincludedir=${{prefix}}/include\n\
+             p11_module_path=${{libdir}}/pkcs11/libmetaslot.so\n\nName: metaslot\nDescription: \
+             PKCS#11 module: an encrypted token, and a metaslot that chooses who does the \
+             work\nVersion: {version}\nLibs: -L${{libdir}} -lmetaslot\nCflags: \
+             -I${{includedir}}\n"
+        ),
+    )?;
     write(
         &home.join("usr/share/p11-kit/modules/metaslot.module"),
         "module: libmetaslot.so\ncritical: no\ntrust-policy: no\n",
