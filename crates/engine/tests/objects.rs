@@ -258,3 +258,23 @@ fn four_threads_make_find_and_destroy_without_a_wrong_answer() {
         }
     });
 }
+
+#[test]
+fn trust_written_without_a_login_does_not_count() {
+    let engine = engine(Policy::legacy());
+    let session = open(&engine);
+    let certificate = vec![
+        row(CKA_CLASS, CKO_CERTIFICATE),
+        row(CKA_CERTIFICATE_TYPE, CKC_X_509),
+        row(CKA_TOKEN, true),
+        row(CKA_TRUSTED, true),
+        row(CKA_VALUE, "der"),
+    ];
+    let made = engine.create_object(session, certificate).expect("a certificate is kept");
+    assert!(!boolean(&engine, session, made, CKA_TRUSTED));
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    assert!(!boolean(&engine, session, made, CKA_TRUSTED));
+    let label = vec![row(CKA_LABEL, "mine")];
+    engine.set_attributes(session, made, label).expect("the row is written again, verified now");
+    assert!(!boolean(&engine, session, made, CKA_TRUSTED));
+}

@@ -47,6 +47,7 @@ impl Engine {
         }
         token.store.login(role, pin)?;
         token.handles.renew_private();
+        token.read_again();
         token.anchor.store(session.0, Ordering::Release);
         let state = if role == Role::User { 1 } else { 2 };
         token.login.store(state, Ordering::Release);

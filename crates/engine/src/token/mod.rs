@@ -9,9 +9,9 @@ use crate::key::Material;
 use crate::metaslot::policy::Policy;
 use crate::object::{Object, Place};
 use crate::store::Store;
-use crate::{Attributes, Key};
+use crate::{Attributes, Key, Value};
 use handles::Handles;
-use metaslot_ck::{Error, Result, SlotId};
+use metaslot_ck::{CKA_TRUSTED, Error, Result, SlotId};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -104,7 +104,11 @@ impl Token {
             }
             object.retire();
         }
-        let attributes = Attributes::decode(&row.attributes)?;
+        let mut attributes = Attributes::decode(&row.attributes)?;
+        if !row.verified && attributes.bool(CKA_TRUSTED) {
+            // Somebody without a login may have written it.
+            attributes.set(CKA_TRUSTED, Value::Bool(false));
+        }
         let handle = self.handles.name(id, row.private);
         let object = Object::new(handle, self.slot, place, attributes, row.has_secrets);
         object.mark_seen(generation);
@@ -135,6 +139,13 @@ impl Token {
             for (_, object) in shard.lock().unwrap_or_else(PoisonError::into_inner).drain() {
                 object.retire();
             }
+        }
+    }
+
+    /// Has every object read again: what could not be verified before a login can be now.
+    fn read_again(&self) {
+        for shard in &self.cache {
+            shard.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
     }
 
