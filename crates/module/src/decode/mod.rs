@@ -24,7 +24,7 @@ use std::slice;
 pub(crate) struct Caller<'a>(PhantomData<&'a ()>);
 
 /// Whoever says that more than this lies behind a pointer is asked to prove it (see [`mapped`]).
-const DOUBTFUL: usize = 1 << 20;
+const DOUBTFUL: usize = 1 << 24;
 
 /// No secret that a caller gives (a PIN, a password) is longer.
 const LONGEST_PIN: CK_ULONG = 4096;
