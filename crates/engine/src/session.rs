@@ -119,6 +119,8 @@ const PLACE_BITS: u32 = 20;
 const FIRST_CHUNK: usize = 16;
 const CHUNKS: usize = 17;
 const SHARDS: usize = 16;
+/// Places that a list of free ones has room for at first: some cache lines.
+const LIST: usize = 64;
 
 /// How many sessions can be open at once.
 pub(crate) const MOST: usize = 1 << PLACE_BITS;
@@ -247,7 +249,13 @@ impl Sessions {
         closed.map_err(|_| Error::SESSION_HANDLE_INVALID)?;
         let session = std::mem::take(&mut *session);
         let at = u32::try_from(handle.0 & (MOST as u64 - 1)).unwrap_or(0);
-        lock(&self.free[thread_shard()].0).push(at);
+        let mut free = lock(&self.free[thread_shard()].0);
+        if free.capacity() == 0 {
+            // Small lists of two threads could lie in one cache line, which both then fight for.
+            free.reserve(LIST);
+        }
+        free.push(at);
+        drop(free);
         Ok(session)
     }
 
