@@ -76,6 +76,21 @@ impl Session {
         }
     }
 
+    /// Lets go of everything, in place: a session is large, and moving it costs more than all else
+    /// that closing does. Gives back the session objects that must go too.
+    fn empty(&mut self) -> Vec<ObjectHandle> {
+        self.digest.end();
+        self.encrypt.end();
+        self.decrypt.end();
+        self.sign.end();
+        self.sign_recover.end();
+        self.verify.end();
+        self.verify_recover.end();
+        self.find = None;
+        self.recent = [None, None];
+        std::mem::take(&mut self.owned)
+    }
+
     pub(crate) fn has_locked_operation(&self) -> bool {
         [&self.encrypt, &self.decrypt].iter().any(|state| state.chosen().is_ok_and(|op| op.locked))
             || [&self.sign, &self.sign_recover, &self.verify]
@@ -235,8 +250,8 @@ impl Sessions {
         Ok(at)
     }
 
-    /// Closes the session and gives it back for what else must go with it.
-    pub(crate) fn close(&self, handle: SessionHandle) -> Result<Session> {
+    /// Closes the session: its slot, and the session objects that must go with it.
+    pub(crate) fn close(&self, handle: SessionHandle) -> Result<(SlotId, Vec<ObjectHandle>)> {
         let place = self.of(handle)?;
         let mut session = match place.session.lock() {
             Ok(session) => session,
@@ -247,7 +262,8 @@ impl Sessions {
         };
         let closed = place.handle.compare_exchange(handle.0, 0, Ordering::SeqCst, Ordering::SeqCst);
         closed.map_err(|_| Error::SESSION_HANDLE_INVALID)?;
-        let session = std::mem::take(&mut *session);
+        let (slot, owned) = (session.slot, session.empty());
+        drop(session);
         let at = u32::try_from(handle.0 & (MOST as u64 - 1)).unwrap_or(0);
         let mut free = lock(&self.free[thread_shard()].0);
         if free.capacity() == 0 {
@@ -256,7 +272,7 @@ impl Sessions {
         }
         free.push(at);
         drop(free);
-        Ok(session)
+        Ok((slot, owned))
     }
 
     fn places(&self) -> impl Iterator<Item = &Place> {

@@ -163,9 +163,7 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.6.2 names them.
     pub fn close_session(&self, handle: SessionHandle) -> Result<()> {
-        let mut session = self.sessions.close(handle)?;
-        let (slot, owned) = (session.slot, std::mem::take(&mut session.owned));
-        drop(session);
+        let (slot, owned) = self.sessions.close(handle)?;
         let taken = owned.into_iter().filter_map(|object| self.session_objects.take(object));
         // Another session may still use one of them.
         if taken.fold(false, |used, object| used | (Arc::strong_count(&object) > 1)) {

@@ -66,7 +66,11 @@ impl<T, S> Active<T, S> {
     }
 
     /// Ends the operation; gives back what `*Init` chose.
+    #[inline]
     pub(crate) fn end(&mut self) -> Option<T> {
+        if !self.is_active() {
+            return None;
+        }
         match std::mem::take(self) {
             Self::Idle => None,
             Self::Initialized(chosen) | Self::MultiPart(chosen, _) => Some(chosen),
