@@ -294,6 +294,23 @@ impl Module {
         Ok(Session::new(self.clone(), SessionHandle(handle)))
     }
 
+    /// `C_OpenSession` and `C_CloseSession`, and nothing else: a [`Session`] counts its module, and
+    /// threads that measure would fight for that count.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn open_and_close(&self, slot: SlotId, access: Access) -> Result<()> {
+        let (open, close) = (self.lists().v2_40.C_OpenSession, self.lists().v2_40.C_CloseSession);
+        let handle = self.fill(Function::OpenSession, open, |f, handle| {
+            // SAFETY: no callback is given; `handle` is to be written.
+            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
+        })?;
+        self.call(Function::CloseSession, close, |f| {
+            // SAFETY: takes a number only.
+            unsafe { f(handle) }
+        })
+    }
+
     /// `C_CloseAllSessions`
     ///
     /// # Errors

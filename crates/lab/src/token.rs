@@ -70,6 +70,14 @@ impl Token {
     pub(crate) fn session(&self) -> Result<Session> {
         Ok(self.module.open_session(self.slot, Access::ReadWrite)?)
     }
+
+    /// Opens a session and closes it.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub(crate) fn open_and_close(&self) -> Result<()> {
+        Ok(self.module.open_and_close(self.slot, Access::ReadWrite)?)
+    }
 }
 
 /// The failure with the module's own words, where it has any.

@@ -215,7 +215,7 @@ impl Subject for Tokens {
                 },
             )),
             Work::Session => {
-                Ok(Loop::boxed(&self.token, |token| Ok(token.session()?.close()?), |_| Ok(())))
+                Ok(Loop::boxed(&self.token, |token| token.open_and_close(), |_| Ok(())))
             }
             Work::Random => Ok(Loop::boxed(
                 (self.token.session()?, Buffer::output(cell.size)),
