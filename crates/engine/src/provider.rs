@@ -4,7 +4,6 @@
 //! A provider never sees a session, a handle (but through [`Keys`]) or another provider. Everything
 //! that it could refuse it refuses in `check`, which the engine calls at `*Init`.
 
-use crate::mechanism::Unit;
 use crate::{Attributes, Key, NewObject, Params};
 use metaslot_ck::{CK_MECHANISM_TYPE, ObjectHandle, Result};
 use metaslot_memory::Secret;
@@ -50,7 +49,7 @@ pub trait Provider: Sync + Debug {
 pub struct Algorithm {
     /// `CKM_…`
     pub mechanism: CK_MECHANISM_TYPE,
-    /// Smallest and largest key, in the unit of the vocabulary row ([`Unit`]); 0 and 0 without key.
+    /// Smallest and largest key, in the unit of the vocabulary row ([`crate::mechanism::Unit`]); 0 and 0 without key.
     pub key_sizes: (u64, u64),
     /// `C_Digest…`
     pub digest: Option<&'static dyn Digest>,
@@ -429,6 +428,3 @@ pub trait Derive: Sync + Debug {
         keys: &dyn Keys,
     ) -> Result<Vec<Secret>>;
 }
-
-/// The unit of a row's key sizes, for readers of [`Algorithm::key_sizes`].
-pub type KeyUnit = Unit;
