@@ -3,7 +3,7 @@
 
 use crate::{Attributes, Secrets};
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_CLASS, CKA_KEY_TYPE, Error, Result, UNAVAILABLE};
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +23,7 @@ pub struct Material {
     prepared: [OnceLock<Prepared>; PREPARED],
 }
 
-type Prepared = (TypeId, Box<dyn Any + Send + Sync>);
+type Prepared = Box<dyn Any + Send + Sync>;
 
 /// How many prepared forms a key may have at once, over all providers.
 const PREPARED: usize = 8;
@@ -117,15 +117,11 @@ impl Key {
             {
                 // Another thread may have filled the place meanwhile: then ours is dropped and
                 // the loop goes on from here with what is there.
-                let form: Prepared = (TypeId::of::<T>(), Box::new(prepare(self)?));
-                drop(place.set(form));
+                drop(place.set(Box::new(prepare(self)?)));
             }
-            match place.get() {
-                Some((kind, form)) if *kind == TypeId::of::<T>() => {
-                    return form.downcast_ref().ok_or(Error::GENERAL_ERROR);
-                }
-                Some(_) => {}
-                None => break,
+            let Some(form) = place.get() else { break };
+            if let Some(form) = form.downcast_ref() {
+                return Ok(form);
             }
         }
         Err(Error::DEVICE_MEMORY)

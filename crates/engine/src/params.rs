@@ -50,7 +50,12 @@ pub enum Shape {
 }
 
 /// One decoded parameter.
+///
+/// The tag is a whole word, so that every field is aligned and a move copies words: with a tag of one
+/// byte the counter block began at an odd address, and reading what was just written there in
+/// other pieces cost more than all the rest of `C_EncryptInit`.
 #[derive(Debug)]
+#[repr(u64)]
 pub enum Params {
     /// Nothing was given.
     None,
