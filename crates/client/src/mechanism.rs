@@ -35,7 +35,10 @@ impl From<CK_MECHANISM_TYPE> for Mechanism<'_> {
 }
 
 /// The parameter of a mechanism. Lengths are in bytes unless their name says bits.
+///
+/// The tag is a whole word, so that moving a counter block copies words.
 #[derive(Clone, Copy, Debug)]
+#[repr(u64)]
 pub enum Params<'a> {
     /// NULL and 0.
     None,

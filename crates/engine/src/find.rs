@@ -5,7 +5,7 @@ use crate::attributes::{Attributes, Value};
 use crate::engine::Engine;
 use crate::object;
 use crate::object::attribute::{AttributeRow, INDEXED};
-use crate::store::Term;
+use crate::store::{Scope, Term};
 use crate::template::{Template, class_of, typed};
 use crate::token::{Login, Token};
 use metaslot_ck::*;
@@ -16,9 +16,8 @@ use std::vec::IntoIter;
 pub(crate) struct Find {
     /// Found already: the session objects at the start, then the rest of a page of rows.
     ready: IntoIter<ObjectHandle>,
-    /// The last row looked at, of the public and of the private ones; `None` when all were.
-    public: Option<u64>,
-    private: Option<u64>,
+    /// What to look at in the store, and the last row looked at there; `None` when all were.
+    store: Option<(Scope, u64)>,
     terms: Vec<Term>,
     /// What the index does not hold, checked on each candidate.
     rest: Attributes,
@@ -56,6 +55,12 @@ impl Engine {
         } else {
             Vec::new()
         };
+        let scope = match (public, private && user) {
+            (true, true) => Some(Scope::Both),
+            (true, false) => Some(Scope::Public),
+            (false, true) => Some(Scope::Private),
+            (false, false) => None,
+        };
         query.remove(CKA_TOKEN);
         query.remove(CKA_PRIVATE);
         let terms: Vec<Term> =
@@ -65,8 +70,7 @@ impl Engine {
         }
         Find {
             ready: memory.into_iter(),
-            public: (tokens && public).then_some(0),
-            private: (tokens && private && user).then_some(0),
+            store: scope.filter(|_| tokens).map(|scope| (scope, 0)),
             terms,
             rest: query,
         }
@@ -104,17 +108,14 @@ impl Find {
     fn page(&mut self, token: &Token, wanted: usize) -> Result<bool> {
         // Where candidates may fall out, a larger page saves many small searches.
         let limit = if self.rest.is_empty() { wanted.min(PAGE) } else { PAGE };
-        let (cursor, private) = match (&mut self.public, &mut self.private) {
-            (public @ Some(_), _) => (public, false),
-            (None, private @ Some(_)) => (private, true),
-            (None, None) => return Ok(false),
-        };
-        let ids = token.store.search(&self.terms, private, cursor.unwrap_or(0), limit)?;
-        *cursor = if ids.len() < limit { None } else { ids.last().copied() };
-        let mut found = Vec::with_capacity(ids.len());
-        for id in ids {
-            if self.rest.is_empty() || candidate(token, id, &self.rest)? {
-                found.push(token.handles.name(id, private));
+        let Some((scope, after)) = self.store else { return Ok(false) };
+        let rows = token.store.search(&self.terms, scope, after, limit)?;
+        let last = rows.last().filter(|_| rows.len() == limit);
+        self.store = last.map(|row| (scope, row.id));
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            if self.rest.is_empty() || candidate(token, row.id, &self.rest)? {
+                found.push(token.handles.name(row.id, row.private));
             }
         }
         self.ready = found.into_iter();

@@ -69,13 +69,13 @@ pub trait Store: Send + Sync + Debug {
     /// `CKR_USER_NOT_LOGGED_IN`, `CKR_OBJECT_HANDLE_INVALID` (gone or newer), `CKR_DEVICE_ERROR`
     fn secrets(&self, id: u64, version: u64) -> Result<Secret>;
 
-    /// Ids above `after`, at most `limit`, of visible rows whose indexed attributes are all as in
-    /// `query` (all rows for an empty query): the public ones or, with `private`, the private ones,
-    /// in ascending order. Holds no lock and no read transaction between calls.
+    /// Rows above the id `after`, at most `limit`, whose indexed attributes are all as in `query`
+    /// (all rows for an empty query), in ascending order; private ones only while somebody is
+    /// logged in. Holds no lock and no read transaction between calls.
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR`
-    fn search(&self, query: &[Term], private: bool, after: u64, limit: usize) -> Result<Vec<u64>>;
+    fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>>;
 
     /// Counts everybody's commits: one load of a mapped page. Odd while a commit is under way;
     /// `None` when there is no page, and every look must go to the store.
@@ -86,6 +86,26 @@ pub trait Store: Send + Sync + Debug {
 
     /// In the parent, after the fork.
     fn after_fork(&self);
+}
+
+/// Which rows a search looks at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scope {
+    /// Those that are there before a login.
+    Public,
+    /// Those that are there after one only.
+    Private,
+    /// All.
+    Both,
+}
+
+/// A row that a search found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Found {
+    /// Its number.
+    pub id: u64,
+    /// `CKA_PRIVATE`
+    pub private: bool,
 }
 
 /// Who logs in.

@@ -6,7 +6,7 @@
 //! keeps the token in DIRECTORY for the next run.
 
 use metaslot_ck::{CKA_CLASS, CKA_KEY_TYPE, CKA_LABEL, CKA_UNIQUE_ID};
-use metaslot_engine::store::{Change, Record, Role, Store, Term};
+use metaslot_engine::store::{Change, Record, Role, Scope, Store, Term};
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::Secret;
 use rusqlite::Connection;
@@ -85,7 +85,7 @@ fn cold(path: &Path, label: &str) -> Result<(), Failure> {
     let started = Instant::now();
     let store = SqliteStore::new(Config::new(path));
     let query = [(CKA_LABEL, label.as_bytes().to_vec())];
-    let found = store.search(&query, false, 0, 10)?;
+    let found = store.search(&query, Scope::Public, 0, 10)?;
     let took = started.elapsed();
     let memory = std::fs::read_to_string("/proc/self/status")?;
     let memory = memory.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
@@ -94,13 +94,13 @@ fn cold(path: &Path, label: &str) -> Result<(), Failure> {
 }
 
 fn fill(store: &SqliteStore, objects: u64) -> Result<(), Failure> {
-    let have = store.search(&[], true, 0, usize::MAX)?.len() as u64;
+    let have = store.search(&[], Scope::Private, 0, usize::MAX)?.len() as u64;
     let started = Instant::now();
     for start in (have..objects).step_by(5_000) {
         let numbers = start..objects.min(start + 5_000);
         store.write(numbers.map(|number| Change::Insert(record(number))).collect())?;
     }
-    if store.search(&[(CKA_LABEL, b"public 7".to_vec())], false, 0, 1)?.is_empty() {
+    if store.search(&[(CKA_LABEL, b"public 7".to_vec())], Scope::Public, 0, 1)?.is_empty() {
         let terms = vec![(CKA_LABEL, b"public 7".to_vec())];
         let public = Record { private: false, attributes: vec![1; 300], secrets: None, terms };
         store.write(vec![Change::Insert(public)])?;
@@ -135,7 +135,7 @@ fn searches(store: &SqliteStore, objects: u64) -> Result<(), Failure> {
         for at in 0..rounds {
             let number = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) % objects;
             let label: Term = (CKA_LABEL, format!("key {number}").into_bytes());
-            let found = store.search(&[label], true, 0, 16)?;
+            let found = store.search(&[label], Scope::Private, 0, 16)?;
             assert_eq!(found.len(), 1, "key {number}");
         }
         let each = started.elapsed() / u32::try_from(rounds)?;
@@ -145,9 +145,9 @@ fn searches(store: &SqliteStore, objects: u64) -> Result<(), Failure> {
     let (class, started) = ((CKA_CLASS, vec![4; 8]), Instant::now());
     let (mut after, mut found) = (0, 0);
     loop {
-        let part = store.search(std::slice::from_ref(&class), true, after, 1_000)?;
+        let part = store.search(std::slice::from_ref(&class), Scope::Private, after, 1_000)?;
         let Some(last) = part.last() else { break };
-        (after, found) = (*last, found + part.len());
+        (after, found) = (last.id, found + part.len());
     }
     let rate = found as f64 / started.elapsed().as_secs_f64();
     println!("search by class streams {found} ids     {rate:10.0} /s");

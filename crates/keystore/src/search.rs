@@ -5,9 +5,10 @@ use crate::crypto::{self, Keys};
 use crate::error::Result;
 use crate::schema::signed;
 use metaslot_ck::*;
-use metaslot_engine::store::Term;
+use metaslot_engine::store::{Found, Scope, Term};
 use rusqlite::{Connection, ToSql, params_from_iter};
-use std::fmt::Write as _;
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// The most selective attribute first: it drives the search, the others are looked up for each of
 /// its rows. The last three are shared by many rows; what is not named here comes before them.
@@ -26,47 +27,79 @@ pub(crate) const SEARCHED: [CK_ATTRIBUTE_TYPE; 11] = [
 ];
 const SHARED: usize = 3;
 
-/// Ids above `after`, ascending, at most `limit`: private rows with keys, public ones without.
+/// Rows above `after`, ascending, at most `limit`; private ones are named with `keys`.
 pub(crate) fn search(
     connection: &Connection,
     keys: Option<&Keys>,
     query: &[Term],
+    scope: Scope,
     after: u64,
     limit: usize,
-) -> Result<Vec<u64>> {
+) -> Result<Vec<Found>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    if query.is_empty() {
-        let mut statement = connection.prepare_cached(
-            "SELECT id FROM object WHERE private = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
-        )?;
-        let rows = statement.query_map((keys.is_some(), signed(after), limit), |row| {
-            crate::schema::unsigned(row, 0)
-        })?;
-        return Ok(rows.collect::<rusqlite::Result<_>>()?);
-    }
     let mut terms: Vec<&Term> = query.iter().collect();
     terms.sort_by_key(|term| rank(term.0));
-    let mut values = Vec::with_capacity(terms.len());
-    for term in terms {
-        values.push(crypto::lookup(keys, term)?);
+    let mut values = Vec::with_capacity(2 * terms.len());
+    for keys in named(scope, keys) {
+        for term in &terms {
+            values.push(crypto::lookup(keys, term)?);
+        }
     }
-    let mut sql = "SELECT a.object FROM lookup a WHERE a.value = ?3 AND a.object > ?1".to_owned();
-    for at in 1..values.len() {
-        write!(
-            sql,
-            " AND EXISTS(SELECT 1 FROM lookup b WHERE b.value = ?{} AND b.object = a.object)",
-            at + 3
-        )
-        .map_err(|_| crate::error::Error::Cryptography)?;
-    }
-    sql.push_str(" ORDER BY a.object LIMIT ?2");
-    let mut statement = connection.prepare_cached(&sql)?;
+    let mut statement = connection.prepare_cached(&statement(terms.len(), scope))?;
     let after = signed(after);
     let values = values.iter().map(|value| value as &dyn ToSql);
     let numbers = [&after as &dyn ToSql, &limit];
     let parameters = params_from_iter(numbers.into_iter().chain(values));
-    let rows = statement.query_map(parameters, |row| crate::schema::unsigned(row, 0))?;
+    let rows = statement.query_map(parameters, |row| {
+        Ok(Found { id: crate::schema::unsigned(row, 0)?, private: row.get(1)? })
+    })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The keys under which the parts of a search name their values.
+fn named(scope: Scope, keys: Option<&Keys>) -> impl Iterator<Item = Option<&Keys>> {
+    let public = (scope != Scope::Private).then_some(None);
+    let private = (scope != Scope::Public).then_some(keys);
+    public.into_iter().chain(private)
+}
+
+/// The statement for so many terms: parameters 1 and 2 are where to begin and how many, then come
+/// the values, the public ones first. Public and private rows are two streams in the order of
+/// their ids, which SQLite merges: one statement, one read transaction, nothing sorted.
+fn statement(terms: usize, scope: Scope) -> Cow<'static, str> {
+    /// Written once each: nearly every search has three terms at most.
+    static TEXTS: [[OnceLock<String>; 3]; 4] = [const { [const { OnceLock::new() }; 3] }; 4];
+    let text = || {
+        let parts = match scope {
+            Scope::Public => vec![part(terms, 0, false)],
+            Scope::Private => vec![part(terms, 0, true)],
+            Scope::Both if terms == 0 => {
+                vec!["SELECT id, private FROM object WHERE id > ?1".into()]
+            }
+            Scope::Both => vec![part(terms, 0, false), part(terms, terms, true)],
+        };
+        format!("{} ORDER BY 1 LIMIT ?2", parts.join(" UNION ALL "))
+    };
+    match TEXTS.get(terms) {
+        Some(scopes) => Cow::Borrowed(scopes[scope as usize].get_or_init(text)),
+        None => Cow::Owned(text()),
+    }
+}
+
+/// The rows of one kind; `before` values belong to the other.
+fn part(terms: usize, before: usize, private: bool) -> String {
+    let kind = u8::from(private);
+    if terms == 0 {
+        return format!("SELECT id, {kind} FROM object WHERE private = {kind} AND id > ?1");
+    }
+    let first = before + 3;
+    let others = (first + 1..first + terms).map(|at| {
+        format!(" AND EXISTS(SELECT 1 FROM lookup b WHERE b.value = ?{at} AND b.object = a.object)")
+    });
+    format!(
+        "SELECT a.object, {kind} FROM lookup a WHERE a.value = ?{first} AND a.object > ?1{}",
+        others.collect::<String>()
+    )
 }
 
 fn rank(attribute: CK_ATTRIBUTE_TYPE) -> usize {

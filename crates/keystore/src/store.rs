@@ -12,7 +12,7 @@ use crate::{apply, pin, search};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_engine::detail;
-use metaslot_engine::store::{Change, Role, Row, Store, Term, TokenRow};
+use metaslot_engine::store::{Change, Found, Role, Row, Scope, Store, Term, TokenRow};
 use metaslot_memory::Secret;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -363,16 +363,18 @@ impl Store for SqliteStore {
     fn search(
         &self,
         query: &[Term],
-        private: bool,
+        scope: Scope,
         after: u64,
         limit: usize,
-    ) -> ck::Result<Vec<u64>> {
-        let keys = if private { self.keys() } else { None };
-        if private && keys.is_none() {
-            return Ok(Vec::new());
-        }
+    ) -> ck::Result<Vec<Found>> {
+        let keys = if scope == Scope::Public { None } else { self.keys() };
+        let scope = match scope {
+            Scope::Private if keys.is_none() => return Ok(Vec::new()),
+            Scope::Both if keys.is_none() => Scope::Public,
+            scope => scope,
+        };
         let found = self.gate.read(|database| {
-            search::search(&database.connection, keys.as_deref(), query, after, limit)
+            search::search(&database.connection, keys.as_deref(), query, scope, after, limit)
         });
         self.report(nothing(found))
     }

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Place, USER, find, insert, private, public};
 use metaslot_ck::Error;
-use metaslot_engine::store::{Change, Role, Store};
+use metaslot_engine::store::{Change, Role, Scope, Store};
 use metaslot_keystore::SqliteStore;
 
 /// Ten private rows and two public ones, checked.
@@ -188,7 +188,7 @@ fn a_newer_format_is_refused_and_left_as_it_is() {
     assert!(store.last_error().unwrap().contains("format 2 is newer"));
     assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert_eq!(store.initialize(USER, "over it").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
-    assert_eq!(store.search(&[], false, 0, 1).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert_eq!(store.search(&[], Scope::Public, 0, 1).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     drop(store);
     assert_eq!(std::fs::read(place.database()).unwrap(), before);
 }
@@ -246,7 +246,7 @@ fn no_damage_to_the_file_makes_more_than_an_error() {
             }
             store.secrets(*id, 1).map(drop).unwrap_or_default();
         }
-        store.search(&[], true, 0, 100).unwrap_or_default();
+        store.search(&[], Scope::Private, 0, 100).unwrap_or_default();
     }
     assert!(served > 0 && refused > 0, "{served} {refused}");
 }

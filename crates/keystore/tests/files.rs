@@ -6,7 +6,7 @@ mod common;
 
 use common::{Place, SO, USER, find, insert, private, public};
 use metaslot_ck::Error;
-use metaslot_engine::store::{Role, Store};
+use metaslot_engine::store::{Role, Scope, Store};
 use metaslot_keystore::{Config, SqliteStore};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -252,7 +252,7 @@ fn child_with_a_full_disk() {
     for (id, label) in &acknowledged {
         assert_eq!(find(&store, label), [*id]);
     }
-    assert_eq!(store.search(&[], true, 0, 100_000).unwrap().len(), acknowledged.len());
+    assert_eq!(store.search(&[], Scope::Private, 0, 100_000).unwrap().len(), acknowledged.len());
     assert!(store.verify().unwrap().is_sound());
     assert_eq!(store.generation().unwrap() & 1, 0);
     println!("full after {}", acknowledged.len());

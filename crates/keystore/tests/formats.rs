@@ -6,7 +6,7 @@ mod common;
 
 use common::{Place, find, insert, private, term};
 use metaslot_ck::{CKA_ID, CKA_LABEL, CKA_VALUE};
-use metaslot_engine::store::{Role, Store};
+use metaslot_engine::store::{Role, Scope, Store};
 use metaslot_engine::{Attributes, Secrets};
 use metaslot_keystore::SqliteStore;
 use std::fs;
@@ -43,7 +43,7 @@ fn version_1_opens_and_holds_what_it_held() {
     assert!(find(&store, "secret key two").is_empty());
     assert!(find(&store, "deleted").is_empty());
     let query = [(CKA_ID, vec![1, 2, 3]), term(CKA_LABEL, "secret key one")];
-    assert_eq!(store.search(&query, true, 0, 10).unwrap(), [3]);
+    assert_eq!(common::ids(&store, &query, Scope::Private, 0, 10), [3]);
     for (id, version, label) in [(3, 1, "secret key one"), (4, 2, "changed key")] {
         let row = store.read(id).unwrap().unwrap();
         assert_eq!(row.version, version);

@@ -4,9 +4,10 @@
 
 mod common;
 
-use common::{Place, find, insert, private, public, term};
+use common::{Place, find, ids, insert, private, public, term};
 use metaslot_ck::{CKA_CLASS, CKA_ID, CKA_LABEL, Error};
-use metaslot_engine::store::{Change, Role, Store};
+use metaslot_engine::store::{Change, Role, Scope, Store, Term};
+use metaslot_keystore::SqliteStore;
 
 #[test]
 fn a_private_object_is_written_found_and_opened_again() {
@@ -81,7 +82,7 @@ fn all_changes_happen_or_none() {
     let changes = vec![Change::Insert(private("first")), Change::Delete { id: 77 }];
     assert_eq!(store.write(changes).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
     assert!(find(&store, "first").is_empty());
-    assert!(store.search(&[], true, 0, 10).unwrap().is_empty());
+    assert!(store.search(&[], Scope::Private, 0, 10).unwrap().is_empty());
 }
 
 #[test]
@@ -99,21 +100,47 @@ fn a_search_needs_every_term_and_goes_on_where_it_stopped() {
     let store = place.user();
     let ids: Vec<u64> = (0..25).map(|at| insert(&store, private(&format!("key {at}")))).collect();
     let class = (CKA_CLASS, vec![3]);
+    assert_eq!(streamed(&store, std::slice::from_ref(&class), Scope::Private), ids);
+    assert_eq!(streamed(&store, &[], Scope::Private), ids);
+    let both = [class, term(CKA_LABEL, "key 7"), term(CKA_ID, "key 7")];
+    assert_eq!(streamed(&store, &both, Scope::Private), [ids[7]]);
+    let neither = [term(CKA_LABEL, "key 7"), term(CKA_ID, "key 8")];
+    assert!(streamed(&store, &neither, Scope::Private).is_empty());
+}
+
+#[test]
+fn a_search_of_both_kinds_comes_in_the_order_of_the_rows() {
+    let place = Place::new();
+    let store = place.user();
+    let make = |at: u64| {
+        let label = format!("key {at}");
+        insert(&store, if at.is_multiple_of(3) { public(&label) } else { private(&label) })
+    };
+    let ids: Vec<u64> = (0..25).map(make).collect();
+    let (thirds, others): (Vec<u64>, Vec<u64>) =
+        ids.iter().partition(|id| (*id - ids[0]).is_multiple_of(3));
+    for query in [&[][..], &[(CKA_CLASS, vec![3])]] {
+        assert_eq!(streamed(&store, query, Scope::Both), ids);
+        assert_eq!(streamed(&store, query, Scope::Public), thirds);
+        assert_eq!(streamed(&store, query, Scope::Private), others);
+        let kinds = store.search(query, Scope::Both, 0, 100).unwrap();
+        assert!(kinds.iter().all(|row| row.private != thirds.contains(&row.id)));
+    }
+    store.logout();
+    assert_eq!(streamed(&store, &[], Scope::Both), thirds);
+    assert!(streamed(&store, &[], Scope::Private).is_empty());
+}
+
+/// What a search finds, ten rows at a time.
+fn streamed(store: &SqliteStore, query: &[Term], scope: Scope) -> Vec<u64> {
     let mut found = Vec::new();
     loop {
-        let after = found.last().copied().unwrap_or(0);
-        let part = store.search(std::slice::from_ref(&class), true, after, 10).unwrap();
+        let part = ids(store, query, scope, found.last().copied().unwrap_or(0), 10);
         if part.is_empty() {
-            break;
+            return found;
         }
         found.extend(part);
     }
-    assert_eq!(found, ids);
-    assert_eq!(store.search(&[], true, 0, 100).unwrap(), ids);
-    let both = [class, term(CKA_LABEL, "key 7"), term(CKA_ID, "key 7")];
-    assert_eq!(store.search(&both, true, 0, 10).unwrap(), [ids[7]]);
-    let neither = [term(CKA_LABEL, "key 7"), term(CKA_ID, "key 8")];
-    assert!(store.search(&neither, true, 0, 10).unwrap().is_empty());
 }
 
 #[test]
@@ -122,7 +149,7 @@ fn an_uninitialised_place_answers_and_makes_no_file() {
     let store = place.store();
     assert!(!store.token().unwrap().initialized);
     assert!(store.read(1).unwrap().is_none());
-    assert!(store.search(&[], false, 0, 10).unwrap().is_empty());
+    assert!(store.search(&[], Scope::Public, 0, 10).unwrap().is_empty());
     assert_eq!(store.generation(), None);
     assert!(!place.path().exists());
 }

@@ -6,7 +6,7 @@ mod common;
 
 use common::{CHEAP, Place, SO, USER, find, insert, private};
 use metaslot_ck::Error;
-use metaslot_engine::store::{Role, Store};
+use metaslot_engine::store::{Role, Scope, Store};
 use metaslot_keystore::{Config, DEFAULT_KDF, Kdf, SqliteStore};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -120,8 +120,8 @@ fn initialising_again_empties_the_token_and_voids_other_logins() {
     other.login(Role::So, SO).unwrap();
     assert!(insert(&other, private("new")) > 1, "ids go on");
     // What is there was sealed under a key that the first store does not have.
-    let found = other.search(&[], true, 0, 10).unwrap();
-    assert_eq!(store.read(found[0]).unwrap_err(), Error::USER_NOT_LOGGED_IN);
+    let found = other.search(&[], Scope::Private, 0, 10).unwrap();
+    assert_eq!(store.read(found[0].id).unwrap_err(), Error::USER_NOT_LOGGED_IN);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Place, USER, find, insert, private, public};
-use metaslot_engine::store::{Change, Role, Store};
+use metaslot_engine::store::{Change, Role, Scope, Store};
 use metaslot_keystore::SqliteStore;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -221,7 +221,7 @@ fn one_failing_change_harms_no_other_in_its_commit() {
         }
     });
     assert!(find(&store, "never").is_empty());
-    assert_eq!(store.search(&[], true, 0, 1000).unwrap().len(), 80);
+    assert_eq!(store.search(&[], Scope::Private, 0, 1000).unwrap().len(), 80);
     assert!(store.verify().unwrap().is_sound());
 }
 

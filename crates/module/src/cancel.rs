@@ -7,7 +7,7 @@
 //! would double the edge's cost; cryptography makes no such system call.
 
 use metaslot_ck::Result;
-use metaslot_engine::store::{Change, Role, Row, Store, Term, TokenRow};
+use metaslot_engine::store::{Change, Found, Role, Row, Scope, Store, Term, TokenRow};
 use metaslot_memory::Secret;
 use std::ffi::c_int;
 
@@ -93,9 +93,9 @@ impl<S: Store> Store for UncancelledStore<S> {
         self.0.secrets(id, version)
     }
 
-    fn search(&self, query: &[Term], private: bool, after: u64, limit: usize) -> Result<Vec<u64>> {
+    fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>> {
         let _uncancelled = Uncancelled::begin();
-        self.0.search(query, private, after, limit)
+        self.0.search(query, scope, after, limit)
     }
 
     fn generation(&self) -> Option<u64> {

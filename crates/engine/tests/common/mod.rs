@@ -4,7 +4,7 @@
 
 use metaslot_ck::*;
 use metaslot_engine::provider::Provider;
-use metaslot_engine::store::{Change, Record, Role, Row, Store, Term, TokenRow};
+use metaslot_engine::store::{Change, Found, Record, Role, Row, Scope, Store, Term, TokenRow};
 use metaslot_engine::{Config, Engine, Output, Params, Policy, RawValue, SlotConfig, Template};
 use metaslot_memory::Secret;
 use std::collections::BTreeMap;
@@ -107,13 +107,19 @@ impl Store for MemoryStore {
         secrets.map(|s| Secret::copy_of(s.expose())).ok_or(Error::OBJECT_HANDLE_INVALID)
     }
 
-    fn search(&self, query: &[Term], private: bool, after: u64, limit: usize) -> Result<Vec<u64>> {
+    fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>> {
         let rows = self.rows.lock().expect("no panic");
+        let open = self.open.load(Ordering::SeqCst);
         let hit = |record: &Record| {
-            record.private == private && query.iter().all(|term| record.terms.contains(term))
+            let seen = match scope {
+                Scope::Public => !record.private,
+                Scope::Private => record.private && open,
+                Scope::Both => !record.private || open,
+            };
+            seen && query.iter().all(|term| record.terms.contains(term))
         };
         let found = rows.range(after + 1..).filter(|(_, row)| hit(&row.1));
-        Ok(found.map(|(id, _)| *id).take(limit).collect())
+        Ok(found.map(|(id, row)| Found { id: *id, private: row.1.private }).take(limit).collect())
     }
 
     fn generation(&self) -> Option<u64> {

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_CLASS, CKA_ID, CKA_LABEL};
-use metaslot_engine::store::{Change, Record, Role, Store};
+use metaslot_engine::store::{Change, Record, Role, Scope, Store, Term};
 use metaslot_keystore::{Config, Kdf, SqliteStore};
 use metaslot_memory::Secret;
 use std::fs;
@@ -118,9 +118,19 @@ pub(crate) fn insert(store: &SqliteStore, record: Record) -> u64 {
 
 pub(crate) fn find(store: &SqliteStore, label: &str) -> Vec<u64> {
     let query = [(CKA_LABEL, label.as_bytes().to_vec())];
-    let mut found = store.search(&query, false, 0, 100).unwrap();
-    found.extend(store.search(&query, true, 0, 100).unwrap());
-    found
+    ids(store, &query, Scope::Both, 0, 100)
+}
+
+/// The numbers of the rows that a search finds.
+pub(crate) fn ids(
+    store: &SqliteStore,
+    query: &[Term],
+    scope: Scope,
+    after: u64,
+    limit: usize,
+) -> Vec<u64> {
+    let found = store.search(query, scope, after, limit).unwrap();
+    found.iter().map(|row| row.id).collect()
 }
 
 pub(crate) fn term(attribute: CK_ATTRIBUTE_TYPE, value: &str) -> (CK_ATTRIBUTE_TYPE, Vec<u8>) {
