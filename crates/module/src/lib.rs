@@ -13,8 +13,8 @@ pub mod functions;
 mod hidden;
 mod interface;
 mod library;
-#[cfg(test)]
-mod panics;
+#[cfg(feature = "panicking-provider")]
+mod panicking;
 mod process;
 mod text;
 mod thread;

@@ -17,10 +17,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 /// In the order in which the metaslot knows them.
-#[cfg(not(test))]
+#[cfg(not(feature = "panicking-provider"))]
 static PROVIDERS: &[&dyn Provider] = &[&SOFT];
-#[cfg(test)]
-static PROVIDERS: &[&dyn Provider] = &[&crate::panics::Panicking, &SOFT];
+#[cfg(feature = "panicking-provider")]
+static PROVIDERS: &[&dyn Provider] = &[&crate::panicking::Panicking, &SOFT];
 
 /// The engine, made at the first call that needs it.
 #[derive(Debug)]

@@ -80,6 +80,15 @@ fn what_hosts_were_promised_holds() {
 }
 
 #[test]
+fn a_panic_is_an_error_code_and_ends_that_operation_only() {
+    let library = harness::library_that_panics();
+    let environment = [("METASLOT_MODULE", library.as_os_str())];
+    let home = Home::new("panics");
+    home.run_with(&program("panics"), &[], &environment);
+    home.assert_empty();
+}
+
+#[test]
 fn no_copy_of_a_key_outlives_it() {
     println!("{}", Home::new("memory").run(&program("memory"), &[]));
 }

@@ -41,6 +41,20 @@ fn beside_the_tests() -> PathBuf {
     found.expect("no libmetaslot.so: run `cargo build -p metaslot-module` first")
 }
 
+/// The module with a provider that panics, built for the purpose beside the others.
+pub(crate) fn library_that_panics() -> PathBuf {
+    let directory = built().join("panicking");
+    fs::create_dir_all(&directory).expect("the target directory can be written");
+    let output = Command::new(env!("CARGO"))
+        .args(["rustc", "--locked", "--package", "metaslot-module", "--lib"])
+        .args(["--features", "panicking-provider", "--", "-o"])
+        .arg(directory.join("libmetaslot.so"))
+        .output()
+        .expect("cargo can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    directory.join("libmetaslot.so")
+}
+
 /// How often each variant of a race is run.
 pub(crate) fn rounds() -> u32 {
     env::var("METASLOT_TEST_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(100)

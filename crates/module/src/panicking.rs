@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A provider that panics, for the test of what a caller sees of it (`tests/c/panics.c`).
+
+use metaslot_ck::*;
+use metaslot_engine::provider::{Algorithm, Digest, DigestStream, Provider};
+use metaslot_engine::{Key, NewObject};
+use metaslot_memory::Secret;
+
+/// Has one mechanism, MD5, and panics when it should compute.
+#[derive(Debug)]
+pub(crate) struct Panicking;
+
+static ROWS: &[Algorithm] =
+    &[Algorithm { mechanism: CKM_MD5, digest: Some(&Panicking), ..Algorithm::NONE }];
+
+impl Provider for Panicking {
+    fn name(&self) -> &'static str {
+        "panicking"
+    }
+
+    fn algorithms(&self) -> &'static [Algorithm] {
+        ROWS
+    }
+
+    fn random(&self, _: &mut [u8]) -> Result<()> {
+        Err(Error::DEVICE_ERROR)
+    }
+
+    fn complete(&self, _: &mut NewObject) -> Result<()> {
+        Err(Error::ATTRIBUTE_VALUE_INVALID)
+    }
+
+    fn encode_private_key(&self, _: &Key) -> Result<Secret> {
+        Err(Error::KEY_NOT_WRAPPABLE)
+    }
+
+    fn decode_private_key(&self, _: &[u8]) -> Result<NewObject> {
+        Err(Error::WRAPPED_KEY_INVALID)
+    }
+}
+
+impl Digest for Panicking {
+    fn length(&self) -> usize {
+        16
+    }
+
+    fn digest(&self, _: &[u8], _: &mut [u8]) -> Result<()> {
+        panic!("a provider panics")
+    }
+
+    fn start(&self) -> Result<Box<dyn DigestStream>> {
+        Err(Error::DEVICE_ERROR)
+    }
+
+    fn restore(&self, _: &[u8]) -> Result<Box<dyn DigestStream>> {
+        Err(Error::SAVED_STATE_INVALID)
+    }
+}
