@@ -100,6 +100,17 @@ pub fn processes() -> Vec<Process> {
     found
 }
 
+/// The pages of one process, also of one that is gone: they stay until another process begins to
+/// count or [`processes`] looks.
+#[must_use]
+pub fn of(pid: u32) -> Vec<Process> {
+    let entries = page::directories().filter_map(|directory| fs::read_dir(directory).ok());
+    let pages = entries.flatten().flatten().filter(|entry| {
+        page::owner(&entry.file_name()).is_some_and(|(owner, _)| owner == pid)
+    });
+    pages.filter_map(|entry| process(&entry.path()).ok()).collect()
+}
+
 /// One page.
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 //! From nothing to a TLS server whose key is in a token, with a table at the end. Everything is made
 //! anew under `target/run`; only processes started here are ended.
 
+mod counted;
 mod process;
 mod table;
 mod tls;
@@ -9,7 +10,6 @@ mod tls;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
@@ -50,16 +50,16 @@ pub(crate) fn run() -> Result<()> {
     let place = Place::make()?;
     let mut table = Table::default();
     say(&format!("a token in {}", place.path("token.db").display()));
-    table.row("make a token (two PINs, Argon2id)", "not counted", place.make_token()?);
+    place.row(&mut table, "make a token (two PINs, Argon2id)", &place.make_token()?)?;
     for key in KEYS {
         say(&format!("a {} key pair in the token", key.shown));
-        table.row(&format!("generate {}", key.shown), "not counted", place.generate(key)?);
+        place.row(&mut table, &format!("generate {}", key.shown), &place.generate(key)?)?;
     }
     place.configure_openssl()?;
     for key in KEYS {
         say(&format!("a certificate signed by the {} key", key.shown));
-        let took = tls::certificate(&place, key)?;
-        table.row(&format!("openssl req -x509, {}", key.shown), "not counted", took);
+        let made = tls::certificate(&place, key)?;
+        place.row(&mut table, &format!("openssl req -x509, {}", key.shown), &made)?;
     }
     for key in KEYS {
         say(&format!("openssl s_server with the {} key, fetched by curl", key.shown));
@@ -67,12 +67,9 @@ pub(crate) fn run() -> Result<()> {
     }
     for key in KEYS {
         say(&format!("the module's own file signed by the {} key", key.shown));
-        let took = place.sign(key)?;
-        table.row(
-            &format!("metaslot sign, {}, and openssl verify", key.shown),
-            "not counted",
-            took,
-        );
+        let signed = place.sign(key)?;
+        place.row(&mut table, &format!("metaslot sign, {}", key.shown), &signed)?;
+        place.verify(key)?;
     }
     say("one signature beside the raw library (metaslot lab speed)");
     place.compare(&mut table)?;
@@ -134,15 +131,21 @@ impl Place {
         self.program(command())
     }
 
-    fn make_token(&self) -> Result<Duration> {
-        let program = self.metaslot().line("token init --label").arg(LABEL);
-        Ok(program.line("--pin-source pin --so-pin-source so-pin").run()?.took)
+    /// A row of the table for a program that has just ended.
+    fn row(&self, table: &mut Table, what: &str, done: &Timed) -> Result<()> {
+        table.row(what, &self.counted(done.pid)?.providers, done.took);
+        Ok(())
     }
 
-    fn generate(&self, key: &Key) -> Result<Duration> {
+    fn make_token(&self) -> Result<Timed> {
+        let program = self.metaslot().line("token init --label").arg(LABEL);
+        program.line("--pin-source pin --so-pin-source so-pin").run()
+    }
+
+    fn generate(&self, key: &Key) -> Result<Timed> {
         let program = self.metaslot().line("key generate --pin-source pin");
         let program = program.args(["--label", key.label, "--type", key.kind, "--token", LABEL]);
-        Ok(program.run()?.took)
+        program.run()
     }
 
     /// OpenSSL's configuration with Debian's engine and our module.
@@ -166,16 +169,20 @@ impl Place {
         self.program("openssl").env("OPENSSL_CONF", self.path("openssl.cnf"))
     }
 
-    /// Signs a real file in the token and verifies with an OpenSSL that knows nothing of it.
-    fn sign(&self, key: &Key) -> Result<Duration> {
-        let (signature, public) = (format!("{}.sig", key.label), format!("{}.pub", key.label));
+    /// Signs a real file in the token.
+    fn sign(&self, key: &Key) -> Result<Timed> {
+        let signature = format!("{}.sig", key.label);
         let uri = format!("pkcs11:token={LABEL};object={};type=private", key.label);
-        let signed: Timed = self
-            .metaslot()
+        self.metaslot()
             .line("sign --pin-source pin --hash sha256 --in")
             .arg(module())
             .args(["--key", &uri, "--out", &signature])
-            .run()?;
+            .run()
+    }
+
+    /// Verifies the signature with an OpenSSL that knows nothing of the token.
+    fn verify(&self, key: &Key) -> Result<()> {
+        let (signature, public) = (format!("{}.sig", key.label), format!("{}.pub", key.label));
         let certificate = format!("{}.pem", key.label);
         let plain = || Program::new("openssl", &self.home).env("OPENSSL_CONF", "/dev/null");
         plain().args(["x509", "-in", &certificate, "-noout", "-pubkey", "-out", &public]).run()?;
@@ -184,7 +191,7 @@ impl Place {
             .arg(module())
             .run()?;
         ensure!(verified.text.contains("Verified OK"), "openssl says: {}", verified.text);
-        Ok(signed.took + verified.took)
+        Ok(())
     }
 
     /// The lab's figures for one signature: the module over the raw library.

@@ -17,9 +17,10 @@ const UNTIL_LISTENING: Duration = Duration::from_secs(30);
 /// A program about to run.
 pub(crate) struct Program(Command);
 
-/// What a program that succeeded wrote, and how long it took.
+/// What a program that succeeded wrote, which process it was, and how long it took.
 pub(crate) struct Timed {
     pub(crate) text: String,
+    pub(crate) pid: u32,
     pub(crate) took: Duration,
 }
 
@@ -53,14 +54,17 @@ impl Program {
     /// Runs it to its end, which has to be success.
     pub(crate) fn run(mut self) -> Result<Timed> {
         let started = Instant::now();
-        let output = self.0.output().with_context(|| format!("run {:?}", self.0))?;
+        self.0.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = self.0.spawn().with_context(|| format!("run {:?}", self.0))?;
+        let pid = child.id();
+        let output = child.wait_with_output().with_context(|| format!("run {:?}", self.0))?;
         let took = started.elapsed();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);
             bail!("{:?} ended with {}\n{text}{errors}", self.0, output.status);
         }
-        Ok(Timed { text, took })
+        Ok(Timed { text, pid, took })
     }
 
     /// Starts a server and waits until it listens on a loopback port.

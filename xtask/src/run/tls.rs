@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Certificates and TLS servers whose key is in the token.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use anyhow::{Result, ensure};
 
-use super::process::free_port;
+use super::process::{Timed, free_port};
 use super::table::Table;
 use super::{Key, LABEL, Place};
 
@@ -18,7 +17,7 @@ fn uri(key: &Key) -> String {
 }
 
 /// A self-signed certificate, checked by an OpenSSL without the engine.
-pub(crate) fn certificate(place: &Place, key: &Key) -> Result<Duration> {
+pub(crate) fn certificate(place: &Place, key: &Key) -> Result<Timed> {
     let file = format!("{}.pem", key.label);
     let made = place
         .openssl()
@@ -31,7 +30,7 @@ pub(crate) fn certificate(place: &Place, key: &Key) -> Result<Duration> {
         .env("OPENSSL_CONF", "/dev/null")
         .args(["verify", "-check_ss_sig", "-CAfile", &file, &file])
         .run()?;
-    Ok(made.took)
+    Ok(made)
 }
 
 /// Serves TLS 1.3 on a loopback port and fetches pages; what the module did comes from its counters.
@@ -57,33 +56,9 @@ pub(crate) fn serve(place: &Place, key: &Key, table: &mut Table) -> Result<()> {
         ensure!(page.text.contains("TLSv1.3"), "not what s_server serves:\n{}", page.text);
     }
     let each = started.elapsed() / FETCHES;
-    let pid = server.id().to_string();
-    let counters = place.metaslot().args(["stat", "--json", "--pid", &pid]).run()?;
-    let counters: Value = serde_json::from_str(&counters.text).context("read the counters")?;
+    let counted = place.counted(server.id())?;
     let what = format!("curl: one page over TLS 1.3, {} ({FETCHES} fetched)", key.shown);
-    let (provider, detail) = signatures(&counters);
-    table.row(&what, &provider, each);
-    table.note(&format!("the {} server's own counters: {detail}", key.shown));
+    table.row(&what, &counted.providers, each);
+    table.note(&format!("the {} server's own counters: {}", key.shown, counted.operations));
     Ok(())
-}
-
-/// Which provider made the signatures, and how many it made by which mechanism in what time.
-fn signatures(counters: &Value) -> (String, String) {
-    let operations = counters["processes"].as_array().into_iter().flatten();
-    let mut provider = String::from("?");
-    let mut details = Vec::new();
-    for operation in
-        operations.flat_map(|process| process["operations"].as_array().into_iter().flatten())
-    {
-        let mechanism = operation["mechanism"].as_str().unwrap_or("?");
-        let count = operation["operations"].as_u64().unwrap_or_default();
-        if let Some(name) = operation["provider"].as_str() {
-            name.clone_into(&mut provider);
-        }
-        let mean = operation["mean_nanoseconds"]
-            .as_f64()
-            .map_or_else(String::new, |mean| format!(", {:.0} µs each", mean / 1e3));
-        details.push(format!("{count} × {mechanism} by {provider}{mean}"));
-    }
-    (provider, details.join("; "))
 }

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Each process by itself
     #[arg(long, short = 'p')]
     by_process: bool,
-    /// Only this process
+    /// Only this process; also one that has just ended
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
     /// Print the totals in the text format of Prometheus
@@ -91,7 +91,5 @@ const NONE: &str = "a process counts from its start, where $XDG_RUNTIME_DIR/meta
 /run/metaslot exists: make the directory, then start the program";
 
 fn processes(args: &Args) -> Vec<Process> {
-    let mut processes = read::processes();
-    processes.retain(|process| args.pid.is_none_or(|pid| pid == process.pid));
-    processes
+    args.pid.map_or_else(read::processes, read::of)
 }
