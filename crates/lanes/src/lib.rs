@@ -9,6 +9,8 @@ pub mod binary;
 pub mod cpu;
 pub mod curve25519;
 pub mod des;
+#[cfg(target_arch = "x86_64")]
+mod field52;
 pub mod hash;
 pub mod p256;
 pub mod p384;
@@ -16,3 +18,4 @@ pub mod rc4;
 pub mod rsa;
 #[cfg(test)]
 mod testing;
+mod weierstrass;
