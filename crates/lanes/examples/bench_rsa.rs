@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! RSA: AWS-LC one request at a time beside the kernel with one to eight lanes filled, and how near that is to what the
 //! multiplier of the machine can do. Thread CPU time, medians of short batches, all measured in turn; results are compared.
+//! Arguments are the sizes to measure, in bits; all without.
 
 use metaslot_awslc::random;
 use metaslot_awslc::rsa::{Rsa, RsaNumber, RsaNumbers, RsaPadding};
@@ -17,9 +18,16 @@ fn main() {
         return;
     }
     let peak = peak();
-    println!("vpmadd52 of 512 bits: {:.2} G/s; times in microseconds of one operation\n", peak / 1e9);
+    println!(
+        "vpmadd52 of 512 bits: {:.2} G/s; times in microseconds of one operation\n",
+        peak / 1e9
+    );
+    let chosen: Vec<usize> =
+        std::env::args().skip(1).filter_map(|bits| bits.parse().ok()).collect();
     for bits in [1024, 2048, 3072, 4096] {
-        measure(bits, peak);
+        if chosen.is_empty() || chosen.contains(&bits) {
+            measure(bits, peak);
+        }
     }
 }
 
@@ -95,7 +103,8 @@ struct Key {
 
 impl Key {
     fn new(bits: usize) -> Self {
-        let rsa = Rsa::generate(bits as u32, &EXPONENT).expect("a key can be made");
+        let bits = u32::try_from(bits).expect("sizes are small");
+        let rsa = Rsa::generate(bits, &EXPONENT).expect("a key can be made");
         let number = |which| {
             let mut bytes = vec![0; rsa.number_length(which).expect("keys have all numbers")];
             rsa.write_number(which, &mut bytes).expect("it fits");

@@ -79,7 +79,9 @@ pub(super) fn power_public<const B: usize>(
     // The lanes whose exponent has a bit.
     let having = |bit: u32| {
         let lanes = exponents.iter().enumerate();
-        lanes.fold(0, |mask: __mmask8, (lane, exponent)| mask | u8::from(exponent >> bit & 1 == 1) << lane)
+        lanes.fold(0, |mask: __mmask8, (lane, exponent)| {
+            mask | u8::from(exponent >> bit & 1 == 1) << lane
+        })
     };
     *value = *one;
     if length == 0 {

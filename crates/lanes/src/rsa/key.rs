@@ -36,7 +36,8 @@ impl PublicKey {
             return Err(Failed);
         }
         check_modulus(modulus)?;
-        let mut parts = vec![0; PARTS * constants::length(blocks(modulus.len()))].into_boxed_slice();
+        let mut parts =
+            vec![0; PARTS * constants::length(blocks(modulus.len()))].into_boxed_slice();
         let k0 = compute(modulus, &mut parts)?;
         Ok(Self { modulus: modulus.into(), exponent, k0, parts })
     }
@@ -90,6 +91,16 @@ impl PrivateKey {
             q: Prime::new(half, numbers.prime_2, numbers.exponent_2, None)?,
             public,
         })
+    }
+
+    /// As if every secret had been wiped, which is what a forked child sees.
+    #[cfg(test)]
+    pub(super) fn wipe(&mut self) {
+        for prime in [&mut self.p, &mut self.q] {
+            let secrets =
+                [&mut prime.parts, &mut prime.k0, &mut prime.digits, &mut prime.coefficient];
+            secrets.into_iter().for_each(|secret| secret.expose_mut().fill(0));
+        }
     }
 
     /// The public part.
@@ -223,9 +234,8 @@ fn digits_of(exponent: &[u8], length: usize) -> Secret {
     let mut digits = Secret::zeroed(count);
     for (index, digit) in digits.expose_mut().iter_mut().rev().enumerate() {
         let (skipped, shift) = (index * WINDOW / 8, index * WINDOW % 8);
-        let byte = |place: usize| {
-            exponent.iter().rev().nth(place).map_or(0, |byte| u16::from(*byte))
-        };
+        let byte =
+            |place: usize| exponent.iter().rev().nth(place).map_or(0, |byte| u16::from(*byte));
         let bits = (byte(skipped) | byte(skipped + 1) << 8) >> shift;
         *digit = bits.to_le_bytes()[0] & ((1 << WINDOW) - 1);
     }

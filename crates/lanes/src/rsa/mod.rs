@@ -28,7 +28,8 @@ mod multiply;
 mod private;
 #[cfg(target_arch = "x86_64")]
 mod public;
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
+#[cfg(test)]
 mod tests;
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -83,13 +83,16 @@ pub(super) fn product<const B: usize>(columns: &mut [Block], a: &Number<B>, b: &
 pub(super) fn squared<const B: usize>(columns: &mut [Block], a: &Number<B>) {
     for (i, factors) in a.iter().enumerate() {
         let factors = *factors;
-        let mut window = triangle::<B>(&factors, &mut columns[2 * i..], kept(i > 0), kept(i > 0 && i + 1 < B));
+        let mut window =
+            triangle::<B>(&factors, &mut columns[2 * i..], kept(i > 0), kept(i > 0 && i + 1 < B));
         for (j, limbs) in a[i + 1..].iter().enumerate() {
             let (done, ahead) = columns.split_at_mut(2 * i + j + 2);
             let begun = kept(i > 0 && i + j + 2 < B);
             let columns = Columns { done: &mut done[2 * i + j + 1], ahead: &ahead[0], begun };
             if j == 0 {
-                sweep(&mut window, &factors, limbs, columns, |j, column| doubled(column, &factors, 10 + j));
+                sweep(&mut window, &factors, limbs, columns, |j, column| {
+                    doubled(column, &factors, 10 + j)
+                });
             } else {
                 sweep(&mut window, &factors, limbs, columns, |_, column| column);
             }
@@ -107,7 +110,12 @@ pub(super) fn squared<const B: usize>(columns: &mut [Block], a: &Number<B>) {
 /// The products inside one block; the first ten columns are finished, the others returned.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn triangle<const B: usize>(factors: &Block, columns: &mut [Block], low: __mmask8, high: __mmask8) -> Block {
+fn triangle<const B: usize>(
+    factors: &Block,
+    columns: &mut [Block],
+    low: __mmask8,
+    high: __mmask8,
+) -> Block {
     let mut sums = [_mm512_setzero_si512(); 2 * BLOCK];
     for j in 0..BLOCK {
         sums[j] = _mm512_maskz_mov_epi64(low, columns[0][j]);

@@ -5,6 +5,7 @@
 //! needs no inverse and nothing that is kept between two operations: r is fresh each time, also in a forked child, and what is
 //! raised to the secret exponent is independent of c.
 
+use super::PrivateRequest;
 use super::arithmetic::{
     Powers, Scratch, TABLE, WINDOW, add, equal, power_public, power_secret, subtract, subtract_once,
 };
@@ -13,7 +14,6 @@ use super::key::{Prime, PrivateKey};
 use super::memory::{LANES, Memory, lanes, put, put_limbs, take, write};
 use super::multiply::{BLOCK, Block, MASK, Modulus, Number, multiply, product, reduce};
 use super::public::{blocks_to_raise, raise};
-use super::{Failed, PrivateRequest};
 use core::arch::x86_64::*;
 use metaslot_awslc::random;
 use metaslot_memory::{Secret, wipe_stack};
@@ -36,16 +36,14 @@ pub(super) fn batch(requests: &mut [PrivateRequest<'_>]) {
         384 => compute::<3, 6>,
         _ => compute::<4, 8>,
     };
-    // SAFETY: a key is only made where the instructions are. The random source may fail: then all requests stay failed.
-    let _ = unsafe { compute(&mut good) };
+    // SAFETY: a key is only made where the instructions are.
+    unsafe { compute(&mut good) };
     wipe_stack();
 }
 
 /// `B` is the number of blocks of a prime, `D` that of a modulus: twice as many.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn compute<const B: usize, const D: usize>(
-    requests: &mut [&mut PrivateRequest<'_>],
-) -> Result<(), Failed> {
+fn compute<const B: usize, const D: usize>(requests: &mut [&mut PrivateRequest<'_>]) {
     // Up to four requests have both primes in one batch: lane 4 has the second one of lane 0.
     let few = requests.len() <= LANES / 2;
     let request_of = |lane| requests.len().min(1 + if few { lane % (LANES / 2) } else { lane }) - 1;
@@ -59,16 +57,22 @@ fn compute<const B: usize, const D: usize>(
     for lane in 0..LANES {
         put(input, lane, requests[request_of(lane)].input);
     }
+    // Without random numbers nothing is computed, and all requests stay failed.
+    let mut random = Secret::zeroed(2 * LANES * 64 * B);
+    if random::fill(random.expose_mut()).is_err() {
+        return;
+    }
+    let (random, more) = random.expose().split_at(LANES * 64 * B);
     let mut workspace = Workspace::<B>::new();
     if few {
         let half = |lane: usize| if lane < LANES / 2 { keys[lane].p() } else { keys[lane].q() };
-        workspace.power(of_p, input, &keys, &std::array::from_fn(half))?;
+        workspace.power(of_p, input, &keys, &std::array::from_fn(half), random);
         for (of_q, both) in of_q.as_flattened_mut().iter_mut().zip(of_p.as_flattened()) {
             *of_q = _mm512_shuffle_i64x2::<0b01_00_11_10>(*both, *both);
         }
     } else {
-        workspace.power(of_p, input, &keys, &keys.map(PrivateKey::p))?;
-        workspace.power(of_q, input, &keys, &keys.map(PrivateKey::q))?;
+        workspace.power(of_p, input, &keys, &keys.map(PrivateKey::p), random);
+        workspace.power(of_q, input, &keys, &keys.map(PrivateKey::q), more);
     }
     recombine(result, of_p, of_q, &keys, rest);
     let mut raised = Memory::of_blocks(D);
@@ -82,7 +86,6 @@ fn compute<const B: usize, const D: usize>(
             request.result = Ok(());
         }
     }
-    Ok(())
 }
 
 /// What exponentiation modulo the primes works in.
@@ -90,7 +93,6 @@ struct Workspace<const B: usize> {
     numbers: Memory,
     /// One piece for each block: the arena locks no pieces of more than 64 KiB into memory.
     table: [Memory; B],
-    random: Secret,
     digits: Secret,
 }
 
@@ -100,7 +102,6 @@ impl<const B: usize> Workspace<B> {
         Self {
             numbers: Memory::of_blocks(8 * B + 1),
             table: std::array::from_fn(|_| Memory::of_blocks(TABLE)),
-            random: Secret::zeroed(LANES * bytes),
             digits: Secret::zeroed(LANES * (8 * bytes).div_ceil(WINDOW)),
         }
     }
@@ -113,8 +114,8 @@ impl<const B: usize> Workspace<B> {
         input: &Number<D>,
         keys: &[&PrivateKey; LANES],
         primes: &[&Prime; LANES],
-    ) -> Result<(), Failed> {
-        random::fill(self.random.expose_mut()).map_err(|_| Failed)?;
+        random: &[u8],
+    ) {
         let digits = self.digits.expose_mut().as_chunks_mut().0;
         let mut rest = self.numbers.blocks();
         let n: &mut Number<B> = take(&mut rest);
@@ -124,9 +125,7 @@ impl<const B: usize> Workspace<B> {
         let c: &mut Number<B> = take(&mut rest);
         let number: &mut Number<B> = take(&mut rest);
         let k0: &mut Number<1> = take(&mut rest);
-        for (lane, (prime, random)) in
-            primes.iter().zip(self.random.expose().chunks_exact(64 * B)).enumerate()
-        {
+        for (lane, (prime, random)) in primes.iter().zip(random.chunks_exact(64 * B)).enumerate() {
             put_limbs(n, lane, prime.part(Part::Modulus));
             put_limbs(one, lane, prime.part(Part::One));
             put_limbs(c, lane, prime.part(Part::Cube));
@@ -152,7 +151,6 @@ impl<const B: usize> Workspace<B> {
         power_secret(value, one, digits, &mut table, &mut scratch, modulus);
         multiply(value, c, scratch.columns, modulus);
         multiply(value, unblinding, scratch.columns, modulus);
-        Ok(())
     }
 }
 
@@ -203,7 +201,8 @@ fn recombine<const B: usize, const D: usize>(
     product(result, of_p, q);
     let mask = _mm512_set1_epi64(MASK.cast_signed());
     let mut carry = _mm512_setzero_si512();
-    let added = of_q.as_flattened().iter().copied().chain(std::iter::repeat(_mm512_setzero_si512()));
+    let added =
+        of_q.as_flattened().iter().copied().chain(std::iter::repeat(_mm512_setzero_si512()));
     for (limb, added) in result.as_flattened_mut().iter_mut().zip(added) {
         let sum = _mm512_add_epi64(_mm512_add_epi64(*limb, added), carry);
         carry = _mm512_srli_epi64::<52>(sum);
