@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether the time of a multiple depends on the scalar.
+
+use crate::binary::curve::{Curve, Kind, Task, on};
+use crate::binary::field::{Field, Form, LANES};
+use crate::binary::params::{Affine, Params};
+use crate::binary::point::multiply;
+use crate::testing::{Random, t_of_timing};
+use std::hint::black_box;
+
+struct Timing(Curve, Kind);
+
+impl Task for Timing {
+    type Answer = ();
+
+    fn run<A: Form<F, W>, F: Field<W>, const W: usize>(self, form: A, curve: &'static Params<W>) {
+        let mut random = Random::new();
+        let mut sparse = [0; W];
+        sparse[0] = 1;
+        let classes = [[sparse; LANES], [curve.order.reduce(&[u64::MAX; W]); LANES]];
+        let t = t_of_timing(&mut random, 400, |class| {
+            let mut out = [Affine::ZERO; LANES];
+            multiply(form, curve, &[curve.base; LANES], black_box(&classes[class]), &mut out);
+            black_box(out);
+        });
+        println!("{} {:?}: t = {t:.1}", self.0.name(), self.1);
+        assert!(t.abs() < 40.0, "{:?} {:?}: t = {t}", self.0, self.1);
+        let t = t_of_timing(&mut random, 1000, |class| {
+            let mut values = black_box(classes[class]);
+            curve.order.invert(&mut values);
+            black_box(values);
+        });
+        println!("{} inverse modulo the order: t = {t:.1}", self.0.name());
+        assert!(t.abs() < 40.0, "{:?}: t = {t}", self.0);
+    }
+}
+
+#[test]
+fn scalars_with_few_and_with_many_bits_take_the_same_time() {
+    for curve in [Curve::Sect163k1, Curve::Sect233r1] {
+        for kind in Kind::all() {
+            on(curve, kind, Timing(curve, kind));
+        }
+    }
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Eight elements at a time: word i of all of them in one 512-bit register, one in each 64-bit half of its four 128-bit
+//! elements, which is how VPCLMULQDQ takes its factors.
+//!
+//! The ladder uses the two halves of an element for one request, as López and Dahab's formulas come in pairs: (X | Z).
+//! Four requests fill the registers; two times four run one after the other.
+//!
+//! Constant time: no table, no branch on a value; the ladder exchanges by mask registers.
+
+use super::field::{Field, Form, LANES, Ladder};
+use super::params::Params;
+use super::product::{
+    HIGH, HIGH_LOW, LOW, LOW_HIGH, Z, add_wide, half, merge, square as wide_square, xor,
+};
+use crate::cpu::{Cpu, cpu};
+use core::arch::x86_64::{
+    _mm512_and_si512, _mm512_mask_blend_epi64, _mm512_mask_xor_epi64, _mm512_set_epi64,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shldv_epi64, _mm512_shrdv_epi64,
+    _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
+};
+
+/// Requests of one ladder.
+const PAIRS: usize = LANES / 2;
+
+/// The lower half of each 128-bit element.
+const LOWER: u8 = 0b0101_0101;
+
+/// Proof that the processor has the instructions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Vector(());
+
+impl Vector {
+    pub(super) fn detect() -> Option<Self> {
+        let there = cpu().has(Cpu::VPCLMUL) && is_x86_feature_detected!("avx512vbmi2");
+        there.then_some(Self(()))
+    }
+}
+
+impl<F: Field<W>, const W: usize> Form<F, W> for Vector {
+    type Element = [Z; W];
+    const LANES: usize = LANES;
+
+    fn load(self, values: &[[u64; W]]) -> [Z; W] {
+        // SAFETY: `self` exists only where the processor has the instructions.
+        unsafe { load(values) }
+    }
+
+    fn store(self, element: &[Z; W]) -> [[u64; W]; LANES] {
+        let mut out = [[0; W]; LANES];
+        for (at, word) in element.iter().enumerate() {
+            // SAFETY: both are 64 bytes, and every value of each is valid.
+            let words: [u64; LANES] = unsafe { core::mem::transmute(*word) };
+            for (lane, out) in out.iter_mut().enumerate() {
+                out[at] = words[place(lane)];
+            }
+        }
+        out
+    }
+
+    fn add(self, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+        // SAFETY: as in `load`.
+        unsafe { add(a, b) }
+    }
+
+    fn mul(self, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+        // SAFETY: as in `load`.
+        unsafe { mul::<F, W>(a, b) }
+    }
+
+    fn square_times(self, a: &[Z; W], times: usize) -> [Z; W] {
+        // SAFETY: as in `load`.
+        unsafe { square_times::<F, W>(a, times) }
+    }
+
+    fn ladder(self, curve: &Params<W>, x: &[Z; W], scalars: &[[u64; W]]) -> Ladder<[Z; W]> {
+        // SAFETY: as in `load`.
+        unsafe { ladder::<F, W>(curve, x, scalars) }
+    }
+}
+
+/// Where in a register a lane's word lies: the first four lanes in the lower halves.
+const fn place(lane: usize) -> usize {
+    2 * (lane % PAIRS) + lane / PAIRS
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load<const W: usize>(values: &[[u64; W]]) -> [Z; W] {
+    let mut words = [[0; LANES]; W];
+    for (lane, value) in values.iter().enumerate() {
+        for (words, value) in words.iter_mut().zip(value) {
+            words[place(lane)] = value.cast_signed();
+        }
+    }
+    let mut out = [_mm512_setzero_si512(); W];
+    for (out, [a, b, c, d, e, f, g, h]) in out.iter_mut().zip(words) {
+        *out = _mm512_set_epi64(h, g, f, e, d, c, b, a);
+    }
+    out
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn add<const W: usize>(a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+    let mut out = *a;
+    for (out, b) in out.iter_mut().zip(b) {
+        *out = xor(*out, *b);
+    }
+    out
+}
+
+#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
+fn mul<F: Field<W>, const W: usize>(a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+    reduce::<F, W>(&merge::<W>(&half::<LOW, W>(a, b), &half::<HIGH, W>(a, b)))
+}
+
+#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
+fn square_times<F: Field<W>, const W: usize>(a: &[Z; W], times: usize) -> [Z; W] {
+    let mut a = *a;
+    for _ in 0..times {
+        a = square::<F, W>(&a);
+    }
+    a
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
+fn square<F: Field<W>, const W: usize>(a: &[Z; W]) -> [Z; W] {
+    reduce::<F, W>(&wide_square(a))
+}
+
+/// The upper word of (`high`, `low`) shifted left by `count`, from 1 to 63.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi2")]
+fn left(high: Z, low: Z, count: usize) -> Z {
+    _mm512_shldv_epi64(high, low, _mm512_set1_epi64(count.cast_signed() as i64))
+}
+
+/// The lower word of (`high`, `low`) shifted right by `count`, from 1 to 63.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi2")]
+fn right(low: Z, high: Z, count: usize) -> Z {
+    _mm512_shrdv_epi64(low, high, _mm512_set1_epi64(count.cast_signed() as i64))
+}
+
+/// The remainder of a product. What stands at z^m and above, g, has to be added at z^0 and at each middle exponent t; what
+/// this carries beyond z^m again, g / z^(m - t), is added to g first.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi2")]
+fn reduce<F: Field<W>, const W: usize>(wide: &[Z; 18]) -> [Z; W] {
+    let zero = _mm512_setzero_si512();
+    let mut above = [zero; W];
+    for at in 0..W {
+        above[at] = left(wide[W + at], wide[W + at - 1], 64 * W - F::DEGREE);
+    }
+    let mut carried = [zero; 2];
+    for exponent in F::MIDDLE {
+        let (words, bits) = ((F::DEGREE - exponent) / 64, (F::DEGREE - exponent) % 64);
+        for (carried, at) in carried.iter_mut().zip(words..W) {
+            let next = if at + 1 < W { above[at + 1] } else { zero };
+            *carried = xor(*carried, right(above[at], next, bits));
+        }
+    }
+    above[0] = xor(above[0], carried[0]);
+    above[1] = xor(above[1], carried[1]);
+    let mut out = [zero; W];
+    for at in 0..W {
+        let mut sum = xor(wide[at], above[at]);
+        for exponent in F::MIDDLE {
+            let (words, bits) = (exponent / 64, exponent % 64);
+            if at >= words {
+                let below = if at > words { above[at - words - 1] } else { zero };
+                sum = xor(sum, left(above[at - words], below, bits));
+            }
+        }
+        out[at] = sum;
+    }
+    let mask = _mm512_set1_epi64((1 << (F::DEGREE % 64)) - 1);
+    out[W - 1] = _mm512_and_si512(out[W - 1], mask);
+    out
+}
+
+/// (low of a | low of b)
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn lows<const W: usize>(a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+    let mut out = *a;
+    for (out, b) in out.iter_mut().zip(b) {
+        *out = _mm512_unpacklo_epi64(*out, *b);
+    }
+    out
+}
+
+/// (high of a | high of b)
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn highs<const W: usize>(a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+    let mut out = *a;
+    for (out, b) in out.iter_mut().zip(b) {
+        *out = _mm512_unpackhi_epi64(*out, *b);
+    }
+    out
+}
+
+#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
+fn ladder<F: Field<W>, const W: usize>(
+    curve: &Params<W>,
+    x: &[Z; W],
+    scalars: &[[u64; W]],
+) -> Ladder<[Z; W]> {
+    let zero = [_mm512_setzero_si512(); W];
+    let mut ends = [[zero; 2]; 2];
+    for (at, scalars) in scalars.chunks(PAIRS).enumerate() {
+        let x = if at == 0 { lows(x, x) } else { highs(x, x) };
+        ends[at] = if curve.is_koblitz() {
+            climb::<true, F, W>(curve, &x, scalars)
+        } else {
+            climb::<false, F, W>(curve, &x, scalars)
+        };
+    }
+    let [[first, second], [other_first, other_second]] = ends;
+    Ladder {
+        x1: lows(&first, &other_first),
+        z1: highs(&first, &other_first),
+        x2: lows(&second, &other_second),
+        z2: highs(&second, &other_second),
+    }
+}
+
+/// The ladder for up to four requests; gives (X | Z) of kP and of (k + 1)P.
+#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
+fn climb<const KOBLITZ: bool, F: Field<W>, const W: usize>(
+    curve: &Params<W>,
+    x: &[Z; W],
+    scalars: &[[u64; W]],
+) -> [[Z; W]; 2] {
+    let mut one = [_mm512_setzero_si512(); W];
+    one[0] = _mm512_set1_epi64(1);
+    let zero = [_mm512_setzero_si512(); W];
+    let mut root_b = zero;
+    for (root_b, word) in root_b.iter_mut().zip(curve.root_b) {
+        *root_b = _mm512_set1_epi64(word.cast_signed());
+    }
+    let fixed = lows(x, &root_b);
+    let mut first = lows(&one, &zero);
+    let mut second = lows(x, &one);
+    let mut all = [[0; W]; PAIRS];
+    all[..scalars.len()].copy_from_slice(scalars);
+    let mut exchanged = 0;
+    for at in (0..curve.order.bits).rev() {
+        let bits = bits(&all, at);
+        exchange(bits ^ exchanged, &mut first, &mut second);
+        exchanged = bits;
+        step::<KOBLITZ, F, W>(&mut first, &mut second, &fixed);
+    }
+    exchange(exchanged, &mut first, &mut second);
+    [first, second]
+}
+
+/// For each request the scalar's bit, in both halves of its element.
+#[inline]
+fn bits<const W: usize>(scalars: &[[u64; W]; PAIRS], at: usize) -> u8 {
+    let mut bits = 0;
+    for (pair, scalar) in scalars.iter().enumerate() {
+        let bit = scalar[at / 64] >> (at % 64) & 1;
+        bits |= (bit * 3) << (2 * pair);
+    }
+    bits.to_le_bytes()[0]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn exchange<const W: usize>(mask: u8, a: &mut [Z; W], b: &mut [Z; W]) {
+    for (a, b) in a.iter_mut().zip(b) {
+        let kept = *a;
+        *a = _mm512_mask_blend_epi64(mask, kept, *b);
+        *b = _mm512_mask_blend_epi64(mask, *b, kept);
+    }
+}
+
+/// Doubles the first point and adds the first to the second, their difference having the x-coordinate x: Mdouble and Madd
+/// of López and Dahab (CHES 1999), the first as (X² + √b Z²)². `fixed` is (x | √b).
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
+fn step<const KOBLITZ: bool, F: Field<W>, const W: usize>(
+    first: &mut [Z; W],
+    second: &mut [Z; W],
+    fixed: &[Z; W],
+) {
+    let crossed =
+        merge::<W>(&half::<LOW_HIGH, W>(first, second), &half::<HIGH_LOW, W>(first, second));
+    let crossed = reduce::<F, W>(&crossed); // (X1 Z2 | Z1 X2)
+    let squares = square::<F, W>(first); // (X1² | Z1²)
+    let both = half::<LOW_HIGH, W>(&crossed, &crossed);
+    let denominator = half::<LOW_HIGH, W>(&squares, &squares);
+    if KOBLITZ {
+        let sums = add(&lows(&crossed, &squares), &highs(&crossed, &squares));
+        let sums = square::<F, W>(&sums); // (Z3 | X')
+        let numerator = add_wide::<W>(&both, &half::<LOW, W>(fixed, &sums));
+        let rest = reduce::<F, W>(&merge::<W>(&numerator, &denominator)); // (X3 | Z')
+        *first = highs(&sums, &rest);
+        *second = lows(&rest, &sums);
+    } else {
+        let scaled = half::<HIGH, W>(fixed, &squares);
+        let scaled = reduce::<F, W>(&merge::<W>(&both, &scaled)); // (X1 Z2 Z1 X2 | √b Z1²)
+        let sums = add(&lows(&crossed, &squares), &highs(&crossed, &scaled));
+        let sums = square::<F, W>(&sums); // (Z3 | X')
+        let rest = merge::<W>(&half::<LOW, W>(fixed, &sums), &denominator);
+        let mut rest = reduce::<F, W>(&rest);
+        for (rest, scaled) in rest.iter_mut().zip(&scaled) {
+            *rest = _mm512_mask_xor_epi64(*rest, LOWER, *rest, *scaled);
+        } // (X3 | Z')
+        *first = highs(&sums, &rest);
+        *second = lows(&rest, &sums);
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! SHA-3: Keccak-f[1600] (FIPS 202, section 3.2).
+
+use super::kernel::Absorb;
+use super::rows::Rows;
+use super::tables::KECCAK_ROUND;
+use super::vector::{Vector, load, store, table};
+use std::marker::PhantomData;
+
+/// SHA-3 in the lanes of `V`, with any rate.
+pub(super) struct Keccak<V>(PhantomData<V>);
+
+/// The words of SHA3-224's block, the longest.
+const LONGEST: usize = 18;
+
+/// Rotations of step rho, by `x + 5y` (section 3.2.2, table 2).
+const RHO: [u32; 25] =
+    [0, 1, 62, 28, 27, 36, 44, 6, 55, 20, 3, 10, 43, 25, 39, 41, 45, 15, 21, 8, 18, 2, 61, 56, 14];
+
+impl<V: Vector<Word = u64>> Absorb for Keccak<V> {
+    #[inline(always)]
+    fn absorb(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+        let mut s: [V; 25] = load(state);
+        let mut words = [V::splat(0); LONGEST];
+        for at in (0..rows.bytes()).step_by(block) {
+            read_block(rows, at, &mut words[..block / 8]);
+            for (i, word) in words.iter().enumerate() {
+                s[i] = s[i].xor(*word);
+            }
+            for constant in &KECCAK_ROUND {
+                s = round(&s, *constant);
+            }
+        }
+        store(&s, state);
+    }
+}
+
+/// A block of the length of `out`, in words.
+#[inline(always)]
+fn read_block<V: Vector>(rows: &Rows<'_>, at: usize, out: &mut [V]) {
+    for (group, out) in out.chunks_mut(V::ROW).enumerate() {
+        let words = V::transpose(rows, 0, at + group * V::ROW * 8, out.len());
+        out.copy_from_slice(&words[..out.len()]);
+    }
+}
+
+#[inline(always)]
+fn round<V: Vector<Word = u64>>(s: &[V; 25], constant: u64) -> [V; 25] {
+    // Theta adds two columns' parities to each word: one operation together.
+    let parity = [parity(s, 0), parity(s, 1), parity(s, 2), parity(s, 3), parity(s, 4)];
+    let [a, b, c, d, e] = parity;
+    let turned = [a.rotate(1), b.rotate(1), c.rotate(1), d.rotate(1), e.rotate(1)];
+    let [mut p0, p1, p2, p3, p4] = plane::<V, 0>(s, &parity, &turned);
+    p0 = p0.xor(V::splat(constant));
+    let [p5, p6, p7, p8, p9] = plane::<V, 1>(s, &parity, &turned);
+    let [p10, p11, p12, p13, p14] = plane::<V, 2>(s, &parity, &turned);
+    let [p15, p16, p17, p18, p19] = plane::<V, 3>(s, &parity, &turned);
+    let [p20, p21, p22, p23, p24] = plane::<V, 4>(s, &parity, &turned);
+    [
+        p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16, p17, p18, p19,
+        p20, p21, p22, p23, p24,
+    ]
+}
+
+#[inline(always)]
+fn parity<V: Vector>(s: &[V; 25], x: usize) -> V {
+    let three = s[x].ternary::<{ table::PARITY }>(s[x + 5], s[x + 10]);
+    three.ternary::<{ table::PARITY }>(s[x + 15], s[x + 20])
+}
+
+/// The words with one `y`, after chi.
+#[inline(always)]
+fn plane<V: Vector, const Y: usize>(s: &[V; 25], parity: &[V; 5], turned: &[V; 5]) -> [V; 5] {
+    let a = moved::<V, 0, Y>(s, parity, turned);
+    let b = moved::<V, 1, Y>(s, parity, turned);
+    let c = moved::<V, 2, Y>(s, parity, turned);
+    let d = moved::<V, 3, Y>(s, parity, turned);
+    let e = moved::<V, 4, Y>(s, parity, turned);
+    [
+        a.ternary::<{ table::CHI }>(b, c),
+        b.ternary::<{ table::CHI }>(c, d),
+        c.ternary::<{ table::CHI }>(d, e),
+        d.ternary::<{ table::CHI }>(e, a),
+        e.ternary::<{ table::CHI }>(a, b),
+    ]
+}
+
+/// Theta, rho and pi for the word that comes to `(X, Y)`.
+#[inline(always)]
+fn moved<V: Vector, const X: usize, const Y: usize>(
+    s: &[V; 25],
+    parity: &[V; 5],
+    turned: &[V; 5],
+) -> V {
+    let (x, y) = ((X + 3 * Y) % 5, X);
+    let word = s[x + 5 * y].ternary::<{ table::PARITY }>(parity[(x + 4) % 5], turned[(x + 1) % 5]);
+    if X + Y == 0 { word } else { word.rotate(RHO[x + 5 * y]) }
+}

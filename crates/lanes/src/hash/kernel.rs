@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The compiled inner loops, and which of them the processor can run.
+
+use super::rows::Rows;
+use super::shape::Core;
+use crate::cpu::Cpu;
+
+#[cfg(target_arch = "x86_64")]
+use super::{avx2::Ymm, avx512::Zmm, keccak::Keccak, md5::Md5, pair::Pair, sha1::Sha1, sha2::Sha2};
+
+/// A function's inner loop in some number of lanes.
+pub(super) trait Absorb {
+    /// Takes the blocks of `block` bytes that the rows consist of into the state, which has the first word of each lane, then
+    /// the second of each, and so on, in the machine's order of bytes.
+    fn absorb(state: &mut [u8], rows: &Rows<'_>, block: usize);
+}
+
+/// An inner loop that this processor can run.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel {
+    /// How many lanes it has.
+    pub(super) lanes: usize,
+    run: unsafe fn(&mut [u8], &Rows<'_>, usize),
+}
+
+impl Kernel {
+    /// See [`Absorb::absorb`].
+    pub(super) fn run(&self, state: &mut [u8], rows: &Rows<'_>, block: usize) {
+        // SAFETY: the function needs nothing but its instructions, and `choose` gives only what the processor can run.
+        unsafe { (self.run)(state, rows, block) }
+    }
+
+    /// The best for so many requests; `None` without such instructions.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn choose(core: Core, cpu: Cpu, requests: usize) -> Option<Self> {
+        if cpu.has(Cpu::AVX512) {
+            return Some(match core {
+                Core::Md5 if requests > 16 => Self { lanes: 32, run: md5_zmm_pair },
+                Core::Md5 => Self { lanes: 16, run: md5_zmm },
+                Core::Sha1 => Self { lanes: 16, run: sha1_zmm },
+                Core::Sha256 => Self { lanes: 16, run: sha256_zmm },
+                Core::Sha512 => Self { lanes: 8, run: sha512_zmm },
+                Core::Keccak => Self { lanes: 8, run: keccak_zmm },
+            });
+        }
+        cpu.has(Cpu::AVX2).then_some(match core {
+            Core::Md5 if requests > 8 => Self { lanes: 16, run: md5_ymm_pair },
+            Core::Md5 => Self { lanes: 8, run: md5_ymm },
+            Core::Sha1 => Self { lanes: 8, run: sha1_ymm },
+            Core::Sha256 => Self { lanes: 8, run: sha256_ymm },
+            Core::Sha512 => Self { lanes: 4, run: sha512_ymm },
+            Core::Keccak => Self { lanes: 4, run: keccak_ymm },
+        })
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn choose(_: Core, _: Cpu, _: usize) -> Option<Self> {
+        None
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn md5_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Md5::<Zmm<u32>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn md5_zmm_pair(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Md5::<Pair<Zmm<u32>>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn sha1_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Sha1::<Zmm<u32>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn sha256_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Sha2::<Zmm<u32>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn sha512_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Sha2::<Zmm<u64>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn keccak_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Keccak::<Zmm<u64>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn md5_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Md5::<Ymm<u32>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn md5_ymm_pair(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Md5::<Pair<Ymm<u32>>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sha1_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Sha1::<Ymm<u32>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sha256_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Sha2::<Ymm<u32>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sha512_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Sha2::<Ymm<u64>>::absorb(state, rows, block);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn keccak_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    Keccak::<Ymm<u64>>::absorb(state, rows, block);
+}

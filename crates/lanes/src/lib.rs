@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Kernels that compute several requests side by side, in AVX-512 registers.
+//!
+//! A kernel takes a batch of independent requests (each with its own key) and answers each on its own: one lane's
+//! failure never touches another's. Nothing here knows PKCS#11; which requests meet in a batch is the combiner's business.
+
+pub mod aes;
+pub mod binary;
+pub mod cpu;
+pub mod curve25519;
+pub mod des;
+#[cfg(target_arch = "x86_64")]
+mod field52;
+pub mod hash;
+pub mod p256;
+pub mod p384;
+pub mod rc4;
+pub mod rsa;
+#[cfg(test)]
+mod testing;
+mod weierstrass;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the kernels' tests share: random inputs that can be repeated, how many of them, timing classes compared, and the
+//! compiled code looked at.
+
+use std::process::Command;
+
+/// Repeatable random numbers (SplitMix64); the seed comes from `METASLOT_TEST_SEED`, or is fixed.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new() -> Self {
+        let seed = std::env::var("METASLOT_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+        Self(seed.unwrap_or(0x6d65_7461_736c_6f74))
+    }
+
+    pub(crate) fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.word() % limit as u64).unwrap()
+    }
+
+    pub(crate) fn bytes(&mut self, length: usize) -> Vec<u8> {
+        let words = (0..length.div_ceil(8)).flat_map(|_| self.word().to_le_bytes());
+        words.take(length).collect()
+    }
+}
+
+/// How many random inputs a differential test takes: `usual`, or `METASLOT_TEST_INPUTS`.
+pub(crate) fn inputs(usual: usize) -> usize {
+    std::env::var("METASLOT_TEST_INPUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Instructions of this test program's functions whose name contains `name`.
+pub(crate) fn disassembly(name: &str) -> Vec<String> {
+    let program = std::env::current_exe().unwrap();
+    let out = Command::new("objdump")
+        .args(["--disassemble", "--no-show-raw-insn", "--demangle"])
+        .arg(program)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "objdump failed");
+    let text = String::from_utf8(out.stdout).unwrap();
+    let mut inside = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.ends_with(">:") {
+            inside = line.contains(name);
+        } else if inside && line.starts_with(' ') {
+            found.push(line.to_owned());
+        }
+    }
+    assert!(!found.is_empty(), "no function {name:?} in this program");
+    found
+}
+
+/// How many of the instructions touch the stack with a 512-bit register: spills that split cache lines.
+pub(crate) fn spills(name: &str) -> usize {
+    let touches = |line: &String| line.contains("zmm") && line.contains("(%rsp");
+    disassembly(name).iter().filter(|line| touches(line)).count()
+}
+
+/// Welch's t of the time of two classes of inputs (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", DATE 2017). `run` gets the
+/// class, 0 or 1, and must do the same work for both; slow outliers are cut at the 90th percentile of all.
+pub(crate) fn t_of_timing(random: &mut Random, rounds: usize, mut run: impl FnMut(usize)) -> f64 {
+    let mut samples = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let class = random.below(2);
+        let before = ticks();
+        run(class);
+        samples.push((class, ticks() - before));
+    }
+    let mut sorted: Vec<u64> = samples.iter().map(|(_, time)| *time).collect();
+    sorted.sort_unstable();
+    let cut = sorted[sorted.len() * 9 / 10];
+    let moments = |class: usize| {
+        let kept = samples.iter().filter(|(of, time)| *of == class && *time <= cut);
+        let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+        for (_, time) in kept {
+            #[expect(clippy::cast_precision_loss, reason = "ticks of one short call")]
+            let time = *time as f64;
+            count += 1.0;
+            let delta: f64 = time - mean;
+            mean += delta / count;
+            squares += delta * (time - mean);
+        }
+        (count, mean, squares / (count - 1.0))
+    };
+    let ((n0, m0, v0), (n1, m1, v1)) = (moments(0), moments(1));
+    (m0 - m1) / (v0 / n0 + v1 / n1).sqrt()
+}
+
+fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: reads a counter that every x86-64 has.
+        unsafe { core::arch::x86_64::_rdtsc() }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        0
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Scalars in signed odd digits, and tables of odd multiples to go with them.
+//!
+//! An odd k below 2^(w·W) is Σ dᵢ·2^(w·i) with W odd digits between −2^w and 2^w: with b = (k >> 1) + 2^(w·W−1), the digit is
+//! 2·bᵢ − (2^w − 1), where bᵢ are the windows of b (Joye and Tunstall, "Exponent recoding and regular exponentiation
+//! algorithms", 2009). No digit is 0, so that every window costs one addition whatever the scalar. An even scalar k becomes n − k,
+//! which changes the sign of the point.
+
+use super::curve::{BASE_WINDOW, Curve, ENTRIES, PARTS, WINDOW, windows};
+use super::point::{Affine, Point, add, double};
+use crate::field52::bytes::{put, take};
+use crate::field52::inverse::invert_all;
+use crate::field52::modulus::Modulus;
+use crate::field52::montgomery::{least, mul, square};
+use crate::field52::{LANES, Mask, Num, V, load, splat};
+use core::arch::x86_64::*;
+
+/// The odd one of k and n − k, and the lanes where that is n − k.
+#[target_feature(enable = "avx512f,avx512ifma")]
+#[inline]
+pub(crate) fn odd<M: Modulus<N>, const N: usize>(k: &Num<N>) -> (Num<N>, Mask) {
+    let even = !k.odds();
+    (k.blend(even, &Num::splat(&M::M).minus(k).carried()), even)
+}
+
+/// The windows' number b of an odd scalar; `width`·`count` bits.
+#[target_feature(enable = "avx512f,avx512ifma")]
+#[inline]
+pub(crate) fn recoded<const N: usize>(k: &Num<N>, width: u32, count: usize) -> Num<N> {
+    let mut out = k.0;
+    for (i, limb) in out.iter_mut().enumerate() {
+        *limb = _mm512_srli_epi64::<1>(k.0[i]);
+        if i + 1 < N {
+            let above = _mm512_and_si512(k.0[i + 1], splat(1));
+            *limb = _mm512_or_si512(*limb, _mm512_slli_epi64::<51>(above));
+        }
+    }
+    let top = width as usize * count - 1;
+    out[top / 52] = _mm512_or_si512(out[top / 52], splat(1 << (top % 52)));
+    Num(out)
+}
+
+/// Which entry a window asks for, and the lanes where it is negated.
+#[target_feature(enable = "avx512f,avx512ifma")]
+#[inline]
+pub(crate) fn digit<const N: usize>(b: &Num<N>, window: usize, width: u32) -> (V, Mask) {
+    let bits = b.window(window * width as usize, width);
+    let negative = _mm512_testn_epi64_mask(bits, splat(1 << (width - 1)));
+    let flipped = _mm512_mask_xor_epi64(bits, negative, bits, splat(u64::MAX));
+    (_mm512_and_si512(flipped, splat((1 << (width - 1)) - 1)), negative)
+}
+
+/// The first `count` odd multiples of a point per lane, coordinates below M.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(crate) fn odd_multiples<C: Curve<N>, const N: usize>(
+    point: &Point<N>,
+    count: usize,
+) -> Vec<Affine<N>> {
+    let twice = double::<C::Field, N>(point);
+    let mut points = vec![*point; count];
+    for i in 1..count {
+        points[i] = add::<C::Field, N>(&points[i - 1], &twice);
+    }
+    let mut inverses: Vec<Num<N>> = points.iter().map(|point| point.z).collect();
+    let mut scratch = inverses.clone();
+    invert_all::<C::Field, N>(&mut inverses, &mut scratch, |_, _| ());
+    let mut out = Vec::with_capacity(count);
+    for (point, inverse) in points.iter().zip(&inverses) {
+        let squared = square::<C::Field, N>(inverse);
+        let x = mul::<C::Field, N>(&point.x, &squared);
+        let y = mul::<C::Field, N>(&point.y, &mul::<C::Field, N>(&squared, inverse));
+        out.push(Affine { x: least::<C::Field, N>(&x), y: least::<C::Field, N>(&y) });
+    }
+    out
+}
+
+/// The coordinates of one point.
+pub(crate) type Entry<const N: usize> = [[u64; N]; 2];
+
+/// The first `entries` odd multiples of 2^(`step`·i)·point, for i below `count`; of a point with plain
+/// coordinates, in Montgomery form.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn multiples<C: Curve<N>, const N: usize>(
+    point: &Entry<N>,
+    step: usize,
+    count: usize,
+    entries: usize,
+) -> Vec<Vec<Entry<N>>> {
+    let mut current = Point::from_plain::<C::Field>(&Num::splat(&point[0]), &Num::splat(&point[1]));
+    let mut bases = vec![[[0; N]; 3]; count.next_multiple_of(LANES)];
+    for (i, base) in bases.iter_mut().enumerate() {
+        let coordinates = [current.x, current.y, current.z];
+        for (to, from) in base.iter_mut().zip(&coordinates) {
+            *to = take(&from.store(), 0);
+        }
+        if i + 1 < count {
+            for _ in 0..step {
+                current = double::<C::Field, N>(&current);
+            }
+        }
+    }
+    let mut out = Vec::with_capacity(count);
+    for eight in bases.chunks(LANES) {
+        let mut columns = [[[0; LANES]; N]; 3];
+        for (lane, base) in eight.iter().enumerate() {
+            for (column, limbs) in columns.iter_mut().zip(base) {
+                put(column, lane, limbs);
+            }
+        }
+        let [x, y, z] = &columns;
+        let point = Point { x: Num::load(x), y: Num::load(y), z: Num::load(z) };
+        let mut lists = [const { Vec::new() }; LANES];
+        for affine in odd_multiples::<C, N>(&point, entries) {
+            let (x, y) = (affine.x.store(), affine.y.store());
+            for (lane, list) in lists.iter_mut().enumerate() {
+                list.push([take(&x, lane), take(&y, lane)]);
+            }
+        }
+        out.extend(lists);
+    }
+    out.truncate(count);
+    out
+}
+
+/// One limb of one coordinate of a window's 32 entries.
+#[repr(align(64))]
+#[derive(Clone, Copy, Debug)]
+struct Row([u64; 1 << (BASE_WINDOW - 1)]);
+
+/// The base point's odd multiples, for every window.
+#[derive(Debug)]
+pub(crate) struct Base<const N: usize>(Vec<[[Row; N]; 2]>);
+
+impl<const N: usize> Base<N> {
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(crate) fn new<C: Curve<N>>() -> Self {
+        let entries = 1 << (BASE_WINDOW - 1);
+        let count = windows(8 * C::LENGTH, BASE_WINDOW);
+        let lists = multiples::<C, N>(&C::BASE, BASE_WINDOW as usize, count, entries);
+        let mut rows = vec![[[Row([0; 32]); N]; 2]; count];
+        for (window, list) in rows.iter_mut().zip(&lists) {
+            for (index, entry) in list.iter().enumerate() {
+                for (coordinate, limbs) in window.iter_mut().zip(entry) {
+                    for (row, limb) in coordinate.iter_mut().zip(limbs) {
+                        row.0[index] = *limb;
+                    }
+                }
+            }
+        }
+        Self(rows)
+    }
+
+    /// How many windows.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The entry that each lane asks for. All of them are loaded, and chosen from within registers.
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    #[inline]
+    pub(crate) fn select(&self, window: usize, index: V) -> Affine<N> {
+        let [x, y] = &self.0[window];
+        Affine { x: choose(x, index), y: choose(y, index) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+#[inline]
+fn choose<const N: usize>(rows: &[Row; N], index: V) -> Num<N> {
+    let upper = _mm512_test_epi64_mask(index, splat(16));
+    let mut out = [_mm512_setzero_si512(); N];
+    for i in 0..N {
+        let (parts, _) = rows[i].0.as_chunks::<LANES>();
+        let below = _mm512_permutex2var_epi64(load(&parts[0]), index, load(&parts[1]));
+        let above = _mm512_permutex2var_epi64(load(&parts[2]), index, load(&parts[3]));
+        out[i] = _mm512_mask_mov_epi64(below, upper, above);
+    }
+    Num(out)
+}
+
+/// A known point's odd multiples, for every part of a split scalar. Public.
+#[derive(Debug)]
+pub(crate) struct Multiples<const N: usize>(Vec<Vec<Entry<N>>>);
+
+/// Windows in each part of a split scalar.
+pub(crate) const fn part_windows(length: usize) -> usize {
+    windows(8 * length, WINDOW).div_ceil(PARTS)
+}
+
+impl<const N: usize> Multiples<N> {
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(crate) fn new<C: Curve<N>>(point: &Entry<N>) -> Self {
+        let step = WINDOW as usize * part_windows(C::LENGTH);
+        Self(multiples::<C, N>(point, step, PARTS, ENTRIES))
+    }
+
+    /// One entry of one part.
+    pub(crate) fn entry(&self, part: usize, index: usize) -> &Entry<N> {
+        &self.0[part][index]
+    }
+}
