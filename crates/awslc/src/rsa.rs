@@ -7,9 +7,11 @@
 //! `rsa_default_private_transform`: with CRT or without, as long as the public exponent is known,
 //! and no key is accepted here without), so a computation fault does not leak a factor.
 
+mod encoding;
 mod oaep;
 mod recover;
 
+pub use encoding::{MAX_INFO, PKCS1_OVERHEAD, digest_info, digest_info_length};
 pub use oaep::Oaep;
 pub use recover::{RsaCrtValues, rsa_crt_values};
 

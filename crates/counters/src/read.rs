@@ -105,9 +105,10 @@ pub fn processes() -> Vec<Process> {
 #[must_use]
 pub fn of(pid: u32) -> Vec<Process> {
     let entries = page::directories().filter_map(|directory| fs::read_dir(directory).ok());
-    let pages = entries.flatten().flatten().filter(|entry| {
-        page::owner(&entry.file_name()).is_some_and(|(owner, _)| owner == pid)
-    });
+    let pages = entries
+        .flatten()
+        .flatten()
+        .filter(|entry| page::owner(&entry.file_name()).is_some_and(|(owner, _)| owner == pid));
     pages.filter_map(|entry| process(&entry.path()).ok()).collect()
 }
 

@@ -11,7 +11,7 @@ use crate::session::{SessionGuard, Sessions};
 use crate::store::Store;
 use crate::token::handles::Handles;
 use crate::token::{Login, Token};
-use crate::{Key, Value};
+use crate::{Key, NewObject, Value};
 use metaslot_ck::*;
 use std::sync::Arc;
 
@@ -162,7 +162,38 @@ impl Engine {
     /// `CKR_SESSION_HANDLE_INVALID`, `CKR_DEVICE_ERROR`
     pub fn random(&self, session: SessionHandle, out: &mut [u8]) -> Result<()> {
         self.sessions.info(session)?;
-        self.providers[0].random(out)
+        self.random_bytes(out)
+    }
+
+    pub(crate) fn random_bytes(&self, out: &mut [u8]) -> Result<()> {
+        self.first(|provider| provider.random(out))
+    }
+
+    /// Completes a key that came from outside.
+    pub(crate) fn complete(&self, key: &mut NewObject) -> Result<()> {
+        self.first(|provider| provider.complete(key))
+    }
+
+    /// What the first provider says that has something to say about it.
+    pub(crate) fn first<T>(
+        &self,
+        mut ask: impl FnMut(&'static dyn Provider) -> Result<T>,
+    ) -> Result<T> {
+        let mut answer = Err(Error::FUNCTION_NOT_SUPPORTED);
+        for provider in self.providers {
+            answer = ask(*provider);
+            let anothers = matches!(
+                answer,
+                Err(Error::CURVE_NOT_SUPPORTED
+                    | Error::KEY_NOT_WRAPPABLE
+                    | Error::WRAPPED_KEY_INVALID
+                    | Error::RANDOM_NO_RNG)
+            );
+            if !anothers {
+                break;
+            }
+        }
+        answer
     }
 
     /// `C_SeedRandom`: the source seeds itself, and foreign seeds add nothing to it; taken and

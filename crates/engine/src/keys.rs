@@ -90,8 +90,11 @@ impl Engine {
     ) -> Result<(ObjectHandle, ObjectHandle)> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
-        let (count, algorithm) = self.route(mechanism, |row| row.generate_pair)?;
+        self.route(mechanism, |row| row.generate_pair)?;
         let public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
+        let (count, algorithm) = self
+            .route(mechanism, |row| row.generate_pair.filter(|algorithm| algorithm.serves(&public)))
+            .map_err(|_| Error::CURVE_NOT_SUPPORTED)?;
         let private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
         token.policy.making(&public, true)?;
         let watch = metaslot_counters::begin();
@@ -155,7 +158,7 @@ impl Engine {
         let key = token.key(object)?;
         match object.class() {
             CKO_SECRET_KEY => Ok(Secret::copy_of(key.secret(CKA_VALUE)?)),
-            CKO_PRIVATE_KEY => self.providers[0].encode_private_key(key),
+            CKO_PRIVATE_KEY => self.first(|provider| provider.encode_private_key(key)),
             _ => Err(Error::KEY_NOT_WRAPPABLE),
         }
     }
@@ -218,7 +221,7 @@ impl Engine {
         at_end: bool,
     ) -> Result<NewObject> {
         if all.ulong(CKA_CLASS) == Some(CKO_PRIVATE_KEY) {
-            let made = self.providers[0].decode_private_key(plain.expose())?;
+            let made = self.first(|provider| provider.decode_private_key(plain.expose()))?;
             token.policy.making(&made.attributes, false)?;
             return Ok(made);
         }
@@ -245,7 +248,7 @@ impl Engine {
         let kind = all.get(CKA_KEY_TYPE).cloned().ok_or(Error::TEMPLATE_INCOMPLETE)?;
         made.attributes.set(CKA_KEY_TYPE, kind);
         made.secrets.set(CKA_VALUE, value);
-        self.providers[0].complete(&mut made)?;
+        self.complete(&mut made)?;
         Ok(made)
     }
 
@@ -263,8 +266,8 @@ impl Engine {
     ) -> Result<(ObjectHandle, Vec<ObjectHandle>)> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
-        let (count, algorithm) = self.route(mechanism, |row| row.derive)?;
-        let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism)?;
+        let refused = |error| self.refused(mechanism, |row| row.derive, error);
+        let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
         let mut templates = vec![self.derived_template(token, mechanism, template)?];
         if let Params::Sp800108 { additional, .. } = &mut params {
             for template in std::mem::take(additional) {
@@ -272,6 +275,9 @@ impl Engine {
             }
         }
         let by = self.key(&base)?;
+        let (count, algorithm) = self
+            .route(mechanism, |row| row.derive.filter(|algorithm| algorithm.serves(by)))
+            .map_err(|_| refused(Error::KEY_SIZE_RANGE))?;
         algorithm.check(by, &params)?;
         let natural = algorithm.natural_length(by, &params);
         let mut lengths = Vec::new();

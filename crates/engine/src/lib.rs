@@ -28,6 +28,7 @@ pub use engine::{Config, Engine, SlotConfig};
 pub use key::{Key, Material};
 pub use metaslot::policy::Policy;
 pub use object::{Answer, Object};
+pub use operation::later::Room;
 pub use output::Output;
 pub use params::{Bytes, KdfParam, Params, Shape};
 pub use slots::{SessionInfo, SlotInfo, TokenInfo};

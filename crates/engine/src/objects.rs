@@ -37,7 +37,7 @@ impl Engine {
         if attribute::class_bit(class).is_some_and(|bit| bit >= attribute::PUBLIC) {
             made.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
             let said = made.attributes.remove(CKA_VALUE_LEN);
-            self.providers[0].complete(&mut made)?;
+            self.complete(&mut made)?;
             if said.is_some_and(|said| made.attributes.get(CKA_VALUE_LEN) != Some(&said)) {
                 return Err(Error::TEMPLATE_INCONSISTENT);
             }
@@ -118,7 +118,7 @@ impl Engine {
 
     fn unique_id(&self) -> Result<Vec<u8>> {
         let mut random = [0; 16];
-        self.providers[0].random(&mut random)?;
+        self.random_bytes(&mut random)?;
         let digits = |byte: u8| {
             [
                 b"0123456789abcdef"[usize::from(byte >> 4)],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Results of variable length, once for all functions (PKCS#11 3.2 §5.2).
 
+use crate::operation::later::Room;
 use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
 
@@ -43,6 +44,14 @@ impl<'a> Output<'a> {
     /// Whether the caller passed NULL.
     pub(crate) const fn was_asked(&self) -> bool {
         self.buffer.is_none()
+    }
+
+    /// Where a result of at most `most` bytes may go later; `None` when the caller only asked.
+    pub(crate) fn room(&mut self, most: usize) -> Result<Option<Room>> {
+        self.length = most;
+        let Some(buffer) = &mut self.buffer else { return Ok(None) };
+        let room = buffer.get_mut(..most).ok_or(Error::BUFFER_TOO_SMALL)?;
+        Ok(Some(Room { address: room.as_mut_ptr().expose_provenance(), length: most }))
     }
 
     /// What was written; nothing when the caller only asked.

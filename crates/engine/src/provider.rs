@@ -5,7 +5,7 @@
 //! that it could refuse it refuses in `check`, which the engine calls at `*Init`.
 
 use crate::{Attributes, Key, NewObject, Params};
-use metaslot_ck::{CK_MECHANISM_TYPE, ObjectHandle, Result};
+use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
 use metaslot_memory::Secret;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -21,27 +21,36 @@ pub trait Provider: Sync + Debug {
     /// Fills `out` with random bytes fit for keys.
     ///
     /// # Errors
-    /// `CKR_DEVICE_ERROR` when the source fails.
-    fn random(&self, out: &mut [u8]) -> Result<()>;
+    /// `CKR_DEVICE_ERROR` when the source fails, `CKR_RANDOM_NO_RNG` without one.
+    fn random(&self, _out: &mut [u8]) -> Result<()> {
+        Err(Error::RANDOM_NO_RNG)
+    }
 
     /// Checks a key that the application brings (`C_CreateObject`) and completes it with what
     /// follows from what is there (`CKA_EC_POINT` and `CKA_MODULUS_BITS`, missing CRT values).
     ///
     /// # Errors
-    /// `CKR_ATTRIBUTE_VALUE_INVALID`, `CKR_TEMPLATE_INCOMPLETE`, `CKR_CURVE_NOT_SUPPORTED`.
-    fn complete(&self, key: &mut NewObject) -> Result<()>;
+    /// `CKR_ATTRIBUTE_VALUE_INVALID`, `CKR_TEMPLATE_INCOMPLETE`; `CKR_CURVE_NOT_SUPPORTED` for keys
+    /// that are another provider's.
+    fn complete(&self, _key: &mut NewObject) -> Result<()> {
+        Err(Error::CURVE_NOT_SUPPORTED)
+    }
 
     /// A private key as the DER of a PKCS#8 `PrivateKeyInfo` (PKCS#11 3.2 §6.7).
     ///
     /// # Errors
     /// `CKR_KEY_NOT_WRAPPABLE` for a key type that has no such form here.
-    fn encode_private_key(&self, key: &Key) -> Result<Secret>;
+    fn encode_private_key(&self, _key: &Key) -> Result<Secret> {
+        Err(Error::KEY_NOT_WRAPPABLE)
+    }
 
     /// The attributes of the private key in a PKCS#8 `PrivateKeyInfo`, `CKA_KEY_TYPE` among them.
     ///
     /// # Errors
     /// `CKR_WRAPPED_KEY_INVALID` when the bytes are no such thing.
-    fn decode_private_key(&self, der: &[u8]) -> Result<NewObject>;
+    fn decode_private_key(&self, _der: &[u8]) -> Result<NewObject> {
+        Err(Error::WRAPPED_KEY_INVALID)
+    }
 }
 
 /// One row: a mechanism and the operations that this provider has for it.
@@ -149,8 +158,32 @@ pub enum Direction {
     Backward,
 }
 
+/// An operation that was begun and is completed later, together with others of its kind.
+pub trait Pending: Send + Debug {
+    /// Whether the result is there. Where nobody else computes, this computes it, and what else
+    /// waits.
+    fn poll(&mut self) -> bool;
+
+    /// Writes the result, as the call that began this would have; waits for it if it is not there.
+    ///
+    /// # Errors
+    /// As that call.
+    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize>;
+}
+
+/// What `*_later` gives: `None` where the provider computes this one at once or not at all.
+pub type Postponed = Result<Option<Box<dyn Pending>>>;
+
 /// A hash function.
 pub trait Digest: Sync + Debug {
+    /// [`Self::digest`], to be completed later.
+    ///
+    /// # Errors
+    /// As [`Self::digest`].
+    fn digest_later(&self, _data: &[u8]) -> Postponed {
+        Ok(None)
+    }
+
     /// Length of the digest, in bytes.
     fn length(&self) -> usize;
 
@@ -196,6 +229,33 @@ pub trait DigestStream: Send + Debug {
 
 /// A signature or a MAC; verifies what it signs.
 pub trait Signature: Sync + Debug {
+    /// Whether this provider is the one for such a key; where not, the next is asked.
+    fn serves(&self, _key: &Key) -> bool {
+        true
+    }
+
+    /// [`Self::sign`], to be completed later.
+    ///
+    /// # Errors
+    /// As [`Self::sign`].
+    fn sign_later(&self, _key: &Arc<Key>, _params: &Params, _data: &[u8]) -> Postponed {
+        Ok(None)
+    }
+
+    /// [`Self::verify`], to be completed later.
+    ///
+    /// # Errors
+    /// As [`Self::verify`].
+    fn verify_later(
+        &self,
+        _key: &Arc<Key>,
+        _: &Params,
+        _data: &[u8],
+        _signature: &[u8],
+    ) -> Postponed {
+        Ok(None)
+    }
+
     /// Refuses keys and parameters that cannot work, and prepares the key. Called at `*Init`.
     ///
     /// # Errors
@@ -276,6 +336,19 @@ pub trait Recover: Sync + Debug {
 
 /// Encryption and decryption.
 pub trait Cipher: Sync + Debug {
+    /// As [`Signature::serves`].
+    fn serves(&self, _key: &Key) -> bool {
+        true
+    }
+
+    /// [`Self::run`], to be completed later.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    fn run_later(&self, _: Direction, _key: &Arc<Key>, _: &Params, _input: &[u8]) -> Postponed {
+        Ok(None)
+    }
+
     /// Refuses keys and parameters that cannot work, and prepares the key. Called at `*Init`.
     ///
     /// # Errors
@@ -352,6 +425,11 @@ pub trait Generate: Sync + Debug {
 
 /// Makes a key pair.
 pub trait GeneratePair: Sync + Debug {
+    /// Whether this provider makes what the template of the public key asks for.
+    fn serves(&self, _public: &Attributes) -> bool {
+        true
+    }
+
     /// The public key first. Both come with every attribute that the standard has for them,
     /// `CKA_EC_PARAMS` and `CKA_MODULUS` in the private one too.
     ///
@@ -405,6 +483,11 @@ pub trait Keys {
 
 /// Derives keys.
 pub trait Derive: Sync + Debug {
+    /// As [`Signature::serves`].
+    fn serves(&self, _key: &Key) -> bool {
+        true
+    }
+
     /// As [`Cipher::check`]. PBKDF2 and the like run through `C_GenerateKey` and
     /// [`Generate`] instead.
     ///

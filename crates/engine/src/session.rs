@@ -22,6 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(crate) struct Session {
     pub(crate) slot: SlotId,
     pub(crate) write: bool,
+    /// `CKF_ASYNC_SESSION`
+    pub(crate) asynchronous: bool,
     pub(crate) digest: DigestState,
     pub(crate) encrypt: CipherState,
     pub(crate) decrypt: CipherState,
@@ -117,6 +119,7 @@ impl Session {
 pub(crate) struct Info {
     pub(crate) slot: SlotId,
     pub(crate) write: bool,
+    pub(crate) asynchronous: bool,
 }
 
 /// One place of the table, on cache lines of its own.
@@ -125,7 +128,7 @@ pub(crate) struct Info {
 struct Place {
     /// 0 when free.
     handle: AtomicU64,
-    /// `slot << 1 | write`
+    /// `slot << 2 | asynchronous << 1 | write`
     info: AtomicU32,
     session: Mutex<Session>,
 }
@@ -203,7 +206,8 @@ impl Sessions {
         if place.handle.load(Ordering::Acquire) != handle.0 {
             return Err(Error::SESSION_HANDLE_INVALID);
         }
-        Ok(Info { slot: SlotId(u64::from(info >> 1)), write: info & 1 != 0 })
+        let slot = SlotId(u64::from(info >> 2));
+        Ok(Info { slot, write: info & 1 != 0, asynchronous: info & 2 != 0 })
     }
 
     /// Waits for a call of another thread on the same session.
@@ -218,7 +222,8 @@ impl Sessions {
         Ok(SessionGuard(session))
     }
 
-    pub(crate) fn open(&self, slot: SlotId, write: bool) -> Result<SessionHandle> {
+    pub(crate) fn open(&self, info: Info) -> Result<SessionHandle> {
+        let Info { slot, write, asynchronous } = info;
         let shard = thread_shard();
         let at = match lock(&self.free[shard].0).pop() {
             Some(at) => at as usize,
@@ -228,9 +233,12 @@ impl Sessions {
         let mut session = place.session.lock().unwrap_or_else(PoisonError::into_inner);
         session.slot = slot;
         session.write = write;
+        session.asynchronous = asynchronous;
         let count = COUNTS[shard].0.fetch_add(1, Ordering::Relaxed) * SHARDS as u64 + shard as u64;
         let handle = count << PLACE_BITS | at as u64;
-        let info = u32::try_from(slot.0).unwrap_or(0) << 1 | u32::from(write);
+        let info = u32::try_from(slot.0).unwrap_or(0) << 2
+            | u32::from(asynchronous) << 1
+            | u32::from(write);
         place.info.store(info, Ordering::Release);
         place.handle.store(handle, Ordering::Release);
         Ok(SessionHandle(handle))

@@ -2,7 +2,7 @@
 //! Slot, token and session management (PKCS#11 3.2 §5.5, §5.6).
 
 use crate::engine::Engine;
-use crate::session::MOST;
+use crate::session::{Info, MOST};
 use crate::store::PinState;
 use crate::token::Login;
 use crate::token::login::PIN_LENGTH;
@@ -78,6 +78,7 @@ impl Engine {
         let flag = |there, flag| if there { flag } else { 0 };
         let flags = CKF_RNG
             | CKF_DUAL_CRYPTO_OPERATIONS
+            | CKF_ASYNC_SESSION_SUPPORTED
             | CKF_LOGIN_REQUIRED
             | flag(row.initialized, CKF_TOKEN_INITIALIZED)
             | flag(row.user_pin_set, CKF_USER_PIN_INITIALIZED)
@@ -148,14 +149,12 @@ impl Engine {
         if flags & CKF_SERIAL_SESSION == 0 {
             return Err(Error::SESSION_PARALLEL_NOT_SUPPORTED);
         }
-        if flags & CKF_ASYNC_SESSION != 0 {
-            return Err(Error::SESSION_ASYNC_NOT_SUPPORTED);
-        }
         let write = flags & CKF_RW_SESSION != 0;
         if !write && token.login_state() == Login::So {
             return Err(Error::SESSION_READ_WRITE_SO_EXISTS);
         }
-        self.sessions.open(slot, write)
+        let asynchronous = flags & CKF_ASYNC_SESSION != 0;
+        self.sessions.open(Info { slot, write, asynchronous })
     }
 
     /// `C_CloseSession`: its session objects go with it.
@@ -204,7 +203,10 @@ impl Engine {
             (Login::User, true) => CKS_RW_USER_FUNCTIONS,
             (Login::So, _) => CKS_RW_SO_FUNCTIONS,
         };
-        let flags = CKF_SERIAL_SESSION | if info.write { CKF_RW_SESSION } else { 0 };
+        let flag = |there, flag| if there { flag } else { 0 };
+        let flags = CKF_SERIAL_SESSION
+            | flag(info.write, CKF_RW_SESSION)
+            | flag(info.asynchronous, CKF_ASYNC_SESSION);
         Ok(SessionInfo { slot: info.slot, state, flags })
     }
 

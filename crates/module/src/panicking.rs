@@ -3,8 +3,6 @@
 
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Digest, DigestStream, Provider};
-use metaslot_engine::{Key, NewObject};
-use metaslot_memory::Secret;
 
 /// Has one mechanism, MD5, and panics when it should compute.
 #[derive(Debug)]
@@ -20,22 +18,6 @@ impl Provider for Panicking {
 
     fn algorithms(&self) -> &'static [Algorithm] {
         ROWS
-    }
-
-    fn random(&self, _: &mut [u8]) -> Result<()> {
-        Err(Error::DEVICE_ERROR)
-    }
-
-    fn complete(&self, _: &mut NewObject) -> Result<()> {
-        Err(Error::ATTRIBUTE_VALUE_INVALID)
-    }
-
-    fn encode_private_key(&self, _: &Key) -> Result<Secret> {
-        Err(Error::KEY_NOT_WRAPPABLE)
-    }
-
-    fn decode_private_key(&self, _: &[u8]) -> Result<NewObject> {
-        Err(Error::WRAPPED_KEY_INVALID)
     }
 }
 

@@ -15,9 +15,6 @@ pub(crate) const SIZES: (u64, u64) = (512, 8192);
 /// The longest block, in bytes.
 pub(crate) const MAX_BLOCK: usize = 1024;
 
-/// Padding of a PKCS #1 v1.5 block, in bytes.
-pub(crate) const PKCS1_OVERHEAD: usize = 11;
-
 pub(crate) const ROWS: [Algorithm; 4] = checked([
     Algorithm {
         mechanism: CKM_RSA_PKCS_KEY_PAIR_GEN,

@@ -3,8 +3,9 @@
 //! the bare operation (§6.1.11).
 
 use crate::der::without_zeros;
-use crate::rsa::{PKCS1_OVERHEAD, prepared};
+use crate::rsa::prepared;
 use crate::{device_error, digest, hashes, rsa_rejection};
+use metaslot_awslc::rsa::PKCS1_OVERHEAD;
 use metaslot_awslc::rsa::{self, Rsa, RsaNumber, RsaPadding};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Cipher, CipherStream, Direction, Wrap};

@@ -2,9 +2,9 @@
 //! RSASSA-PKCS1-v1_5 with a hash (PKCS#11 3.2 §6.1.9).
 
 use crate::hashes::{self, DigestScheme};
-use crate::rsa::{MAX_BLOCK, PKCS1_OVERHEAD, SIZES, prepared};
-use metaslot_awslc::digest::{Hash, MAX_LENGTH};
-use metaslot_awslc::rsa::RsaPadding;
+use crate::rsa::{MAX_BLOCK, SIZES, prepared};
+use metaslot_awslc::digest::Hash;
+use metaslot_awslc::rsa::{PKCS1_OVERHEAD, RsaPadding, digest_info, digest_info_length};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Direction, Signature, SignatureStream, checked};
 use metaslot_engine::{Key, Params};
@@ -40,7 +40,7 @@ impl Signature for Hashed {
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
         hashes::class_fits(direction, key)?;
         let size = prepared(key)?.size();
-        let info = prefix(self.0).1 + self.0.length();
+        let info = digest_info_length(self.0);
         if size < info + PKCS1_OVERHEAD { Err(Error::KEY_SIZE_RANGE) } else { Ok(()) }
     }
 
@@ -108,55 +108,4 @@ pub(crate) fn verify_message(key: &Key, message: &[u8], signature: &[u8]) -> Res
         && head[2..head.len() - 1].iter().all(|byte| *byte == 0xff)
         && tail == message;
     if good { Ok(()) } else { Err(Error::SIGNATURE_INVALID) }
-}
-
-/// The longest `DigestInfo` up to its digest, in bytes.
-const MAX_PREFIX: usize = 19;
-
-/// The DER of a `DigestInfo` up to its digest (RFC 8017 §9.2, note 1), and its length.
-fn prefix(hash: Hash) -> ([u8; MAX_PREFIX], usize) {
-    let nist: [u8; 9] = [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, last_arc(hash)];
-    let oid: &[u8] = match hash {
-        Hash::Md5 => &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x02, 0x05],
-        Hash::Sha1 => &[0x2b, 0x0e, 0x03, 0x02, 0x1a],
-        _ => &nist,
-    };
-    let (arcs, digest) = (short(oid.len()), short(hash.length()));
-    let mut bytes = [0; MAX_PREFIX];
-    bytes[..6].copy_from_slice(&[0x30, arcs + digest + 8, 0x30, arcs + 4, 0x06, arcs]);
-    let end = 6 + oid.len();
-    bytes[6..end].copy_from_slice(oid);
-    bytes[end..end + 4].copy_from_slice(&[0x05, 0x00, 0x04, digest]);
-    (bytes, end + 4)
-}
-
-/// The last arc of the object identifiers under 2.16.840.1.101.3.4.2.
-const fn last_arc(hash: Hash) -> u8 {
-    match hash {
-        Hash::Md5 | Hash::Sha1 => 0,
-        Hash::Sha256 => 1,
-        Hash::Sha384 => 2,
-        Hash::Sha512 => 3,
-        Hash::Sha224 => 4,
-        Hash::Sha512_224 => 5,
-        Hash::Sha512_256 => 6,
-        Hash::Sha3_224 => 7,
-        Hash::Sha3_256 => 8,
-        Hash::Sha3_384 => 9,
-        Hash::Sha3_512 => 10,
-    }
-}
-
-/// A length that is known to be below 128.
-const fn short(length: usize) -> u8 {
-    length.to_le_bytes()[0]
-}
-
-fn digest_info(hash: Hash, digest: &[u8]) -> ([u8; MAX_PREFIX + MAX_LENGTH], usize) {
-    let (head, length) = prefix(hash);
-    let mut info = [0; MAX_PREFIX + MAX_LENGTH];
-    info[..length].copy_from_slice(&head[..length]);
-    let end = length + digest.len();
-    info[length..end].copy_from_slice(digest);
-    (info, end)
 }

@@ -3,8 +3,9 @@
 //! with recovery. Their encryption is in `rsa_cipher`.
 
 use crate::hashes;
-use crate::rsa::{MAX_BLOCK, PKCS1_OVERHEAD, prepared};
+use crate::rsa::{MAX_BLOCK, prepared};
 use crate::rsa_pkcs1::{sign_message, verify_message};
+use metaslot_awslc::rsa::PKCS1_OVERHEAD;
 use metaslot_awslc::rsa::{Rsa, RsaPadding};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Direction, Recover, Signature, SignatureStream};

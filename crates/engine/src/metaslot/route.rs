@@ -90,4 +90,15 @@ impl Engine {
     ) -> Result<(Count, T)> {
         self.routes.find(mechanism, operation)
     }
+
+    /// What to say when an operation cannot begin: that nobody has it comes before `error`.
+    #[cold]
+    pub(crate) fn refused<T>(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+        error: Error,
+    ) -> Error {
+        self.route(mechanism, operation).err().unwrap_or(error)
+    }
 }

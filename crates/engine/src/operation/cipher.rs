@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encryption and decryption (PKCS#11 3.2 §5.8, §5.10).
 
+use super::later::{self, Later};
 use super::{Active, ends, fails};
 use crate::engine::Engine;
 use crate::metaslot::route::Count;
 use crate::object::Object;
 use crate::output::{Output, Written};
-use crate::provider::{Cipher, CipherStream, Direction};
+use crate::provider::{Algorithm, Cipher, CipherStream, Direction};
 use crate::session::Session;
 use crate::{Key, Params};
 use metaslot_ck::*;
@@ -66,17 +67,23 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         state(direction, &mut session).free()?;
-        let (count, algorithm) = self.route(mechanism, |row| match direction {
+        let operation = |row: &'static Algorithm| match direction {
             Direction::Forward => row.encrypt,
             Direction::Backward => row.decrypt,
-        })?;
+        };
         let usage = match direction {
             Direction::Forward => CKA_ENCRYPT,
             Direction::Backward => CKA_DECRYPT,
         };
-        let object = self.key_for(&mut session, key, usage, mechanism)?;
+        let object = self
+            .key_for(&mut session, key, usage, mechanism)
+            .map_err(|error| self.refused(mechanism, operation, error))?;
         self.policy(&session)?.using(mechanism, &params, object.facts(), direction, false)?;
-        algorithm.check(direction, self.key(&object)?, &params)?;
+        let key = self.key(&object)?;
+        let (count, algorithm) = self
+            .route(mechanism, |row| operation(row).filter(|algorithm| algorithm.serves(key)))
+            .map_err(|_| self.refused(mechanism, operation, Error::KEY_SIZE_RANGE))?;
+        algorithm.check(direction, key, &params)?;
         let locked = object.facts().always_authenticate;
         let op = CipherOp { count, algorithm, object, params, locked };
         *state(direction, &mut session) = Active::Initialized(op);
@@ -96,12 +103,24 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
-        let single = state(direction, &mut session).single().and_then(CipherOp::open);
-        let result = single.and_then(|op| {
+        let later = session.asynchronous;
+        let state = state(direction, &mut session);
+        let mut postponed = None;
+        let result = state.single().and_then(CipherOp::open).and_then(|op| {
             let key = op.key()?;
             let longest = op.algorithm.length(direction, key, &op.params, input.len())?;
+            if later {
+                let work = || op.algorithm.run_later(direction, key, &op.params, input);
+                postponed = later::begin(out.room(longest), work)?;
+                if postponed.is_some() {
+                    return Err(Error::PENDING);
+                }
+            }
             out.at_most(longest, |room| op.algorithm.run(direction, key, &op.params, input, room))
         });
+        if let Some((room, work)) = postponed {
+            state.postpone(Later { work, room, bytes: input.len(), watch });
+        }
         conclude(direction, &mut session, input.len(), watch, result)
     }
 

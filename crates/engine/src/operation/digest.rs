@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests (PKCS#11 3.2 §5.12).
 
+use super::later::{self, Later};
 use super::{Active, ends, fails};
 use crate::Params;
 use crate::engine::Engine;
@@ -48,7 +49,20 @@ impl Engine {
         let mut session = self.session(session)?;
         let op = *session.digest.single()?;
         let watch = metaslot_counters::begin();
-        let result = out.exact(op.algorithm.length(), |room| op.algorithm.digest(data, room));
+        let length = op.algorithm.length();
+        let postponed = if session.asynchronous {
+            later::begin(out.room(length), || op.algorithm.digest_later(data))
+        } else {
+            Ok(None)
+        };
+        let result = match postponed {
+            Ok(Some((room, work))) => {
+                session.digest.postpone(Later { work, room, bytes: data.len(), watch });
+                Err(Error::PENDING)
+            }
+            Ok(None) => out.exact(length, |room| op.algorithm.digest(data, room)),
+            Err(error) => Err(error),
+        };
         if ends(result) {
             session.digest.end();
             op.count.done(data.len(), result.is_ok(), watch);

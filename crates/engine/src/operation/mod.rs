@@ -4,11 +4,13 @@
 pub(crate) mod cipher;
 pub(crate) mod digest;
 pub(crate) mod dual;
+pub(crate) mod later;
 pub(crate) mod recover;
 pub(crate) mod signature;
 pub(crate) mod state;
 
 use crate::output::Written;
+use later::Later;
 use metaslot_ck::{Error, Result};
 
 /// One operation of one kind in one session: `T` is what `*Init` chose, `S` what a multi-part
@@ -19,6 +21,8 @@ pub(crate) enum Active<T, S> {
     Idle,
     Initialized(T),
     MultiPart(T, S),
+    /// The one call that does everything has returned and the work goes on.
+    Pending(T, Later),
 }
 
 impl<T, S> Active<T, S> {
@@ -35,15 +39,29 @@ impl<T, S> Active<T, S> {
         match self {
             Self::Idle => Err(Error::OPERATION_NOT_INITIALIZED),
             Self::Initialized(chosen) => Ok(chosen),
-            Self::MultiPart(..) => Err(Error::OPERATION_ACTIVE),
+            Self::MultiPart(..) | Self::Pending(..) => Err(Error::OPERATION_ACTIVE),
         }
     }
 
-    /// What `*Init` chose, in either state.
+    /// The work goes on after the call.
+    pub(crate) fn postpone(&mut self, later: Later) {
+        match std::mem::take(self) {
+            Self::Initialized(chosen) => *self = Self::Pending(chosen, later),
+            other => *self = other,
+        }
+    }
+
+    pub(crate) const fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending(..))
+    }
+
+    /// What `*Init` chose, in any state.
     pub(crate) const fn chosen(&self) -> Result<&T> {
         match self {
             Self::Idle => Err(Error::OPERATION_NOT_INITIALIZED),
-            Self::Initialized(chosen) | Self::MultiPart(chosen, _) => Ok(chosen),
+            Self::Initialized(chosen) | Self::MultiPart(chosen, _) | Self::Pending(chosen, _) => {
+                Ok(chosen)
+            }
         }
     }
 
@@ -61,6 +79,7 @@ impl<T, S> Active<T, S> {
         }
         match self {
             Self::MultiPart(chosen, stream) => Ok((chosen, stream)),
+            Self::Pending(..) => Err(Error::OPERATION_ACTIVE),
             _ => Err(Error::OPERATION_NOT_INITIALIZED),
         }
     }
@@ -73,7 +92,9 @@ impl<T, S> Active<T, S> {
         }
         match std::mem::take(self) {
             Self::Idle => None,
-            Self::Initialized(chosen) | Self::MultiPart(chosen, _) => Some(chosen),
+            Self::Initialized(chosen) | Self::MultiPart(chosen, _) | Self::Pending(chosen, _) => {
+                Some(chosen)
+            }
         }
     }
 
@@ -91,6 +112,7 @@ pub(crate) fn ends(result: Result<Written>) -> bool {
             | Err(Error::BUFFER_TOO_SMALL
                 | Error::OPERATION_NOT_INITIALIZED
                 | Error::OPERATION_ACTIVE
+                | Error::PENDING
                 | Error::USER_NOT_LOGGED_IN)
     )
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Signatures and MACs (PKCS#11 3.2 §5.13, §5.14).
 
+use super::later::{self, Later, Room};
 use super::{Active, ends, fails};
 use crate::engine::Engine;
 use crate::metaslot::route::Count;
 use crate::object::Object;
 use crate::output::{Output, Written};
-use crate::provider::{Direction, Signature, SignatureStream};
+use crate::provider::{Algorithm, Direction, Signature, SignatureStream};
 use crate::session::Session;
 use crate::{Key, Params};
 use metaslot_ck::*;
@@ -80,15 +81,21 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         kind.state(&mut session).free()?;
-        let (count, algorithm) = self.route(mechanism, |row| match kind {
+        let operation = |row: &'static Algorithm| match kind {
             Kind::Sign => row.sign,
             Kind::Verify => row.verify,
             Kind::SignRecover => row.sign_recover,
-        })?;
-        let object = self.key_for(&mut session, key, kind.usage(), mechanism)?;
+        };
+        let object = self
+            .key_for(&mut session, key, kind.usage(), mechanism)
+            .map_err(|error| self.refused(mechanism, operation, error))?;
         let direction = kind.direction();
         self.policy(&session)?.using(mechanism, &params, object.facts(), direction, true)?;
-        algorithm.check(direction, self.key(&object)?, &params)?;
+        let key = self.key(&object)?;
+        let (count, algorithm) = self
+            .route(mechanism, |row| operation(row).filter(|algorithm| algorithm.serves(key)))
+            .map_err(|_| self.refused(mechanism, operation, Error::KEY_SIZE_RANGE))?;
+        algorithm.check(direction, key, &params)?;
         let locked = object.facts().always_authenticate;
         let op = SignatureOp { count, algorithm, object, params, locked };
         *kind.state(&mut session) = Active::Initialized(op);
@@ -104,12 +111,25 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
-        let result = kind.state(&mut session).single().and_then(SignatureOp::open).and_then(|op| {
+        let later = session.asynchronous && kind == Kind::Sign;
+        let state = kind.state(&mut session);
+        let opened = state.single().and_then(SignatureOp::open);
+        let mut postponed = None;
+        let result = opened.and_then(|op| {
             let key = op.key()?;
-            out.exact(op.algorithm.length(key, &op.params), |room| {
-                op.algorithm.sign(key, &op.params, data, room).map(drop)
-            })
+            let length = op.algorithm.length(key, &op.params);
+            if later {
+                let work = || op.algorithm.sign_later(key, &op.params, data);
+                postponed = later::begin(out.room(length), work)?;
+                if postponed.is_some() {
+                    return Err(Error::PENDING);
+                }
+            }
+            out.exact(length, |room| op.algorithm.sign(key, &op.params, data, room).map(drop))
         });
+        if let Some((room, work)) = postponed {
+            state.postpone(Later { work, room, bytes: data.len(), watch });
+        }
         conclude(kind, &mut session, data.len(), watch, result)
     }
 
@@ -216,10 +236,23 @@ impl Engine {
     pub fn verify(&self, session: SessionHandle, data: &[u8], signature: &[u8]) -> Result<()> {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
+        let later = session.asynchronous;
+        let mut postponed = None;
         let result = session.verify.single().and_then(SignatureOp::open).and_then(|op| {
-            op.algorithm.verify(op.key()?, &op.params, data, signature)?;
+            let key = op.key()?;
+            if later {
+                let work = || op.algorithm.verify_later(key, &op.params, data, signature);
+                postponed = later::begin(Ok(Some(Room::default())), work)?;
+                if postponed.is_some() {
+                    return Err(Error::PENDING);
+                }
+            }
+            op.algorithm.verify(key, &op.params, data, signature)?;
             Ok(Written::Done)
         });
+        if let Some((room, work)) = postponed {
+            session.verify.postpone(Later { work, room, bytes: data.len(), watch });
+        }
         conclude(Kind::Verify, &mut session, data.len(), watch, result)
     }
 

@@ -8,7 +8,7 @@ mod mechanism;
 mod template;
 
 use metaslot_ck::{CK_ULONG, Error, ObjectHandle, Result};
-use metaslot_engine::Output;
+use metaslot_engine::{Output, Room};
 use metaslot_memory::Secret;
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -111,6 +111,17 @@ impl<'a> Caller<'a> {
         let room = usize::try_from(room).ok().filter(|room| isize::try_from(*room).is_ok());
         let room = room.ok_or(Error::ARGUMENTS_BAD)?;
         Ok(Outcome { buffer: Some((buffer, room)), length })
+    }
+
+    /// The room that an earlier call named for a result that comes later.
+    pub(crate) fn room(self, room: Room) -> &'a mut [u8] {
+        if room.length == 0 {
+            return &mut [];
+        }
+        let at = ptr::with_exposed_provenance_mut(room.address);
+        // SAFETY: the slice whose address this is was writable for so long, and the standard has
+        // the caller keep it available until the operation is complete, which it is now.
+        unsafe { slice::from_raw_parts_mut(at, room.length) }
     }
 
     /// Bytes that the function reads while it writes `output`: where both are the same memory, a

@@ -1,37 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Asynchronous function management functions. None is served yet: no session is asynchronous.
+//! Asynchronous function management functions.
+//!
+//! In a session that was opened with `CKF_ASYNC_SESSION`, `C_Sign`, `C_Verify`, `C_Encrypt`,
+//! `C_Decrypt` and `C_Digest` may answer `CKR_PENDING`. Whoever then calls `C_AsyncComplete` helps to
+//! compute what is pending in all sessions.
 
-use crate::enter::unserved;
+use crate::decode::Caller;
+use crate::enter::enter;
 use metaslot_ck::*;
+use std::ffi::CStr;
+
+/// The functions that may be pending, by the name that the caller gives.
+const NAMED: [(&CStr, Function); 5] = [
+    (c"C_Sign", Function::Sign),
+    (c"C_Verify", Function::Verify),
+    (c"C_Encrypt", Function::Encrypt),
+    (c"C_Decrypt", Function::Decrypt),
+    (c"C_Digest", Function::Digest),
+];
+
+/// Which function is meant. Others are never pending.
+fn named(caller: Caller<'_>, name: *const CK_UTF8CHAR) -> Result<Function> {
+    if name.is_null() {
+        return Err(Error::ARGUMENTS_BAD);
+    }
+    let known = NAMED.iter().find(|(known, _)| caller.is_text(name, known));
+    known.map(|(_, function)| *function).ok_or(Error::OPERATION_NOT_INITIALIZED)
+}
 
 /// `C_AsyncComplete` (PKCS#11 3.2)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_AsyncComplete(
-    _session: CK_SESSION_HANDLE,
-    _function: *mut CK_UTF8CHAR,
-    _result: *mut CK_ASYNC_DATA,
+    session: CK_SESSION_HANDLE,
+    function: *mut CK_UTF8CHAR,
+    result: *mut CK_ASYNC_DATA,
 ) -> CK_RV {
-    unserved(Function::AsyncComplete)
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::AsyncComplete, |engine, caller| {
+            let function = named(caller, function)?;
+            // Where there is nothing to say but the code, the caller may pass NULL.
+            let place = if result.is_null() { None } else { Some(caller.place(result)?) };
+            let mut given = None;
+            let complete = engine.async_complete(SessionHandle(session), function, |room| {
+                given = Some(room);
+                caller.room(room)
+            });
+            if let (Some(place), Some(room)) = (place, complete.ok().or(given)) {
+                place.set(CK_ASYNC_DATA {
+                    ulVersion: 0,
+                    pValue: std::ptr::with_exposed_provenance_mut(room.address),
+                    ulValue: if complete.is_ok() { room.length as CK_ULONG } else { 0 },
+                    hObject: CK_INVALID_HANDLE,
+                    hAdditionalObject: CK_INVALID_HANDLE,
+                });
+            }
+            complete.map(drop)
+        })
+    }
 }
 
-/// `C_AsyncGetID` (PKCS#11 3.2)
+/// `C_AsyncGetID` (PKCS#11 3.2): nothing outlives its session here.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_AsyncGetID(
-    _session: CK_SESSION_HANDLE,
-    _function: *mut CK_UTF8CHAR,
-    _id: *mut CK_ULONG,
+    session: CK_SESSION_HANDLE,
+    function: *mut CK_UTF8CHAR,
+    id: *mut CK_ULONG,
 ) -> CK_RV {
-    unserved(Function::AsyncGetID)
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::AsyncGetID, |engine, caller| {
+            caller.place(id)?;
+            let pending = engine.is_pending(SessionHandle(session), named(caller, function)?)?;
+            Err(if pending { Error::STATE_UNSAVEABLE } else { Error::OPERATION_NOT_INITIALIZED })
+        })
+    }
 }
 
-/// `C_AsyncJoin` (PKCS#11 3.2)
+/// `C_AsyncJoin` (PKCS#11 3.2): no identifier was ever given, so none is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_AsyncJoin(
-    _session: CK_SESSION_HANDLE,
-    _function: *mut CK_UTF8CHAR,
+    session: CK_SESSION_HANDLE,
+    function: *mut CK_UTF8CHAR,
     _id: CK_ULONG,
     _data: *mut CK_BYTE,
     _length: CK_ULONG,
 ) -> CK_RV {
-    unserved(Function::AsyncJoin)
+    // SAFETY: the pointers are as this function's caller promises: as the standard says.
+    unsafe {
+        enter(Function::AsyncJoin, |engine, caller| {
+            engine.is_pending(SessionHandle(session), named(caller, function)?)?;
+            Err(Error::SAVED_STATE_INVALID)
+        })
+    }
 }
