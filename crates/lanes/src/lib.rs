@@ -6,6 +6,7 @@
 
 pub mod aes;
 pub mod binary;
+pub mod combiner;
 pub mod cpu;
 pub mod curve25519;
 pub mod des;

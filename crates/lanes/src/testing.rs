@@ -13,6 +13,10 @@ impl Random {
         Self(seed.unwrap_or(0x6d65_7461_736c_6f74))
     }
 
+    pub(crate) const fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
     pub(crate) fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who computes, who waits, who leads next; over any primitives, so that the model checker can run it.
+//!
+//! What holds at every moment, and why nobody sleeps for ever: while a job whose owner waits is in the
+//! queue, there is a thread that leads, or one that was woken with its result and has not run yet. Either
+//! looks at the queue before it goes ([`Core::release`], [`Core::leave`]). The number of leaders only
+//! grows under the lock; it sinks without it only while the queue is empty.
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use smallvec::SmallVec;
+
+use super::platform::{Platform, Word};
+use super::queue::{ASLEEP, DONE, LEAD, Node, OPEN, PANICKED, Queue};
+use super::state::{INSIDE, LEADER, MAX_LEADERS, MAX_QUEUED, QUEUED, State, WOKEN};
+use super::{Failure, Kernel, Statistics};
+
+pub(super) struct Core<K: Kernel, P: Platform> {
+    pub(super) kernel: K,
+    pub(super) platform: P,
+    /// Threads that lead at the same time, at most; 0: as many as there are cores.
+    pub(super) leaders: AtomicUsize,
+    queue: UnsafeCell<Queue<K::Job, P>>,
+}
+
+// SAFETY: the queue is reached under the lock only. Jobs move between threads, which they allow.
+unsafe impl<K: Kernel, P: Platform + Sync> Sync for Core<K, P> {}
+// SAFETY: nothing belongs to a thread; the queue's pointers are to jobs that may move between threads.
+unsafe impl<K: Kernel + Send, P: Platform + Send> Send for Core<K, P> {}
+
+/// The jobs of a batch without the leader's own.
+type Others<J, P> = SmallVec<[NonNull<Node<J, P>>; 16]>;
+
+type Results = SmallVec<[Result<(), Failure>; 16]>;
+
+/// Whom to wake once the lock is given back.
+type Sleepers<P> = SmallVec<[*const <P as Platform>::Signal; 4]>;
+
+enum Turn<J, P: Platform> {
+    /// Compute your own job and trouble nobody.
+    Alone,
+    Lead(Others<J, P>),
+    Wait,
+}
+
+impl<K: Kernel, P: Platform> Core<K, P> {
+    pub(super) const fn new(kernel: K, platform: P) -> Self {
+        let queue = UnsafeCell::new(Queue::new());
+        Self { kernel, platform, leaders: AtomicUsize::new(0), queue }
+    }
+
+    #[inline]
+    pub(super) fn run(&self, job: &mut K::Job) -> Result<(), Failure> {
+        let before = State(self.platform.state().add(INSIDE));
+        if before.queued() == 0 && before.inside() + 1 < self.crowd() {
+            let result = self.single(job);
+            self.leave(INSIDE);
+            return result;
+        }
+        self.meet(job)
+    }
+
+    #[inline(never)]
+    fn meet(&self, job: &mut K::Job) -> Result<(), Failure> {
+        let node = Node::new(NonNull::from(job));
+        let turn = self.with_queue(|queue| self.arrive(queue, &node));
+        let result = self.take_turn(&node, turn);
+        self.leave(INSIDE);
+        result
+    }
+
+    /// Queues a job that nobody waits for.
+    ///
+    /// # Safety
+    /// The node and its job stay where they are, untouched, until [`Self::poll`], [`Self::complete`] or
+    /// [`Self::cancel`] said so.
+    pub(super) unsafe fn submit(&self, node: NonNull<Node<K::Job, P>>, eager: bool) {
+        // SAFETY: it lives, by the contract.
+        let shared = unsafe { node.as_ref() };
+        let turn = self.with_queue(|queue| {
+            let state = self.state();
+            if state.queued() >= MAX_QUEUED {
+                return Turn::Alone;
+            }
+            if eager && state.queued() + 1 >= self.kernel.lanes() && self.has_room(state) {
+                self.platform.state().add(LEADER);
+                return Turn::Lead(self.take(queue));
+            }
+            // SAFETY: the contract is the same.
+            unsafe { queue.push(node) };
+            self.platform.state().add(QUEUED);
+            Turn::Wait
+        });
+        if !matches!(turn, Turn::Wait) {
+            let result = self.take_turn(shared, turn);
+            shared.word.swap(word_of(result));
+        }
+    }
+
+    /// Whether a submitted job is answered; leads when it is still queued and there is room.
+    pub(super) fn poll(&self, node: &Node<K::Job, P>) -> bool {
+        if answer(node.word.load()).is_some() {
+            return true;
+        }
+        match self.with_queue(|queue| self.come_back(queue, node)) {
+            Turn::Wait => {
+                node.epoch() != self.platform.epoch() || answer(node.word.load()).is_some()
+            }
+            turn => {
+                let result = self.take_turn(node, turn);
+                node.word.swap(word_of(result));
+                true
+            }
+        }
+    }
+
+    /// What became of a submitted job, as soon as something did.
+    pub(super) fn complete(&self, node: &Node<K::Job, P>) -> Result<(), Failure> {
+        if let Some(result) = answer(node.word.load()) {
+            return result;
+        }
+        self.platform.state().add(INSIDE);
+        let turn = self.with_queue(|queue| {
+            let turn = self.come_back(queue, node);
+            if matches!(turn, Turn::Wait) && queue.holds(node) {
+                queue.attend(node);
+            }
+            turn
+        });
+        let result = self.take_turn(node, turn);
+        node.word.swap(word_of(result));
+        self.leave(INSIDE);
+        result
+    }
+
+    /// Takes a submitted job back; waits until its batch is over if it is in one.
+    pub(super) fn cancel(&self, node: &Node<K::Job, P>) {
+        if answer(node.word.load()).is_some() {
+            return;
+        }
+        let removed = self.with_queue(|queue| {
+            let queued = queue.holds(node);
+            if queued {
+                queue.remove(node);
+                self.platform.state().add(QUEUED.wrapping_neg());
+            }
+            queued
+        });
+        if !removed {
+            // Whatever became of it is nobody's business any more.
+            _ = self.wait(node);
+        }
+    }
+
+    /// How many threads have to be inside for batches to be worth their switches: with fewer, cores
+    /// that compute one job at a time are as fast.
+    #[inline]
+    fn crowd(&self) -> usize {
+        self.kernel.break_even().saturating_mul(self.max_leaders())
+    }
+
+    #[inline]
+    fn max_leaders(&self) -> usize {
+        match self.leaders.load(Ordering::Relaxed) {
+            0 => self.platform.cores().min(MAX_LEADERS),
+            wanted => wanted.min(MAX_LEADERS),
+        }
+    }
+
+    fn has_room(&self, state: State) -> bool {
+        state.leaders() < self.max_leaders()
+    }
+
+    /// Whether now is the time to lead a batch of `available` jobs at most. When it is not full, threads that
+    /// have their results and wait for a core go first: they are about to bring more.
+    fn is_time(&self, state: State, available: usize) -> bool {
+        self.has_room(state) && (state.woken() == 0 || available >= self.kernel.lanes())
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        let counts = self.platform.counts();
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Statistics {
+            singles: read(&counts.singles),
+            batches: read(&counts.batches),
+            batched: read(&counts.batched),
+            hand_overs: read(&counts.hand_overs),
+            waits: read(&counts.waits),
+        }
+    }
+
+    fn state(&self) -> State {
+        State(self.platform.state().load())
+    }
+
+    fn with_queue<R>(&self, work: impl FnOnce(&mut Queue<K::Job, P>) -> R) -> R {
+        self.platform.locked(|| {
+            // SAFETY: the lock is held, and nothing inside takes it again.
+            let queue = unsafe { &mut *self.queue.get() };
+            queue.enter(self.platform.epoch());
+            work(queue)
+        })
+    }
+
+    /// A thread with a job of its own, which is in nobody's hands yet.
+    fn arrive(&self, queue: &mut Queue<K::Job, P>, node: &Node<K::Job, P>) -> Turn<K::Job, P> {
+        loop {
+            let state = self.state();
+            let available = state.queued() + 1;
+            let worth = state.inside() >= self.crowd() || available >= self.kernel.break_even();
+            if !worth || available > MAX_QUEUED {
+                return Turn::Alone;
+            }
+            let lead = self.is_time(state, available);
+            let unit = if lead { LEADER } else { QUEUED };
+            if !self.platform.state().exchange(state.0, state.0 + unit) {
+                continue;
+            }
+            if lead {
+                return Turn::Lead(self.take(queue));
+            }
+            // SAFETY: the node is in the frame of `meet`, which does not return before `wait` says that
+            // the node is out of the queue and out of any batch. Nothing in between unwinds.
+            unsafe { queue.push(NonNull::from(node)) };
+            queue.attend(node);
+            return Turn::Wait;
+        }
+    }
+
+    /// A thread whose job was queued before.
+    fn come_back(&self, queue: &mut Queue<K::Job, P>, node: &Node<K::Job, P>) -> Turn<K::Job, P> {
+        if !queue.holds(node) || !self.has_room(self.state()) {
+            return Turn::Wait;
+        }
+        queue.remove(node);
+        self.platform.state().add(LEADER.wrapping_sub(QUEUED));
+        Turn::Lead(self.take(queue))
+    }
+
+    /// The oldest jobs for a batch with the leader's own; none when they do not make one.
+    fn take(&self, queue: &mut Queue<K::Job, P>) -> Others<K::Job, P> {
+        let others = self.state().queued().min(self.kernel.lanes().saturating_sub(1));
+        if others + 1 < self.kernel.break_even() {
+            return Others::new();
+        }
+        self.platform.state().add((others as u64 * QUEUED).wrapping_neg());
+        (0..others).map_while(|_| queue.pop()).collect()
+    }
+
+    fn take_turn(&self, node: &Node<K::Job, P>, turn: Turn<K::Job, P>) -> Result<(), Failure> {
+        match turn {
+            Turn::Alone => self.single(job_of(node)),
+            Turn::Lead(others) => self.lead(node, &others),
+            Turn::Wait => self.wait(node),
+        }
+    }
+
+    fn single(&self, job: &mut K::Job) -> Result<(), Failure> {
+        self.platform.counts().singles.fetch_add(1, Ordering::Relaxed);
+        caught(|| self.kernel.one(job))
+    }
+
+    /// Computes one batch and leaves.
+    fn lead(&self, own: &Node<K::Job, P>, others: &Others<K::Job, P>) -> Result<(), Failure> {
+        if others.is_empty() {
+            let result = self.single(job_of(own));
+            self.release();
+            return result;
+        }
+        let results = self.compute(own, others);
+        self.hand_out(others, &results[1..]);
+        self.release();
+        results[0]
+    }
+
+    /// The results of a batch: the leader's first.
+    fn compute(&self, own: &Node<K::Job, P>, others: &Others<K::Job, P>) -> Results {
+        // SAFETY: their owners keep what is in a batch until they are told, which is later.
+        let nodes = others.iter().map(|other| unsafe { other.as_ref() });
+        let mut jobs: SmallVec<[&mut K::Job; 16]> =
+            std::iter::once(own).chain(nodes).map(|node| job_of(node)).collect();
+        let counts = self.platform.counts();
+        counts.batches.fetch_add(1, Ordering::Relaxed);
+        counts.batched.fetch_add(jobs.len() as u64, Ordering::Relaxed);
+        match caught(|| self.kernel.many(&mut jobs)) {
+            Ok(()) => Results::from_elem(Ok(()), jobs.len()),
+            Err(_) => jobs.iter_mut().map(|job| self.single(job)).collect(),
+        }
+    }
+
+    /// Tells the owners; wakes those that sleep, each alone.
+    fn hand_out(&self, others: &Others<K::Job, P>, results: &[Result<(), Failure>]) {
+        // SAFETY: the owners were not told yet.
+        let waiting = others.iter().filter(|other| unsafe { other.as_ref() }.is_attended()).count();
+        self.platform.state().add(waiting as u64 * WOKEN);
+        for (other, result) in others.iter().zip(results.iter().copied()) {
+            // SAFETY: the owner was not told yet. From the swap on only the address is used.
+            let word = unsafe { &raw const (*other.as_ptr()).word };
+            // SAFETY: as above.
+            if unsafe { &*word }.swap(word_of(result)) == ASLEEP {
+                self.platform.wake(word);
+            }
+        }
+    }
+
+    /// Gives the leader's place back, to somebody who waits if there is one.
+    fn release(&self) {
+        loop {
+            let state = self.state();
+            if !state.has(LEADER) {
+                return;
+            }
+            if state.queued() > 0 {
+                break;
+            }
+            if self.platform.state().exchange(state.0, state.0 - LEADER) {
+                return;
+            }
+        }
+        self.appoint(LEADER);
+    }
+
+    /// Takes `unit` back, then makes leaders of those who wait while it is time for it.
+    fn appoint(&self, unit: u64) {
+        let mut sleepers: Sleepers<P> = SmallVec::new();
+        self.with_queue(|queue| {
+            self.platform.state().add(unit.wrapping_neg());
+            loop {
+                let state = self.state();
+                if queue.attended() == 0 || !self.is_time(state, state.queued()) {
+                    return;
+                }
+                let unit = LEADER.wrapping_sub(QUEUED);
+                if !self.platform.state().exchange(state.0, state.0.wrapping_add(unit)) {
+                    continue;
+                }
+                let Some(node) = queue.pop_attended() else { return };
+                self.platform.counts().hand_overs.fetch_add(1, Ordering::Relaxed);
+                // SAFETY: its owner was not told yet. From the swap on only the address is used.
+                let word = unsafe { &raw const (*node.as_ptr()).word };
+                // SAFETY: as above.
+                if unsafe { &*word }.swap(LEAD) == ASLEEP {
+                    sleepers.push(word);
+                }
+                // The new leader takes what is left, unless it is too little for a batch.
+                if state.queued() >= self.kernel.break_even() {
+                    return;
+                }
+            }
+        });
+        for word in sleepers {
+            self.platform.wake(word);
+        }
+    }
+
+    /// Waits for the result, or for being made the leader.
+    fn wait(&self, node: &Node<K::Job, P>) -> Result<(), Failure> {
+        self.platform.counts().waits.fetch_add(1, Ordering::Relaxed);
+        loop {
+            match node.word.load() {
+                LEAD => {
+                    let others = self.with_queue(|queue| self.take(queue));
+                    return self.lead(node, &others);
+                }
+                word @ (OPEN | ASLEEP) => {
+                    if self.platform.epoch() != node.epoch() {
+                        return Err(Failure::Forked);
+                    }
+                    if word == ASLEEP || node.word.exchange(OPEN, ASLEEP) {
+                        self.platform.sleep(&node.word, ASLEEP);
+                    }
+                }
+                word => {
+                    if node.is_attended() {
+                        self.leave(WOKEN);
+                    }
+                    return answer(word).unwrap_or(Ok(()));
+                }
+            }
+        }
+    }
+
+    /// One less of `unit`.
+    #[inline]
+    fn leave(&self, unit: u64) {
+        let before = State(self.platform.state().add(unit.wrapping_neg()));
+        if !before.has(unit) {
+            // This thread came through a fork, which set everything to zero.
+            self.platform.state().add(unit);
+        } else if unit == WOKEN && before.woken() == 1 && before.queued() > 0 {
+            self.appoint(0);
+        }
+    }
+}
+
+/// The job of a node that is in this thread's hands.
+#[expect(clippy::mut_from_ref, reason = "the node points to it")]
+fn job_of<J, P: Platform>(node: &Node<J, P>) -> &mut J {
+    // SAFETY: callers have their own node outside of queue and batch, or a node that their batch holds: nobody
+    // else touches its job, whose owner does not use the reference that it was made from meanwhile.
+    unsafe { &mut *node.job.get().as_ptr() }
+}
+
+fn caught(work: impl FnOnce()) -> Result<(), Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        // What a payload does when dropped is anybody's guess.
+        std::mem::forget(payload);
+        Failure::Panicked
+    })
+}
+
+const fn word_of(result: Result<(), Failure>) -> u32 {
+    match result {
+        Ok(()) => DONE,
+        Err(_) => PANICKED,
+    }
+}
+
+const fn answer(word: u32) -> Option<Result<(), Failure>> {
+    match word {
+        DONE => Some(Ok(())),
+        PANICKED => Some(Err(Failure::Panicked)),
+        _ => None,
+    }
+}

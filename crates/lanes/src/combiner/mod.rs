@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where threads of one process that come with independent jobs meet, so that one of them computes a
+//! whole batch. There are no threads of its own and no timers: who leads is one of the callers.
+//!
+//! [`Combiner::run`] is the door for threads that wait. With few of them inside, each computes its own job
+//! at once, for the price of two atomic additions. From [`Kernel::break_even`] threads per core on, they
+//! queue their jobs and sleep, except at most one leader per core: it takes the oldest jobs with its own,
+//! computes one batch, wakes each owner alone and makes one of those that still wait the next leader. A leader that finds fewer
+//! jobs than make a batch computes only its own. A batch that would not be full lets threads go first that were just woken
+//! with their results but have no core yet; they are runnable, so this is no waiting for company that may never come. Because jobs
+//! are taken oldest first and leadership goes to the oldest waiter, nobody overtakes who waits for longer, but for a leader's own job.
+//!
+//! [`Combiner::submit`] is the door for a thread with many jobs in flight: it queues them and gets [`Ticket`]s; whoever
+//! comes back for a job leads the batch, so that there is no switch of threads to pay for.
+//!
+//! **Panics.** A panic in [`Kernel::many`] makes the leader compute each job of the batch with [`Kernel::one`]; a job that panics (again)
+//! is answered [`Failure::Panicked`] to its own owner. No panic leaves the combiner.
+//!
+//! **Forks.** The combiner's numbers and its lock are in memory that a forked child finds zero, so the child finds an idle combiner
+//! without jobs, whatever the parent's threads were doing. Tickets of the parent are answered [`Failure::Forked`] there, if they were not computed.
+//!
+//! **Ends of threads.** A thread does not leave [`Combiner::run`] while anybody knows its job, and sleeps in no call at which a thread
+//! can be cancelled (`pthread_cancel`). A kernel must make no such call either.
+
+mod core;
+mod platform;
+mod queue;
+mod state;
+mod ticket;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use self::core::Core;
+use self::platform::Native;
+use self::ticket::CoreTicket;
+
+/// What computes the jobs of one combiner.
+pub trait Kernel: Sync {
+    /// One request with all that it needs, and the place of its result.
+    type Job: Send;
+
+    /// How many jobs a batch has at most.
+    fn lanes(&self) -> usize;
+
+    /// From how many jobs on a batch takes less processor time than the jobs one after the other, two switches of threads for each of them
+    /// included; `usize::MAX` where there are no batches.
+    fn break_even(&self) -> usize;
+
+    /// Computes one job.
+    fn one(&self, job: &mut Self::Job);
+
+    /// Computes 2 to [`Self::lanes`] jobs. When it panics, each job is computed again by [`Self::one`], in whatever state it was
+    /// left.
+    fn many(&self, jobs: &mut [&mut Self::Job]);
+}
+
+/// Why a job has no result.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Failure {
+    /// Its computation panicked.
+    Panicked,
+    /// It was submitted before a fork, and this is the child.
+    Forked,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Panicked => "the computation panicked",
+            Self::Forked => "the job belongs to the parent process",
+        })
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What a combiner did since the process began.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Statistics {
+    /// Jobs computed one at a time.
+    pub singles: u64,
+    /// Batches computed.
+    pub batches: u64,
+    /// Jobs in them.
+    pub batched: u64,
+    /// Times that leadership was given to a thread that waited.
+    pub hand_overs: u64,
+    /// Times that a thread waited for its result.
+    pub waits: u64,
+}
+
+/// The meeting place of one kernel's jobs; see the module.
+pub struct Combiner<K: Kernel> {
+    core: Core<K, Native>,
+    eager: bool,
+}
+
+impl<K: Kernel> Combiner<K> {
+    /// For a static. Nothing is allocated before the first use.
+    pub const fn new(kernel: K) -> Self {
+        Self { core: Core::new(kernel, Native::new()), eager: false }
+    }
+
+    /// As [`Self::new`], but a submission that makes a batch full computes it.
+    pub const fn eager(kernel: K) -> Self {
+        Self { core: Core::new(kernel, Native::new()), eager: true }
+    }
+
+    /// The kernel.
+    pub const fn kernel(&self) -> &K {
+        &self.core.kernel
+    }
+
+    /// How many threads may lead at the same time; 0, as at first, for one per core.
+    pub fn set_leaders(&self, leaders: usize) {
+        self.core.leaders.store(leaders, Ordering::Relaxed);
+    }
+
+    /// Computes the job, here or on another thread, alone or in a batch.
+    ///
+    /// # Errors
+    /// [`Failure::Panicked`] when the kernel panicked over this job.
+    #[inline]
+    pub fn run(&self, job: &mut K::Job) -> Result<(), Failure> {
+        self.core.run(job)
+    }
+
+    /// Queues a job for whoever leads next, or for whoever comes back first.
+    pub fn submit(&self, job: K::Job) -> Ticket<'_, K>
+    where
+        K::Job: 'static,
+    {
+        Ticket(CoreTicket::submit(&self.core, job, self.eager))
+    }
+
+    /// What happened so far.
+    pub fn statistics(&self) -> Statistics {
+        self.core.statistics()
+    }
+
+    /// To be called in a forked child before its first use of the combiner, where Linux is older than 4.14. Harmless elsewhere.
+    pub fn forked(&self) {
+        self.core.platform.forget();
+    }
+}
+
+impl<K: Kernel> fmt::Debug for Combiner<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Combiner").field("statistics", &self.statistics()).finish_non_exhaustive()
+    }
+}
+
+/// A job that was submitted. Dropping it cancels the job, or waits until its batch is over.
+#[must_use = "a ticket that is dropped cancels its job"]
+pub struct Ticket<'a, K: Kernel>(CoreTicket<'a, K, Native>);
+
+impl<K: Kernel> Ticket<'_, K> {
+    /// Whether the job has its result, so that [`Self::complete`] returns at once. Leads when nobody has the job yet and there is
+    /// room; false when it is in another thread's batch, or when as many threads lead as may.
+    pub fn poll(&mut self) -> bool {
+        self.0.poll()
+    }
+
+    /// The job with its result, as soon as there is one; leads when nobody has the job yet and there is room.
+    ///
+    /// # Errors
+    /// Why there is no result.
+    pub fn complete(self) -> Result<K::Job, Failure> {
+        self.0.complete()
+    }
+}
+
+impl<K: Kernel> fmt::Debug for Ticket<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").finish_non_exhaustive()
+    }
+}
