@@ -16,7 +16,7 @@ pub trait Provider: Sync + Debug {
     fn name(&self) -> &'static str;
 
     /// What it does, sorted by mechanism.
-    fn algorithms(&self) -> &'static [Algorithm];
+    fn algorithms(&'static self) -> &'static [Algorithm];
 
     /// Fills `out` with random bytes fit for keys.
     ///

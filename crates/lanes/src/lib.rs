@@ -2,7 +2,8 @@
 //! Kernels that compute several requests side by side, in AVX-512 registers.
 //!
 //! A kernel takes a batch of independent requests (each with its own key) and answers each on its own: one lane's
-//! failure never touches another's. Nothing here knows PKCS#11; which requests meet in a batch is the combiner's business.
+//! failure never touches another's. Which requests meet in a batch is the combiner's business; what PKCS#11 has to do with it is
+//! known to the provider alone.
 
 pub mod aes;
 pub mod binary;
@@ -15,6 +16,7 @@ mod field52;
 pub mod hash;
 pub mod p256;
 pub mod p384;
+pub mod provider;
 pub mod rc4;
 pub mod rsa;
 #[cfg(test)]

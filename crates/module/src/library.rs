@@ -11,16 +11,19 @@ use metaslot_counters as counters;
 use metaslot_engine::provider::Provider;
 use metaslot_engine::{Config as EngineConfig, Engine, SlotConfig, detail};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
+use metaslot_lanes::provider::Lanes;
 use metaslot_soft::SOFT;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-/// In the order in which the metaslot knows them.
+/// In the order in which the metaslot asks them.
 #[cfg(not(feature = "panicking-provider"))]
-static PROVIDERS: &[&dyn Provider] = &[&SOFT];
+static PROVIDERS: &[&dyn Provider] = &[&LANES, &SOFT];
 #[cfg(feature = "panicking-provider")]
-static PROVIDERS: &[&dyn Provider] = &[&crate::panicking::Panicking, &SOFT];
+static PROVIDERS: &[&dyn Provider] = &[&crate::panicking::Panicking, &LANES, &SOFT];
+
+static LANES: Lanes = Lanes::beside(&SOFT);
 
 /// The engine, made at the first call that needs it.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ impl Provider for Panicking {
         "panicking"
     }
 
-    fn algorithms(&self) -> &'static [Algorithm] {
+    fn algorithms(&'static self) -> &'static [Algorithm] {
         ROWS
     }
 }

@@ -89,6 +89,11 @@ fn a_panic_is_an_error_code_and_ends_that_operation_only() {
 }
 
 #[test]
+fn operations_of_asynchronous_sessions_arrive_in_any_order() {
+    println!("{}", Home::new("asynchronous").run(&program("asynchronous"), &[]));
+}
+
+#[test]
 fn no_copy_of_a_key_outlives_it() {
     println!("{}", Home::new("memory").run(&program("memory"), &[]));
 }

@@ -76,7 +76,7 @@ impl Provider for Soft {
         "soft"
     }
 
-    fn algorithms(&self) -> &'static [Algorithm] {
+    fn algorithms(&'static self) -> &'static [Algorithm] {
         &ALGORITHMS
     }
 

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ECDSA on P-256 and P-384 (PKCS#11 3.2 §6.3.12, §6.3.13).
+
+use super::{Answer, Held, Plain, device_error, kept, later, no_result};
+use crate::combiner::{Combiner, Kernel};
+use crate::weierstrass::{PrivateKey, PublicKey, SignRequest, VerifyRequest};
+use crate::{p256, p384};
+use metaslot_awslc::digest::{self, Hash, MAX_LENGTH};
+use metaslot_awslc::ec::{Curve, EcKey};
+use metaslot_ck::*;
+use metaslot_engine::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
+use metaslot_engine::{Key, Params};
+use smallvec::SmallVec;
+use std::any::Any;
+use std::sync::Arc;
+
+const MECHANISMS: [(CK_MECHANISM_TYPE, Option<Hash>); 10] = [
+    (CKM_ECDSA, None),
+    (CKM_ECDSA_SHA1, Some(Hash::Sha1)),
+    (CKM_ECDSA_SHA224, Some(Hash::Sha224)),
+    (CKM_ECDSA_SHA256, Some(Hash::Sha256)),
+    (CKM_ECDSA_SHA384, Some(Hash::Sha384)),
+    (CKM_ECDSA_SHA512, Some(Hash::Sha512)),
+    (CKM_ECDSA_SHA3_224, Some(Hash::Sha3_224)),
+    (CKM_ECDSA_SHA3_256, Some(Hash::Sha3_256)),
+    (CKM_ECDSA_SHA3_384, Some(Hash::Sha3_384)),
+    (CKM_ECDSA_SHA3_512, Some(Hash::Sha3_512)),
+];
+
+/// What `CK_MECHANISM_INFO` says of EC mechanisms (§6.3.1).
+const FLAGS: u64 = CKF_EC_F_P | CKF_EC_NAMEDCURVE | CKF_EC_UNCOMPRESS | CKF_EC_CURVENAME;
+
+/// A row for each mechanism that the plain provider has too.
+pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
+    let row = |(mechanism, hash): (CK_MECHANISM_TYPE, Option<Hash>)| {
+        let beneath = plain.row(mechanism)?;
+        let signing = kept(Signing { hash, plain: beneath.sign? });
+        Some(Algorithm {
+            mechanism,
+            key_sizes: (256, 384),
+            sign: Some(signing),
+            verify: Some(signing),
+            extra_flags: FLAGS,
+            ..Algorithm::NONE
+        })
+    };
+    MECHANISMS.into_iter().filter_map(row).collect()
+}
+
+/// One row's signatures and verifications.
+#[derive(Debug)]
+struct Signing {
+    hash: Option<Hash>,
+    plain: &'static dyn Signature,
+}
+
+impl Signature for Signing {
+    fn serves(&self, key: &Key) -> bool {
+        // The OIDs of P-256 and P-384 in DER; other spellings are the plain provider's.
+        let params = key.bytes(CKA_EC_PARAMS).unwrap_or_default();
+        (params == P256 && p256::available()) || (params == P384 && p384::available())
+    }
+
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.plain.check(direction, key, params)
+    }
+
+    fn length(&self, key: &Key, params: &Params) -> usize {
+        self.plain.length(key, params)
+    }
+
+    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        let (Some(size), Some(digest)) = (Size::of(key), self.digest(data)?) else {
+            return self.plain.sign(key, params, data, out);
+        };
+        let mut job = SignJob::new(Held::Borrowed(key), digest);
+        let job: *mut SignJob<'_> = &raw mut job;
+        // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
+        // longer, so that nothing of what it borrows is used after its lifetime.
+        let job: &mut SignJob<'static> = unsafe { &mut *job.cast() };
+        size.run_sign(job)?;
+        job.write(out)
+    }
+
+    fn sign_later(&self, key: &Arc<Key>, _: &Params, data: &[u8]) -> Postponed {
+        let (Some(size), Some(digest)) = (Size::of(key), self.digest(data)?) else {
+            return Ok(None);
+        };
+        size.sign_later(SignJob::new(Held::Shared(Arc::clone(key)), digest))
+    }
+
+    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
+        let (Some(size), Some(digest)) = (Size::of(key), self.digest(data)?) else {
+            return self.plain.verify(key, params, data, signature);
+        };
+        let Some(mut job) = VerifyJob::new(Held::Borrowed(key), digest, size, signature) else {
+            return self.plain.verify(key, params, data, signature);
+        };
+        let job: *mut VerifyJob<'_> = &raw mut job;
+        // SAFETY: as for `sign`.
+        let job: &mut VerifyJob<'static> = unsafe { &mut *job.cast() };
+        size.run_verify(job)?;
+        job.result
+    }
+
+    fn verify_later(
+        &self,
+        key: &Arc<Key>,
+        _: &Params,
+        data: &[u8],
+        signature: &[u8],
+    ) -> Postponed {
+        let (Some(size), Some(digest)) = (Size::of(key), self.digest(data)?) else {
+            return Ok(None);
+        };
+        match VerifyJob::new(Held::Shared(Arc::clone(key)), digest, size, signature) {
+            Some(job) => size.verify_later(job),
+            None => Ok(None),
+        }
+    }
+
+    fn start(
+        &self,
+        direction: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn SignatureStream>> {
+        let (Some(hash), Some(size)) = (self.hash, Size::of(key)) else {
+            return self.plain.start(direction, key, params);
+        };
+        if direction == Direction::Backward {
+            return self.plain.start(direction, key, params);
+        }
+        let hash = digest::Stream::new(hash).map_err(|_| Error::DEVICE_MEMORY)?;
+        Ok(Box::new(Stream { size, length: self.digest_length(), key: Arc::clone(key), hash }))
+    }
+}
+
+impl Signing {
+    fn digest_length(&self) -> usize {
+        self.hash.map_or(0, Hash::length)
+    }
+
+    /// What is signed: the digest, of which no more than 64 bytes ever count here. `None` for data that the
+    /// plain provider has an error for.
+    fn digest(&self, data: &[u8]) -> Result<Option<Digest>> {
+        let mut digest = Digest::new();
+        match self.hash {
+            Some(hash) => {
+                digest.resize(hash.length(), 0);
+                hash.digest(data, &mut digest).map_err(device_error)?;
+            }
+            None if data.is_empty() => return Ok(None),
+            None => digest.extend_from_slice(&data[..data.len().min(MAX_LENGTH)]),
+        }
+        Ok(Some(digest))
+    }
+}
+
+type Digest = SmallVec<[u8; MAX_LENGTH]>;
+
+const P256: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+const P384: &[u8] = &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22];
+
+/// Which of the two curves.
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    P256,
+    P384,
+}
+
+impl Size {
+    /// The curve of a key, once the library has prepared it.
+    fn of(key: &Key) -> Option<Self> {
+        match plain_form(key).ok()?.curve() {
+            Curve::P256 if p256::available() => Some(Self::P256),
+            Curve::P384 if p384::available() => Some(Self::P384),
+            _ => None,
+        }
+    }
+
+    const fn length(self) -> usize {
+        match self {
+            Self::P256 => 2 * p256::LENGTH,
+            Self::P384 => 2 * p384::LENGTH,
+        }
+    }
+
+    fn run_sign(self, job: &mut SignJob<'static>) -> Result<()> {
+        match self {
+            Self::P256 => SIGN_256.run(job),
+            Self::P384 => SIGN_384.run(job),
+        }
+        .map_err(no_result)
+    }
+
+    fn run_verify(self, job: &mut VerifyJob<'static>) -> Result<()> {
+        match self {
+            Self::P256 => VERIFY_256.run(job),
+            Self::P384 => VERIFY_384.run(job),
+        }
+        .map_err(no_result)
+    }
+
+    fn sign_later(self, job: SignJob<'static>) -> Postponed {
+        match self {
+            Self::P256 => later(SIGN_256.submit(job)),
+            Self::P384 => later(SIGN_384.submit(job)),
+        }
+    }
+
+    fn verify_later(self, job: VerifyJob<'static>) -> Postponed {
+        match self {
+            Self::P256 => later(VERIFY_256.submit(job)),
+            Self::P384 => later(VERIFY_384.submit(job)),
+        }
+    }
+}
+
+static SIGN_256: Combiner<Sign<P256Kernel, 5>> = Combiner::new(Sign(P256Kernel));
+static SIGN_384: Combiner<Sign<P384Kernel, 8>> = Combiner::new(Sign(P384Kernel));
+static VERIFY_256: Combiner<Verify<P256Kernel, 5>> = Combiner::new(Verify(P256Kernel));
+static VERIFY_384: Combiner<Verify<P384Kernel, 8>> = Combiner::new(Verify(P384Kernel));
+
+/// What the kernels of the two curves have in common; `N` limbs.
+trait Lanes<const N: usize>: Sync {
+    fn available() -> bool;
+    fn private(scalar: &[u8]) -> metaslot_awslc::Result<PrivateKey<N>>;
+    fn public(point: &[u8]) -> metaslot_awslc::Result<PublicKey<N>>;
+    fn sign(requests: &mut [SignRequest<'_, N>]);
+    fn verify(requests: &mut [VerifyRequest<'_, N>]);
+}
+
+#[derive(Debug)]
+struct P256Kernel;
+
+impl Lanes<5> for P256Kernel {
+    fn available() -> bool {
+        p256::available()
+    }
+
+    fn private(scalar: &[u8]) -> metaslot_awslc::Result<PrivateKey<5>> {
+        p256::PrivateKey::new(scalar)
+    }
+
+    fn public(point: &[u8]) -> metaslot_awslc::Result<PublicKey<5>> {
+        p256::PublicKey::new(point)
+    }
+
+    fn sign(requests: &mut [SignRequest<'_, 5>]) {
+        p256::sign(requests);
+    }
+
+    fn verify(requests: &mut [VerifyRequest<'_, 5>]) {
+        p256::verify(requests);
+    }
+}
+
+#[derive(Debug)]
+struct P384Kernel;
+
+impl Lanes<8> for P384Kernel {
+    fn available() -> bool {
+        p384::available()
+    }
+
+    fn private(scalar: &[u8]) -> metaslot_awslc::Result<PrivateKey<8>> {
+        p384::PrivateKey::new(scalar)
+    }
+
+    fn public(point: &[u8]) -> metaslot_awslc::Result<PublicKey<8>> {
+        p384::PublicKey::new(point)
+    }
+
+    fn sign(requests: &mut [SignRequest<'_, 8>]) {
+        p384::sign(requests);
+    }
+
+    fn verify(requests: &mut [VerifyRequest<'_, 8>]) {
+        p384::verify(requests);
+    }
+}
+
+/// Requests in one call of a kernel; more than eight share their inversions.
+const BATCH: usize = 32;
+/// The longest signature, in bytes.
+const MOST: usize = 96;
+
+/// A signature over a multi-part message.
+#[derive(Debug)]
+struct Stream {
+    size: Size,
+    length: usize,
+    key: Arc<Key>,
+    hash: digest::Stream,
+}
+
+impl SignatureStream for Stream {
+    fn update(&mut self, data: &[u8]) -> Result<()> {
+        self.hash.update(data).map_err(device_error)
+    }
+
+    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
+        let mut digest = Digest::from_elem(0, self.length);
+        self.hash.finish(&mut digest).map_err(device_error)?;
+        let mut job = SignJob::new(Held::Shared(Arc::clone(&self.key)), digest);
+        self.size.run_sign(&mut job)?;
+        job.write(out)
+    }
+
+    fn verify(&mut self, _: &[u8]) -> Result<()> {
+        Err(Error::GENERAL_ERROR)
+    }
+}
+
+/// The library's form of the key, which the plain provider has prepared.
+fn plain_form(key: &Key) -> Result<&EcKey> {
+    key.prepared(|_| Err(Error::KEY_TYPE_INCONSISTENT))
+}
+
+/// The kernel's form, made of the library's.
+fn form<T: Any + Send + Sync>(
+    key: &Key,
+    make: impl FnOnce(&EcKey) -> metaslot_awslc::Result<T>,
+) -> Result<&T> {
+    key.prepared(|key| make(plain_form(key)?).map_err(device_error))
+}
+
+fn private_form<L: Lanes<N>, const N: usize>(key: &Key) -> Result<&PrivateKey<N>>
+where
+    PrivateKey<N>: Any + Send + Sync,
+{
+    let scalar = key.secret(CKA_VALUE)?;
+    form(key, |_| L::private(scalar))
+}
+
+fn public_form<L: Lanes<N>, const N: usize>(key: &Key) -> Result<&PublicKey<N>>
+where
+    PublicKey<N>: Any + Send + Sync,
+{
+    form(key, |key| {
+        let mut point = [0; 1 + MOST];
+        let point = &mut point[..key.curve().point_length()];
+        key.write_point(point)?;
+        L::public(point)
+    })
+}
+
+/// A digest to be signed.
+#[derive(Debug)]
+struct SignJob<'a> {
+    key: Held<'a>,
+    digest: Digest,
+    signature: [u8; MOST],
+    result: Result<usize>,
+}
+
+impl<'a> SignJob<'a> {
+    const fn new(key: Held<'a>, digest: Digest) -> Self {
+        Self { key, digest, signature: [0; MOST], result: Err(Error::DEVICE_ERROR) }
+    }
+
+    fn write(&self, out: &mut [u8]) -> Result<usize> {
+        let length = self.result?;
+        let out = out.get_mut(..length).ok_or(Error::BUFFER_TOO_SMALL)?;
+        out.copy_from_slice(&self.signature[..length]);
+        Ok(length)
+    }
+}
+
+impl Answer for SignJob<'static> {
+    fn answer(self, out: &mut [u8]) -> Result<usize> {
+        self.write(out)
+    }
+}
+
+/// Signatures of one curve's keys.
+#[derive(Debug)]
+struct Sign<L, const N: usize>(L);
+
+impl<L: Lanes<N>, const N: usize> Kernel for Sign<L, N>
+where
+    PrivateKey<N>: Any + Send + Sync,
+{
+    type Job = SignJob<'static>;
+
+    fn lanes(&self) -> usize {
+        BATCH
+    }
+
+    fn break_even(&self) -> usize {
+        if L::available() { 4 } else { usize::MAX }
+    }
+
+    fn one(&self, job: &mut Self::Job) {
+        job.result = plain_form(&job.key).and_then(|key| {
+            let length = 2 * key.curve().length();
+            key.sign(&job.digest, &mut job.signature[..length]).map_err(device_error)?;
+            Ok(length)
+        });
+    }
+
+    fn many(&self, jobs: &mut [&mut Self::Job]) {
+        let mut requests = SmallVec::<[SignRequest<'_, N>; BATCH]>::new();
+        for job in &mut *jobs {
+            let SignJob { key, digest, signature, .. } = &mut **job;
+            let (Ok(plain), Ok(key)) = (plain_form(key), private_form::<L, N>(key)) else { break };
+            let length = 2 * plain.curve().length();
+            requests.push(SignRequest::new(key, digest, &mut signature[..length]));
+        }
+        L::sign(&mut requests);
+        let results: SmallVec<[_; BATCH]> =
+            requests.iter().map(|request| request.result.map(|()| request.signature.len())).collect();
+        drop(requests);
+        for (at, job) in jobs.iter_mut().enumerate() {
+            match results.get(at) {
+                Some(Ok(length)) => job.result = Ok(*length),
+                _ => self.one(job),
+            }
+        }
+    }
+}
+
+/// A signature to be checked.
+#[derive(Debug)]
+struct VerifyJob<'a> {
+    key: Held<'a>,
+    digest: Digest,
+    signature: [u8; MOST],
+    length: usize,
+    result: Result<()>,
+}
+
+impl<'a> VerifyJob<'a> {
+    /// `None` for a signature of another length: the plain provider knows what to do with it.
+    fn new(key: Held<'a>, digest: Digest, size: Size, given: &[u8]) -> Option<Self> {
+        let length = size.length();
+        let mut signature = [0; MOST];
+        signature[..length].copy_from_slice((given.len() == length).then_some(given)?);
+        Some(Self { key, digest, signature, length, result: Err(Error::DEVICE_ERROR) })
+    }
+}
+
+impl Answer for VerifyJob<'static> {
+    fn answer(self, _: &mut [u8]) -> Result<usize> {
+        self.result.map(|()| 0)
+    }
+}
+
+/// Verifications for one curve's keys.
+#[derive(Debug)]
+struct Verify<L, const N: usize>(L);
+
+impl<L: Lanes<N>, const N: usize> Kernel for Verify<L, N>
+where
+    PublicKey<N>: Any + Send + Sync,
+{
+    type Job = VerifyJob<'static>;
+
+    fn lanes(&self) -> usize {
+        BATCH
+    }
+
+    fn break_even(&self) -> usize {
+        if L::available() { 4 } else { usize::MAX }
+    }
+
+    fn one(&self, job: &mut Self::Job) {
+        let signature = &job.signature[..job.length];
+        job.result = plain_form(&job.key).and_then(|key| {
+            key.verify(&job.digest, signature).map_err(|_| Error::SIGNATURE_INVALID)
+        });
+    }
+
+    fn many(&self, jobs: &mut [&mut Self::Job]) {
+        let mut requests = SmallVec::<[VerifyRequest<'_, N>; BATCH]>::new();
+        for job in jobs.iter() {
+            let Ok(key) = public_form::<L, N>(&job.key) else { break };
+            requests.push(VerifyRequest::new(key, &job.digest, &job.signature[..job.length]));
+        }
+        L::verify(&mut requests);
+        let results: SmallVec<[_; BATCH]> = requests.iter().map(|request| request.result).collect();
+        drop(requests);
+        for (at, job) in jobs.iter_mut().enumerate() {
+            match results.get(at) {
+                Some(result) => job.result = result.map_err(|_| Error::SIGNATURE_INVALID),
+                None => self.one(job),
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The provider: rows for what the kernels compute, over the rows of a plain provider, which does the same one at a time.
+//!
+//! An operation that waits (`C_Sign` in an ordinary session) goes through the combiner's blocking door where a
+//! batch can win over a switch of threads; one of an asynchronous session through the other. What neither suits, the
+//! plain provider's row does, with the key that it has prepared.
+
+mod ecdsa;
+mod hashes;
+mod rsa;
+
+use crate::combiner::{Failure, Kernel, Ticket};
+use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+use metaslot_engine::Key;
+use metaslot_engine::provider::{Algorithm, Pending, Postponed, Provider};
+use std::fmt::{self, Debug};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+/// The kernels as a provider beside a plain one.
+#[derive(Debug)]
+pub struct Lanes {
+    plain: &'static dyn Provider,
+    rows: OnceLock<Vec<Algorithm>>,
+}
+
+impl Lanes {
+    /// For a static.
+    #[must_use]
+    pub const fn beside(plain: &'static dyn Provider) -> Self {
+        Self { plain, rows: OnceLock::new() }
+    }
+}
+
+impl Provider for Lanes {
+    fn name(&self) -> &'static str {
+        "lanes"
+    }
+
+    fn algorithms(&'static self) -> &'static [Algorithm] {
+        self.rows.get_or_init(|| {
+            let plain = Plain(self.plain.algorithms());
+            let mut rows: Vec<Algorithm> =
+                [rsa::rows(plain), ecdsa::rows(plain)].into_iter().flatten().collect();
+            rows.sort_by_key(|row| row.mechanism);
+            rows
+        })
+    }
+}
+
+/// The rows beneath.
+#[derive(Clone, Copy)]
+struct Plain(&'static [Algorithm]);
+
+impl Plain {
+    fn row(self, mechanism: CK_MECHANISM_TYPE) -> Option<&'static Algorithm> {
+        self.0.iter().find(|row| row.mechanism == mechanism)
+    }
+}
+
+/// A value that lives as long as the process, as rows need it; each is made once.
+fn kept<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+/// A key for the time of a job: borrowed while a thread waits, shared when nobody does.
+#[derive(Debug)]
+enum Held<'a> {
+    Borrowed(&'a Key),
+    Shared(Arc<Key>),
+}
+
+impl Deref for Held<'_> {
+    type Target = Key;
+
+    fn deref(&self) -> &Key {
+        match self {
+            Self::Borrowed(key) => key,
+            Self::Shared(key) => key,
+        }
+    }
+}
+
+/// A job that knows how to answer its caller.
+trait Answer: Send + Debug {
+    /// Writes the result.
+    fn answer(self, out: &mut [u8]) -> Result<usize>;
+}
+
+/// A job in a combiner, as the engine holds it.
+struct Waiting<K: Kernel + 'static>(Ticket<'static, K>);
+
+impl<K: Kernel> Debug for Waiting<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Waiting").field(&self.0).finish()
+    }
+}
+
+impl<K: Kernel> Pending for Waiting<K>
+where
+    K::Job: Answer,
+{
+    fn poll(&mut self) -> bool {
+        self.0.poll()
+    }
+
+    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        self.0.complete().map_err(no_result)?.answer(out)
+    }
+}
+
+fn later<K: Kernel>(ticket: Ticket<'static, K>) -> Postponed
+where
+    K::Job: Answer + 'static,
+{
+    Ok(Some(Box::new(Waiting(ticket))))
+}
+
+/// A panic of a kernel, or a parent's job in a forked child.
+fn no_result(failure: Failure) -> Error {
+    match failure {
+        Failure::Panicked => Error::GENERAL_ERROR,
+        Failure::Forked => Error::OPERATION_NOT_INITIALIZED,
+    }
+}
+
+/// For failures that no input explains.
+fn device_error(_: metaslot_awslc::Failed) -> Error {
+    Error::DEVICE_ERROR
+}
