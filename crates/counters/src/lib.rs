@@ -14,7 +14,9 @@ mod record;
 mod shard;
 
 pub use page::{directories, forked, open, path};
-pub use record::{Watch, begin, call, data, event, name_mechanisms, name_provider, operation, set};
+pub use record::{
+    Watch, begin, call, data, event, events, name_mechanisms, name_provider, operation, set,
+};
 pub use shard::leave_thread;
 
 /// Things that happen seldom and are worth a number of their own.
@@ -43,6 +45,10 @@ pub enum Event {
     DamagedRow,
     /// A change had to wait for another process's.
     StoreWait,
+    /// Lanes computed several requests side by side.
+    LaneBatch,
+    /// A request was computed in such a batch: these over the batches is their fill.
+    LaneBatched,
 }
 
 impl Event {
@@ -59,6 +65,8 @@ impl Event {
         (Self::OperationState, "operation-state"),
         (Self::DamagedRow, "damaged-row"),
         (Self::StoreWait, "store-wait"),
+        (Self::LaneBatch, "lane-batch"),
+        (Self::LaneBatched, "lane-batched"),
     ];
 }
 

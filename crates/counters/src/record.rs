@@ -42,7 +42,12 @@ fn failed(shard: Shard, at: usize, function: Function, rv: CK_RV) {
 
 /// Counts something that happens seldom.
 pub fn event(event: Event) {
-    Shard::current().add(EVENTS + event as usize, 1);
+    events(event, 1);
+}
+
+/// Counts something that happened so many times.
+pub fn events(event: Event, times: u64) {
+    Shard::current().add(EVENTS + event as usize, times);
 }
 
 /// Sets the level of something that is not a count.

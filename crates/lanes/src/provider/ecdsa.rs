@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ECDSA on P-256 and P-384 (PKCS#11 3.2 §6.3.12, §6.3.13).
 
-use super::{Answer, Held, Plain, device_error, kept, later, no_result};
+use super::{Answer, Held, Plain, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::weierstrass::{PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use crate::{p256, p384};
@@ -103,13 +103,7 @@ impl Signature for Signing {
         job.result
     }
 
-    fn verify_later(
-        &self,
-        key: &Arc<Key>,
-        _: &Params,
-        data: &[u8],
-        signature: &[u8],
-    ) -> Postponed {
+    fn verify_later(&self, key: &Arc<Key>, _: &Params, data: &[u8], signature: &[u8]) -> Postponed {
         let (Some(size), Some(digest)) = (Size::of(key), self.digest(data)?) else {
             return Ok(None);
         };
@@ -401,6 +395,7 @@ where
     }
 
     fn many(&self, jobs: &mut [&mut Self::Job]) {
+        batch(jobs.len());
         let mut requests = SmallVec::<[SignRequest<'_, N>; BATCH]>::new();
         for job in &mut *jobs {
             let SignJob { key, digest, signature, .. } = &mut **job;
@@ -409,8 +404,10 @@ where
             requests.push(SignRequest::new(key, digest, &mut signature[..length]));
         }
         L::sign(&mut requests);
-        let results: SmallVec<[_; BATCH]> =
-            requests.iter().map(|request| request.result.map(|()| request.signature.len())).collect();
+        let results: SmallVec<[_; BATCH]> = requests
+            .iter()
+            .map(|request| request.result.map(|()| request.signature.len()))
+            .collect();
         drop(requests);
         for (at, job) in jobs.iter_mut().enumerate() {
             match results.get(at) {
@@ -473,6 +470,7 @@ where
     }
 
     fn many(&self, jobs: &mut [&mut Self::Job]) {
+        batch(jobs.len());
         let mut requests = SmallVec::<[VerifyRequest<'_, N>; BATCH]>::new();
         for job in jobs.iter() {
             let Ok(key) = public_form::<L, N>(&job.key) else { break };

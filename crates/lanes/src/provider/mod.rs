@@ -11,6 +11,7 @@ mod rsa;
 
 use crate::combiner::{Failure, Kernel, Ticket};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+use metaslot_counters::Event;
 use metaslot_engine::Key;
 use metaslot_engine::provider::{Algorithm, Pending, Postponed, Provider};
 use std::fmt::{self, Debug};
@@ -122,6 +123,12 @@ fn no_result(failure: Failure) -> Error {
         Failure::Panicked => Error::GENERAL_ERROR,
         Failure::Forked => Error::OPERATION_NOT_INITIALIZED,
     }
+}
+
+/// Counts a batch.
+fn batch(jobs: usize) {
+    metaslot_counters::event(Event::LaneBatch);
+    metaslot_counters::events(Event::LaneBatched, jobs as u64);
 }
 
 /// For failures that no input explains.

@@ -2,7 +2,7 @@
 //! RSA signatures: PKCS #1 v1.5, PSS and the bare operation (PKCS#11 3.2 §6.1), of private keys of 1024, 2048, 3072 and 4096
 //! bits. Verification is faster than a switch of threads, so only asynchronous sessions batch it.
 
-use super::{Answer, Held, Plain, device_error, kept, later, no_result};
+use super::{Answer, Held, Plain, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::rsa::{self, PrivateKey, PrivateRequest, PublicKey, PublicRequest, WIDTH};
 use metaslot_awslc::digest::{self, Hash, MAX_LENGTH};
@@ -328,13 +328,13 @@ impl Kernel for Private {
         let mut raised = [0; MOST];
         let raised = &mut raised[..job.size];
         let block = &mut job.block[..job.size];
-        job.result = plain_form(&job.key).and_then(|rsa| {
-            rsa.sign_raw(RsaPadding::None, block, raised).map_err(device_error)
-        });
+        job.result = plain_form(&job.key)
+            .and_then(|rsa| rsa.sign_raw(RsaPadding::None, block, raised).map_err(device_error));
         block.copy_from_slice(raised);
     }
 
     fn many(&self, jobs: &mut [&mut Self::Job]) {
+        batch(jobs.len());
         let mut raised = [[0; MOST]; WIDTH];
         let mut requests = SmallVec::<[PrivateRequest<'_>; WIDTH]>::new();
         for (job, output) in jobs.iter().zip(&mut raised) {
@@ -414,6 +414,7 @@ impl Kernel for Public {
     }
 
     fn many(&self, jobs: &mut [&mut Check]) {
+        batch(jobs.len());
         let mut opened = [[0; MOST]; WIDTH];
         let mut requests = SmallVec::<[PublicRequest<'_>; WIDTH]>::new();
         for (job, output) in jobs.iter().zip(&mut opened) {
