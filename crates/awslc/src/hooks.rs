@@ -12,39 +12,38 @@ use metaslot_memory::{allocate, free, size_of_allocation};
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 
-#[cfg(target_arch = "x86_64")]
-macro_rules! jump {
-    () => {
-        "jmp"
-    };
-}
-#[cfg(target_arch = "aarch64")]
-macro_rules! jump {
-    () => {
-        "b"
-    };
-}
-
-/// A hidden name for a function of this file.
+/// A hidden name for a function of this file; the first argument is the processor's jump.
 macro_rules! hidden {
-    ($name:literal, $function:path) => {
-        std::arch::global_asm!(
+    ($jump:literal: $($name:literal => $function:path),* $(,)?) => {
+        $(std::arch::global_asm!(
             ".text",
             concat!(".globl ", $name),
             concat!(".hidden ", $name),
             concat!(".type ", $name, ", @function"),
             concat!($name, ":"),
-            concat!(jump!(), " {function}"),
+            concat!($jump, " {function}"),
             function = sym $function,
+        );)*
+    };
+}
+
+/// The names that AWS-LC refers to.
+macro_rules! named {
+    ($jump:literal) => {
+        hidden!($jump:
+            "OPENSSL_memory_alloc" => hooked_alloc,
+            "OPENSSL_memory_free" => hooked_free,
+            "OPENSSL_memory_get_size" => hooked_size,
+            "OPENSSL_memory_realloc" => hooked_realloc,
+            "sdallocx" => hooked_sdallocx,
         );
     };
 }
 
-hidden!("OPENSSL_memory_alloc", hooked_alloc);
-hidden!("OPENSSL_memory_free", hooked_free);
-hidden!("OPENSSL_memory_get_size", hooked_size);
-hidden!("OPENSSL_memory_realloc", hooked_realloc);
-hidden!("sdallocx", hooked_sdallocx);
+#[cfg(target_arch = "x86_64")]
+named!("jmp");
+#[cfg(target_arch = "aarch64")]
+named!("b");
 
 /// Weak references do not make the linker take this file from a library; this does.
 #[used]
