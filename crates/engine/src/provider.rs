@@ -176,6 +176,11 @@ pub type Postponed = Result<Option<Box<dyn Pending>>>;
 
 /// A hash function.
 pub trait Digest: Sync + Debug {
+    /// Whether a caller that waits gains anything; where not, only asynchronous sessions come here.
+    fn for_waiting(&self) -> bool {
+        true
+    }
+
     /// [`Self::digest`], to be completed later.
     ///
     /// # Errors
@@ -231,6 +236,11 @@ pub trait DigestStream: Send + Debug {
 pub trait Signature: Sync + Debug {
     /// Whether this provider is the one for such a key; where not, the next is asked.
     fn serves(&self, _key: &Key) -> bool {
+        true
+    }
+
+    /// As [`Digest::for_waiting`].
+    fn for_waiting(&self) -> bool {
         true
     }
 
@@ -338,6 +348,11 @@ pub trait Recover: Sync + Debug {
 pub trait Cipher: Sync + Debug {
     /// As [`Signature::serves`].
     fn serves(&self, _key: &Key) -> bool {
+        true
+    }
+
+    /// As [`Digest::for_waiting`].
+    fn for_waiting(&self, _: Direction) -> bool {
         true
     }
 

@@ -79,9 +79,13 @@ impl Engine {
             .key_for(&mut session, key, usage, mechanism)
             .map_err(|error| self.refused(mechanism, operation, error))?;
         self.policy(&session)?.using(mechanism, &params, object.facts(), direction, false)?;
-        let key = self.key(&object)?;
+        let (key, later) = (self.key(&object)?, session.asynchronous);
         let (count, algorithm) = self
-            .route(mechanism, |row| operation(row).filter(|algorithm| algorithm.serves(key)))
+            .route(mechanism, |row| {
+                operation(row).filter(|algorithm| {
+                    algorithm.serves(key) && (later || algorithm.for_waiting(direction))
+                })
+            })
             .map_err(|_| self.refused(mechanism, operation, Error::KEY_SIZE_RANGE))?;
         algorithm.check(direction, key, &params)?;
         let locked = object.facts().always_authenticate;

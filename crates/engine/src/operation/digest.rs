@@ -36,7 +36,9 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         session.digest.free()?;
-        let (count, algorithm) = self.route(mechanism, |row| row.digest)?;
+        let later = session.asynchronous;
+        let (count, algorithm) =
+            self.route(mechanism, |row| row.digest.filter(|digest| later || digest.for_waiting()))?;
         session.digest = Active::Initialized(DigestOp { count, mechanism, algorithm });
         Ok(())
     }

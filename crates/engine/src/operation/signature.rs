@@ -91,9 +91,12 @@ impl Engine {
             .map_err(|error| self.refused(mechanism, operation, error))?;
         let direction = kind.direction();
         self.policy(&session)?.using(mechanism, &params, object.facts(), direction, true)?;
-        let key = self.key(&object)?;
+        let (key, later) = (self.key(&object)?, session.asynchronous);
         let (count, algorithm) = self
-            .route(mechanism, |row| operation(row).filter(|algorithm| algorithm.serves(key)))
+            .route(mechanism, |row| {
+                operation(row)
+                    .filter(|algorithm| algorithm.serves(key) && (later || algorithm.for_waiting()))
+            })
             .map_err(|_| self.refused(mechanism, operation, Error::KEY_SIZE_RANGE))?;
         algorithm.check(direction, key, &params)?;
         let locked = object.facts().always_authenticate;

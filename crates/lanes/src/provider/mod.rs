@@ -5,6 +5,7 @@
 //! batch can win over a switch of threads; one of an asynchronous session through the other. What neither suits, the
 //! plain provider's row does, with the key that it has prepared.
 
+mod digest;
 mod ecdsa;
 mod hashes;
 mod rsa;
@@ -42,7 +43,10 @@ impl Provider for Lanes {
         self.rows.get_or_init(|| {
             let plain = Plain(self.plain.algorithms());
             let mut rows: Vec<Algorithm> =
-                [rsa::rows(plain), ecdsa::rows(plain)].into_iter().flatten().collect();
+                [digest::rows(plain), ecdsa::rows(plain), rsa::rows(plain)]
+                    .into_iter()
+                    .flatten()
+                    .collect();
             rows.sort_by_key(|row| row.mechanism);
             rows
         })

@@ -57,8 +57,8 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
         Some(Algorithm {
             mechanism,
             key_sizes: (1024, 4096),
-            sign: Some(kept(Signing { scheme, plain: sign })),
-            verify: Some(kept(Signing { scheme, plain: verify })),
+            sign: Some(kept(Signing { scheme, plain: sign, direction: Direction::Forward })),
+            verify: Some(kept(Signing { scheme, plain: verify, direction: Direction::Backward })),
             ..Algorithm::NONE
         })
     };
@@ -70,12 +70,17 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
 struct Signing {
     scheme: Scheme,
     plain: &'static dyn Signature,
+    direction: Direction,
 }
 
 impl Signature for Signing {
     fn serves(&self, key: &Key) -> bool {
         let size = key.bytes(CKA_MODULUS).map_or(0, <[u8]>::len);
         rsa::available() && matches!(size, 128 | 256 | 384 | 512)
+    }
+
+    fn for_waiting(&self) -> bool {
+        self.direction == Direction::Forward
     }
 
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {

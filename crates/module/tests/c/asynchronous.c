@@ -114,6 +114,40 @@ static void sign_and_verify(CK_MECHANISM_TYPE type)
 	}
 }
 
+/* Messages of different lengths, the caller's copy changed while they are pending. */
+static void digest(CK_MECHANISM_TYPE type)
+{
+	static CK_BYTE data[SESSIONS][9000], results[SESSIONS][64], right[SESSIONS][64];
+	CK_SESSION_HANDLE sessions[SESSIONS], plain = open_session();
+	CK_MECHANISM mechanism = {type, NULL, 0};
+	CK_ULONG lengths[SESSIONS];
+	int pending[SESSIONS], count = 0;
+	for (int at = 0; at < SESSIONS; at++) {
+		CK_ULONG size = (CK_ULONG)at * 225;
+		memset(data[at], at + 1, sizeof(data[at]));
+		lengths[at] = sizeof(right[at]);
+		OK(p11->C_DigestInit(plain, &mechanism));
+		OK(p11->C_Digest(plain, data[at], size, right[at], &lengths[at]));
+		sessions[at] = open_asynchronous();
+		OK(p11->C_DigestInit(sessions[at], &mechanism));
+		CK_RV rv = p11->C_Digest(sessions[at], data[at], size, results[at], &lengths[at]);
+		pending[at] = rv == CKR_PENDING;
+		count += pending[at];
+		if (rv != CKR_PENDING && rv != CKR_OK) FAIL("C_Digest: 0x%lx", rv);
+		memset(data[at], 0, sizeof(data[at]));
+	}
+	printf("0x%lx: %d of %d pending\n", type, count, SESSIONS);
+	for (int at = SESSIONS - 1; at >= 0; at--) {
+		CK_ASYNC_DATA result = {0, NULL, 0, 1, 1};
+		if (pending[at]) {
+			OK(complete(sessions[at], "C_Digest", &result));
+			CHECK(result.pValue == results[at] && result.ulValue == lengths[at]);
+		}
+		CHECK(memcmp(results[at], right[at], lengths[at]) == 0);
+		OK(p11->C_CloseSession(sessions[at]));
+	}
+}
+
 /* Operations that nobody comes back for. */
 static void abandon(CK_MECHANISM_TYPE type)
 {
@@ -149,6 +183,8 @@ int main(void)
 	sign_and_verify(CKM_ECDSA);
 	sign_and_verify(CKM_ECDSA_SHA256);
 	abandon(CKM_ECDSA_SHA256);
+	CK_MECHANISM_TYPE hashes[] = {CKM_MD5, CKM_SHA_1, CKM_SHA256, CKM_SHA512, CKM_SHA3_256};
+	for (size_t at = 0; at < sizeof(hashes) / sizeof(hashes[0]); at++) digest(hashes[at]);
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }

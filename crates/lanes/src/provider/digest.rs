@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Digests of whole messages (PKCS#11 3.2 §6.20–§6.26). A thread that waits goes through the combiner only with a message so long
+//! that its lane saves more than two switches of threads cost; an asynchronous session with nearly any.
+
+use super::{Answer, Plain, batch, device_error, kept, later, no_result};
+use crate::combiner::{Combiner, Kernel};
+use crate::hash::{self, Request};
+use metaslot_awslc::digest::{Hash, MAX_LENGTH};
+use metaslot_ck::*;
+use metaslot_engine::provider::{Algorithm, Digest, DigestStream, Postponed};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+
+/// Shorter messages are hashed before a job could be made of them, in bytes.
+const WORTH_A_JOB: usize = 128;
+/// The most requests that any function takes side by side.
+const MOST: usize = 32;
+
+/// One function: its mechanism, and from which length on, in bytes, a waiting thread's message is worth company; `usize::MAX` where
+/// the library hashes faster than threads switch.
+struct Row {
+    mechanism: CK_MECHANISM_TYPE,
+    hash: Hash,
+    worth_waiting: usize,
+    combiner: Combiner<Function>,
+}
+
+const fn row(mechanism: CK_MECHANISM_TYPE, hash: Hash, worth_waiting: usize) -> Row {
+    Row { mechanism, hash, worth_waiting, combiner: Combiner::new(Function(hash)) }
+}
+
+static ROWS: [Row; 12] = [
+    row(CKM_MD5, Hash::Md5, 8 << 10),
+    row(CKM_SHA_1, Hash::Sha1, usize::MAX),
+    row(CKM_SHA224, Hash::Sha224, usize::MAX),
+    row(CKM_SHA256, Hash::Sha256, usize::MAX),
+    row(CKM_SHA384, Hash::Sha384, 8 << 10),
+    row(CKM_SHA512, Hash::Sha512, 8 << 10),
+    row(CKM_SHA512_224, Hash::Sha512_224, 8 << 10),
+    row(CKM_SHA512_256, Hash::Sha512_256, 8 << 10),
+    row(CKM_SHA3_224, Hash::Sha3_224, 8 << 10),
+    row(CKM_SHA3_256, Hash::Sha3_256, 8 << 10),
+    row(CKM_SHA3_384, Hash::Sha3_384, 8 << 10),
+    row(CKM_SHA3_512, Hash::Sha3_512, 8 << 10),
+];
+
+/// A row for each function that the plain provider has and this processor has lanes for.
+pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
+    let algorithm = |row: &'static Row| {
+        let plain = plain.row(row.mechanism)?.digest?;
+        let digest = kept(Hashing { row, plain });
+        let algorithm =
+            Algorithm { mechanism: row.mechanism, digest: Some(digest), ..Algorithm::NONE };
+        (hash::lanes(row.hash) > 0).then_some(algorithm)
+    };
+    ROWS.iter().filter_map(algorithm).collect()
+}
+
+struct Hashing {
+    row: &'static Row,
+    plain: &'static dyn Digest,
+}
+
+impl std::fmt::Debug for Hashing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hashing").field("hash", &self.row.hash).finish_non_exhaustive()
+    }
+}
+
+impl Digest for Hashing {
+    fn for_waiting(&self) -> bool {
+        self.row.worth_waiting < usize::MAX
+    }
+
+    fn length(&self) -> usize {
+        self.row.hash.length()
+    }
+
+    fn digest(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        if data.len() < self.row.worth_waiting {
+            return self.plain.digest(data, out);
+        }
+        let mut job = Job::new(Cow::Borrowed(data));
+        let job: *mut Job<'_> = &raw mut job;
+        // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
+        // longer, so that nothing of what it borrows is used after its lifetime.
+        let job: &mut Job<'static> = unsafe { &mut *job.cast() };
+        self.row.combiner.run(job).map_err(no_result)?;
+        job.write(out).map(drop)
+    }
+
+    fn digest_later(&self, data: &[u8]) -> Postponed {
+        if data.len() < WORTH_A_JOB {
+            return Ok(None);
+        }
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(data.len()).map_err(|_| Error::DEVICE_MEMORY)?;
+        copy.extend_from_slice(data);
+        later(self.row.combiner.submit(Job::new(Cow::Owned(copy))))
+    }
+
+    fn start(&self) -> Result<Box<dyn DigestStream>> {
+        self.plain.start()
+    }
+
+    fn restore(&self, state: &[u8]) -> Result<Box<dyn DigestStream>> {
+        self.plain.restore(state)
+    }
+}
+
+/// A message to be hashed.
+#[derive(Debug)]
+struct Job<'a> {
+    data: Cow<'a, [u8]>,
+    digest: [u8; MAX_LENGTH],
+    result: Result<usize>,
+}
+
+impl<'a> Job<'a> {
+    const fn new(data: Cow<'a, [u8]>) -> Self {
+        Self { data, digest: [0; MAX_LENGTH], result: Err(Error::DEVICE_ERROR) }
+    }
+
+    fn write(&self, out: &mut [u8]) -> Result<usize> {
+        let length = self.result?;
+        let out = out.get_mut(..length).ok_or(Error::BUFFER_TOO_SMALL)?;
+        out.copy_from_slice(&self.digest[..length]);
+        Ok(length)
+    }
+}
+
+impl Answer for Job<'static> {
+    fn answer(self, out: &mut [u8]) -> Result<usize> {
+        self.write(out)
+    }
+}
+
+/// One function's batches.
+struct Function(Hash);
+
+impl Kernel for Function {
+    type Job = Job<'static>;
+
+    fn lanes(&self) -> usize {
+        hash::lanes(self.0).clamp(1, MOST)
+    }
+
+    fn break_even(&self) -> usize {
+        // A quarter of the lanes pays for the rest everywhere that was measured, but where one instruction does a round.
+        match (hash::lanes(self.0), self.0) {
+            (0, _) => usize::MAX,
+            (lanes, Hash::Sha1 | Hash::Sha224 | Hash::Sha256) => lanes * 3 / 4,
+            (lanes, _) => (lanes / 4).max(2),
+        }
+    }
+
+    fn one(&self, job: &mut Self::Job) {
+        let length = self.0.length();
+        let hashed = self.0.digest(&job.data, &mut job.digest[..length]).map_err(device_error);
+        job.result = hashed.map(|()| length);
+    }
+
+    fn many(&self, jobs: &mut [&mut Self::Job]) {
+        batch(jobs.len());
+        let length = self.0.length();
+        let mut requests = SmallVec::<[Request<'_>; MOST]>::new();
+        for job in jobs {
+            let Job { data, digest, result } = &mut **job;
+            *result = Ok(length);
+            requests.push(Request { data, output: &mut digest[..length] });
+        }
+        hash::digest(self.0, &mut requests);
+    }
+}
