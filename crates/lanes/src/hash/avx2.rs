@@ -3,6 +3,7 @@
 
 use super::rows::Rows;
 use super::vector::{COLUMNS, Vector, table};
+use core::arch::asm;
 use core::arch::x86_64::*;
 use std::marker::PhantomData;
 
@@ -18,6 +19,21 @@ fn two(operation: Two, a: __m256i, b: __m256i) -> __m256i {
     // SAFETY: only the kernels of this width, which run where the instructions exist, come here; the operation is one of
     // the intrinsics below.
     unsafe { operation(a, b) }
+}
+
+#[inline(always)]
+fn settled(vector: __m256i) -> __m256i {
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn unseen(mut vector: __m256i) -> __m256i {
+        // SAFETY: there is no instruction in it.
+        unsafe {
+            asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags))
+        };
+        vector
+    }
+    // SAFETY: as in `two`.
+    unsafe { unseen(vector) }
 }
 
 #[inline(always)]
@@ -139,6 +155,11 @@ impl Vector for Ymm<u32> {
     }
 
     #[inline(always)]
+    fn settled(self) -> Self {
+        Self(settled(self.0), PhantomData)
+    }
+
+    #[inline(always)]
     fn xor(self, other: Self) -> Self {
         Self(xor(self.0, other.0), PhantomData)
     }
@@ -206,6 +227,11 @@ impl Vector for Ymm<u64> {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self(two(_mm256_add_epi64, self.0, other.0), PhantomData)
+    }
+
+    #[inline(always)]
+    fn settled(self) -> Self {
+        Self(settled(self.0), PhantomData)
     }
 
     #[inline(always)]

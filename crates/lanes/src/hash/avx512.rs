@@ -3,6 +3,7 @@
 
 use super::rows::Rows;
 use super::vector::{COLUMNS, Vector};
+use core::arch::asm;
 use core::arch::x86_64::*;
 use std::marker::PhantomData;
 
@@ -18,6 +19,21 @@ fn two(operation: Two, a: __m512i, b: __m512i) -> __m512i {
     // SAFETY: only the kernels of this width, which run where the instructions exist, come here; the operation is one of
     // the intrinsics below.
     unsafe { operation(a, b) }
+}
+
+#[inline(always)]
+fn settled(vector: __m512i) -> __m512i {
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn unseen(mut vector: __m512i) -> __m512i {
+        // SAFETY: there is no instruction in it.
+        unsafe {
+            asm!("/* {0} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags))
+        };
+        vector
+    }
+    // SAFETY: as in `two`.
+    unsafe { unseen(vector) }
 }
 
 #[inline(always)]
@@ -93,6 +109,11 @@ impl Vector for Zmm<u32> {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self(two(_mm512_add_epi32, self.0, other.0), PhantomData)
+    }
+
+    #[inline(always)]
+    fn settled(self) -> Self {
+        Self(settled(self.0), PhantomData)
     }
 
     #[inline(always)]
@@ -174,6 +195,11 @@ impl Vector for Zmm<u64> {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self(two(_mm512_add_epi64, self.0, other.0), PhantomData)
+    }
+
+    #[inline(always)]
+    fn settled(self) -> Self {
+        Self(settled(self.0), PhantomData)
     }
 
     #[inline(always)]

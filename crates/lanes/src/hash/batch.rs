@@ -11,6 +11,7 @@ use super::kernel::Kernel;
 use super::rows::{MOST, Rows};
 use super::shape::Shape;
 use metaslot_awslc::cleanse;
+use metaslot_memory::wipe_shallow_stack;
 
 /// A request of either kind.
 pub(super) trait Job {
@@ -115,6 +116,10 @@ impl<const WORD: usize> Workspace<WORD> {
                 }
             }
         }
+        if jobs.iter().any(|job| job.key().is_some()) {
+            // What the kernel put there of the states.
+            wipe_shallow_stack();
+        }
     }
 
     /// Runs the kernel for as long as nothing changes; `false` when no lane has a request.
@@ -142,80 +147,70 @@ impl<const WORD: usize> Workspace<WORD> {
     }
 
     /// Puts a request into a lane that has the initial chaining value.
+    #[inline]
     fn begin<J: Job>(&mut self, lane: usize, job: usize, request: &J) -> Active {
         if let Some(key) = request.key() {
             self.set(lane, key.inner());
         }
-        let blocks = request.data().len() / self.shape.block;
-        let active = Active { job, stage: Stage::Data, at: 0, blocks };
-        if blocks > 0 { active } else { self.end_of_message(lane, active, request) }
-    }
-
-    /// The stage after one that is through; `None` when the request is answered.
-    fn advance<J: Job>(&mut self, lane: usize, active: Active, request: &mut J) -> Option<Active> {
-        match (active.stage, request.key()) {
-            (Stage::Data, _) => Some(self.end_of_message(lane, active, request)),
-            (Stage::Tail, Some(key)) => Some(self.outer(lane, active, key)),
-            (Stage::Tail, None) | (Stage::Outer, _) => {
-                Self::digest(&self.state, self.shape, self.kernel.lanes, lane, request.output());
-                None
-            }
+        match request.data().len() / self.shape.block {
+            0 => Active { job, stage: Stage::Tail, at: 0, blocks: self.tail(lane, 0, request) },
+            blocks => Active { job, stage: Stage::Data, at: 0, blocks },
         }
     }
 
-    fn end_of_message<J: Job>(&mut self, lane: usize, active: Active, request: &J) -> Active {
+    /// The stage after one that is through; `None` when the request is answered.
+    #[inline]
+    fn advance<J: Job>(&mut self, lane: usize, active: Active, request: &mut J) -> Option<Active> {
+        let (stage, blocks) = match (active.stage, request.key()) {
+            (Stage::Data, _) => (Stage::Tail, self.tail(lane, active.at, request)),
+            (Stage::Tail, Some(key)) => (Stage::Outer, self.outer(lane, key)),
+            (Stage::Tail, None) | (Stage::Outer, _) => {
+                digest::<WORD>(&self.state, self.shape, self.kernel.lanes, lane, request.output());
+                return None;
+            }
+        };
+        Some(Active { job: active.job, stage, at: 0, blocks })
+    }
+
+    /// Writes what is left of a message from `at` on, and its padding; gives the number of blocks.
+    fn tail<J: Job>(&mut self, lane: usize, at: usize, request: &J) -> usize {
         let (data, block) = (request.data(), self.shape.block);
         let before = if request.key().is_some() { block } else { 0 };
-        let rest = &data[active.at..];
+        let rest = &data[at..];
         let tail = &mut self.tails[self.shape.tail(lane)];
         tail[..rest.len()].copy_from_slice(rest);
-        let blocks = self.shape.pad(tail, rest.len(), (before + data.len()) as u64);
-        Active { stage: Stage::Tail, at: 0, blocks, ..active }
+        self.shape.pad(tail, rest.len(), (before + data.len()) as u64)
     }
 
-    fn outer(&mut self, lane: usize, active: Active, key: &Key) -> Active {
+    /// Begins the outer hash with the digest of the inner; gives the number of blocks.
+    fn outer(&mut self, lane: usize, key: &Key) -> usize {
         let length = key.hash().length();
         let tail = &mut self.tails[self.shape.tail(lane)];
-        Self::digest(&self.state, self.shape, self.kernel.lanes, lane, &mut tail[..length]);
+        digest::<WORD>(&self.state, self.shape, self.kernel.lanes, lane, &mut tail[..length]);
         let blocks = self.shape.pad(tail, length, (self.shape.block + length) as u64);
         self.set(lane, key.outer());
-        Active { stage: Stage::Outer, at: 0, blocks, ..active }
-    }
-
-    /// The words of a lane.
-    fn words(&mut self, lane: usize) -> impl Iterator<Item = &mut [u8; WORD]> {
-        let words = self.state.as_chunks_mut().0.iter_mut();
-        words.skip(lane).step_by(self.kernel.lanes).take(self.shape.start.len())
+        blocks
     }
 
     /// Gives a lane the initial chaining value.
     fn restart(&mut self, lane: usize) {
         let start = self.shape.start;
-        self.words(lane).zip(start).for_each(|(to, word)| *to = low_bytes(*word));
+        for (to, word) in self.words(lane).zip(start) {
+            *to = low_bytes::<WORD>(*word);
+        }
     }
 
     /// Gives a lane a chaining value.
     fn set(&mut self, lane: usize, chain: &[u8]) {
-        self.words(lane).zip(chain.as_chunks().0).for_each(|(to, word)| *to = *word);
+        for (to, word) in self.words(lane).zip(chain.as_chunks().0) {
+            *to = *word;
+        }
     }
 
-    /// A lane's digest, or its beginning.
-    fn digest(state: &[u8], shape: Shape, lanes: usize, lane: usize, out: &mut [u8]) {
-        let words = state.as_chunks::<WORD>().0.iter().skip(lane).step_by(lanes);
-        let mut words = words.map(|word| {
-            let mut word = *word;
-            if shape.big {
-                word.reverse();
-            }
-            word
-        });
-        let (whole, part) = out.as_chunks_mut();
-        for (to, word) in whole.iter_mut().zip(&mut words) {
-            *to = word;
-        }
-        if let Some(word) = words.next() {
-            part.copy_from_slice(&word[..part.len()]);
-        }
+    /// The words of a lane, and more.
+    fn words(&mut self, lane: usize) -> impl Iterator<Item = &mut [u8; WORD]> {
+        let rows = self.state.as_chunks_mut().0.chunks_exact_mut(self.kernel.lanes);
+        rows.map(move |row| &mut row[lane])
     }
 
     fn after_blocks(&mut self, blocks: [&[u8]; 2], out: [&mut [u8]; 2]) {
@@ -223,10 +218,38 @@ impl<const WORD: usize> Workspace<WORD> {
         rows.set(1, blocks[1]);
         self.kernel.run(&mut self.state, &rows, self.shape.block);
         for (lane, out) in out.into_iter().enumerate() {
-            let to = out.as_chunks_mut().0.iter_mut();
-            to.zip(self.words(lane)).for_each(|(to, word)| *to = *word);
+            for (to, word) in out.as_chunks_mut().0.iter_mut().zip(self.words(lane)) {
+                *to = *word;
+            }
         }
+        wipe_shallow_stack();
     }
+}
+
+/// A lane's digest, or its beginning.
+fn digest<const WORD: usize>(
+    state: &[u8],
+    shape: Shape,
+    lanes: usize,
+    lane: usize,
+    out: &mut [u8],
+) {
+    let mut words = state.as_chunks::<WORD>().0.chunks_exact(lanes).map(|row| row[lane]);
+    let (whole, part) = out.as_chunks_mut();
+    if shape.big {
+        whole.iter_mut().zip(&mut words).for_each(|(to, word)| *to = reversed(word));
+    } else {
+        whole.iter_mut().zip(&mut words).for_each(|(to, word)| *to = word);
+    }
+    if let Some(word) = words.next().filter(|_| !part.is_empty()) {
+        let word = if shape.big { reversed(word) } else { word };
+        part.copy_from_slice(&word[..part.len()]);
+    }
+}
+
+fn reversed<const WORD: usize>(mut word: [u8; WORD]) -> [u8; WORD] {
+    word.reverse();
+    word
 }
 
 /// A word of the length that is wanted, as it lies in memory.

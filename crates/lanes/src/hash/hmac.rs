@@ -43,6 +43,7 @@ impl Key {
         let prepared = Self::of_blocks(hash, &inner[..hash.block()], &outer[..hash.block()]);
         cleanse(&mut inner);
         cleanse(&mut outer);
+        // What AWS-LC left of a long key.
         wipe_shallow_stack();
         Ok(prepared)
     }

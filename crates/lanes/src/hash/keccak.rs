@@ -12,6 +12,8 @@ pub(super) struct Keccak<V>(PhantomData<V>);
 
 /// The words of SHA3-224's block, the longest.
 const LONGEST: usize = 18;
+/// As many in whole rows of any vector.
+const BUFFER: usize = 24;
 
 /// Rotations of step rho, by `x + 5y` (section 3.2.2, table 2).
 const RHO: [u32; 25] =
@@ -21,10 +23,10 @@ impl<V: Vector<Word = u64>> Absorb for Keccak<V> {
     #[inline(always)]
     fn absorb(state: &mut [u8], rows: &Rows<'_>, block: usize) {
         let mut s: [V; 25] = load(state);
-        let mut words = [V::splat(0); LONGEST];
+        let mut words = [V::splat(0); BUFFER];
         for at in (0..rows.bytes()).step_by(block) {
-            read_block(rows, at, &mut words[..block / 8]);
-            for (i, word) in words.iter().enumerate() {
+            read_block(rows, at, block / 8, &mut words);
+            for (i, word) in words.iter().enumerate().take(LONGEST) {
                 s[i] = s[i].xor(*word);
             }
             for constant in &KECCAK_ROUND {
@@ -35,12 +37,16 @@ impl<V: Vector<Word = u64>> Absorb for Keccak<V> {
     }
 }
 
-/// A block of the length of `out`, in words.
+/// A block of so many words.
 #[inline(always)]
-fn read_block<V: Vector>(rows: &Rows<'_>, at: usize, out: &mut [V]) {
-    for (group, out) in out.chunks_mut(V::ROW).enumerate() {
-        let words = V::transpose(rows, 0, at + group * V::ROW * 8, out.len());
-        out.copy_from_slice(&words[..out.len()]);
+fn read_block<V: Vector>(rows: &Rows<'_>, at: usize, words: usize, out: &mut [V; BUFFER]) {
+    let mut groups = out.chunks_exact_mut(V::ROW);
+    let (whole, part) = (words / V::ROW, words % V::ROW);
+    for (i, out) in groups.by_ref().take(whole).enumerate() {
+        out.copy_from_slice(&V::transpose(rows, 0, at + i * V::ROW * 8, V::ROW)[..V::ROW]);
+    }
+    if let (1.., Some(out)) = (part, groups.next()) {
+        out.copy_from_slice(&V::transpose(rows, 0, at + whole * V::ROW * 8, part)[..V::ROW]);
     }
 }
 

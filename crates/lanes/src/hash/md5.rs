@@ -15,25 +15,27 @@ impl<V: Vector<Word = u32>> Absorb for Md5<V> {
     fn absorb(state: &mut [u8], rows: &Rows<'_>, block: usize) {
         let mut chain: [V; 4] = load(state);
         for at in (0..rows.bytes()).step_by(block) {
-            compress(&mut chain, &read(rows, at));
+            compress(&mut chain, &read(rows, at), block / 4);
         }
         store(&chain, state);
     }
 }
 
+/// The number of words, which is 16, is said by the caller so that the compiler does not know it: it would unroll the loops and
+/// then compute the two halves of a pair one after the other, where neither has enough to do.
 #[inline(always)]
-fn compress<V: Vector<Word = u32>>(chain: &mut [V; 4], words: &[V; 16]) {
+fn compress<V: Vector<Word = u32>>(chain: &mut [V; 4], words: &[V; 16], count: usize) {
     let mut s = *chain;
-    for i in (0..16).step_by(4) {
+    for i in (0..count).step_by(4) {
         four::<V, 0>(&mut s, words, i);
     }
-    for i in (0..16).step_by(4) {
+    for i in (0..count).step_by(4) {
         four::<V, 1>(&mut s, words, i);
     }
-    for i in (0..16).step_by(4) {
+    for i in (0..count).step_by(4) {
         four::<V, 2>(&mut s, words, i);
     }
-    for i in (0..16).step_by(4) {
+    for i in (0..count).step_by(4) {
         four::<V, 3>(&mut s, words, i);
     }
     for (i, chain) in chain.iter_mut().enumerate() {
@@ -67,6 +69,6 @@ fn step<V: Vector<Word = u32>, const ROUND: usize, const KIND: usize>(
         _ => (b.ternary::<{ table::EITHER }>(c, d), 7 * i),
     };
     // What does not depend on the step before comes first.
-    let sum = a.add(words[word % 16]).add(V::splat(MD5_ROUND[16 * ROUND + i])).add(mixed);
-    sum.rotate(ROTATE[ROUND][KIND]).add(b)
+    let sum = a.add(words[word % 16]).add(V::splat(MD5_ROUND[16 * ROUND + i % 16])).settled();
+    sum.add(mixed).rotate(ROTATE[ROUND][KIND]).add(b)
 }

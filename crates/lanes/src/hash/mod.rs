@@ -38,7 +38,6 @@ use batch::Job;
 pub use hmac::Key;
 use kernel::Kernel;
 pub use metaslot_awslc::digest::Hash;
-use metaslot_memory::wipe_shallow_stack;
 use shape::Shape;
 
 /// A message to be hashed.
@@ -79,7 +78,8 @@ pub fn available() -> bool {
 /// # Panics
 /// When [`lanes`] is 0, or an output has not the digest's length.
 pub fn digest(hash: Hash, requests: &mut [Request<'_>]) {
-    assert!(requests.iter().all(|request| request.output.len() == hash.length()));
+    let length = hash.length();
+    assert!(requests.iter().all(|request| request.output.len() == length));
     run(hash, requests);
 }
 
@@ -88,11 +88,10 @@ pub fn digest(hash: Hash, requests: &mut [Request<'_>]) {
 /// # Panics
 /// When [`lanes`] is 0, a key is for another function, or an output is longer than the digest.
 pub fn hmac(hash: Hash, requests: &mut [MacRequest<'_>]) {
-    assert!(requests.iter().all(|request| request.output.len() <= hash.length()));
+    let length = hash.length();
+    assert!(requests.iter().all(|request| request.output.len() <= length));
     assert!(requests.iter().all(|request| request.key.hash() == hash));
     run(hash, requests);
-    // What the kernel spilled of the states.
-    wipe_shallow_stack();
 }
 
 fn run<J: Job>(hash: Hash, jobs: &mut [J]) {

@@ -24,6 +24,11 @@ impl<V: Vector> Vector for Pair<V> {
     }
 
     #[inline(always)]
+    fn settled(self) -> Self {
+        Self(self.0.settled(), self.1.settled())
+    }
+
+    #[inline(always)]
     fn xor(self, other: Self) -> Self {
         Self(self.0.xor(other.0), self.1.xor(other.1))
     }

@@ -74,6 +74,7 @@ fn round<V: Vector<Word = u32>, const PASS: usize, const I: usize>(
         2 => (b.ternary::<{ table::MAJORITY }>(c, d), 0x8f1b_bcdc),
         _ => (b.ternary::<{ table::PARITY }>(c, d), 0xca62_c1d6),
     };
-    let sum = e.add(words[I]).add(V::splat(constant)).add(mixed);
+    // The last to be known is added last.
+    let sum = e.add(words[I]).add(V::splat(constant)).settled().add(mixed).settled();
     *s = [sum.add(a.rotate(5)), a, b.rotate(30), c, d];
 }

@@ -41,6 +41,9 @@ pub(super) trait Vector: Copy {
     fn splat(word: Self::Word) -> Self;
     /// Sum, modulo the word.
     fn add(self, other: Self) -> Self;
+    /// The same, but computed as it stands: the compiler would add in another order, and so lengthen the chain of those
+    /// that wait for each other.
+    fn settled(self) -> Self;
     /// Exclusive or.
     fn xor(self, other: Self) -> Self;
     /// Bits rotated to the left; `count` is less than a word and more than 0.
@@ -63,7 +66,7 @@ pub(super) trait Vector: Copy {
     /// The reverse of [`Self::load`].
     fn store(self, to: &mut [u8]);
     /// Reads `count` words, at most [`Self::ROW`], at the byte `at` of as many rows as there are lanes, from row `first` on.
-    /// Result `i` has the word `i` of each; those beyond `count` are undefined.
+    /// Result `i` has the word `i` of each; the rest of a row is zero.
     fn transpose(rows: &Rows<'_>, first: usize, at: usize, count: usize) -> [Self; COLUMNS];
 }
 
