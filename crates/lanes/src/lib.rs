@@ -8,6 +8,7 @@ pub mod aes;
 pub mod binary;
 pub mod cpu;
 pub mod curve25519;
+pub mod data;
 pub mod des;
 pub mod hash;
 pub mod p256;
