@@ -148,7 +148,8 @@ fn many(bits: usize, length: usize) {
 
 /// AWS-LC's triple DES in CBC mode.
 fn reference_des(key: &[u8; 24], encrypt: bool, input: &[u8], out: &mut [u8]) {
-    let schedules: Vec<aws_lc_sys::DES_key_schedule> = key.as_chunks::<8>().0.iter().map(schedule).collect();
+    let schedules: Vec<aws_lc_sys::DES_key_schedule> =
+        key.as_chunks::<8>().0.iter().map(schedule).collect();
     let mut iv = aws_lc_sys::DES_cblock { bytes: [9; 8] };
     // SAFETY: as many bytes are written as read; schedules are readable, the IV writable.
     unsafe {
@@ -189,9 +190,8 @@ fn des_single(length: usize) {
 }
 
 fn des_many(length: usize) {
-    let raw: Vec<[u8; 24]> = (0..512_u32)
-        .map(|at| text(24 + at as usize)[at as usize..].try_into().unwrap())
-        .collect();
+    let raw: Vec<[u8; 24]> =
+        (0..512_u32).map(|at| text(24 + at as usize)[at as usize..].try_into().unwrap()).collect();
     let keys: Vec<_> = raw.iter().map(|raw| des::Key::new(raw).unwrap()).collect();
     let plain = text(length);
     let mut alone = plain.clone();
@@ -211,7 +211,11 @@ fn des_many(length: usize) {
                     .zip(&mut ivs)
                     .zip(keys)
                     .take(lanes)
-                    .map(|((out, iv), key)| des::Stream { key, iv, data: Data::between(plain, out) })
+                    .map(|((out, iv), key)| des::Stream {
+                        key,
+                        iv,
+                        data: Data::between(plain, out),
+                    })
                     .collect();
                 room.cbc_encrypt(&mut streams);
             }

@@ -11,8 +11,9 @@ use metaslot_engine::provider::{Algorithm, Digest, DigestStream, Postponed};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
-/// Shorter messages are hashed before a job could be made of them, in bytes.
-const WORTH_A_JOB: usize = 128;
+/// Shorter messages are hashed before a job could be made of them, in bytes; the second for functions that have instructions of
+/// their own.
+const WORTH_A_JOB: (usize, usize) = (128, 1024);
 /// The most requests that any function takes side by side.
 const MOST: usize = 32;
 
@@ -90,7 +91,8 @@ impl Digest for Hashing {
     }
 
     fn digest_later(&self, data: &[u8]) -> Postponed {
-        if data.len() < WORTH_A_JOB {
+        let least = if self.for_waiting() { WORTH_A_JOB.0 } else { WORTH_A_JOB.1 };
+        if data.len() < least {
             return Ok(None);
         }
         let mut copy = Vec::new();

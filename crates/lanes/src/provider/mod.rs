@@ -5,8 +5,10 @@
 //! batch can win over a switch of threads; one of an asynchronous session through the other. What neither suits, the
 //! plain provider's row does, with the key that it has prepared.
 
+mod aes;
 mod digest;
 mod ecdsa;
+mod eddsa;
 mod hashes;
 mod rsa;
 
@@ -42,11 +44,16 @@ impl Provider for Lanes {
     fn algorithms(&'static self) -> &'static [Algorithm] {
         self.rows.get_or_init(|| {
             let plain = Plain(self.plain.algorithms());
-            let mut rows: Vec<Algorithm> =
-                [digest::rows(plain), ecdsa::rows(plain), rsa::rows(plain)]
-                    .into_iter()
-                    .flatten()
-                    .collect();
+            let mut rows: Vec<Algorithm> = [
+                aes::rows(plain),
+                digest::rows(plain),
+                ecdsa::rows(plain),
+                eddsa::rows(plain),
+                rsa::rows(plain),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
             rows.sort_by_key(|row| row.mechanism);
             rows
         })

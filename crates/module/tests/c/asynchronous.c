@@ -35,6 +35,14 @@ static void make_p256(CK_SESSION_HANDLE session)
 	OK(p11->C_GenerateKeyPair(session, &mechanism, public, 1, NULL, 0, &public_key, &private_key));
 }
 
+static void make_ed25519(CK_SESSION_HANDLE session)
+{
+	CK_MECHANISM mechanism = {CKM_EC_EDWARDS_KEY_PAIR_GEN, NULL, 0};
+	CK_BYTE curve[] = {0x06, 0x03, 0x2b, 0x65, 0x70};
+	CK_ATTRIBUTE public[] = {{CKA_EC_PARAMS, curve, sizeof(curve)}};
+	OK(p11->C_GenerateKeyPair(session, &mechanism, public, 1, NULL, 0, &public_key, &private_key));
+}
+
 static CK_RV complete(CK_SESSION_HANDLE session, const char *function, CK_ASYNC_DATA *result)
 {
 	CK_RV rv;
@@ -148,6 +156,53 @@ static void digest(CK_MECHANISM_TYPE type)
 	}
 }
 
+/* Messages of different lengths under keys of different lengths, encrypted in place. */
+static void encrypt(CK_SESSION_HANDLE session)
+{
+	static CK_BYTE data[SESSIONS][9216], right[SESSIONS][9216];
+	CK_SESSION_HANDLE sessions[SESSIONS];
+	CK_OBJECT_HANDLE keys[3];
+	CK_BYTE iv[16] = "0123456789abcde";
+	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0}, cbc = {CKM_AES_CBC, iv, sizeof(iv)};
+	for (CK_ULONG at = 0; at < 3; at++) {
+		CK_ULONG length = 16 + 8 * at;
+		CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &length, sizeof(length)}};
+		OK(p11->C_GenerateKey(session, &generate, template, 1, &keys[at]));
+	}
+	int count = 0;
+	CK_ULONG lengths[SESSIONS];
+	for (int at = 0; at < SESSIONS; at++) {
+		CK_ULONG size = (CK_ULONG)at * 208;
+		memset(data[at], at + 1, sizeof(data[at]));
+		iv[0] = (CK_BYTE)at;
+		lengths[at] = sizeof(right[at]);
+		OK(p11->C_EncryptInit(session, &cbc, keys[at % 3]));
+		OK(p11->C_Encrypt(session, data[at], size, right[at], &lengths[at]));
+		sessions[at] = open_asynchronous();
+		OK(p11->C_EncryptInit(sessions[at], &cbc, keys[at % 3]));
+		lengths[at] = sizeof(data[at]);
+		CK_RV rv = p11->C_Encrypt(sessions[at], data[at], size, data[at], &lengths[at]);
+		if (rv == CKR_OK) sessions[at] = CK_INVALID_HANDLE;
+		else if (rv != CKR_PENDING) FAIL("C_Encrypt: 0x%lx", rv);
+		count += rv == CKR_PENDING;
+	}
+	printf("CKM_AES_CBC: %d of %d pending\n", count, SESSIONS);
+	for (int at = 0; at < SESSIONS; at++) {
+		CK_ULONG size = (CK_ULONG)at * 208;
+		CK_ASYNC_DATA result = {0, NULL, 0, 1, 1};
+		if (sessions[at] != CK_INVALID_HANDLE) {
+			OK(complete(sessions[at], "C_Encrypt", &result));
+			CHECK(result.pValue == data[at] && result.ulValue == size);
+		}
+		CHECK(memcmp(data[at], right[at], size) == 0);
+		iv[0] = (CK_BYTE)at;
+		CK_ULONG length = sizeof(data[at]);
+		OK(p11->C_DecryptInit(session, &cbc, keys[at % 3]));
+		OK(p11->C_Decrypt(session, right[at], size, data[at], &length));
+		for (CK_ULONG byte = 0; byte < size; byte++) CHECK(data[at][byte] == at + 1);
+	}
+}
+
 /* Operations that nobody comes back for. */
 static void abandon(CK_MECHANISM_TYPE type)
 {
@@ -183,6 +238,10 @@ int main(void)
 	sign_and_verify(CKM_ECDSA);
 	sign_and_verify(CKM_ECDSA_SHA256);
 	abandon(CKM_ECDSA_SHA256);
+	make_ed25519(keeper);
+	sign_and_verify(CKM_EDDSA);
+	abandon(CKM_EDDSA);
+	encrypt(keeper);
 	CK_MECHANISM_TYPE hashes[] = {CKM_MD5, CKM_SHA_1, CKM_SHA256, CKM_SHA512, CKM_SHA3_256};
 	for (size_t at = 0; at < sizeof(hashes) / sizeof(hashes[0]); at++) digest(hashes[at]);
 	OK(p11->C_Finalize(NULL));
