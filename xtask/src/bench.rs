@@ -9,9 +9,13 @@ use crate::cargo::{command, module};
 use crate::packages::{self, FOR_RUN};
 use crate::report::check;
 use crate::test::build;
+use crate::tls;
 
-/// `metaslot lab speed` with the arguments given.
+/// `metaslot lab speed` with the arguments given; `tls` alone measures handshakes instead.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if arguments == ["tls"] {
+        return tls::run();
+    }
     packages::install(&[FOR_RUN])?;
     build()?;
     check(

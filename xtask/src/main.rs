@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod structure;
 mod test;
+mod tls;
 
 use std::process::ExitCode;
 
@@ -23,7 +24,7 @@ usage: cargo xtask TASK
 
   run                 build, make a token, serve TLS with a key in it, sign a file; a table at the end
   test                everything that decides whether a change may go in
-  bench [ARGUMENTS]   metaslot lab speed with the release build
+  bench [ARGUMENTS]   metaslot lab speed with the release build; bench tls: handshakes of a Java server
   codegen [--check]   write (or compare) the files generated from the standard's bindings
   structure           check the tree against ARCHITECTURE.md
   man                 write man pages and completions to target/man

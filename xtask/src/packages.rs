@@ -45,6 +45,7 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("openssh-client", Probe::Program("ssh-keygen")),
     ("openjdk-17-jdk-headless", Probe::Program("javac")),
     ("libp11-kit-dev", Probe::File("/usr/include/p11-kit-1/p11-kit/pkcs11.h")),
+    ("libssl-dev", Probe::File("/usr/include/openssl/ssl.h")),
     ("procps", Probe::Program("ps")),
     ("python3", Probe::File(SYSTEM_PYTHON)),
     ("python3-venv", Probe::Python("ensurepip")),
