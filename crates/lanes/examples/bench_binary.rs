@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rates of the binary curves with 1 to 8 requests in a batch, against OpenSSL's of one request at a time (`openssl speed`, in
 //! the same run). Thread's CPU clock, medians of short batches; results are checked.
+//! `bench_binary [curve]`
 
 use metaslot_lanes::binary::{
     BATCH, Curve, Derive, PrivateKey, PublicKey, Sign, Verify, derive, generate, sign, verify,
@@ -23,7 +24,11 @@ fn main() {
         "per second        OpenSSL {}     ratio at 4, at 8",
         COUNTS.map(|n| format!("{n:>9}")).concat()
     );
+    let wanted = std::env::args().nth(1);
     for (curve, name) in CURVES {
+        if wanted.as_ref().is_some_and(|wanted| wanted != curve.name()) {
+            continue;
+        }
         let Ok(pairs) = generate(curve, BATCH) else { return };
         let (signing, verifying) = openssl(&format!("ecdsa{name}"));
         let (deriving, _) = openssl(&format!("ecdh{name}"));

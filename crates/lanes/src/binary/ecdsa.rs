@@ -61,14 +61,11 @@ impl Task for &mut [&mut Sign<'_>] {
         let order = &curve.order;
         let mut nonces = [[0; W]; BATCH];
         let nonces = &mut nonces[..self.len()];
-        for (request, nonce) in self.iter_mut().zip(&mut *nonces) {
-            match order.random() {
-                Ok(random) => *nonce = random,
-                Err(_) => {
-                    nonce[0] = 1;
-                    request.answer = Err(Error::Random);
-                }
+        if order.random(nonces).is_err() {
+            for request in self {
+                request.answer = Err(Error::Random);
             }
+            return;
         }
         let mut points = [Affine::ZERO; BATCH];
         multiply(form, curve, &[curve.base; BATCH][..self.len()], nonces, &mut points);

@@ -194,28 +194,40 @@ fn decode<A: Form<F, W>, F: Field<W>, const W: usize>(
 pub fn generate(curve: Curve, count: usize) -> Result<Vec<(PrivateKey, PublicKey)>, Error> {
     let mut pairs = Vec::with_capacity(count);
     while pairs.len() < count {
-        let group = (count - pairs.len()).min(BATCH);
-        let keys = (0..group).map(|_| random_key(curve)).collect::<Result<Vec<_>, _>>()?;
+        let mut keys = Vec::with_capacity(BATCH);
+        on(
+            curve,
+            Kind::Portable,
+            Draw { curve, count: BATCH.min(count - pairs.len()), keys: &mut keys },
+        )?;
+        wipe_stack();
         let public = public_keys_with(Kind::best(), &keys.iter().collect::<Vec<_>>());
         pairs.extend(keys.into_iter().zip(public));
     }
     Ok(pairs)
 }
 
-fn random_key(curve: Curve) -> Result<PrivateKey, Error> {
-    struct Draw(Curve);
-    impl Task for Draw {
-        type Answer = Result<PrivateKey, Error>;
-        fn run<A: Form<F, W>, F: Field<W>, const W: usize>(
-            self,
-            _: A,
-            curve: &'static Params<W>,
-        ) -> Self::Answer {
-            let words = curve.order.random().map_err(|_| Error::Random)?;
-            Ok(PrivateKey::from_words(self.0, &words))
-        }
+/// Random private keys, at most [`BATCH`].
+struct Draw<'a> {
+    curve: Curve,
+    count: usize,
+    keys: &'a mut Vec<PrivateKey>,
+}
+
+impl Task for Draw<'_> {
+    type Answer = Result<(), Error>;
+
+    fn run<A: Form<F, W>, F: Field<W>, const W: usize>(
+        self,
+        _: A,
+        curve: &'static Params<W>,
+    ) -> Self::Answer {
+        let mut words = [[0; W]; BATCH];
+        let words = &mut words[..self.count];
+        curve.order.random(words).map_err(|_| Error::Random)?;
+        self.keys.extend(words.iter().map(|words| PrivateKey::from_words(self.curve, words)));
+        Ok(())
     }
-    on(curve, Kind::Portable, Draw(curve))
 }
 
 /// The public keys that belong to private keys, which may be of different curves; those of the same curve that stand side

@@ -14,6 +14,7 @@ mod curve;
 mod ecdh;
 mod ecdsa;
 mod field;
+mod inverse;
 mod key;
 mod order;
 mod params;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Integers modulo the order of the base point: Montgomery's multiplication, inversion, random numbers, bytes.
+//! Integers modulo the order of the base point: Montgomery's multiplication, inverses of several at once, random numbers, bytes.
 //!
 //! Constant time: no branch or address depends on a value; whether a candidate lies in range is the one thing that
 //! shows, of candidates that are then thrown away or of keys that are then refused.
 #![expect(clippy::cast_possible_truncation, reason = "double words are cut into their words")]
 
+use super::inverse::inverse;
 use super::params::{from_bytes, to_bytes};
 use metaslot_awslc::{Result, cleanse, random};
 
@@ -14,13 +15,15 @@ pub(super) struct Order<const W: usize> {
     pub(super) n: [u64; W],
     pub(super) bits: usize,
     /// -1/n mod 2^64
-    factor: u64,
+    pub(super) factor: u64,
     /// R² mod n
     square: [u64; W],
 }
 
 /// Bytes of the longest order.
 const BYTES: usize = 72;
+/// How many candidates for random numbers are drawn at once.
+const CANDIDATES: usize = 20;
 
 impl<const W: usize> Order<W> {
     pub(super) const fn new(n: [u64; W]) -> Self {
@@ -59,14 +62,20 @@ impl<const W: usize> Order<W> {
     /// ab/R mod n, where one factor is below n and the other below R.
     pub(super) fn mul(&self, a: &[u64; W], b: &[u64; W]) -> [u64; W] {
         let mut sum = [0; W];
-        let mut above = 0;
+        let mut above = 0_u64;
         for b in b {
-            let carry = add_multiple(&mut sum, a, *b);
-            let (top, over) = carry.overflowing_add(above);
+            let mut carry = 0;
+            for (sum, a) in sum.iter_mut().zip(a) {
+                (*sum, carry) = multiply_add(*a, *b, *sum, carry);
+            }
+            let (top, over) = above.overflowing_add(carry);
+            // The multiple of n that makes the lowest word zero; the sum moves down by that word.
             let multiple = sum[0].wrapping_mul(self.factor);
-            let carry = add_multiple(&mut sum, &self.n, multiple);
+            (_, carry) = multiply_add(multiple, self.n[0], sum[0], 0);
+            for at in 1..W {
+                (sum[at - 1], carry) = multiply_add(multiple, self.n[at], sum[at], carry);
+            }
             let (top, more) = top.overflowing_add(carry);
-            sum.copy_within(1.., 0);
             sum[W - 1] = top;
             above = u64::from(over) + u64::from(more);
         }
@@ -104,20 +113,24 @@ impl<const W: usize> Order<W> {
         (any == 0 && self.contains(&value)).then_some(value)
     }
 
-    /// A random number from 1 to n - 1 (FIPS 186-5, A.2.2 and A.3.2: by rejection).
-    pub(super) fn random(&self) -> Result<[u64; W]> {
-        let mut bytes = [0; BYTES];
-        let bytes = &mut bytes[..self.length()];
-        let answer = loop {
-            if let Err(failed) = random::fill(bytes) {
-                break Err(failed);
+    /// Random numbers from 1 to n - 1 (FIPS 186-5, A.2.2 and A.3.2: by rejection, at most of every other candidate).
+    pub(super) fn random(&self, out: &mut [[u64; W]]) -> Result<()> {
+        let mut bytes = [0; CANDIDATES * BYTES];
+        let mut filled = 0;
+        let mut answer = Ok(());
+        while filled < out.len() && answer.is_ok() {
+            let candidates = CANDIDATES.min(2 * (out.len() - filled) + 4);
+            let bytes = &mut bytes[..self.length() * candidates];
+            answer = random::fill(bytes);
+            for candidate in bytes.chunks_exact_mut(self.length()) {
+                candidate[0] &= u8::MAX >> (8 * self.length() - self.bits);
+                if let Some(value) = self.parse(candidate).filter(|_| filled < out.len()) {
+                    out[filled] = value;
+                    filled += 1;
+                }
             }
-            bytes[0] &= u8::MAX >> (8 * self.length() - self.bits);
-            if let Some(value) = self.parse(bytes) {
-                break Ok(value);
-            }
-        };
-        cleanse(bytes);
+        }
+        cleanse(&mut bytes);
         answer
     }
 
@@ -139,7 +152,7 @@ impl<const W: usize> Order<W> {
     }
 
     /// Replaces each a by R²/a mod n, which is the inverse where numbers stand for their multiple by R. None may be zero: all
-    /// are multiplied together, so that one exponentiation does for all (Montgomery's trick).
+    /// are multiplied together, so that one inversion does for all (Montgomery's trick).
     pub(super) fn invert(&self, values: &mut [[u64; W]]) {
         let mut before = [[0; W]; super::BATCH];
         let Some((first, rest)) = values.split_first() else { return };
@@ -148,7 +161,9 @@ impl<const W: usize> Order<W> {
             *before = product;
             product = self.mul(&product, value);
         }
-        let mut inverse = self.power_of_order_less_two(&product);
+        // 1/(aR), which two multiplications by R²/R make R/a.
+        let inverse = inverse(&product, &self.n, self.bits, self.factor);
+        let mut inverse = self.to_montgomery(&self.to_montgomery(&inverse));
         for (before, value) in before[..values.len()].iter().zip(values.iter_mut()).skip(1).rev() {
             let one = self.mul(before, &inverse);
             inverse = self.mul(&inverse, value);
@@ -156,42 +171,13 @@ impl<const W: usize> Order<W> {
         }
         values[0] = inverse;
     }
-
-    /// a^(n - 2), by windows of four bits of the exponent, which is public.
-    fn power_of_order_less_two(&self, a: &[u64; W]) -> [u64; W] {
-        let mut exponent = self.n;
-        exponent[0] -= 2;
-        let mut powers = [*a; 16];
-        for at in 2..16 {
-            powers[at] = self.mul(&powers[at - 1], a);
-        }
-        let digit = |at: usize| (exponent[at / 16] >> (4 * (at % 16)) & 15) as usize;
-        let top = (self.bits - 1) / 4;
-        let mut power = powers[digit(top)];
-        for at in (0..top).rev() {
-            for _ in 0..4 {
-                power = self.mul(&power, &power);
-            }
-            if digit(at) != 0 {
-                power = self.mul(&power, &powers[digit(at)]);
-            }
-        }
-        power
-    }
 }
 
-/// sum + ab, its lowest words in `sum`; returns the word above.
+/// ab + c + d in two words.
 #[inline]
-const fn add_multiple<const W: usize>(sum: &mut [u64; W], a: &[u64; W], b: u64) -> u64 {
-    let mut carry = 0;
-    let mut at = 0;
-    while at < W {
-        let term = a[at] as u128 * b as u128 + sum[at] as u128 + carry as u128;
-        sum[at] = term as u64;
-        carry = (term >> 64) as u64;
-        at += 1;
-    }
-    carry
+const fn multiply_add(a: u64, b: u64, c: u64, d: u64) -> (u64, u64) {
+    let sum = a as u128 * b as u128 + c as u128 + d as u128;
+    (sum as u64, (sum >> 64) as u64)
 }
 
 const fn add<const W: usize>(a: &[u64; W], b: &[u64; W], n: &[u64; W]) -> [u64; W] {

@@ -18,6 +18,7 @@ pub(super) fn multiply<A: Form<F, W>, F: Field<W>, const W: usize>(
     }
 }
 
+#[inline(never)]
 fn multiply_group<A: Form<F, W>, F: Field<W>, const W: usize>(
     form: A,
     curve: &Params<W>,
@@ -47,6 +48,7 @@ fn multiply_group<A: Form<F, W>, F: Field<W>, const W: usize>(
 }
 
 /// The x-coordinates of sums of points; `None` where the sum is infinity. The points are public.
+#[inline(never)]
 pub(super) fn add_x<A: Form<F, W>, F: Field<W>, const W: usize>(
     form: A,
     curve: &Params<W>,

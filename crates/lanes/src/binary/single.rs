@@ -23,7 +23,7 @@ pub(super) struct Portable;
 impl Product for Portable {
     /// Each factor is cut into four words with three holes between bits, which take up the carries of an integer product:
     /// at most 15 terms meet in a place, because the upper four bits of `a` go a way of their own.
-    #[inline]
+    #[inline(never)]
     fn product(self, a: u64, b: u64) -> u128 {
         const HOLES: u64 = 0x1111_1111_1111_1111;
         const WIDE: u128 = 0x1111_1111_1111_1111_1111_1111_1111_1111;

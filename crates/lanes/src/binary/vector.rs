@@ -10,13 +10,13 @@
 use super::field::{Field, Form, LANES, Ladder};
 use super::params::Params;
 use super::product::{
-    HIGH, HIGH_LOW, LOW, LOW_HIGH, Z, add_wide, half, merge, square as wide_square, xor,
+    HIGH, HIGH_LOW, LOW, LOW_HIGH, Z, add_wide, half, merge, square as wide_square,
 };
 use crate::cpu::{Cpu, cpu};
 use core::arch::x86_64::{
-    _mm512_and_si512, _mm512_mask_blend_epi64, _mm512_mask_xor_epi64, _mm512_set_epi64,
-    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shldv_epi64, _mm512_shrdv_epi64,
-    _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
+    _mm512_and_si512, _mm512_clmulepi64_epi128, _mm512_mask_blend_epi64, _mm512_set_epi64,
+    _mm512_set1_epi64, _mm512_shldv_epi64, _mm512_shrdv_epi64, _mm512_unpackhi_epi64,
+    _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
 
 /// Requests of one ladder.
@@ -36,13 +36,96 @@ impl Vector {
     }
 }
 
+/// The instructions. All is inlined into the functions that enable them.
+impl Vector {
+    #[inline(always)]
+    pub(super) fn zero(self) -> Z {
+        self.all(0)
+    }
+
+    /// The same word everywhere.
+    #[inline(always)]
+    fn all(self, word: u64) -> Z {
+        // SAFETY: `self` exists only where the processor has the instructions; so below.
+        unsafe { _mm512_set1_epi64(word.cast_signed()) }
+    }
+
+    #[inline(always)]
+    fn words(self, [a, b, c, d, e, f, g, h]: [u64; 8]) -> Z {
+        let [a, b, c, d, e, f, g, h] = [a, b, c, d, e, f, g, h].map(u64::cast_signed);
+        // SAFETY: see `all`.
+        unsafe { _mm512_set_epi64(h, g, f, e, d, c, b, a) }
+    }
+
+    #[inline(always)]
+    pub(super) fn xor(self, a: Z, b: Z) -> Z {
+        // SAFETY: see `all`.
+        unsafe { _mm512_xor_si512(a, b) }
+    }
+
+    #[inline(always)]
+    fn and(self, a: Z, b: Z) -> Z {
+        // SAFETY: see `all`.
+        unsafe { _mm512_and_si512(a, b) }
+    }
+
+    /// Word by word `b` where the mask has a bit, else `a`.
+    #[inline(always)]
+    fn choose(self, mask: u8, a: Z, b: Z) -> Z {
+        // SAFETY: see `all`.
+        unsafe { _mm512_mask_blend_epi64(mask, a, b) }
+    }
+
+    /// (low of a | low of b) in each element.
+    #[inline(always)]
+    pub(super) fn lows(self, a: Z, b: Z) -> Z {
+        // SAFETY: see `all`.
+        unsafe { _mm512_unpacklo_epi64(a, b) }
+    }
+
+    /// (high of a | high of b) in each element.
+    #[inline(always)]
+    pub(super) fn highs(self, a: Z, b: Z) -> Z {
+        // SAFETY: see `all`.
+        unsafe { _mm512_unpackhi_epi64(a, b) }
+    }
+
+    /// The product of one word of each element of `a` and of `b`.
+    #[inline(always)]
+    pub(super) fn product<const WHICH: i32>(self, a: Z, b: Z) -> Z {
+        // SAFETY: see `all`.
+        unsafe { _mm512_clmulepi64_epi128::<WHICH>(a, b) }
+    }
+
+    /// The upper word of (`high`, `low`) shifted left by `count`, from 1 to 63.
+    #[inline(always)]
+    fn left(self, high: Z, low: Z, count: usize) -> Z {
+        let count = self.all(count as u64);
+        // SAFETY: see `all`.
+        unsafe { _mm512_shldv_epi64(high, low, count) }
+    }
+
+    /// The lower word of (`high`, `low`) shifted right by `count`, from 1 to 63.
+    #[inline(always)]
+    fn right(self, low: Z, high: Z, count: usize) -> Z {
+        let count = self.all(count as u64);
+        // SAFETY: see `all`.
+        unsafe { _mm512_shrdv_epi64(low, high, count) }
+    }
+}
+
 impl<F: Field<W>, const W: usize> Form<F, W> for Vector {
     type Element = [Z; W];
     const LANES: usize = LANES;
 
     fn load(self, values: &[[u64; W]]) -> [Z; W] {
-        // SAFETY: `self` exists only where the processor has the instructions.
-        unsafe { load(values) }
+        let mut words = [[0; LANES]; W];
+        for (lane, value) in values.iter().enumerate() {
+            for (words, value) in words.iter_mut().zip(value) {
+                words[place(lane)] = *value;
+            }
+        }
+        words.map(|words| self.words(words))
     }
 
     fn store(self, element: &[Z; W]) -> [[u64; W]; LANES] {
@@ -58,23 +141,22 @@ impl<F: Field<W>, const W: usize> Form<F, W> for Vector {
     }
 
     fn add(self, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
-        // SAFETY: as in `load`.
-        unsafe { add(a, b) }
+        add(self, a, b)
     }
 
     fn mul(self, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
-        // SAFETY: as in `load`.
-        unsafe { mul::<F, W>(a, b) }
+        // SAFETY: see `all`.
+        unsafe { mul::<F, W>(self, a, b) }
     }
 
     fn square_times(self, a: &[Z; W], times: usize) -> [Z; W] {
-        // SAFETY: as in `load`.
-        unsafe { square_times::<F, W>(a, times) }
+        // SAFETY: see `all`.
+        unsafe { square_times::<F, W>(self, a, times) }
     }
 
     fn ladder(self, curve: &Params<W>, x: &[Z; W], scalars: &[[u64; W]]) -> Ladder<[Z; W]> {
-        // SAFETY: as in `load`.
-        unsafe { ladder::<F, W>(curve, x, scalars) }
+        // SAFETY: see `all`.
+        unsafe { ladder::<F, W>(self, curve, x, scalars) }
     }
 }
 
@@ -83,177 +165,144 @@ const fn place(lane: usize) -> usize {
     2 * (lane % PAIRS) + lane / PAIRS
 }
 
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load<const W: usize>(values: &[[u64; W]]) -> [Z; W] {
-    let mut words = [[0; LANES]; W];
-    for (lane, value) in values.iter().enumerate() {
-        for (words, value) in words.iter_mut().zip(value) {
-            words[place(lane)] = value.cast_signed();
-        }
-    }
-    let mut out = [_mm512_setzero_si512(); W];
-    for (out, [a, b, c, d, e, f, g, h]) in out.iter_mut().zip(words) {
-        *out = _mm512_set_epi64(h, g, f, e, d, c, b, a);
-    }
-    out
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn add<const W: usize>(a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+#[inline(always)]
+fn add<const W: usize>(v: Vector, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
     let mut out = *a;
     for (out, b) in out.iter_mut().zip(b) {
-        *out = xor(*out, *b);
+        *out = v.xor(*out, *b);
     }
     out
 }
 
 #[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
-fn mul<F: Field<W>, const W: usize>(a: &[Z; W], b: &[Z; W]) -> [Z; W] {
-    reduce::<F, W>(&merge::<W>(&half::<LOW, W>(a, b), &half::<HIGH, W>(a, b)))
+fn mul<F: Field<W>, const W: usize>(v: Vector, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+    reduce::<F, W>(v, &merge::<W>(v, &half::<LOW, W>(v, a, b), &half::<HIGH, W>(v, a, b)))
 }
 
 #[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
-fn square_times<F: Field<W>, const W: usize>(a: &[Z; W], times: usize) -> [Z; W] {
+fn square_times<F: Field<W>, const W: usize>(v: Vector, a: &[Z; W], times: usize) -> [Z; W] {
     let mut a = *a;
     for _ in 0..times {
-        a = square::<F, W>(&a);
+        a = square::<F, W>(v, &a);
     }
     a
 }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
-fn square<F: Field<W>, const W: usize>(a: &[Z; W]) -> [Z; W] {
-    reduce::<F, W>(&wide_square(a))
-}
-
-/// The upper word of (`high`, `low`) shifted left by `count`, from 1 to 63.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vbmi2")]
-fn left(high: Z, low: Z, count: usize) -> Z {
-    _mm512_shldv_epi64(high, low, _mm512_set1_epi64(count.cast_signed() as i64))
-}
-
-/// The lower word of (`high`, `low`) shifted right by `count`, from 1 to 63.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vbmi2")]
-fn right(low: Z, high: Z, count: usize) -> Z {
-    _mm512_shrdv_epi64(low, high, _mm512_set1_epi64(count.cast_signed() as i64))
+#[inline(always)]
+fn square<F: Field<W>, const W: usize>(v: Vector, a: &[Z; W]) -> [Z; W] {
+    reduce::<F, W>(v, &wide_square(v, a))
 }
 
 /// The remainder of a product. What stands at z^m and above, g, has to be added at z^0 and at each middle exponent t; what
 /// this carries beyond z^m again, g / z^(m - t), is added to g first.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vbmi2")]
-fn reduce<F: Field<W>, const W: usize>(wide: &[Z; 18]) -> [Z; W] {
-    let zero = _mm512_setzero_si512();
+#[inline(always)]
+fn reduce<F: Field<W>, const W: usize>(v: Vector, wide: &[Z; 18]) -> [Z; W] {
+    let zero = v.zero();
     let mut above = [zero; W];
     for at in 0..W {
-        above[at] = left(wide[W + at], wide[W + at - 1], 64 * W - F::DEGREE);
+        above[at] = v.left(wide[W + at], wide[W + at - 1], 64 * W - F::DEGREE);
     }
     let mut carried = [zero; 2];
     for exponent in F::MIDDLE {
         let (words, bits) = ((F::DEGREE - exponent) / 64, (F::DEGREE - exponent) % 64);
         for (carried, at) in carried.iter_mut().zip(words..W) {
             let next = if at + 1 < W { above[at + 1] } else { zero };
-            *carried = xor(*carried, right(above[at], next, bits));
+            *carried = v.xor(*carried, v.right(above[at], next, bits));
         }
     }
-    above[0] = xor(above[0], carried[0]);
-    above[1] = xor(above[1], carried[1]);
+    above[0] = v.xor(above[0], carried[0]);
+    above[1] = v.xor(above[1], carried[1]);
     let mut out = [zero; W];
     for at in 0..W {
-        let mut sum = xor(wide[at], above[at]);
+        let mut sum = v.xor(wide[at], above[at]);
         for exponent in F::MIDDLE {
             let (words, bits) = (exponent / 64, exponent % 64);
             if at >= words {
                 let below = if at > words { above[at - words - 1] } else { zero };
-                sum = xor(sum, left(above[at - words], below, bits));
+                sum = v.xor(sum, v.left(above[at - words], below, bits));
             }
         }
         out[at] = sum;
     }
-    let mask = _mm512_set1_epi64((1 << (F::DEGREE % 64)) - 1);
-    out[W - 1] = _mm512_and_si512(out[W - 1], mask);
+    let mask = v.all((1 << (F::DEGREE % 64)) - 1);
+    out[W - 1] = v.and(out[W - 1], mask);
     out
 }
 
 /// (low of a | low of b)
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn lows<const W: usize>(a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+#[inline(always)]
+fn lows<const W: usize>(v: Vector, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
     let mut out = *a;
     for (out, b) in out.iter_mut().zip(b) {
-        *out = _mm512_unpacklo_epi64(*out, *b);
+        *out = v.lows(*out, *b);
     }
     out
 }
 
 /// (high of a | high of b)
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn highs<const W: usize>(a: &[Z; W], b: &[Z; W]) -> [Z; W] {
+#[inline(always)]
+fn highs<const W: usize>(v: Vector, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
     let mut out = *a;
     for (out, b) in out.iter_mut().zip(b) {
-        *out = _mm512_unpackhi_epi64(*out, *b);
+        *out = v.highs(*out, *b);
     }
     out
 }
 
 #[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
 fn ladder<F: Field<W>, const W: usize>(
+    v: Vector,
     curve: &Params<W>,
     x: &[Z; W],
     scalars: &[[u64; W]],
 ) -> Ladder<[Z; W]> {
-    let zero = [_mm512_setzero_si512(); W];
+    let zero = [v.zero(); W];
     let mut ends = [[zero; 2]; 2];
     for (at, scalars) in scalars.chunks(PAIRS).enumerate() {
-        let x = if at == 0 { lows(x, x) } else { highs(x, x) };
+        let x = if at == 0 { lows(v, x, x) } else { highs(v, x, x) };
         ends[at] = if curve.is_koblitz() {
-            climb::<true, F, W>(curve, &x, scalars)
+            climb::<true, F, W>(v, curve, &x, scalars)
         } else {
-            climb::<false, F, W>(curve, &x, scalars)
+            climb::<false, F, W>(v, curve, &x, scalars)
         };
     }
     let [[first, second], [other_first, other_second]] = ends;
     Ladder {
-        x1: lows(&first, &other_first),
-        z1: highs(&first, &other_first),
-        x2: lows(&second, &other_second),
-        z2: highs(&second, &other_second),
+        x1: lows(v, &first, &other_first),
+        z1: highs(v, &first, &other_first),
+        x2: lows(v, &second, &other_second),
+        z2: highs(v, &second, &other_second),
     }
 }
 
 /// The ladder for up to four requests; gives (X | Z) of kP and of (k + 1)P.
 #[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
 fn climb<const KOBLITZ: bool, F: Field<W>, const W: usize>(
+    v: Vector,
     curve: &Params<W>,
     x: &[Z; W],
     scalars: &[[u64; W]],
 ) -> [[Z; W]; 2] {
-    let mut one = [_mm512_setzero_si512(); W];
-    one[0] = _mm512_set1_epi64(1);
-    let zero = [_mm512_setzero_si512(); W];
+    let mut one = [v.zero(); W];
+    one[0] = v.all(1);
+    let zero = [v.zero(); W];
     let mut root_b = zero;
     for (root_b, word) in root_b.iter_mut().zip(curve.root_b) {
-        *root_b = _mm512_set1_epi64(word.cast_signed());
+        *root_b = v.all(word);
     }
-    let fixed = lows(x, &root_b);
-    let mut first = lows(&one, &zero);
-    let mut second = lows(x, &one);
+    let fixed = lows(v, x, &root_b);
+    let mut first = lows(v, &one, &zero);
+    let mut second = lows(v, x, &one);
     let mut all = [[0; W]; PAIRS];
     all[..scalars.len()].copy_from_slice(scalars);
     let mut exchanged = 0;
     for at in (0..curve.order.bits).rev() {
         let bits = bits(&all, at);
-        exchange(bits ^ exchanged, &mut first, &mut second);
+        exchange(v, bits ^ exchanged, &mut first, &mut second);
         exchanged = bits;
-        step::<KOBLITZ, F, W>(&mut first, &mut second, &fixed);
+        step::<KOBLITZ, F, W>(v, &mut first, &mut second, &fixed);
     }
-    exchange(exchanged, &mut first, &mut second);
+    exchange(v, exchanged, &mut first, &mut second);
     [first, second]
 }
 
@@ -268,49 +317,51 @@ fn bits<const W: usize>(scalars: &[[u64; W]; PAIRS], at: usize) -> u8 {
     bits.to_le_bytes()[0]
 }
 
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn exchange<const W: usize>(mask: u8, a: &mut [Z; W], b: &mut [Z; W]) {
+#[inline(always)]
+fn exchange<const W: usize>(v: Vector, mask: u8, a: &mut [Z; W], b: &mut [Z; W]) {
     for (a, b) in a.iter_mut().zip(b) {
         let kept = *a;
-        *a = _mm512_mask_blend_epi64(mask, kept, *b);
-        *b = _mm512_mask_blend_epi64(mask, *b, kept);
+        *a = v.choose(mask, kept, *b);
+        *b = v.choose(mask, *b, kept);
     }
 }
 
 /// Doubles the first point and adds the first to the second, their difference having the x-coordinate x: Mdouble and Madd
 /// of López and Dahab (CHES 1999), the first as (X² + √b Z²)². `fixed` is (x | √b).
-#[inline]
-#[target_feature(enable = "avx512f,avx512vbmi2,vpclmulqdq")]
+#[inline(always)]
 fn step<const KOBLITZ: bool, F: Field<W>, const W: usize>(
+    v: Vector,
     first: &mut [Z; W],
     second: &mut [Z; W],
     fixed: &[Z; W],
 ) {
-    let crossed =
-        merge::<W>(&half::<LOW_HIGH, W>(first, second), &half::<HIGH_LOW, W>(first, second));
-    let crossed = reduce::<F, W>(&crossed); // (X1 Z2 | Z1 X2)
-    let squares = square::<F, W>(first); // (X1² | Z1²)
-    let both = half::<LOW_HIGH, W>(&crossed, &crossed);
-    let denominator = half::<LOW_HIGH, W>(&squares, &squares);
+    let crossed = merge::<W>(
+        v,
+        &half::<LOW_HIGH, W>(v, first, second),
+        &half::<HIGH_LOW, W>(v, first, second),
+    );
+    let crossed = reduce::<F, W>(v, &crossed); // (X1 Z2 | Z1 X2)
+    let squares = square::<F, W>(v, first); // (X1² | Z1²)
+    let both = half::<LOW_HIGH, W>(v, &crossed, &crossed);
+    let denominator = half::<LOW_HIGH, W>(v, &squares, &squares);
     if KOBLITZ {
-        let sums = add(&lows(&crossed, &squares), &highs(&crossed, &squares));
-        let sums = square::<F, W>(&sums); // (Z3 | X')
-        let numerator = add_wide::<W>(&both, &half::<LOW, W>(fixed, &sums));
-        let rest = reduce::<F, W>(&merge::<W>(&numerator, &denominator)); // (X3 | Z')
-        *first = highs(&sums, &rest);
-        *second = lows(&rest, &sums);
+        let sums = add(v, &lows(v, &crossed, &squares), &highs(v, &crossed, &squares));
+        let sums = square::<F, W>(v, &sums); // (Z3 | X')
+        let numerator = add_wide::<W>(v, &both, &half::<LOW, W>(v, fixed, &sums));
+        let rest = reduce::<F, W>(v, &merge::<W>(v, &numerator, &denominator)); // (X3 | Z')
+        *first = highs(v, &sums, &rest);
+        *second = lows(v, &rest, &sums);
     } else {
-        let scaled = half::<HIGH, W>(fixed, &squares);
-        let scaled = reduce::<F, W>(&merge::<W>(&both, &scaled)); // (X1 Z2 Z1 X2 | √b Z1²)
-        let sums = add(&lows(&crossed, &squares), &highs(&crossed, &scaled));
-        let sums = square::<F, W>(&sums); // (Z3 | X')
-        let rest = merge::<W>(&half::<LOW, W>(fixed, &sums), &denominator);
-        let mut rest = reduce::<F, W>(&rest);
+        let scaled = half::<HIGH, W>(v, fixed, &squares);
+        let scaled = reduce::<F, W>(v, &merge::<W>(v, &both, &scaled)); // (X1 Z2 Z1 X2 | √b Z1²)
+        let sums = add(v, &lows(v, &crossed, &squares), &highs(v, &crossed, &scaled));
+        let sums = square::<F, W>(v, &sums); // (Z3 | X')
+        let rest = merge::<W>(v, &half::<LOW, W>(v, fixed, &sums), &denominator);
+        let mut rest = reduce::<F, W>(v, &rest);
         for (rest, scaled) in rest.iter_mut().zip(&scaled) {
-            *rest = _mm512_mask_xor_epi64(*rest, LOWER, *rest, *scaled);
+            *rest = v.xor(*rest, v.choose(LOWER, v.zero(), *scaled));
         } // (X3 | Z')
-        *first = highs(&sums, &rest);
-        *second = lows(&rest, &sums);
+        *first = highs(v, &sums, &rest);
+        *second = lows(v, &rest, &sums);
     }
 }

@@ -285,3 +285,22 @@ fn signatures_at_the_edges_are_judged_rightly() {
         }
     }
 }
+
+#[test]
+fn a_small_stack_is_enough() {
+    let run = || {
+        for kind in Kind::all() {
+            let pairs = generate(Curve::Sect571r1, BATCH).unwrap();
+            let keys: Vec<_> = pairs.iter().map(|(key, _)| key).collect();
+            let signatures = sign_each(kind, &keys, &[1; 64]);
+            let what: Vec<_> = pairs
+                .iter()
+                .zip(&signatures)
+                .map(|((_, key), made)| (key, [1; 64].as_slice(), made.as_slice()))
+                .collect();
+            assert!(verify_each(kind, &what).iter().all(Result::is_ok));
+        }
+    };
+    let small = std::thread::Builder::new().stack_size(96 * 1024).spawn(run).unwrap();
+    small.join().unwrap();
+}

@@ -43,3 +43,18 @@ fn scalars_with_few_and_with_many_bits_take_the_same_time() {
         }
     }
 }
+
+/// Larger fields than that of 163 bits do not fit into the registers; what goes to the stack must at least not split cache lines.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_ladder_keeps_what_it_can_in_registers() {
+    use crate::testing::{disassembly, spills};
+
+    let aligned = disassembly("binary::vector::ladder");
+    let aligned = aligned.iter().filter(|line| line.contains("and ") && line.contains(",%rsp"));
+    let (functions, found) = (aligned.count(), spills("binary::vector::ladder"));
+    println!("{functions} ladders, {found} accesses of the stack");
+    assert_eq!(functions, 5);
+    assert!(found < 2_500, "{found} spills in the ladders");
+    assert_eq!(spills("binary::vector::square_times"), 0);
+}
