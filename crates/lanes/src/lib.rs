@@ -10,6 +10,7 @@ pub mod binary;
 pub mod combiner;
 pub mod cpu;
 pub mod curve25519;
+pub mod data;
 pub mod des;
 #[cfg(target_arch = "x86_64")]
 mod field52;

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! AES, RC4 and triple DES: AWS-LC one message at a time, and the kernels, turn about in the same run. Prints MB/s (10^6 bytes
+//! per second of the thread's CPU time, median of short batches). `bench_symmetric aes` runs what is so named.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
+
+use metaslot_awslc::aes as reference;
+use metaslot_lanes::aes::{self, Counter, Stream};
+use metaslot_lanes::data::{Data, Way};
+use std::hint::black_box;
+
+/// Batches measured of each contestant.
+const BATCHES: usize = 41;
+
+/// Nanoseconds of CPU time that a batch takes, about.
+const BATCH: f64 = 400_000.0;
+
+/// The thread's CPU time, in nanoseconds.
+fn now() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock exists on Linux, and `time` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+/// Nanoseconds per call of each, the median of batches taken in turn.
+fn race(contestants: &mut [&mut dyn FnMut()]) -> Vec<f64> {
+    let rounds: Vec<usize> = contestants
+        .iter_mut()
+        .map(|run| {
+            let mut rounds = 1;
+            loop {
+                let begin = now();
+                (0..rounds).for_each(|_| run());
+                let spent = now() - begin;
+                if spent > BATCH {
+                    return rounds;
+                }
+                rounds *= 2;
+            }
+        })
+        .collect();
+    let mut times = vec![Vec::new(); contestants.len()];
+    for _ in 0..BATCHES {
+        for ((run, rounds), times) in contestants.iter_mut().zip(&rounds).zip(&mut times) {
+            let begin = now();
+            (0..*rounds).for_each(|_| run());
+            times.push((now() - begin) / *rounds as f64);
+        }
+    }
+    times.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
+    times.iter().map(|times| times[times.len() / 2]).collect()
+}
+
+/// One line: AWS-LC's rate and each kernel's, with the ratio.
+fn line(what: &str, bytes: &[usize], times: &[f64]) {
+    let rates: Vec<f64> =
+        bytes.iter().zip(times).map(|(bytes, time)| *bytes as f64 * 1e3 / time).collect();
+    print!("{what:<34}{:>9.0}", rates[0]);
+    for rate in &rates[1..] {
+        print!("{rate:>10.0} ({:>5.2}x)", rate / rates[0]);
+    }
+    println!();
+}
+
+fn text(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+fn single(bits: usize, length: usize) {
+    let key = text(bits / 8);
+    let (ours, theirs) = (aes::Key::new(&key).unwrap(), reference::Keys::new(&key).unwrap());
+    let plain = text(length);
+    let (mut a, mut b) = (plain.clone(), plain.clone());
+
+    let times = race(&mut [
+        &mut || theirs.ctr(&mut reference::Counter::new([9; 16]), &plain, &mut a),
+        &mut || ours.ctr(&mut Counter::new([9; 16], 128), Data::between(&plain, &mut b)),
+    ]);
+    assert_eq!(a, b);
+    line(&format!("AES-{bits}-CTR {length}"), &[length; 2], &times);
+
+    let times = race(&mut [
+        &mut || theirs.cbc(reference::Way::Decrypt, &mut [9; 16], &plain, &mut a),
+        &mut || ours.cbc_decrypt(&mut [9; 16], Data::between(&plain, &mut b)),
+    ]);
+    assert_eq!(a, b);
+    line(&format!("AES-{bits}-CBC decrypt {length}"), &[length; 2], &times);
+
+    for (way, theirs_way) in
+        [(Way::Encrypt, reference::Way::Encrypt), (Way::Decrypt, reference::Way::Decrypt)]
+    {
+        let mut few = a.clone();
+        let times = race(&mut [
+            &mut || reference::ecb(&key, theirs_way, &plain, &mut a).unwrap(),
+            &mut || theirs.ecb(theirs_way, &plain, &mut few),
+            &mut || ours.ecb(way, Data::between(&plain, &mut b)),
+        ]);
+        assert_eq!(a, b);
+        line(&format!("AES-{bits}-ECB {way:?} {length}"), &[length; 3], &times);
+    }
+}
+
+fn many(bits: usize, length: usize) {
+    let keys: Vec<_> = (0..32)
+        .map(|at| {
+            let key = vec![at; bits / 8];
+            (aes::Key::new(&key).unwrap(), reference::Keys::new(&key).unwrap())
+        })
+        .collect();
+    let plain = text(length);
+    let mut alone = plain.clone();
+    let lanes = [1, 2, 4, 8, 12, 16, 32];
+    let mut outs = vec![vec![plain.clone(); 32]; lanes.len()];
+    let mut kernels: Vec<_> = outs
+        .iter_mut()
+        .zip(lanes)
+        .map(|(outs, lanes)| {
+            let (keys, plain) = (&keys, &plain);
+            move || {
+                let mut ivs = [[9; 16]; 32];
+                let mut streams: Vec<_> = outs
+                    .iter_mut()
+                    .zip(&mut ivs)
+                    .zip(keys)
+                    .take(lanes)
+                    .map(|((out, iv), key)| Stream {
+                        key: &key.0,
+                        iv,
+                        data: Data::between(plain, out),
+                    })
+                    .collect();
+                aes::cbc_encrypt(&mut streams);
+            }
+        })
+        .collect();
+    let mut one = || keys[0].1.cbc(reference::Way::Encrypt, &mut [9; 16], &plain, &mut alone);
+    let mut contestants: Vec<&mut dyn FnMut()> = vec![&mut one];
+    contestants.extend(kernels.iter_mut().map(|kernel| kernel as &mut dyn FnMut()));
+    let times = race(&mut contestants);
+    drop(kernels);
+    for outs in &outs {
+        assert_eq!(alone, outs[0]);
+    }
+    let bytes: Vec<_> = [1].iter().chain(&lanes).map(|lanes| lanes * length).collect();
+    line(&format!("AES-{bits}-CBC encrypt {length}"), &bytes, &times);
+}
+
+fn main() {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    let run = |what: &str| wanted.is_empty() || wanted == what;
+    if run("aes") {
+        println!("{:<34}{:>9}{:>10}", "MB/s", "AWS-LC", "kernel");
+        for bits in [128, 192, 256] {
+            for length in [16, 64, 256, 1024, 8192, 65536] {
+                single(bits, length);
+            }
+        }
+    }
+    if run("cbc") {
+        println!("\nstreams side by side                 1, 2, 4, 8, 12, 16, 32");
+        for bits in [128, 256] {
+            for length in [16, 64, 256, 1024, 8192] {
+                many(bits, length);
+            }
+        }
+    }
+    black_box(());
+}
