@@ -68,9 +68,9 @@ struct Work {
 
 impl Work {
     /// Gives a lane a stream, or a place to idle in.
-    fn begin(&mut self, lane: usize, stream: Option<&mut Stream<'_>>, idle: *mut u8) {
+    fn begin(&mut self, lane: usize, stream: Option<&mut Stream<'_>>, idle: (*const u8, *mut u8)) {
         let Some(stream) = stream else {
-            (self.input[lane], self.output[lane]) = (idle, idle);
+            (self.input[lane], self.output[lane]) = idle;
             (self.moves[lane], self.left[lane]) = (0, 0);
             return;
         };
@@ -102,13 +102,14 @@ fn side_by_side<'w, 's: 'w, const ROUNDS: usize>(
         return;
     }
     let zero = [0; BLOCK];
-    let mut idle = [0; QUAD * BLOCK];
-    let idle = idle.as_mut_ptr();
+    // Not one place for both: the next load would wait for the store.
+    let (source, mut sink) = ([0_u8; QUAD * BLOCK], [0; QUAD * BLOCK]);
+    let idle = (source.as_ptr(), sink.as_mut_ptr());
     let mut work = Work {
         keys: [[[zero; QUAD]; LANES / QUAD]; ROUND_KEYS],
         chain: [[zero; QUAD]; LANES / QUAD],
-        input: [idle; LANES],
-        output: [idle; LANES],
+        input: [idle.0; LANES],
+        output: [idle.1; LANES],
         moves: [0; LANES],
         left: [0; LANES],
     };
@@ -151,8 +152,6 @@ fn run<const ROUNDS: usize, const G: usize>(work: &mut Work, blocks: usize) {
     }
     let mut at = 0;
     for _ in 0..blocks / QUAD {
-        // The compiler would keep round keys on the stack, where they straddle cache lines.
-        let work = black_box(&*work);
         let mut text = [[_mm512_setzero_si512(); QUAD]; G];
         for (g, text) in text.iter_mut().enumerate() {
             for (i, text) in text.iter_mut().enumerate() {
@@ -233,7 +232,8 @@ fn turn<const ROUNDS: usize, const G: usize, const TURN: usize>(
     for (chain, text) in chain.iter_mut().zip(&*text) {
         *chain = _mm512_xor_si512(*chain, text[TURN]);
     }
-    encrypt::<ROUNDS, G, TURN>(keys, chain);
+    // Otherwise the compiler would keep round keys from turn to turn, and do group after group to have registers for them.
+    encrypt::<ROUNDS, G, TURN>(black_box(keys), chain);
     for (chain, text) in chain.iter().zip(text) {
         text[TURN] = *chain;
     }
