@@ -7,7 +7,7 @@
 use metaslot_awslc::aes as reference;
 use metaslot_lanes::aes::{self, Counter, Stream};
 use metaslot_lanes::data::{Data, Way};
-use std::hint::black_box;
+use metaslot_lanes::des;
 
 /// Batches measured of each contestant.
 const BATCHES: usize = 41;
@@ -146,6 +146,89 @@ fn many(bits: usize, length: usize) {
     line(&format!("AES-{bits}-CBC encrypt {length}"), &bytes, &times);
 }
 
+/// AWS-LC's triple DES in CBC mode.
+fn reference_des(key: &[u8; 24], encrypt: bool, input: &[u8], out: &mut [u8]) {
+    let schedules: Vec<aws_lc_sys::DES_key_schedule> = key.as_chunks::<8>().0.iter().map(schedule).collect();
+    let mut iv = aws_lc_sys::DES_cblock { bytes: [9; 8] };
+    // SAFETY: as many bytes are written as read; schedules are readable, the IV writable.
+    unsafe {
+        aws_lc_sys::DES_ede3_cbc_encrypt(
+            input.as_ptr(),
+            out.as_mut_ptr(),
+            input.len(),
+            &raw const schedules[0],
+            &raw const schedules[1],
+            &raw const schedules[2],
+            &raw mut iv,
+            i32::from(encrypt),
+        );
+    }
+}
+
+fn schedule(key: &[u8; 8]) -> aws_lc_sys::DES_key_schedule {
+    let key = aws_lc_sys::DES_cblock { bytes: *key };
+    let mut schedule = std::mem::MaybeUninit::uninit();
+    // SAFETY: the key is readable, the schedule writable.
+    unsafe { aws_lc_sys::DES_set_key_unchecked(&raw const key, schedule.as_mut_ptr()) };
+    // SAFETY: it was written.
+    unsafe { schedule.assume_init() }
+}
+
+fn des_single(length: usize) {
+    let raw: [u8; 24] = text(24).try_into().unwrap();
+    let key = des::Key::new(&raw).unwrap();
+    let plain = text(length);
+    let (mut a, mut b, mut c) = (plain.clone(), plain.clone(), plain.clone());
+    let times = race(&mut [
+        &mut || reference_des(&raw, false, &plain, &mut a),
+        &mut || key.cbc_decrypt(&mut [9; 8], Data::between(&plain, &mut b)),
+        &mut || key.ecb(Way::Encrypt, Data::between(&plain, &mut c)),
+    ]);
+    assert_eq!(a, b);
+    line(&format!("3DES-CBC decrypt {length}, ECB"), &[length; 3], &times);
+}
+
+fn des_many(length: usize) {
+    let raw: Vec<[u8; 24]> = (0..512_u32)
+        .map(|at| text(24 + at as usize)[at as usize..].try_into().unwrap())
+        .collect();
+    let keys: Vec<_> = raw.iter().map(|raw| des::Key::new(raw).unwrap()).collect();
+    let plain = text(length);
+    let mut alone = plain.clone();
+    let lanes = [8, 16, 32, 128, 256, 512];
+    let mut outs = vec![vec![plain.clone(); 512]; lanes.len()];
+    let mut rooms: Vec<_> = lanes.iter().map(|_| des::Lanes::new()).collect();
+    let mut kernels: Vec<_> = outs
+        .iter_mut()
+        .zip(&mut rooms)
+        .zip(lanes)
+        .map(|((outs, room), lanes)| {
+            let (keys, plain) = (&keys, &plain);
+            move || {
+                let mut ivs = [[9; 8]; 512];
+                let mut streams: Vec<_> = outs
+                    .iter_mut()
+                    .zip(&mut ivs)
+                    .zip(keys)
+                    .take(lanes)
+                    .map(|((out, iv), key)| des::Stream { key, iv, data: Data::between(plain, out) })
+                    .collect();
+                room.cbc_encrypt(&mut streams);
+            }
+        })
+        .collect();
+    let mut one = || reference_des(&raw[7], true, &plain, &mut alone);
+    let mut contestants: Vec<&mut dyn FnMut()> = vec![&mut one];
+    contestants.extend(kernels.iter_mut().map(|kernel| kernel as &mut dyn FnMut()));
+    let times = race(&mut contestants);
+    drop(kernels);
+    for outs in &outs {
+        assert_eq!(alone, outs[7]);
+    }
+    let bytes: Vec<_> = [1].iter().chain(&lanes).map(|lanes| lanes * length).collect();
+    line(&format!("3DES-CBC encrypt {length}"), &bytes, &times);
+}
+
 fn main() {
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let run = |what: &str| wanted.is_empty() || wanted == what;
@@ -165,5 +248,14 @@ fn main() {
             }
         }
     }
-    black_box(());
+    if run("des") {
+        println!("\ntriple DES, one message");
+        for length in [64, 128, 1024, 4096, 8192, 65536] {
+            des_single(length);
+        }
+        println!("streams side by side               8, 16, 32, 128, 256, 512");
+        for length in [64, 1024, 8192] {
+            des_many(length);
+        }
+    }
 }

@@ -60,7 +60,7 @@ impl<'a> Data<'a> {
     }
 
     /// Where to write: [`Self::len`] bytes are writable while this lives.
-    pub(crate) const fn output(&mut self) -> *mut u8 {
+    pub(crate) const fn output(&self) -> *mut u8 {
         self.output
     }
 

@@ -27,14 +27,14 @@ pub(super) fn load<const MODE: u8, const ROUNDS: usize, const N: usize, const WH
     assert!(at + end(N, WHOLE, mask) <= data.len(), "load beyond the end");
     let from = data.input().wrapping_add(at);
     let mut registers = [_mm512_setzero_si512(); N];
-    for i in 0..N {
+    for (i, register) in registers.iter_mut().enumerate() {
         let from = from.wrapping_add(REGISTER * i);
         if WHOLE || i < N - 1 {
             // SAFETY: all of the register's bytes are within the input (asserted).
-            registers[i] = unsafe { _mm512_loadu_si512(from.cast()) };
+            *register = unsafe { _mm512_loadu_si512(from.cast()) };
         } else {
             // SAFETY: the bytes in the mask are within the input (asserted); others are not touched.
-            registers[i] = unsafe { _mm512_maskz_loadu_epi8(mask, from.cast()) };
+            *register = unsafe { _mm512_maskz_loadu_epi8(mask, from.cast()) };
         }
     }
     registers
@@ -54,14 +54,14 @@ pub(super) fn store<const MODE: u8, const ROUNDS: usize, const N: usize, const W
 ) {
     assert!(at + end(N, WHOLE, mask) <= data.len(), "store beyond the end");
     let to = data.output().wrapping_add(at);
-    for i in 0..N {
+    for (i, register) in registers.iter().enumerate() {
         let to = to.wrapping_add(REGISTER * i);
         if WHOLE || i < N - 1 {
             // SAFETY: all of the register's bytes are within the output (asserted).
-            unsafe { _mm512_storeu_si512(to.cast(), registers[i]) };
+            unsafe { _mm512_storeu_si512(to.cast(), *register) };
         } else {
             // SAFETY: the bytes in the mask are within the output (asserted); others are not touched.
-            unsafe { _mm512_mask_storeu_epi8(to.cast(), mask, registers[i]) };
+            unsafe { _mm512_mask_storeu_epi8(to.cast(), mask, *register) };
         }
     }
 }

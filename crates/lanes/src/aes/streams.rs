@@ -85,7 +85,7 @@ impl Work {
     /// Moves on after `blocks` of each lane.
     fn advance(&mut self, blocks: usize) {
         for lane in 0..LANES {
-            let bytes = blocks * BLOCK & self.moves[lane];
+            let bytes = (blocks * BLOCK) & self.moves[lane];
             self.input[lane] = self.input[lane].wrapping_add(bytes);
             self.output[lane] = self.output[lane].wrapping_add(bytes);
             self.left[lane] = self.left[lane].saturating_sub(blocks);

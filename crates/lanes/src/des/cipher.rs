@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Triple DES over bits (FIPS 46-3): the permutations are names, computed when this is compiled.
+
+use super::circuits::{s1, s2, s3, s4, s5, s6, s7, s8};
+use super::transpose::Slab;
+use super::word::{MOST, Word};
+use crate::data::Way;
+
+/// Key bits as the rounds take them.
+pub(super) trait KeyBits {
+    /// Bit `bit`, 0 to 63, of DES key `which`, 0 to 2, for every lane.
+    fn bit<W: Word>(&self, which: usize, bit: u8) -> W;
+}
+
+/// One triple key for all lanes: masks of all ones or zeros.
+pub(super) type Masks = [[u64; 64]; 3];
+
+impl KeyBits for Masks {
+    #[inline(always)]
+    fn bit<W: Word>(&self, which: usize, bit: u8) -> W {
+        W::splat(self[which][usize::from(bit & 63)])
+    }
+}
+
+/// A triple key for each lane.
+impl KeyBits for [Slab; 3] {
+    #[inline(always)]
+    fn bit<W: Word>(&self, which: usize, bit: u8) -> W {
+        self[which].word(usize::from(bit & 63))
+    }
+}
+
+/// Where bit `number` of the standard, which counts from 1 at the left, is in a little-endian number.
+const fn place(number: u8) -> u8 {
+    8 * ((number - 1) / 8) + 7 - (number - 1) % 8
+}
+
+/// The initial permutation, which is regular: rows 2, 4, 6, 8, 1, 3, 5, 7 of the columns from the right.
+const INITIAL: [u8; 64] = {
+    let mut places = [0; 64];
+    let mut at = 0_u8;
+    while at < 64 {
+        let row = at / 8;
+        let bit = 2 * (row % 4) + if row < 4 { 2 } else { 1 };
+        places[at as usize] = place(8 * (7 - at % 8) + bit);
+        at += 1;
+    }
+    places
+};
+
+/// Where the permutation P puts each bit of the S-boxes.
+const SPREAD: [u8; 32] = {
+    const P: [u8; 32] = [
+        16, 7, 20, 21, 29, 12, 28, 17, 1, 15, 23, 26, 5, 18, 31, 10, 2, 8, 24, 14, 32, 27, 3, 9,
+        19, 13, 30, 6, 22, 11, 4, 25,
+    ];
+    let mut to = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        to[P[at] as usize - 1] = at as u8;
+        at += 1;
+    }
+    to
+};
+
+/// Which bit of a key each round takes: permuted choices 1 and 2 and the rotations together.
+const SCHEDULE: [[u8; 48]; 16] = {
+    const CHOICE_1: [u8; 56] = [
+        57, 49, 41, 33, 25, 17, 9, 1, 58, 50, 42, 34, 26, 18, 10, 2, 59, 51, 43, 35, 27, 19, 11, 3,
+        60, 52, 44, 36, 63, 55, 47, 39, 31, 23, 15, 7, 62, 54, 46, 38, 30, 22, 14, 6, 61, 53, 45,
+        37, 29, 21, 13, 5, 28, 20, 12, 4,
+    ];
+    const CHOICE_2: [u8; 48] = [
+        14, 17, 11, 24, 1, 5, 3, 28, 15, 6, 21, 10, 23, 19, 12, 4, 26, 8, 16, 7, 27, 20, 13, 2, 41,
+        52, 31, 37, 47, 55, 30, 40, 51, 45, 33, 48, 44, 49, 39, 56, 34, 53, 46, 42, 50, 36, 29, 32,
+    ];
+    const ROTATIONS: [u8; 16] = [1, 2, 4, 6, 8, 10, 12, 14, 15, 17, 19, 21, 23, 25, 27, 28];
+    let mut schedule = [[0; 48]; 16];
+    let mut round = 0;
+    while round < 16 {
+        let mut at = 0;
+        while at < 48 {
+            let from = CHOICE_2[at] - 1;
+            let half = from / 28 * 28;
+            let turned = half + (from - half + ROTATIONS[round]) % 28;
+            schedule[round][at] = place(CHOICE_1[turned as usize]);
+            at += 1;
+        }
+        round += 1;
+    }
+    schedule
+};
+
+/// All lanes of `slab`, as bits, through the three ciphers: encryption, decryption, encryption, or the reverse.
+#[inline(always)]
+pub(super) fn triple<W: Word>(way: Way, keys: &impl KeyBits, slab: &mut Slab) {
+    let mut halves = [[[0_u64; MOST]; 32]; 2];
+    for (at, from) in INITIAL.into_iter().enumerate() {
+        slab.word::<W>(usize::from(from)).store(&mut halves[at / 32][at % 32]);
+    }
+    let [left, right] = &mut halves;
+    let mut sides = (left, right);
+    for step in 0..3 {
+        let which = if way == Way::Encrypt { step } else { 2 - step };
+        let forward = (way == Way::Encrypt) == (step != 1);
+        for pair in 0..8 {
+            let (first, second) =
+                if forward { (2 * pair, 2 * pair + 1) } else { (15 - 2 * pair, 14 - 2 * pair) };
+            round::<W>(sides.0, sides.1, keys, which, &SCHEDULE[first]);
+            round::<W>(sides.1, sides.0, keys, which, &SCHEDULE[second]);
+        }
+        // The last round does not exchange the halves, and the permutations between two ciphers cancel each other.
+        sides = (sides.1, sides.0);
+    }
+    for (at, to) in INITIAL.into_iter().enumerate() {
+        let side = if at < 32 { &*sides.0 } else { &*sides.1 };
+        slab.set_word(usize::from(to), W::load(&side[at % 32]));
+    }
+}
+
+type Half = [[u64; MOST]; 32];
+
+#[inline(always)]
+fn round<W: Word>(
+    to: &mut Half,
+    from: &Half,
+    keys: &impl KeyBits,
+    which: usize,
+    schedule: &[u8; 48],
+) {
+    let inputs = |sbox: usize| -> [W; 6] {
+        std::array::from_fn(|at| {
+            let bit = W::load(&from[(4 * sbox + at + 31) % 32]);
+            bit.xor(keys.bit(which, schedule[6 * sbox + at]))
+        })
+    };
+    let mut output = |sbox: usize, bits: [W; 4]| {
+        for (at, bit) in bits.into_iter().enumerate() {
+            let place = &mut to[usize::from(SPREAD[4 * sbox + at])];
+            W::load(place).xor(bit).store(place);
+        }
+    };
+    output(0, s1(inputs(0)));
+    output(1, s2(inputs(1)));
+    output(2, s3(inputs(2)));
+    output(3, s4(inputs(3)));
+    output(4, s5(inputs(4)));
+    output(5, s6(inputs(5)));
+    output(6, s7(inputs(6)));
+    output(7, s8(inputs(7)));
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From blocks to bits and back.
+
+use super::LANES;
+use super::word::{MOST, Word};
+
+/// Bits of a block.
+pub(super) const BITS: usize = 64;
+
+/// As blocks: of [`LANES`] blocks, or as many as a word type has, each as a little-endian number; as bits: [`BITS`] words.
+/// Word `at` begins at `at * MOST` in both.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Slab(pub(super) [u64; LANES]);
+
+impl Slab {
+    pub(super) const ZERO: Self = Self([0; LANES]);
+
+    /// Where a lane's block is.
+    #[inline(always)]
+    pub(super) const fn place<W: Word>(lane: usize) -> usize {
+        lane / W::WORDS * MOST + lane % W::WORDS
+    }
+
+    #[inline(always)]
+    pub(super) fn word<W: Word>(&self, at: usize) -> W {
+        W::load(&self.0.as_chunks::<MOST>().0[at])
+    }
+
+    #[inline(always)]
+    pub(super) fn set_word<W: Word>(&mut self, at: usize, word: W) {
+        word.store(&mut self.0.as_chunks_mut::<MOST>().0[at]);
+    }
+
+    /// Exchanges bit `b` of block word `a` and bit `a` of block word `b` everywhere; its own inverse (Warren: "Hacker's Delight",
+    /// §7-3). Three of the six halvings at a time stay in registers.
+    #[inline(always)]
+    pub(super) fn transpose<W: Word>(&mut self) {
+        for first in 0..8 {
+            let mut eight = std::array::from_fn(|at| self.word::<W>(first + 8 * at));
+            exchange::<W, 32>(&mut eight, 4, 0x0000_0000_ffff_ffff);
+            exchange::<W, 16>(&mut eight, 2, 0x0000_ffff_0000_ffff);
+            exchange::<W, 8>(&mut eight, 1, 0x00ff_00ff_00ff_00ff);
+            for (at, word) in eight.into_iter().enumerate() {
+                self.set_word(first + 8 * at, word);
+            }
+        }
+        for first in 0..8 {
+            let mut eight = std::array::from_fn(|at| self.word::<W>(8 * first + at));
+            exchange::<W, 4>(&mut eight, 4, 0x0f0f_0f0f_0f0f_0f0f);
+            exchange::<W, 2>(&mut eight, 2, 0x3333_3333_3333_3333);
+            exchange::<W, 1>(&mut eight, 1, 0x5555_5555_5555_5555);
+            for (at, word) in eight.into_iter().enumerate() {
+                self.set_word(8 * first + at, word);
+            }
+        }
+    }
+}
+
+/// Exchanges the high halves of words with the low halves of those `apart` behind them.
+#[inline(always)]
+fn exchange<W: Word, const BY: u32>(words: &mut [W; 8], apart: usize, low: u64) {
+    let low = W::splat(low);
+    for at in (0..8).filter(|at| at & apart == 0) {
+        let (a, b) = (words[at], words[at + apart]);
+        let differ = a.down::<BY>().xor(b).and(low);
+        words[at] = a.xor(differ.up::<BY>());
+        words[at + apart] = b.xor(differ);
+    }
+}
