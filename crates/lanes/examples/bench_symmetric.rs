@@ -8,6 +8,7 @@ use metaslot_awslc::aes as reference;
 use metaslot_lanes::aes::{self, Counter, Stream};
 use metaslot_lanes::data::{Data, Way};
 use metaslot_lanes::des;
+use metaslot_lanes::rc4::{self, Rc4};
 
 /// Batches measured of each contestant.
 const BATCHES: usize = 41;
@@ -233,6 +234,53 @@ fn des_many(length: usize) {
     line(&format!("3DES-CBC encrypt {length}"), &bytes, &times);
 }
 
+/// AWS-LC's RC4 from the start of the key stream.
+fn reference_rc4(state: &mut aws_lc_sys::RC4_KEY, input: &[u8], out: &mut [u8]) {
+    // SAFETY: as many bytes are written as read; the state was made.
+    unsafe { aws_lc_sys::RC4(state, input.len(), input.as_ptr(), out.as_mut_ptr()) };
+}
+
+fn rc4_all(length: usize) {
+    let mut theirs = std::mem::MaybeUninit::<aws_lc_sys::RC4_KEY>::uninit();
+    // SAFETY: the key is readable, the state writable.
+    unsafe { aws_lc_sys::RC4_set_key(theirs.as_mut_ptr(), 16, text(16).as_ptr()) };
+    // SAFETY: it was written.
+    let mut theirs = unsafe { theirs.assume_init() };
+    let plain = text(length);
+    let mut check = (plain.clone(), plain.clone());
+    reference_rc4(&mut theirs.clone(), &plain, &mut check.0);
+    Rc4::new(&text(16)).unwrap().apply(Data::between(&plain, &mut check.1));
+    assert_eq!(check.0, check.1);
+
+    let mut alone = plain.clone();
+    let lanes = [1, 2, 3, 4, 8];
+    let mut outs = vec![vec![plain.clone(); 8]; lanes.len()];
+    let mut states: Vec<Vec<_>> = lanes
+        .iter()
+        .map(|lanes| (0..*lanes).map(|at| Rc4::new(&text(16 + at)[at..]).unwrap()).collect())
+        .collect();
+    let mut kernels: Vec<_> = outs
+        .iter_mut()
+        .zip(&mut states)
+        .map(|(outs, states)| {
+            let plain = &plain;
+            move || {
+                let streams = outs.iter_mut().zip(states.iter_mut());
+                let mut streams: Vec<_> = streams
+                    .map(|(out, state)| rc4::Stream { state, data: Data::between(plain, out) })
+                    .collect();
+                rc4::apply(&mut streams);
+            }
+        })
+        .collect();
+    let mut one = || reference_rc4(&mut theirs, &plain, &mut alone);
+    let mut contestants: Vec<&mut dyn FnMut()> = vec![&mut one];
+    contestants.extend(kernels.iter_mut().map(|kernel| kernel as &mut dyn FnMut()));
+    let times = race(&mut contestants);
+    let bytes: Vec<_> = [1].iter().chain(&lanes).map(|lanes| lanes * length).collect();
+    line(&format!("RC4 {length}"), &bytes, &times);
+}
+
 fn main() {
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let run = |what: &str| wanted.is_empty() || wanted == what;
@@ -250,6 +298,12 @@ fn main() {
             for length in [16, 64, 256, 1024, 8192] {
                 many(bits, length);
             }
+        }
+    }
+    if run("rc4") {
+        println!("\nstreams interleaved                 1, 2, 3, 4, 8");
+        for length in [64, 1024, 8192] {
+            rc4_all(length);
         }
     }
     if run("des") {

@@ -94,9 +94,9 @@ const SCHEDULE: [[u8; 48]; 16] = {
 /// All lanes of `slab`, as bits, through the three ciphers: encryption, decryption, encryption, or the reverse.
 #[inline(always)]
 pub(super) fn triple<W: Word>(way: Way, keys: &impl KeyBits, slab: &mut Slab) {
-    let mut halves = [[[0_u64; MOST]; 32]; 2];
+    let mut halves = [Half([[0; MOST]; 32]); 2];
     for (at, from) in INITIAL.into_iter().enumerate() {
-        slab.word::<W>(usize::from(from)).store(&mut halves[at / 32][at % 32]);
+        slab.word::<W>(usize::from(from)).store(&mut halves[at / 32].0[at % 32]);
     }
     let [left, right] = &mut halves;
     let mut sides = (left, right);
@@ -114,11 +114,14 @@ pub(super) fn triple<W: Word>(way: Way, keys: &impl KeyBits, slab: &mut Slab) {
     }
     for (at, to) in INITIAL.into_iter().enumerate() {
         let side = if at < 32 { &*sides.0 } else { &*sides.1 };
-        slab.set_word(usize::from(to), W::load(&side[at % 32]));
+        slab.set_word(usize::from(to), W::load(&side.0[at % 32]));
     }
 }
 
-type Half = [[u64; MOST]; 32];
+/// Half of a block, as bits.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Half([[u64; MOST]; 32]);
 
 #[inline(always)]
 fn round<W: Word>(
@@ -128,24 +131,41 @@ fn round<W: Word>(
     which: usize,
     schedule: &[u8; 48],
 ) {
-    let inputs = |sbox: usize| -> [W; 6] {
-        std::array::from_fn(|at| {
-            let bit = W::load(&from[(4 * sbox + at + 31) % 32]);
-            bit.xor(keys.bit(which, schedule[6 * sbox + at]))
-        })
-    };
-    let mut output = |sbox: usize, bits: [W; 4]| {
-        for (at, bit) in bits.into_iter().enumerate() {
-            let place = &mut to[usize::from(SPREAD[4 * sbox + at])];
-            W::load(place).xor(bit).store(place);
-        }
-    };
-    output(0, s1(inputs(0)));
-    output(1, s2(inputs(1)));
-    output(2, s3(inputs(2)));
-    output(3, s4(inputs(3)));
-    output(4, s5(inputs(4)));
-    output(5, s6(inputs(5)));
-    output(6, s7(inputs(6)));
-    output(7, s8(inputs(7)));
+    output::<W, 0>(to, s1(inputs::<W, 0>(from, keys, which, schedule)));
+    output::<W, 1>(to, s2(inputs::<W, 1>(from, keys, which, schedule)));
+    output::<W, 2>(to, s3(inputs::<W, 2>(from, keys, which, schedule)));
+    output::<W, 3>(to, s4(inputs::<W, 3>(from, keys, which, schedule)));
+    output::<W, 4>(to, s5(inputs::<W, 4>(from, keys, which, schedule)));
+    output::<W, 5>(to, s6(inputs::<W, 5>(from, keys, which, schedule)));
+    output::<W, 6>(to, s7(inputs::<W, 6>(from, keys, which, schedule)));
+    output::<W, 7>(to, s8(inputs::<W, 7>(from, keys, which, schedule)));
+}
+
+/// The expanded half and the round key, as S-box number `SBOX` takes them. Functions and not closures, which the compiler would not
+/// inline: a call between functions with and without vector instructions costs more than the round.
+#[inline(always)]
+fn inputs<W: Word, const SBOX: usize>(
+    from: &Half,
+    keys: &impl KeyBits,
+    which: usize,
+    schedule: &[u8; 48],
+) -> [W; 6] {
+    let mut bits = [W::splat(0); 6];
+    let mut at = 0;
+    while at < 6 {
+        let key = keys.bit::<W>(which, schedule[6 * SBOX + at]);
+        bits[at] = W::load(&from.0[(4 * SBOX + at + 31) % 32]).xor(key);
+        at += 1;
+    }
+    bits
+}
+
+#[inline(always)]
+fn output<W: Word, const SBOX: usize>(to: &mut Half, bits: [W; 4]) {
+    let mut at = 0;
+    while at < 4 {
+        let place = &mut to.0[SPREAD[4 * SBOX + at] as usize];
+        W::load(place).xor(bits[at]).store(place);
+        at += 1;
+    }
 }

@@ -37,22 +37,34 @@ impl Slab {
     #[inline(always)]
     pub(super) fn transpose<W: Word>(&mut self) {
         for first in 0..8 {
-            let mut eight = std::array::from_fn(|at| self.word::<W>(first + 8 * at));
+            let mut eight = self.eight::<W, 8>(first);
             exchange::<W, 32>(&mut eight, 4, 0x0000_0000_ffff_ffff);
             exchange::<W, 16>(&mut eight, 2, 0x0000_ffff_0000_ffff);
             exchange::<W, 8>(&mut eight, 1, 0x00ff_00ff_00ff_00ff);
-            for (at, word) in eight.into_iter().enumerate() {
-                self.set_word(first + 8 * at, word);
-            }
+            self.set_eight::<W, 8>(first, eight);
         }
         for first in 0..8 {
-            let mut eight = std::array::from_fn(|at| self.word::<W>(8 * first + at));
+            let mut eight = self.eight::<W, 1>(8 * first);
             exchange::<W, 4>(&mut eight, 4, 0x0f0f_0f0f_0f0f_0f0f);
             exchange::<W, 2>(&mut eight, 2, 0x3333_3333_3333_3333);
             exchange::<W, 1>(&mut eight, 1, 0x5555_5555_5555_5555);
-            for (at, word) in eight.into_iter().enumerate() {
-                self.set_word(8 * first + at, word);
-            }
+            self.set_eight::<W, 1>(8 * first, eight);
+        }
+    }
+
+    #[inline(always)]
+    fn eight<W: Word, const STEP: usize>(&self, first: usize) -> [W; 8] {
+        let mut eight = [W::splat(0); 8];
+        for (at, word) in eight.iter_mut().enumerate() {
+            *word = self.word(first + STEP * at);
+        }
+        eight
+    }
+
+    #[inline(always)]
+    fn set_eight<W: Word, const STEP: usize>(&mut self, first: usize, eight: [W; 8]) {
+        for (at, word) in eight.into_iter().enumerate() {
+            self.set_word(first + STEP * at, word);
         }
     }
 }
@@ -61,7 +73,10 @@ impl Slab {
 #[inline(always)]
 fn exchange<W: Word, const BY: u32>(words: &mut [W; 8], apart: usize, low: u64) {
     let low = W::splat(low);
-    for at in (0..8).filter(|at| at & apart == 0) {
+    for at in 0..8 {
+        if at & apart != 0 {
+            continue;
+        }
         let (a, b) = (words[at], words[at + apart]);
         let differ = a.down::<BY>().xor(b).and(low);
         words[at] = a.xor(differ.up::<BY>());
