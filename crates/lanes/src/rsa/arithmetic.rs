@@ -5,11 +5,6 @@ use super::memory::LANES;
 use super::multiply::{Block, MASK, Modulus, Number, multiply, square};
 use core::arch::x86_64::*;
 
-/// Bits that a step of [`power_secret`] takes.
-pub(super) const WINDOW: usize = 5;
-/// Powers in a table.
-pub(super) const TABLE: usize = 1 << WINDOW;
-
 /// `value` becomes `value` + `other`; limbs have 52 bits afterwards, but for the highest, which keeps its carry.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn add<const B: usize>(value: &mut Number<B>, other: &Number<B>) {
@@ -114,69 +109,4 @@ fn blend<const B: usize>(value: &mut Number<B>, other: &Number<B>, lanes: __mmas
 pub(super) struct Scratch<'a, const B: usize> {
     pub(super) columns: &'a mut [Block],
     pub(super) number: &'a mut Number<B>,
-}
-
-/// One block of all powers of eight numbers, from 0 on. A table is `B` of them, so that a scan of all powers runs through
-/// memory in order.
-pub(super) type Powers = [Block; TABLE];
-
-/// `value` (in Montgomery form) is raised to secret exponents: digits of five bits, the highest first, one for each lane. The
-/// same work for every digit: five squarings, a scan of the whole table, a multiplication.
-#[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn power_secret<const B: usize>(
-    value: &mut Number<B>,
-    one: &Number<B>,
-    digits: &[[u8; LANES]],
-    table: &mut [&mut Powers; B],
-    scratch: &mut Scratch<'_, B>,
-    modulus: Modulus<'_, B>,
-) {
-    *scratch.number = *value;
-    for power in 0..TABLE {
-        if power == 0 {
-            *value = *one;
-        } else if power == 1 {
-            *value = *scratch.number;
-        } else if power % 2 == 0 {
-            for (limbs, powers) in value.iter_mut().zip(table.iter()) {
-                *limbs = powers[power / 2];
-            }
-            square(value, scratch.columns, modulus);
-        } else {
-            multiply(value, scratch.number, scratch.columns, modulus);
-        }
-        for (limbs, powers) in value.iter().zip(table.iter_mut()) {
-            powers[power] = *limbs;
-        }
-    }
-    for (step, digits) in digits.iter().enumerate() {
-        let digits = _mm512_cvtepu8_epi64(_mm_cvtsi64_si128(i64::from_le_bytes(*digits)));
-        if step == 0 {
-            select(value, table, digits);
-            continue;
-        }
-        for _ in 0..WINDOW {
-            square(value, scratch.columns, modulus);
-        }
-        select(scratch.number, table, digits);
-        multiply(value, scratch.number, scratch.columns, modulus);
-    }
-}
-
-/// Each lane's own entry of the table; reads all of it.
-#[inline(never)]
-#[target_feature(enable = "avx512f,avx512ifma")]
-fn select<const B: usize>(value: &mut Number<B>, table: &[&mut Powers; B], digits: __m512i) {
-    for (limbs, powers) in value.iter_mut().zip(table) {
-        let mut chosen = powers[0];
-        let mut number = _mm512_setzero_si512();
-        for power in &powers[1..] {
-            number = _mm512_add_epi64(number, _mm512_set1_epi64(1));
-            let here = _mm512_cmpeq_epi64_mask(digits, number);
-            for (limb, candidate) in chosen.iter_mut().zip(power) {
-                *limb = _mm512_mask_mov_epi64(*limb, here, *candidate);
-            }
-        }
-        *limbs = chosen;
-    }
 }

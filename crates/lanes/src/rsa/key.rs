@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys, prepared for the kernel.
 
-use super::arithmetic::WINDOW;
 use super::constants::{self, PARTS, Part};
 use super::memory::limb;
+use super::power::WINDOW;
 use super::{Failed, available};
 use metaslot_awslc::rsa::RsaNumbers;
 use metaslot_memory::Secret;

@@ -25,6 +25,8 @@ mod memory;
 #[cfg(target_arch = "x86_64")]
 mod multiply;
 #[cfg(target_arch = "x86_64")]
+mod power;
+#[cfg(target_arch = "x86_64")]
 mod private;
 #[cfg(target_arch = "x86_64")]
 mod public;

@@ -169,14 +169,29 @@ pub(super) fn reduce<const B: usize>(
     columns: &mut [Block],
     modulus: Modulus<'_, B>,
 ) {
+    reduce_beside(value, columns, modulus, |_| {});
+}
+
+/// [`reduce`], with other work after each column of the B² groups of ten, which is given the column's place in its group.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn reduce_beside<const B: usize>(
+    value: &mut Number<B>,
+    columns: &mut [Block],
+    modulus: Modulus<'_, B>,
+    mut beside: impl FnMut(usize),
+) {
     let mask = _mm512_set1_epi64(MASK.cast_signed());
     for i in 0..B {
-        let (multiples, mut window) = clear(&columns[i..i + 2], modulus);
+        let (multiples, mut window) = clear(&columns[i..i + 2], modulus, &mut beside);
         if i + 1 < B {
             for (j, limbs) in modulus.n[1..].iter().enumerate() {
                 let (done, ahead) = columns.split_at_mut(i + j + 2);
                 let columns = Columns { done: &mut done[i + j + 1], ahead: &ahead[0], begun: 0xff };
-                sweep(&mut window, &multiples, limbs, columns, |_, column| column);
+                sweep(&mut window, &multiples, limbs, columns, |j, column| {
+                    beside(j);
+                    column
+                });
             }
             columns[i + B] = window;
             continue;
@@ -189,7 +204,10 @@ pub(super) fn reduce<const B: usize>(
         };
         for (j, limbs) in modulus.n[1..].iter().enumerate() {
             let columns = Columns { done: &mut value[j], ahead: &columns[i + j + 2], begun: 0xff };
-            sweep(&mut window, &multiples, limbs, columns, |_, column| normal(column));
+            sweep(&mut window, &multiples, limbs, columns, |j, column| {
+                beside(j);
+                normal(column)
+            });
         }
         for (limb, column) in value[B - 1].iter_mut().zip(&window) {
             *limb = normal(*column);
@@ -201,7 +219,11 @@ pub(super) fn reduce<const B: usize>(
 /// the next ten, which are returned with them.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn clear<const B: usize>(columns: &[Block], modulus: Modulus<'_, B>) -> (Block, Block) {
+fn clear<const B: usize>(
+    columns: &[Block],
+    modulus: Modulus<'_, B>,
+    beside: &mut impl FnMut(usize),
+) -> (Block, Block) {
     let zero = _mm512_setzero_si512();
     let n = &modulus.n[0];
     let mut sums = [zero; 2 * BLOCK];
@@ -210,15 +232,25 @@ fn clear<const B: usize>(columns: &[Block], modulus: Modulus<'_, B>) -> (Block, 
     }
     let mut multiples = [zero; BLOCK];
     multiples[0] = clear_column::<0>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(0);
     multiples[1] = clear_column::<1>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(1);
     multiples[2] = clear_column::<2>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(2);
     multiples[3] = clear_column::<3>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(3);
     multiples[4] = clear_column::<4>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(4);
     multiples[5] = clear_column::<5>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(5);
     multiples[6] = clear_column::<6>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(6);
     multiples[7] = clear_column::<7>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(7);
     multiples[8] = clear_column::<8>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(8);
     multiples[9] = clear_column::<9>(&mut sums, &columns[1], n, *modulus.k0);
+    beside(9);
     (multiples, core::array::from_fn(|j| sums[BLOCK + j]))
 }
 

@@ -6,13 +6,12 @@
 //! raised to the secret exponent is independent of c.
 
 use super::PrivateRequest;
-use super::arithmetic::{
-    Powers, Scratch, TABLE, WINDOW, add, equal, power_public, power_secret, subtract, subtract_once,
-};
+use super::arithmetic::{Scratch, add, equal, power_public, subtract, subtract_once};
 use super::constants::Part;
 use super::key::{Prime, PrivateKey};
 use super::memory::{LANES, Memory, lanes, put, put_limbs, take, write};
 use super::multiply::{BLOCK, Block, MASK, Modulus, Number, multiply, product, reduce};
+use super::power::{Exponentiation, Workspace};
 use super::public::{blocks_to_raise, raise};
 use core::arch::x86_64::*;
 use metaslot_awslc::random;
@@ -44,7 +43,6 @@ pub(super) fn batch(requests: &mut [PrivateRequest<'_>]) {
 /// `B` is the number of blocks of a prime, `D` that of a modulus: twice as many.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn compute<const B: usize, const D: usize>(requests: &mut [&mut PrivateRequest<'_>]) {
-    // Up to four requests have both primes in one batch: lane 4 has the second one of lane 0.
     let few = requests.len() <= LANES / 2;
     let request_of = |lane| requests.len().min(1 + if few { lane % (LANES / 2) } else { lane }) - 1;
     let keys: [_; LANES] = std::array::from_fn(|lane| requests[request_of(lane)].key);
@@ -62,17 +60,31 @@ fn compute<const B: usize, const D: usize>(requests: &mut [&mut PrivateRequest<'
     if random::fill(random.expose_mut()).is_err() {
         return;
     }
-    let (random, more) = random.expose().split_at(LANES * 64 * B);
-    let mut workspace = Workspace::<B>::new();
-    if few {
-        let half = |lane: usize| if lane < LANES / 2 { keys[lane].p() } else { keys[lane].q() };
-        workspace.power(of_p, input, &keys, &std::array::from_fn(half), random);
-        for (of_q, both) in of_q.as_flattened_mut().iter_mut().zip(of_p.as_flattened()) {
-            *of_q = _mm512_shuffle_i64x2::<0b01_00_11_10>(*both, *both);
+    // Up to four requests have both primes in one batch: lane 4 has the second one of lane 0.
+    let half = |lane: usize| if lane < LANES / 2 { keys[lane].p() } else { keys[lane].q() };
+    let primes = [keys.map(PrivateKey::p), keys.map(PrivateKey::q)];
+    let primes = if few { &[std::array::from_fn(half)][..] } else { &primes };
+    let mut workspaces: Vec<_> = primes.iter().map(|_| Workspace::<B>::new()).collect();
+    let mut powers: Vec<_> = workspaces.iter_mut().map(Workspace::parts).collect();
+    for ((power, primes), random) in
+        powers.iter_mut().zip(primes).zip(random.expose().chunks_exact(LANES * 64 * B))
+    {
+        prepare(power, primes, random);
+        blind(power, input, &keys);
+    }
+    Exponentiation::run(&mut powers);
+    for power in &mut powers {
+        unblind(power);
+    }
+    match &*powers {
+        [p, q] => (*of_p, *of_q) = (*p.value, *q.value),
+        [both, ..] => {
+            *of_p = *both.value;
+            for (of_q, both) in of_q.as_flattened_mut().iter_mut().zip(both.value.as_flattened()) {
+                *of_q = _mm512_shuffle_i64x2::<0b01_00_11_10>(*both, *both);
+            }
         }
-    } else {
-        workspace.power(of_p, input, &keys, &keys.map(PrivateKey::p), random);
-        workspace.power(of_q, input, &keys, &keys.map(PrivateKey::q), more);
+        [] => {}
     }
     recombine(result, of_p, of_q, &keys, rest);
     let mut raised = Memory::of_blocks(D);
@@ -88,77 +100,54 @@ fn compute<const B: usize, const D: usize>(requests: &mut [&mut PrivateRequest<'
     }
 }
 
-/// What exponentiation modulo the primes works in.
-struct Workspace<const B: usize> {
-    numbers: Memory,
-    /// One piece for each block: the arena locks no pieces of more than 64 KiB into memory.
-    table: [Memory; B],
-    digits: Secret,
-}
-
-impl<const B: usize> Workspace<B> {
-    fn new() -> Self {
-        let bytes = 64 * B;
-        Self {
-            numbers: Memory::of_blocks(8 * B + 1),
-            table: std::array::from_fn(|_| Memory::of_blocks(TABLE)),
-            digits: Secret::zeroed(LANES * (8 * bytes).div_ceil(WINDOW)),
+/// Puts keys and random numbers into their places.
+fn prepare<const B: usize>(
+    power: &mut Exponentiation<'_, B>,
+    primes: &[&Prime; LANES],
+    random: &[u8],
+) {
+    let [c, blinding, _] = &mut power.others;
+    for (lane, (prime, random)) in primes.iter().zip(random.chunks_exact(64 * B)).enumerate() {
+        put_limbs(power.n, lane, prime.part(Part::Modulus));
+        put_limbs(power.one, lane, prime.part(Part::One));
+        put_limbs(*c, lane, prime.part(Part::Cube));
+        put_limbs(power.k0, lane, prime.k0());
+        // As many bits as the prime has: below 2p.
+        put(*blinding, lane, random);
+        for (digits, digit) in power.digits.iter_mut().zip(prime.digits()) {
+            digits[lane] = *digit;
         }
-    }
-
-    /// Each lane's input to the power of its private exponent, modulo its prime: in Montgomery form, below 2p.
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    fn power<const D: usize>(
-        &mut self,
-        value: &mut Number<B>,
-        input: &Number<D>,
-        keys: &[&PrivateKey; LANES],
-        primes: &[&Prime; LANES],
-        random: &[u8],
-    ) {
-        let digits = self.digits.expose_mut().as_chunks_mut().0;
-        let mut rest = self.numbers.blocks();
-        let n: &mut Number<B> = take(&mut rest);
-        let one: &mut Number<B> = take(&mut rest);
-        let blinding: &mut Number<B> = take(&mut rest);
-        let unblinding: &mut Number<B> = take(&mut rest);
-        let c: &mut Number<B> = take(&mut rest);
-        let number: &mut Number<B> = take(&mut rest);
-        let k0: &mut Number<1> = take(&mut rest);
-        for (lane, (prime, random)) in primes.iter().zip(random.chunks_exact(64 * B)).enumerate() {
-            put_limbs(n, lane, prime.part(Part::Modulus));
-            put_limbs(one, lane, prime.part(Part::One));
-            put_limbs(c, lane, prime.part(Part::Cube));
-            put_limbs(&mut k0[..1], lane, prime.k0());
-            // As many bits as the prime has: below 2p.
-            put(blinding, lane, random);
-            for (digits, digit) in digits.iter_mut().zip(prime.digits()) {
-                digits[lane] = *digit;
-            }
-        }
-        let modulus = Modulus { n, k0: &k0[0][0] };
-        // c < n < R·p: reduced it is c/R.
-        rest.copy_from_slice(input);
-        reduce(value, rest, modulus);
-        multiply(c, value, rest, modulus);
-        let exponents = keys.map(|key| key.public().exponent() - 1);
-        let mut scratch = Scratch { columns: rest, number };
-        power_public(unblinding, blinding, one, &exponents, &mut scratch, modulus);
-        multiply(blinding, unblinding, scratch.columns, modulus);
-        *value = *c;
-        multiply(value, blinding, scratch.columns, modulus);
-        let mut table = self.table.each_mut().map(powers);
-        power_secret(value, one, digits, &mut table, &mut scratch, modulus);
-        multiply(value, c, scratch.columns, modulus);
-        multiply(value, unblinding, scratch.columns, modulus);
     }
 }
 
-fn powers(memory: &mut Memory) -> &mut Powers {
-    match memory.blocks().first_chunk_mut() {
-        Some(powers) => powers,
-        None => panic!("memory for fewer powers than a table has"),
-    }
+/// Makes c·rᵉ, to be raised, from the input, and keeps c and rᵉ⁻¹.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn blind<const B: usize, const D: usize>(
+    power: &mut Exponentiation<'_, B>,
+    input: &Number<D>,
+    keys: &[&PrivateKey; LANES],
+) {
+    let modulus = Modulus { n: power.n, k0: &power.k0[0][0] };
+    let [c, blinding, unblinding] = &mut power.others;
+    // c < n < R·p: reduced it is c/R, which R³ brings into Montgomery form.
+    power.columns.copy_from_slice(input);
+    reduce(power.value, power.columns, modulus);
+    multiply(c, power.value, power.columns, modulus);
+    let exponents = keys.map(|key| key.public().exponent() - 1);
+    let mut scratch = Scratch { columns: power.columns, number: power.value };
+    power_public(unblinding, blinding, power.one, &exponents, &mut scratch, modulus);
+    multiply(blinding, unblinding, power.columns, modulus);
+    *power.value = **c;
+    multiply(power.value, blinding, power.columns, modulus);
+}
+
+/// Multiplies (c·rᵉ)ᵈ⁻¹ by c·rᵉ⁻¹.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn unblind<const B: usize>(power: &mut Exponentiation<'_, B>) {
+    let modulus = Modulus { n: power.n, k0: &power.k0[0][0] };
+    let [c, _, unblinding] = &power.others;
+    multiply(power.value, c, power.columns, modulus);
+    multiply(power.value, unblinding, power.columns, modulus);
 }
 
 /// m = m_q + q·((m_p − m_q)/q mod p) (RFC 8017 §5.1.2), from both in Montgomery form.
