@@ -6,7 +6,10 @@ use metaslot_awslc::{Failed, Result};
 use metaslot_memory::Secret;
 use std::fmt;
 #[cfg(target_arch = "x86_64")]
-use std::sync::OnceLock;
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 /// A private key: a scalar in protected memory.
 pub struct PrivateKey<const N: usize> {
@@ -42,12 +45,14 @@ impl<const N: usize> fmt::Debug for PrivateKey<N> {
     }
 }
 
-/// A public key: a point on the curve, not at infinity; with some of its multiples from the first verification on.
+/// A public key: a point on the curve, not at infinity; with some of its multiples once it has been used.
 #[derive(Debug)]
 pub struct PublicKey<const N: usize> {
     library: EcKey,
     #[cfg(target_arch = "x86_64")]
-    multiples: OnceLock<super::table::Multiples<N>>,
+    pub(crate) multiples: OnceLock<super::table::Multiples<N>>,
+    #[cfg(target_arch = "x86_64")]
+    seen: AtomicBool,
 }
 
 impl<const N: usize> PublicKey<N> {
@@ -57,6 +62,8 @@ impl<const N: usize> PublicKey<N> {
             library: EcKey::public(curve, point)?,
             #[cfg(target_arch = "x86_64")]
             multiples: OnceLock::new(),
+            #[cfg(target_arch = "x86_64")]
+            seen: AtomicBool::new(false),
         })
     }
 
@@ -65,20 +72,20 @@ impl<const N: usize> PublicKey<N> {
         &self.library
     }
 
-    /// The point's multiples.
+    /// Whether this has been asked before.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn multiples<C: super::curve::Curve<N>>(
-        &self,
-    ) -> Result<&super::table::Multiples<N>> {
-        if let Some(known) = self.multiples.get() {
-            return Ok(known);
-        }
+    pub(crate) fn seen_before(&self) -> bool {
+        self.seen.swap(true, Ordering::Relaxed)
+    }
+
+    /// The point's coordinates.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn coordinates(&self) -> Result<[[u64; N]; 2]> {
+        let curve = self.library.curve();
         let mut point = [0; 1 + 2 * metaslot_awslc::ec::MAX_EC_BYTES];
-        let point = &mut point[..C::LIBRARY.point_length()];
+        let point = &mut point[..curve.point_length()];
         self.library.write_point(point)?;
-        let (x, y) = point[1..].split_at(C::LENGTH);
-        let entry = [x, y].map(crate::field52::bytes::big_endian);
-        // SAFETY: asked for by the kernel only, which runs where its instructions are.
-        Ok(self.multiples.get_or_init(|| unsafe { super::table::Multiples::new::<C>(&entry) }))
+        let (x, y) = point[1..].split_at(curve.length());
+        Ok([x, y].map(crate::field52::bytes::big_endian))
     }
 }

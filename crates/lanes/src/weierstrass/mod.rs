@@ -18,7 +18,7 @@ pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod vectors;
+pub(crate) mod vectors;
 
 pub(crate) use key::{PrivateKey, PublicKey};
 use metaslot_awslc::{Failed, Result};

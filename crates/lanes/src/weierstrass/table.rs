@@ -77,51 +77,6 @@ pub(crate) fn odd_multiples<C: Curve<N>, const N: usize>(
 /// The coordinates of one point.
 pub(crate) type Entry<const N: usize> = [[u64; N]; 2];
 
-/// The first `entries` odd multiples of 2^(`step`·i)·point, for i below `count`; of a point with plain
-/// coordinates, in Montgomery form.
-#[target_feature(enable = "avx512f,avx512ifma")]
-fn multiples<C: Curve<N>, const N: usize>(
-    point: &Entry<N>,
-    step: usize,
-    count: usize,
-    entries: usize,
-) -> Vec<Vec<Entry<N>>> {
-    let mut current = Point::from_plain::<C::Field>(&Num::splat(&point[0]), &Num::splat(&point[1]));
-    let mut bases = vec![[[0; N]; 3]; count.next_multiple_of(LANES)];
-    for (i, base) in bases.iter_mut().enumerate() {
-        let coordinates = [current.x, current.y, current.z];
-        for (to, from) in base.iter_mut().zip(&coordinates) {
-            *to = take(&from.store(), 0);
-        }
-        if i + 1 < count {
-            for _ in 0..step {
-                current = double::<C::Field, N>(&current);
-            }
-        }
-    }
-    let mut out = Vec::with_capacity(count);
-    for eight in bases.chunks(LANES) {
-        let mut columns = [[[0; LANES]; N]; 3];
-        for (lane, base) in eight.iter().enumerate() {
-            for (column, limbs) in columns.iter_mut().zip(base) {
-                put(column, lane, limbs);
-            }
-        }
-        let [x, y, z] = &columns;
-        let point = Point { x: Num::load(x), y: Num::load(y), z: Num::load(z) };
-        let mut lists = [const { Vec::new() }; LANES];
-        for affine in odd_multiples::<C, N>(&point, entries) {
-            let (x, y) = (affine.x.store(), affine.y.store());
-            for (lane, list) in lists.iter_mut().enumerate() {
-                list.push([take(&x, lane), take(&y, lane)]);
-            }
-        }
-        out.extend(lists);
-    }
-    out.truncate(count);
-    out
-}
-
 /// One limb of one coordinate of a window's 32 entries.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
@@ -136,15 +91,19 @@ impl<const N: usize> Base<N> {
     pub(crate) fn new<C: Curve<N>>() -> Self {
         let entries = 1 << (BASE_WINDOW - 1);
         let count = windows(8 * C::LENGTH, BASE_WINDOW);
-        let lists = multiples::<C, N>(&C::BASE, BASE_WINDOW as usize, count, entries);
         let mut rows = vec![[[Row([0; 32]); N]; 2]; count];
-        for (window, list) in rows.iter_mut().zip(&lists) {
-            for (index, entry) in list.iter().enumerate() {
-                for (coordinate, limbs) in window.iter_mut().zip(entry) {
-                    for (row, limb) in coordinate.iter_mut().zip(limbs) {
-                        row.0[index] = *limb;
+        let [x, y] = C::BASE.map(|limbs| Num::splat(&limbs));
+        let mut point = Point::from_plain::<C::Field>(&x, &y);
+        for window in &mut rows {
+            for (index, affine) in odd_multiples::<C, N>(&point, entries).iter().enumerate() {
+                for (coordinate, number) in window.iter_mut().zip([affine.x, affine.y]) {
+                    for (row, lanes) in coordinate.iter_mut().zip(&number.store()) {
+                        row.0[index] = lanes[0];
                     }
                 }
+            }
+            for _ in 0..BASE_WINDOW {
+                point = double::<C::Field, N>(&point);
             }
         }
         Self(rows)
@@ -188,10 +147,33 @@ pub(crate) const fn part_windows(length: usize) -> usize {
 }
 
 impl<const N: usize> Multiples<N> {
+    /// Of eight points.
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(crate) fn new<C: Curve<N>>(point: &Entry<N>) -> Self {
-        let step = WINDOW as usize * part_windows(C::LENGTH);
-        Self(multiples::<C, N>(point, step, PARTS, ENTRIES))
+    pub(crate) fn eight<C: Curve<N>>(points: &[Entry<N>; LANES]) -> [Self; LANES] {
+        let mut columns = [[[0; LANES]; N]; 2];
+        for (lane, point) in points.iter().enumerate() {
+            for (column, limbs) in columns.iter_mut().zip(point) {
+                put(column, lane, limbs);
+            }
+        }
+        let [x, y] = &columns;
+        let mut point = Point::from_plain::<C::Field>(&Num::load(x), &Num::load(y));
+        let mut out = [const { Self(Vec::new()) }; LANES];
+        for _ in 0..PARTS {
+            out.iter_mut().for_each(|multiples| multiples.0.push(Vec::with_capacity(ENTRIES)));
+            for affine in odd_multiples::<C, N>(&point, ENTRIES) {
+                let (x, y) = (affine.x.store(), affine.y.store());
+                for (lane, multiples) in out.iter_mut().enumerate() {
+                    if let Some(part) = multiples.0.last_mut() {
+                        part.push([take(&x, lane), take(&y, lane)]);
+                    }
+                }
+            }
+            for _ in 0..WINDOW as usize * part_windows(C::LENGTH) {
+                point = double::<C::Field, N>(&point);
+            }
+        }
+        out
     }
 
     /// One entry of one part.

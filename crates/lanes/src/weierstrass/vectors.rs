@@ -6,19 +6,19 @@ use super::{DeriveRequest, PrivateKey, PublicKey, VerifyRequest};
 use metaslot_awslc::digest::Hash;
 use serde_json::Value;
 
-fn file(name: &str) -> Value {
+pub(crate) fn file(name: &str) -> Value {
     let path = format!("{}/../../testdata/wycheproof/{name}", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-fn bytes(hex: &Value) -> Vec<u8> {
+pub(crate) fn bytes(hex: &Value) -> Vec<u8> {
     let digit = |byte: u8| (byte as char).to_digit(16).unwrap();
     let pairs = hex.as_str().unwrap().as_bytes().as_chunks::<2>().0;
     pairs.iter().map(|[high, low]| u8::try_from(digit(*high) << 4 | digit(*low)).unwrap()).collect()
 }
 
 /// Every test of a file, with its group.
-fn cases(file: &Value) -> Vec<(&Value, &Value)> {
+pub(crate) fn cases(file: &Value) -> Vec<(&Value, &Value)> {
     let groups = file["testGroups"].as_array().unwrap();
     let cases = |group| {
         let group: &Value = group;

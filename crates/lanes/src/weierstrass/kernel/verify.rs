@@ -1,22 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Checks of ECDSA signatures (SEC 1 §4.1.4). All inputs are public, and addresses depend on them.
 
-use super::super::VerifyRequest;
 use super::super::curve::{BASE_WINDOW, Curve, PARTS, WINDOW};
 use super::super::point::{Affine, Point, add_affine, double};
 use super::super::table::{Multiples, digit, odd, part_windows, recoded};
+use super::super::{PublicKey, VerifyRequest};
 use super::{BATCH, digest, has, in_range, vanishes};
 use crate::field52::bytes::{big_endian, less, put};
 use crate::field52::inverse::invert_all;
 use crate::field52::modulus::{Modulus, difference};
 use crate::field52::montgomery::{enter, least, mul, square, tidy};
 use crate::field52::{Columns, LANES, Mask, Num, V, store};
+use metaslot_awslc::Failed;
+
+/// Fewer new keys than this are not worth their multiples at once.
+const FEW: usize = 4;
 
 /// Checks all requests.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(crate) fn verify<C: Curve<N>, const N: usize>(requests: &mut [VerifyRequest<'_, N>]) {
     for batch in requests.chunks_mut(BATCH) {
+        prepare::<C, N>(batch);
         verify_batch::<C, N>(batch);
+    }
+}
+
+/// Gives the keys their multiples, eight at a time; but when there are few new ones, only to those that were seen
+/// before: the multiples cost as much as a signature or two.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn prepare<C: Curve<N>, const N: usize>(batch: &[VerifyRequest<'_, N>]) {
+    let mut fresh: Vec<&PublicKey<N>> = Vec::new();
+    for request in batch {
+        let known = |key: &&PublicKey<N>| std::ptr::eq(*key, request.key);
+        if request.key.multiples.get().is_none() && !fresh.iter().any(known) {
+            fresh.push(request.key);
+        }
+    }
+    if fresh.len() < FEW {
+        fresh.retain(|key| key.seen_before());
+    }
+    for keys in fresh.chunks(LANES) {
+        let mut points = [C::BASE; LANES];
+        let mut good = [false; LANES];
+        for (lane, key) in keys.iter().enumerate() {
+            if let Ok(point) = key.coordinates() {
+                (points[lane], good[lane]) = (point, true);
+            }
+        }
+        let all = Multiples::eight::<C>(&points);
+        for ((key, multiples), good) in keys.iter().zip(all).zip(good) {
+            if good {
+                key.multiples.get_or_init(|| multiples);
+            }
+        }
     }
 }
 
@@ -27,7 +63,10 @@ struct Eight<'a, const N: usize> {
     other_r: Columns<N>,
     s: Columns<N>,
     digests: Columns<N>,
+    /// A lane without a key is not for the kernel.
     keys: [Option<&'a Multiples<N>>; LANES],
+    /// The signature cannot be good.
+    refused: [bool; LANES],
 }
 
 #[target_feature(enable = "avx512f,avx512ifma")]
@@ -39,35 +78,27 @@ fn verify_batch<C: Curve<N>, const N: usize>(batch: &mut [VerifyRequest<'_, N>])
     }
     let mut scratch = inverses.clone();
     invert_all::<C::Order, N>(&mut inverses, &mut scratch, |_, _| ());
-    let mut good = [0; BATCH / LANES];
-    let mut exceptions = [0; BATCH / LANES];
-    let mut refused = [0; BATCH / LANES];
-    for (group, eight) in read.iter().enumerate() {
-        (good[group], exceptions[group]) = check::<C, N>(eight, &inverses[group]);
-        for (lane, key) in eight.keys.iter().enumerate() {
-            refused[group] |= u8::from(key.is_none()) << lane;
-        }
-    }
-    drop(read);
-    for (group, requests) in batch.chunks_mut(LANES).enumerate() {
+    for ((requests, eight), inverse) in batch.chunks_mut(LANES).zip(&read).zip(&inverses) {
+        let (good, exceptions) = check::<C, N>(eight, inverse);
         for (lane, request) in requests.iter_mut().enumerate() {
-            if has(refused[group], lane) {
-                request.result = Err(metaslot_awslc::Failed);
-            } else if has(exceptions[group], lane) {
+            if eight.refused[lane] {
+                request.result = Err(Failed);
+            } else if eight.keys[lane].is_none() || has(exceptions, lane) {
                 request.by_library(C::LENGTH);
             } else {
-                request.result =
-                    if has(good[group], lane) { Ok(()) } else { Err(metaslot_awslc::Failed) };
+                request.result = if has(good, lane) { Ok(()) } else { Err(Failed) };
             }
         }
     }
 }
 
-/// The numbers of eight requests. A lane without a signature that could be good has no key; its numbers are 1.
+/// The numbers of eight requests; 1 in a lane that is not for the kernel.
 fn read<'a, C: Curve<N>, const N: usize>(requests: &[VerifyRequest<'a, N>]) -> Eight<'a, N> {
     let mut ones = [[0; LANES]; N];
     ones[0] = [1; LANES];
-    let mut eight = Eight { r: ones, other_r: ones, s: ones, digests: ones, keys: [None; LANES] };
+    let refused = [true; LANES];
+    let mut eight =
+        Eight { r: ones, other_r: ones, s: ones, digests: ones, keys: [None; LANES], refused };
     let (gap, _) = difference(&C::Field::M, &C::Order::M);
     for (lane, request) in requests.iter().enumerate() {
         let Some((r, s)) = request.signature.split_at_checked(C::LENGTH) else { continue };
@@ -78,7 +109,8 @@ fn read<'a, C: Curve<N>, const N: usize>(requests: &[VerifyRequest<'a, N>]) -> E
         if !in_range::<C::Order, N>(&r) || !in_range::<C::Order, N>(&s) {
             continue;
         }
-        let Ok(key) = request.key.multiples::<C>() else { continue };
+        eight.refused[lane] = false;
+        let Some(key) = request.key.multiples.get() else { continue };
         put(&mut eight.r, lane, &r);
         put(&mut eight.s, lane, &s);
         put(&mut eight.digests, lane, &digest(request.digest, C::LENGTH));
@@ -98,6 +130,9 @@ fn negated<const N: usize>(a: &[u64; N]) -> [u64; N] {
 /// The lanes that are good, and those where an exception was met.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn check<C: Curve<N>, const N: usize>(eight: &Eight<'_, N>, inverse: &Num<N>) -> (Mask, Mask) {
+    if eight.keys.iter().all(Option::is_none) {
+        return (0, 0);
+    }
     let r = Num::load(&eight.r);
     let times = |number: &Num<N>| least::<C::Order, N>(&mul::<C::Order, N>(number, inverse));
     let (base_scalar, key_scalar) = (times(&Num::load(&eight.digests)), times(&r));
