@@ -2,9 +2,10 @@
 //! The elliptic-curve kernels against the library, on this thread's CPU clock: medians of short batches, the two in
 //! turns. Results are checked. An argument chooses the operations whose name contains it.
 
+use metaslot_awslc::curve25519::{self as library, Ed25519};
 use metaslot_awslc::ec::{Curve, EcKey};
 use metaslot_awslc::random;
-use metaslot_lanes::{p256, p384};
+use metaslot_lanes::{curve25519, p256, p384};
 
 /// Requests in the largest batch.
 const MOST: usize = 128;
@@ -41,6 +42,8 @@ fn median(mut samples: Vec<f64>) -> f64 {
 
 /// Compares one library call with batches of the kernel.
 fn compare(name: &str, library: &mut dyn FnMut(usize), kernel: &mut dyn FnMut(usize)) {
+    // Signatures that a later comparison checks.
+    kernel(MOST);
     if std::env::args().nth(1).is_some_and(|wanted| !name.contains(&wanted)) {
         return;
     }
@@ -168,7 +171,76 @@ macro_rules! bench_curve {
     }};
 }
 
+fn bench_25519() {
+    let seeds: Vec<[u8; 32]> = (0..MOST).map(|_| seed()).collect();
+    let ours: Vec<_> = seeds.iter().map(curve25519::X25519Key::new).collect();
+    let peers: Vec<[u8; 32]> = seeds.iter().rev().map(library::x25519_public).collect();
+    let mut secrets = vec![[0; 32]; MOST];
+    let mut secret = [0; 32];
+    compare(
+        "X25519",
+        &mut |i| library::x25519(&seeds[i], &peers[i], &mut secret).expect("a secret"),
+        &mut |filled| {
+            let all = ours.iter().zip(&peers).zip(&mut secrets).take(filled);
+            let mut requests: Vec<_> = all
+                .map(|((key, peer), secret)| curve25519::X25519Request::new(key, peer, secret))
+                .collect();
+            curve25519::x25519(&mut requests);
+            assert!(requests.iter().all(|request| request.result.is_ok()));
+        },
+    );
+    let keys: Vec<_> = seeds.iter().map(library::Ed25519Key::new).collect();
+    let signers: Vec<_> =
+        seeds.iter().map(|seed| curve25519::PrivateKey::new(seed).expect("a key")).collect();
+    let messages: Vec<_> = (0..MOST).map(|_| random_bytes(32)).collect();
+    let mut signatures = vec![[0; 64]; MOST];
+    let mut out = [0; 64];
+    compare(
+        "Ed25519 sign",
+        &mut |i| keys[i].sign(Ed25519::Plain, &messages[i], &mut out).expect("a signature"),
+        &mut |filled| {
+            let all = signers.iter().zip(&messages).zip(&mut signatures).take(filled);
+            let mut requests: Vec<_> = all
+                .map(|((key, message), out)| curve25519::SignRequest::new(key, message, out))
+                .collect();
+            curve25519::sign(&mut requests);
+            assert!(requests.iter().all(|request| request.result.is_ok()));
+        },
+    );
+    let publics: Vec<_> = keys.iter().map(library::Ed25519Key::public).collect();
+    let kept: Vec<_> = publics.iter().map(curve25519::PublicKey::new).collect();
+    for (name, fresh) in [("Ed25519 verify", false), ("Ed25519 new key", true)] {
+        compare(
+            name,
+            &mut |i| {
+                library::ed25519_verify(Ed25519::Plain, &publics[i], &messages[i], &signatures[i])
+                    .expect("a good signature");
+            },
+            &mut |filled| {
+                let new: Vec<_> =
+                    publics[..filled].iter().map(curve25519::PublicKey::new).collect();
+                let keys = if fresh { &new } else { &kept };
+                let all = keys.iter().zip(&messages).zip(&signatures).take(filled);
+                let mut requests: Vec<_> = all
+                    .map(|((key, message), signature)| {
+                        curve25519::VerifyRequest::new(key, message, signature)
+                    })
+                    .collect();
+                curve25519::verify(&mut requests);
+                assert!(requests.iter().all(|request| request.result.is_ok()));
+            },
+        );
+    }
+}
+
+fn seed() -> [u8; 32] {
+    let mut seed = [0; 32];
+    random::fill(&mut seed).expect("random bytes");
+    seed
+}
+
 fn main() {
+    bench_25519();
     bench_curve!("P-256", Curve::P256, p256);
     bench_curve!("P-384", Curve::P384, p384);
 }

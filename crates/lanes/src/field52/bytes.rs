@@ -26,7 +26,6 @@ pub(crate) fn big_endian<const N: usize>(bytes: &[u8]) -> [u64; N] {
 }
 
 /// The limbs of a number written as bytes, least significant first.
-#[cfg(test)]
 pub(crate) fn little_endian<const N: usize>(bytes: &[u8]) -> [u64; N] {
     let mut reversed = [0; 64];
     let reversed = &mut reversed[..bytes.len()];

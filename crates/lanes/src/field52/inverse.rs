@@ -56,7 +56,7 @@ fn invert_lanes<M: Modulus<N>, const N: usize>(a: &Num<N>) -> Num<N> {
 /// Lane i gets what lane i XOR `STEP` has.
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline]
-fn rotated<const STEP: usize, const N: usize>(a: &Num<N>) -> Num<N> {
+pub(crate) fn rotated<const STEP: usize, const N: usize>(a: &Num<N>) -> Num<N> {
     let mut order = [0; LANES];
     for (lane, from) in order.iter_mut().enumerate() {
         *from = (lane ^ STEP) as u64;
