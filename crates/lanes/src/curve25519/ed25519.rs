@@ -13,7 +13,6 @@ use crate::field52::montgomery::{enter, leave, mul};
 use crate::field52::{Columns, LANES, Num, Workspace};
 use metaslot_awslc::digest::{Hash, Stream};
 use metaslot_awslc::{Failed, Result, cleanse};
-use metaslot_memory::wipe_stack;
 
 /// How many requests share their inversion.
 const BATCH: usize = 16 * LANES;
@@ -28,7 +27,6 @@ pub(super) fn sign(requests: &mut [SignRequest<'_>]) {
     for batch in requests.chunks_mut(BATCH) {
         sign_batch(batch);
     }
-    wipe_stack();
 }
 
 #[target_feature(enable = "avx512f,avx512ifma")]

@@ -84,7 +84,9 @@ pub fn x25519(requests: &mut [X25519Request<'_>]) {
     #[cfg(target_arch = "x86_64")]
     if available() {
         // SAFETY: the processor has the instructions.
-        return unsafe { x25519::derive(requests) };
+        unsafe { x25519::derive(requests) };
+        // The kernel's frames lay below this one.
+        return wipe_stack();
     }
     for request in requests {
         request.result = library::x25519(request.key.private(), request.peer, request.secret);
@@ -230,7 +232,9 @@ pub fn sign(requests: &mut [SignRequest<'_>]) {
     #[cfg(target_arch = "x86_64")]
     if available() {
         // SAFETY: the processor has the instructions.
-        return unsafe { ed25519::sign(requests) };
+        unsafe { ed25519::sign(requests) };
+        // The kernel's frames lay below this one.
+        return wipe_stack();
     }
     for request in requests {
         let key = &request.key.library;

@@ -9,7 +9,6 @@ use crate::field52::bytes::{put, take};
 use crate::field52::{LANES, Num, V, Workspace, load, splat};
 use core::arch::x86_64::*;
 use metaslot_awslc::Failed;
-use metaslot_memory::wipe_stack;
 
 /// How many requests share their inversion.
 const BATCH: usize = 16 * LANES;
@@ -20,7 +19,6 @@ pub(super) fn derive(requests: &mut [X25519Request<'_>]) {
     for batch in requests.chunks_mut(BATCH) {
         derive_batch(batch);
     }
-    wipe_stack();
 }
 
 #[target_feature(enable = "avx512f,avx512ifma")]

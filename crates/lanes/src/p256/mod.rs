@@ -12,6 +12,8 @@ use crate::weierstrass;
 use crate::weierstrass::{curve::Curve, kernel, table::Base};
 use metaslot_awslc::{Result, ec};
 #[cfg(target_arch = "x86_64")]
+use metaslot_memory::wipe_stack;
+#[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
 /// Length of a coordinate, and of a scalar, in bytes.
@@ -67,7 +69,9 @@ pub fn sign(requests: &mut [SignRequest<'_>]) {
     #[cfg(target_arch = "x86_64")]
     if available() {
         // SAFETY: the processor has the instructions.
-        return unsafe { kernel::sign::sign::<P256, 5>(requests) };
+        unsafe { kernel::sign::sign::<P256, 5>(requests) };
+        // The kernel's frames lay below this one.
+        return wipe_stack();
     }
     requests.iter_mut().for_each(SignRequest::by_library);
 }
@@ -87,7 +91,9 @@ pub fn derive(requests: &mut [DeriveRequest<'_>]) {
     #[cfg(target_arch = "x86_64")]
     if available() {
         // SAFETY: the processor has the instructions.
-        return unsafe { kernel::derive::derive::<P256, 5>(requests) };
+        unsafe { kernel::derive::derive::<P256, 5>(requests) };
+        // The kernel's frames lay below this one.
+        return wipe_stack();
     }
     requests.iter_mut().for_each(DeriveRequest::by_library);
 }

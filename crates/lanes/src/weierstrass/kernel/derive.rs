@@ -18,7 +18,6 @@ use crate::field52::{Columns, LANES, Mask, Num, V, Workspace, splat};
 use core::arch::x86_64::*;
 use metaslot_awslc::Failed;
 use metaslot_awslc::ec::{EcKey, MAX_EC_BYTES};
-use metaslot_memory::wipe_stack;
 
 /// The first byte of an uncompressed point.
 const UNCOMPRESSED: u8 = 4;
@@ -29,7 +28,6 @@ pub(crate) fn derive<C: Curve<N>, const N: usize>(requests: &mut [DeriveRequest<
     for batch in requests.chunks_mut(BATCH) {
         derive_batch::<C, N>(batch);
     }
-    wipe_stack();
 }
 
 #[target_feature(enable = "avx512f,avx512ifma")]

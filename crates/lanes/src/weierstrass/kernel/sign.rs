@@ -16,7 +16,7 @@ use crate::field52::inverse::invert_all;
 use crate::field52::montgomery::{enter, least, leave, mul, square};
 use crate::field52::{LANES, Mask, Num, Workspace};
 use metaslot_awslc::{Result, random};
-use metaslot_memory::{Secret, wipe_stack};
+use metaslot_memory::Secret;
 
 /// Where nonces come from: fills with random bytes.
 pub(crate) type Source<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<()>;
@@ -38,7 +38,6 @@ pub(crate) fn sign_with<C: Curve<N>, const N: usize>(
             batch.iter_mut().for_each(|request| request.result = Err(failed));
         }
     }
-    wipe_stack();
 }
 
 #[target_feature(enable = "avx512f,avx512ifma")]
