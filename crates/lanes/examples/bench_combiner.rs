@@ -4,6 +4,7 @@
 //!
 //! Wall clock figures need a quiet machine; "per CPU second" is the process's own processor time and needs less quiet.
 
+use std::fmt;
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,6 +98,14 @@ struct Point {
     per_cpu_second: f64,
     p50: f64,
     p99: f64,
+    worst: f64,
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { per_second, per_cpu_second, p50, p99, worst } = self;
+        write!(f, "{per_second:7.0} {per_cpu_second:7.0} {p50:6.0} {p99:7.0} {worst:7.0}")
+    }
 }
 
 /// `threads` threads call `work` over and over; the results are checked.
@@ -137,13 +146,15 @@ fn measure(threads: usize, time: Duration, work: &(impl Fn(&mut u64) + Sync)) ->
         per_cpu_second: count / cpu,
         p50: latencies[latencies.len() / 2],
         p99: latencies[latencies.len() * 99 / 100],
+        worst: latencies[latencies.len() - 1],
     }
 }
 
 fn table(name: &str, one: u64, many: u64, break_even: usize, rounds_per_us: u64, time: Duration) {
     println!("\n{name}: one {one} us, a batch of 8 {many} us, batches from {break_even}");
+    println!("        |             alone                       |             combined");
     println!(
-        "threads |  alone/s /cpu s   p50 us   p99 us | combined/s /cpu s   p50 us   p99 us | fill  in batches  hand-overs and waits per job"
+        "threads |     /s  /cpu s    p50     p99 worst us |      /s  /cpu s    p50     p99 worst us | fill in batches waits/job"
     );
     for threads in [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64] {
         let kernel = || Burner { one, many, lanes: 8, break_even, rounds_per_us };
@@ -152,25 +163,34 @@ fn table(name: &str, one: u64, many: u64, break_even: usize, rounds_per_us: u64,
         let combiner = Combiner::new(kernel());
         let both = measure(threads, time, &|job: &mut u64| combiner.run(job).expect("no panic"));
         let counts = combiner.statistics();
-        #[expect(clippy::cast_precision_loss, reason = "counts")]
-        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let jobs = counts.singles + counts.batched;
         println!(
-            "{threads:7} | {:8.0} {:6.0} {:8.0} {:8.0} | {:10.0} {:6.0} {:8.0} {:8.0} | {:4.2} {:9.1} %  {:.2} {:.2}",
-            alone.per_second,
-            alone.per_cpu_second,
-            alone.p50,
-            alone.p99,
-            both.per_second,
-            both.per_cpu_second,
-            both.p50,
-            both.p99,
+            "{threads:7} | {alone} | {both} | {:4.2} {:8.1} %  {:.2}",
             share(counts.batched, counts.batches),
             100.0 * share(counts.batched, jobs),
-            share(counts.hand_overs, jobs),
             share(counts.waits, jobs),
         );
     }
+    tickets(Burner { one, many, lanes: 8, break_even, rounds_per_us });
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts")]
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// One thread with eight jobs in flight.
+fn tickets(kernel: Burner) {
+    let combiner = Combiner::new(kernel);
+    let rounds = 300;
+    let start = thread_time();
+    for _ in 0..rounds {
+        for ticket in [0; 8].map(|job| combiner.submit(job)) {
+            assert_eq!(ticket.complete(), Ok(1));
+        }
+    }
+    let per_second = f64::from(rounds * 8) / (thread_time() - start);
+    println!("one thread with eight tickets: {per_second:.0} per CPU second");
 }
 
 fn main() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who computes, who waits, who leads next; over any primitives, so that the model checker can run it.
 //!
-//! What holds at every moment, and why nobody sleeps for ever: while a job whose owner waits is in the
-//! queue, there is a thread that leads, or one that was woken with its result and has not run yet. Either
-//! looks at the queue before it goes ([`Core::release`], [`Core::leave`]). The number of leaders only
-//! grows under the lock; it sinks without it only while the queue is empty.
+//! Why nobody sleeps for ever: while a job whose owner waits is in the queue, there is a thread that leads, or one that
+//! was woken with its result and has not run yet. Either looks at the queue before it goes ([`Core::release`],
+//! [`Core::leave`]). The queue changes under the lock only. The number of leaders grows under the lock only, and sinks
+//! without it only while the queue is empty.
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

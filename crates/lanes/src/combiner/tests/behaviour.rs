@@ -144,6 +144,31 @@ fn no_thread_gets_much_more_than_another() {
     assert!(is_idle(&combiner));
 }
 
+/// Two leaders with eight lanes have room for all sixteen threads: who leads would always be the first to come back, to
+/// an empty queue, if it did not let those go first that it woke.
+#[test]
+fn batches_are_filled_by_as_many_threads_as_fit() {
+    let combiner = Combiner::new(Doubler::new(8, 3, 20_000));
+    combiner.set_leaders(2);
+    let start = Barrier::new(16);
+    thread::scope(|scope| {
+        for value in 0..16 {
+            let (combiner, start) = (&combiner, &start);
+            scope.spawn(move || {
+                start.wait();
+                for _ in 0..200 {
+                    let mut number = Number::new(value);
+                    combiner.run(&mut number).unwrap();
+                    assert!(number.is_right());
+                }
+            });
+        }
+    });
+    let counts = combiner.statistics();
+    println!("{counts:?}");
+    assert!(counts.batched > 4 * counts.batches && counts.batched > counts.singles);
+}
+
 /// A thread that is cancelled while it waits comes out with its result first.
 #[test]
 fn a_thread_that_is_cancelled_waits_for_its_result() {
