@@ -65,7 +65,7 @@ fn line(what: &str, bytes: &[usize], times: &[f64]) {
 }
 
 fn text(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at * 7 + at / 251) as u8).collect()
+    (0..length).map(|at| (at * 7 + at / 251).to_le_bytes()[0]).collect()
 }
 
 fn single(bits: usize, length: usize) {

@@ -3,16 +3,13 @@
 //!
 //! - one message at a time: ECB, CBC decryption and counter mode ([`Key::ecb`], [`Key::cbc_decrypt`], [`Key::ctr`]), of any
 //!   length and in any number of parts;
-//! - many messages side by side: CBC encryption ([`cbc_encrypt`]), which within one message cannot be parallel;
-//! - GCM for short messages ([`gcm::Key`]).
+//! - many messages side by side: CBC encryption ([`cbc_encrypt`]), which within one message cannot be parallel.
 //!
 //! Constant time: the only instructions that see keys or data are AES rounds, exclusive or, additions, carry-less products and
 //! shuffles by constant patterns. Branches and addresses depend on lengths and on which counter width was asked for; a counter's
 //! value, which is public, decides where a run of blocks is cut at the wrap of its low half.
 
 mod blocks;
-#[cfg(any())]
-pub mod gcm;
 mod key;
 mod modes;
 mod streams;

@@ -55,9 +55,9 @@ const SPREAD: [u8; 32] = {
         19, 13, 30, 6, 22, 11, 4, 25,
     ];
     let mut to = [0; 32];
-    let mut at = 0;
+    let mut at = 0_u8;
     while at < 32 {
-        to[P[at] as usize - 1] = at as u8;
+        to[P[at as usize] as usize - 1] = at;
         at += 1;
     }
     to
