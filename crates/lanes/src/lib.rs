@@ -5,12 +5,15 @@
 //! failure never touches another's. Which requests meet in a batch is the combiner's business; what PKCS#11 has to do with it is
 //! known to the provider alone.
 
+#[cfg(target_arch = "x86_64")]
 pub mod aes;
 pub mod binary;
 pub mod combiner;
 pub mod cpu;
 pub mod curve25519;
+#[cfg(target_arch = "x86_64")]
 pub mod data;
+#[cfg(target_arch = "x86_64")]
 pub mod des;
 #[cfg(target_arch = "x86_64")]
 mod field52;
@@ -18,6 +21,7 @@ pub mod hash;
 pub mod p256;
 pub mod p384;
 pub mod provider;
+#[cfg(target_arch = "x86_64")]
 pub mod rc4;
 pub mod rsa;
 #[cfg(test)]

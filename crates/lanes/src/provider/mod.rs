@@ -5,6 +5,7 @@
 //! batch can win over a switch of threads; one of an asynchronous session through the other. What neither suits, the
 //! plain provider's row does, with the key that it has prepared.
 
+#[cfg(target_arch = "x86_64")]
 mod aes;
 mod digest;
 mod ecdsa;
@@ -45,6 +46,7 @@ impl Provider for Lanes {
         self.rows.get_or_init(|| {
             let plain = Plain(self.plain.algorithms());
             let mut rows: Vec<Algorithm> = [
+                #[cfg(target_arch = "x86_64")]
                 aes::rows(plain),
                 digest::rows(plain),
                 ecdsa::rows(plain),
