@@ -249,8 +249,8 @@ impl Kind {
     /// A hash as strong as the curve.
     const fn usual_hash(&self) -> &'static str {
         match self.size {
-            48 => "sha384",
-            66 => "sha512",
+            48..66 => "sha384",
+            66.. => "sha512",
             _ => "sha256",
         }
     }
@@ -289,6 +289,9 @@ mod tests {
             ("ec:p256", "ECDSA_SHA256"),
             ("ec:p384", "ECDSA_SHA384"),
             ("ec:p521", "ECDSA_SHA512"),
+            ("ec:sect283r1", "ECDSA_SHA256"),
+            ("ec:sect409k1", "ECDSA_SHA384"),
+            ("ec:sect571r1", "ECDSA_SHA512"),
             ("ed25519", "EDDSA"),
             ("aes:256", "AES_CMAC"),
             ("generic:32", "SHA256_HMAC"),

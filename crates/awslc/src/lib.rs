@@ -11,6 +11,7 @@ mod bn;
 pub mod chacha20;
 pub mod cmac;
 pub mod constant_time;
+pub mod counter_kdf;
 pub mod curve25519;
 pub mod digest;
 pub mod ec;

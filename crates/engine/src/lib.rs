@@ -4,10 +4,12 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+pub mod der;
 pub mod detail;
 mod engine;
 mod find;
 mod key;
+pub mod key_info;
 mod keys;
 pub mod mechanism;
 mod metaslot;

@@ -271,6 +271,25 @@ fn weak_rsa_keys_are_not_made() {
 }
 
 #[test]
+fn keys_on_weak_curves_are_not_made() {
+    let oids = [1, 2, 15].map(|last| vec![0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, last]);
+    let names = ["sect163k1", "sect163r1", "sect163r2", "K-163", "B-163"]
+        .map(|name| [&[0x13, name.len().to_le_bytes()[0]], name.as_bytes()].concat());
+    for params in oids.into_iter().chain(names) {
+        let make = |policy| {
+            let engine = engine(policy);
+            let session = open(&engine);
+            engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+            let public = vec![row(CKA_EC_PARAMS, params.as_slice())];
+            let mechanism = CKM_EC_KEY_PAIR_GEN;
+            engine.generate_key_pair(session, mechanism, Params::None, public, vec![]).err()
+        };
+        assert_eq!(make(Policy::DEFAULT), Some(Error::KEY_SIZE_RANGE), "{params:02x?}");
+        assert_ne!(make(Policy::legacy()), Some(Error::KEY_SIZE_RANGE), "{params:02x?}");
+    }
+}
+
+#[test]
 fn a_public_key_does_not_wrap_what_its_twin_decrypts() {
     let error = refused_by_default(|engine, session| {
         let public = vec![row(CKA_MODULUS_BITS, 3072), row(CKA_WRAP, true)];

@@ -2,11 +2,11 @@
 //! What keys on the Edwards and Montgomery forms of Curve25519 have in common: 32 bytes a side,
 //! little-endian, and one curve each (PKCS#11 3.2 §6.3.7 to §6.3.11).
 
-use crate::der::{self, Node, tag};
-use crate::public_key;
 use metaslot_awslc::curve25519::KEY_LENGTH;
 use metaslot_ck::*;
-use metaslot_engine::{Attributes, Key, NewObject, Secrets, Value};
+use metaslot_engine::der::{self, Node, tag};
+use metaslot_engine::key_info::{self, EcParams};
+use metaslot_engine::{Attributes, Key, NewObject, Secrets};
 use metaslot_memory::Secret;
 
 /// One of the two forms.
@@ -22,20 +22,16 @@ pub(crate) struct Form {
 impl Form {
     fn check_params(&self, attributes: &Attributes) -> Result<()> {
         let params = attributes.bytes(CKA_EC_PARAMS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-        let by_oid = der::only(params, tag::OID).is_ok_and(|oid| oid == self.oid);
-        let by_name =
-            der::only(params, tag::PRINTABLE_STRING).is_ok_and(|name| self.names.contains(&name));
-        if by_oid || by_name { Ok(()) } else { Err(Error::CURVE_NOT_SUPPORTED) }
+        match EcParams::parse(params) {
+            Some(EcParams::Oid(oid)) if oid == self.oid => Ok(()),
+            Some(EcParams::Name(name)) if self.names.contains(&name) => Ok(()),
+            _ => Err(Error::CURVE_NOT_SUPPORTED),
+        }
     }
 
+    /// RFC 8410 §4
     fn shown(&self, public: &[u8; KEY_LENGTH]) -> Attributes {
-        [
-            (CKA_EC_PARAMS, Value::Bytes(Node::Oid(self.oid).to_vec())),
-            (CKA_EC_POINT, Value::Bytes(Node::OctetString(public).to_vec())),
-            (CKA_PUBLIC_KEY_INFO, Value::Bytes(public_key::curve25519(self.oid, public))),
-        ]
-        .into_iter()
-        .collect()
+        key_info::shown(&[Node::Oid(self.oid)], self.oid, public)
     }
 
     /// Both halves of a new pair.
@@ -73,15 +69,7 @@ impl Form {
     }
 
     fn complete_shown(&self, attributes: &mut Attributes, public: &[u8; KEY_LENGTH]) -> Result<()> {
-        for (attribute, value) in self.shown(public).iter() {
-            match (attribute, value) {
-                (CKA_PUBLIC_KEY_INFO, Value::Bytes(info)) => {
-                    public_key::set_info(attributes, info.clone())?;
-                }
-                _ => attributes.set(attribute, value.clone()),
-            }
-        }
-        Ok(())
+        key_info::complete_shown(attributes, &self.shown(public))
     }
 }
 

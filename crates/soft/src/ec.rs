@@ -2,12 +2,12 @@
 //! Keys on the short Weierstrass curves: parameters, points, generation, import and the prepared
 //! form (PKCS#11 3.2 §6.3).
 
-use crate::der::{self, Node, tag};
-use crate::{device_error, public_key};
+use crate::device_error;
 use metaslot_awslc::ec::{Curve, EcKey};
 use metaslot_ck::*;
+use metaslot_engine::key_info::{self, EcParams};
 use metaslot_engine::provider::{Algorithm, GeneratePair, checked};
-use metaslot_engine::{Attributes, Key, NewObject, Params, Secrets, Value};
+use metaslot_engine::{Attributes, Key, NewObject, Params, Secrets};
 use metaslot_memory::Secret;
 
 /// Orders that are served, in bits.
@@ -62,15 +62,14 @@ const CURVES: [Named; 5] = [
     Named { curve: Curve::Secp256k1, oid: &[0x2b, 0x81, 0x04, 0x00, 0x0a], names: &["secp256k1"] },
 ];
 
-/// The curve that a DER `CKA_EC_PARAMS` names: by object identifier or by name. Explicit
-/// parameters are refused: they have been used to smuggle in weak curves.
+/// The curve that a DER `CKA_EC_PARAMS` names: by object identifier or by name.
 pub(crate) fn curve(params: &[u8]) -> Result<Curve> {
-    let named = if let Ok(oid) = der::only(params, tag::OID) {
-        CURVES.iter().find(|row| row.oid == oid)
-    } else if let Ok(name) = der::only(params, tag::PRINTABLE_STRING) {
-        CURVES.iter().find(|row| row.names.iter().any(|known| known.as_bytes() == name))
-    } else {
-        None
+    let named = match EcParams::parse(params) {
+        Some(EcParams::Oid(oid)) => CURVES.iter().find(|row| row.oid == oid),
+        Some(EcParams::Name(name)) => {
+            CURVES.iter().find(|row| row.names.iter().any(|known| known.as_bytes() == name))
+        }
+        None => None,
     };
     named.map(|row| row.curve).ok_or(Error::CURVE_NOT_SUPPORTED)
 }
@@ -85,14 +84,9 @@ pub(crate) fn by_oid(oid: &[u8]) -> Option<Curve> {
     CURVES.iter().find(|row| row.oid == oid).map(|row| row.curve)
 }
 
-/// A point as it is, or inside the DER OCTET STRING that `CKA_EC_POINT` is (§6.3.3). A point of
-/// these curves starts with 2, 3 or 4 and has one of two lengths, which no OCTET STRING of a
-/// point has.
+/// A point as it is, or inside a DER OCTET STRING.
 pub(crate) fn point(curve: Curve, bytes: &[u8]) -> &[u8] {
-    if bytes.len() == curve.point_length() || bytes.len() == 1 + curve.length() {
-        return bytes;
-    }
-    der::only(bytes, tag::OCTET_STRING).unwrap_or(bytes)
+    key_info::ec_point(curve.length(), bytes)
 }
 
 /// The prepared form of a public or private key.
@@ -113,13 +107,7 @@ fn shown(key: &EcKey) -> Result<Attributes> {
     let curve = key.curve();
     let mut point = vec![0; curve.point_length()];
     key.write_point(&mut point).map_err(device_error)?;
-    Ok([
-        (CKA_EC_PARAMS, Value::Bytes(Node::Oid(oid(curve)).to_vec())),
-        (CKA_EC_POINT, Value::Bytes(Node::OctetString(&point).to_vec())),
-        (CKA_PUBLIC_KEY_INFO, Value::Bytes(public_key::ec(oid(curve), &point))),
-    ]
-    .into_iter()
-    .collect())
+    Ok(key_info::ec_shown(oid(curve), &point))
 }
 
 fn secrets(key: &EcKey) -> Result<Secrets> {
@@ -137,7 +125,7 @@ pub(crate) fn complete_public(object: &mut NewObject) -> Result<()> {
     let bytes = attributes.bytes(CKA_EC_POINT).ok_or(Error::TEMPLATE_INCOMPLETE)?;
     let key =
         EcKey::public(curve, point(curve, bytes)).map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
-    complete_shown(attributes, &key)
+    key_info::complete_shown(attributes, &shown(&key)?)
 }
 
 /// Completes an imported private key: the public point is computed.
@@ -154,19 +142,7 @@ pub(crate) fn complete_private(object: &mut NewObject) -> Result<()> {
         }
     }
     *given = secrets(&key)?;
-    complete_shown(attributes, &key)
-}
-
-fn complete_shown(attributes: &mut Attributes, key: &EcKey) -> Result<()> {
-    for (attribute, value) in shown(key)?.iter() {
-        match (attribute, value) {
-            (CKA_PUBLIC_KEY_INFO, Value::Bytes(info)) => {
-                public_key::set_info(attributes, info.clone())?;
-            }
-            _ => attributes.set(attribute, value.clone()),
-        }
-    }
-    Ok(())
+    key_info::complete_shown(attributes, &shown(&key)?)
 }
 
 #[derive(Debug)]

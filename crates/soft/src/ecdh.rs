@@ -3,7 +3,8 @@
 //! and with X25519, and the key derivation functions after it.
 
 use crate::{device_error, ec, montgomery};
-use metaslot_awslc::digest::{Hash, Stream};
+use metaslot_awslc::counter_kdf::expand;
+use metaslot_awslc::digest::Hash;
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Derive, Keys, checked};
 use metaslot_engine::{Key, Params};
@@ -68,26 +69,10 @@ impl Kdf {
                 let surplus = secret.len().checked_sub(length).ok_or(Error::KEY_SIZE_RANGE)?;
                 Ok(Secret::copy_of(&secret[surplus..]))
             }
-            Self::X963(hash) => expand(hash, length, secret, &[shared]),
-            Self::Sp800(hash) => expand(hash, length, &[], &[secret, shared]),
+            Self::X963(hash) => expand(hash, length, secret, &[shared]).map_err(device_error),
+            Self::Sp800(hash) => expand(hash, length, &[], &[secret, shared]).map_err(device_error),
         }
     }
-}
-
-/// The hashes of `head`, a counter that begins at 1 and `tail`, one after the other.
-fn expand(hash: Hash, length: usize, head: &[u8], tail: &[&[u8]]) -> Result<Secret> {
-    let width = hash.length();
-    let mut whole = Secret::zeroed(length.next_multiple_of(width));
-    for (counter, block) in (1_u32..).zip(whole.expose_mut().chunks_mut(width)) {
-        let mut stream = Stream::new(hash).map_err(device_error)?;
-        stream.update(head).map_err(device_error)?;
-        stream.update(&counter.to_be_bytes()).map_err(device_error)?;
-        for part in tail {
-            stream.update(part).map_err(device_error)?;
-        }
-        stream.finish(block).map_err(device_error)?;
-    }
-    Ok(whole.truncated(length))
 }
 
 /// No derived key is longer, in bytes.

@@ -2,7 +2,7 @@
 //! Ed25519 keys and signatures (PKCS#11 3.2 §6.3.10 and §6.3.15).
 
 use crate::curve25519::{self, Form};
-use crate::{der, hashes};
+use crate::{hashes, public_key};
 use metaslot_awslc::curve25519::{
     ED25519_SIGNATURE_LENGTH, Ed25519, Ed25519Key, KEY_LENGTH, ed25519_verify,
 };
@@ -36,7 +36,7 @@ pub(crate) const ROWS: [Algorithm; 2] = checked([
 ]);
 
 pub(crate) const ED25519: Form = Form {
-    oid: der::ED25519,
+    oid: public_key::ED25519,
     names: &[b"edwards25519", b"Ed25519", b"ed25519"],
     public: |seed| Ed25519Key::new(seed).public(),
 };

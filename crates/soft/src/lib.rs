@@ -9,7 +9,6 @@ mod aes;
 mod buffer;
 mod chacha20;
 mod curve25519;
-mod der;
 mod digest;
 mod ec;
 mod ecdh;

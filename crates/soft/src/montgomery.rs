@@ -2,7 +2,7 @@
 //! X25519 keys (PKCS#11 3.2 §6.3.11); the agreement itself is reached through `ecdh`.
 
 use crate::curve25519::{self, Form};
-use crate::der;
+use crate::public_key;
 use metaslot_awslc::curve25519::{KEY_LENGTH, x25519, x25519_public};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, GeneratePair, checked};
@@ -20,8 +20,11 @@ pub(crate) const ROWS: [Algorithm; 1] = checked([Algorithm {
     ..Algorithm::NONE
 }]);
 
-pub(crate) const X25519: Form =
-    Form { oid: der::X25519, names: &[b"curve25519", b"X25519", b"x25519"], public: x25519_public };
+pub(crate) const X25519: Form = Form {
+    oid: public_key::X25519,
+    names: &[b"curve25519", b"X25519", b"x25519"],
+    public: x25519_public,
+};
 
 #[derive(Debug)]
 struct KeyPair;

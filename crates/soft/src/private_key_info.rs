@@ -2,9 +2,11 @@
 //! Private keys as the DER of a PKCS #8 `PrivateKeyInfo` (RFC 5208, RFC 5958; PKCS#11 3.2 §6.7):
 //! what is wrapped and unwrapped. The plaintext lives in protected memory only.
 
-use crate::der::{self, Malformed, Node, Reader, tag};
+use crate::public_key::{ED25519, RSA_ENCRYPTION, X25519};
 use crate::{ec, private_key};
 use metaslot_ck::*;
+use metaslot_engine::der::{Malformed, Node, Reader, tag};
+use metaslot_engine::key_info::{self, PrivateKeyInfo};
 use metaslot_engine::{Key, NewObject, Value};
 use metaslot_memory::Secret;
 
@@ -13,16 +15,10 @@ pub(crate) fn encode(key: &Key) -> Result<Secret> {
     match key.key_type() {
         CKK_RSA => encode_rsa(key),
         CKK_EC => encode_ec(key),
-        CKK_EC_EDWARDS => encode_curve25519(key, der::ED25519),
-        CKK_EC_MONTGOMERY => encode_curve25519(key, der::X25519),
+        CKK_EC_EDWARDS => encode_curve25519(key, ED25519),
+        CKK_EC_MONTGOMERY => encode_curve25519(key, X25519),
         _ => Err(Error::KEY_NOT_WRAPPABLE),
     }
-}
-
-/// Version 0 with an algorithm and a private key.
-fn info(algorithm: &[Node<'_>], key: &Node<'_>) -> Secret {
-    Node::Sequence(&[Node::Integer(&[]), Node::Sequence(algorithm), Node::OctetStringOf(key)])
-        .to_secret()
 }
 
 /// RFC 8017 §A.1.2
@@ -40,29 +36,22 @@ fn encode_rsa(key: &Key) -> Result<Secret> {
         Node::Integer(secret(CKA_EXPONENT_2)?),
         Node::Integer(secret(CKA_COEFFICIENT)?),
     ]);
-    Ok(info(&[Node::Oid(der::RSA_ENCRYPTION), Node::Null], &private))
+    Ok(key_info::private(&[Node::Oid(RSA_ENCRYPTION), Node::Null], &private))
 }
 
-/// RFC 5915 §3; the curve stands in the algorithm alone.
+/// RFC 5915 §3
 fn encode_ec(key: &Key) -> Result<Secret> {
     let prepared = ec::prepared(key).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
     let mut point = vec![0; prepared.curve().point_length()];
     prepared.write_point(&mut point).map_err(crate::device_error)?;
     let scalar = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    let point = Node::BitString(&point);
-    let private = Node::Sequence(&[
-        Node::Integer(&[1]),
-        Node::OctetString(scalar),
-        Node::Explicit(1, &point),
-    ]);
-    let algorithm = [Node::Oid(der::EC_PUBLIC_KEY), Node::Oid(ec::oid(prepared.curve()))];
-    Ok(info(&algorithm, &private))
+    Ok(key_info::ec_private(ec::oid(prepared.curve()), scalar, &point))
 }
 
 /// RFC 8410 §7
 fn encode_curve25519(key: &Key, algorithm: &[u8]) -> Result<Secret> {
     let private = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    Ok(info(&[Node::Oid(algorithm)], &Node::OctetString(private)))
+    Ok(key_info::private(&[Node::Oid(algorithm)], &Node::OctetString(private)))
 }
 
 /// As `Provider::decode_private_key`: the key comes back complete and checked.
@@ -74,47 +63,33 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<NewObject> {
 }
 
 fn parse(bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
-    let mut outer = Reader::new(bytes);
-    let mut info = outer.sequence()?;
-    outer.end()?;
-    let version = info.integer()?;
-    let mut algorithm = info.sequence()?;
-    let private = info.element(tag::OCTET_STRING)?;
-    // Attributes say nothing that a token keeps; the public key of version 1 (RFC 5958 §2) is
-    // computed rather than believed.
-    if info.peek() == Some(tag::constructed(0)) {
-        info.element(tag::constructed(0))?;
-    }
-    if version == [1] && info.peek() == Some(tag::primitive(1)) {
-        info.element(tag::primitive(1))?;
-    }
-    info.end()?;
-    if !matches!(version, [] | [1]) {
-        return Err(Malformed);
-    }
-    match algorithm.element(tag::OID)? {
-        der::RSA_ENCRYPTION => {
-            algorithm.null()?;
-            algorithm.end()?;
-            parse_rsa(private)
+    let mut info = PrivateKeyInfo::parse(bytes)?;
+    match info.algorithm {
+        RSA_ENCRYPTION => {
+            info.parameters.null()?;
+            info.parameters.end()?;
+            parse_rsa(info.private)
         }
-        der::EC_PUBLIC_KEY => {
-            let curve = algorithm.element(tag::OID)?;
-            algorithm.end()?;
-            parse_ec(curve, private)
+        key_info::EC_PUBLIC_KEY => {
+            let (curve, scalar) = info.ec()?;
+            let length = ec::by_oid(curve).ok_or(Malformed)?.length();
+            if scalar.len() != length {
+                return Err(Malformed);
+            }
+            Ok(key_info::with_value(CKK_EC, curve, scalar))
         }
-        oid @ (der::ED25519 | der::X25519) => {
-            algorithm.end()?;
-            let key_type = if oid == der::ED25519 { CKK_EC_EDWARDS } else { CKK_EC_MONTGOMERY };
-            let value = der::only(private, tag::OCTET_STRING)?;
-            Ok(with_value(key_type, oid, value))
+        oid @ (ED25519 | X25519) => {
+            info.parameters.end()?;
+            let key_type = if oid == ED25519 { CKK_EC_EDWARDS } else { CKK_EC_MONTGOMERY };
+            let value = info.private.element(tag::OCTET_STRING)?;
+            info.private.end()?;
+            Ok(key_info::with_value(key_type, oid, value))
         }
         _ => Err(Malformed),
     }
 }
 
-fn parse_rsa(bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
-    let mut outer = Reader::new(bytes);
+fn parse_rsa(mut outer: Reader<'_>) -> std::result::Result<NewObject, Malformed> {
     let mut key = outer.sequence()?;
     outer.end()?;
     // Version 1 is for more than two primes.
@@ -138,37 +113,4 @@ fn parse_rsa(bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
     }
     key.end()?;
     Ok(object)
-}
-
-fn parse_ec(curve: &[u8], bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
-    let length = ec::by_oid(curve).ok_or(Malformed)?.length();
-    let mut outer = Reader::new(bytes);
-    let mut key = outer.sequence()?;
-    outer.end()?;
-    if key.integer()? != [1] {
-        return Err(Malformed);
-    }
-    let scalar = key.element(tag::OCTET_STRING)?;
-    if key.peek() == Some(tag::constructed(0)) {
-        let said = key.element(tag::constructed(0))?;
-        if der::only(said, tag::OID)? != curve {
-            return Err(Malformed);
-        }
-    }
-    if key.peek() == Some(tag::constructed(1)) {
-        der::only(key.element(tag::constructed(1))?, tag::BIT_STRING)?;
-    }
-    key.end()?;
-    if scalar.len() != length {
-        return Err(Malformed);
-    }
-    Ok(with_value(CKK_EC, curve, scalar))
-}
-
-fn with_value(key_type: CK_KEY_TYPE, oid: &[u8], value: &[u8]) -> NewObject {
-    let mut object = NewObject::default();
-    object.attributes.set(CKA_KEY_TYPE, Value::Ulong(key_type));
-    object.attributes.set(CKA_EC_PARAMS, Value::Bytes(Node::Oid(oid).to_vec()));
-    object.secrets.set(CKA_VALUE, Secret::copy_of(value));
-    object
 }

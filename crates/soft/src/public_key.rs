@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `CKA_PUBLIC_KEY_INFO`: the `SubjectPublicKeyInfo` that both halves of a pair carry
-//! (PKCS#11 3.2 §4.8 and §4.9).
+//! The algorithms of public keys by their object identifiers, and RSA's `CKA_PUBLIC_KEY_INFO`.
 
-use crate::der::{self, Node};
-use metaslot_ck::*;
-use metaslot_engine::{Attributes, Value};
+use metaslot_engine::der::Node;
 
-/// For RSA (RFC 3279 §2.3.1).
+/// rsaEncryption (RFC 3279 §2.3.1)
+pub(crate) const RSA_ENCRYPTION: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+/// id-X25519 (RFC 8410 §3)
+pub(crate) const X25519: &[u8] = &[0x2b, 0x65, 0x6e];
+/// id-Ed25519 (RFC 8410 §3)
+pub(crate) const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
+
+/// The `SubjectPublicKeyInfo` (RFC 3279 §2.3.1).
 pub(crate) fn rsa(modulus: &[u8], exponent: &[u8]) -> Vec<u8> {
     let key = Node::Sequence(&[Node::Integer(modulus), Node::Integer(exponent)]);
-    let algorithm = Node::Sequence(&[Node::Oid(der::RSA_ENCRYPTION), Node::Null]);
+    let algorithm = Node::Sequence(&[Node::Oid(RSA_ENCRYPTION), Node::Null]);
     Node::Sequence(&[algorithm, Node::BitStringOf(&key)]).to_vec()
-}
-
-/// For a short Weierstrass curve (RFC 5480 §2).
-pub(crate) fn ec(curve: &[u8], point: &[u8]) -> Vec<u8> {
-    let algorithm = Node::Sequence(&[Node::Oid(der::EC_PUBLIC_KEY), Node::Oid(curve)]);
-    Node::Sequence(&[algorithm, Node::BitString(point)]).to_vec()
-}
-
-/// For Ed25519 and X25519 (RFC 8410 §4).
-pub(crate) fn curve25519(algorithm: &[u8], public: &[u8]) -> Vec<u8> {
-    Node::Sequence(&[Node::Sequence(&[Node::Oid(algorithm)]), Node::BitString(public)]).to_vec()
-}
-
-/// Sets the attribute; where the application brought one, it must be the same.
-pub(crate) fn set_info(attributes: &mut Attributes, info: Vec<u8>) -> Result<()> {
-    if attributes.bytes(CKA_PUBLIC_KEY_INFO).is_some_and(|said| !said.is_empty() && said != info) {
-        return Err(Error::TEMPLATE_INCONSISTENT);
-    }
-    attributes.set(CKA_PUBLIC_KEY_INFO, Value::Bytes(info));
-    Ok(())
 }

@@ -2,9 +2,11 @@
 //! RSA keys: generation, import and the prepared form (PKCS#11 3.2 §6.1).
 
 use crate::rsa_cipher::RsaCipher;
-use crate::{der, device_error, public_key, rsa_raw};
+use crate::{device_error, public_key, rsa_raw};
 use metaslot_awslc::rsa::{Rsa, RsaNumber, RsaNumbers, rsa_crt_values};
 use metaslot_ck::*;
+use metaslot_engine::der;
+use metaslot_engine::key_info;
 use metaslot_engine::provider::{Algorithm, GeneratePair, checked};
 use metaslot_engine::{Attributes, Key, NewObject, Params, Secrets, Value};
 use metaslot_memory::Secret;
@@ -111,7 +113,7 @@ pub(crate) fn complete_public(object: &mut NewObject) -> Result<()> {
         return Err(Error::TEMPLATE_INCONSISTENT);
     }
     object.attributes.set(CKA_MODULUS_BITS, Value::Ulong(bits));
-    public_key::set_info(&mut object.attributes, info(&rsa)?)
+    key_info::set_public(&mut object.attributes, info(&rsa)?)
 }
 
 /// Completes an imported private key: what is missing of the CRT values is computed, from the
@@ -146,7 +148,7 @@ pub(crate) fn complete_private(object: &mut NewObject) -> Result<()> {
     }
     let rsa = private(attributes, secrets)?;
     size_fits(&rsa).map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
-    public_key::set_info(attributes, info(&rsa)?)
+    key_info::set_public(attributes, info(&rsa)?)
 }
 
 /// Takes leading zeros off a big integer, so that equal keys have equal attributes.

@@ -2,12 +2,12 @@
 //! RSA encryption, and key wrapping with it: PKCS #1 v1.5 (PKCS#11 3.2 §6.1.6), OAEP (§6.1.8) and
 //! the bare operation (§6.1.11).
 
-use crate::der::without_zeros;
 use crate::rsa::prepared;
 use crate::{device_error, digest, hashes, rsa_rejection};
 use metaslot_awslc::rsa::PKCS1_OVERHEAD;
 use metaslot_awslc::rsa::{self, Rsa, RsaNumber, RsaPadding};
 use metaslot_ck::*;
+use metaslot_engine::der::without_zeros;
 use metaslot_engine::provider::{Cipher, CipherStream, Direction, Wrap};
 use metaslot_engine::{Key, Params};
 use metaslot_memory::Secret;

@@ -38,6 +38,17 @@ const CURVES: &[Curve] = &[
     Curve("p384", 48, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22]),
     Curve("p521", 66, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23]),
     Curve("secp256k1", 32, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x0a]),
+    Curve("sect163k1", 21, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 1]),
+    Curve("sect163r1", 21, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 2]),
+    Curve("sect163r2", 21, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 15]),
+    Curve("sect233k1", 29, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 26]),
+    Curve("sect233r1", 30, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 27]),
+    Curve("sect283k1", 36, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 16]),
+    Curve("sect283r1", 36, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 17]),
+    Curve("sect409k1", 51, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 36]),
+    Curve("sect409r1", 52, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 37]),
+    Curve("sect571k1", 72, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 38]),
+    Curve("sect571r1", 72, &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 39]),
 ];
 
 /// `1.3.101.112`
@@ -49,7 +60,7 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
-    ed25519, x25519, aes:128, aes:192, aes:256, chacha20, generic:BYTES";
+    ec:sect163k1 to ec:sect571r1, ed25519, x25519, aes:128, aes:192, aes:256, chacha20, generic:BYTES";
 
 impl FromStr for Kind {
     type Err = String;
@@ -229,9 +240,8 @@ mod tests {
 
     #[test]
     fn an_object_has_the_type_it_was_generated_with() {
-        for name in ["ec:p224", "ec:p256", "ec:p384", "ec:p521", "ec:secp256k1"] {
-            let kind: Kind = name.parse().unwrap();
-            let curve = curve(&name[3..]).unwrap();
+        for curve in CURVES {
+            let kind: Kind = format!("ec:{}", curve.0).parse().unwrap();
             assert_eq!(Kind::of(CKK_EC, Some(curve.2), None, None), kind);
         }
         assert_eq!(Kind::of(CKK_AES, None, None, Some(32)), "aes:256".parse().unwrap());

@@ -2,6 +2,7 @@
 //! What is refused although it would work: the attacks on the interface itself, and cryptography
 //! that is broken. `legacy` re-opens everything, one name at a time or all at once.
 
+use crate::key_info::EcParams;
 use crate::object::attribute::CKA_BIRTH_ROLES;
 use crate::object::rules::role;
 use crate::object::{Facts, bits};
@@ -28,6 +29,7 @@ pub struct Policy {
     short_keys: bool,
     derive_non_sensitive: bool,
     weak_rsa: bool,
+    weak_curves: bool,
     weak_exponents: bool,
     md5_signatures: bool,
 }
@@ -47,6 +49,7 @@ const SWITCHES: &[Switch] = &[
     ("short-keys", |p| &mut p.short_keys),
     ("derive-non-sensitive", |p| &mut p.derive_non_sensitive),
     ("weak-rsa", |p| &mut p.weak_rsa),
+    ("weak-curves", |p| &mut p.weak_curves),
     ("weak-exponents", |p| &mut p.weak_exponents),
     ("md5-signatures", |p| &mut p.md5_signatures),
 ];
@@ -57,6 +60,10 @@ const MIN_TAG: u64 = 12;
 const MIN_KEY: usize = 14;
 /// No RSA key below this is made or signs, in bits.
 const MIN_RSA: u64 = 2048;
+/// The last numbers of 1.3.132.0 and the names of curves below 112 bits of security: no key on them is made
+/// or signs.
+const WEAK_CURVES: [(u8, &[&str]); 3] =
+    [(1, &["sect163k1", "K-163"]), (2, &["sect163r1"]), (15, &["sect163r2", "B-163"])];
 
 impl Policy {
     /// Leaves no way from a sensitive key to its value, and makes nothing new with broken
@@ -73,6 +80,7 @@ impl Policy {
         short_keys: true,
         derive_non_sensitive: true,
         weak_rsa: true,
+        weak_curves: true,
         weak_exponents: true,
         md5_signatures: true,
     };
@@ -110,6 +118,7 @@ impl Policy {
 
     /// May a key, generated or brought, have this size and exponent?
     pub(crate) fn making(&self, attributes: &Attributes, generated: bool) -> Result<()> {
+        refuse(self.weak_curves && generated && weak_curve(attributes), Error::KEY_SIZE_RANGE)?;
         if attributes.ulong(CKA_KEY_TYPE) != Some(CKK_RSA) {
             return Ok(());
         }
@@ -138,6 +147,8 @@ impl Policy {
         refuse(self.md5_signatures && md5, Error::MECHANISM_INVALID)?;
         let small = (1..MIN_RSA).contains(&key.modulus_bits);
         refuse(self.weak_rsa && signing && forward && small, Error::KEY_SIZE_RANGE)?;
+        let weak = signing && forward && key.weak_curve;
+        refuse(self.weak_curves && weak, Error::KEY_SIZE_RANGE)?;
         let tag = match params {
             Params::Gcm { tag_bits, .. } => tag_bits / 8,
             Params::Ccm { mac_length, .. } => *mac_length,
@@ -214,6 +225,21 @@ fn modulus_bits(attributes: &Attributes) -> Option<u64> {
     attributes.bytes(CKA_MODULUS).map(bits)
 }
 
+/// Whether a key lies, or shall lie, on one of [`WEAK_CURVES`].
+pub(crate) fn weak_curve(attributes: &Attributes) -> bool {
+    let on_curve = attributes.ulong(CKA_KEY_TYPE) == Some(CKK_EC);
+    let params = attributes.bytes(CKA_EC_PARAMS).filter(|_| on_curve);
+    match params.and_then(EcParams::parse) {
+        Some(EcParams::Oid([0x2b, 0x81, 0x04, 0x00, last])) => {
+            WEAK_CURVES.iter().any(|row| row.0 == *last)
+        }
+        Some(EcParams::Name(name)) => {
+            WEAK_CURVES.iter().any(|row| row.1.iter().any(|known| known.as_bytes() == name))
+        }
+        _ => false,
+    }
+}
+
 /// Security strength in bits (SP 800-57 part 1, table 2); `length` is that of a secret key.
 fn strength(key: &Attributes, length: usize) -> u64 {
     match key.ulong(CKA_KEY_TYPE) {
@@ -225,9 +251,10 @@ fn strength(key: &Attributes, length: usize) -> u64 {
             _ => 256,
         },
         Some(CKK_EC) => match key.bytes(CKA_EC_PARAMS).unwrap_or_default() {
-            [.., 0x81, 0x04, 0x00, 0x21] => 112,
-            [.., 0x81, 0x04, 0x00, 0x22] => 192,
-            [.., 0x81, 0x04, 0x00, 0x23] => 256,
+            [.., 0x81, 0x04, 0x00, 1 | 2 | 15] => 80,
+            [.., 0x81, 0x04, 0x00, 0x21 | 26 | 27] => 112,
+            [.., 0x81, 0x04, 0x00, 0x22 | 36 | 37] => 192,
+            [.., 0x81, 0x04, 0x00, 0x23 | 38 | 39] => 256,
             _ => 128,
         },
         Some(CKK_EC_EDWARDS | CKK_EC_MONTGOMERY) => 128,

@@ -6,6 +6,7 @@ pub(crate) mod rules;
 pub(crate) mod session_objects;
 
 use crate::key::Material;
+use crate::metaslot::policy::weak_curve;
 use crate::{Attributes, Key, Secrets, Value};
 use attribute::{AttributeRow, INDEXED, Kind, class_bit};
 use metaslot_ck::*;
@@ -49,6 +50,8 @@ pub(crate) struct Facts {
     pub(crate) restricted: bool,
     /// Of an RSA key, else 0.
     pub(crate) modulus_bits: u64,
+    /// Whether it lies on a curve that policy may refuse.
+    pub(crate) weak_curve: bool,
 }
 
 impl Facts {
@@ -61,6 +64,7 @@ impl Facts {
             always_authenticate: attributes.bool(CKA_ALWAYS_AUTHENTICATE),
             restricted: attributes.get(CKA_ALLOWED_MECHANISMS).is_some(),
             modulus_bits: attributes.bytes(CKA_MODULUS).map_or(0, bits),
+            weak_curve: weak_curve(attributes),
         }
     }
 

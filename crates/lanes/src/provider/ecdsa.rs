@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
 
-const MECHANISMS: [(CK_MECHANISM_TYPE, Option<Hash>); 10] = [
+pub(super) const MECHANISMS: [(CK_MECHANISM_TYPE, Option<Hash>); 10] = [
     (CKM_ECDSA, None),
     (CKM_ECDSA_SHA1, Some(Hash::Sha1)),
     (CKM_ECDSA_SHA224, Some(Hash::Sha224)),

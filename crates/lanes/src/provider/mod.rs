@@ -7,17 +7,21 @@
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
+mod binary;
 mod digest;
 mod ecdsa;
 mod eddsa;
+mod either;
 mod hashes;
+mod kdf;
 mod rsa;
 
 use crate::combiner::{Failure, Kernel, Ticket};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Event;
-use metaslot_engine::Key;
 use metaslot_engine::provider::{Algorithm, Pending, Postponed, Provider};
+use metaslot_engine::{Key, NewObject};
+use metaslot_memory::Secret;
 use std::fmt::{self, Debug};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -45,20 +49,30 @@ impl Provider for Lanes {
     fn algorithms(&'static self) -> &'static [Algorithm] {
         self.rows.get_or_init(|| {
             let plain = Plain(self.plain.algorithms());
-            let mut rows: Vec<Algorithm> = [
+            let rows = [
                 #[cfg(target_arch = "x86_64")]
                 aes::rows(plain),
                 digest::rows(plain),
                 ecdsa::rows(plain),
                 eddsa::rows(plain),
                 rsa::rows(plain),
-            ]
-            .into_iter()
-            .flatten()
-            .collect();
-            rows.sort_by_key(|row| row.mechanism);
-            rows
+                // After those of prime curves, which are asked first and far more often.
+                binary::rows(),
+            ];
+            either::joined(rows.into_iter().flatten().collect())
         })
+    }
+
+    fn complete(&self, key: &mut NewObject) -> Result<()> {
+        binary::complete(key)
+    }
+
+    fn encode_private_key(&self, key: &Key) -> Result<Secret> {
+        binary::encode(key)
+    }
+
+    fn decode_private_key(&self, der: &[u8]) -> Result<NewObject> {
+        binary::decode(der)
     }
 }
 

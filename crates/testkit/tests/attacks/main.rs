@@ -173,6 +173,11 @@ fn rsa_key_is_short_enough_to_be_factored() {
 }
 
 #[test]
+fn curve_is_small_enough_to_be_solved() {
+    attack("sect163k1", "curve_is_small_enough_to_be_solved", weak::weak_curve);
+}
+
+#[test]
 fn rsa_exponent_is_three() {
     attack("exponent 3", "rsa_exponent_is_three", weak::small_exponent);
 }

@@ -34,6 +34,16 @@ pub(crate) fn short_rsa(session: &Session) -> Result<bool> {
     rsa(session, 1024, &[1, 0, 1]).map(|_| true)
 }
 
+pub(crate) fn weak_curve(session: &Session) -> Result<bool> {
+    let public = Template::new()
+        .token(false)
+        .bytes(CKA_EC_PARAMS, [6, 5, 0x2b, 0x81, 4, 0, 1])
+        .bool(CKA_VERIFY, true);
+    let private = Template::new().token(false).bool(CKA_SIGN, true).bool(CKA_SENSITIVE, true);
+    let mechanism = Mechanism::new(CKM_EC_KEY_PAIR_GEN);
+    session.generate_key_pair(&mechanism, &public, &private).map(|_| true)
+}
+
 pub(crate) fn small_exponent(session: &Session) -> Result<bool> {
     rsa(session, 2048, &[3]).map(|_| true)
 }

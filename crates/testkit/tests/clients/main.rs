@@ -2,6 +2,7 @@
 //! Real programs with the module: one file per client. Each check has a token of its own.
 #![forbid(unsafe_code)]
 
+mod binary_curves;
 mod c_program;
 mod curl;
 mod java;

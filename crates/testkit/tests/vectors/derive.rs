@@ -26,7 +26,7 @@ const PBKDF2S: &[(&str, CK_ULONG)] = &[
 ];
 
 /// A readable secret of `length` bytes.
-fn secret(length: u64) -> Template {
+pub(crate) fn secret(length: u64) -> Template {
     Template::new()
         .class(CKO_SECRET_KEY)
         .key_type(CKK_GENERIC_SECRET)

@@ -150,7 +150,7 @@ impl Verdict {
     }
 }
 
-fn hex(value: &Value) -> Result<Vec<u8>> {
+pub(crate) fn hex(value: &Value) -> Result<Vec<u8>> {
     let text = value.as_str().context("no text")?.as_bytes();
     // Numbers of an odd count of digits occur where a leading zero was left out.
     let (first, pairs) = text.split_at(text.len() % 2);

@@ -3,6 +3,7 @@
 //! the family that its algorithm belongs to. A file of an unknown family is a failure.
 #![forbid(unsafe_code)]
 
+mod binary;
 mod cipher;
 mod derive;
 mod file;
@@ -175,6 +176,12 @@ fn key_agreement() {
 #[test]
 fn signatures_on_curves() {
     family("signatures on curves", "signatures_on_curves", &CURVES);
+}
+
+#[test]
+fn binary_curves() {
+    let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
+    apart(CLIENT, "binary curves, by OpenSSL", "binary_curves", legacy, binary::run);
 }
 
 #[test]

@@ -27,8 +27,9 @@ pub(crate) struct Args {
     /// The key's name
     #[arg(long, value_name = "LABEL")]
     label: String,
-    /// rsa:2048 (or more bits), ec:p256, ec:p384, ec:p521, ec:p224, ec:secp256k1, ed25519, x25519,
-    /// aes:128, aes:192, aes:256, chacha20, or generic:32 (bytes)
+    /// rsa:2048 (or more bits), ec:p256, ec:p384, ec:p521, ec:p224, ec:secp256k1, a binary curve
+    /// (ec:sect163k1 to ec:sect571r1), ed25519, x25519, aes:128, aes:192, aes:256, chacha20, or
+    /// generic:32 (bytes)
     #[arg(long = "type", short = 't', value_name = "TYPE", default_value = "ec:p256")]
     kind: Kind,
     /// The key's id in hexadecimal [default: random]

@@ -1,42 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-//! As much of DER (X.690) as keys need: a writer that knows its length beforehand, so that secrets
-//! go straight into protected memory, and a strict reader.
+//! As much of DER (X.690) as keys need, for every provider: a writer that knows its length
+//! beforehand, so that secrets go straight into protected memory, and a strict reader.
 
 use metaslot_memory::Secret;
-
-/// rsaEncryption (RFC 3279 §2.3.1)
-pub(crate) const RSA_ENCRYPTION: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
-/// id-ecPublicKey (RFC 5480 §2.1.1)
-pub(crate) const EC_PUBLIC_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-/// id-X25519 (RFC 8410 §3)
-pub(crate) const X25519: &[u8] = &[0x2b, 0x65, 0x6e];
-/// id-Ed25519 (RFC 8410 §3)
-pub(crate) const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
+use std::fmt;
 
 /// Tags, as bytes.
-pub(crate) mod tag {
-    pub(crate) const INTEGER: u8 = 0x02;
-    pub(crate) const BIT_STRING: u8 = 0x03;
-    pub(crate) const OCTET_STRING: u8 = 0x04;
-    pub(crate) const NULL: u8 = 0x05;
-    pub(crate) const OID: u8 = 0x06;
-    pub(crate) const PRINTABLE_STRING: u8 = 0x13;
-    pub(crate) const SEQUENCE: u8 = 0x30;
+pub mod tag {
+    /// INTEGER
+    pub const INTEGER: u8 = 0x02;
+    /// BIT STRING
+    pub const BIT_STRING: u8 = 0x03;
+    /// OCTET STRING
+    pub const OCTET_STRING: u8 = 0x04;
+    /// NULL
+    pub const NULL: u8 = 0x05;
+    /// OBJECT IDENTIFIER
+    pub const OID: u8 = 0x06;
+    /// `PrintableString`
+    pub const PRINTABLE_STRING: u8 = 0x13;
+    /// SEQUENCE
+    pub const SEQUENCE: u8 = 0x30;
     /// `[number] EXPLICIT`, or `[number] IMPLICIT` of a constructed type.
-    pub(crate) const fn constructed(number: u8) -> u8 {
+    #[must_use]
+    pub const fn constructed(number: u8) -> u8 {
         0xa0 | number
     }
     /// `[number] IMPLICIT` of a primitive type.
-    pub(crate) const fn primitive(number: u8) -> u8 {
+    #[must_use]
+    pub const fn primitive(number: u8) -> u8 {
         0x80 | number
     }
 }
 
 /// An element to be written.
 #[derive(Clone, Copy)]
-pub(crate) enum Node<'a> {
+pub enum Node<'a> {
     /// A big-endian number that is not negative.
     Integer(&'a [u8]),
+    /// An OCTET STRING.
     OctetString(&'a [u8]),
     /// An OCTET STRING that holds the encoding of another element.
     OctetStringOf(&'a Self),
@@ -44,12 +46,21 @@ pub(crate) enum Node<'a> {
     BitString(&'a [u8]),
     /// A BIT STRING that holds the encoding of another element.
     BitStringOf(&'a Self),
+    /// A NULL.
     Null,
     /// The content bytes of an object identifier.
     Oid(&'a [u8]),
+    /// A SEQUENCE.
     Sequence(&'a [Self]),
     /// `[number] EXPLICIT`
     Explicit(u8, &'a Self),
+}
+
+/// The tag and the length: what is inside may be a secret.
+impl fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node(tag {:#04x}, {} bytes)", self.tag(), self.content_length())
+    }
 }
 
 impl Node<'_> {
@@ -121,14 +132,16 @@ impl Node<'_> {
     }
 
     /// The encoding of something that may be shown.
-    pub(crate) fn to_vec(self) -> Vec<u8> {
+    #[must_use]
+    pub fn to_vec(self) -> Vec<u8> {
         let mut bytes = vec![0; self.length()];
         self.write(&mut Cursor { bytes: &mut bytes, at: 0 });
         bytes
     }
 
     /// The encoding of something that may not.
-    pub(crate) fn to_secret(self) -> Secret {
+    #[must_use]
+    pub fn to_secret(self) -> Secret {
         let mut secret = Secret::zeroed(self.length());
         self.write(&mut Cursor { bytes: secret.expose_mut(), at: 0 });
         secret
@@ -158,30 +171,44 @@ const fn length_of_length(content: usize) -> usize {
 }
 
 /// A big-endian number without leading zeros; empty for zero.
-pub(crate) fn without_zeros(bytes: &[u8]) -> &[u8] {
+#[must_use]
+pub fn without_zeros(bytes: &[u8]) -> &[u8] {
     &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..]
 }
 
 /// The bytes are not the DER that was wanted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Malformed;
+pub struct Malformed;
 
 /// Reads elements one after the other; nothing but DER passes.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub struct Reader<'a>(&'a [u8]);
+
+/// The length: what is read may be a secret.
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reader({} bytes)", self.0.len())
+    }
+}
 
 impl<'a> Reader<'a> {
-    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+    /// Of all of `bytes`.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
     /// The tag of the next element.
-    pub(crate) fn peek(&self) -> Option<u8> {
+    #[must_use]
+    pub fn peek(&self) -> Option<u8> {
         self.0.first().copied()
     }
 
     /// The content of the next element, which must have this tag.
-    pub(crate) fn element(&mut self, tag: u8) -> Result<&'a [u8], Malformed> {
+    ///
+    /// # Errors
+    /// [`Malformed`] when the bytes are anything else.
+    pub fn element(&mut self, tag: u8) -> Result<&'a [u8], Malformed> {
         let (found, rest) = self.0.split_first().ok_or(Malformed)?;
         if *found != tag {
             return Err(Malformed);
@@ -206,12 +233,18 @@ impl<'a> Reader<'a> {
     }
 
     /// A SEQUENCE, to be read on.
-    pub(crate) fn sequence(&mut self) -> Result<Self, Malformed> {
+    ///
+    /// # Errors
+    /// [`Malformed`] when the bytes are anything else.
+    pub fn sequence(&mut self) -> Result<Self, Malformed> {
         self.element(tag::SEQUENCE).map(Self)
     }
 
     /// An INTEGER that is not negative, without leading zeros.
-    pub(crate) fn integer(&mut self) -> Result<&'a [u8], Malformed> {
+    ///
+    /// # Errors
+    /// [`Malformed`] when the bytes are anything else.
+    pub fn integer(&mut self) -> Result<&'a [u8], Malformed> {
         match self.element(tag::INTEGER)? {
             [0] => Ok(&[]),
             [0, rest @ ..] if rest[0] >= 0x80 => Ok(rest),
@@ -221,18 +254,27 @@ impl<'a> Reader<'a> {
     }
 
     /// A NULL.
-    pub(crate) fn null(&mut self) -> Result<(), Malformed> {
+    ///
+    /// # Errors
+    /// [`Malformed`] when the bytes are anything else.
+    pub fn null(&mut self) -> Result<(), Malformed> {
         if self.element(tag::NULL)?.is_empty() { Ok(()) } else { Err(Malformed) }
     }
 
     /// Nothing may follow.
-    pub(crate) const fn end(self) -> Result<(), Malformed> {
+    ///
+    /// # Errors
+    /// [`Malformed`] when the bytes are anything else.
+    pub const fn end(self) -> Result<(), Malformed> {
         if self.0.is_empty() { Ok(()) } else { Err(Malformed) }
     }
 }
 
 /// The content of an element that is all there is.
-pub(crate) fn only(bytes: &[u8], tag: u8) -> Result<&[u8], Malformed> {
+///
+/// # Errors
+/// [`Malformed`] when the bytes are anything else.
+pub fn only(bytes: &[u8], tag: u8) -> Result<&[u8], Malformed> {
     let mut reader = Reader::new(bytes);
     let content = reader.element(tag)?;
     reader.end()?;

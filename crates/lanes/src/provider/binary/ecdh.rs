@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ECDH with one key pair a side (PKCS#11 3.2 §6.3.19, §6.3.20), with the cofactor and without.
+
+use super::key::{curve, point, private};
+use super::{Job, Places, Work, row};
+use crate::binary::{self, BATCH, PublicKey};
+use crate::provider::kdf::{Agreement, Kdf};
+use metaslot_ck::*;
+use metaslot_engine::provider::{Algorithm, Derive, Keys};
+use metaslot_engine::{Key, Params};
+use metaslot_memory::Secret;
+use smallvec::SmallVec;
+
+pub(super) fn rows() -> Vec<Algorithm> {
+    let algorithm = |mechanism, ecdh| Algorithm { derive: Some(ecdh), ..row(mechanism) };
+    vec![
+        algorithm(CKM_ECDH1_DERIVE, &Ecdh { cofactor: false }),
+        algorithm(CKM_ECDH1_COFACTOR_DERIVE, &Ecdh { cofactor: true }),
+    ]
+}
+
+static PLACES: Places<Agreed> = Places::new();
+
+#[derive(Debug)]
+struct Ecdh {
+    cofactor: bool,
+}
+
+impl Derive for Ecdh {
+    fn serves(&self, key: &Key) -> bool {
+        curve(key).is_some()
+    }
+
+    fn check(&self, key: &Key, params: &Params) -> Result<()> {
+        Agreement::read(params)?;
+        private(key).map(drop)
+    }
+
+    fn natural_length(&self, key: &Key, params: &Params) -> Option<usize> {
+        match Agreement::read(params).ok()?.kdf {
+            Kdf::None => curve(key).map(|curve| curve.field_length()),
+            Kdf::X963(_) | Kdf::Sp800(_) => None,
+        }
+    }
+
+    fn derive(
+        &self,
+        key: &Key,
+        params: &Params,
+        lengths: &[usize],
+        _: &dyn Keys,
+    ) -> Result<Vec<Secret>> {
+        let agreement = Agreement::read(params)?;
+        agreement.derive(lengths, || {
+            let curve = private(key)?.curve();
+            let peer = point(curve, agreement.public).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+            let secret = Secret::zeroed(curve.field_length());
+            let work = Agreed { peer, cofactor: self.cofactor, secret };
+            PLACES.run(curve, key, work).map(|work| work.secret)
+        })
+    }
+}
+
+/// A secret to be agreed on.
+#[derive(Debug)]
+struct Agreed {
+    peer: PublicKey,
+    cofactor: bool,
+    secret: Secret,
+}
+
+impl Work for Agreed {
+    fn compute(jobs: &mut [&mut Job<'static, Self>]) {
+        let mut requests = SmallVec::<[binary::Derive<'_>; BATCH]>::new();
+        for job in &mut *jobs {
+            let Job { key, work: Self { peer, cofactor, secret }, .. } = &mut **job;
+            let Ok(key) = private(key) else { break };
+            requests.push(binary::Derive::new(key, peer, *cofactor, secret.expose_mut()));
+        }
+        binary::derive(&mut requests);
+        let answers: SmallVec<[_; BATCH]> = requests.iter().map(|request| request.answer).collect();
+        drop(requests);
+        for (job, answer) in jobs.iter_mut().zip(answers) {
+            job.result = answer.map_err(|_| Error::DEVICE_ERROR);
+        }
+    }
+}
