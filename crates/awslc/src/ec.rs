@@ -5,6 +5,7 @@ use crate::bn::{Bn, View};
 use crate::raw::{failed, not_null};
 use crate::{Failed, Result, check};
 use aws_lc_sys as sys;
+use metaslot_memory::{wipe_shallow_stack, wipe_stack};
 use std::fmt;
 use std::ptr::{self, NonNull};
 
@@ -135,6 +136,7 @@ impl EcKey {
         let key = Self::empty(curve)?;
         // SAFETY: the key is ours alone and has a group.
         check(unsafe { sys::EC_KEY_generate_key(key.raw.as_ptr()) })?;
+        wipe_stack();
         Ok(key)
     }
 
@@ -170,6 +172,7 @@ impl EcKey {
                 ptr::null_mut(),
             )
         })?;
+        wipe_stack();
         key.set_point(&point)?;
         Ok(key)
     }
@@ -225,6 +228,8 @@ impl EcKey {
     pub fn sign(&self, digest: &[u8], out: &mut [u8]) -> Result<()> {
         // SAFETY: the key is alive and only read; the range is a slice's.
         let raw = unsafe { sys::ECDSA_do_sign(digest.as_ptr(), digest.len(), self.raw.as_ptr()) };
+        // The library leaves the scalar in its first frames.
+        wipe_shallow_stack();
         let signature = EcdsaSignature(not_null(raw)?);
         let (r, s) = out.split_at_mut_checked(self.curve.length()).ok_or(Failed)?;
         signature.r().ok_or(Failed)?.write(r)?;
@@ -266,6 +271,7 @@ impl EcKey {
                 None,
             )
         };
+        wipe_shallow_stack();
         if usize::try_from(written) == Ok(self.curve.length()) && out.len() == self.curve.length() {
             Ok(())
         } else {

