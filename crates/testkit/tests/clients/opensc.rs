@@ -22,9 +22,13 @@ fn sign_and_verify(token: &TestToken, id: &str, mechanism: &[&str], verify: &[&s
 }
 
 /// Writes the public key `id` to `public.pem`, read without login.
+///
+/// OpenSC 0.23 frees the parameters of an EC key before it makes the key of them: whether they are still there is up to
+/// the allocator (with `tcache_count=0` the tool fails whatever the module). Long lists of free blocks leave them alone.
 fn public_key(token: &TestToken, id: &str) -> Result<()> {
     token
         .pkcs11_tool()
+        .env("GLIBC_TUNABLES", "glibc.malloc.tcache_count=127")
         .args(["--token-label", token.label(), "--read-object", "--type", "pubkey", "--id", id])
         .args(["--output-file", "public.der"])
         .run()?;
