@@ -56,9 +56,6 @@ impl Library {
             Ok(config) => Ok(engine(config)),
             Err(problem) => Err(problem.to_string()),
         });
-        // Reading files leaves much on the stack that no later call covers. OpenSC 0.23 then takes it for its own: its
-        // list of parameters of an EC key has no end but a zero that happens to lie there.
-        metaslot_memory::wipe_stack();
         engine.as_ref().map_err(|problem| {
             detail::set(format_args!("{problem}"));
             Error::DEVICE_ERROR
