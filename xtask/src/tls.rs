@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Full TLS 1.3 handshakes of a threaded Java server: its RSA-2048 key in a file, in the token without the lanes, and in the token
-//! with them. The same client asks all three, in turn, and the last rounds count.
+//! Full TLS 1.3 handshakes of a threaded Java server: its RSA-2048 key in a file, and in the token. The same client asks both, in
+//! turn, and the last rounds count.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,6 @@ const PIN: &str = "7482910365";
 struct Arm {
     name: &'static str,
     store: PathBuf,
-    configuration: PathBuf,
     port: u16,
     server: Child,
     rates: Vec<f64>,
@@ -45,9 +44,8 @@ pub(crate) fn run() -> Result<()> {
     let home = fs::canonicalize(&home).context("find the directory")?;
     let certificate = prepare(&home)?;
     let mut arms = [
-        Arm::start("key in a file (Java's own RSA)", &home, "site.p12", "plain.toml", 24_431)?,
-        Arm::start("key in the token, no lanes", &home, "token.cfg", "plain.toml", 24_432)?,
-        Arm::start("key in the token", &home, "token.cfg", "lanes.toml", 24_433)?,
+        Arm::start("key in a file (Java's own RSA)", &home, "site.p12", 24_431)?,
+        Arm::start("key in the token", &home, "token.cfg", 24_432)?,
     ];
     for round in 0..WARM_UP + ROUNDS {
         for arm in &mut arms {
@@ -77,8 +75,7 @@ fn prepare(home: &Path) -> Result<PathBuf> {
         fs::write(home.join(name), text).with_context(|| format!("write {name}"))
     };
     let token = format!("[[token]]\npath = \"{}\"\n", home.join("token.db").display());
-    write("lanes.toml", &token)?;
-    write("plain.toml", &format!("lanes = false\n{token}"))?;
+    write("metaslot.toml", &token)?;
     write("pin", PIN)?;
     let module = module();
     write(
@@ -92,7 +89,7 @@ fn prepare(home: &Path) -> Result<PathBuf> {
         let mut program = Command::new(command());
         program
             .current_dir(home)
-            .env("METASLOT_CONF", "lanes.toml")
+            .env("METASLOT_CONF", "metaslot.toml")
             .env("METASLOT_MODULE", &module);
         program
     };
@@ -103,7 +100,7 @@ fn prepare(home: &Path) -> Result<PathBuf> {
     )?;
     let keytool = |store: &[&str], what: &[&str]| {
         let mut program = Command::new("keytool");
-        program.current_dir(home).env("METASLOT_CONF", "lanes.toml");
+        program.current_dir(home).env("METASLOT_CONF", "metaslot.toml");
         program.args(what).args(store).args(["-storepass", PIN, "-alias", "site"]);
         check(&mut program).map(|_| ())
     };
@@ -139,20 +136,14 @@ fn prepare(home: &Path) -> Result<PathBuf> {
 }
 
 impl Arm {
-    fn start(
-        name: &'static str,
-        home: &Path,
-        store: &str,
-        configuration: &str,
-        port: u16,
-    ) -> Result<Self> {
+    fn start(name: &'static str, home: &Path, store: &str, port: u16) -> Result<Self> {
         let log = File::create(home.join(format!("{port}.log"))).context("make a log")?;
         let errors = log.try_clone().context("share the log")?;
         let server = Command::new("java")
             .arg(root().join("examples/TlsServer.java"))
             .args([&port.to_string(), THREADS, store, PIN])
             .current_dir(home)
-            .env("METASLOT_CONF", configuration)
+            .env("METASLOT_CONF", "metaslot.toml")
             .stdin(Stdio::piped())
             .stdout(log)
             .stderr(errors)
@@ -161,7 +152,6 @@ impl Arm {
         let arm = Self {
             name,
             store: home.join(store),
-            configuration: home.join(configuration),
             port,
             server,
             rates: Vec::new(),
@@ -179,11 +169,7 @@ impl Arm {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        anyhow::bail!(
-            "{} with {} does not listen",
-            self.store.display(),
-            self.configuration.display()
-        )
+        anyhow::bail!("the server with {} does not listen", self.store.display())
     }
 }
 
