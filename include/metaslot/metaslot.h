@@ -32,6 +32,13 @@ typedef struct METASLOT_TOKEN_STATUS {
 	METASLOT_PIN_STATUS so;
 } METASLOT_TOKEN_STATUS;
 
+/* One provider that serves a mechanism, or could. Texts are padded with blanks. */
+typedef struct METASLOT_CANDIDATE {
+	CK_UTF8CHAR provider[16];
+	CK_FLAGS flags;		/* CKF_SIGN, ...: the operations that it has */
+	CK_UTF8CHAR remark[96];	/* what stands in its way: an instruction set that is not there, ... */
+} METASLOT_CANDIDATE;
+
 typedef struct METASLOT_FUNCTION_LIST {
 	CK_VERSION version;
 	/* Why the calling thread's last call failed: the file and the line of the configuration, the
@@ -40,6 +47,8 @@ typedef struct METASLOT_FUNCTION_LIST {
 	CK_RV (*TokenStatus)(CK_SLOT_ID slotID, METASLOT_TOKEN_STATUS *pStatus);
 	/* The file in which this process counts; empty when it has none. */
 	CK_RV (*CountersPath)(CK_UTF8CHAR *pPath, CK_ULONG *pulPathLen);
+	/* Who serves a mechanism, in the order in which they are asked. */
+	CK_RV (*Candidates)(CK_MECHANISM_TYPE type, METASLOT_CANDIDATE *pList, CK_ULONG *pulCount);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command line as clap sees it: help, man pages and completions are made from these types.
 
-use crate::command::{key, mechanisms, pages, sign, stat, token, verify};
+use crate::command::{explain, key, mechanisms, pages, sign, stat, token, verify};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -63,6 +63,11 @@ pub(crate) enum Command {
     ///
     /// MIN and MAX are sizes of keys in the unit that the mechanism uses, bits or bytes.
     Mechanisms(mechanisms::Args),
+    /// Say who does a mechanism's operations, and what stands in the way of the others
+    ///
+    /// The first provider of the list that has the operation does it. "lanes" takes the requests that wait together, and leaves
+    /// alone what gains nothing by company; "soft" does one at a time.
+    Explain(explain::Args),
     /// Show what the module did in every process, by mechanism and by function
     ///
     /// Reads the counter pages of the processes that use the module and that this user may read;

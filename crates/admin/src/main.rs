@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Key(command) => command::key::run(&app, command),
         Command::Sign(args) => command::sign::run(&app, &args),
         Command::Verify(args) => command::verify::run(&app, &args),
+        Command::Explain(args) => command::explain::run(&app, &args),
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
         Command::Lab(command) => command::lab::run(&app, command),

@@ -93,7 +93,7 @@ const fn version(version: CK_VERSION) -> (u8, u8) {
 }
 
 /// Text in the standard's form: UTF-8, padded with blanks, not terminated.
-fn text(padded: &[u8]) -> String {
+pub(crate) fn text(padded: &[u8]) -> String {
     let text = String::from_utf8_lossy(padded);
     text.trim_end_matches([' ', '\0']).to_owned()
 }

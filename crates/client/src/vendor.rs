@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The interface "Vendor Metaslot": why the last call of this thread failed, in words, and how the
-//! PINs of a token stand.
+//! The interface "Vendor Metaslot": why the last call of this thread failed, in words, how the PINs of a
+//! token stand, and who serves a mechanism.
 
+use crate::info::text;
 use crate::module::named_interface;
 use crate::{length, ulong};
 use metaslot_ck::*;
@@ -10,6 +11,9 @@ use std::ptr;
 /// Longest explanation that is fetched, in bytes.
 const LONGEST: usize = 4096;
 
+/// A module has no more providers.
+const MOST_CANDIDATES: usize = 8;
+
 /// The function list behind the name. Later versions only append.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -17,6 +21,35 @@ struct FunctionList {
     version: CK_VERSION,
     detail: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
     token_status: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut TokenStatus) -> CK_RV>,
+    counters_path: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
+    candidates:
+        Option<unsafe extern "C" fn(CK_MECHANISM_TYPE, *mut RawCandidate, *mut CK_ULONG) -> CK_RV>,
+}
+
+/// `METASLOT_CANDIDATE`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawCandidate {
+    provider: [CK_UTF8CHAR; 16],
+    flags: CK_FLAGS,
+    remark: [CK_UTF8CHAR; 96],
+}
+
+/// A provider that serves a mechanism, or could.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Its name.
+    pub provider: String,
+    /// `CKF_…` of the operations that it has.
+    pub flags: CK_FLAGS,
+    /// What stands in its way; empty when nothing does.
+    pub remark: String,
+}
+
+impl From<&RawCandidate> for Candidate {
+    fn from(raw: &RawCandidate) -> Self {
+        Self { provider: text(&raw.provider), flags: raw.flags, remark: text(&raw.remark) }
+    }
 }
 
 /// How one PIN stands.
@@ -67,6 +100,18 @@ impl Vendor {
         // SAFETY: `status` is a structure of this layout to be written.
         let rv = unsafe { function(slot.0, &raw mut status) };
         (rv == CKR_OK).then_some(status)
+    }
+
+    /// Who serves `mechanism`, in the order in which they are asked; `None` when the module does not say.
+    pub(crate) fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
+        let function = self.0.candidates?;
+        let mut list =
+            [RawCandidate { provider: [0; 16], flags: 0, remark: [0; 96] }; MOST_CANDIDATES];
+        let mut count = ulong(list.len());
+        // SAFETY: `list` has room for `count` structures of this layout.
+        let rv = unsafe { function(mechanism, list.as_mut_ptr(), &raw mut count) };
+        let filled = list.get(..length(count)).filter(|_| rv == CKR_OK)?;
+        Some(filled.iter().map(Candidate::from).collect())
     }
 
     /// The explanation of this thread's last failure; `None` when there is none.

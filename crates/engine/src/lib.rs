@@ -29,6 +29,7 @@ pub use attributes::{Attributes, NewObject, Secrets, Value};
 pub use engine::{Config, Engine, SlotConfig};
 pub use key::{Key, Material};
 pub use metaslot::policy::Policy;
+pub use metaslot::route::Candidate;
 pub use object::{Answer, Object};
 pub use operation::later::Room;
 pub use output::Output;

@@ -18,6 +18,11 @@ pub trait Provider: Sync + Debug {
     /// What it does, sorted by mechanism.
     fn algorithms(&'static self) -> &'static [Algorithm];
 
+    /// What stands between this provider and a mechanism, for people; empty when nothing does.
+    fn remark(&self, _mechanism: CK_MECHANISM_TYPE) -> String {
+        String::new()
+    }
+
     /// Fills `out` with random bytes fit for keys.
     ///
     /// # Errors

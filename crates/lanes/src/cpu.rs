@@ -24,6 +24,9 @@ impl Cpu {
     /// One AES block, one carry-less product per instruction.
     pub const AES: Self = Self(32);
 
+    /// All that this knows.
+    pub const ALL: Self = Self(63);
+
     const NAMES: [(&'static str, Self); 6] = [
         ("avx512", Self::AVX512),
         ("ifma", Self::IFMA),
@@ -43,6 +46,21 @@ impl Cpu {
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// And all that comes only with one of these.
+    const fn with_dependents(self) -> Self {
+        let mut all = self;
+        if all.has(Self::AVX2) {
+            all = all.and(Self::AVX512);
+        }
+        if all.has(Self::AVX512) {
+            all = all.and(Self::IFMA).and(Self::VAES).and(Self::VPCLMUL);
+        }
+        if all.has(Self::AES) {
+            all = all.and(Self::VAES).and(Self::VPCLMUL);
+        }
+        all
     }
 
     /// The names of what is there, for people.
@@ -74,14 +92,19 @@ pub fn cpu() -> Cpu {
     Cpu(found & !KNOWN & !MASKED.load(Ordering::Relaxed))
 }
 
-/// Leaves `extensions` out from now on; replaces what was masked before.
+/// Leaves `extensions` out from now on, and what no processor has without them; replaces what was masked before.
 pub fn mask(extensions: Cpu) {
-    let dependent = if extensions.has(Cpu::AVX512) {
-        Cpu::IFMA.and(Cpu::VAES).and(Cpu::VPCLMUL)
-    } else {
-        Cpu::NONE
-    };
-    MASKED.store(extensions.and(dependent).0, Ordering::Relaxed);
+    MASKED.store(extensions.with_dependents().0, Ordering::Relaxed);
+}
+
+/// Why something that needs these instructions cannot be done; `None` when it can.
+#[must_use]
+pub fn lacks(needs: Cpu) -> Option<String> {
+    let masked = Cpu(MASKED.load(Ordering::Relaxed));
+    let missing = Cpu(needs.0 & !cpu().0);
+    let (name, one) = Cpu::NAMES.into_iter().find(|(_, one)| missing.has(*one))?;
+    let who = if masked.has(one) { "the configuration leaves out" } else { "this processor lacks" };
+    Some(format!("needs {name}, which {who}"))
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -121,5 +144,16 @@ mod tests {
         assert!(both.has(Cpu::IFMA) && !both.has(Cpu::AVX2));
         assert_eq!(Cpu::named("vpclmul"), Some(Cpu::VPCLMUL));
         assert_eq!(Cpu::named("mmx"), None);
+        assert_eq!(Cpu::NAMES.map(|(_, one)| one).into_iter().fold(Cpu::NONE, Cpu::and), Cpu::ALL);
+    }
+
+    #[test]
+    fn what_comes_only_with_another_goes_with_it() {
+        let without = |extensions: Cpu| Cpu(Cpu::ALL.0 & !extensions.with_dependents().0);
+        assert_eq!(without(Cpu::IFMA).names().count(), 5);
+        assert_eq!(without(Cpu::AVX512), Cpu::AVX2.and(Cpu::AES));
+        assert_eq!(without(Cpu::AVX2), Cpu::AES);
+        assert_eq!(without(Cpu::AVX2.and(Cpu::AES)), Cpu::NONE);
+        assert_eq!(without(Cpu::AES), Cpu::AVX2.and(Cpu::AVX512).and(Cpu::IFMA));
     }
 }

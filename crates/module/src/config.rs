@@ -7,6 +7,7 @@
 use crate::environment::{directory, variable};
 use metaslot_engine::Policy;
 use metaslot_keystore::{DEFAULT_KDF, Kdf, PBKDF2};
+use metaslot_lanes::cpu::Cpu;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -20,6 +21,7 @@ use toml::de::{DeTable, DeValue};
 pub(crate) struct Config {
     pub(crate) tokens: Vec<TokenConfig>,
     pub(crate) counters: Counters,
+    pub(crate) lanes: Lanes,
 }
 
 /// One `[[token]]`.
@@ -43,6 +45,15 @@ pub(crate) enum Counters {
     Directory(PathBuf),
     /// Nowhere that others see.
     Private,
+}
+
+/// What of the lanes may be used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Lanes {
+    /// All kernels that the processor has the instructions for, but those that need these.
+    Without(Cpu),
+    /// None: every operation is done by itself.
+    Off,
 }
 
 /// What is wrong with a file, and where.
@@ -111,6 +122,9 @@ fn line(text: &str, at: usize) -> usize {
 type Complaint = (Option<Range<usize>>, String);
 
 impl Config {
+    const EMPTY: Self =
+        Self { tokens: Vec::new(), counters: Counters::Usual, lanes: Lanes::Without(Cpu::NONE) };
+
     fn unconfigured(data: Option<PathBuf>) -> Self {
         let directory = data.unwrap_or_else(|| PathBuf::from("/var/lib"));
         let token = TokenConfig {
@@ -122,13 +136,13 @@ impl Config {
             kdf: DEFAULT_KDF,
             pepper: None,
         };
-        Self { tokens: vec![token], counters: Counters::Usual }
+        Self { tokens: vec![token], ..Self::EMPTY }
     }
 
     fn parse(text: &str) -> Result<Self, Complaint> {
         let table =
             DeTable::parse(text).map_err(|error| (error.span(), String::from(error.message())))?;
-        let mut config = Self { tokens: Vec::new(), counters: Counters::Usual };
+        let mut config = Self::EMPTY;
         for (key, value) in table.get_ref() {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("token", DeValue::Array(tokens)) => {
@@ -140,10 +154,22 @@ impl Config {
                 ("counters", DeValue::String(path)) => {
                     config.counters = Counters::Directory(PathBuf::from(path.as_ref()));
                 }
+                ("lanes", DeValue::Boolean(true)) => {}
+                ("lanes", DeValue::Boolean(false)) => config.lanes = Lanes::Off,
+                ("lanes_without", DeValue::Array(names)) => {
+                    let masked = extensions(names)?;
+                    if config.lanes != Lanes::Off {
+                        config.lanes = Lanes::Without(masked);
+                    }
+                }
                 ("token", _) => {
                     return Err(at(value, "tokens are written as [[token]] sections"));
                 }
                 ("counters", _) => return Err(at(value, "counters is a directory, or false")),
+                ("lanes", _) => return Err(at(value, "lanes is true or false")),
+                ("lanes_without", _) => {
+                    return Err(at(value, "lanes_without is a list of instruction sets"));
+                }
                 (other, _) => return Err(at(key, &format!("there is no setting {other:?}"))),
             }
         }
@@ -243,6 +269,15 @@ fn allow(policy: &mut Policy, value: &Spanned<DeValue<'_>>) -> Result<(), Compla
     Ok(())
 }
 
+fn extensions(names: &[Spanned<DeValue<'_>>]) -> Result<Cpu, Complaint> {
+    names.iter().try_fold(Cpu::NONE, |all, name| {
+        Cpu::named(text(name)?).map(|one| all.and(one)).ok_or_else(|| {
+            let known: Vec<_> = Cpu::ALL.names().collect();
+            at(name, &format!("no such instruction set here; there are {}", known.join(", ")))
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,6 +319,27 @@ mod tests {
         assert!(complaint("[[token]\n").starts_with("metaslot.toml: line 1: "));
         assert_eq!(complaint("# nothing\n"), "metaslot.toml: has no [[token]] section");
         assert!(complaint("[[token]]\npath=\"/a\"\nallow=[\"all\"]").contains("weak-rsa"));
+    }
+
+    #[test]
+    fn lanes_can_be_left_out_wholly_or_by_instruction_set() {
+        let lanes = |text: &str| {
+            Config::parse(&format!("{text}\n[[token]]\npath = \"/a\"\n")).map(|config| config.lanes)
+        };
+        assert_eq!(lanes(""), Ok(Lanes::Without(Cpu::NONE)));
+        assert_eq!(lanes("lanes = false"), Ok(Lanes::Off));
+        assert_eq!(
+            lanes("lanes_without = [\"ifma\", \"vaes\"]"),
+            Ok(Lanes::Without(Cpu::IFMA.and(Cpu::VAES)))
+        );
+        assert_eq!(lanes("lanes_without = []\nlanes = false"), Ok(Lanes::Off));
+        assert_eq!(lanes("lanes = false\nlanes_without = []"), Ok(Lanes::Off));
+        assert_eq!(
+            complaint("lanes_without = [\"mmx\"]"),
+            "metaslot.toml: line 1: no such instruction set here; \
+             there are avx512, ifma, vaes, vpclmul, avx2, aes"
+        );
+        assert!(complaint("lanes = 3").ends_with("lanes is true or false"));
     }
 
     #[test]

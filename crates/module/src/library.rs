@@ -11,7 +11,8 @@ use metaslot_counters as counters;
 use metaslot_engine::provider::Provider;
 use metaslot_engine::{Config as EngineConfig, Engine, SlotConfig, detail};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
-use metaslot_lanes::provider::Lanes;
+use metaslot_lanes::cpu;
+use metaslot_lanes::provider::{Lanes, Off};
 use metaslot_soft::SOFT;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -22,6 +23,8 @@ use std::sync::atomic::Ordering;
 static PROVIDERS: &[&dyn Provider] = &[&LANES, &SOFT];
 #[cfg(feature = "panicking-provider")]
 static PROVIDERS: &[&dyn Provider] = &[&crate::panicking::Panicking, &LANES, &SOFT];
+/// The same without the lanes. `soft` keeps its place, which is its number in the counters.
+static WITHOUT_LANES: &[&dyn Provider] = &[&Off, &SOFT];
 
 static LANES: Lanes = Lanes::beside(&SOFT);
 
@@ -103,7 +106,17 @@ fn engine(config: Config) -> Engine {
     drop(counters::open(directories.into_iter()));
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let slots = config.tokens.into_iter().map(slot).collect();
-    Engine::new(EngineConfig { slots, providers: PROVIDERS })
+    Engine::new(EngineConfig { slots, providers: providers(config.lanes) })
+}
+
+fn providers(lanes: config::Lanes) -> &'static [&'static dyn Provider] {
+    match lanes {
+        config::Lanes::Without(extensions) => {
+            cpu::mask(extensions);
+            PROVIDERS
+        }
+        config::Lanes::Off => WITHOUT_LANES,
+    }
 }
 
 /// Whether secrets cannot be kept as they should be. The arena is made here if it was not yet, so

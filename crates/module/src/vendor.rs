@@ -4,6 +4,7 @@
 
 use crate::decode::Caller;
 use crate::enter::{caught, enter};
+use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::detail;
@@ -34,6 +35,18 @@ pub(crate) struct TokenStatus {
     so: PinStatus,
 }
 
+/// `METASLOT_CANDIDATE`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Candidate {
+    /// Its name, padded with blanks.
+    provider: [CK_UTF8CHAR; 16],
+    /// `CKF_…` of the operations that it has.
+    flags: CK_FLAGS,
+    /// What stands in its way, padded with blanks.
+    remark: [CK_UTF8CHAR; 96],
+}
+
 /// `METASLOT_FUNCTION_LIST`
 #[derive(Debug)]
 #[repr(C)]
@@ -42,9 +55,11 @@ pub(crate) struct List {
     last_error: unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV,
     token_status: unsafe extern "C" fn(CK_SLOT_ID, *mut TokenStatus) -> CK_RV,
     counters_path: unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV,
+    candidates: unsafe extern "C" fn(CK_MECHANISM_TYPE, *mut Candidate, *mut CK_ULONG) -> CK_RV,
 }
 
-pub(crate) static LIST: List = List { version: VERSION, last_error, token_status, counters_path };
+pub(crate) static LIST: List =
+    List { version: VERSION, last_error, token_status, counters_path, candidates };
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
 /// when the code says it all. Works before `C_Initialize` too.
@@ -80,4 +95,24 @@ unsafe extern "C" fn counters_path(path: *mut CK_UTF8CHAR, length: *mut CK_ULONG
         let file = counters::path().map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
         caller.list(file, path, length)
     })
+}
+
+/// Who serves a mechanism, in the order in which they are asked.
+unsafe extern "C" fn candidates(
+    mechanism: CK_MECHANISM_TYPE,
+    list: *mut Candidate,
+    count: *mut CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
+    unsafe {
+        enter(Function::GetMechanismInfo, |engine, caller| {
+            let candidate = |row: metaslot_engine::Candidate| Candidate {
+                provider: padded(row.provider),
+                flags: row.flags,
+                remark: padded(&row.remark),
+            };
+            let all: Vec<_> = engine.candidates(mechanism)?.into_iter().map(candidate).collect();
+            caller.list(&all, list, count)
+        })
+    }
 }

@@ -8,6 +8,7 @@ mod harness;
 
 use harness::{Home, program, program_with};
 use metaslot_counters::{Event, read};
+use metaslot_lanes::cpu::{self, Cpu};
 use std::fs;
 use std::path::Path;
 
@@ -91,6 +92,46 @@ fn a_panic_is_an_error_code_and_ends_that_operation_only() {
 #[test]
 fn operations_of_asynchronous_sessions_arrive_in_any_order() {
     println!("{}", Home::new("asynchronous").run(&program("asynchronous"), &[]));
+}
+
+/// On a processor without some instructions, or with the lanes left out, everything gives the same results, and what needs
+/// them is done by itself.
+#[test]
+fn without_instructions_or_lanes_the_results_are_the_same() {
+    let (asynchronous, promises) = (program("asynchronous"), program("promises"));
+    let all = r#"lanes_without = ["avx2", "aes"]"#;
+    for (name, setting, rsa, cbc, md5) in [
+        ("with", "", true, true, true),
+        ("ifma", r#"lanes_without = ["ifma"]"#, false, true, true),
+        ("vaes", r#"lanes_without = ["vaes"]"#, true, false, true),
+        ("avx512", r#"lanes_without = ["avx512"]"#, false, false, true),
+        ("all", all, false, false, false),
+        ("off", "lanes = false", false, false, false),
+    ] {
+        let home = Home::new(&format!("without-{name}"));
+        let file = home.path().join("metaslot.toml");
+        let token = home.path().join("token/token.db");
+        fs::write(
+            &file,
+            format!("{setting}\n[[token]]\npath = {token:?}\ndescription = \"here\"\n"),
+        )
+        .unwrap();
+        let variables = [("METASLOT_CONF", file.as_os_str())];
+        let said = home.run_with(&asynchronous, &[], &variables);
+        let pending = |what: &str| {
+            let line = said.lines().find(|line| line.starts_with(what)).unwrap_or_default();
+            assert!(line.ends_with("pending"), "{what}:\n{said}");
+            !line.contains(" 0 of ")
+        };
+        // What a processor without these instructions does not have, no setting gives it.
+        let has = |extension| cpu::cpu().has(extension);
+        assert_eq!(pending("0x1:"), rsa && has(Cpu::IFMA), "RSA, {name}");
+        assert_eq!(pending("CKM_AES_CBC:"), cbc && has(Cpu::VAES), "AES, {name}");
+        assert_eq!(pending("0x210:"), md5 && has(Cpu::AVX2), "MD5, {name}");
+        if name == "all" {
+            home.run_with(&promises, &[], &variables);
+        }
+    }
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn info(module: &Module, slot: SlotId, number: CK_MECHANISM_TYPE) -> Result<Mech
     }
 }
 
-fn names(flags: CK_FLAGS) -> Vec<&'static str> {
+pub(super) fn names(flags: CK_FLAGS) -> Vec<&'static str> {
     FLAGS.iter().filter(|row| flags & row.0 != 0).map(|row| row.1).collect()
 }
 

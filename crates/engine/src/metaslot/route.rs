@@ -81,7 +81,33 @@ impl Routes {
     }
 }
 
+/// A provider that serves a mechanism, or could.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Candidate {
+    /// Its name.
+    pub provider: &'static str,
+    /// `CKF_…` of the operations that it has.
+    pub flags: u64,
+    /// What stands in its way; empty when nothing does.
+    pub remark: String,
+}
+
 impl Engine {
+    /// Who serves a mechanism, in the order in which they are asked; among them, without operations, who could but says why not.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_INVALID` when nobody serves it.
+    pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Result<Vec<Candidate>> {
+        self.routes.info(mechanism)?;
+        let candidate = |provider: &&'static dyn Provider| {
+            let row = provider.algorithms().iter().find(|row| row.mechanism == mechanism);
+            let (flags, remark) = (row.map_or(0, Algorithm::flags), provider.remark(mechanism));
+            let says = row.is_some() || !remark.is_empty();
+            says.then_some(Candidate { provider: provider.name(), flags, remark })
+        };
+        Ok(self.providers.iter().filter_map(candidate).collect())
+    }
+
     /// The provider's implementation of one operation of `mechanism`.
     pub(crate) fn route<T>(
         &self,

@@ -22,8 +22,11 @@ pub use streams::{LANES, Stream, cbc_encrypt};
 
 use crate::cpu::{Cpu, cpu};
 
+/// The instructions that it takes to compute requests side by side.
+pub const NEEDS: Cpu = Cpu::AVX512.and(Cpu::VAES).and(Cpu::AES);
+
 /// Whether this machine has the instructions; without them [`Key::new`] makes no key.
 #[must_use]
 pub fn available() -> bool {
-    cpu().has(Cpu::AVX512.and(Cpu::VAES).and(Cpu::AES))
+    cpu().has(NEEDS)
 }

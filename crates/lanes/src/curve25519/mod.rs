@@ -33,10 +33,13 @@ use std::sync::{
 
 pub use metaslot_awslc::curve25519::{ED25519_SIGNATURE_LENGTH as SIGNATURE_LENGTH, KEY_LENGTH};
 
+/// The instructions that it takes to compute requests side by side.
+pub const NEEDS: Cpu = Cpu::AVX512.and(Cpu::IFMA);
+
 /// Whether requests are computed side by side.
 #[must_use]
 pub fn available() -> bool {
-    cpu().has(Cpu::IFMA)
+    cpu().has(NEEDS)
 }
 
 /// A private X25519 key.

@@ -33,7 +33,7 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod vector;
 
-use crate::cpu::cpu;
+use crate::cpu::{Cpu, cpu};
 use batch::Job;
 pub use hmac::Key;
 use kernel::Kernel;
@@ -59,6 +59,9 @@ pub struct MacRequest<'a> {
     /// Takes the MAC, at most [`Hash::length`] bytes; a shorter one is truncated.
     pub output: &'a mut [u8],
 }
+
+/// The instructions that it takes at least; [`Cpu::AVX512`] doubles the lanes.
+pub const NEEDS: Cpu = Cpu::AVX2;
 
 /// How many requests the function takes side by side on this processor; 0 when there are no instructions for it.
 #[must_use]

@@ -59,10 +59,13 @@ impl PublicKey {
     }
 }
 
+/// The instructions that it takes to compute requests side by side.
+pub const NEEDS: Cpu = Cpu::AVX512.and(Cpu::IFMA);
+
 /// Whether requests are computed side by side.
 #[must_use]
 pub fn available() -> bool {
-    cpu().has(Cpu::IFMA)
+    cpu().has(NEEDS)
 }
 
 /// Signs: r and s of [`SIGNATURE_LENGTH`] bytes, with random nonces.

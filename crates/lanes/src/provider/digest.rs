@@ -45,14 +45,14 @@ static ROWS: [Row; 12] = [
     row(CKM_SHA3_512, Hash::Sha3_512, 8 << 10),
 ];
 
-/// A row for each function that the plain provider has and this processor has lanes for.
+/// A row for each function that the plain provider has too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
     let algorithm = |row: &'static Row| {
         let plain = plain.row(row.mechanism)?.digest?;
         let digest = kept(Hashing { row, plain });
         let algorithm =
             Algorithm { mechanism: row.mechanism, digest: Some(digest), ..Algorithm::NONE };
-        (hash::lanes(row.hash) > 0).then_some(algorithm)
+        Some(algorithm)
     };
     ROWS.iter().filter_map(algorithm).collect()
 }
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Hashing {
 
 impl Digest for Hashing {
     fn for_waiting(&self) -> bool {
-        self.row.worth_waiting < usize::MAX
+        self.row.worth_waiting < usize::MAX && hash::lanes(self.row.hash) > 0
     }
 
     fn length(&self) -> usize {
@@ -92,7 +92,7 @@ impl Digest for Hashing {
 
     fn digest_later(&self, data: &[u8]) -> Postponed {
         let least = if self.for_waiting() { WORTH_A_JOB.0 } else { WORTH_A_JOB.1 };
-        if data.len() < least {
+        if data.len() < least || hash::lanes(self.row.hash) == 0 {
             return Ok(None);
         }
         let mut copy = Vec::new();

@@ -17,6 +17,7 @@ mod kdf;
 mod rsa;
 
 use crate::combiner::{Failure, Kernel, Ticket};
+use crate::cpu::{self, Cpu};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Event;
 use metaslot_engine::provider::{Algorithm, Pending, Postponed, Provider};
@@ -30,15 +31,50 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub struct Lanes {
     plain: &'static dyn Provider,
-    rows: OnceLock<Vec<Algorithm>>,
+    table: OnceLock<Table>,
+}
+
+/// The rows, and for each mechanism the instructions without which its lanes do nothing.
+#[derive(Debug)]
+struct Table {
+    rows: Vec<Algorithm>,
+    needs: Vec<(CK_MECHANISM_TYPE, Cpu)>,
 }
 
 impl Lanes {
     /// For a static.
     #[must_use]
     pub const fn beside(plain: &'static dyn Provider) -> Self {
-        Self { plain, rows: OnceLock::new() }
+        Self { plain, table: OnceLock::new() }
     }
+}
+
+impl Lanes {
+    fn table(&self) -> &Table {
+        self.table.get_or_init(|| {
+            let families = families(Plain(self.plain.algorithms()));
+            let needs = |(rows, needs): &(Vec<Algorithm>, Cpu)| -> Vec<_> {
+                rows.iter().map(|row| (row.mechanism, *needs)).collect()
+            };
+            let needs = families.iter().flat_map(needs).collect();
+            let rows = families.into_iter().flat_map(|family| family.0).collect();
+            Table { rows: either::joined(rows), needs }
+        })
+    }
+}
+
+/// The rows of each family of kernels, and what it needs.
+fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
+    vec![
+        #[cfg(target_arch = "x86_64")]
+        (aes::rows(plain), crate::aes::NEEDS),
+        (digest::rows(plain), crate::hash::NEEDS),
+        (ecdsa::rows(plain), crate::p256::NEEDS),
+        (eddsa::rows(plain), crate::curve25519::NEEDS),
+        (rsa::rows(plain), crate::rsa::NEEDS),
+        // After those of prime curves, which are asked first and far more often.
+        (binary::rows(), Cpu::NONE),
+    ]
 }
 
 impl Provider for Lanes {
@@ -47,20 +83,12 @@ impl Provider for Lanes {
     }
 
     fn algorithms(&'static self) -> &'static [Algorithm] {
-        self.rows.get_or_init(|| {
-            let plain = Plain(self.plain.algorithms());
-            let rows = [
-                #[cfg(target_arch = "x86_64")]
-                aes::rows(plain),
-                digest::rows(plain),
-                ecdsa::rows(plain),
-                eddsa::rows(plain),
-                rsa::rows(plain),
-                // After those of prime curves, which are asked first and far more often.
-                binary::rows(),
-            ];
-            either::joined(rows.into_iter().flatten().collect())
-        })
+        &self.table().rows
+    }
+
+    fn remark(&self, mechanism: CK_MECHANISM_TYPE) -> String {
+        let row = self.table().needs.iter().find(|row| row.0 == mechanism);
+        row.and_then(|row| cpu::lacks(row.1)).unwrap_or_default()
     }
 
     fn complete(&self, key: &mut NewObject) -> Result<()> {
@@ -73,6 +101,24 @@ impl Provider for Lanes {
 
     fn decode_private_key(&self, der: &[u8]) -> Result<NewObject> {
         binary::decode(der)
+    }
+}
+
+/// In the place of [`Lanes`] where the configuration leaves them out.
+#[derive(Debug)]
+pub struct Off;
+
+impl Provider for Off {
+    fn name(&self) -> &'static str {
+        "lanes"
+    }
+
+    fn algorithms(&'static self) -> &'static [Algorithm] {
+        &[]
+    }
+
+    fn remark(&self, _: CK_MECHANISM_TYPE) -> String {
+        String::from("the configuration leaves the lanes out")
     }
 }
 

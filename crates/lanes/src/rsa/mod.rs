@@ -45,10 +45,13 @@ use crate::cpu::{Cpu, cpu};
 /// Requests that are computed together.
 pub const WIDTH: usize = 8;
 
+/// The instructions that it takes to compute requests side by side.
+pub const NEEDS: Cpu = Cpu::AVX512.and(Cpu::IFMA);
+
 /// Whether this machine has the instructions.
 #[must_use]
 pub fn available() -> bool {
-    cpu().has(Cpu::AVX512.and(Cpu::IFMA))
+    cpu().has(NEEDS)
 }
 
 /// A private operation.
