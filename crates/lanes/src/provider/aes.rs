@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Shorter messages are encrypted before a job could be made of them, in bytes.
 const WORTH_A_JOB: usize = 256;
+/// Shorter messages are over before four blocks at a time gain anything, in bytes.
+const WORTH_BLOCKS: usize = 128;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Mode {
@@ -62,8 +64,7 @@ impl Cipher for Aes {
     }
 
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.plain.check(direction, key, params)?;
-        form(key).map(drop)
+        self.plain.check(direction, key, params)
     }
 
     fn length(
@@ -85,9 +86,10 @@ impl Cipher for Aes {
         out: &mut [u8],
     ) -> Result<usize> {
         // What is wrong with the data is for the plain provider to say.
-        let done = out
-            .get_mut(..input.len())
-            .is_some_and(|out| self.transform(direction, key, params, input, out));
+        let done = input.len() >= WORTH_BLOCKS
+            && out
+                .get_mut(..input.len())
+                .is_some_and(|out| self.transform(direction, key, params, input, out));
         if done { Ok(input.len()) } else { self.plain.run(direction, key, params, input, out) }
     }
 

@@ -29,11 +29,14 @@ const MOST: CK_ULONG = 64;
 /// small.
 const NO_POINTER: usize = 1 << 16;
 
+// Inlined by force: a parameter that is handed from function to function through memory is read each time in pieces other than
+// those it was written in, and each time waits for the writes.
 impl<'a> Caller<'a> {
     /// A mechanism with its parameter.
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD`, `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`
+    #[inline(always)]
     pub(crate) fn mechanism(self, at: *const CK_MECHANISM) -> Result<Chosen> {
         let mechanism = self.read(at)?;
         let row = Mechanism::find(mechanism.mechanism).ok_or(Error::MECHANISM_INVALID)?;
@@ -44,6 +47,7 @@ impl<'a> Caller<'a> {
         Ok((mechanism.mechanism, params))
     }
 
+    #[inline(always)]
     fn params(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {
         match shape {
             Shape::None if raw.ulParameterLen == 0 => Ok(Params::None),
@@ -108,6 +112,7 @@ impl<'a> Caller<'a> {
     }
 
     /// A parameter that is one structure.
+    #[inline(always)]
     fn parameter<T: Copy>(self, raw: &CK_MECHANISM) -> Result<T> {
         if raw.ulParameterLen != size_of::<T>() as CK_ULONG {
             return Err(Error::MECHANISM_PARAM_INVALID);
@@ -119,6 +124,7 @@ impl<'a> Caller<'a> {
         self.owned(raw.pParameter.cast_const().cast(), raw.ulParameterLen)
     }
 
+    #[inline(always)]
     fn owned(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
         self.bytes(at, length).map(Bytes::from_slice)
     }
@@ -130,6 +136,7 @@ impl<'a> Caller<'a> {
         self.parameter_bytes(raw).map(Params::Iv)
     }
 
+    #[inline(always)]
     fn gcm(self, raw: &CK_MECHANISM) -> Result<Params> {
         if raw.ulParameterLen == size_of::<ShortGcmParams>() as CK_ULONG {
             let p = self.parameter::<ShortGcmParams>(raw)?;

@@ -41,6 +41,7 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL.
+    #[inline(always)]
     pub(crate) fn read<T: Copy>(self, at: *const T) -> Result<T> {
         if at.is_null() {
             return Err(Error::ARGUMENTS_BAD);
