@@ -8,6 +8,9 @@ use std::mem::MaybeUninit;
 /// operation uses, and little enough for a thread of 128 KiB.
 const DEPTH: usize = 24 * 1024;
 
+/// For kernels that compute many requests side by side, in bytes.
+const DEEP: usize = 40 * 1024;
+
 /// Enough for a call that goes a few frames deep, in bytes.
 const SHALLOW: usize = 4 * 1024;
 
@@ -22,6 +25,23 @@ pub fn wipe_stack() {
 #[inline(never)]
 pub fn wipe_shallow_stack() {
     wipe::<SHALLOW>();
+}
+
+/// Overwrites the first 40 KiB below the caller: for what computes many requests side by side.
+#[inline(never)]
+pub fn wipe_deep_stack() {
+    wipe::<DEEP>();
+}
+
+/// Calls `run` in a frame of its own, and overwrites that and what lay below it as [`wipe_deep_stack`] does.
+pub fn wiping<R>(run: impl FnOnce() -> R) -> R {
+    #[inline(never)]
+    fn apart<R>(run: impl FnOnce() -> R) -> R {
+        run()
+    }
+    let result = apart(run);
+    wipe_deep_stack();
+    result
 }
 
 #[inline(always)]

@@ -7,7 +7,7 @@ use super::key::{PrivateKey, PublicKey};
 use super::params::{Affine, Params, to_bytes};
 use super::point::multiply;
 use super::{BATCH, Error, Request, grouped};
-use metaslot_memory::wipe_stack;
+use metaslot_memory::wiping;
 
 /// One secret to derive.
 #[derive(Debug)]
@@ -61,8 +61,7 @@ pub(super) fn derive_with(kind: Kind, requests: &mut [Derive<'_>]) {
     }
     let waiting = requests.iter_mut().filter(|request| request.answer.is_ok());
     grouped(waiting.collect(), |curve, group| {
-        on(curve, kind, group);
-        wipe_stack();
+        wiping(|| on(curve, kind, group));
     });
 }
 

@@ -10,7 +10,7 @@ use super::key::{PrivateKey, PublicKey};
 use super::params::{Affine, Params};
 use super::point::{add_x, multiply};
 use super::{BATCH, Error, Request, grouped};
-use metaslot_memory::wipe_stack;
+use metaslot_memory::wiping;
 
 /// One signature to make.
 #[derive(Debug)]
@@ -49,8 +49,7 @@ pub(super) fn sign_with(kind: Kind, requests: &mut [Sign<'_>]) {
     }
     let waiting = requests.iter_mut().filter(|request| request.answer.is_ok());
     grouped(waiting.collect(), |curve, group| {
-        on(curve, kind, group);
-        wipe_stack();
+        wiping(|| on(curve, kind, group));
     });
 }
 

@@ -6,7 +6,7 @@ use super::field::{Field, Form};
 use super::params::{Affine, Params, from_bytes, to_bytes};
 use super::point::{are_valid, decompress, multiply};
 use super::{BATCH, Error, MOST_WORDS};
-use metaslot_memory::{Secret, wipe_stack};
+use metaslot_memory::{Secret, wiping};
 
 /// A number from 1 to n - 1.
 #[derive(Debug)]
@@ -34,9 +34,7 @@ impl PrivateKey {
                 Ok(PrivateKey::from_words(self.0, &words))
             }
         }
-        let key = on(curve, Kind::Portable, Parse(curve, bytes));
-        wipe_stack();
-        key
+        wiping(|| on(curve, Kind::Portable, Parse(curve, bytes)))
     }
 
     pub(super) fn from_words<const W: usize>(curve: Curve, words: &[u64; W]) -> Self {
@@ -65,8 +63,7 @@ impl PrivateKey {
     #[must_use]
     pub fn to_bytes(&self) -> Secret {
         let mut out = Secret::zeroed(self.curve.order_length());
-        to_bytes(&self.words::<MOST_WORDS>(), out.expose_mut());
-        wipe_stack();
+        wiping(|| to_bytes(&self.words::<MOST_WORDS>(), out.expose_mut()));
         out
     }
 }
@@ -195,12 +192,8 @@ pub fn generate(curve: Curve, count: usize) -> Result<Vec<(PrivateKey, PublicKey
     let mut pairs = Vec::with_capacity(count);
     while pairs.len() < count {
         let mut keys = Vec::with_capacity(BATCH);
-        on(
-            curve,
-            Kind::Portable,
-            Draw { curve, count: BATCH.min(count - pairs.len()), keys: &mut keys },
-        )?;
-        wipe_stack();
+        let draw = Draw { curve, count: BATCH.min(count - pairs.len()), keys: &mut keys };
+        wiping(|| on(curve, Kind::Portable, draw))?;
         let public = public_keys_with(Kind::best(), &keys.iter().collect::<Vec<_>>());
         pairs.extend(keys.into_iter().zip(public));
     }
@@ -265,7 +258,5 @@ pub(super) fn public_keys_with(kind: Kind, keys: &[&PrivateKey]) -> Vec<PublicKe
         }
     }
     let Some(first) = keys.first() else { return Vec::new() };
-    let public = on(first.curve, kind, Multiply(keys));
-    wipe_stack();
-    public
+    wiping(|| on(first.curve, kind, Multiply(keys)))
 }

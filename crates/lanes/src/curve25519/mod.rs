@@ -23,7 +23,7 @@ use crate::field52::modulus::{Form, Modulus, hex};
 use metaslot_awslc::curve25519::{Ed25519, Ed25519Key};
 use metaslot_awslc::digest::Hash;
 use metaslot_awslc::{Failed, Result, curve25519 as library};
-use metaslot_memory::{Secret, wipe_stack};
+use metaslot_memory::{Secret, wipe_deep_stack, wipe_stack};
 use std::fmt;
 #[cfg(target_arch = "x86_64")]
 use std::sync::{
@@ -237,7 +237,7 @@ pub fn sign(requests: &mut [SignRequest<'_>]) {
         // SAFETY: the processor has the instructions.
         unsafe { ed25519::sign(requests) };
         // The kernel's frames lay below this one.
-        return wipe_stack();
+        return wipe_deep_stack();
     }
     for request in requests {
         let key = &request.key.library;

@@ -12,7 +12,7 @@ use crate::weierstrass;
 use crate::weierstrass::{curve::Curve, kernel, table::Base};
 use metaslot_awslc::{Result, ec};
 #[cfg(target_arch = "x86_64")]
-use metaslot_memory::wipe_stack;
+use metaslot_memory::wipe_deep_stack;
 #[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
@@ -75,7 +75,7 @@ pub fn sign(requests: &mut [SignRequest<'_>]) {
         // SAFETY: the processor has the instructions.
         unsafe { kernel::sign::sign::<P384, 8>(requests) };
         // The kernel's frames lay below this one.
-        return wipe_stack();
+        return wipe_deep_stack();
     }
     requests.iter_mut().for_each(SignRequest::by_library);
 }
@@ -97,7 +97,7 @@ pub fn derive(requests: &mut [DeriveRequest<'_>]) {
         // SAFETY: the processor has the instructions.
         unsafe { kernel::derive::derive::<P384, 8>(requests) };
         // The kernel's frames lay below this one.
-        return wipe_stack();
+        return wipe_deep_stack();
     }
     requests.iter_mut().for_each(DeriveRequest::by_library);
 }
