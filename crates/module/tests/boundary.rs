@@ -135,6 +135,11 @@ fn without_instructions_or_lanes_the_results_are_the_same() {
 }
 
 #[test]
+fn threads_that_compute_together_get_what_one_alone_gets() {
+    println!("{}", Home::new("together").run(&program("together"), &[]));
+}
+
+#[test]
 fn no_copy_of_a_key_outlives_it() {
     println!("{}", Home::new("memory").run(&program("memory"), &[]));
 }

@@ -4,8 +4,8 @@
 
 use metaslot_awslc::curve25519::KEY_LENGTH;
 use metaslot_ck::*;
-use metaslot_engine::der::{self, Node, tag};
-use metaslot_engine::key_info::{self, EcParams};
+use metaslot_engine::der::Node;
+use metaslot_engine::key_info::{self, EcParams, number_point};
 use metaslot_engine::{Attributes, Key, NewObject, Secrets};
 use metaslot_memory::Secret;
 
@@ -50,7 +50,7 @@ impl Form {
     pub(crate) fn complete_public(&self, object: &mut NewObject) -> Result<()> {
         self.check_params(&object.attributes)?;
         let said = object.attributes.bytes(CKA_EC_POINT).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-        let public = *point(said).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
+        let public = *number_point(said).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
         self.complete_shown(&mut object.attributes, &public)
     }
 
@@ -61,7 +61,7 @@ impl Form {
         let private = private.try_into().map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
         let public = (self.public)(private);
         if let Some(said) = object.attributes.bytes(CKA_EC_POINT)
-            && point(said) != Some(&public)
+            && number_point(said) != Some(&public)
         {
             return Err(Error::TEMPLATE_INCONSISTENT);
         }
@@ -71,11 +71,6 @@ impl Form {
     fn complete_shown(&self, attributes: &mut Attributes, public: &[u8; KEY_LENGTH]) -> Result<()> {
         key_info::complete_shown(attributes, &self.shown(public))
     }
-}
-
-/// A public key as it is, or in a DER OCTET STRING.
-pub(crate) fn point(bytes: &[u8]) -> Option<&[u8; KEY_LENGTH]> {
-    bytes.try_into().ok().or_else(|| der::only(bytes, tag::OCTET_STRING).ok()?.try_into().ok())
 }
 
 /// The private bytes of a key.

@@ -11,7 +11,7 @@ use metaslot_ck::*;
 use metaslot_engine::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
-use metaslot_engine::{Attributes, Bytes, Key, NewObject, Params};
+use metaslot_engine::{Attributes, Bytes, Key, NewObject, Params, key_info};
 use std::sync::Arc;
 
 const SIZES: (u64, u64) = (255, 255);
@@ -55,7 +55,7 @@ fn signer(key: &Key) -> Result<&Ed25519Key> {
 }
 
 fn verifier(key: &Key) -> Result<&[u8; KEY_LENGTH]> {
-    curve25519::point(key.bytes(CKA_EC_POINT)?).ok_or(Error::KEY_TYPE_INCONSISTENT)
+    key_info::number_point(key.bytes(CKA_EC_POINT)?).ok_or(Error::KEY_TYPE_INCONSISTENT)
 }
 
 /// The form that the parameters ask for (§6.3.15): absent ones mean Ed25519 itself, given ones

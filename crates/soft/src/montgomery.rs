@@ -6,7 +6,7 @@ use crate::public_key;
 use metaslot_awslc::curve25519::{KEY_LENGTH, x25519, x25519_public};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, GeneratePair, checked};
-use metaslot_engine::{Attributes, Key, NewObject, Params};
+use metaslot_engine::{Attributes, Key, NewObject, Params, key_info};
 use metaslot_memory::Secret;
 
 /// Length of keys and of the shared secret, in bytes.
@@ -42,7 +42,7 @@ pub(crate) fn check(key: &Key) -> Result<()> {
 
 /// The shared secret with `peer`.
 pub(crate) fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
-    let peer = curve25519::point(peer).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+    let peer = key_info::number_point(peer).ok_or(Error::MECHANISM_PARAM_INVALID)?;
     let mut secret = Secret::zeroed(LENGTH);
     let out = secret.expose_mut().try_into().map_err(|_| Error::DEVICE_ERROR)?;
     x25519(curve25519::private(key)?, peer, out).map_err(|_| Error::MECHANISM_PARAM_INVALID)?;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ECDSA on P-256 and P-384 (PKCS#11 3.2 §6.3.12, §6.3.13).
 
+use super::prime::{
+    self, BATCH, FLAGS, Lanes, P256Kernel, P384Kernel, SIZES, Size, plain_form, private_form,
+    public_form,
+};
 use super::{Answer, Held, Plain, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::weierstrass::{PrivateKey, PublicKey, SignRequest, VerifyRequest};
-use crate::{p256, p384};
 use metaslot_awslc::digest::{self, Hash, MAX_LENGTH};
-use metaslot_awslc::ec::{Curve, EcKey};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
 use metaslot_engine::{Key, Params};
@@ -27,9 +29,6 @@ pub(super) const MECHANISMS: [(CK_MECHANISM_TYPE, Option<Hash>); 10] = [
     (CKM_ECDSA_SHA3_512, Some(Hash::Sha3_512)),
 ];
 
-/// What `CK_MECHANISM_INFO` says of EC mechanisms (§6.3.1).
-const FLAGS: u64 = CKF_EC_F_P | CKF_EC_NAMEDCURVE | CKF_EC_UNCOMPRESS | CKF_EC_CURVENAME;
-
 /// A row for each mechanism that the plain provider has too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
     let row = |(mechanism, hash): (CK_MECHANISM_TYPE, Option<Hash>)| {
@@ -37,7 +36,7 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
         let signing = kept(Signing { hash, plain: beneath.sign? });
         Some(Algorithm {
             mechanism,
-            key_sizes: (256, 384),
+            key_sizes: SIZES,
             sign: Some(signing),
             verify: Some(signing),
             extra_flags: FLAGS,
@@ -56,9 +55,7 @@ struct Signing {
 
 impl Signature for Signing {
     fn serves(&self, key: &Key) -> bool {
-        // The OIDs of P-256 and P-384 in DER; other spellings are the plain provider's.
-        let params = key.bytes(CKA_EC_PARAMS).unwrap_or_default();
-        (params == P256 && p256::available()) || (params == P384 && p384::available())
+        prime::serves(key)
     }
 
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
@@ -153,33 +150,8 @@ impl Signing {
 
 type Digest = SmallVec<[u8; MAX_LENGTH]>;
 
-const P256: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-const P384: &[u8] = &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22];
-
-/// Which of the two curves.
-#[derive(Clone, Copy, Debug)]
-enum Size {
-    P256,
-    P384,
-}
-
+/// The combiners of a curve.
 impl Size {
-    /// The curve of a key, once the library has prepared it.
-    fn of(key: &Key) -> Option<Self> {
-        match plain_form(key).ok()?.curve() {
-            Curve::P256 if p256::available() => Some(Self::P256),
-            Curve::P384 if p384::available() => Some(Self::P384),
-            _ => None,
-        }
-    }
-
-    const fn length(self) -> usize {
-        match self {
-            Self::P256 => 2 * p256::LENGTH,
-            Self::P384 => 2 * p384::LENGTH,
-        }
-    }
-
     fn run_sign(self, job: &mut SignJob<'static>) -> Result<()> {
         match self {
             Self::P256 => SIGN_256.run(job),
@@ -216,67 +188,6 @@ static SIGN_384: Combiner<Sign<P384Kernel, 8>> = Combiner::new(Sign(P384Kernel))
 static VERIFY_256: Combiner<Verify<P256Kernel, 5>> = Combiner::new(Verify(P256Kernel));
 static VERIFY_384: Combiner<Verify<P384Kernel, 8>> = Combiner::new(Verify(P384Kernel));
 
-/// What the kernels of the two curves have in common; `N` limbs.
-trait Lanes<const N: usize>: Sync {
-    fn available() -> bool;
-    fn private(scalar: &[u8]) -> metaslot_awslc::Result<PrivateKey<N>>;
-    fn public(point: &[u8]) -> metaslot_awslc::Result<PublicKey<N>>;
-    fn sign(requests: &mut [SignRequest<'_, N>]);
-    fn verify(requests: &mut [VerifyRequest<'_, N>]);
-}
-
-#[derive(Debug)]
-struct P256Kernel;
-
-impl Lanes<5> for P256Kernel {
-    fn available() -> bool {
-        p256::available()
-    }
-
-    fn private(scalar: &[u8]) -> metaslot_awslc::Result<PrivateKey<5>> {
-        p256::PrivateKey::new(scalar)
-    }
-
-    fn public(point: &[u8]) -> metaslot_awslc::Result<PublicKey<5>> {
-        p256::PublicKey::new(point)
-    }
-
-    fn sign(requests: &mut [SignRequest<'_, 5>]) {
-        p256::sign(requests);
-    }
-
-    fn verify(requests: &mut [VerifyRequest<'_, 5>]) {
-        p256::verify(requests);
-    }
-}
-
-#[derive(Debug)]
-struct P384Kernel;
-
-impl Lanes<8> for P384Kernel {
-    fn available() -> bool {
-        p384::available()
-    }
-
-    fn private(scalar: &[u8]) -> metaslot_awslc::Result<PrivateKey<8>> {
-        p384::PrivateKey::new(scalar)
-    }
-
-    fn public(point: &[u8]) -> metaslot_awslc::Result<PublicKey<8>> {
-        p384::PublicKey::new(point)
-    }
-
-    fn sign(requests: &mut [SignRequest<'_, 8>]) {
-        p384::sign(requests);
-    }
-
-    fn verify(requests: &mut [VerifyRequest<'_, 8>]) {
-        p384::verify(requests);
-    }
-}
-
-/// Requests in one call of a kernel; more than eight share their inversions.
-const BATCH: usize = 32;
 /// The longest signature, in bytes.
 const MOST: usize = 96;
 
@@ -305,39 +216,6 @@ impl SignatureStream for Stream {
     fn verify(&mut self, _: &[u8]) -> Result<()> {
         Err(Error::GENERAL_ERROR)
     }
-}
-
-/// The library's form of the key, which the plain provider has prepared.
-fn plain_form(key: &Key) -> Result<&EcKey> {
-    key.prepared(|_| Err(Error::KEY_TYPE_INCONSISTENT))
-}
-
-/// The kernel's form, made of the library's.
-fn form<T: Any + Send + Sync>(
-    key: &Key,
-    make: impl FnOnce(&EcKey) -> metaslot_awslc::Result<T>,
-) -> Result<&T> {
-    key.prepared(|key| make(plain_form(key)?).map_err(device_error))
-}
-
-fn private_form<L: Lanes<N>, const N: usize>(key: &Key) -> Result<&PrivateKey<N>>
-where
-    PrivateKey<N>: Any + Send + Sync,
-{
-    let scalar = key.secret(CKA_VALUE)?;
-    form(key, |_| L::private(scalar))
-}
-
-fn public_form<L: Lanes<N>, const N: usize>(key: &Key) -> Result<&PublicKey<N>>
-where
-    PublicKey<N>: Any + Send + Sync,
-{
-    form(key, |key| {
-        let mut point = [0; 1 + MOST];
-        let point = &mut point[..key.curve().point_length()];
-        key.write_point(point)?;
-        L::public(point)
-    })
 }
 
 /// A digest to be signed.
@@ -431,7 +309,7 @@ struct VerifyJob<'a> {
 impl<'a> VerifyJob<'a> {
     /// `None` for a signature of another length: the plain provider knows what to do with it.
     fn new(key: Held<'a>, digest: Digest, size: Size, given: &[u8]) -> Option<Self> {
-        let length = size.length();
+        let length = 2 * size.length();
         let mut signature = [0; MOST];
         signature[..length].copy_from_slice((given.len() == length).then_some(given)?);
         Some(Self { key, digest, signature, length, result: Err(Error::DEVICE_ERROR) })

@@ -10,7 +10,7 @@ use metaslot_awslc::curve25519::{
 };
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
-use metaslot_engine::{Key, Params};
+use metaslot_engine::{Key, Params, key_info};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -116,11 +116,8 @@ fn private_form(key: &Key) -> Result<&PrivateKey> {
     })
 }
 
-/// A point as it is, or inside the DER OCTET STRING that `CKA_EC_POINT` is.
 fn point(key: &Key) -> Result<&[u8; KEY_LENGTH]> {
-    let point = key.bytes(CKA_EC_POINT)?;
-    let point = if point.len() == KEY_LENGTH + 2 { &point[2..] } else { point };
-    point.try_into().map_err(|_| Error::KEY_TYPE_INCONSISTENT)
+    key_info::number_point(key.bytes(CKA_EC_POINT)?).ok_or(Error::KEY_TYPE_INCONSISTENT)
 }
 
 fn public_form(key: &Key) -> Result<&PublicKey> {

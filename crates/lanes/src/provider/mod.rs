@@ -9,12 +9,15 @@
 mod aes;
 mod binary;
 mod digest;
+mod ecdh;
 mod ecdsa;
 mod eddsa;
 mod either;
 mod hashes;
 mod kdf;
+mod prime;
 mod rsa;
+mod x25519;
 
 use crate::combiner::{Failure, Kernel, Ticket};
 use crate::cpu::{self, Cpu};
@@ -69,9 +72,11 @@ fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
         #[cfg(target_arch = "x86_64")]
         (aes::rows(plain), crate::aes::NEEDS),
         (digest::rows(plain), crate::hash::NEEDS),
+        (ecdh::rows(plain), crate::p256::NEEDS),
         (ecdsa::rows(plain), crate::p256::NEEDS),
         (eddsa::rows(plain), crate::curve25519::NEEDS),
         (rsa::rows(plain), crate::rsa::NEEDS),
+        (x25519::rows(plain), crate::curve25519::NEEDS),
         // After those of prime curves, which are asked first and far more often.
         (binary::rows(), Cpu::NONE),
     ]
