@@ -15,7 +15,7 @@ use std::borrow::Cow;
 /// their own.
 const WORTH_A_JOB: (usize, usize) = (128, 1024);
 /// The most requests that any function takes side by side.
-const MOST: usize = 32;
+pub(super) const MOST: usize = 32;
 
 /// One function: its mechanism, and from which length on, in bytes, a waiting thread's message is worth company; `usize::MAX` where
 /// the library hashes faster than threads switch.
@@ -44,6 +44,21 @@ static ROWS: [Row; 12] = [
     row(CKM_SHA3_384, Hash::Sha3_384, 8 << 10),
     row(CKM_SHA3_512, Hash::Sha3_512, 8 << 10),
 ];
+
+/// From which length on, in bytes, a waiting thread's message is worth company.
+pub(super) fn worth_waiting(hash: Hash) -> usize {
+    ROWS.iter().find(|row| row.hash == hash).map_or(usize::MAX, |row| row.worth_waiting)
+}
+
+/// From how many messages on a batch wins.
+pub(super) fn break_even(hash: Hash) -> usize {
+    // A quarter of the lanes pays for the rest everywhere that was measured, but where one instruction does a round.
+    match (hash::lanes(hash), hash) {
+        (0, _) => usize::MAX,
+        (lanes, Hash::Sha1 | Hash::Sha224 | Hash::Sha256) => lanes * 3 / 4,
+        (lanes, _) => (lanes / 4).max(2),
+    }
+}
 
 /// A row for each function that the plain provider has too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
@@ -148,12 +163,7 @@ impl Kernel for Function {
     }
 
     fn break_even(&self) -> usize {
-        // A quarter of the lanes pays for the rest everywhere that was measured, but where one instruction does a round.
-        match (hash::lanes(self.0), self.0) {
-            (0, _) => usize::MAX,
-            (lanes, Hash::Sha1 | Hash::Sha224 | Hash::Sha256) => lanes * 3 / 4,
-            (lanes, _) => (lanes / 4).max(2),
-        }
+        break_even(self.0)
     }
 
     fn one(&self, job: &mut Self::Job) {

@@ -14,6 +14,7 @@ mod ecdsa;
 mod eddsa;
 mod either;
 mod hashes;
+mod hmac;
 mod kdf;
 mod prime;
 mod rsa;
@@ -75,6 +76,7 @@ fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
         (ecdh::rows(plain), crate::p256::NEEDS),
         (ecdsa::rows(plain), crate::p256::NEEDS),
         (eddsa::rows(plain), crate::curve25519::NEEDS),
+        (hmac::rows(plain), crate::hash::NEEDS),
         (rsa::rows(plain), crate::rsa::NEEDS),
         (x25519::rows(plain), crate::curve25519::NEEDS),
         // After those of prime curves, which are asked first and far more often.

@@ -156,6 +156,65 @@ static void digest(CK_MECHANISM_TYPE type)
 	}
 }
 
+/* Messages of different lengths under two keys; then every fourth MAC is checked changed, every fourth cut. */
+static void authenticate(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism)
+{
+	static CK_BYTE data[SESSIONS][9000], macs[SESSIONS][64], right[SESSIONS][64];
+	CK_SESSION_HANDLE sessions[SESSIONS];
+	CK_BYTE values[2][200];
+	CK_OBJECT_HANDLE keys[2];
+	CK_ULONG lengths[SESSIONS];
+	int pending[SESSIONS], count = 0;
+	memset(values, 5, sizeof(values));
+	keys[0] = import_key(session, CKK_GENERIC_SECRET, values[0], 20);
+	keys[1] = import_key(session, CKK_GENERIC_SECRET, values[1], sizeof(values[1]));
+	for (int at = 0; at < SESSIONS; at++) {
+		CK_ULONG size = (CK_ULONG)at * 225;
+		memset(data[at], at + 1, sizeof(data[at]));
+		/* In two parts, which nobody computes with others. */
+		lengths[at] = sizeof(right[at]);
+		OK(p11->C_SignInit(session, mechanism, keys[at % 2]));
+		OK(p11->C_SignUpdate(session, data[at], size / 2));
+		OK(p11->C_SignUpdate(session, data[at], size - size / 2));
+		OK(p11->C_SignFinal(session, right[at], &lengths[at]));
+		sessions[at] = open_asynchronous();
+		OK(p11->C_SignInit(sessions[at], mechanism, keys[at % 2]));
+		CK_RV rv = p11->C_Sign(sessions[at], data[at], size, macs[at], &lengths[at]);
+		pending[at] = rv == CKR_PENDING;
+		count += pending[at];
+		if (rv != CKR_PENDING && rv != CKR_OK) FAIL("C_Sign: 0x%lx", rv);
+		memset(data[at], 0, sizeof(data[at]));
+	}
+	printf("0x%lx: %d of %d pending\n", mechanism->mechanism, count, SESSIONS);
+	for (int at = SESSIONS - 1; at >= 0; at--) {
+		CK_ASYNC_DATA result = {0, NULL, 0, 1, 1};
+		if (pending[at]) {
+			OK(complete(sessions[at], "C_Sign", &result));
+			CHECK(result.pValue == macs[at] && result.ulValue == lengths[at]);
+		}
+		CHECK(memcmp(macs[at], right[at], lengths[at]) == 0);
+	}
+	for (int at = 0; at < SESSIONS; at++) {
+		memset(data[at], at + 1, sizeof(data[at]));
+		macs[at][lengths[at] - 1] ^= at % 4 == 2;
+		OK(p11->C_VerifyInit(sessions[at], mechanism, keys[at % 2]));
+		CK_RV expected = at % 4 == 2   ? CKR_SIGNATURE_INVALID
+				 : at % 4 == 3 ? CKR_SIGNATURE_LEN_RANGE
+					       : CKR_OK;
+		CK_RV rv = p11->C_Verify(sessions[at], data[at], (CK_ULONG)at * 225, macs[at],
+					 lengths[at] - (at % 4 == 3));
+		pending[at] = rv == CKR_PENDING;
+		if (!pending[at]) CHECK(rv == expected);
+		memset(macs[at], 0, sizeof(macs[at]));
+	}
+	for (int at = 0; at < SESSIONS; at++) {
+		if (pending[at])
+			EXPECT(complete(sessions[at], "C_Verify", NULL),
+			       at % 4 == 2 ? CKR_SIGNATURE_INVALID : CKR_OK);
+		OK(p11->C_CloseSession(sessions[at]));
+	}
+}
+
 /* Messages of different lengths under keys of different lengths, encrypted in place. */
 static void encrypt(CK_SESSION_HANDLE session)
 {
@@ -244,6 +303,13 @@ int main(void)
 	encrypt(keeper);
 	CK_MECHANISM_TYPE hashes[] = {CKM_MD5, CKM_SHA_1, CKM_SHA256, CKM_SHA512, CKM_SHA3_256};
 	for (size_t at = 0; at < sizeof(hashes) / sizeof(hashes[0]); at++) digest(hashes[at]);
+	CK_ULONG cut = 20;
+	CK_MECHANISM macs[] = {{CKM_MD5_HMAC, NULL, 0},
+			       {CKM_SHA256_HMAC, NULL, 0},
+			       {CKM_SHA512_HMAC, NULL, 0},
+			       {CKM_SHA512_HMAC_GENERAL, &cut, sizeof(cut)},
+			       {CKM_SHA3_256_HMAC_GENERAL, &cut, sizeof(cut)}};
+	for (size_t at = 0; at < sizeof(macs) / sizeof(macs[0]); at++) authenticate(keeper, &macs[at]);
 	OK(p11->C_Finalize(NULL));
 	return 0;
 }
