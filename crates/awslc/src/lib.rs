@@ -13,6 +13,7 @@ pub mod cmac;
 pub mod constant_time;
 pub mod counter_kdf;
 pub mod curve25519;
+pub mod des;
 pub mod digest;
 pub mod ec;
 mod evp;
@@ -23,6 +24,7 @@ mod hooks;
 pub mod pbkdf2;
 pub mod random;
 mod raw;
+pub mod rc4;
 pub mod rsa;
 
 use std::ffi::c_int;
