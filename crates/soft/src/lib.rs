@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod aes;
+mod block;
 mod buffer;
 mod chacha20;
 mod curve25519;

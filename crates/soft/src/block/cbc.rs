@@ -1,54 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-CBC, with and without PKCS#7 padding (PKCS#11 3.2 §6.13.4 and §6.13.5).
+//! Blocks chained, with and without PKCS#7 padding (PKCS#11 3.2 §6.13.4 and §6.13.5 for AES).
 
-use super::blocks::Pending;
-use super::{KEYS, keys, length_error, way};
-use crate::wrapping::ByCipher;
-use metaslot_awslc::aes::{BLOCK, Way};
+use super::pending::Pending;
+use super::{BlockCipher, length_error, way};
+use metaslot_awslc::aes::Way;
 use metaslot_ck::*;
-use metaslot_engine::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_engine::provider::{Cipher, CipherStream, Direction};
 use metaslot_engine::{Key, Params};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CBC,
-    key_sizes: KEYS,
-    encrypt: Some(&Cbc),
-    decrypt: Some(&Cbc),
-    wrap: Some(&ByCipher(Cbc)),
-    unwrap: Some(&ByCipher(Cbc)),
-    ..Algorithm::NONE
-};
-
-pub(super) const PAD_ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_CBC_PAD,
-    key_sizes: KEYS,
-    encrypt: Some(&CbcPad),
-    decrypt: Some(&CbcPad),
-    wrap: Some(&ByCipher(CbcPad)),
-    unwrap: Some(&ByCipher(CbcPad)),
-    ..Algorithm::NONE
-};
-
+/// The mode of one cipher.
 #[derive(Debug)]
-struct Cbc;
+pub(crate) struct Cbc<C, const N: usize>(PhantomData<C>);
 
+impl<C: BlockCipher<N>, const N: usize> Cbc<C, N> {
+    /// It has no state.
+    pub(crate) const NEW: Self = Self(PhantomData);
+}
+
+/// The mode of one cipher, with padding.
 #[derive(Debug)]
-struct CbcPad;
+pub(crate) struct CbcPad<C, const N: usize>(PhantomData<C>);
 
-fn iv(params: &Params) -> Result<[u8; BLOCK]> {
+impl<C: BlockCipher<N>, const N: usize> CbcPad<C, N> {
+    /// It has no state.
+    pub(crate) const NEW: Self = Self(PhantomData);
+}
+
+fn iv<const N: usize>(params: &Params) -> Result<[u8; N]> {
     let Params::Iv(iv) = params else { return Err(Error::MECHANISM_PARAM_INVALID) };
     iv.as_slice().try_into().map_err(|_| Error::MECHANISM_PARAM_INVALID)
 }
 
-impl Cipher for Cbc {
+impl<C: BlockCipher<N>, const N: usize> Cipher for Cbc<C, N> {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
-        iv(params)?;
-        keys(key).map(|_| ())
+        iv::<N>(params)?;
+        C::keys(key).map(|_| ())
     }
 
     fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
-        if input.is_multiple_of(BLOCK) { Ok(input) } else { Err(length_error(direction)) }
+        if input.is_multiple_of(N) { Ok(input) } else { Err(length_error(direction)) }
     }
 
     fn run(
@@ -60,7 +52,7 @@ impl Cipher for Cbc {
         out: &mut [u8],
     ) -> Result<usize> {
         let length = self.length(direction, key, params, input.len())?;
-        keys(key)?.cbc(way(direction), &mut iv(params)?, input, &mut out[..length]);
+        C::cbc(C::keys(key)?, way(direction), &mut iv(params)?, input, &mut out[..length]);
         Ok(length)
     }
 
@@ -70,21 +62,19 @@ impl Cipher for Cbc {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn CipherStream>> {
-        Ok(Box::new(Running::new(direction, key, params, false)?))
+        Ok(Box::new(Running::<C, N>::new(direction, key, params, false)?))
     }
 }
 
-impl Cipher for CbcPad {
+impl<C: BlockCipher<N>, const N: usize> Cipher for CbcPad<C, N> {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        Cbc.check(direction, key, params)
+        Cbc::<C, N>::NEW.check(direction, key, params)
     }
 
     fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
         match direction {
-            Direction::Forward => {
-                input.checked_add(BLOCK - input % BLOCK).ok_or(Error::DATA_LEN_RANGE)
-            }
-            Direction::Backward if input > 0 && input.is_multiple_of(BLOCK) => Ok(input),
+            Direction::Forward => input.checked_add(N - input % N).ok_or(Error::DATA_LEN_RANGE),
+            Direction::Backward if input > 0 && input.is_multiple_of(N) => Ok(input),
             Direction::Backward => Err(Error::ENCRYPTED_DATA_LEN_RANGE),
         }
     }
@@ -98,17 +88,17 @@ impl Cipher for CbcPad {
         out: &mut [u8],
     ) -> Result<usize> {
         let length = self.length(direction, key, params, input.len())?;
-        let (keys, mut iv) = (keys(key)?, iv(params)?);
-        let (whole, rest) = input.split_at(input.len() / BLOCK * BLOCK);
-        keys.cbc(way(direction), &mut iv, whole, &mut out[..whole.len()]);
+        let (keys, mut iv) = (C::keys(key)?, iv(params)?);
+        let (whole, rest) = input.split_at(input.len() / N * N);
+        C::cbc(keys, way(direction), &mut iv, whole, &mut out[..whole.len()]);
         match direction {
             Direction::Forward => {
-                let mut last = padded(rest);
-                keys.cbc(Way::Encrypt, &mut iv, &last, &mut out[whole.len()..length]);
+                let mut last = padded::<N>(rest);
+                C::cbc(keys, Way::Encrypt, &mut iv, &last, &mut out[whole.len()..length]);
                 metaslot_awslc::cleanse(&mut last);
                 Ok(length)
             }
-            Direction::Backward => match padding(&out[..length]) {
+            Direction::Backward => match padding::<N>(&out[..length]) {
                 Some(padding) => {
                     out[length - padding..].fill(0);
                     Ok(length - padding)
@@ -127,25 +117,25 @@ impl Cipher for CbcPad {
         key: &Arc<Key>,
         params: &Params,
     ) -> Result<Box<dyn CipherStream>> {
-        Ok(Box::new(Running::new(direction, key, params, true)?))
+        Ok(Box::new(Running::<C, N>::new(direction, key, params, true)?))
     }
 }
 
 /// The last block: what is left, then the padding.
-fn padded(rest: &[u8]) -> [u8; BLOCK] {
+fn padded<const N: usize>(rest: &[u8]) -> [u8; N] {
     // Less than a block, so this fits.
-    let padding = u8::try_from(BLOCK - rest.len()).unwrap_or(0);
-    let mut block = [padding; BLOCK];
+    let padding = u8::try_from(N - rest.len()).unwrap_or(0);
+    let mut block = [padding; N];
     block[..rest.len()].copy_from_slice(rest);
     block
 }
 
 /// The length of the padding at the end of `plain`, found in the same time whatever it is. What
 /// happens then still tells the caller whether it was right: policy decides who may ask.
-fn padding(plain: &[u8]) -> Option<usize> {
-    let block = plain.last_chunk::<BLOCK>()?;
-    let length = usize::from(block[BLOCK - 1]);
-    let mut wrong = u32::from(length == 0) | u32::from(length > BLOCK);
+fn padding<const N: usize>(plain: &[u8]) -> Option<usize> {
+    let block = plain.last_chunk::<N>()?;
+    let length = usize::from(block[N - 1]);
+    let mut wrong = u32::from(length == 0) | u32::from(length > N);
     for (from_end, byte) in (1..).zip(block.iter().rev()) {
         let inside = u32::from(from_end <= length);
         wrong |= inside & u32::from(usize::from(*byte) != length);
@@ -154,41 +144,43 @@ fn padding(plain: &[u8]) -> Option<usize> {
 }
 
 #[derive(Debug)]
-struct Running {
+struct Running<C, const N: usize> {
+    cipher: PhantomData<C>,
     key: Arc<Key>,
     direction: Direction,
     pad: bool,
-    iv: [u8; BLOCK],
-    pending: Pending,
+    iv: [u8; N],
+    pending: Pending<N>,
 }
 
-impl Running {
+impl<C: BlockCipher<N>, const N: usize> Running<C, N> {
     fn new(direction: Direction, key: &Arc<Key>, params: &Params, pad: bool) -> Result<Self> {
         let hold_last = pad && direction == Direction::Backward;
         let (key, iv) = (Arc::clone(key), iv(params)?);
-        Ok(Self { key, direction, pad, iv, pending: Pending::new(hold_last) })
+        let pending = Pending::new(hold_last);
+        Ok(Self { cipher: PhantomData, key, direction, pad, iv, pending })
     }
 }
 
-impl CipherStream for Running {
+impl<C: BlockCipher<N>, const N: usize> CipherStream for Running<C, N> {
     fn update_length(&self, input: usize) -> usize {
         self.pending.ready(input)
     }
 
     fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
-        let keys = keys(&self.key)?;
+        let keys = C::keys(&self.key)?;
         let iv = &mut self.iv;
         let way = way(self.direction);
-        self.pending.update(input, out, |input, out| keys.cbc(way, iv, input, out));
+        self.pending.update(input, out, |input, out| C::cbc(keys, way, iv, input, out));
         Ok(())
     }
 
     fn finish_length(&self) -> usize {
-        if self.pad { BLOCK } else { 0 }
+        if self.pad { N } else { 0 }
     }
 
     fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
-        let keys = keys(&self.key)?;
+        let keys = C::keys(&self.key)?;
         let rest = self.pending.bytes();
         match self.direction {
             direction if !self.pad => {
@@ -199,22 +191,22 @@ impl CipherStream for Running {
                 }
             }
             Direction::Forward => {
-                let mut last = padded(rest);
-                keys.cbc(Way::Encrypt, &mut self.iv, &last, &mut out[..BLOCK]);
+                let mut last = padded::<N>(rest);
+                C::cbc(keys, Way::Encrypt, &mut self.iv, &last, &mut out[..N]);
                 metaslot_awslc::cleanse(&mut last);
-                Ok(BLOCK)
+                Ok(N)
             }
             Direction::Backward => {
-                if rest.len() != BLOCK {
+                if rest.len() != N {
                     return Err(Error::ENCRYPTED_DATA_LEN_RANGE);
                 }
-                keys.cbc(Way::Decrypt, &mut self.iv, rest, &mut out[..BLOCK]);
-                let Some(padding) = padding(&out[..BLOCK]) else {
+                C::cbc(keys, Way::Decrypt, &mut self.iv, rest, &mut out[..N]);
+                let Some(padding) = padding::<N>(&out[..N]) else {
                     metaslot_awslc::cleanse(out);
                     return Err(Error::ENCRYPTED_DATA_INVALID);
                 };
-                out[BLOCK - padding..].fill(0);
-                Ok(BLOCK - padding)
+                out[N - padding..].fill(0);
+                Ok(N - padding)
             }
         }
     }
@@ -229,14 +221,14 @@ mod tests {
         for length in 1..=16_u8 {
             let mut block = [0xee; 16];
             block[16 - usize::from(length)..].fill(length);
-            assert_eq!(padding(&block), Some(usize::from(length)));
+            assert_eq!(padding::<16>(&block), Some(usize::from(length)));
             if length > 1 {
                 block[16 - usize::from(length)] ^= 1;
-                assert_eq!(padding(&block), None);
+                assert_eq!(padding::<16>(&block), None);
             }
         }
-        assert_eq!(padding(&[0; 16]), None);
-        assert_eq!(padding(&[17; 16]), None);
-        assert_eq!(padding(&[]), None);
+        assert_eq!(padding::<16>(&[0; 16]), None);
+        assert_eq!(padding::<16>(&[17; 16]), None);
+        assert_eq!(padding::<16>(&[]), None);
     }
 }

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cutting a stream into whole blocks.
 
-use metaslot_awslc::aes::BLOCK;
-
 /// Bytes that wait for their block to be full.
 #[derive(Debug)]
-pub(super) struct Pending {
-    block: [u8; BLOCK],
+pub(super) struct Pending<const N: usize> {
+    block: [u8; N],
     length: usize,
     /// Keep the last full block back: its padding must be looked at.
     hold_last: bool,
 }
 
-impl Drop for Pending {
+impl<const N: usize> Drop for Pending<N> {
     fn drop(&mut self) {
         metaslot_awslc::cleanse(&mut self.block);
     }
 }
 
-impl Pending {
+impl<const N: usize> Pending<N> {
     pub(super) const fn new(hold_last: bool) -> Self {
-        Self { block: [0; BLOCK], length: 0, hold_last }
+        Self { block: [0; N], length: 0, hold_last }
     }
 
     /// What waits.
@@ -31,8 +29,8 @@ impl Pending {
     /// How many bytes [`Self::update`] will write.
     pub(super) const fn ready(&self, input: usize) -> usize {
         let total = self.length + input;
-        let rest = total % BLOCK;
-        if self.hold_last && rest == 0 && total > 0 { total - BLOCK } else { total - rest }
+        let rest = total % N;
+        if self.hold_last && rest == 0 && total > 0 { total - N } else { total - rest }
     }
 
     /// Hands whole blocks to `process` and keeps the rest.
@@ -44,11 +42,11 @@ impl Pending {
     ) {
         let mut ready = self.ready(input.len());
         if ready > 0 && self.length > 0 {
-            let (head, rest) = input.split_at(BLOCK - self.length);
+            let (head, rest) = input.split_at(N - self.length);
             self.block[self.length..].copy_from_slice(head);
-            let (first, others) = out.split_at_mut(BLOCK);
+            let (first, others) = out.split_at_mut(N);
             process(&self.block, first);
-            (input, out, ready) = (rest, others, ready - BLOCK);
+            (input, out, ready) = (rest, others, ready - N);
             self.length = 0;
         }
         let (whole, rest) = input.split_at(ready);
@@ -68,7 +66,7 @@ mod tests {
         for hold in [false, true] {
             for cut in 0..=64 {
                 for second in cut..=64 {
-                    let mut pending = Pending::new(hold);
+                    let mut pending = Pending::<16>::new(hold);
                     let mut out = Vec::new();
                     for part in [&data[..cut], &data[cut..second], &data[second..]] {
                         let mut place = vec![0; pending.ready(part.len())];

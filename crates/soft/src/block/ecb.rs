@@ -1,46 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-ECB (PKCS#11 3.2 §6.13.3).
+//! Each block on its own (PKCS#11 3.2 §6.13.3 for AES).
 
-use super::blocks::Pending;
-use super::{KEYS, keys, length_error, way};
-use crate::device_error;
-use metaslot_awslc::aes::{self, BLOCK};
+use super::pending::Pending;
+use super::{BlockCipher, length_error, way};
 use metaslot_ck::*;
-use metaslot_engine::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_engine::provider::{Cipher, CipherStream, Direction};
 use metaslot_engine::{Key, Params};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub(super) const ROW: Algorithm = Algorithm {
-    mechanism: CKM_AES_ECB,
-    key_sizes: KEYS,
-    encrypt: Some(&Ecb),
-    decrypt: Some(&Ecb),
-    ..Algorithm::NONE
-};
-
-/// Up to here the prepared schedule is faster than a context that works on several blocks at once,
-/// in bytes.
-const FEW: usize = 8 * BLOCK;
-
+/// The mode of one cipher.
 #[derive(Debug)]
-struct Ecb;
+pub(crate) struct Ecb<C, const N: usize>(PhantomData<C>);
 
-fn run(key: &Key, direction: Direction, input: &[u8], out: &mut [u8]) -> Result<()> {
-    if input.len() <= FEW {
-        keys(key)?.ecb(way(direction), input, out);
-        return Ok(());
-    }
-    aes::ecb(key.secret(CKA_VALUE)?, way(direction), input, out).map_err(device_error)
+impl<C: BlockCipher<N>, const N: usize> Ecb<C, N> {
+    /// It has no state.
+    pub(crate) const NEW: Self = Self(PhantomData);
 }
 
-impl Cipher for Ecb {
+impl<C: BlockCipher<N>, const N: usize> Cipher for Ecb<C, N> {
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
         let Params::None = params else { return Err(Error::MECHANISM_PARAM_INVALID) };
-        keys(key).map(|_| ())
+        C::keys(key).map(|_| ())
     }
 
     fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
-        if input.is_multiple_of(BLOCK) { Ok(input) } else { Err(length_error(direction)) }
+        if input.is_multiple_of(N) { Ok(input) } else { Err(length_error(direction)) }
     }
 
     fn run(
@@ -52,7 +37,7 @@ impl Cipher for Ecb {
         out: &mut [u8],
     ) -> Result<usize> {
         let length = self.length(direction, key, params, input.len())?;
-        run(key, direction, input, &mut out[..length])?;
+        C::ecb(key, way(direction), input, &mut out[..length])?;
         Ok(length)
     }
 
@@ -62,18 +47,20 @@ impl Cipher for Ecb {
         key: &Arc<Key>,
         _: &Params,
     ) -> Result<Box<dyn CipherStream>> {
-        Ok(Box::new(Running { key: Arc::clone(key), direction, pending: Pending::new(false) }))
+        let (key, pending) = (Arc::clone(key), Pending::new(false));
+        Ok(Box::new(Running::<C, N> { cipher: PhantomData, key, direction, pending }))
     }
 }
 
 #[derive(Debug)]
-struct Running {
+struct Running<C, const N: usize> {
+    cipher: PhantomData<C>,
     key: Arc<Key>,
     direction: Direction,
-    pending: Pending,
+    pending: Pending<N>,
 }
 
-impl CipherStream for Running {
+impl<C: BlockCipher<N>, const N: usize> CipherStream for Running<C, N> {
     fn update_length(&self, input: usize) -> usize {
         self.pending.ready(input)
     }
@@ -82,7 +69,7 @@ impl CipherStream for Running {
         let mut done = Ok(());
         self.pending.update(input, out, |input, out| {
             if done.is_ok() {
-                done = run(&self.key, self.direction, input, out);
+                done = C::ecb(&self.key, way(self.direction), input, out);
             }
         });
         done
