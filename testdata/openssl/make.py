@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 
+from cryptography.hazmat.decrepit.ciphers.algorithms import ARC4, TripleDES
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
@@ -78,6 +79,55 @@ def xts():
             yield {"mode": "xts", "key": key.hex(), "iv": tweak.hex(), "msg": message.hex(), "ct": ct.hex()}
 
 
+def odd(key):
+    """With the parity that DES keys have."""
+    return bytes(byte ^ (byte.bit_count() + 1) % 2 for byte in key)
+
+
+def padded(message):
+    length = 8 - len(message) % 8
+    return message + bytes([length]) * length
+
+
+def triple_des():
+    for size in [16, 24]:
+        for length in [0, 8, 16, 24, 64, 504, 4104]:
+            key = odd(stream(f"key des {size} {length}", size))
+            iv = stream(f"iv des {size} {length}", 8)
+            message = stream(f"message des {size} {length}", length)
+            wide = key if size == 24 else key + key[:8]
+            for name, mode, plain in [
+                ("ecb", modes.ECB(), message), ("cbc", modes.CBC(iv), message),
+                ("cbc_pad", modes.CBC(iv), padded(message)),
+            ]:
+                if len(plain) % 8:
+                    continue
+                encryptor = Cipher(TripleDES(wide), mode).encryptor()
+                ct = encryptor.update(plain) + encryptor.finalize()
+                yield {"mode": name, "key": key.hex(), "iv": iv.hex(), "msg": message.hex(), "ct": ct.hex()}
+        for length in range(1, 18):
+            key = odd(stream(f"key pad {size} {length}", size))
+            iv = stream(f"iv pad {size} {length}", 8)
+            message = stream(f"message pad {size} {length}", length)
+            wide = key if size == 24 else key + key[:8]
+            encryptor = Cipher(TripleDES(wide), modes.CBC(iv)).encryptor()
+            ct = encryptor.update(padded(message)) + encryptor.finalize()
+            yield {"mode": "cbc_pad", "key": key.hex(), "iv": iv.hex(), "msg": message.hex(), "ct": ct.hex()}
+
+
+def rc4():
+    """Keys of RFC 6229 over zeros, so that its key streams stand in the file; then others."""
+    for bits in [40, 56, 64, 80, 128, 192, 256]:
+        yield rc4_vector(bytes(range(1, bits // 8 + 1)), bytes(272))
+    for length in [0, 1, 7, 8, 9, 63, 255, 1000, 5001]:
+        yield rc4_vector(stream(f"key rc4 {length}", 16), stream(f"message rc4 {length}", length))
+
+
+def rc4_vector(key, message):
+    ct = Cipher(ARC4(key), None).encryptor().update(message)
+    return {"key": key.hex(), "msg": message.hex(), "ct": ct.hex()}
+
+
 def signatures():
     """By keys made here and forgotten."""
     names = {
@@ -110,4 +160,6 @@ write("digest", digests())
 write("hmac", macs())
 write("aes", ciphers())
 write("aes_xts", xts())
+write("des3", triple_des())
+write("rc4", rc4())
 write("signatures", signatures())

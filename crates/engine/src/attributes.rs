@@ -201,6 +201,13 @@ impl Secrets {
         Some(self.0[at].1.expose())
     }
 
+    /// The value of `attribute`, to be changed in place.
+    #[must_use]
+    pub fn get_mut(&mut self, attribute: CK_ATTRIBUTE_TYPE) -> Option<&mut [u8]> {
+        let at = self.0.binary_search_by_key(&attribute, |row| row.0).ok()?;
+        Some(self.0[at].1.expose_mut())
+    }
+
     /// Sets `attribute`, zeroising what was there.
     pub fn set(&mut self, attribute: CK_ATTRIBUTE_TYPE, value: Secret) {
         match self.0.binary_search_by_key(&attribute, |row| row.0) {

@@ -60,10 +60,14 @@ impl Engine {
         let token = self.token(session.slot)?;
         let (count, algorithm) = self.route(mechanism, |row| row.generate)?;
         let template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
+        token.policy.making(&template, true)?;
         let watch = metaslot_counters::begin();
         let made = algorithm.generate(&params, &template).and_then(|mut made| {
             made.attributes
                 .set(CKA_KEY_TYPE, template.get(CKA_KEY_TYPE).cloned().unwrap_or(Value::Ulong(0)));
+            if let Some(value) = made.secrets.get_mut(CKA_VALUE) {
+                set_parity(template.ulong(CKA_KEY_TYPE), value);
+            }
             rules::complete(
                 Origin::Generated(mechanism),
                 CKO_SECRET_KEY,
@@ -285,6 +289,7 @@ impl Engine {
             imposed(all, base.attributes(), CKA_DERIVE_TEMPLATE)?;
             lengths.push(derived_length(all, natural)?);
             if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
+                token.policy.making(all, true)?;
                 token.policy.arriving(*lengths.last().unwrap_or(&0))?;
             }
         }
@@ -334,7 +339,7 @@ impl Engine {
         token: &Token,
         base: &Object,
         mut all: Attributes,
-        value: Secret,
+        mut value: Secret,
     ) -> Result<NewObject> {
         let from = base.attributes();
         let login = token.login_state();
@@ -349,6 +354,7 @@ impl Engine {
             made.attributes.set(CKA_VALUE, Value::Bytes(value.expose().to_vec()));
             made
         } else {
+            set_parity(all.ulong(CKA_KEY_TYPE), value.expose_mut());
             self.secret_key(&all, value)?
         };
         let object = rules::complete(origin, class, all, made, login)?;
@@ -408,11 +414,22 @@ fn imposed(all: &mut Attributes, by: &Attributes, template: CK_ATTRIBUTE_TYPE) -
     Ok(())
 }
 
+/// DES keys that are made here have odd parity in every byte (PKCS#11 3.2 §6.18.2).
+fn set_parity(key_type: Option<u64>, value: &mut [u8]) {
+    if let Some(CKK_DES2 | CKK_DES3) = key_type {
+        for byte in value {
+            *byte ^= u8::from(byte.count_ones().is_multiple_of(2));
+        }
+    }
+}
+
 /// How many bytes to derive: what the template says, what the key type fixes, or what comes out.
 fn derived_length(all: &Attributes, natural: Option<usize>) -> Result<usize> {
     let length = match (all.ulong(CKA_VALUE_LEN), all.ulong(CKA_KEY_TYPE)) {
         (Some(length), _) => usize::try_from(length).unwrap_or(usize::MAX),
         (None, Some(CKK_CHACHA20)) => 32,
+        (None, Some(CKK_DES3)) => 24,
+        (None, Some(CKK_DES2)) => 16,
         (None, Some(CKK_GENERIC_SECRET | CKK_HKDF) | None) => {
             natural.ok_or(Error::TEMPLATE_INCOMPLETE)?
         }

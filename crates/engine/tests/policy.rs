@@ -289,6 +289,79 @@ fn keys_on_weak_curves_are_not_made() {
     }
 }
 
+/// A triple DES key that somebody brings.
+fn old_key(engine: &Engine, session: SessionHandle) -> Result<ObjectHandle> {
+    let template = vec![
+        row(CKA_CLASS, CKO_SECRET_KEY),
+        row(CKA_KEY_TYPE, CKK_DES3),
+        row(CKA_VALUE, &[0x01; 24][..]),
+    ];
+    engine.create_object(session, template)
+}
+
+#[test]
+fn nothing_new_is_made_with_old_ciphers() {
+    for mechanism in [CKM_DES2_KEY_GEN, CKM_DES3_KEY_GEN, CKM_RC4_KEY_GEN] {
+        let error = refused_by_default(|engine, session| {
+            let length = (mechanism == CKM_RC4_KEY_GEN).then(|| row(CKA_VALUE_LEN, 16));
+            let template = length.into_iter().collect();
+            engine.generate_key(session, mechanism, Params::None, template).map(drop)
+        });
+        assert_eq!(error, Error::MECHANISM_INVALID);
+    }
+    let error = refused_by_default(|engine, session| {
+        let key = old_key(engine, session)?;
+        engine.cipher_init(Forward, session, CKM_DES3_ECB, Params::None, key)
+    });
+    assert_eq!(error, Error::MECHANISM_INVALID);
+    let error = refused_by_default(|engine, session| {
+        let base = base(engine, session)?;
+        derived_old_key(engine, session, base).map(drop)
+    });
+    assert_eq!(error, Error::MECHANISM_INVALID);
+}
+
+/// A triple DES key out of another secret, without a word of its length.
+fn derived_old_key(
+    engine: &Engine,
+    session: SessionHandle,
+    base: ObjectHandle,
+) -> Result<ObjectHandle> {
+    let (params, _) = hkdf(24, vec![]);
+    let template = vec![row(CKA_CLASS, CKO_SECRET_KEY), row(CKA_KEY_TYPE, CKK_DES3)];
+    Ok(engine.derive_key(session, CKM_HKDF_DERIVE, params, base, template)?.0)
+}
+
+#[test]
+fn what_was_sealed_with_old_ciphers_is_opened() {
+    let engine = engine(Policy::DEFAULT);
+    let session = open(&engine);
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let key = old_key(&engine, session).expect("a key is imported");
+    engine.cipher_init(Backward, session, CKM_DES3_ECB, Params::None, key).expect("it begins");
+}
+
+#[test]
+fn keys_of_old_ciphers_have_parity_whoever_makes_them() {
+    let engine = engine(Policy::legacy());
+    let session = open(&engine);
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let open = || vec![row(CKA_SENSITIVE, false), row(CKA_EXTRACTABLE, true)];
+    let made = |mechanism| engine.generate_key(session, mechanism, Params::None, open());
+    let mut template = vec![row(CKA_CLASS, CKO_SECRET_KEY), row(CKA_KEY_TYPE, CKK_DES3)];
+    template.extend(open());
+    let base = base(&engine, session).expect("a key is made");
+    let derived = engine.derive_key(session, CKM_HKDF_DERIVE, hkdf(24, vec![]).0, base, template);
+    let derived = derived.map(|keys| keys.0);
+    for (key, length) in [(made(CKM_DES2_KEY_GEN), 16), (made(CKM_DES3_KEY_GEN), 24), (derived, 24)]
+    {
+        let key = engine.object(session, key.expect("a key is made")).expect("it is there");
+        let Ok(Answer::Secret(value)) = key.answer(CKA_VALUE) else { panic!("it is readable") };
+        assert_eq!(value.len(), length);
+        assert!(value.iter().all(|byte| byte.count_ones() % 2 == 1));
+    }
+}
+
 #[test]
 fn a_public_key_does_not_wrap_what_its_twin_decrypts() {
     let error = refused_by_default(|engine, session| {

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `C_GenerateKey` for keys that are random bytes (PKCS#11 3.2 §6.8, §6.13, §6.17, §6.59, §6.64).
+//! `C_GenerateKey` for keys that are random bytes (PKCS#11 3.2 §6.8, §6.13, §6.17, §6.18, §6.59, §6.64; RC4 by
+//! PKCS#11 Historical Mechanisms 3.0 §2.4). Parity, which makes a DES key of them, is the engine's.
 
+use crate::rc4;
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Generate};
 use metaslot_engine::{Attributes, NewObject, Params, Value};
 use metaslot_memory::Secret;
 
 /// One row per key type.
-pub(crate) const ROWS: [Algorithm; 5] = [
+pub(crate) const ROWS: [Algorithm; 8] = [
     row(CKM_GENERIC_SECRET_KEY_GEN, (1, LONGEST), &RandomBytes { lengths: Lengths::UpTo(LONGEST) }),
     row(CKM_AES_KEY_GEN, (16, 32), &RandomBytes { lengths: Lengths::Of(&[16, 24, 32]) }),
     row(CKM_AES_XTS_KEY_GEN, (32, 64), &RandomBytes { lengths: Lengths::Of(&[32, 64]) }),
     row(CKM_CHACHA20_KEY_GEN, (32, 32), &RandomBytes { lengths: Lengths::Always(32) }),
+    row(CKM_RC4_KEY_GEN, rc4::SIZES, &RandomBytes { lengths: Lengths::UpTo(rc4::SIZES.1 / 8) }),
+    row(CKM_DES2_KEY_GEN, (16, 16), &RandomBytes { lengths: Lengths::Always(16) }),
+    row(CKM_DES3_KEY_GEN, (24, 24), &RandomBytes { lengths: Lengths::Always(24) }),
     row(CKM_HKDF_KEY_GEN, (1, LONGEST), &RandomBytes { lengths: Lengths::UpTo(LONGEST) }),
 ];
 
@@ -94,6 +99,9 @@ mod tests {
             (CKM_AES_XTS_KEY_GEN, 64),
             (CKM_GENERIC_SECRET_KEY_GEN, 1000),
             (CKM_HKDF_KEY_GEN, 40),
+            (CKM_RC4_KEY_GEN, 16),
+            (CKM_DES2_KEY_GEN, 16),
+            (CKM_DES3_KEY_GEN, 24),
         ] {
             let one = generate(mechanism, Some(length)).unwrap();
             let two = generate(mechanism, Some(length)).unwrap();
@@ -115,6 +123,8 @@ mod tests {
             generate(CKM_GENERIC_SECRET_KEY_GEN, Some(u64::MAX)).err(),
             Some(Error::KEY_SIZE_RANGE)
         );
+        assert_eq!(generate(CKM_RC4_KEY_GEN, Some(257)).err(), Some(Error::KEY_SIZE_RANGE));
+        assert!(generate(CKM_DES3_KEY_GEN, None).is_ok(), "one length only");
         assert!(generate(CKM_CHACHA20_KEY_GEN, None).is_ok(), "one length only");
         assert_eq!(generate(CKM_CHACHA20_KEY_GEN, Some(16)).err(), Some(Error::KEY_SIZE_RANGE));
     }

@@ -10,6 +10,7 @@ mod block;
 mod buffer;
 mod chacha20;
 mod curve25519;
+mod des;
 mod digest;
 mod ec;
 mod ecdh;
@@ -26,6 +27,7 @@ mod pbkdf2;
 mod private_key;
 mod private_key_info;
 mod public_key;
+mod rc4;
 mod rsa;
 mod rsa_cipher;
 mod rsa_pkcs1;
@@ -53,8 +55,10 @@ pub struct Soft;
 const PARTS: &[&[Algorithm]] = &[
     &aes::ROWS,
     &chacha20::ROWS,
+    &des::ROWS,
     &hkdf::ROWS,
     &pbkdf2::ROWS,
+    &rc4::ROWS,
     &sp800_108::ROWS,
     &digest::ROWS,
     &generate::ROWS,

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Secret keys that come from outside: lengths that their types allow.
 
+use metaslot_awslc::rc4::LONGEST_KEY;
 use metaslot_ck::*;
 use metaslot_engine::{NewObject, Value};
 
 /// Checks the length of `CKA_VALUE` and sets `CKA_VALUE_LEN`.
 pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
-    let length = object.secrets.get(CKA_VALUE).ok_or(Error::TEMPLATE_INCOMPLETE)?.len();
-    if !fits(object.attributes.ulong(CKA_KEY_TYPE), length) {
+    let value = object.secrets.get(CKA_VALUE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    let (key_type, length) = (object.attributes.ulong(CKA_KEY_TYPE), value.len());
+    if !fits(key_type, length) || !has_parity(key_type, value) {
         return Err(Error::ATTRIBUTE_VALUE_INVALID);
     }
     let length = length as u64;
@@ -25,6 +27,15 @@ fn fits(key_type: Option<u64>, length: usize) -> bool {
         Some(CKK_AES) => matches!(length, 16 | 24 | 32),
         Some(CKK_AES_XTS) => matches!(length, 32 | 64),
         Some(CKK_CHACHA20) => length == 32,
+        Some(CKK_RC4) => (1..=LONGEST_KEY).contains(&length),
+        Some(CKK_DES2) => length == 16,
+        Some(CKK_DES3) => length == 24,
         _ => length > 0,
     }
+}
+
+/// DES keys come with odd parity in every byte (PKCS#11 3.2 §6.18.2, §6.18.3). All bytes are looked at, whatever they are.
+fn has_parity(key_type: Option<u64>, value: &[u8]) -> bool {
+    let des = matches!(key_type, Some(CKK_DES2 | CKK_DES3));
+    !des || value.iter().fold(1, |all, byte| all & byte.count_ones()) & 1 == 1
 }

@@ -128,6 +128,9 @@ fn secret_keys_have_the_lengths_of_their_type() {
         (CKK_AES, &[16, 24, 32][..], &[0, 15, 33][..]),
         (CKK_AES_XTS, &[32, 64], &[16, 48]),
         (CKK_CHACHA20, &[32], &[16, 64]),
+        (CKK_RC4, &[1, 256], &[0, 257]),
+        (CKK_DES2, &[16], &[8, 24]),
+        (CKK_DES3, &[24], &[8, 16, 23]),
         (CKK_GENERIC_SECRET, &[1, 300], &[0]),
     ] {
         for length in good {
@@ -136,6 +139,22 @@ fn secret_keys_have_the_lengths_of_their_type() {
         for length in bad {
             assert_eq!(import(key_type, *length), Err(Error::ATTRIBUTE_VALUE_INVALID));
         }
+    }
+}
+
+#[test]
+fn des_keys_come_with_parity() {
+    for at in 0..24 {
+        let mut value = [0x01; 24];
+        value[at] ^= 0x80;
+        let import = |key_type, value: &[u8]| {
+            imported(CKO_SECRET_KEY, key_type, &[], &[(CKA_VALUE, value)]).map(drop)
+        };
+        assert_eq!(import(CKK_DES3, &value), Err(Error::ATTRIBUTE_VALUE_INVALID));
+        let two = if at < 16 { Err(Error::ATTRIBUTE_VALUE_INVALID) } else { Ok(()) };
+        assert_eq!(import(CKK_DES2, &value[..16]), two);
+        value[at] ^= 0x01;
+        assert_eq!(import(CKK_DES3, &value), Ok(()));
     }
 }
 

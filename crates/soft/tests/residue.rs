@@ -220,6 +220,8 @@ fn uses(mechanism: CK_MECHANISM_TYPE, key: &Arc<Key>) -> bool {
         (CKK_AES, CKM_AES_CBC | CKM_AES_CBC_PAD | CKM_AES_GMAC) | (CKK_AES_XTS, CKM_AES_XTS) => {
             Params::Iv(iv)
         }
+        (CKK_RC4, CKM_RC4) | (CKK_DES3, CKM_DES3_ECB) => Params::None,
+        (CKK_DES3, CKM_DES3_CBC | CKM_DES3_CBC_PAD) => Params::Iv(Bytes::from_slice(&[1; 8])),
         (CKK_AES, CKM_AES_CTR) => Params::Ctr { bits: 64, block: [3; 16] },
         (CKK_AES, CKM_AES_GCM) => Params::Gcm { iv: nonce, aad: iv, tag_bits: 96 },
         (CKK_AES, CKM_AES_CCM) => Params::Ccm { data_length: 512, nonce, aad: iv, mac_length: 16 },
@@ -257,6 +259,8 @@ fn a_dropped_secret_key_leaves_nothing() {
         (CKM_AES_XTS_KEY_GEN, CKK_AES_XTS, 32),
         (CKM_AES_XTS_KEY_GEN, CKK_AES_XTS, 64),
         (CKM_CHACHA20_KEY_GEN, CKK_CHACHA20, 32),
+        (CKM_RC4_KEY_GEN, CKK_RC4, 16),
+        (CKM_DES3_KEY_GEN, CKK_DES3, 24),
         (CKM_GENERIC_SECRET_KEY_GEN, CKK_GENERIC_SECRET, 32),
     ] {
         symmetric_leaves_nothing(generate, key_type, length);

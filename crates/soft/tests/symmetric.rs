@@ -131,6 +131,31 @@ fn aes_modes_agree_with_openssl() {
 }
 
 #[test]
+fn triple_des_and_rc4_agree_with_openssl() {
+    for vector in file("openssl/des3").into_iter().chain(file("openssl/rc4")) {
+        let iv = || Params::Iv(Bytes::from_vec(hex(&vector["iv"])));
+        let value = hex(&vector["key"]);
+        let (mechanism, params) = match vector["mode"].as_str() {
+            Some("ecb") => (CKM_DES3_ECB, Params::None),
+            Some("cbc") => (CKM_DES3_CBC, iv()),
+            Some(_) => (CKM_DES3_CBC_PAD, iv()),
+            None => (CKM_RC4, Params::None),
+        };
+        let key_type = match (mechanism, value.len()) {
+            (CKM_RC4, _) => CKK_RC4,
+            (_, 16) => CKK_DES2,
+            _ => CKK_DES3,
+        };
+        let key = secret_key(key_type, &value);
+        let (plain, sealed) = (hex(&vector["msg"]), hex(&vector["ct"]));
+        both_ways(mechanism, &key, &params, &plain, &sealed);
+        if algorithm(mechanism).unwrap.is_some() {
+            assert_eq!(unwrapped(mechanism, &key, &params, &sealed).unwrap(), plain);
+        }
+    }
+}
+
+#[test]
 fn lengths_that_a_mode_has_not_are_refused_with_the_right_word() {
     let key = secret_key(CKK_AES, &[1; 16]);
     let iv = Params::Iv(Bytes::from_slice(&[0; 16]));

@@ -12,15 +12,18 @@ use std::str::FromStr;
 pub(crate) enum Family {
     Aes,
     ChaCha20,
+    Des2,
+    Des3,
     Ec,
     Ed25519,
     Generic,
+    Rc4,
     Rsa,
     X25519,
     Other,
 }
 
-/// A type of key: family and size. The size of an RSA or AES key is in bits, that of a generic
+/// A type of key: family and size. The size of an RSA, AES or RC4 key is in bits, that of a generic
 /// secret in bytes, that of a curve in bytes of its numbers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Kind {
@@ -60,7 +63,8 @@ const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// The types that `--type` takes, for help and errors.
 pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec:secp256k1, \
-    ec:sect163k1 to ec:sect571r1, ed25519, x25519, aes:128, aes:192, aes:256, chacha20, generic:BYTES";
+    ec:sect163k1 to ec:sect571r1, ed25519, x25519, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
+    des2, des3, rc4:BITS";
 
 impl FromStr for Kind {
     type Err = String;
@@ -73,6 +77,9 @@ impl FromStr for Kind {
             ("rsa", Some(bits @ 512..=16384)) => Some((Family::Rsa, bits)),
             ("aes", Some(bits @ (128 | 192 | 256))) => Some((Family::Aes, bits)),
             ("generic", Some(bytes @ 1..=4096)) => Some((Family::Generic, bytes)),
+            ("rc4", Some(bits @ 8..=2048)) if bits % 8 == 0 => Some((Family::Rc4, bits)),
+            ("des2", None) if size.is_empty() => Some((Family::Des2, 16)),
+            ("des3", None) if size.is_empty() => Some((Family::Des3, 24)),
             ("ec", None) => curve(size).map(|curve| (Family::Ec, curve.1)),
             ("ed25519", None) if size.is_empty() => Some((Family::Ed25519, 32)),
             ("x25519", None) if size.is_empty() => Some((Family::X25519, 32)),
@@ -126,7 +133,10 @@ impl Kind {
             CKK_RSA => sized(Family::Rsa, "rsa", modulus.map(bits)),
             CKK_AES => sized(Family::Aes, "aes", size.map(|bytes| bytes * 8)),
             CKK_GENERIC_SECRET => sized(Family::Generic, "generic", size),
+            CKK_RC4 => sized(Family::Rc4, "rc4", size.map(|bytes| bytes * 8)),
             CKK_CHACHA20 => plain(Family::ChaCha20, 32, "chacha20"),
+            CKK_DES2 => plain(Family::Des2, 16, "des2"),
+            CKK_DES3 => plain(Family::Des3, 24, "des3"),
             CKK_EC => match CURVES.iter().find(|curve| Some(curve.2) == params) {
                 Some(curve) => plain(Family::Ec, curve.1, &format!("ec:{}", curve.0)),
                 None => plain(Family::Ec, 0, "ec"),
@@ -150,6 +160,8 @@ impl Kind {
             Family::X25519 => &[Usage::Derive],
             Family::Generic => &[Usage::Sign, Usage::Derive],
             Family::ChaCha20 => &[Usage::Decrypt, Usage::Derive],
+            Family::Rc4 => &[Usage::Decrypt],
+            Family::Des2 | Family::Des3 => &[Usage::Decrypt, Usage::Unwrap],
             Family::Aes | Family::Other => {
                 &[Usage::Sign, Usage::Decrypt, Usage::Unwrap, Usage::Derive]
             }
@@ -192,6 +204,9 @@ impl Kind {
                 pair(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, params(X25519_OID), &[Usage::Derive])
             }
             Family::Aes => secret(CKM_AES_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
+            Family::Rc4 => secret(CKM_RC4_KEY_GEN, length(self.size / 8), &[Usage::Decrypt]),
+            Family::Des2 => secret(CKM_DES2_KEY_GEN, Template::new(), &[Usage::Decrypt]),
+            Family::Des3 => secret(CKM_DES3_KEY_GEN, Template::new(), &[Usage::Decrypt]),
             Family::ChaCha20 => secret(CKM_CHACHA20_KEY_GEN, Template::new(), &[Usage::Decrypt]),
             Family::Generic | Family::Other => {
                 secret(CKM_GENERIC_SECRET_KEY_GEN, length(self.size), &[Usage::Sign])
@@ -227,13 +242,25 @@ mod tests {
             "aes:256",
             "chacha20",
             "generic:32",
+            "des2",
+            "des3",
+            "rc4:128",
         ];
         for name in names {
             assert_eq!(name.parse::<Kind>().unwrap().to_string(), name);
         }
-        for name in
-            ["", "rsa", "rsa:", "rsa:+2048", "rsa:100", "ec", "ec:p255", "aes:512", "ed25519:1"]
-        {
+        for name in [
+            "",
+            "rsa",
+            "rsa:",
+            "rsa:+2048",
+            "rsa:100",
+            "ec",
+            "ec:p255",
+            "aes:512",
+            "ed25519:1",
+            "rc4:12",
+        ] {
             assert!(name.parse::<Kind>().is_err(), "{name}");
         }
     }

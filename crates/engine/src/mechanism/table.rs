@@ -15,6 +15,9 @@ const fn row(
     Mechanism { number, shape, keys, unit, section }
 }
 
+/// RC4's section is in another document: PKCS#11 Historical Mechanisms 3.0.
+const HISTORICAL: &str = "2.4";
+
 #[rustfmt::skip]
 pub(super) const MECHANISMS: &[Mechanism] = &[
     row(CKM_RSA_PKCS_KEY_PAIR_GEN, Shape::None, &[CKK_RSA], Unit::Bits, "6.1"),
@@ -47,6 +50,13 @@ pub(super) const MECHANISMS: &[Mechanism] = &[
     row(CKM_SHA3_512_RSA_PKCS_PSS, Shape::Pss, &[CKK_RSA], Unit::Bits, "6.1.13"),
     row(CKM_SHA3_224_RSA_PKCS, Shape::None, &[CKK_RSA], Unit::Bits, "6.1"),
     row(CKM_SHA3_224_RSA_PKCS_PSS, Shape::Pss, &[CKK_RSA], Unit::Bits, "6.1.13"),
+    row(CKM_RC4_KEY_GEN, Shape::None, &[CKK_RC4], Unit::Bits, HISTORICAL),
+    row(CKM_RC4, Shape::None, &[CKK_RC4], Unit::Bits, HISTORICAL),
+    row(CKM_DES2_KEY_GEN, Shape::None, &[CKK_DES2], Unit::Bytes, "6.18"),
+    row(CKM_DES3_KEY_GEN, Shape::None, &[CKK_DES3], Unit::Bytes, "6.18"),
+    row(CKM_DES3_ECB, Shape::None, &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
+    row(CKM_DES3_CBC, Shape::Iv(8), &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
+    row(CKM_DES3_CBC_PAD, Shape::Iv(8), &[CKK_DES3, CKK_DES2], Unit::Bytes, "6.18"),
     row(CKM_MD5, Shape::None, &[], Unit::None, "6.20"),
     row(CKM_MD5_HMAC, Shape::None, &[CKK_GENERIC_SECRET, CKK_MD5_HMAC], Unit::Bytes, "6.20"),
     row(CKM_MD5_HMAC_GENERAL, Shape::Ulong, &[CKK_GENERIC_SECRET, CKK_MD5_HMAC], Unit::Bytes, "6.20"),

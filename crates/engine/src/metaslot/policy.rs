@@ -32,6 +32,7 @@ pub struct Policy {
     weak_curves: bool,
     weak_exponents: bool,
     md5_signatures: bool,
+    weak_ciphers: bool,
 }
 
 type Switch = (&'static str, fn(&mut Policy) -> &mut bool);
@@ -52,6 +53,7 @@ const SWITCHES: &[Switch] = &[
     ("weak-curves", |p| &mut p.weak_curves),
     ("weak-exponents", |p| &mut p.weak_exponents),
     ("md5-signatures", |p| &mut p.md5_signatures),
+    ("weak-ciphers", |p| &mut p.weak_ciphers),
 ];
 
 /// No authentication tag and no truncated MAC below this, in bytes.
@@ -83,6 +85,7 @@ impl Policy {
         weak_curves: true,
         weak_exponents: true,
         md5_signatures: true,
+        weak_ciphers: true,
     };
 
     /// Refuses only what the standard refuses.
@@ -119,6 +122,8 @@ impl Policy {
     /// May a key, generated or brought, have this size and exponent?
     pub(crate) fn making(&self, attributes: &Attributes, generated: bool) -> Result<()> {
         refuse(self.weak_curves && generated && weak_curve(attributes), Error::KEY_SIZE_RANGE)?;
+        let weak = attributes.ulong(CKA_KEY_TYPE).is_some_and(weak_cipher);
+        refuse(self.weak_ciphers && generated && weak, Error::MECHANISM_INVALID)?;
         if attributes.ulong(CKA_KEY_TYPE) != Some(CKK_RSA) {
             return Ok(());
         }
@@ -145,6 +150,8 @@ impl Policy {
         let forward = direction == Direction::Forward;
         let md5 = mechanism == CKM_MD5_RSA_PKCS && forward;
         refuse(self.md5_signatures && md5, Error::MECHANISM_INVALID)?;
+        let old = forward && seals_weakly(mechanism);
+        refuse(self.weak_ciphers && old, Error::MECHANISM_INVALID)?;
         let small = (1..MIN_RSA).contains(&key.modulus_bits);
         refuse(self.weak_rsa && signing && forward && small, Error::KEY_SIZE_RANGE)?;
         let weak = signing && forward && key.weak_curve;
@@ -221,6 +228,16 @@ const fn wraps_safely(mechanism: CK_MECHANISM_TYPE) -> bool {
     matches!(mechanism, CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_KWP | CKM_AES_GCM | CKM_RSA_PKCS_OAEP)
 }
 
+/// Triple DES, whose blocks repeat after some gigabytes (SP 800-131A rev. 2), and RC4, whose key stream shows (RFC 7465): no
+/// key is made for them, and nothing new is sealed with them.
+const fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
+    matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3)
+}
+
+const fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(mechanism, CKM_RC4 | CKM_DES3_ECB | CKM_DES3_CBC | CKM_DES3_CBC_PAD)
+}
+
 fn modulus_bits(attributes: &Attributes) -> Option<u64> {
     attributes.bytes(CKA_MODULUS).map(bits)
 }
@@ -258,6 +275,8 @@ fn strength(key: &Attributes, length: usize) -> u64 {
             _ => 128,
         },
         Some(CKK_EC_EDWARDS | CKK_EC_MONTGOMERY) => 128,
+        Some(CKK_DES2 | CKK_RC4) => 80,
+        Some(CKK_DES3) => 112,
         Some(CKK_AES_XTS) => key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 4,
         // A secret of any kind and length is worth at most what AES-256 protects.
         _ => (key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 8).min(256),

@@ -187,6 +187,16 @@ fn signature_is_over_an_md5() {
     attack("MD5 signature", "signature_is_over_an_md5", weak::md5_signature);
 }
 
+#[test]
+fn data_is_sealed_with_triple_des() {
+    attack("triple DES", "data_is_sealed_with_triple_des", weak::triple_des);
+}
+
+#[test]
+fn data_is_sealed_with_rc4() {
+    attack("RC4", "data_is_sealed_with_rc4", weak::rc4);
+}
+
 /// Refused under every policy: the standard itself forbids these.
 fn never(what: &str, name: &str, work: fn(&Session) -> Result<()>) {
     let prepare = |token: &mut TestToken| token.policy("legacy");

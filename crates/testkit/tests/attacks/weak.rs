@@ -6,6 +6,24 @@ use metaslot_client::{Mechanism, Params, Result, Session, Template};
 
 use crate::{aes, target};
 
+/// A key for an old cipher, which may be brought under every policy.
+fn old_key(session: &Session, key_type: CK_KEY_TYPE, length: usize) -> Result<ObjectHandle> {
+    let template = Template::new().class(CKO_SECRET_KEY).key_type(key_type).token(false);
+    let template = template.bool(CKA_ENCRYPT, true).bool(CKA_SENSITIVE, true);
+    session.create(&template.bytes(CKA_VALUE, vec![0x01; length]))
+}
+
+pub(crate) fn triple_des(session: &Session) -> Result<bool> {
+    let mechanism = Mechanism::with(CKM_DES3_CBC, Params::Bytes(&[0; 8]));
+    let key = old_key(session, CKK_DES3, 24)?;
+    Ok(session.encrypt(&mechanism, key, &[0; 8])?.len() == 8)
+}
+
+pub(crate) fn rc4(session: &Session) -> Result<bool> {
+    let key = old_key(session, CKK_RC4, 16)?;
+    Ok(session.encrypt(&Mechanism::new(CKM_RC4), key, b"plain")?.len() == 5)
+}
+
 pub(crate) fn short_tag(session: &Session) -> Result<bool> {
     let key = aes(session, &[CKA_ENCRYPT])?;
     let params = Params::Gcm { iv: &[1; 12], aad: &[], tag_bits: 32 };

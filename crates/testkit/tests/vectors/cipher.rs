@@ -8,7 +8,7 @@ use metaslot_client::{Mechanism, Params, Session, Template};
 use crate::file::{Vector, Verdict};
 
 /// A session key with `value`, which may do everything the ciphers need.
-fn key(
+pub(crate) fn key(
     session: &Session,
     key_type: CK_KEY_TYPE,
     value: &[u8],
@@ -59,7 +59,7 @@ fn decrypt_in_parts(
 }
 
 /// Opens; and where that is right, seals to the same bytes, in one part and in several.
-fn both_ways(
+pub(crate) fn both_ways(
     session: &Session,
     mechanism: &Mechanism<'_>,
     key: ObjectHandle,

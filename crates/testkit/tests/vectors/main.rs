@@ -8,6 +8,7 @@ mod cipher;
 mod derive;
 mod file;
 mod mac;
+mod old;
 mod rsa;
 mod signature;
 
@@ -182,6 +183,12 @@ fn signatures_on_curves() {
 fn binary_curves() {
     let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
     apart(CLIENT, "binary curves, by OpenSSL", "binary_curves", legacy, binary::run);
+}
+
+#[test]
+fn triple_des_and_rc4() {
+    let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
+    apart(CLIENT, "triple DES and RC4, by OpenSSL", "triple_des_and_rc4", legacy, old::run);
 }
 
 #[test]
