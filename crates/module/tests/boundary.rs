@@ -129,6 +129,7 @@ fn without_instructions_or_lanes_the_results_are_the_same() {
         assert_eq!(pending("CKM_AES_CBC:"), cbc && has(Cpu::VAES), "AES, {name}");
         assert_eq!(pending("0x210:"), md5 && has(Cpu::AVX2), "MD5, {name}");
         if name == "all" {
+            home.run_with(&program("together"), &[], &variables);
             home.run_with(&promises, &[], &variables);
         }
     }
@@ -137,6 +138,19 @@ fn without_instructions_or_lanes_the_results_are_the_same() {
 #[test]
 fn threads_that_compute_together_get_what_one_alone_gets() {
     println!("{}", Home::new("together").run(&program("together"), &[]));
+}
+
+#[test]
+fn old_ciphers_give_the_same_in_one_call_in_parts_and_together() {
+    let home = Home::new("old-ciphers");
+    let file = home.path().join("metaslot.toml");
+    let token = home.path().join("token/token.db");
+    let setting = format!(
+        "[[token]]\npath = {token:?}\ndescription = \"here\"\nallow = [\"weak-ciphers\"]\n"
+    );
+    fs::write(&file, setting).unwrap();
+    let variables = [("METASLOT_CONF", file.as_os_str())];
+    println!("{}", home.run_with(&program("old_ciphers"), &[], &variables));
 }
 
 #[test]

@@ -29,8 +29,11 @@ use crate::cpu::{Cpu, cpu};
 /// Blocks computed in one pass.
 pub const LANES: usize = 512;
 
-/// Whether this machine has the instructions that the ratios were measured with. The kernel computes without them too.
+/// The instructions that the ratios were measured with. The kernel computes without them too.
+pub const NEEDS: Cpu = Cpu::AVX512;
+
+/// Whether this machine has them.
 #[must_use]
 pub fn available() -> bool {
-    cpu().has(Cpu::AVX512)
+    cpu().has(NEEDS)
 }

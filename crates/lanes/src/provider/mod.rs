@@ -8,6 +8,8 @@
 #[cfg(target_arch = "x86_64")]
 mod aes;
 mod binary;
+#[cfg(target_arch = "x86_64")]
+mod des;
 mod digest;
 mod ecdh;
 mod ecdsa;
@@ -17,6 +19,8 @@ mod hashes;
 mod hmac;
 mod kdf;
 mod prime;
+#[cfg(target_arch = "x86_64")]
+mod rc4;
 mod rsa;
 mod x25519;
 
@@ -72,11 +76,15 @@ fn families(plain: Plain) -> Vec<(Vec<Algorithm>, Cpu)> {
     vec![
         #[cfg(target_arch = "x86_64")]
         (aes::rows(plain), crate::aes::NEEDS),
+        #[cfg(target_arch = "x86_64")]
+        (des::rows(plain), crate::des::NEEDS),
         (digest::rows(plain), crate::hash::NEEDS),
         (ecdh::rows(plain), crate::p256::NEEDS),
         (ecdsa::rows(plain), crate::p256::NEEDS),
         (eddsa::rows(plain), crate::curve25519::NEEDS),
         (hmac::rows(plain), crate::hash::NEEDS),
+        #[cfg(target_arch = "x86_64")]
+        (rc4::rows(plain), Cpu::NONE),
         (rsa::rows(plain), crate::rsa::NEEDS),
         (x25519::rows(plain), crate::curve25519::NEEDS),
         // After those of prime curves, which are asked first and far more often.

@@ -2,8 +2,8 @@
 //! RC4 with a state of 32-bit words, which spares the processor byte moves, and several streams interleaved, which hide each other's
 //! latency.
 //!
-//! Not constant time: RC4 looks its state up at places that depend on the key, by design. It is here for old data and protocols, and is
-//! served under the legacy policy only.
+//! Not constant time: RC4 looks its state up at places that depend on the key, by design. It is here for old data and protocols; the
+//! default policy makes nothing new with it.
 
 #[cfg(test)]
 mod tests;
