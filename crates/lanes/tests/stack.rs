@@ -5,6 +5,7 @@
 use metaslot_awslc::ec::{Curve as EcCurve, EcKey};
 use metaslot_awslc::rsa::{Rsa, RsaNumber, RsaNumbers};
 use metaslot_lanes::binary::{self, Curve, Derive, Sign};
+use metaslot_lanes::hash::{self, Hash};
 use metaslot_lanes::{curve25519, p256, p384, rsa};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,6 +81,9 @@ fn every_kernel() {
     }
     curve25519_keys();
     weierstrass();
+    macs();
+    #[cfg(target_arch = "x86_64")]
+    old_ciphers();
 }
 
 fn rsa_private(bits: u32) {
@@ -144,6 +148,55 @@ fn weierstrass() {
     let mut requests: Vec<_> =
         places.iter_mut().map(|out| p384::SignRequest::new(&key, &[5; 32], out)).collect();
     check("P-384 sign", || p384::sign(&mut requests));
+    let library = EcKey::generate(EcCurve::P384).unwrap();
+    let mut point = [0; 97];
+    library.write_point(&mut point).unwrap();
+    let mut places = [[0; 48]; 16];
+    let mut requests: Vec<_> =
+        places.iter_mut().map(|out| p384::DeriveRequest::new(&key, &point, out)).collect();
+    check("P-384 derive", || p384::derive(&mut requests));
+}
+
+fn macs() {
+    for hash in Hash::ALL.into_iter().filter(|hash| hash::lanes(*hash) > 0) {
+        check(&format!("HMAC key, {hash:?}"), || drop(hash::Key::new(hash, &[9; 20]).unwrap()));
+        let key = hash::Key::new(hash, &[9; 20]).unwrap();
+        let mut places = vec![vec![0; hash.length()]; 16];
+        let mut requests: Vec<_> = places
+            .iter_mut()
+            .map(|output| hash::MacRequest { key: &key, data: &[7; 1000], output })
+            .collect();
+        check(&format!("HMAC, {hash:?}"), || hash::hmac(hash, &mut requests));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn old_ciphers() {
+    use metaslot_lanes::data::{Data, Way};
+    use metaslot_lanes::{des, rc4};
+    let key = des::Key::new(&[0x31; 24]).unwrap();
+    let mut data = vec![5; 8192];
+    check("3DES key", || drop(des::Key::new(&[0x31; 24]).unwrap()));
+    check("3DES-ECB", || key.ecb(Way::Encrypt, Data::in_place(&mut data)));
+    check("3DES-CBC decryption", || key.cbc_decrypt(&mut [1; 8], Data::in_place(&mut data)));
+    let mut places = vec![(vec![5; 1024], [1; 8]); 64];
+    let mut streams: Vec<_> = places
+        .iter_mut()
+        .map(|(data, iv)| des::Stream { key: &key, iv, data: Data::in_place(data) })
+        .collect();
+    let mut lanes = des::Lanes::new();
+    check("3DES-CBC encryption", || lanes.cbc_encrypt(&mut streams));
+    let mut states: Vec<_> = (0..4).map(|at| rc4::Rc4::new(&[at; 16]).unwrap()).collect();
+    let mut places = vec![vec![5; 1024]; 4];
+    let mut streams: Vec<_> = states
+        .iter_mut()
+        .zip(&mut places)
+        .map(|(state, data)| rc4::Stream { state, data: Data::in_place(data) })
+        .collect();
+    let mut alone = rc4::Rc4::new(&[9; 16]).unwrap();
+    let mut data = vec![5; 1024];
+    check("RC4", || alone.apply(Data::in_place(&mut data)));
+    check("RC4, interleaved", || rc4::apply(&mut streams));
 }
 
 #[test]

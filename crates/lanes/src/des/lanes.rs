@@ -10,7 +10,7 @@ use super::word::Word;
 use super::word::{Avx2, Avx512};
 use crate::cpu::{Cpu, cpu};
 use crate::data::{Data, Way};
-use metaslot_memory::Secret;
+use metaslot_memory::{Secret, wiping};
 
 /// A message: its key, its IV and its whole blocks.
 #[derive(Debug)]
@@ -71,6 +71,10 @@ impl Lanes {
             assert!(stream.data.len().is_multiple_of(BLOCK), "no whole number of blocks");
         }
         assert!(streams.len() < IDLE as usize, "too many streams");
+        wiping(|| self.passes(streams, cpu));
+    }
+
+    fn passes(&mut self, streams: &mut [Stream<'_>], cpu: Cpu) {
         #[cfg(target_arch = "x86_64")]
         if cpu.has(Cpu::AVX512) {
             // SAFETY: the machine has the instructions.

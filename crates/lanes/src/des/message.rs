@@ -9,6 +9,7 @@ use super::word::Word;
 use super::word::{Avx2, Avx512};
 use crate::cpu::{Cpu, cpu};
 use crate::data::{Data, Way};
+use metaslot_memory::wiping;
 use std::hint::black_box;
 
 impl Key {
@@ -31,6 +32,10 @@ impl Key {
     /// With the instructions of `cpu`, which the machine has.
     pub(super) fn run(&self, way: Way, iv: Option<&mut [u8; BLOCK]>, data: Data<'_>, cpu: Cpu) {
         assert!(data.len().is_multiple_of(BLOCK), "no whole number of blocks");
+        wiping(|| self.passes(way, iv, data, cpu));
+    }
+
+    fn passes(&self, way: Way, iv: Option<&mut [u8; BLOCK]>, data: Data<'_>, cpu: Cpu) {
         #[cfg(target_arch = "x86_64")]
         if cpu.has(Cpu::AVX512) {
             // SAFETY: the machine has the instructions.

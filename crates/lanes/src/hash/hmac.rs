@@ -7,7 +7,7 @@ use super::shape::Shape;
 use crate::cpu::cpu;
 use metaslot_awslc::cleanse;
 use metaslot_awslc::digest::Hash;
-use metaslot_memory::{Secret, wipe_shallow_stack};
+use metaslot_memory::{Secret, wiping};
 
 /// A prepared key, for any number of requests and threads: instead of the key it holds what the hash function has made of
 /// the two padded keys.
@@ -30,6 +30,10 @@ impl Key {
     /// # Panics
     /// When there are no lanes for the function ([`super::lanes`] is 0).
     pub fn new(hash: Hash, key: &[u8]) -> metaslot_awslc::Result<Self> {
+        wiping(|| Self::prepared(hash, key))
+    }
+
+    fn prepared(hash: Hash, key: &[u8]) -> metaslot_awslc::Result<Self> {
         let mut inner = [0; BLOCK];
         let padded = &mut inner[..hash.block()];
         if key.len() > hash.block() {
@@ -43,8 +47,6 @@ impl Key {
         let prepared = Self::of_blocks(hash, &inner[..hash.block()], &outer[..hash.block()]);
         cleanse(&mut inner);
         cleanse(&mut outer);
-        // What AWS-LC left of a long key.
-        wipe_shallow_stack();
         Ok(prepared)
     }
 

@@ -38,6 +38,7 @@ use batch::Job;
 pub use hmac::Key;
 use kernel::Kernel;
 pub use metaslot_awslc::digest::Hash;
+use metaslot_memory::wiping;
 use shape::Shape;
 
 /// A message to be hashed.
@@ -94,7 +95,7 @@ pub fn hmac(hash: Hash, requests: &mut [MacRequest<'_>]) {
     let length = hash.length();
     assert!(requests.iter().all(|request| request.output.len() <= length));
     assert!(requests.iter().all(|request| request.key.hash() == hash));
-    run(hash, requests);
+    wiping(|| run(hash, requests));
 }
 
 fn run<J: Job>(hash: Hash, jobs: &mut [J]) {

@@ -9,7 +9,7 @@
 mod tests;
 
 use crate::data::Data;
-use metaslot_memory::Protected;
+use metaslot_memory::{Protected, wipe_shallow_stack, wiping};
 use std::hint::black_box;
 
 /// How many streams are computed at the same time at most.
@@ -63,8 +63,14 @@ impl Rc4 {
 
     /// Encrypts or decrypts: the next bytes of the key stream are added.
     pub fn apply(&mut self, data: Data<'_>) {
-        interleave([(&mut *self.0, data)]);
+        alone(&mut self.0, data);
+        wipe_shallow_stack();
     }
+}
+
+#[inline(never)]
+fn alone(state: &mut State, data: Data<'_>) {
+    interleave([(state, data)]);
 }
 
 /// A key stream and what it is to be added to.
@@ -81,6 +87,10 @@ type Lane<'a> = (&'a mut State, Data<'a>);
 
 /// Encrypts or decrypts any number of streams of any lengths, up to [`LANES`] at the same time.
 pub fn apply(streams: &mut [Stream<'_>]) {
+    wiping(|| side_by_side(streams));
+}
+
+fn side_by_side(streams: &mut [Stream<'_>]) {
     let mut waiting = streams.iter_mut().filter(|stream| !stream.data.is_empty());
     let mut lanes: [Option<Lane<'_>>; LANES] = [const { None }; LANES];
     loop {
