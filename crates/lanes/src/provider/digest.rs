@@ -2,14 +2,13 @@
 //! Digests of whole messages (PKCS#11 3.2 §6.20–§6.26). A thread that waits goes through the combiner only with a message so long
 //! that its lane saves more than two switches of threads cost; an asynchronous session with nearly any.
 
-use super::{Answer, Plain, batch, device_error, kept, later, no_result};
+use super::{Answer, Message, Plain, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::hash::{self, Request};
 use metaslot_awslc::digest::{Hash, MAX_LENGTH};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Digest, DigestStream, Postponed};
 use smallvec::SmallVec;
-use std::borrow::Cow;
 
 /// Shorter messages are hashed before a job could be made of them, in bytes; the second for functions that have instructions of
 /// their own.
@@ -96,7 +95,7 @@ impl Digest for Hashing {
         if data.len() < self.row.worth_waiting {
             return self.plain.digest(data, out);
         }
-        let mut job = Job::new(Cow::Borrowed(data));
+        let mut job = Job::new(Message::Borrowed(data));
         let job: *mut Job<'_> = &raw mut job;
         // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
         // longer, so that nothing of what it borrows is used after its lifetime.
@@ -110,10 +109,7 @@ impl Digest for Hashing {
         if data.len() < least || hash::lanes(self.row.hash) == 0 {
             return Ok(None);
         }
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(data.len()).map_err(|_| Error::DEVICE_MEMORY)?;
-        copy.extend_from_slice(data);
-        later(self.row.combiner.submit(Job::new(Cow::Owned(copy))))
+        later(self.row.combiner.submit(Job::new(Message::copy(data)?)))
     }
 
     fn start(&self) -> Result<Box<dyn DigestStream>> {
@@ -128,13 +124,13 @@ impl Digest for Hashing {
 /// A message to be hashed.
 #[derive(Debug)]
 struct Job<'a> {
-    data: Cow<'a, [u8]>,
+    data: Message<'a>,
     digest: [u8; MAX_LENGTH],
     result: Result<usize>,
 }
 
 impl<'a> Job<'a> {
-    const fn new(data: Cow<'a, [u8]>) -> Self {
+    const fn new(data: Message<'a>) -> Self {
         Self { data, digest: [0; MAX_LENGTH], result: Err(Error::DEVICE_ERROR) }
     }
 

@@ -2,7 +2,7 @@
 //! Ed25519 itself (PKCS#11 3.2 §6.3.15); contexts and pre-hashing are the plain provider's. A signature is made faster than
 //! threads switch, so only asynchronous sessions batch those; verifications are worth waiting for.
 
-use super::{Answer, Held, Plain, batch, device_error, kept, later, no_result};
+use super::{Answer, Held, Message, Plain, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::curve25519::{self, PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use metaslot_awslc::curve25519::{
@@ -12,7 +12,6 @@ use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
 use metaslot_engine::{Key, Params, key_info};
 use smallvec::SmallVec;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Requests in one call of the kernel.
@@ -65,7 +64,7 @@ impl Signature for EdDsa {
     fn sign_later(&self, key: &Arc<Key>, params: &Params, data: &[u8]) -> Postponed {
         let (Params::None, Ok(_)) = (params, private_form(key)) else { return Ok(None) };
         let key = Held::Shared(Arc::clone(key));
-        later(SIGN.submit(Job::new(key, Cow::Owned(data.to_vec()))))
+        later(SIGN.submit(Job::new(key, Message::copy(data)?)))
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
@@ -74,7 +73,7 @@ impl Signature for EdDsa {
         else {
             return self.plain.verify(key, params, data, signature);
         };
-        let mut job = Job { signature, ..Job::new(Held::Borrowed(key), Cow::Borrowed(data)) };
+        let mut job = Job { signature, ..Job::new(Held::Borrowed(key), Message::Borrowed(data)) };
         let job: *mut Job<'_> = &raw mut job;
         // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
         // longer, so that nothing of what it borrows is used after its lifetime.
@@ -96,7 +95,7 @@ impl Signature for EdDsa {
             return Ok(None);
         };
         let key = Held::Shared(Arc::clone(key));
-        later(VERIFY.submit(Job { signature, ..Job::new(key, Cow::Owned(data.to_vec())) }))
+        later(VERIFY.submit(Job { signature, ..Job::new(key, Message::copy(data)?) }))
     }
 
     fn start(
@@ -128,13 +127,13 @@ fn public_form(key: &Key) -> Result<&PublicKey> {
 #[derive(Debug)]
 struct Job<'a> {
     key: Held<'a>,
-    message: Cow<'a, [u8]>,
+    message: Message<'a>,
     signature: [u8; LENGTH],
     result: Result<usize>,
 }
 
 impl<'a> Job<'a> {
-    const fn new(key: Held<'a>, message: Cow<'a, [u8]>) -> Self {
+    const fn new(key: Held<'a>, message: Message<'a>) -> Self {
         Self { key, message, signature: [0; LENGTH], result: Err(Error::DEVICE_ERROR) }
     }
 }

@@ -3,7 +3,7 @@
 //! decided as for digests.
 
 use super::digest::{self, MOST};
-use super::{Answer, Held, Plain, batch, device_error, kept, later, no_result};
+use super::{Answer, Held, Message, Plain, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::hash::{self, Hash, MacRequest};
 use metaslot_awslc::constant_time;
@@ -12,7 +12,6 @@ use metaslot_engine::provider::{Algorithm, Direction, Postponed, Signature, Sign
 use metaslot_engine::{Key, Params};
 use metaslot_memory::Secret;
 use smallvec::SmallVec;
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// Messages below this are authenticated before a job could be made of them, in bytes, where the function has instructions
@@ -88,7 +87,7 @@ impl Mac {
         self.for_waiting() || data.len() >= WORTH_A_JOB
     }
 
-    fn job<'a>(&self, key: Held<'a>, data: Cow<'a, [u8]>, length: usize) -> Job<'a> {
+    fn job<'a>(&self, key: Held<'a>, data: Message<'a>, length: usize) -> Job<'a> {
         let mac = Secret::zeroed(self.row.hash.length());
         Job {
             key,
@@ -134,7 +133,7 @@ impl Signature for Mac {
             return self.plain.sign(key, params, data, out);
         }
         let length = self.length(key, params);
-        self.run(self.job(Held::Borrowed(key), Cow::Borrowed(data), length))?.answer(out)
+        self.run(self.job(Held::Borrowed(key), Message::Borrowed(data), length))?.answer(out)
     }
 
     fn sign_later(&self, key: &Arc<Key>, params: &Params, data: &[u8]) -> Postponed {
@@ -142,7 +141,7 @@ impl Signature for Mac {
             return Ok(None);
         }
         let length = self.length(key, params);
-        let job = self.job(Held::Shared(Arc::clone(key)), Cow::Owned(copy(data)?), length);
+        let job = self.job(Held::Shared(Arc::clone(key)), Message::copy(data)?, length);
         later(self.row.combiner.submit(job))
     }
 
@@ -151,7 +150,7 @@ impl Signature for Mac {
         let (true, Some(given)) = (data.len() >= self.worth_waiting, tag(signature, length)) else {
             return self.plain.verify(key, params, data, signature);
         };
-        let job = self.job(Held::Borrowed(key), Cow::Borrowed(data), length);
+        let job = self.job(Held::Borrowed(key), Message::Borrowed(data), length);
         self.run(Job { given: Some(given), ..job })?.answer(&mut []).map(drop)
     }
 
@@ -166,7 +165,7 @@ impl Signature for Mac {
         let (true, Some(given)) = (self.worth_a_job(data), tag(signature, length)) else {
             return Ok(None);
         };
-        let job = self.job(Held::Shared(Arc::clone(key)), Cow::Owned(copy(data)?), length);
+        let job = self.job(Held::Shared(Arc::clone(key)), Message::copy(data)?, length);
         later(self.row.combiner.submit(Job { given: Some(given), ..job }))
     }
 
@@ -178,14 +177,6 @@ impl Signature for Mac {
     ) -> Result<Box<dyn SignatureStream>> {
         self.plain.start(direction, key, params)
     }
-}
-
-/// What the caller may change before the job is done.
-fn copy(data: &[u8]) -> Result<Vec<u8>> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(data.len()).map_err(|_| Error::DEVICE_MEMORY)?;
-    copy.extend_from_slice(data);
-    Ok(copy)
 }
 
 type Tag = SmallVec<[u8; 64]>;
@@ -214,7 +205,7 @@ fn form(key: &Key, hash: Hash) -> Result<&hash::Key> {
 #[derive(Debug)]
 struct Job<'a> {
     key: Held<'a>,
-    data: Cow<'a, [u8]>,
+    data: Message<'a>,
     whole: &'static dyn Signature,
     /// All of it; while it is not compared, it is not for anybody else to know.
     mac: Secret,

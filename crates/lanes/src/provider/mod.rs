@@ -170,6 +170,37 @@ impl Deref for Held<'_> {
     }
 }
 
+/// A message for the time of a job: borrowed while a thread waits, a copy that is wiped when nobody does.
+enum Message<'a> {
+    Borrowed(&'a [u8]),
+    Copied(Secret),
+}
+
+impl Message<'_> {
+    fn copy(data: &[u8]) -> Result<Self> {
+        let mut copy = Secret::try_zeroed(data.len()).ok_or(Error::DEVICE_MEMORY)?;
+        copy.expose_mut().copy_from_slice(data);
+        Ok(Self::Copied(copy))
+    }
+}
+
+impl Deref for Message<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(data) => data,
+            Self::Copied(copy) => copy.expose(),
+        }
+    }
+}
+
+impl Debug for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Message({} bytes)", self.len())
+    }
+}
+
 /// A job that knows how to answer its caller.
 trait Answer: Send + Debug {
     /// Writes the result.
