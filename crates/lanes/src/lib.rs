@@ -20,6 +20,8 @@ mod field52;
 pub mod hash;
 pub mod p256;
 pub mod p384;
+#[cfg(target_arch = "x86_64")]
+pub mod peak;
 pub mod provider;
 #[cfg(target_arch = "x86_64")]
 pub mod rc4;
