@@ -21,6 +21,11 @@ pub(crate) fn measure<T>(work: impl FnOnce() -> T) -> (T, Spent) {
     (result, Spent { cpu, wall: wall.elapsed() })
 }
 
+/// CPU time of the calling thread so far.
+pub(crate) fn thread_cpu() -> Duration {
+    read(ClockId::ThreadCPUTime)
+}
+
 /// CPU time of this process so far, all threads.
 pub(crate) fn process_cpu() -> Duration {
     read(ClockId::ProcessCPUTime)
@@ -48,10 +53,28 @@ impl Watch {
     /// Foreign CPU time as a share of one CPU since the start; `None` where the system does not
     /// say. 0.1 means that others used a tenth of one CPU.
     pub(crate) fn foreign(&self) -> Option<f64> {
-        let busy = machine_busy()?.saturating_sub(self.busy?);
+        self.foreign_besides(Duration::ZERO)
+    }
+
+    /// The same, when other processes did so much of the experiment's own work meanwhile.
+    pub(crate) fn foreign_besides(&self, helpers: Duration) -> Option<f64> {
+        let busy = machine_busy()?.saturating_sub(self.busy?).saturating_sub(helpers);
         let foreign = busy.saturating_sub(process_cpu().saturating_sub(self.own));
         Some(foreign.as_secs_f64() / self.started.elapsed().as_secs_f64().max(1e-9))
     }
+}
+
+/// CPU time of a living process so far, from `/proc` (units of 10 ms).
+pub(crate) fn cpu_of(pid: u32) -> Duration {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    Duration::from_millis(ticks(&text).unwrap_or(0) * 10)
+}
+
+/// User and system time; the program's name in parentheses, which may hold anything, comes before.
+fn ticks(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<u64>().ok();
+    Some(next()? + next()?)
 }
 
 /// Time of all CPUs that was neither idle nor waiting, from `/proc/stat` (units of 10 ms).
@@ -67,4 +90,17 @@ fn machine_busy() -> Option<Duration> {
         }
     }
     Some(Duration::from_millis(ticks * 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_tells_what_it_used() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194304 100 0 0 0 250 30 0 0 20 0 1 0 9";
+        assert_eq!(ticks(stat), Some(280));
+        assert_eq!(ticks("7 (a) S"), None);
+        assert_eq!(cpu_of(u32::MAX), Duration::ZERO);
+    }
 }

@@ -10,9 +10,12 @@
 //! does its work there.
 #![forbid(unsafe_code)]
 
+mod buffer;
 mod clock;
 mod failure;
+pub mod kernels;
 mod kill;
+mod lanes;
 mod machine;
 mod place;
 mod progress;
@@ -26,6 +29,7 @@ mod token;
 
 pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
+pub use lanes::Options as LanesOptions;
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
 
@@ -39,6 +43,14 @@ pub enum Command {
     /// calling thread, scaling is by the wall clock. The last result of every batch is checked:
     /// signatures by the raw library, ciphertexts by decryption.
     Speed(SpeedOptions),
+    /// Time the kernels: by themselves, against the physical limit, and through the C ABI
+    ///
+    /// Each kernel with one to all lanes filled beside the plain library one at a time (AWS-LC; OpenSSL
+    /// for binary curves), and how near its instructions come to what the processor can execute. Then a
+    /// C program, compiled for the run, that loads the module: threads with sessions of their own that
+    /// wait, and asynchronous sessions, with lanes and without, in turn. OpenSSL checks every result
+    /// after the clock has stopped.
+    Lanes(LanesOptions),
     /// Measure the token on disk: finds, cold start, creates per second
     ///
     /// One store for each number of objects, asked in turns; raw SQLite inserts the same rows into
@@ -59,6 +71,7 @@ pub enum Command {
 pub fn run(command: &Command) -> Result<()> {
     match command {
         Command::Speed(options) => speed::run(options),
+        Command::Lanes(options) => lanes::run(options),
         Command::Store(options) => store::run(options),
         Command::Kill(options) => kill::run(options),
     }

@@ -39,13 +39,21 @@ impl Place {
     /// # Errors
     /// A file could not be written.
     pub(crate) fn store(&self, name: &str) -> Result<Store> {
+        self.configured(name, "", "")
+    }
+
+    /// The same with more settings of this module's: of the whole, and of the token. Both are whole lines.
+    ///
+    /// # Errors
+    /// A file could not be written.
+    pub(crate) fn configured(&self, name: &str, whole: &str, token: &str) -> Result<Store> {
         let store = Store { directory: self.directory.join(name) };
         for part in ["", "metaslot", "counters", "softhsm2"] {
             private_directory(&store.directory.join(part))?;
         }
         let own = format!(
-            "counters = {:?}\n\n[[token]]\npath = {:?}\n",
-            store.directory.join("counters"),
+            "counters = {:?}\n{whole}\n[[token]]\npath = {:?}\n{token}",
+            store.counters(),
             store.database()
         );
         let rival = format!(
@@ -86,9 +94,19 @@ impl Store {
     /// As [`Role::command`].
     pub(crate) fn command(&self, role: &Role) -> Result<Command> {
         let mut command = role.command()?;
+        self.configure(&mut command);
+        Ok(command)
+    }
+
+    /// Gives a program the environment of this store.
+    pub(crate) fn configure(&self, command: &mut Command) {
         command.env("METASLOT_CONF", self.directory.join("metaslot.toml"));
         command.env("SOFTHSM2_CONF", self.directory.join("softhsm2.conf"));
-        Ok(command)
+    }
+
+    /// Where this module's processes count.
+    pub(crate) fn counters(&self) -> PathBuf {
+        self.directory.join("counters")
     }
 
     /// This module's database file.

@@ -11,6 +11,7 @@ pub(crate) fn run(app: &App, mut command: Command) -> Result<()> {
         Command::Speed(options) => &mut options.module,
         Command::Store(options) => &mut options.module,
         Command::Kill(options) => &mut options.module,
+        Command::Lanes(options) => &mut options.module,
     };
     *module = module.take().or_else(|| app.named_module().map(Path::to_path_buf));
     metaslot_lab::run(&command).map_err(|failure| {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `lab speed`: the raw library, this module and a rival, interleaved in one run.
 
-mod buffer;
 mod cell;
 mod measure;
 mod openssl;

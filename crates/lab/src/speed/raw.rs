@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The raw library: AWS-LC's C functions with a prepared key, a reused context and a fresh IV.
 
-use super::buffer::Buffer;
 use super::cell::{Cell, Work};
 use super::subject::{Loop, MESSAGE, Nonce, Operation, Subject, expect};
+use crate::buffer::Buffer;
 use crate::{Failure, Result};
 use metaslot_raw::{self as bench, Ctr, EC_SIGNATURE, Ec, Ed25519, Gcm, Rsa};
 

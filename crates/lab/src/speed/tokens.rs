@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A module through its C ABI: token keys, one session per thread, `*Init` and the one-shot call.
 
-use super::buffer::Buffer;
 use super::cell::{Cell, Work};
 use super::subject::{Loop, MESSAGE, Nonce, Operation, Subject, expect};
+use crate::buffer::Buffer;
 use crate::token::{self, Pair, Token};
 use crate::{Failure, Result};
 use metaslot_ck::*;

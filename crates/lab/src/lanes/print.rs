@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The tables: made from a report, and from nothing else.
+
+use super::report::{Arm, Door, KernelResult, Report, RowResult, Window};
+use super::rows::{Goal, Row};
+use crate::statistics::{Estimate, median};
+use crate::table::{Table, digits, nanoseconds};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Foreign CPU use above which a run says so.
+const CONTAMINATED: f64 = 0.10;
+/// Share of the limit below which a kernel explains itself.
+const ENOUGH: f64 = 0.6;
+const NOTHING: &str = "-";
+
+/// Everything that a run says.
+pub(crate) fn tables(report: &Report) -> String {
+    let mut text = head(report);
+    if report.rows.iter().any(|row| row.kernel.is_some()) {
+        text.push_str(&kernels(report));
+        text.push('\n');
+        text.push_str(&limits(report));
+        text.push_str(&notes(report));
+        text.push('\n');
+    }
+    if report.rows.iter().any(|row| row.module.is_some()) {
+        text.push_str(&doors(report));
+        text.push('\n');
+        text.push_str(&latencies(report));
+        text.push_str(&unserved(report));
+    }
+    text.push_str(&contamination(report));
+    text
+}
+
+/// The rows and what they have to reach.
+pub(crate) fn list(rows: &[Row]) -> String {
+    let mut table =
+        Table::new(&["row", "mechanism", "policy", "full lanes", "16 threads", "asynchronous"]);
+    for row in rows {
+        table.row(vec![
+            row.name.to_owned(),
+            row.mechanism.to_owned(),
+            if row.legacy { "legacy" } else { "default" }.to_owned(),
+            row.kernel.map_or_else(String::new, |goal| format!("≥ {goal} × raw")),
+            goal(row.blocking),
+            goal(row.asynchronous),
+        ]);
+    }
+    table.render()
+}
+
+fn goal(goal: Goal) -> String {
+    match goal {
+        Goal::OverRaw(goal) => format!("≥ {goal} × raw"),
+        Goal::OverPlain(goal) => format!("≥ {goal} × plain"),
+    }
+}
+
+fn head(report: &Report) -> String {
+    let mut text = format!("{}\n", report.machine.line());
+    if let Some(module) = &report.module {
+        let commit = report.commit.as_ref().map_or_else(String::new, |c| format!(", commit {c}"));
+        writeln!(text, "module {module}{commit}").ok();
+    }
+    if let Some(openssl) = &report.openssl {
+        writeln!(text, "judge {openssl}").ok();
+    }
+    if !report.without.is_empty() {
+        writeln!(text, "without {}", report.without.join(", ")).ok();
+    }
+    writeln!(
+        text,
+        "{} rounds in {:.0} s, samples of {} ms, windows of {} ms, seed {}\n",
+        report.rounds, report.seconds, report.sample_ms, report.window_ms, report.seed
+    )
+    .ok();
+    text
+}
+
+/// Each kernel's speed over the plain library, by filled lanes.
+fn kernels(report: &Report) -> String {
+    let results: Vec<(&RowResult, &KernelResult)> = with_kernel(report).collect();
+    let filled: BTreeSet<usize> =
+        results.iter().flat_map(|(_, kernel)| &kernel.lanes).map(|lanes| lanes.filled).collect();
+    let numbers: Vec<String> = filled.iter().map(ToString::to_string).collect();
+    let mut heading = vec!["kernel, speed over raw by lanes filled", "raw", "full lanes"];
+    heading.extend(numbers.iter().map(String::as_str));
+    heading.extend(["interval", "goal", ""]);
+    let mut table = Table::new(&heading);
+    for (row, kernel) in results {
+        table.row(kernel_cells(row, kernel, &filled));
+    }
+    table.render()
+}
+
+fn kernel_cells(row: &RowResult, kernel: &KernelResult, filled: &BTreeSet<usize>) -> Vec<String> {
+    let time =
+        |ns: &[f64]| if ns.is_empty() { NOTHING.to_owned() } else { nanoseconds(median(ns)) };
+    let full = kernel.over_raw(kernel.full());
+    let mut cells = vec![row.name.clone(), time(&kernel.raw_ns), time(kernel.full())];
+    for number in filled {
+        let lanes = kernel.lanes.iter().find(|lanes| lanes.filled == *number);
+        cells.push(match lanes {
+            Some(lanes) => ratio(kernel.over_raw(&lanes.ns).map(|estimate| estimate.value)),
+            None => String::new(),
+        });
+    }
+    cells.push(full.map_or_else(String::new, interval));
+    cells.push(row.kernel_goal.map_or_else(String::new, |goal| format!("≥ {goal}")));
+    let judged = row.kernel_goal.zip(full).map(|(goal, full)| verdict(full, goal));
+    cells.push(judged.unwrap_or_default().to_owned());
+    cells
+}
+
+fn with_kernel(report: &Report) -> impl Iterator<Item = (&RowResult, &KernelResult)> {
+    report.rows.iter().filter_map(|row| Some((row, row.kernel.as_ref()?)))
+}
+
+/// What the instructions alone would take.
+fn limits(report: &Report) -> String {
+    let mut table = Table::new(&[
+        "limit, full lanes",
+        "instruction",
+        "for each",
+        "known by",
+        "per ns",
+        "limit",
+        "measured",
+        "reached",
+    ]);
+    for (row, kernel) in with_kernel(report) {
+        let Some((limit, port)) = kernel.limit() else {
+            let why = if kernel.available { NOTHING } else { "not on this processor" };
+            table.row(vec![row.name.clone(), why.to_owned()]);
+            continue;
+        };
+        table.row(vec![
+            row.name.clone(),
+            port.name.clone(),
+            format!("{:.0}", port.instructions),
+            kernel.source.clone(),
+            format!("{:.2}", 1.0 / median(&port.ns)),
+            nanoseconds(limit),
+            nanoseconds(median(kernel.full())),
+            kernel.reached().map_or_else(String::new, |share| format!("{:.0} %", 100.0 * share)),
+        ]);
+    }
+    table.render()
+}
+
+/// Where the rest goes.
+fn notes(report: &Report) -> String {
+    let mut text = String::new();
+    for (row, kernel) in with_kernel(report) {
+        if kernel.reached().is_some_and(|share| share < ENOUGH) {
+            let note = if row.note.is_empty() { "not explained" } else { &row.note };
+            writeln!(text, "{} below {:.0} %: {note}", row.name, 100.0 * ENOUGH).ok();
+        }
+    }
+    text
+}
+
+/// Through the C ABI: what an operation costs.
+fn doors(report: &Report) -> String {
+    let mut table = Table::new(&[
+        "C ABI, CPU time of one operation",
+        "threads",
+        "keys",
+        "per second",
+        "with lanes",
+        "without",
+        "faster",
+        "interval",
+        "over raw",
+        "in lanes",
+        "batch",
+        "goal",
+        "",
+    ]);
+    for (row, arm) in arms(report) {
+        let raw = row.kernel.as_ref().filter(|kernel| !kernel.raw_ns.is_empty());
+        table.row(door_cells(row, arm, raw.map(|kernel| median(&kernel.raw_ns))));
+    }
+    table.render()
+}
+
+fn arms(report: &Report) -> impl Iterator<Item = (&RowResult, &Arm)> {
+    let of = |row| RowResult::arms(row).map(move |arm| (row, arm));
+    report.rows.iter().flat_map(of)
+}
+
+fn door(row: &RowResult, arm: &Arm) -> String {
+    match arm.door {
+        Door::Blocking => format!("{} waiting", row.name),
+        Door::Asynchronous => format!("{} {} in flight", row.name, arm.depth),
+    }
+}
+
+fn time(value: Option<f64>) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), nanoseconds)
+}
+
+fn door_cells(row: &RowResult, arm: &Arm, raw: Option<f64>) -> Vec<String> {
+    let plain = arm.over_plain();
+    let goal = arm.goal(row);
+    let against = goal.and_then(|goal| arm.against(goal, raw));
+    let judged =
+        against.map_or("", |(reached, goal)| if reached >= goal { "met" } else { "MISSED" });
+    vec![
+        door(row, arm),
+        arm.threads.to_string(),
+        arm.keys.to_string(),
+        arm.middle(Window::rate).map_or_else(String::new, |rate| format!("{rate:.0}")),
+        time(arm.middle(Window::cpu_ns)),
+        time(arm.middle_without(Window::cpu_ns)),
+        ratio(plain.map(|estimate| estimate.value)),
+        plain.map_or_else(String::new, interval),
+        ratio(arm.over_raw(raw)),
+        format!("{:.0} %", 100.0 * arm.batched_share()),
+        arm.fill().map_or_else(|| NOTHING.to_owned(), digits),
+        goal.map_or_else(String::new, self::goal),
+        judged.to_owned(),
+    ]
+}
+
+/// Through the C ABI: how long callers wait.
+fn latencies(report: &Report) -> String {
+    let mut table = Table::new(&[
+        "C ABI, from the call to the result",
+        "threads",
+        "keys",
+        "p50 with lanes",
+        "without",
+        "p99 with lanes",
+        "without",
+        "p99 shorter",
+        "interval",
+    ]);
+    for (row, arm) in arms(report) {
+        let shorter = arm.shorter();
+        table.row(vec![
+            door(row, arm),
+            arm.threads.to_string(),
+            arm.keys.to_string(),
+            time(arm.middle(|window| window.p50_ns)),
+            time(arm.middle_without(|window| window.p50_ns)),
+            time(arm.middle(|window| window.p99_ns)),
+            time(arm.middle_without(|window| window.p99_ns)),
+            ratio(shorter.map(|estimate| estimate.value)),
+            shorter.map_or_else(String::new, interval),
+        ]);
+    }
+    table.render()
+}
+
+/// What the module does not do, and what it does not do without lanes.
+fn unserved(report: &Report) -> String {
+    let mut text = String::new();
+    for row in &report.rows {
+        let Some(module) = &row.module else { continue };
+        if let Some(why) = &module.not_served {
+            writeln!(text, "{}: not served by the module ({why})", row.name).ok();
+        } else if let Some(why) = &module.not_served_without {
+            writeln!(text, "{}: not served without lanes ({why})", row.name).ok();
+        }
+        let asynchronous = |arm: &&Arm| arm.door == Door::Asynchronous && arm.depth > 1;
+        let mut windows =
+            module.arms.iter().filter(asynchronous).flat_map(|arm| &arm.with).peekable();
+        if windows.peek().is_some() && windows.all(|window| window.pending == 0) {
+            writeln!(text, "{}: answered at once in asynchronous sessions", row.name).ok();
+        }
+    }
+    text
+}
+
+fn contamination(report: &Report) -> String {
+    let foreign = report.rows.iter().flat_map(|row| {
+        let kernel = row.kernel.as_ref().and_then(|kernel| kernel.foreign_cpu);
+        kernel.into_iter().chain(row.module.as_ref().and_then(|module| module.foreign_cpu))
+    });
+    let most = foreign.fold(0.0, f64::max);
+    if most <= CONTAMINATED {
+        return String::new();
+    }
+    format!("others used up to {most:.2} CPUs meanwhile: believe the ratios only\n")
+}
+
+fn ratio(value: Option<f64>) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), |value| format!("{} ×", digits(value)))
+}
+
+fn interval(estimate: Estimate) -> String {
+    format!("{}–{}", digits(estimate.low), digits(estimate.high))
+}
+
+/// An interval around the goal decides nothing.
+fn verdict(estimate: Estimate, goal: f64) -> &'static str {
+    if estimate.low >= goal {
+        "met"
+    } else if estimate.high < goal {
+        "MISSED"
+    } else {
+        "unresolved"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::{arm, kernel};
+    use super::super::report::{ModuleResult, SCHEMA};
+    use super::super::rows::ROWS;
+    use super::*;
+    use crate::machine::Machine;
+
+    fn report() -> Report {
+        let module = ModuleResult {
+            not_served: None,
+            not_served_without: None,
+            arms: vec![arm(1, 0.4e-3, 0.4e-3), arm(16, 0.1e-3, 0.4e-3)],
+            foreign_cpu: Some(0.5),
+        };
+        let row = RowResult {
+            name: "sha256-8k".to_owned(),
+            mechanism: "CKM_SHA256".to_owned(),
+            kernel_goal: Some(3.5),
+            blocking_goal: Goal::OverRaw(5.0),
+            asynchronous_goal: Goal::OverPlain(0.98),
+            note: "the reason".to_owned(),
+            kernel: Some(kernel()),
+            module: Some(module),
+        };
+        let unserved = ModuleResult {
+            not_served: Some("C_GetMechanismInfo: 0x70".to_owned()),
+            not_served_without: None,
+            arms: Vec::new(),
+            foreign_cpu: None,
+        };
+        let second = RowResult {
+            name: "rc4-8k".to_owned(),
+            kernel: Some(KernelResult { available: false, ports: Vec::new(), ..kernel() }),
+            module: Some(unserved),
+            ..row.clone()
+        };
+        Report {
+            schema: SCHEMA.to_owned(),
+            command: Vec::new(),
+            started: 0,
+            seconds: 1.0,
+            machine: Machine::this(),
+            seed: 1,
+            rounds: 3,
+            sample_ms: 5.0,
+            window_ms: 200.0,
+            without: Vec::new(),
+            module: None,
+            commit: None,
+            openssl: None,
+            rows: vec![row, second],
+        }
+    }
+
+    fn line<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
+        let found = text.lines().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("no line {start} in\n{text}")).split_whitespace().collect()
+    }
+
+    #[test]
+    fn each_table_says_what_was_reached() {
+        let report = report();
+        let kernels = kernels(&report);
+        let cells = line(&kernels, "sha256-8k");
+        assert_eq!(cells[..5], ["sha256-8k", "400", "ns", "100", "ns"]);
+        assert_eq!(cells.last(), Some(&"met"), "{kernels}");
+        let limits = limits(&report);
+        assert_eq!(line(&limits, "sha256-8k")[1..3], ["vector", "shift"]);
+        assert_eq!(line(&limits, "sha256-8k").last(), Some(&"%"));
+        assert!(limits.contains("rc4-8k") && limits.contains("not on this processor"));
+        let doors = doors(&report);
+        assert_eq!(line(&doors, "sha256-8k waiting").last(), Some(&"met"), "{doors}");
+        let sixteen = doors.lines().find(|line| line.contains("MISSED")).unwrap();
+        assert!(sixteen.contains("16") && sixteen.contains("4.00 ×"), "{sixteen}");
+        assert!(unserved(&report).contains("rc4-8k: not served by the module"));
+        assert!(contamination(&report).contains("0.50 CPUs"));
+    }
+
+    #[test]
+    fn what_was_written_is_what_is_printed() {
+        let report = report();
+        let json = serde_json::to_string(&report).unwrap();
+        let again: Report = serde_json::from_str(&json).unwrap();
+        assert_eq!(tables(&again), tables(&report));
+    }
+
+    #[test]
+    fn only_kernels_far_below_the_limit_explain_themselves() {
+        let mut report = report();
+        report.rows.truncate(1);
+        assert_eq!(notes(&report), "");
+        for port in &mut report.rows[0].kernel.as_mut().unwrap().ports {
+            port.instructions /= 2.0;
+        }
+        assert_eq!(notes(&report), "sha256-8k below 60 %: the reason\n");
+    }
+
+    #[test]
+    fn the_list_has_every_row() {
+        assert_eq!(list(ROWS).lines().count(), ROWS.len() + 2);
+    }
+}

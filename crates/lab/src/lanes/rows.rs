@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Table of what is measured: one row per operation.
+
+use serde::{Deserialize, Serialize};
+
+/// What an operation with lanes has to reach.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Goal {
+    /// Speed over the plain library's, one at a time.
+    OverRaw(f64),
+    /// Speed over the module's own without lanes.
+    OverPlain(f64),
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) mechanism: &'static str,
+    /// On a token with the policy `legacy`: the default one refuses such keys.
+    pub(crate) legacy: bool,
+    /// OpenSSL's name of the curve and of the operation, where AWS-LC has none to compare with.
+    pub(crate) openssl: Option<(&'static str, &'static str)>,
+    /// Operations that one thread keeps in flight in asynchronous sessions.
+    pub(crate) depth: usize,
+    /// Speed of full lanes over the plain library's, where there is a goal.
+    pub(crate) kernel: Option<f64>,
+    /// With 16 threads that wait, or more.
+    pub(crate) blocking: Goal,
+    /// With one thread per processor and asynchronous sessions.
+    pub(crate) asynchronous: Goal,
+    /// Where the rest goes when a kernel stays below 60 % of the limit.
+    pub(crate) note: &'static str,
+}
+
+/// Noise and all, it must not be slower than without lanes.
+const PLAIN: Goal = Goal::OverPlain(0.98);
+
+const fn row(name: &'static str, mechanism: &'static str, depth: usize) -> Row {
+    Row {
+        name,
+        mechanism,
+        legacy: false,
+        openssl: None,
+        depth,
+        kernel: None,
+        blocking: PLAIN,
+        asynchronous: PLAIN,
+        note: "",
+    }
+}
+
+impl Row {
+    const fn goals(mut self, kernel: f64, blocking: Goal, asynchronous: f64) -> Self {
+        self.kernel = Some(kernel);
+        self.blocking = blocking;
+        self.asynchronous = Goal::OverRaw(asynchronous);
+        self
+    }
+
+    const fn legacy(mut self) -> Self {
+        self.legacy = true;
+        self
+    }
+
+    const fn openssl(mut self, curve: &'static str, what: &'static str) -> Self {
+        self.openssl = Some((curve, what));
+        self
+    }
+
+    const fn note(mut self, note: &'static str) -> Self {
+        self.note = note;
+        self
+    }
+}
+
+const SMALL_NUMBERS: &str = "numbers of ten limbs: the scan of the table in constant time, the hand-over of carries \
+     between limbs and the way into vectors and back weigh more than with longer ones";
+const CURVE: &str = "numbers of five limbs: additions, subtractions and carries between the products, which the \
+     multiplier waits for, and the scan of tables in constant time";
+const BINARY: &str = "the reduction after each product and the squarings are logic and permutations in the same units";
+const CHAIN: &str = "each block waits for the one before it: sixteen streams are four registers in flight, which hardly cover \
+     the time that a round takes";
+const BITS: &str = "more bits and keys than registers: every round loads and stores vectors, and a store takes as long as \
+     several operations";
+const SWAPS: &str = "each byte's two stores are read again a few bytes later: the way through memory, not the number \
+     of loads";
+
+/// A speed over the plain library's.
+const fn over(goal: f64) -> Goal {
+    Goal::OverRaw(goal)
+}
+
+#[rustfmt::skip]
+pub(crate) const ROWS: &[Row] = &[
+    row("rsa1024-sign", "CKM_SHA256_RSA_PKCS", 64).goals(5.5, over(4.3), 5.0).legacy().note(SMALL_NUMBERS),
+    row("rsa2048-sign", "CKM_SHA256_RSA_PKCS", 32).goals(3.4, over(3.0), 3.3),
+    row("rsa3072-sign", "CKM_SHA256_RSA_PKCS", 16).goals(2.5, over(2.3), 2.4),
+    row("rsa4096-sign", "CKM_SHA256_RSA_PKCS", 16).goals(2.2, over(2.1), 2.2),
+    row("rsa2048-verify", "CKM_SHA256_RSA_PKCS", 64).goals(3.8, PLAIN, 3.0),
+    row("sect233k1-sign", "CKM_ECDSA", 64).goals(35.0, over(18.0), 30.0).openssl("sect233k1", "sign").note(BINARY),
+    row("sect233k1-ecdh", "CKM_ECDH1_DERIVE", 64).goals(35.0, over(18.0), 30.0).openssl("sect233k1", "ecdh").note(BINARY),
+    row("sect571r1-sign", "CKM_ECDSA", 32).goals(20.0, over(18.0), 19.0).openssl("sect571r1", "sign").note(BINARY),
+    row("sect571r1-ecdh", "CKM_ECDH1_DERIVE", 64).goals(20.0, over(18.0), 19.0).openssl("sect571r1", "ecdh").note(BINARY),
+    row("p256-sign", "CKM_ECDSA", 128).goals(6.0, over(1.8), 3.0).note(CURVE),
+    row("p256-verify", "CKM_ECDSA", 128).goals(2.6, over(1.6), 2.4).note(CURVE),
+    row("p256-ecdh", "CKM_ECDH1_DERIVE", 64).note(CURVE),
+    row("p384-sign", "CKM_ECDSA", 64).note(CURVE),
+    row("x25519", "CKM_ECDH1_DERIVE", 64).goals(3.5, over(1.9), 3.0).note(CURVE),
+    row("ed25519-sign", "CKM_EDDSA", 128).goals(2.3, PLAIN, 2.0).note(CURVE),
+    row("ed25519-verify", "CKM_EDDSA", 128).goals(3.0, over(1.6), 2.6).note(CURVE),
+    row("aes128-cbc-encrypt-8k", "CKM_AES_CBC", 32).goals(8.0, PLAIN, 6.0).note(CHAIN),
+    row("aes128-ctr-8k", "CKM_AES_CTR", 16).goals(2.2, over(2.0), 2.0),
+    row("aes128-cbc-decrypt-8k", "CKM_AES_CBC", 16).goals(2.2, over(2.0), 2.0),
+    row("md5-8k", "CKM_MD5", 64).goals(12.0, over(2.0), 8.0),
+    row("sha1-8k", "CKM_SHA_1", 32),
+    row("sha256-8k", "CKM_SHA256", 32).goals(1.9, PLAIN, 1.7),
+    row("sha512-8k", "CKM_SHA512", 32).goals(3.5, over(1.5), 3.0),
+    row("sha3-256-8k", "CKM_SHA3_256", 32),
+    row("hmac-sha256-8k", "CKM_SHA256_HMAC", 32),
+    row("rc4-8k", "CKM_RC4", 16).legacy().note(SWAPS),
+    row("3des-cbc-encrypt-8k", "CKM_DES3_CBC", 512).legacy().note(BITS),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_mechanism_of_the_standard_and_a_name_of_its_own() {
+        let mut names: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ROWS.len());
+        for row in ROWS {
+            assert!(metaslot_ck::mechanism_by_name(row.mechanism).is_some(), "{}", row.mechanism);
+        }
+    }
+
+    #[test]
+    fn the_load_knows_every_row() {
+        let load = include_str!("../../../../examples/lanes_load/work.c");
+        for row in ROWS {
+            let line = format!("{{\"{}\", ", row.name);
+            let line = load.lines().find(|text| text.contains(&line)).expect(row.name);
+            assert!(line.contains(row.mechanism), "{line}");
+        }
+    }
+}
