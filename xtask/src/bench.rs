@@ -11,16 +11,20 @@ use crate::report::check;
 use crate::test::build;
 use crate::tls;
 
-/// `metaslot lab speed` with the arguments given; `tls` alone measures handshakes instead.
+/// `metaslot lab speed` with the arguments given, or `lab lanes` when the first is `lanes`; `tls` alone measures handshakes instead.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if arguments == ["tls"] {
         return tls::run();
     }
+    let (experiment, arguments) = match arguments {
+        [first, rest @ ..] if first == "lanes" => ("lanes", rest),
+        all => ("speed", all),
+    };
     packages::install(&[FOR_RUN])?;
     build()?;
     check(
         Command::new(command())
-            .args(["lab", "speed"])
+            .args(["lab", experiment])
             .args(arguments)
             .env("METASLOT_MODULE", module()),
     )

@@ -28,6 +28,11 @@ pub(crate) fn command() -> PathBuf {
     target().join("release/metaslot")
 }
 
+/// The release program that `metaslot lab lanes` starts.
+pub(crate) fn kernels() -> PathBuf {
+    target().join("release/metaslot-kernels")
+}
+
 /// `cargo` itself, in the repository's root.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is installed: module, command, header, pkg-config file, p11-kit module file, man pages and
+//! What is installed: module, command, the lab's kernels, header, pkg-config file, p11-kit module file, man pages and
 //! completions, in one tarball.
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::{command, module, root, target};
+use crate::cargo::{command, kernels, module, root, target};
 use crate::report::check;
 use crate::test::build;
 
@@ -46,6 +46,7 @@ pub(crate) fn run() -> Result<()> {
     std::os::unix::fs::symlink("pkcs11/libmetaslot.so", home.join(LIBRARY).join("libmetaslot.so"))
         .context("link the module")?;
     copy(&command(), &home.join("usr/bin/metaslot"))?;
+    copy(&kernels(), &home.join("usr/bin/metaslot-kernels"))?;
     for header in files_below(&root().join("include/metaslot"))? {
         let name = header.file_name().unwrap_or_default();
         copy(&header, &home.join("usr/include/metaslot").join(name))?;

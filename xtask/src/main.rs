@@ -24,7 +24,8 @@ usage: cargo xtask TASK
 
   run                 build, make a token, serve TLS with a key in it, sign a file; a table at the end
   test                everything that decides whether a change may go in
-  bench [ARGUMENTS]   metaslot lab speed with the release build; bench tls: handshakes of a Java server
+  bench [ARGUMENTS]   metaslot lab speed with the release build; bench lanes [ARGUMENTS]: metaslot lab lanes;
+                      bench tls: handshakes of a Java server
   codegen [--check]   write (or compare) the files generated from the standard's bindings
   structure           check the tree against ARCHITECTURE.md
   man                 write man pages and completions to target/man
