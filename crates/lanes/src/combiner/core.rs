@@ -159,7 +159,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     /// that compute one job at a time are as fast.
     #[inline]
     fn crowd(&self) -> usize {
-        self.kernel.break_even().saturating_mul(self.max_leaders())
+        self.kernel.crowd().saturating_mul(self.max_leaders())
     }
 
     #[inline]

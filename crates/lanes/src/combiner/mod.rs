@@ -3,7 +3,7 @@
 //! There are no threads of its own and no timers: who leads is one of the callers.
 //!
 //! [`Combiner::run`] is the door for threads that wait. With few of them inside, each computes its own job at once,
-//! for the price of three atomic additions (8 ns). From [`Kernel::break_even`] threads per core on, they queue their
+//! for the price of three atomic additions (8 ns). From [`Kernel::crowd`] threads per core on, they queue their
 //! jobs and sleep, except at most one leader per core: it takes the oldest jobs with its own, computes one batch,
 //! wakes each owner alone and leaves; one of those that still wait is made the next leader. A leader that finds fewer
 //! jobs than make a batch computes only its own.
@@ -56,9 +56,15 @@ pub trait Kernel: Sync {
     /// How many jobs a batch has at most.
     fn lanes(&self) -> usize;
 
-    /// From how many jobs on a batch takes less processor time than one job after the other, with about 5 µs more for
-    /// each but the leader's, which is what two switches of threads cost; `usize::MAX` where there are no batches.
+    /// From how many jobs on a batch takes less processor time than one job after the other; `usize::MAX` where there are no
+    /// batches.
     fn break_even(&self) -> usize;
+
+    /// From how many threads per core on it pays to wait: the break-even with about 6 µs more for each job but the leader's, which
+    /// is what two switches of threads cost.
+    fn crowd(&self) -> usize {
+        self.break_even()
+    }
 
     /// Computes one job.
     fn one(&self, job: &mut Self::Job);

@@ -146,49 +146,62 @@ fn prepare(batch: &[VerifyRequest<'_>]) {
 
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn verify_batch(batch: &mut [VerifyRequest<'_>]) {
-    let groups = batch.len().div_ceil(LANES);
-    let mut points = Vec::with_capacity(groups);
-    for requests in batch.chunks_mut(LANES) {
-        points.push(expected(requests));
-    }
-    let mut inverses: Vec<Element> = points.iter().map(|point| point.z).collect();
+    let eights: Vec<(Point, [By; LANES])> =
+        batch.chunks(LANES).map(|eight| expected(eight)).collect();
+    let mut inverses: Vec<Element> = eights.iter().map(|(point, _)| point.z).collect();
     let mut scratch = inverses.clone();
     invert_all(&mut inverses, &mut scratch, |_, _| ());
-    for (group, requests) in batch.chunks_mut(LANES).enumerate() {
-        let encoded = encode(&points[group], &inverses[group]);
-        for (request, encoded) in requests.iter_mut().zip(&encoded) {
-            if request.key.table.get().is_none() {
-                request.by_library();
-            } else if request.signature.first_chunk() != Some(encoded) {
-                request.result = Err(Failed);
+    for ((requests, (point, by)), inverse) in batch.chunks_mut(LANES).zip(&eights).zip(&inverses) {
+        let encoded = encode(point, inverse);
+        for ((request, by), encoded) in requests.iter_mut().zip(by).zip(&encoded) {
+            match by {
+                By::Library => request.by_library(),
+                By::Nobody => request.result = Err(Failed),
+                By::Kernel => {
+                    let good = request.signature.first_chunk() == Some(encoded);
+                    request.result = if good { Ok(()) } else { Err(Failed) };
+                }
             }
         }
     }
 }
 
-/// s·B − k·A; where the signature cannot be good, the result says so and the point is any.
+/// Who says whether a signature is good. Another thread may give a key its table at any moment, so that is asked once.
+#[derive(Clone, Copy)]
+enum By {
+    Kernel,
+    Library,
+    /// It cannot be good.
+    Nobody,
+}
+
+/// s·B − k·A, for the lanes that are the kernel's.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn expected(requests: &mut [VerifyRequest<'_>]) -> Point {
+fn expected(requests: &[VerifyRequest<'_>]) -> (Point, [By; LANES]) {
+    let mut by = [By::Nobody; LANES];
     let mut keys = [None; LANES];
     let mut hashes = [[0; LANES]; 10];
     let mut scalars = [[0; LANES]; 5];
-    for (lane, request) in requests.iter_mut().enumerate() {
-        request.result = Err(Failed);
-        let Some(Some(table)) = request.key.table.get() else { continue };
+    for (lane, request) in requests.iter().enumerate() {
+        let Some(table) = request.key.table.get() else {
+            by[lane] = By::Library;
+            continue;
+        };
+        let Some(table) = table else { continue };
         let Some((r, s)) = request.signature.split_first_chunk::<KEY_LENGTH>() else { continue };
         let scalar = little_endian(s.get(..KEY_LENGTH).unwrap_or(&[0xff; KEY_LENGTH]));
         if s.len() != KEY_LENGTH || !less(&scalar, &Order::M) {
             continue;
         }
-        request.result = sha512(&[r, &request.key.bytes, request.message]).map(|hash| {
-            put(&mut hashes, lane, &little_endian::<10>(&hash));
-            put(&mut scalars, lane, &scalar);
-            keys[lane] = Some(table);
-        });
+        let Ok(hash) = sha512(&[r, &request.key.bytes, request.message]) else { continue };
+        put(&mut hashes, lane, &little_endian::<10>(&hash));
+        put(&mut scalars, lane, &scalar);
+        keys[lane] = Some(table);
+        by[lane] = By::Kernel;
     }
     if keys.iter().all(Option::is_none) {
-        return Point::neutral();
+        return (Point::neutral(), by);
     }
     let sum = minus_times_key(&reduced(&hashes), &keys);
-    BaseTable::shared().add_multiple(&sum, &Num::load(&scalars))
+    (BaseTable::shared().add_multiple(&sum, &Num::load(&scalars)), by)
 }

@@ -2,7 +2,7 @@
 //! Digests of whole messages (PKCS#11 3.2 §6.20–§6.26). A thread that waits goes through the combiner only with a message so long
 //! that its lane saves more than two switches of threads cost; an asynchronous session with nearly any.
 
-use super::{Answer, Message, Plain, batch, device_error, kept, later, no_result};
+use super::{Answer, Message, Plain, Wins, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::hash::{self, Request};
 use metaslot_awslc::digest::{Hash, MAX_LENGTH};
@@ -50,13 +50,18 @@ pub(super) fn worth_waiting(hash: Hash) -> usize {
 }
 
 /// From how many messages on a batch wins.
-pub(super) fn break_even(hash: Hash) -> usize {
-    // A quarter of the lanes pays for the rest everywhere that was measured, but where one instruction does a round.
-    match (hash::lanes(hash), hash) {
-        (0, _) => usize::MAX,
-        (lanes, Hash::Sha1 | Hash::Sha224 | Hash::Sha256) => lanes * 3 / 4,
-        (lanes, _) => (lanes / 4).max(2),
-    }
+pub(super) fn wins(hash: Hash) -> Wins {
+    let lanes = hash::lanes(hash);
+    let wins = match hash {
+        // The library has an instruction for a round of these; no thread waits for them.
+        Hash::Sha1 | Hash::Sha224 | Hash::Sha256 => Wins { jobs: lanes * 5 / 8, threads: lanes },
+        Hash::Md5 => Wins { jobs: 2, threads: 3 },
+        Hash::Sha384 | Hash::Sha512 | Hash::Sha512_224 | Hash::Sha512_256 => {
+            Wins { jobs: 2, threads: 4 }
+        }
+        _ => Wins { jobs: 2, threads: 3 },
+    };
+    wins.when(lanes > 0)
 }
 
 /// A row for each function that the plain provider has too.
@@ -159,7 +164,11 @@ impl Kernel for Function {
     }
 
     fn break_even(&self) -> usize {
-        break_even(self.0)
+        wins(self.0).jobs
+    }
+
+    fn crowd(&self) -> usize {
+        wins(self.0).threads
     }
 
     fn one(&self, job: &mut Self::Job) {

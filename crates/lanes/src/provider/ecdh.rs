@@ -114,7 +114,11 @@ where
     }
 
     fn break_even(&self) -> usize {
-        if L::available() { 4 } else { usize::MAX }
+        L::DERIVE.when(L::available()).jobs
+    }
+
+    fn crowd(&self) -> usize {
+        L::DERIVE.when(L::available()).threads
     }
 
     fn one(&self, job: &mut Self::Job) {

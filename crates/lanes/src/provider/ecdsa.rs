@@ -261,10 +261,17 @@ where
     }
 
     fn break_even(&self) -> usize {
-        if L::available() { 4 } else { usize::MAX }
+        L::SIGN.when(L::available()).jobs
+    }
+
+    fn crowd(&self) -> usize {
+        L::SIGN.when(L::available()).threads
     }
 
     fn one(&self, job: &mut Self::Job) {
+        if L::SIGN_ALONE && L::available() && lanes_sign::<L, N>(job) {
+            return;
+        }
         job.result = plain_form(&job.key).and_then(|key| {
             let length = 2 * key.curve().length();
             key.sign(&job.digest, &mut job.signature[..length]).map_err(device_error)?;
@@ -294,6 +301,22 @@ where
             }
         }
     }
+}
+
+/// One signature by the kernel; false where it cannot.
+fn lanes_sign<L: Lanes<N>, const N: usize>(job: &mut SignJob<'static>) -> bool
+where
+    PrivateKey<N>: Any + Send + Sync,
+{
+    let SignJob { key, digest, signature, result } = job;
+    let (Ok(plain), Ok(key)) = (plain_form(key), private_form::<L, N>(key)) else { return false };
+    let length = 2 * plain.curve().length();
+    let mut requests = [SignRequest::new(key, digest, &mut signature[..length])];
+    L::sign(&mut requests);
+    let [request] = requests;
+    let signed = request.result.is_ok();
+    *result = request.result.map(|()| length).map_err(device_error);
+    signed
 }
 
 /// A signature to be checked.
@@ -337,7 +360,11 @@ where
     }
 
     fn break_even(&self) -> usize {
-        if L::available() { 4 } else { usize::MAX }
+        L::VERIFY.when(L::available()).jobs
+    }
+
+    fn crowd(&self) -> usize {
+        L::VERIFY.when(L::available()).threads
     }
 
     fn one(&self, job: &mut Self::Job) {

@@ -2,7 +2,7 @@
 //! Ed25519 itself (PKCS#11 3.2 §6.3.15); contexts and pre-hashing are the plain provider's. A signature is made faster than
 //! threads switch, so only asynchronous sessions batch those; verifications are worth waiting for.
 
-use super::{Answer, Held, Message, Plain, batch, device_error, kept, later, no_result};
+use super::{Answer, Held, Message, Plain, Wins, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::curve25519::{self, PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use metaslot_awslc::curve25519::{
@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// Requests in one call of the kernel.
 const BATCH: usize = 16;
+const SIGN_WINS: Wins = Wins { jobs: 2, threads: 5 };
+const VERIFY_WINS: Wins = Wins { jobs: 2, threads: 3 };
 
 /// The row, where the plain provider has it too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
@@ -168,7 +170,11 @@ impl Kernel for Sign {
     }
 
     fn break_even(&self) -> usize {
-        if curve25519::available() { 4 } else { usize::MAX }
+        SIGN_WINS.when(curve25519::available()).jobs
+    }
+
+    fn crowd(&self) -> usize {
+        SIGN_WINS.when(curve25519::available()).threads
     }
 
     fn one(&self, job: &mut Self::Job) {
@@ -207,7 +213,11 @@ impl Kernel for Verify {
     }
 
     fn break_even(&self) -> usize {
-        if curve25519::available() { 4 } else { usize::MAX }
+        VERIFY_WINS.when(curve25519::available()).jobs
+    }
+
+    fn crowd(&self) -> usize {
+        VERIFY_WINS.when(curve25519::available()).threads
     }
 
     fn one(&self, job: &mut Self::Job) {

@@ -243,7 +243,11 @@ impl Kernel for Function {
     }
 
     fn break_even(&self) -> usize {
-        digest::break_even(self.0)
+        digest::wins(self.0).jobs
+    }
+
+    fn crowd(&self) -> usize {
+        digest::wins(self.0).threads
     }
 
     fn one(&self, job: &mut Self::Job) {

@@ -170,6 +170,21 @@ impl Deref for Held<'_> {
     }
 }
 
+/// From how many jobs on the lanes take less processor time than one job after the other, and from how many threads per core on
+/// that pays for their waiting; measured (`metaslot lab lanes`).
+#[derive(Clone, Copy, Debug)]
+struct Wins {
+    jobs: usize,
+    threads: usize,
+}
+
+impl Wins {
+    /// Without the instructions nothing wins.
+    const fn when(self, available: bool) -> Self {
+        if available { self } else { Self { jobs: usize::MAX, threads: usize::MAX } }
+    }
+}
+
 /// A message for the time of a job: borrowed while a thread waits, a copy that is wiped when nobody does.
 enum Message<'a> {
     Borrowed(&'a [u8]),

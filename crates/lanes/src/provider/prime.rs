@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the mechanisms of P-256 and P-384 have in common: which keys are theirs, and the forms of a key.
 
-use super::device_error;
+use super::{Wins, device_error};
 use crate::weierstrass::{DeriveRequest, PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use crate::{p256, p384};
 use metaslot_awslc::ec::{Curve, EcKey};
@@ -60,12 +60,24 @@ pub(super) trait Lanes<const N: usize>: Sync {
     fn sign(requests: &mut [SignRequest<'_, N>]);
     fn verify(requests: &mut [VerifyRequest<'_, N>]);
     fn derive(requests: &mut [DeriveRequest<'_, N>]);
+
+    /// Whether one lane is faster than the library.
+    const SIGN_ALONE: bool;
+    const SIGN: Wins;
+    const VERIFY: Wins;
+    const DERIVE: Wins;
 }
 
 #[derive(Debug)]
 pub(super) struct P256Kernel;
 
 impl Lanes<5> for P256Kernel {
+    const SIGN_ALONE: bool = false;
+    const SIGN: Wins = Wins { jobs: 2, threads: 3 };
+    // A key that is seen for the first time needs its table: four of these pay for a batch, two of any other.
+    const VERIFY: Wins = Wins { jobs: 3, threads: 3 };
+    const DERIVE: Wins = Wins { jobs: 2, threads: 4 };
+
     fn available() -> bool {
         p256::available()
     }
@@ -95,6 +107,11 @@ impl Lanes<5> for P256Kernel {
 pub(super) struct P384Kernel;
 
 impl Lanes<8> for P384Kernel {
+    const SIGN_ALONE: bool = true;
+    const SIGN: Wins = Wins { jobs: 2, threads: 2 };
+    const VERIFY: Wins = Wins { jobs: 2, threads: 2 };
+    const DERIVE: Wins = Wins { jobs: 2, threads: 2 };
+
     fn available() -> bool {
         p384::available()
     }

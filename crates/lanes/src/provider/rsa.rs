@@ -304,8 +304,8 @@ struct Private {
 static PRIVATE: [Combiner<Private>; 4] = [
     Combiner::new(Private { break_even: 2 }),
     Combiner::new(Private { break_even: 3 }),
-    Combiner::new(Private { break_even: 4 }),
-    Combiner::new(Private { break_even: 4 }),
+    Combiner::new(Private { break_even: 3 }),
+    Combiner::new(Private { break_even: 3 }),
 ];
 
 /// The combiner of a key's size; `None` for a key that no kernel takes.

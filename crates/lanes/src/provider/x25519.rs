@@ -2,7 +2,7 @@
 //! Agreement with X25519 (PKCS#11 3.2 §6.3.19; RFC 7748).
 
 use super::kdf::Agreement;
-use super::{Plain, batch, kept, no_result};
+use super::{Plain, Wins, batch, kept, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::curve25519::{self, KEY_LENGTH, X25519Key, X25519Request};
 use metaslot_awslc::curve25519 as library;
@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 /// Requests in one call of the kernel, which share an inversion.
 const BATCH: usize = 32;
+const WINS: Wins = Wins { jobs: 3, threads: 4 };
 
 /// The row, where the plain provider has it too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
@@ -113,7 +114,11 @@ impl Kernel for Meeting {
     }
 
     fn break_even(&self) -> usize {
-        if curve25519::available() { 4 } else { usize::MAX }
+        WINS.when(curve25519::available()).jobs
+    }
+
+    fn crowd(&self) -> usize {
+        WINS.when(curve25519::available()).threads
     }
 
     fn one(&self, job: &mut Self::Job) {
