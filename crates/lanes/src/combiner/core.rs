@@ -174,10 +174,10 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         state.leaders() < self.max_leaders()
     }
 
-    /// Whether now is the time to lead a batch of `available` jobs at most. When it is not full, threads that
+    /// Whether now is the time to lead a batch of `available` jobs at most. When it is not enough, threads that
     /// have their results and wait for a core go first: they are about to bring more.
     fn is_time(&self, state: State, available: usize) -> bool {
-        self.has_room(state) && (state.woken() == 0 || available >= self.kernel.lanes())
+        self.has_room(state) && (state.woken() == 0 || available >= self.kernel.enough())
     }
 
     pub(super) fn statistics(&self) -> Statistics {

@@ -8,7 +8,7 @@
 //! wakes each owner alone and leaves; one of those that still wait is made the next leader. A leader that finds fewer
 //! jobs than make a batch computes only its own.
 //!
-//! While a batch would not be full, threads go first that were woken with their results and have no core yet: they
+//! While a batch would have less than [`Kernel::enough`], threads go first that were woken with their results and have no core yet: they
 //! can run, and most come back with more. Without this rule the thread that leads would always be the first to come
 //! back, and compute alone while those that it just woke wait for its core. It delays nobody by more than these threads'
 //! turn on the processor, which is long only where some of them have a much lower priority than others.
@@ -55,6 +55,11 @@ pub trait Kernel: Sync {
 
     /// How many jobs a batch has at most.
     fn lanes(&self) -> usize;
+
+    /// From how many jobs on a batch is hardly better for being larger: so many do not wait for more.
+    fn enough(&self) -> usize {
+        self.lanes()
+    }
 
     /// From how many jobs on a batch takes less processor time than one job after the other; `usize::MAX` where there are no
     /// batches.

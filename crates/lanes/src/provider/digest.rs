@@ -2,7 +2,7 @@
 //! Digests of whole messages (PKCS#11 3.2 §6.20–§6.26). A thread that waits goes through the combiner only with a message so long
 //! that its lane saves more than two switches of threads cost; an asynchronous session with nearly any.
 
-use super::{Answer, Message, Plain, Wins, batch, device_error, kept, later, no_result};
+use super::{Answer, Message, Plain, WIDTH, Wins, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::hash::{self, Request};
 use metaslot_awslc::digest::{Hash, MAX_LENGTH};
@@ -161,6 +161,10 @@ impl Kernel for Function {
 
     fn lanes(&self) -> usize {
         hash::lanes(self.0).clamp(1, MOST)
+    }
+
+    fn enough(&self) -> usize {
+        self.lanes().min(WIDTH)
     }
 
     fn break_even(&self) -> usize {

@@ -5,7 +5,7 @@ use super::kdf::Agreement;
 use super::prime::{
     self, BATCH, FLAGS, Lanes, P256Kernel, P384Kernel, SIZES, Size, plain_form, private_form,
 };
-use super::{Plain, batch, kept, no_result};
+use super::{Plain, WIDTH, batch, kept, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::weierstrass::{DeriveRequest, PrivateKey};
 use metaslot_ck::*;
@@ -111,6 +111,10 @@ where
 
     fn lanes(&self) -> usize {
         BATCH
+    }
+
+    fn enough(&self) -> usize {
+        WIDTH
     }
 
     fn break_even(&self) -> usize {

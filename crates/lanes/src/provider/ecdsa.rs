@@ -5,7 +5,7 @@ use super::prime::{
     self, BATCH, FLAGS, Lanes, P256Kernel, P384Kernel, SIZES, Size, plain_form, private_form,
     public_form,
 };
-use super::{Answer, Held, Plain, batch, device_error, kept, later, no_result};
+use super::{Answer, Held, Plain, WIDTH, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::weierstrass::{PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use metaslot_awslc::digest::{self, Hash, MAX_LENGTH};
@@ -260,6 +260,10 @@ where
         BATCH
     }
 
+    fn enough(&self) -> usize {
+        WIDTH
+    }
+
     fn break_even(&self) -> usize {
         L::SIGN.when(L::available()).jobs
     }
@@ -357,6 +361,10 @@ where
 
     fn lanes(&self) -> usize {
         BATCH
+    }
+
+    fn enough(&self) -> usize {
+        WIDTH
     }
 
     fn break_even(&self) -> usize {

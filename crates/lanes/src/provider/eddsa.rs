@@ -2,7 +2,9 @@
 //! Ed25519 itself (PKCS#11 3.2 §6.3.15); contexts and pre-hashing are the plain provider's. A signature is made faster than
 //! threads switch, so only asynchronous sessions batch those; verifications are worth waiting for.
 
-use super::{Answer, Held, Message, Plain, Wins, batch, device_error, kept, later, no_result};
+use super::{
+    Answer, Held, Message, Plain, WIDTH, Wins, batch, device_error, kept, later, no_result,
+};
 use crate::combiner::{Combiner, Kernel};
 use crate::curve25519::{self, PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use metaslot_awslc::curve25519::{
@@ -169,6 +171,10 @@ impl Kernel for Sign {
         BATCH
     }
 
+    fn enough(&self) -> usize {
+        WIDTH
+    }
+
     fn break_even(&self) -> usize {
         SIGN_WINS.when(curve25519::available()).jobs
     }
@@ -210,6 +216,10 @@ impl Kernel for Verify {
 
     fn lanes(&self) -> usize {
         BATCH
+    }
+
+    fn enough(&self) -> usize {
+        WIDTH
     }
 
     fn break_even(&self) -> usize {

@@ -3,7 +3,7 @@
 //! decided as for digests.
 
 use super::digest::{self, MOST};
-use super::{Answer, Held, Message, Plain, batch, device_error, kept, later, no_result};
+use super::{Answer, Held, Message, Plain, WIDTH, batch, device_error, kept, later, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::hash::{self, Hash, MacRequest};
 use metaslot_awslc::constant_time;
@@ -240,6 +240,10 @@ impl Kernel for Function {
 
     fn lanes(&self) -> usize {
         hash::lanes(self.0).clamp(1, MOST)
+    }
+
+    fn enough(&self) -> usize {
+        self.lanes().min(WIDTH)
     }
 
     fn break_even(&self) -> usize {

@@ -170,6 +170,9 @@ impl Deref for Held<'_> {
     }
 }
 
+/// Requests side by side in a vector of 64-bit words; more in one call share an inversion at most.
+const WIDTH: usize = 8;
+
 /// From how many jobs on the lanes take less processor time than one job after the other, and from how many threads per core on
 /// that pays for their waiting; measured (`metaslot lab lanes`).
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //! Agreement with X25519 (PKCS#11 3.2 §6.3.19; RFC 7748).
 
 use super::kdf::Agreement;
-use super::{Plain, Wins, batch, kept, no_result};
+use super::{Plain, WIDTH, Wins, batch, kept, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::curve25519::{self, KEY_LENGTH, X25519Key, X25519Request};
 use metaslot_awslc::curve25519 as library;
@@ -111,6 +111,10 @@ impl Kernel for Meeting {
 
     fn lanes(&self) -> usize {
         BATCH
+    }
+
+    fn enough(&self) -> usize {
+        WIDTH
     }
 
     fn break_even(&self) -> usize {
