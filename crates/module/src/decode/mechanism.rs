@@ -3,11 +3,12 @@
 //! the caller may free its own after `*Init`.
 
 use super::template::nth;
-use super::{Caller, Place, mapped};
+use super::{Caller, Fields, Place, mapped};
 use metaslot_ck::*;
 use metaslot_engine::mechanism::Mechanism;
 use metaslot_engine::{Bytes, KdfParam, Params, Shape, Template};
 use metaslot_memory::Secret;
+use std::mem::offset_of;
 
 /// A mechanism as the engine takes it.
 pub(crate) type Chosen = (CK_MECHANISM_TYPE, Params);
@@ -144,12 +145,20 @@ impl<'a> Caller<'a> {
             let aad = self.owned(p.aad, p.aad_length)?;
             return Ok(Params::Gcm { iv, aad, tag_bits: p.tag_bits });
         }
-        let p = self.parameter::<CK_GCM_PARAMS>(raw)?;
+        if raw.ulParameterLen != size_of::<CK_GCM_PARAMS>() as CK_ULONG {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        // Word by word, as the caller has written it just now: a wider load would wait until its stores are in the cache.
+        let p: Fields<'_, CK_GCM_PARAMS> = self.fields(raw.pParameter.cast_const().cast())?;
         // Some callers give the length of the IV in bits only.
-        let iv_length = if p.ulIvLen == 0 { p.ulIvBits / 8 } else { p.ulIvLen };
-        let iv = self.owned(p.pIv, iv_length)?;
-        let aad = self.owned(p.pAAD, p.ulAADLen)?;
-        Ok(Params::Gcm { iv, aad, tag_bits: p.ulTagBits })
+        let iv_length = match p.get(offset_of!(CK_GCM_PARAMS, ulIvLen))? {
+            0 => p.get::<CK_ULONG>(offset_of!(CK_GCM_PARAMS, ulIvBits))? / 8,
+            length => length,
+        };
+        let iv = self.owned(p.get(offset_of!(CK_GCM_PARAMS, pIv))?, iv_length)?;
+        let aad_length = p.get(offset_of!(CK_GCM_PARAMS, ulAADLen))?;
+        let aad = self.owned(p.get(offset_of!(CK_GCM_PARAMS, pAAD))?, aad_length)?;
+        Ok(Params::Gcm { iv, aad, tag_bits: p.get(offset_of!(CK_GCM_PARAMS, ulTagBits))? })
     }
 
     fn ccm(self, raw: &CK_MECHANISM) -> Result<Params> {

@@ -51,6 +51,14 @@ impl<'a> Caller<'a> {
         Ok(unsafe { at.read_unaligned() })
     }
 
+    /// The structure at `at`, to be read field by field.
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` for NULL.
+    pub(crate) const fn fields<T: Copy>(self, at: *const T) -> Result<Fields<'a, T>> {
+        if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(Fields { at, caller: self }) }
+    }
+
     /// Where one value goes. Checked before the work, so that no result is made and then lost.
     ///
     /// # Errors
@@ -177,6 +185,28 @@ impl<'a> Caller<'a> {
             self.place(list.wrapping_add(at))?.set(*item);
         }
         Ok(())
+    }
+}
+
+/// A structure that is not NULL.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields<'a, T> {
+    at: *const T,
+    caller: Caller<'a>,
+}
+
+impl<T: Copy> Fields<'_, T> {
+    /// The field at `offset`, in bytes.
+    ///
+    /// # Errors
+    /// None: that the structure is there was seen before.
+    #[inline(always)]
+    pub(crate) fn get<F: Copy>(self, offset: usize) -> Result<F> {
+        debug_assert!(
+            offset + size_of::<F>() <= size_of::<T>(),
+            "a field lies within its structure"
+        );
+        self.caller.read(self.at.wrapping_byte_add(offset).cast())
     }
 }
 
