@@ -69,15 +69,58 @@ pub(crate) fn spills(name: &str) -> usize {
     disassembly(name).iter().filter(|line| touches(line)).count()
 }
 
+/// From which |t| on two classes are told apart.
+const TOLD_APART: f64 = 40.0;
+
+/// Whether the time of `run` keeps the class to itself, and the time of a twin that leaks it on purpose (it works half as long
+/// again for class 1, as a kernel would that skips what is zero) does not. Arguments as for [`t_of_timing`].
+pub(crate) fn judge(what: &str, random: &mut Random, rounds: usize, mut run: impl FnMut(usize)) {
+    let usual = (0..9).map(|_| spent(ticks, || run(0))).min().unwrap();
+    // What takes long is interrupted by other programs, which the clock of the thread does not count.
+    let clock = if usual > 100_000 { thread_time } else { ticks };
+    let t = t_of_timing(random, rounds, clock, &mut run);
+    let mut twin = |class| {
+        run(class);
+        if class == 1 {
+            let start = ticks();
+            while ticks() - start < usual / 2 {
+                std::hint::spin_loop();
+            }
+        }
+    };
+    // A busy machine needs more rounds to find even this.
+    let mut tries = [1, 2, 4, 8, 16].map(|more| more * rounds).into_iter();
+    let mut leaky = 0.0_f64;
+    while leaky.abs() < TOLD_APART
+        && let Some(rounds) = tries.next()
+    {
+        leaky = t_of_timing(random, rounds, clock, &mut twin);
+    }
+    println!("{what}: t = {t:.1}, of a leaking twin {leaky:.1}");
+    if cfg!(target_arch = "x86_64") {
+        assert!(leaky.abs() >= TOLD_APART, "{what}: a leak is not found, t = {leaky}");
+    }
+    assert!(t.abs() < TOLD_APART, "{what}: the time tells the classes apart, t = {t}");
+}
+
+fn spent(clock: fn() -> u64, run: impl FnOnce()) -> u64 {
+    let start = clock();
+    run();
+    clock() - start
+}
+
 /// Welch's t of the time of two classes of inputs (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", DATE 2017). `run` gets the
 /// class, 0 or 1, and must do the same work for both; slow outliers are cut at the 90th percentile of all.
-pub(crate) fn t_of_timing(random: &mut Random, rounds: usize, mut run: impl FnMut(usize)) -> f64 {
+fn t_of_timing(
+    random: &mut Random,
+    rounds: usize,
+    clock: fn() -> u64,
+    mut run: impl FnMut(usize),
+) -> f64 {
     let mut samples = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         let class = random.below(2);
-        let before = ticks();
-        run(class);
-        samples.push((class, ticks() - before));
+        samples.push((class, spent(clock, || run(class))));
     }
     let mut sorted: Vec<u64> = samples.iter().map(|(_, time)| *time).collect();
     sorted.sort_unstable();
@@ -109,4 +152,12 @@ fn ticks() -> u64 {
     {
         0
     }
+}
+
+/// Processor time of this thread, in nanoseconds.
+fn thread_time() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a structure to be written.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }

@@ -304,7 +304,7 @@ fn time_does_not_depend_on_the_key_or_the_message() {
     for hash in [Hash::Md5, Hash::Sha256, Hash::Sha512, Hash::Sha3_256] {
         let keys = [Key::new(hash, &[0; 32]).unwrap(), Key::new(hash, &random.bytes(32)).unwrap()];
         let messages = [vec![0; 100], random.bytes(100)];
-        let t = testing::t_of_timing(&mut random, 20_000, |class| {
+        testing::judge(&format!("{hash:?}"), &mut random, 20_000, |class| {
             let mut outputs = [[0; 16]; 4];
             let [a, b, c, d] = &mut outputs;
             let mut requests = [a, b, c, d].map(|output| MacRequest {
@@ -314,8 +314,6 @@ fn time_does_not_depend_on_the_key_or_the_message() {
             });
             hmac(hash, &mut requests);
         });
-        println!("{hash:?}: t = {t:.1}");
-        assert!(t.abs() < 40.0, "{hash:?}: t = {t:.1}");
     }
 }
 
