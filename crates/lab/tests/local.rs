@@ -47,3 +47,31 @@ fn every_path_is_filled_and_what_it_accepted_is_read() {
         assert!(expected.contains(&payload), "{cell}");
     }
 }
+
+#[test]
+fn every_path_carries_every_size_in_every_round() {
+    let report = local("flow", &["--rounds", "2", "--sample", "2", "--sizes", "700,131072,64,64"]);
+    assert_eq!(report["schema"], "metaslot-lab-local/1");
+    let cells = report["cells"].as_array().expect("there are cells");
+    assert_eq!(cells.len(), 4 * 3);
+    for cell in cells {
+        assert_eq!(cell["carried"], true, "{cell}");
+        for list in ["writer_ns", "reader_ns", "gbps", "outstanding_mean", "outstanding_most"] {
+            let values = cell[list].as_array().expect("it is a list");
+            assert_eq!(values.len(), 2, "{list}: {cell}");
+            assert!(values.iter().all(Value::is_f64), "{list}: {cell}");
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for arguments in [["--rounds", "0"], ["--sample", "0"], ["--sizes", "0"]] {
+        let options = Line::parse_from(["local"].iter().chain(&arguments)).options;
+        assert!(metaslot_lab::run(&Command::Local(options)).is_err(), "{arguments:?}");
+    }
+    for arguments in [["--eagain", "--rounds=2"], ["--patience=5", "--json"]] {
+        let line = ["local"].iter().chain(&arguments);
+        assert!(Line::try_parse_from(line).is_err(), "{arguments:?}");
+    }
+}

@@ -6,6 +6,8 @@
 //! the process is killed.
 
 mod eagain;
+mod flow;
+mod lines;
 mod path;
 
 pub use path::LocalPath;
@@ -15,6 +17,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
+
+/// Powers of two, and what one segment of the loopback interface holds, with something to spare and
+/// exactly.
+const SIZES: [usize; 14] =
+    [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 61_440, 65_483, 65_536, 131_072];
 
 /// What to measure, and how.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,6 +35,21 @@ pub struct Options {
         default_values_t = LocalPath::ALL
     )]
     pub paths: Vec<LocalPath>,
+    /// Sizes of the writes, in bytes
+    #[arg(
+        long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with = "eagain",
+        default_values_t = SIZES
+    )]
+    pub sizes: Vec<usize>,
+    /// Rounds: each takes one sample of every path and size, in random order
+    #[arg(long, value_name = "N", default_value_t = 15, conflicts_with = "eagain")]
+    pub rounds: usize,
+    /// Length of one sample in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 25, conflicts_with = "eagain")]
+    pub sample: u64,
+    /// Random seed of the order, to repeat a run
+    #[arg(long, value_name = "N", conflicts_with = "eagain")]
+    pub seed: Option<u64>,
     /// With --eagain: milliseconds after which a path that still accepts is left alone
     #[arg(long, value_name = "MS", default_value_t = 300, requires = "eagain")]
     pub patience: u64,
@@ -41,7 +63,7 @@ pub struct Options {
 
 /// Does what the options say.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    eagain::run(options)
+    if options.eagain { eagain::run(options) } else { flow::run(options) }
 }
 
 /// JSON first: the text is made from what was written.

@@ -3,12 +3,10 @@
 
 use super::fill::Pattern;
 use super::{BUFFERS, Cell, Report, words};
+use crate::local::lines::wrapped;
 use crate::local::path::LocalPath;
 use crate::table::{Table, digits};
 use std::fmt::Write;
-
-/// Columns of the sentences.
-const WIDTH: usize = 100;
 
 /// Everything that a run says.
 pub(super) fn text(report: &Report) -> String {
@@ -91,35 +89,9 @@ fn share(cell: &Cell) -> String {
     format!("{}%", digits(percent))
 }
 
-/// Lines of a limited width, the first one marked.
-fn wrapped(sentence: &str) -> String {
-    let mut lines = vec!["-".to_owned()];
-    for word in sentence.split_ascii_whitespace() {
-        let line = lines.last_mut().filter(|line| line.chars().count() + word.len() < WIDTH);
-        match line {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(format!("  {word}")),
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_sentences_are_wrapped_and_lose_no_word() {
-        let sentence = "several words ".repeat(40);
-        let text = wrapped(&sentence);
-        assert!(text.starts_with("- several"));
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        assert!(text.lines().skip(1).all(|line| line.starts_with("  ")), "{text}");
-        assert_eq!(text.split_ascii_whitespace().count(), 81);
-    }
 
     #[test]
     fn a_path_that_was_left_alone_is_marked() {
