@@ -16,6 +16,7 @@ mod failure;
 pub mod kernels;
 mod kill;
 mod lanes;
+mod local;
 mod machine;
 mod place;
 mod progress;
@@ -30,6 +31,7 @@ mod token;
 pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
 pub use lanes::Options as LanesOptions;
+pub use local::{LocalPath, Options as LocalOptions};
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
 
@@ -61,6 +63,12 @@ pub enum Command {
     /// Writers log what they are about to do and, after the call returned, that it was done. In the
     /// end every acknowledged object must be there and usable, and every destroyed one gone.
     Kill(KillOptions),
+    /// Compare local paths: TCP loopback, AF_UNIX, pipe; what they cost, and when they refuse
+    ///
+    /// One thread writes, another one reads: CPU time of both for each KB, throughput, and how many
+    /// writes are under way, by the size of the writes. With --eagain nobody reads: how many writes
+    /// each path accepts until EAGAIN, and why.
+    Local(LocalOptions),
 }
 
 /// Does one experiment and prints its result.
@@ -74,5 +82,6 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Lanes(options) => lanes::run(options),
         Command::Store(options) => store::run(options),
         Command::Kill(options) => kill::run(options),
+        Command::Local(options) => local::run(options),
     }
 }
