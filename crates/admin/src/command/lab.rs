@@ -8,12 +8,16 @@ use std::path::Path;
 
 pub(crate) fn run(app: &App, mut command: Command) -> Result<()> {
     let module = match &mut command {
-        Command::Speed(options) => &mut options.module,
-        Command::Store(options) => &mut options.module,
-        Command::Kill(options) => &mut options.module,
-        Command::Lanes(options) => &mut options.module,
+        // It looks at the machine only.
+        Command::Probe(_) => None,
+        Command::Speed(options) => Some(&mut options.module),
+        Command::Store(options) => Some(&mut options.module),
+        Command::Kill(options) => Some(&mut options.module),
+        Command::Lanes(options) => Some(&mut options.module),
     };
-    *module = module.take().or_else(|| app.named_module().map(Path::to_path_buf));
+    if let Some(module) = module {
+        *module = module.take().or_else(|| app.named_module().map(Path::to_path_buf));
+    }
     metaslot_lab::run(&command).map_err(|failure| {
         let failed = Failure::failed(failure.message);
         match failure.hint {
