@@ -4,7 +4,7 @@
 use super::ability::{Outcome, Trouble};
 use crate::clock::thread_cpu;
 use metaslot_sys::cycles::{ADDITIONS, additions};
-use metaslot_sys::perf::{Counter, Event, Reading, Scope};
+use metaslot_sys::perf::{Counter, Event, Reading, Samples, Scope};
 use rustix::io::Errno;
 use std::io;
 use std::time::Duration;
@@ -106,15 +106,65 @@ pub(crate) fn task_clock() -> Attempt {
 fn timer(event: Event) -> Attempt {
     const WORK: Duration = Duration::from_millis(5);
     let (counter, scope) = open(event)?;
-    let (before, started) = (counter.read()?, thread_cpu());
-    while thread_cpu().saturating_sub(started) < WORK {
-        std::hint::spin_loop();
-    }
+    let before = counter.read()?;
+    let spent = work_for(WORK).as_secs_f64() * 1e3;
     let counted = counter.read()?.since(before).count as f64 / 1e6;
-    let spent = thread_cpu().saturating_sub(started).as_secs_f64() * 1e3;
     let says = format!("{counted:.2} ms of {spent:.2} ms of CPU time{scope}");
     let doubt = !(0.7 * spent..=1.3 * spent).contains(&counted);
     Ok(Outcome::new(&says).figure("ms", counted).doubted(doubt.then_some(says)))
+}
+
+/// Samples at every so many cycles.
+pub(crate) fn cycle_samples() -> Attempt {
+    const PERIOD: u64 = 100_000;
+    let rounds = ROUNDS / 2;
+    let (samples, scope) = sampled(Event::Cycles, PERIOD)?;
+    additions(rounds);
+    enough(samples.count(), rounds * ADDITIONS / PERIOD, scope)
+}
+
+/// Samples at every so many nanoseconds.
+pub(crate) fn clock_samples() -> Attempt {
+    const PERIOD: Duration = Duration::from_micros(100);
+    const EXPECTED: u32 = 50;
+    let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);
+    let (samples, scope) = sampled(Event::CpuClock, period)?;
+    work_for(PERIOD * EXPECTED);
+    enough(samples.count(), EXPECTED.into(), scope)
+}
+
+/// Works until so much CPU time is spent, outside the kernel nearly all the time, and says how much
+/// it became.
+fn work_for(time: Duration) -> Duration {
+    let started = thread_cpu();
+    loop {
+        let spent = thread_cpu().saturating_sub(started);
+        if spent >= time {
+            return spent;
+        }
+        for number in 0..10_000 {
+            std::hint::black_box(number);
+        }
+    }
+}
+
+fn sampled(event: Event, period: u64) -> io::Result<(Samples, &'static str)> {
+    match Samples::open(event, Scope::Thread, period) {
+        Err(error) if refused(&error) => {
+            Ok((Samples::open(event, Scope::ThreadInUser, period)?, ", outside the kernel only"))
+        }
+        other => other.map(|samples| (samples, "")),
+    }
+}
+
+/// Timers of virtual machines come late, and then several samples are one.
+fn enough(count: u64, expected: u64, scope: &str) -> Attempt {
+    let says = format!("{count} samples where {expected} were due{scope}");
+    let doubt = !(expected / 4..=4 * expected).contains(&count);
+    Ok(Outcome::new(&says)
+        .figure("count", count as f64)
+        .figure("expected", expected as f64)
+        .doubted(doubt.then_some(says)))
 }
 
 /// Switches of this thread, which sleeps a known number of times.

@@ -52,13 +52,13 @@ const CHOICES: &[(&str, &[Choice])] = &[
     (
         "profile.source",
         &[
-            (&["cycles", "whole-cpu"], "cycles", "all threads, the kernel too"),
+            (&["cycles", "cycle-samples", "whole-cpu"], "cycles", "all threads, the kernel too"),
             (
-                &["cpu-clock", "whole-cpu"],
+                &["clock-samples", "whole-cpu"],
                 "cpu-clock",
                 "a timer: work with interrupts off shows where they are allowed again",
             ),
-            (&["cpu-clock"], "cpu-clock (own)", "a timer, the experiment's own threads only"),
+            (&["clock-samples"], "cpu-clock (own)", "a timer, the experiment's own threads only"),
             (&[], "sigprof", "the program's own code only"),
         ],
     ),

@@ -138,8 +138,8 @@ pub(crate) const ABILITIES: &[Ability] = &[
         "cpu-clock",
         [
             "perf_event_open; 5 ms of work beside the thread's CPU time",
-            "profiles where the processor's counters are not seen",
-            "setitimer and SIGPROF: the program's own code only",
+            "whether the timer behind samples counts",
+            "CLOCK_THREAD_CPUTIME_ID",
         ],
         PERF_NEEDS,
         counters::cpu_clock,
@@ -154,6 +154,28 @@ pub(crate) const ABILITIES: &[Ability] = &[
         ],
         PERF_NEEDS,
         counters::task_clock,
+    ),
+    row(
+        "counters",
+        "cycle-samples",
+        [
+            "a sample every 100,000 cycles of a loop of known length",
+            "profiles by the processor's own counter",
+            "clock-samples",
+        ],
+        PERF_NEEDS,
+        counters::cycle_samples,
+    ),
+    row(
+        "counters",
+        "clock-samples",
+        [
+            "a sample every 100 µs of 5 ms of work",
+            "profiles where the processor's counters are not seen",
+            "setitimer and SIGPROF: the program's own code only",
+        ],
+        PERF_NEEDS,
+        counters::clock_samples,
     ),
     row(
         "counters",
