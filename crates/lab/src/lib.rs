@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The performance lab: what a call costs, and what a crash loses.
+//! The performance lab: what a machine can tell, what a call costs, and what a crash loses.
 //!
 //! The `metaslot` command takes [`Command`] as its subcommand `lab` and calls [`run`]. Each
 //! experiment is a file first (JSON with every sample), and a table made from it second. The lab
@@ -19,6 +19,7 @@ mod lanes;
 mod local;
 mod machine;
 mod place;
+mod probe;
 mod progress;
 mod random;
 mod role;
@@ -32,12 +33,20 @@ pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
 pub use lanes::Options as LanesOptions;
 pub use local::{LocalPath, Options as LocalOptions};
+pub use probe::Options as ProbeOptions;
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
 
 /// The experiments.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
+    /// Find out by trying what this machine can tell: clocks, counters, accounts, networks
+    ///
+    /// Each ability is tried in full and says whether it works, what would be needed, and what is
+    /// used in its place; a counter whose numbers cannot be true is implausible. At the end stands
+    /// where each kind of number comes from. It takes a second or two, needs no privileges, and leaves
+    /// nothing behind.
+    Probe(ProbeOptions),
     /// Time every mechanism: the raw library, this module and a rival, in one run
     ///
     /// Each operation is C_…Init and the one-shot call, with token keys. "Raw" is AWS-LC's C
@@ -78,6 +87,7 @@ pub enum Command {
 /// acknowledged object that is lost, a signature that does not verify) is an error too.
 pub fn run(command: &Command) -> Result<()> {
     match command {
+        Command::Probe(options) => probe::run(options),
         Command::Speed(options) => speed::run(options),
         Command::Lanes(options) => lanes::run(options),
         Command::Store(options) => store::run(options),

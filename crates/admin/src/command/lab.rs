@@ -8,11 +8,12 @@ use std::path::Path;
 
 pub(crate) fn run(app: &App, mut command: Command) -> Result<()> {
     let module = match &mut command {
+        // These look at the machine only.
+        Command::Probe(_) | Command::Local(_) => None,
         Command::Speed(options) => Some(&mut options.module),
         Command::Store(options) => Some(&mut options.module),
         Command::Kill(options) => Some(&mut options.module),
         Command::Lanes(options) => Some(&mut options.module),
-        Command::Local(_) => None,
     };
     if let Some(module) = module {
         *module = module.take().or_else(|| app.named_module().map(Path::to_path_buf));

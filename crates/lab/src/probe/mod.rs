@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab probe`: what this machine can tell, found out by trying.
+//!
+//! What a kernel announces and what a user may do differ, and so do a counter that opens and one
+//! that counts. So each ability is tried in full, within a second and without privileges that are
+//! not there anyway, and everything that was made for it is taken away again.
+
+mod ability;
+mod clocks;
+mod counters;
+mod errno;
+mod files;
+mod groups;
+mod kernel;
+mod memory;
+mod network;
+mod print;
+mod program;
+mod sources;
+mod table;
+
+use crate::machine::{Machine, command_line, now};
+use crate::progress::Progress;
+use crate::{Failure, Result};
+use ability::{Ability, Finding};
+use serde::{Deserialize, Serialize};
+use sources::Source;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Instant;
+use table::{ABILITIES, PROGRAMS};
+
+const SCHEMA: &str = "metaslot-lab-probe/1";
+
+/// What to try, and how to print it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Only abilities whose name or group contains one of these texts
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Print the result as JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Also write the JSON to a file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// List the abilities, how each is tried and what is used in its place; try nothing
+    #[arg(long, conflicts_with_all = ["json", "output"])]
+    pub list: bool,
+}
+
+/// Everything that was found out.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Report {
+    schema: String,
+    command: Vec<String>,
+    started: u64,
+    seconds: f64,
+    machine: Machine,
+    abilities: Vec<Finding>,
+    /// Empty where not every ability was tried.
+    sources: Vec<Source>,
+}
+
+/// Tries the abilities and prints what was found.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let chosen: Vec<&Ability> =
+        ABILITIES.iter().filter(|ability| ability.is_chosen(&options.only)).collect();
+    if chosen.is_empty() {
+        return Err(Failure::new(format!("no ability is called {}", options.only.join(" or ")))
+            .hint("'metaslot lab probe --list' names them"));
+    }
+    if options.list {
+        print!("{}", print::list(&chosen));
+        return Ok(());
+    }
+    let report = report(&chosen);
+    if let Some(path) = &options.output {
+        let text = serde_json::to_string_pretty(&report)?;
+        std::fs::write(path, text).map_err(|error| Failure::file(path, &error))?;
+    }
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{}", print::table(&report));
+    }
+    Ok(())
+}
+
+fn report(chosen: &[&Ability]) -> Report {
+    let (started, clock, machine) = (now(), Instant::now(), Machine::this());
+    let progress = Progress::new();
+    let (programs, others): (Vec<&Ability>, Vec<&Ability>) =
+        chosen.iter().copied().partition(|ability| ability.group == PROGRAMS);
+    let mut abilities = Vec::new();
+    for ability in others {
+        progress.say(format_args!("trying {}", ability.name));
+        abilities.push(ability.find_out());
+    }
+    abilities.extend(ask(&programs));
+    let complete = abilities.len() == ABILITIES.len();
+    Report {
+        schema: SCHEMA.to_owned(),
+        command: command_line(),
+        started,
+        seconds: clock.elapsed().as_secs_f64(),
+        machine,
+        sources: if complete { sources::choose(&abilities) } else { Vec::new() },
+        abilities,
+    }
+}
+
+/// All programs at the same time: some of them take a while to start.
+fn ask(programs: &[&Ability]) -> Vec<Finding> {
+    thread::scope(|scope| {
+        let asked = programs.iter().map(|ability| scope.spawn(|| ability.find_out()));
+        let asked: Vec<_> = asked.collect();
+        asked.into_iter().filter_map(|answer| answer.join().ok()).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests;
