@@ -10,6 +10,7 @@ pub mod namespace;
 pub mod perf;
 pub mod pipe;
 pub mod ring;
+pub mod signal;
 pub mod socket;
 
 use std::io;

@@ -3,6 +3,7 @@
 
 use super::ability::{Outcome, Trouble};
 use super::files::text;
+use metaslot_sys::signal::Deferred;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,8 @@ pub(crate) fn version_two() -> Attempt {
 fn account(hierarchy: Hierarchy, usage: impl Fn(&Path) -> Option<f64>) -> Attempt {
     let parent = hierarchy.own_directory()?;
     sweep(&parent);
+    // ^C is not to leave the group behind.
+    let _deferred = Deferred::new()?;
     let group = Group::make(&parent)?;
     let mut worker = Worker::start()?;
     fs::write(group.0.join("cgroup.procs"), worker.0.id().to_string())?;
