@@ -21,11 +21,13 @@ mod place;
 mod progress;
 mod random;
 mod role;
+mod signed_rank;
 mod speed;
 mod statistics;
 mod store;
 mod table;
 mod token;
+pub mod verdict;
 
 pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
