@@ -30,7 +30,6 @@ impl Random {
     }
 
     /// A number from 0 to 1, without 1.
-    #[cfg(test)]
     pub(crate) const fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -17,6 +17,7 @@
 mod comparison;
 mod family;
 mod judge;
+pub mod simulate;
 mod words;
 
 pub use crate::signed_rank::SignedRank;
