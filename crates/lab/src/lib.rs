@@ -12,6 +12,7 @@
 
 mod buffer;
 mod clock;
+pub mod experiment;
 mod failure;
 pub mod kernels;
 mod kill;
