@@ -10,6 +10,7 @@
 //! does its work there.
 #![forbid(unsafe_code)]
 
+mod aa;
 mod buffer;
 mod clock;
 pub mod experiment;
@@ -30,6 +31,7 @@ mod table;
 mod token;
 pub mod verdict;
 
+pub use aa::Options as AaOptions;
 pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
 pub use lanes::Options as LanesOptions;
@@ -64,6 +66,12 @@ pub enum Command {
     /// Writers log what they are about to do and, after the call returned, that it was done. In the
     /// end every acknowledged object must be there and usable, and every destroyed one gone.
     Kill(KillOptions),
+    /// Run two identical arms: how small a difference can this machine see today?
+    ///
+    /// Memory copies and round trips through a pipe, in pairs, interleaved at random. Whatever the arms
+    /// seem to differ by is the machine's doing: the floor, below which no verdict of today should
+    /// go. Writes an experiment with every sample.
+    Aa(AaOptions),
 }
 
 /// Does one experiment and prints its result.
@@ -77,5 +85,6 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Lanes(options) => lanes::run(options),
         Command::Store(options) => store::run(options),
         Command::Kill(options) => kill::run(options),
+        Command::Aa(options) => aa::run(options),
     }
 }
