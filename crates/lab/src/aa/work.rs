@@ -76,6 +76,12 @@ impl Work {
         }
         Ok(())
     }
+
+    fn timed(&mut self, times: u64) -> Result<Duration> {
+        let began = Instant::now();
+        self.repeat(times)?;
+        Ok(began.elapsed())
+    }
 }
 
 /// A work, and how often it is done for a sample of the length wished for.
@@ -88,15 +94,16 @@ pub(super) struct Calibrated {
 }
 
 impl Calibrated {
-    /// Starts it and doubles until a sample is long enough, which warms everything up as well.
+    /// Starts it and doubles until a sample is long enough, which warms everything up as well. On a
+    /// busy machine a single try may be long for no fault of its own: the shortest of three tells how
+    /// much work it takes, and their mean how long that is going to be.
     pub(super) fn new(kind: Kind, sample: Duration) -> Result<Self> {
         let mut work = kind.start()?;
         let mut times = 1;
         loop {
-            let began = Instant::now();
-            work.repeat(times)?;
-            let expected = began.elapsed();
-            if expected >= sample || times >= 1 << 30 {
+            let tries = [work.timed(times)?, work.timed(times)?, work.timed(times)?];
+            if tries.iter().all(|time| *time >= sample) || times >= 1 << 30 {
+                let expected = tries.iter().sum::<Duration>() / 3;
                 return Ok(Self { kind, work, times, expected });
             }
             times *= 2;
