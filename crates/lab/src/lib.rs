@@ -10,8 +10,10 @@
 //! does its work there.
 #![forbid(unsafe_code)]
 
+mod aa;
 mod buffer;
 mod clock;
+pub mod experiment;
 mod failure;
 pub mod kernels;
 mod kill;
@@ -23,12 +25,15 @@ mod probe;
 mod progress;
 mod random;
 mod role;
+mod signed_rank;
 mod speed;
 mod statistics;
 mod store;
 mod table;
 mod token;
+pub mod verdict;
 
+pub use aa::Options as AaOptions;
 pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
 pub use lanes::Options as LanesOptions;
@@ -78,6 +83,12 @@ pub enum Command {
     /// writes are under way, by the size of the writes. With --eagain nobody reads: how many writes
     /// each path accepts until EAGAIN, and why.
     Local(LocalOptions),
+    /// Run two identical arms: how small a difference can this machine see today?
+    ///
+    /// Memory copies and round trips through a pipe, in pairs, interleaved at random. Whatever the arms
+    /// seem to differ by is the machine's doing: the floor, below which no verdict of today should
+    /// go. Writes an experiment with every sample.
+    Aa(AaOptions),
 }
 
 /// Does one experiment and prints its result.
@@ -93,5 +104,6 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Store(options) => store::run(options),
         Command::Kill(options) => kill::run(options),
         Command::Local(options) => local::run(options),
+        Command::Aa(options) => aa::run(options),
     }
 }

@@ -29,6 +29,11 @@ impl Random {
         self.next() % bound
     }
 
+    /// A number from 0 to 1, without 1.
+    pub(crate) const fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             let other = self.below(at as u64 + 1);

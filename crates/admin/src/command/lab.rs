@@ -9,7 +9,7 @@ use std::path::Path;
 pub(crate) fn run(app: &App, mut command: Command) -> Result<()> {
     let module = match &mut command {
         // These look at the machine only.
-        Command::Probe(_) | Command::Local(_) => None,
+        Command::Probe(_) | Command::Local(_) | Command::Aa(_) => None,
         Command::Speed(options) => Some(&mut options.module),
         Command::Store(options) => Some(&mut options.module),
         Command::Kill(options) => Some(&mut options.module),

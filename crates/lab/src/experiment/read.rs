@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reading an experiment: a sealed one whole, an interrupted one as far as it came.
+
+use super::plan::Plan;
+use super::sample::{self, Sample};
+use super::{MANIFEST, Manifest, PLAN, SAMPLES, seal};
+use crate::verdict::Pairs;
+use crate::{Failure, Result};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+/// Whether it came to its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum State {
+    /// Complete, and as it was when it was sealed.
+    Sealed,
+    /// It stopped before its end, or is still running.
+    Interrupted {
+        /// Runs that are there.
+        done: usize,
+        /// Runs that were planned.
+        planned: usize,
+        /// A last sample was cut off, and left out.
+        torn: bool,
+    },
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sealed => f.write_str("sealed"),
+            Self::Interrupted { done, planned, torn } => {
+                let cut = if *torn { ", and one that was cut off" } else { "" };
+                write!(f, "interrupted: {done} of {planned} runs{cut}")
+            }
+        }
+    }
+}
+
+/// An experiment as it was found.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Who measured what, where and when.
+    pub manifest: Manifest,
+    /// What was to be run.
+    pub plan: Plan,
+    /// What the runs gave, in their order.
+    pub samples: Vec<Sample>,
+    /// Whether it came to its end.
+    pub state: State,
+}
+
+impl Experiment {
+    /// Reads a directory, and changes nothing in it.
+    ///
+    /// # Errors
+    /// It is no experiment, is of a newer schema, or a file was changed: the message names it.
+    pub fn read(directory: &Path) -> Result<Self> {
+        Self::read_files(directory).map_err(|failure| failure.context(directory.display()))
+    }
+
+    fn read_files(directory: &Path) -> Result<Self> {
+        let text = seal::read(directory, MANIFEST)?;
+        let manifest = Manifest::parse(&String::from_utf8_lossy(&text))
+            .map_err(|failure| failure.context(MANIFEST))?;
+        let sealed = seal::check(directory)?;
+        let text = seal::read(directory, PLAN)?;
+        if seal::digest(&text) != manifest.plan_sha256 {
+            return Err(Failure::new(format!("{PLAN} was changed after the first run")));
+        }
+        let plan: Plan =
+            serde_json::from_slice(&text).map_err(|error| Failure::from(error).context(PLAN))?;
+        let text = seal::read(directory, SAMPLES)?;
+        let (samples, torn) =
+            sample::parse(&text, &plan.order).map_err(|failure| failure.context(SAMPLES))?;
+        let (done, planned) = (samples.len(), plan.order.len());
+        let state = if sealed { State::Sealed } else { State::Interrupted { done, planned, torn } };
+        Ok(Self { manifest, plan, samples, state })
+    }
+
+    /// The pairs of a cell, by what a sample costs. A run without its partner is left out.
+    #[must_use]
+    pub fn pairs(&self, cell: &str, cost: impl Fn(&Sample) -> f64) -> Pairs {
+        let mut both: BTreeMap<usize, [Option<f64>; 2]> = BTreeMap::new();
+        for sample in self.samples.iter().filter(|sample| sample.run.cell == cell) {
+            let arm = usize::from(sample.run.arm != self.plan.arms[0]);
+            both.entry(sample.run.repetition).or_default()[arm] = Some(cost(sample));
+        }
+        let complete = both.values().filter_map(|[a, b]| Some(((*a)?, (*b)?)));
+        let (a, b): (Vec<f64>, Vec<f64>) = complete.unzip();
+        Pairs::of_costs(&a, &b)
+    }
+}
