@@ -49,6 +49,14 @@ impl Secret {
         secret
     }
 
+    /// [`Self::copy_of`] for lengths that come from outside: `None` when there is no room.
+    #[must_use]
+    pub fn try_copy_of(bytes: &[u8]) -> Option<Self> {
+        let mut secret = Self::try_zeroed(bytes.len())?;
+        secret.expose_mut().copy_from_slice(bytes);
+        Some(secret)
+    }
+
     /// The bytes. Search for this word to find every exposure.
     #[must_use]
     pub const fn expose(&self) -> &[u8] {
