@@ -3,11 +3,13 @@
 //! chooses who does the work. No file, no pointer and no cryptographic library is known here.
 #![forbid(unsafe_code)]
 
+pub mod agreement;
 mod attributes;
 pub mod der;
 pub mod detail;
 mod engine;
 mod find;
+pub mod hashes;
 mod key;
 pub mod key_info;
 mod keys;

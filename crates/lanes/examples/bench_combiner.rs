@@ -29,7 +29,7 @@ impl Burner {
 }
 
 impl Kernel for Burner {
-    type Job = u64;
+    type Job<'a> = u64;
 
     fn lanes(&self) -> usize {
         self.lanes

@@ -3,25 +3,14 @@
 
 use metaslot_awslc::digest::{self, Hash, MAX_LENGTH};
 use metaslot_ck::*;
-use metaslot_engine::Key;
 use metaslot_engine::provider::{Direction, SignatureStream};
+use metaslot_engine::{Key, hashes};
 use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The function under a mask generation function (PKCS#11 3.2 §6.1.7).
-pub(crate) const fn by_mgf(mgf: u64) -> Option<Hash> {
-    Some(match mgf {
-        CKG_MGF1_SHA1 => Hash::Sha1,
-        CKG_MGF1_SHA224 => Hash::Sha224,
-        CKG_MGF1_SHA256 => Hash::Sha256,
-        CKG_MGF1_SHA384 => Hash::Sha384,
-        CKG_MGF1_SHA512 => Hash::Sha512,
-        CKG_MGF1_SHA3_224 => Hash::Sha3_224,
-        CKG_MGF1_SHA3_256 => Hash::Sha3_256,
-        CKG_MGF1_SHA3_384 => Hash::Sha3_384,
-        CKG_MGF1_SHA3_512 => Hash::Sha3_512,
-        _ => return None,
-    })
+pub(crate) fn by_mgf(mgf: u64) -> Option<Hash> {
+    hashes::of_mgf(mgf).and_then(crate::digest::hash)
 }
 
 /// A signature over a digest, with all its parameters.

@@ -23,7 +23,7 @@ pub(super) struct Core<K: Kernel, P: Platform> {
     pub(super) platform: P,
     /// Threads that lead at the same time, at most; 0: as many as there are cores.
     pub(super) leaders: AtomicUsize,
-    queue: UnsafeCell<Queue<K::Job, P>>,
+    queue: UnsafeCell<Queue<K::Job<'static>, P>>,
 }
 
 // SAFETY: the queue is reached under the lock only. Jobs move between threads, which they allow.
@@ -53,7 +53,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     #[inline]
-    pub(super) fn run(&self, job: &mut K::Job) -> Result<(), Failure> {
+    pub(super) fn run(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
         let before = State(self.platform.state().add(INSIDE));
         if before.queued() == 0 && before.inside() + 1 < self.crowd() {
             let result = self.single(job);
@@ -64,8 +64,10 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     #[inline(never)]
-    fn meet(&self, job: &mut K::Job) -> Result<(), Failure> {
-        let node = Node::new(NonNull::from(job));
+    fn meet(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
+        // Whatever the job borrows outlives this call, after which nobody knows it; kernels cannot tell its lifetime from
+        // another.
+        let node = Node::new(NonNull::from(job).cast());
         let turn = self.with_queue(|queue| self.arrive(queue, &node));
         let result = self.take_turn(&node, turn);
         self.leave(INSIDE);
@@ -77,7 +79,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     /// # Safety
     /// The node and its job stay where they are, untouched, until [`Self::poll`], [`Self::complete`] or
     /// [`Self::cancel`] said so.
-    pub(super) unsafe fn submit(&self, node: NonNull<Node<K::Job, P>>, eager: bool) {
+    pub(super) unsafe fn submit(&self, node: NonNull<Node<K::Job<'static>, P>>, eager: bool) {
         // SAFETY: it lives, by the contract.
         let shared = unsafe { node.as_ref() };
         let turn = self.with_queue(|queue| {
@@ -101,7 +103,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// Whether a submitted job is answered; leads when it is still queued and there is room.
-    pub(super) fn poll(&self, node: &Node<K::Job, P>) -> bool {
+    pub(super) fn poll(&self, node: &Node<K::Job<'static>, P>) -> bool {
         if answer(node.word.load()).is_some() {
             return true;
         }
@@ -118,7 +120,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// What became of a submitted job, as soon as something did.
-    pub(super) fn complete(&self, node: &Node<K::Job, P>) -> Result<(), Failure> {
+    pub(super) fn complete(&self, node: &Node<K::Job<'static>, P>) -> Result<(), Failure> {
         if let Some(result) = answer(node.word.load()) {
             return result;
         }
@@ -137,7 +139,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// Takes a submitted job back; waits until its batch is over if it is in one.
-    pub(super) fn cancel(&self, node: &Node<K::Job, P>) {
+    pub(super) fn cancel(&self, node: &Node<K::Job<'static>, P>) {
         if answer(node.word.load()).is_some() {
             return;
         }
@@ -196,7 +198,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         State(self.platform.state().load())
     }
 
-    fn with_queue<R>(&self, work: impl FnOnce(&mut Queue<K::Job, P>) -> R) -> R {
+    fn with_queue<R>(&self, work: impl FnOnce(&mut Queue<K::Job<'static>, P>) -> R) -> R {
         self.platform.locked(|| {
             // SAFETY: the lock is held, and nothing inside takes it again.
             let queue = unsafe { &mut *self.queue.get() };
@@ -206,7 +208,11 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// A thread with a job of its own, which is in nobody's hands yet.
-    fn arrive(&self, queue: &mut Queue<K::Job, P>, node: &Node<K::Job, P>) -> Turn<K::Job, P> {
+    fn arrive(
+        &self,
+        queue: &mut Queue<K::Job<'static>, P>,
+        node: &Node<K::Job<'static>, P>,
+    ) -> Turn<K::Job<'static>, P> {
         loop {
             let state = self.state();
             let available = state.queued() + 1;
@@ -231,7 +237,11 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// A thread whose job was queued before.
-    fn come_back(&self, queue: &mut Queue<K::Job, P>, node: &Node<K::Job, P>) -> Turn<K::Job, P> {
+    fn come_back(
+        &self,
+        queue: &mut Queue<K::Job<'static>, P>,
+        node: &Node<K::Job<'static>, P>,
+    ) -> Turn<K::Job<'static>, P> {
         if !queue.holds(node) || !self.has_room(self.state()) {
             return Turn::Wait;
         }
@@ -241,7 +251,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// The oldest jobs for a batch with the leader's own; none when they do not make one.
-    fn take(&self, queue: &mut Queue<K::Job, P>) -> Others<K::Job, P> {
+    fn take(&self, queue: &mut Queue<K::Job<'static>, P>) -> Others<K::Job<'static>, P> {
         let others = self.state().queued().min(self.kernel.lanes().saturating_sub(1));
         if others + 1 < self.kernel.break_even() {
             return Others::new();
@@ -250,7 +260,11 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         (0..others).map_while(|_| queue.pop()).collect()
     }
 
-    fn take_turn(&self, node: &Node<K::Job, P>, turn: Turn<K::Job, P>) -> Result<(), Failure> {
+    fn take_turn(
+        &self,
+        node: &Node<K::Job<'static>, P>,
+        turn: Turn<K::Job<'static>, P>,
+    ) -> Result<(), Failure> {
         match turn {
             Turn::Alone => self.single(job_of(node)),
             Turn::Lead(others) => self.lead(node, &others),
@@ -258,13 +272,17 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         }
     }
 
-    fn single(&self, job: &mut K::Job) -> Result<(), Failure> {
+    fn single(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
         self.platform.counts().singles.fetch_add(1, Ordering::Relaxed);
         caught(|| self.kernel.one(job))
     }
 
     /// Computes one batch and leaves.
-    fn lead(&self, own: &Node<K::Job, P>, others: &Others<K::Job, P>) -> Result<(), Failure> {
+    fn lead(
+        &self,
+        own: &Node<K::Job<'static>, P>,
+        others: &Others<K::Job<'static>, P>,
+    ) -> Result<(), Failure> {
         if others.is_empty() {
             let result = self.single(job_of(own));
             self.release();
@@ -277,10 +295,14 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// The results of a batch: the leader's first.
-    fn compute(&self, own: &Node<K::Job, P>, others: &Others<K::Job, P>) -> Results {
+    fn compute(
+        &self,
+        own: &Node<K::Job<'static>, P>,
+        others: &Others<K::Job<'static>, P>,
+    ) -> Results {
         // SAFETY: their owners keep what is in a batch until they are told, which is later.
         let nodes = others.iter().map(|other| unsafe { other.as_ref() });
-        let mut jobs: SmallVec<[&mut K::Job; 16]> =
+        let mut jobs: SmallVec<[&mut K::Job<'static>; 16]> =
             std::iter::once(own).chain(nodes).map(|node| job_of(node)).collect();
         let counts = self.platform.counts();
         counts.batches.fetch_add(1, Ordering::Relaxed);
@@ -292,7 +314,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// Tells the owners; wakes those that sleep, each alone.
-    fn hand_out(&self, others: &Others<K::Job, P>, results: &[Result<(), Failure>]) {
+    fn hand_out(&self, others: &Others<K::Job<'static>, P>, results: &[Result<(), Failure>]) {
         // SAFETY: the owners were not told yet.
         let waiting = others.iter().filter(|other| unsafe { other.as_ref() }.is_attended()).count();
         self.platform.state().add(waiting as u64 * WOKEN);
@@ -357,7 +379,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     }
 
     /// Waits for the result, or for being made the leader.
-    fn wait(&self, node: &Node<K::Job, P>) -> Result<(), Failure> {
+    fn wait(&self, node: &Node<K::Job<'static>, P>) -> Result<(), Failure> {
         self.platform.counts().waits.fetch_add(1, Ordering::Relaxed);
         loop {
             match node.word.load() {

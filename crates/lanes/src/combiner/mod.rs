@@ -50,8 +50,9 @@ use self::ticket::CoreTicket;
 
 /// What computes the jobs of one combiner.
 pub trait Kernel: Sync {
-    /// One request with all that it needs, and the place of its result.
-    type Job: Send;
+    /// One request with all that it needs and borrows, and the place of its result. A kernel takes jobs of any lifetime, so that it
+    /// keeps nothing of what one borrows.
+    type Job<'a>: Send;
 
     /// How many jobs a batch has at most.
     fn lanes(&self) -> usize;
@@ -72,11 +73,11 @@ pub trait Kernel: Sync {
     }
 
     /// Computes one job.
-    fn one(&self, job: &mut Self::Job);
+    fn one(&self, job: &mut Self::Job<'_>);
 
     /// Computes 2 to [`Self::lanes`] jobs. When it panics, each job is computed again by [`Self::one`], in whatever
     /// state it was left.
-    fn many(&self, jobs: &mut [&mut Self::Job]);
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]);
 }
 
 /// Why a job has no result.
@@ -146,14 +147,14 @@ impl<K: Kernel> Combiner<K> {
     /// # Errors
     /// [`Failure::Panicked`] when the kernel panicked over this job.
     #[inline]
-    pub fn run(&self, job: &mut K::Job) -> Result<(), Failure> {
+    pub fn run(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
         self.core.run(job)
     }
 
     /// Queues a job for whoever leads next, or for whoever comes back first.
-    pub fn submit(&self, job: K::Job) -> Ticket<'_, K>
+    pub fn submit(&self, job: K::Job<'static>) -> Ticket<'_, K>
     where
-        K::Job: 'static,
+        K::Job<'static>: 'static,
     {
         Ticket(CoreTicket::submit(&self.core, job, self.eager))
     }
@@ -191,7 +192,7 @@ impl<K: Kernel> Ticket<'_, K> {
     ///
     /// # Errors
     /// Why there is no result.
-    pub fn complete(self) -> Result<K::Job, Failure> {
+    pub fn complete(self) -> Result<K::Job<'static>, Failure> {
         self.0.complete()
     }
 }

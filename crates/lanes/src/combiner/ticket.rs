@@ -19,14 +19,17 @@ struct Held<J, P: Platform> {
 /// The owner's end of a submitted job.
 pub(super) struct CoreTicket<'a, K: Kernel, P: Platform> {
     core: &'a Core<K, P>,
-    held: NonNull<Held<K::Job, P>>,
+    held: NonNull<Held<K::Job<'static>, P>>,
 }
 
 // SAFETY: the ticket owns its job, which may move between threads, and the combiner is shared.
 unsafe impl<K: Kernel, P: Platform + Sync> Send for CoreTicket<'_, K, P> {}
 
-impl<'a, K: Kernel<Job: 'static>, P: Platform> CoreTicket<'a, K, P> {
-    pub(super) fn submit(core: &'a Core<K, P>, job: K::Job, eager: bool) -> Self {
+impl<'a, K: Kernel, P: Platform> CoreTicket<'a, K, P>
+where
+    K::Job<'static>: 'static,
+{
+    pub(super) fn submit(core: &'a Core<K, P>, job: K::Job<'static>, eager: bool) -> Self {
         let node = Node::new(NonNull::dangling());
         let held = Box::leak(Box::new(Held { node, job: UnsafeCell::new(job) }));
         let ticket = Self { core, held: NonNull::from(held) };
@@ -45,7 +48,7 @@ impl<K: Kernel, P: Platform> CoreTicket<'_, K, P> {
         self.core.poll(&self.held().node)
     }
 
-    pub(super) fn complete(self) -> Result<K::Job, Failure> {
+    pub(super) fn complete(self) -> Result<K::Job<'static>, Failure> {
         self.core.complete(&self.held().node)?;
         let this = ManuallyDrop::new(self);
         // SAFETY: it came from a box, and no leader has it any more.
@@ -53,7 +56,7 @@ impl<K: Kernel, P: Platform> CoreTicket<'_, K, P> {
         Ok(held.job.into_inner())
     }
 
-    const fn held(&self) -> &Held<K::Job, P> {
+    const fn held(&self) -> &Held<K::Job<'static>, P> {
         // SAFETY: it lives as long as the ticket; its parts are shared only as the node's contract says.
         unsafe { self.held.as_ref() }
     }

@@ -2,7 +2,7 @@
 //! AES in one call (PKCS#11 3.2 §6.13): ECB, CTR and CBC decryption, whose blocks are independent, four at a time; CBC encryption, whose
 //! blocks are not, of up to 16 messages at a time in asynchronous sessions. Multi-part operations are the plain provider's.
 
-use super::{Answer, Held, Plain, batch, kept, later};
+use super::{Answer, Held, Plain, batch, later, put};
 use crate::aes::{self, BLOCK, Counter, LANES, Stream};
 use crate::combiner::{Combiner, Kernel};
 use crate::data::{Data, Way};
@@ -27,17 +27,7 @@ enum Mode {
 
 /// A row for each mode that the plain provider has too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    let row = |(mechanism, mode): (CK_MECHANISM_TYPE, Mode)| {
-        let plain = plain.row(mechanism)?;
-        let cipher = kept(Aes { mode, plain: plain.encrypt? });
-        Some(Algorithm {
-            mechanism,
-            key_sizes: plain.key_sizes,
-            encrypt: Some(cipher),
-            decrypt: Some(cipher),
-            ..Algorithm::NONE
-        })
-    };
+    let row = |(mechanism, mode)| plain.cipher(mechanism, |plain| Aes { mode, plain });
     let modes = [(CKM_AES_ECB, Mode::Ecb), (CKM_AES_CBC, Mode::Cbc), (CKM_AES_CTR, Mode::Ctr)];
     modes.into_iter().filter_map(row).collect()
 }
@@ -103,14 +93,12 @@ impl Cipher for Aes {
         let (Mode::Cbc, Direction::Forward, Params::Iv(iv)) = (self.mode, direction, params) else {
             return Ok(None);
         };
-        let (Ok(iv), Some(mut data)) = (iv.as_slice().try_into(), Secret::try_zeroed(input.len()))
-        else {
-            return Ok(None);
-        };
         if input.len() < WORTH_A_JOB || !input.len().is_multiple_of(BLOCK) {
             return Ok(None);
         }
-        data.expose_mut().copy_from_slice(input);
+        let (Ok(iv), Some(data)) = (iv.as_slice().try_into(), Secret::try_copy_of(input)) else {
+            return Ok(None);
+        };
         let key = Held::Shared(Arc::clone(key));
         later(CBC.submit(Job { key, iv, data, result: Err(Error::DEVICE_ERROR) }))
     }
@@ -137,10 +125,7 @@ impl Aes {
     ) -> bool {
         let Ok(key) = form(key) else { return false };
         let blocks = input.len().is_multiple_of(BLOCK);
-        let way = match direction {
-            Direction::Forward => Way::Encrypt,
-            Direction::Backward => Way::Decrypt,
-        };
+        let way = Way::from(direction);
         match (self.mode, params) {
             (Mode::Ecb, Params::None) if blocks => key.ecb(way, Data::between(input, out)),
             (Mode::Cbc, Params::Iv(iv)) if blocks && way == Way::Decrypt => {
@@ -179,10 +164,7 @@ struct Job {
 impl Answer for Job {
     fn answer(self, out: &mut [u8]) -> Result<usize> {
         self.result?;
-        let length = self.data.len();
-        let out = out.get_mut(..length).ok_or(Error::BUFFER_TOO_SMALL)?;
-        out.copy_from_slice(self.data.expose());
-        Ok(length)
+        put(self.data.expose(), out)
     }
 }
 
@@ -193,7 +175,7 @@ struct Cbc;
 static CBC: Combiner<Cbc> = Combiner::new(Cbc);
 
 impl Kernel for Cbc {
-    type Job = Job;
+    type Job<'a> = Job;
 
     fn lanes(&self) -> usize {
         LANES

@@ -2,7 +2,7 @@
 //! Triple DES in one call (PKCS#11 3.2 §6.18): ECB and CBC decryption, whose blocks are independent, hundreds at a time; CBC encryption,
 //! whose blocks are not, of many messages at a time. Padding, short messages and multi-part operations are the plain provider's.
 
-use super::{Answer, Held, Plain, batch, kept, later, no_result};
+use super::{Answer, Held, Plain, batch, later, no_result, put};
 use crate::combiner::{Combiner, Kernel};
 use crate::data::{Data, Way};
 use crate::des::{self, BLOCK, Lanes, Stream};
@@ -33,17 +33,7 @@ enum Mode {
 
 /// A row for each mode that the plain provider has too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    let row = |(mechanism, mode): (CK_MECHANISM_TYPE, Mode)| {
-        let plain = plain.row(mechanism)?;
-        let cipher = kept(TripleDes { mode, plain: plain.encrypt? });
-        Some(Algorithm {
-            mechanism,
-            key_sizes: plain.key_sizes,
-            encrypt: Some(cipher),
-            decrypt: Some(cipher),
-            ..Algorithm::NONE
-        })
-    };
+    let row = |(mechanism, mode)| plain.cipher(mechanism, |plain| TripleDes { mode, plain });
     let modes =
         [(CKM_DES3_ECB, Mode::Ecb), (CKM_DES3_CBC, Mode::Cbc), (CKM_DES3_CBC_PAD, Mode::CbcPad)];
     modes.into_iter().filter_map(row).collect()
@@ -172,10 +162,8 @@ impl TripleDes {
         input: &[u8],
         out: &mut [u8],
     ) -> Result<[u8; BLOCK]> {
-        let (kernel, way) = match direction {
-            Direction::Forward => (form(key)?, Way::Encrypt),
-            Direction::Backward => (form(key)?, Way::Decrypt),
-        };
+        let kernel = form(key)?;
+        let way = Way::from(direction);
         if self.mode == Mode::Ecb {
             kernel.ecb(way, Data::between(input, out));
             return Ok([0; BLOCK]);
@@ -195,11 +183,7 @@ impl TripleDes {
 fn encrypt(key: &Key, iv: [u8; BLOCK], input: &[u8], out: &mut [u8]) -> Result<[u8; BLOCK]> {
     let (key, text) = (Held::Borrowed(key), Text::Between(input, out));
     let mut job = Job { key, iv, text, result: Err(Error::DEVICE_ERROR) };
-    let borrowed: *mut Job<'_> = &raw mut job;
-    // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
-    // longer, so that nothing of what it borrows is used after its lifetime.
-    let borrowed: &mut Job<'static> = unsafe { &mut *borrowed.cast() };
-    CBC.run(borrowed).map_err(no_result)?;
+    CBC.run(&mut job).map_err(no_result)?;
     job.result.map(|()| job.iv)
 }
 
@@ -226,9 +210,7 @@ impl Answer for Job<'_> {
         self.result?;
         // A caller who waits has the result where it belongs.
         let Text::Own(data) = self.text else { return Err(Error::GENERAL_ERROR) };
-        let out = out.get_mut(..data.len()).ok_or(Error::BUFFER_TOO_SMALL)?;
-        out.copy_from_slice(data.expose());
-        Ok(data.len())
+        put(data.expose(), out)
     }
 }
 
@@ -239,7 +221,7 @@ struct Cbc;
 static CBC: Combiner<Cbc> = Combiner::new(Cbc);
 
 impl Kernel for Cbc {
-    type Job = Job<'static>;
+    type Job<'a> = Job<'a>;
 
     fn lanes(&self) -> usize {
         BATCH
@@ -249,7 +231,7 @@ impl Kernel for Cbc {
         if des::available() { 24 } else { usize::MAX }
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         let Job { key, iv, text, result } = job;
         *result = plain_form(key).map(|key| match text {
             Text::Between(input, out) => key.cbc(PlainWay::Encrypt, iv, input, out),
@@ -260,7 +242,7 @@ impl Kernel for Cbc {
         });
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let mut streams = SmallVec::<[Stream<'_>; 32]>::new();
         for job in &mut *jobs {

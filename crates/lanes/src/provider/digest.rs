@@ -2,12 +2,16 @@
 //! Digests of whole messages (PKCS#11 3.2 §6.20–§6.26). A thread that waits goes through the combiner only with a message so long
 //! that its lane saves more than two switches of threads cost; an asynchronous session with nearly any.
 
-use super::{Answer, Message, Plain, WIDTH, Wins, batch, device_error, kept, later, no_result};
+use super::{
+    Answer, Message, Plain, WIDTH, Wins, batch, device_error, kept, later, no_result, put,
+};
 use crate::combiner::{Combiner, Kernel};
 use crate::hash::{self, Request};
+use metaslot_awslc::counter_kdf;
 use metaslot_awslc::digest::{Hash, MAX_LENGTH};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Digest, DigestStream, Postponed};
+use metaslot_memory::Secret;
 use smallvec::SmallVec;
 
 /// Shorter messages are hashed before a job could be made of them, in bytes; the second for functions that have instructions of
@@ -43,6 +47,22 @@ static ROWS: [Row; 12] = [
     row(CKM_SHA3_384, Hash::Sha3_384, 8 << 10),
     row(CKM_SHA3_512, Hash::Sha3_512, 8 << 10),
 ];
+
+/// The function of a digest mechanism.
+pub(super) fn function(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
+    ROWS.iter().find(|row| row.mechanism == mechanism).map(|row| row.hash)
+}
+
+/// [`counter_kdf::expand`] with it.
+pub(super) fn expand(
+    mechanism: CK_MECHANISM_TYPE,
+    length: usize,
+    head: &[u8],
+    tail: &[&[u8]],
+) -> Result<Secret> {
+    let hash = function(mechanism).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+    counter_kdf::expand(hash, length, head, tail).map_err(device_error)
+}
 
 /// From which length on, in bytes, a waiting thread's message is worth company.
 pub(super) fn worth_waiting(hash: Hash) -> usize {
@@ -101,11 +121,7 @@ impl Digest for Hashing {
             return self.plain.digest(data, out);
         }
         let mut job = Job::new(Message::Borrowed(data));
-        let job: *mut Job<'_> = &raw mut job;
-        // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
-        // longer, so that nothing of what it borrows is used after its lifetime.
-        let job: &mut Job<'static> = unsafe { &mut *job.cast() };
-        self.row.combiner.run(job).map_err(no_result)?;
+        self.row.combiner.run(&mut job).map_err(no_result)?;
         job.write(out).map(drop)
     }
 
@@ -140,10 +156,7 @@ impl<'a> Job<'a> {
     }
 
     fn write(&self, out: &mut [u8]) -> Result<usize> {
-        let length = self.result?;
-        let out = out.get_mut(..length).ok_or(Error::BUFFER_TOO_SMALL)?;
-        out.copy_from_slice(&self.digest[..length]);
-        Ok(length)
+        put(&self.digest[..self.result?], out)
     }
 }
 
@@ -157,7 +170,7 @@ impl Answer for Job<'static> {
 struct Function(Hash);
 
 impl Kernel for Function {
-    type Job = Job<'static>;
+    type Job<'a> = Job<'a>;
 
     fn lanes(&self) -> usize {
         hash::lanes(self.0).clamp(1, MOST)
@@ -175,13 +188,13 @@ impl Kernel for Function {
         wins(self.0).threads
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         let length = self.0.length();
         let hashed = self.0.digest(&job.data, &mut job.digest[..length]).map_err(device_error);
         job.result = hashed.map(|()| length);
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let length = self.0.length();
         let mut requests = SmallVec::<[Request<'_>; MOST]>::new();

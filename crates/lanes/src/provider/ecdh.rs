@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ECDH with one key pair a side on P-256 and P-384 (PKCS#11 3.2 §6.3.19, §6.3.20), whose cofactor is 1: both mechanisms are one.
 
-use super::kdf::Agreement;
+use super::digest::expand;
 use super::prime::{
     self, BATCH, FLAGS, Lanes, P256Kernel, P384Kernel, SIZES, Size, plain_form, private_form,
 };
@@ -9,6 +9,7 @@ use super::{Plain, WIDTH, batch, kept, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::weierstrass::{DeriveRequest, PrivateKey};
 use metaslot_ck::*;
+use metaslot_engine::agreement::Agreement;
 use metaslot_engine::provider::{Algorithm, Derive, Keys};
 use metaslot_engine::{Key, Params, key_info};
 use metaslot_memory::Secret;
@@ -60,7 +61,7 @@ impl Derive for Ecdh {
             return self.plain.derive(key, params, lengths, keys);
         };
         let agreement = Agreement::read(params)?;
-        agreement.derive(lengths, || size.agree(key, agreement.public))
+        agreement.derive(lengths, || size.agree(key, agreement.public), expand)
     }
 }
 
@@ -70,13 +71,9 @@ static DERIVE_384: Combiner<Meeting<P384Kernel, 8>> = Combiner::new(Meeting(P384
 impl Size {
     fn agree(self, key: &Key, peer: &[u8]) -> Result<Secret> {
         let mut job = Job::new(self, key, peer);
-        let borrowed: *mut Job<'_> = &raw mut job;
-        // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
-        // longer, so that nothing of what it borrows is used after its lifetime.
-        let borrowed: &mut Job<'static> = unsafe { &mut *borrowed.cast() };
         match self {
-            Self::P256 => DERIVE_256.run(borrowed),
-            Self::P384 => DERIVE_384.run(borrowed),
+            Self::P256 => DERIVE_256.run(&mut job),
+            Self::P384 => DERIVE_384.run(&mut job),
         }
         .map_err(no_result)?;
         job.result.map(|()| job.secret)
@@ -107,7 +104,7 @@ impl<L: Lanes<N>, const N: usize> Kernel for Meeting<L, N>
 where
     PrivateKey<N>: Any + Send + Sync,
 {
-    type Job = Job<'static>;
+    type Job<'a> = Job<'a>;
 
     fn lanes(&self) -> usize {
         BATCH
@@ -125,14 +122,14 @@ where
         L::DERIVE.when(L::available()).threads
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         job.result = plain_form(job.key).and_then(|key| {
             key.diffie_hellman(job.peer, job.secret.expose_mut())
                 .map_err(|_| Error::MECHANISM_PARAM_INVALID)
         });
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let mut requests = SmallVec::<[DeriveRequest<'_, N>; BATCH]>::new();
         for job in &mut *jobs {
@@ -205,8 +202,6 @@ mod tests {
         }
         let keys: Vec<_> = (0..BATCH).map(|_| key(curve).0).collect();
         let peers = peers(curve, BATCH);
-        // They live to the end of the test.
-        let (keys, peers) = (kept(keys), kept(peers));
         let all = || keys.iter().zip(peers.iter());
         let mut jobs: Vec<_> = all().map(|(key, peer)| Job::new(size, key, peer)).collect();
         meeting.many(&mut jobs.iter_mut().collect::<Vec<_>>());

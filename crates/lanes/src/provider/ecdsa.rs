@@ -5,7 +5,7 @@ use super::prime::{
     self, BATCH, FLAGS, Lanes, P256Kernel, P384Kernel, SIZES, Size, plain_form, private_form,
     public_form,
 };
-use super::{Answer, Held, Plain, WIDTH, batch, device_error, kept, later, no_result};
+use super::{Answer, Held, Plain, WIDTH, batch, device_error, kept, later, no_result, put};
 use crate::combiner::{Combiner, Kernel};
 use crate::weierstrass::{PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use metaslot_awslc::digest::{self, Hash, MAX_LENGTH};
@@ -71,11 +71,7 @@ impl Signature for Signing {
             return self.plain.sign(key, params, data, out);
         };
         let mut job = SignJob::new(Held::Borrowed(key), digest);
-        let job: *mut SignJob<'_> = &raw mut job;
-        // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
-        // longer, so that nothing of what it borrows is used after its lifetime.
-        let job: &mut SignJob<'static> = unsafe { &mut *job.cast() };
-        size.run_sign(job)?;
+        size.run_sign(&mut job)?;
         job.write(out)
     }
 
@@ -93,10 +89,7 @@ impl Signature for Signing {
         let Some(mut job) = VerifyJob::new(Held::Borrowed(key), digest, size, signature) else {
             return self.plain.verify(key, params, data, signature);
         };
-        let job: *mut VerifyJob<'_> = &raw mut job;
-        // SAFETY: as for `sign`.
-        let job: &mut VerifyJob<'static> = unsafe { &mut *job.cast() };
-        size.run_verify(job)?;
+        size.run_verify(&mut job)?;
         job.result
     }
 
@@ -152,7 +145,7 @@ type Digest = SmallVec<[u8; MAX_LENGTH]>;
 
 /// The combiners of a curve.
 impl Size {
-    fn run_sign(self, job: &mut SignJob<'static>) -> Result<()> {
+    fn run_sign(self, job: &mut SignJob<'_>) -> Result<()> {
         match self {
             Self::P256 => SIGN_256.run(job),
             Self::P384 => SIGN_384.run(job),
@@ -160,7 +153,7 @@ impl Size {
         .map_err(no_result)
     }
 
-    fn run_verify(self, job: &mut VerifyJob<'static>) -> Result<()> {
+    fn run_verify(self, job: &mut VerifyJob<'_>) -> Result<()> {
         match self {
             Self::P256 => VERIFY_256.run(job),
             Self::P384 => VERIFY_384.run(job),
@@ -233,10 +226,7 @@ impl<'a> SignJob<'a> {
     }
 
     fn write(&self, out: &mut [u8]) -> Result<usize> {
-        let length = self.result?;
-        let out = out.get_mut(..length).ok_or(Error::BUFFER_TOO_SMALL)?;
-        out.copy_from_slice(&self.signature[..length]);
-        Ok(length)
+        put(&self.signature[..self.result?], out)
     }
 }
 
@@ -254,7 +244,7 @@ impl<L: Lanes<N>, const N: usize> Kernel for Sign<L, N>
 where
     PrivateKey<N>: Any + Send + Sync,
 {
-    type Job = SignJob<'static>;
+    type Job<'a> = SignJob<'a>;
 
     fn lanes(&self) -> usize {
         BATCH
@@ -272,7 +262,7 @@ where
         L::SIGN.when(L::available()).threads
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         if L::SIGN_ALONE && L::available() && lanes_sign::<L, N>(job) {
             return;
         }
@@ -283,7 +273,7 @@ where
         });
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let mut requests = SmallVec::<[SignRequest<'_, N>; BATCH]>::new();
         for job in &mut *jobs {
@@ -308,7 +298,7 @@ where
 }
 
 /// One signature by the kernel; false where it cannot.
-fn lanes_sign<L: Lanes<N>, const N: usize>(job: &mut SignJob<'static>) -> bool
+fn lanes_sign<L: Lanes<N>, const N: usize>(job: &mut SignJob<'_>) -> bool
 where
     PrivateKey<N>: Any + Send + Sync,
 {
@@ -357,7 +347,7 @@ impl<L: Lanes<N>, const N: usize> Kernel for Verify<L, N>
 where
     PublicKey<N>: Any + Send + Sync,
 {
-    type Job = VerifyJob<'static>;
+    type Job<'a> = VerifyJob<'a>;
 
     fn lanes(&self) -> usize {
         BATCH
@@ -375,14 +365,14 @@ where
         L::VERIFY.when(L::available()).threads
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         let signature = &job.signature[..job.length];
         job.result = plain_form(&job.key).and_then(|key| {
             key.verify(&job.digest, signature).map_err(|_| Error::SIGNATURE_INVALID)
         });
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let mut requests = SmallVec::<[VerifyRequest<'_, N>; BATCH]>::new();
         for job in jobs.iter() {

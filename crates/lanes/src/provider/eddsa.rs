@@ -78,11 +78,7 @@ impl Signature for EdDsa {
             return self.plain.verify(key, params, data, signature);
         };
         let mut job = Job { signature, ..Job::new(Held::Borrowed(key), Message::Borrowed(data)) };
-        let job: *mut Job<'_> = &raw mut job;
-        // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
-        // longer, so that nothing of what it borrows is used after its lifetime.
-        let job: &mut Job<'static> = unsafe { &mut *job.cast() };
-        VERIFY.run(job).map_err(no_result)?;
+        VERIFY.run(&mut job).map_err(no_result)?;
         job.result.map(drop)
     }
 
@@ -165,7 +161,7 @@ static SIGN: Combiner<Sign> = Combiner::new(Sign);
 static VERIFY: Combiner<Verify> = Combiner::new(Verify);
 
 impl Kernel for Sign {
-    type Job = Job<'static>;
+    type Job<'a> = Job<'a>;
 
     fn lanes(&self) -> usize {
         BATCH
@@ -183,7 +179,7 @@ impl Kernel for Sign {
         SIGN_WINS.when(curve25519::available()).threads
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         let key = job.key.prepared::<Ed25519Key>(|_| Err(Error::KEY_TYPE_INCONSISTENT));
         job.result = key.and_then(|key| {
             key.sign(Ed25519::Plain, &job.message, &mut job.signature).map_err(device_error)?;
@@ -191,7 +187,7 @@ impl Kernel for Sign {
         });
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let mut requests = SmallVec::<[SignRequest<'_>; BATCH]>::new();
         for job in &mut *jobs {
@@ -212,7 +208,7 @@ impl Kernel for Sign {
 }
 
 impl Kernel for Verify {
-    type Job = Job<'static>;
+    type Job<'a> = Job<'a>;
 
     fn lanes(&self) -> usize {
         BATCH
@@ -230,7 +226,7 @@ impl Kernel for Verify {
         VERIFY_WINS.when(curve25519::available()).threads
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         job.result = point(&job.key).and_then(|key| {
             ed25519_verify(Ed25519::Plain, key, &job.message, &job.signature)
                 .map(|()| 0)
@@ -238,7 +234,7 @@ impl Kernel for Verify {
         });
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let mut requests = SmallVec::<[VerifyRequest<'_>; BATCH]>::new();
         for job in jobs.iter() {

@@ -3,7 +3,9 @@
 //! decided as for digests.
 
 use super::digest::{self, MOST};
-use super::{Answer, Held, Message, Plain, WIDTH, batch, device_error, kept, later, no_result};
+use super::{
+    Answer, Held, Message, Plain, WIDTH, batch, device_error, kept, later, no_result, put,
+};
 use crate::combiner::{Combiner, Kernel};
 use crate::hash::{self, Hash, MacRequest};
 use metaslot_awslc::constant_time;
@@ -102,11 +104,7 @@ impl Mac {
 
     /// Computes, here or on another thread, and gives the job back done.
     fn run<'a>(&self, mut job: Job<'a>) -> Result<Job<'a>> {
-        let borrowed: *mut Job<'_> = &raw mut job;
-        // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
-        // longer, so that nothing of what it borrows is used after its lifetime.
-        let borrowed: &mut Job<'static> = unsafe { &mut *borrowed.cast() };
-        self.row.combiner.run(borrowed).map_err(no_result)?;
+        self.row.combiner.run(&mut job).map_err(no_result)?;
         Ok(job)
     }
 }
@@ -223,11 +221,7 @@ impl Answer for Job<'_> {
         match &self.given {
             Some(given) if constant_time::equal(mac, given) => Ok(0),
             Some(_) => Err(Error::SIGNATURE_INVALID),
-            None => {
-                let out = out.get_mut(..self.length).ok_or(Error::BUFFER_TOO_SMALL)?;
-                out.copy_from_slice(mac);
-                Ok(self.length)
-            }
+            None => put(mac, out),
         }
     }
 }
@@ -236,7 +230,7 @@ impl Answer for Job<'_> {
 struct Function(Hash);
 
 impl Kernel for Function {
-    type Job = Job<'static>;
+    type Job<'a> = Job<'a>;
 
     fn lanes(&self) -> usize {
         hash::lanes(self.0).clamp(1, MOST)
@@ -254,12 +248,12 @@ impl Kernel for Function {
         digest::wins(self.0).threads
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         let Job { key, data, whole, mac, result, .. } = job;
         *result = whole.sign(key, &Params::None, data, mac.expose_mut()).map(drop);
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let mut requests = SmallVec::<[MacRequest<'_>; MOST]>::new();
         for job in &mut *jobs {

@@ -15,9 +15,7 @@ mod ecdh;
 mod ecdsa;
 mod eddsa;
 mod either;
-mod hashes;
 mod hmac;
-mod kdf;
 mod prime;
 #[cfg(target_arch = "x86_64")]
 mod rc4;
@@ -26,9 +24,11 @@ mod x25519;
 
 use crate::combiner::{Failure, Kernel, Ticket};
 use crate::cpu::{self, Cpu};
+#[cfg(target_arch = "x86_64")]
+use crate::data::Way;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Event;
-use metaslot_engine::provider::{Algorithm, Pending, Postponed, Provider};
+use metaslot_engine::provider::{Algorithm, Cipher, Direction, Pending, Postponed, Provider};
 use metaslot_engine::{Key, NewObject};
 use metaslot_memory::Secret;
 use std::fmt::{self, Debug};
@@ -145,6 +145,33 @@ impl Plain {
     fn row(self, mechanism: CK_MECHANISM_TYPE) -> Option<&'static Algorithm> {
         self.0.iter().find(|row| row.mechanism == mechanism)
     }
+
+    /// A row over that of a cipher, for both directions.
+    fn cipher<C: Cipher + 'static>(
+        self,
+        mechanism: CK_MECHANISM_TYPE,
+        over: impl FnOnce(&'static dyn Cipher) -> C,
+    ) -> Option<Algorithm> {
+        let row = self.row(mechanism)?;
+        let cipher = kept(over(row.encrypt?));
+        Some(Algorithm {
+            mechanism,
+            key_sizes: row.key_sizes,
+            encrypt: Some(cipher),
+            decrypt: Some(cipher),
+            ..Algorithm::NONE
+        })
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl From<Direction> for Way {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Forward => Self::Encrypt,
+            Direction::Backward => Self::Decrypt,
+        }
+    }
 }
 
 /// A value that lives as long as the process, as rows need it; each is made once.
@@ -196,9 +223,7 @@ enum Message<'a> {
 
 impl Message<'_> {
     fn copy(data: &[u8]) -> Result<Self> {
-        let mut copy = Secret::try_zeroed(data.len()).ok_or(Error::DEVICE_MEMORY)?;
-        copy.expose_mut().copy_from_slice(data);
-        Ok(Self::Copied(copy))
+        Secret::try_copy_of(data).map(Self::Copied).ok_or(Error::DEVICE_MEMORY)
     }
 }
 
@@ -219,6 +244,12 @@ impl Debug for Message<'_> {
     }
 }
 
+/// Writes a result to where the caller wants it.
+fn put(result: &[u8], out: &mut [u8]) -> Result<usize> {
+    out.get_mut(..result.len()).ok_or(Error::BUFFER_TOO_SMALL)?.copy_from_slice(result);
+    Ok(result.len())
+}
+
 /// A job that knows how to answer its caller.
 trait Answer: Send + Debug {
     /// Writes the result.
@@ -236,7 +267,7 @@ impl<K: Kernel> Debug for Waiting<K> {
 
 impl<K: Kernel> Pending for Waiting<K>
 where
-    K::Job: Answer,
+    K::Job<'static>: Answer,
 {
     fn poll(&mut self) -> bool {
         self.0.poll()
@@ -249,7 +280,7 @@ where
 
 fn later<K: Kernel>(ticket: Ticket<'static, K>) -> Postponed
 where
-    K::Job: Answer + 'static,
+    K::Job<'static>: Answer + 'static,
 {
     Ok(Some(Box::new(Waiting(ticket))))
 }

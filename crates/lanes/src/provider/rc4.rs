@@ -2,7 +2,7 @@
 //! RC4 in one call (PKCS#11 Historical Mechanisms 3.0 §2.4): a long message by the kernel alone, several of asynchronous sessions
 //! interleaved. Short messages, whose time goes into the key's setup, and multi-part operations are the plain provider's.
 
-use super::{Answer, Plain, batch, kept, later};
+use super::{Answer, Plain, batch, later, put};
 use crate::combiner::{Combiner, Kernel};
 use crate::data::Data;
 use crate::rc4::{LANES, Rc4, Stream, apply};
@@ -18,17 +18,7 @@ const LONG: usize = 2048;
 
 /// The row, where the plain provider has it too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    let row = plain.row(CKM_RC4).and_then(|row| {
-        let cipher = kept(Streams { plain: row.encrypt? });
-        Some(Algorithm {
-            mechanism: CKM_RC4,
-            key_sizes: row.key_sizes,
-            encrypt: Some(cipher),
-            decrypt: Some(cipher),
-            ..Algorithm::NONE
-        })
-    });
-    row.into_iter().collect()
+    plain.cipher(CKM_RC4, |plain| Streams { plain }).into_iter().collect()
 }
 
 #[derive(Debug)]
@@ -76,8 +66,7 @@ impl Cipher for Streams {
         if input.len() < LONG {
             return Ok(None);
         }
-        let Some(mut data) = Secret::try_zeroed(input.len()) else { return Ok(None) };
-        data.expose_mut().copy_from_slice(input);
+        let Some(data) = Secret::try_copy_of(input) else { return Ok(None) };
         later(RC4.submit(Job { state: state(key)?, data }))
     }
 
@@ -100,10 +89,7 @@ struct Job {
 
 impl Answer for Job {
     fn answer(self, out: &mut [u8]) -> Result<usize> {
-        let length = self.data.len();
-        let out = out.get_mut(..length).ok_or(Error::BUFFER_TOO_SMALL)?;
-        out.copy_from_slice(self.data.expose());
-        Ok(length)
+        put(self.data.expose(), out)
     }
 }
 
@@ -114,7 +100,7 @@ struct Interleaved;
 static RC4: Combiner<Interleaved> = Combiner::new(Interleaved);
 
 impl Kernel for Interleaved {
-    type Job = Job;
+    type Job<'a> = Job;
 
     fn lanes(&self) -> usize {
         LANES

@@ -2,14 +2,15 @@
 //! RSA signatures: PKCS #1 v1.5, PSS and the bare operation (PKCS#11 3.2 §6.1), of private keys of 1024, 2048, 3072 and 4096
 //! bits. Verification is faster than a switch of threads, so only asynchronous sessions batch it.
 
-use super::{Answer, Held, Plain, batch, device_error, kept, later, no_result};
+use super::digest::function;
+use super::{Answer, Held, Plain, batch, device_error, kept, later, no_result, put};
 use crate::combiner::{Combiner, Kernel};
 use crate::rsa::{self, PrivateKey, PrivateRequest, PublicKey, PublicRequest, WIDTH};
 use metaslot_awslc::digest::{self, Hash, MAX_LENGTH};
 use metaslot_awslc::rsa::{Pss, Rsa, RsaNumbers, RsaPadding, digest_info};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
-use metaslot_engine::{Key, Params};
+use metaslot_engine::{Key, Params, hashes};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -96,11 +97,7 @@ impl Signature for Signing {
             return self.plain.sign(key, params, data, out);
         };
         let mut job = self.job(Held::Borrowed(key), params, data)?;
-        let job: *mut Job<'_> = &raw mut job;
-        // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
-        // longer, so that nothing of what it borrows is used after its lifetime.
-        let job: &mut Job<'static> = unsafe { &mut *job.cast() };
-        combiner.run(job).map_err(no_result)?;
+        combiner.run(&mut job).map_err(no_result)?;
         job.write(out)
     }
 
@@ -183,8 +180,8 @@ impl Scheme {
         };
         let known = |hash: Option<Hash>| hash.ok_or(Error::MECHANISM_PARAM_INVALID);
         Ok(Some(Pss {
-            hash: known(super::hashes::by_mechanism(*hash))?,
-            mgf: known(super::hashes::by_mgf(*mgf))?,
+            hash: known(function(*hash))?,
+            mgf: known(hashes::of_mgf(*mgf).and_then(function))?,
             salt_length: usize::try_from(*salt_length)
                 .map_err(|_| Error::MECHANISM_PARAM_INVALID)?,
         }))
@@ -283,9 +280,7 @@ struct Job<'a> {
 impl Job<'_> {
     fn write(&self, out: &mut [u8]) -> Result<usize> {
         self.result?;
-        let out = out.get_mut(..self.size).ok_or(Error::BUFFER_TOO_SMALL)?;
-        out.copy_from_slice(&self.block[..self.size]);
-        Ok(self.size)
+        put(&self.block[..self.size], out)
     }
 }
 
@@ -319,7 +314,7 @@ fn size_class(key: &Key) -> Option<usize> {
 }
 
 impl Kernel for Private {
-    type Job = Job<'static>;
+    type Job<'a> = Job<'a>;
 
     fn lanes(&self) -> usize {
         WIDTH
@@ -329,7 +324,7 @@ impl Kernel for Private {
         if rsa::available() { self.break_even } else { usize::MAX }
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         let mut raised = [0; MOST];
         let raised = &mut raised[..job.size];
         let block = &mut job.block[..job.size];
@@ -338,7 +333,7 @@ impl Kernel for Private {
         block.copy_from_slice(raised);
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let mut raised = [[0; MOST]; WIDTH];
         let mut requests = SmallVec::<[PrivateRequest<'_>; WIDTH]>::new();
@@ -395,7 +390,7 @@ fn public_combiner(key: &Key) -> Option<&'static Combiner<Public>> {
 }
 
 impl Kernel for Public {
-    type Job = Check;
+    type Job<'a> = Check;
 
     fn lanes(&self) -> usize {
         WIDTH

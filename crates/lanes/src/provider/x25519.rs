@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Agreement with X25519 (PKCS#11 3.2 §6.3.19; RFC 7748).
 
-use super::kdf::Agreement;
+use super::digest::expand;
 use super::{Plain, WIDTH, Wins, batch, kept, no_result};
 use crate::combiner::{Combiner, Kernel};
 use crate::curve25519::{self, KEY_LENGTH, X25519Key, X25519Request};
 use metaslot_awslc::curve25519 as library;
 use metaslot_ck::*;
+use metaslot_engine::agreement::Agreement;
 use metaslot_engine::provider::{Algorithm, Derive, Keys};
 use metaslot_engine::{Key, Params, key_info};
 use metaslot_memory::Secret;
@@ -57,18 +58,14 @@ impl Derive for X25519 {
         _: &dyn Keys,
     ) -> Result<Vec<Secret>> {
         let agreement = Agreement::read(params)?;
-        agreement.derive(lengths, || agree(key, agreement.public))
+        agreement.derive(lengths, || agree(key, agreement.public), expand)
     }
 }
 
 fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
     let peer = key_info::number_point(peer).ok_or(Error::MECHANISM_PARAM_INVALID)?;
     let mut job = Job::new(key, peer);
-    let borrowed: *mut Job<'_> = &raw mut job;
-    // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
-    // longer, so that nothing of what it borrows is used after its lifetime.
-    let borrowed: &mut Job<'static> = unsafe { &mut *borrowed.cast() };
-    AGREE.run(borrowed).map_err(no_result)?;
+    AGREE.run(&mut job).map_err(no_result)?;
     job.result.map(|()| job.secret)
 }
 
@@ -107,7 +104,7 @@ struct Meeting;
 static AGREE: Combiner<Meeting> = Combiner::new(Meeting);
 
 impl Kernel for Meeting {
-    type Job = Job<'static>;
+    type Job<'a> = Job<'a>;
 
     fn lanes(&self) -> usize {
         BATCH
@@ -125,14 +122,14 @@ impl Kernel for Meeting {
         WINS.when(curve25519::available()).threads
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         let Job { key, peer, secret, result } = job;
         *result = private(key).and_then(|key| {
             library::x25519(key, peer, place(secret)?).map_err(|_| Error::MECHANISM_PARAM_INVALID)
         });
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         let mut requests = SmallVec::<[X25519Request<'_>; BATCH]>::new();
         for job in &mut *jobs {
@@ -182,8 +179,6 @@ mod tests {
         let peers: Vec<_> =
             (0..BATCH).map(|at| if at % 3 == 0 { small } else { random() }).collect();
         let keys: Vec<_> = (0..BATCH).map(|_| key()).collect();
-        // They live to the end of the test.
-        let (keys, peers) = (kept(keys), kept(peers));
         let all = || keys.iter().zip(peers.iter());
         let mut jobs: Vec<_> = all().map(|(key, peer)| Job::new(key, peer)).collect();
         Meeting.many(&mut jobs.iter_mut().collect::<Vec<_>>());

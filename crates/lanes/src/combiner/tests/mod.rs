@@ -75,7 +75,7 @@ impl Doubler {
 }
 
 impl Kernel for Doubler {
-    type Job = Number;
+    type Job<'a> = Number;
 
     fn lanes(&self) -> usize {
         self.lanes

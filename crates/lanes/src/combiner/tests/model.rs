@@ -161,7 +161,7 @@ impl Job {
 }
 
 impl Kernel for Counting {
-    type Job = Job;
+    type Job<'a> = Job;
 
     fn lanes(&self) -> usize {
         self.lanes

@@ -3,9 +3,10 @@
 
 use super::key::{curve, point, private};
 use super::{Job, Places, Work, row};
-use crate::binary::{self, BATCH, PublicKey};
-use crate::provider::kdf::{Agreement, Kdf};
+use crate::binary::{self, BATCH, Curve, PublicKey};
+use crate::provider::digest::expand;
 use metaslot_ck::*;
+use metaslot_engine::agreement::Agreement;
 use metaslot_engine::provider::{Algorithm, Derive, Keys};
 use metaslot_engine::{Key, Params};
 use metaslot_memory::Secret;
@@ -37,10 +38,8 @@ impl Derive for Ecdh {
     }
 
     fn natural_length(&self, key: &Key, params: &Params) -> Option<usize> {
-        match Agreement::read(params).ok()?.kdf {
-            Kdf::None => curve(key).map(|curve| curve.field_length()),
-            Kdf::X963(_) | Kdf::Sp800(_) => None,
-        }
+        let plain = Agreement::read(params).ok()?.is_plain();
+        curve(key).filter(|_| plain).map(Curve::field_length)
     }
 
     fn derive(
@@ -51,13 +50,14 @@ impl Derive for Ecdh {
         _: &dyn Keys,
     ) -> Result<Vec<Secret>> {
         let agreement = Agreement::read(params)?;
-        agreement.derive(lengths, || {
+        let agree = || {
             let curve = private(key)?.curve();
             let peer = point(curve, agreement.public).ok_or(Error::MECHANISM_PARAM_INVALID)?;
             let secret = Secret::zeroed(curve.field_length());
             let work = Agreed { peer, cofactor: self.cofactor, secret };
             PLACES.run(curve, key, work).map(|work| work.secret)
-        })
+        };
+        agreement.derive(lengths, agree, expand)
     }
 }
 
@@ -70,7 +70,7 @@ struct Agreed {
 }
 
 impl Work for Agreed {
-    fn compute(jobs: &mut [&mut Job<'static, Self>]) {
+    fn compute(jobs: &mut [&mut Job<'_, Self>]) {
         let mut requests = SmallVec::<[binary::Derive<'_>; BATCH]>::new();
         for job in &mut *jobs {
             let Job { key, work: Self { peer, cofactor, secret }, .. } = &mut **job;

@@ -5,7 +5,7 @@ use super::key::{curve, private, public};
 use super::{Job, Places, Work, row};
 use crate::binary::{self, BATCH, Curve, Sign, Verify};
 use crate::provider::ecdsa::MECHANISMS;
-use crate::provider::{Answer, device_error, kept};
+use crate::provider::{Answer, device_error, kept, put};
 use metaslot_awslc::digest::{self, Hash};
 use metaslot_ck::*;
 use metaslot_engine::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
@@ -157,9 +157,7 @@ impl Signed {
     }
 
     fn write(&self, out: &mut [u8]) -> Result<usize> {
-        let out = out.get_mut(..self.length).ok_or(Error::BUFFER_TOO_SMALL)?;
-        out.copy_from_slice(&self.signature[..self.length]);
-        Ok(self.length)
+        put(&self.signature[..self.length], out)
     }
 }
 
@@ -171,7 +169,7 @@ impl Answer for Job<'static, Signed> {
 }
 
 impl Work for Signed {
-    fn compute(jobs: &mut [&mut Job<'static, Self>]) {
+    fn compute(jobs: &mut [&mut Job<'_, Self>]) {
         let mut requests = SmallVec::<[Sign<'_>; BATCH]>::new();
         for job in &mut *jobs {
             let Job { key, work: Self { digest, signature, length }, .. } = &mut **job;
@@ -215,7 +213,7 @@ impl Answer for Job<'static, Checked> {
 }
 
 impl Work for Checked {
-    fn compute(jobs: &mut [&mut Job<'static, Self>]) {
+    fn compute(jobs: &mut [&mut Job<'_, Self>]) {
         let mut requests = SmallVec::<[Verify<'_>; BATCH]>::new();
         for job in jobs.iter() {
             let Job { key, work: Self(Signed { digest, signature, length }), .. } = &**job;

@@ -190,7 +190,7 @@ static PAIRS: [Combiner<Pairs>; Curve::ALL.len()] =
     [const { Combiner::new(Pairs) }; Curve::ALL.len()];
 
 impl Kernel for Pairs {
-    type Job = Pair;
+    type Job<'a> = Pair;
 
     fn lanes(&self) -> usize {
         BATCH

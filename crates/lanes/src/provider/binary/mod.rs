@@ -45,7 +45,7 @@ struct Job<'a, W> {
 /// What a job asks for, with the place of its result.
 trait Work: Send + Debug + Sized + 'static {
     /// Computes up to [`BATCH`] jobs with keys of one curve, whose prepared forms are there.
-    fn compute(jobs: &mut [&mut Job<'static, Self>]);
+    fn compute(jobs: &mut [&mut Job<'_, Self>]);
 }
 
 /// Jobs of one kind meet by curve.
@@ -64,11 +64,7 @@ impl<W: Work> Places<W> {
     /// Computes, here or on another thread, and gives the work back done.
     fn run(&'static self, curve: Curve, key: &Key, work: W) -> Result<W> {
         let mut job = Job { key: Held::Borrowed(key), work, result: Err(Error::DEVICE_ERROR) };
-        let borrowed: *mut Job<'_, W> = &raw mut job;
-        // SAFETY: the job is ours and lives in this frame. The combiner knows it until `run` returns and no
-        // longer, so that nothing of what it borrows is used after its lifetime.
-        let borrowed: &mut Job<'static, W> = unsafe { &mut *borrowed.cast() };
-        self.0[curve as usize].run(borrowed).map_err(no_result)?;
+        self.0[curve as usize].run(&mut job).map_err(no_result)?;
         job.result.map(|()| job.work)
     }
 
@@ -83,7 +79,7 @@ impl<W: Work> Places<W> {
 }
 
 impl<W: Work> Kernel for Meeting<W> {
-    type Job = Job<'static, W>;
+    type Job<'a> = Job<'a, W>;
 
     fn lanes(&self) -> usize {
         BATCH
@@ -93,11 +89,11 @@ impl<W: Work> Kernel for Meeting<W> {
         break_even()
     }
 
-    fn one(&self, job: &mut Self::Job) {
+    fn one(&self, job: &mut Self::Job<'_>) {
         W::compute(&mut [job]);
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job]) {
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
         batch(jobs.len());
         W::compute(jobs);
     }

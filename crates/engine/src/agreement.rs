@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is made of a shared secret (PKCS#11 3.2 §6.3.18), for every provider that agrees on one.
+
+use crate::{Params, hashes};
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+
+/// The parameters of `CKM_ECDH1_DERIVE`, read.
+#[derive(Clone, Copy, Debug)]
+pub struct Agreement<'a> {
+    kdf: Kdf,
+    shared: &'a [u8],
+    /// The other side's public point, raw or as a DER OCTET STRING.
+    pub public: &'a [u8],
+}
+
+/// A derivation function, and the digest mechanism under it.
+#[derive(Clone, Copy, Debug)]
+enum Kdf {
+    /// `CKD_NULL`: the secret itself.
+    None,
+    /// ANSI X9.63: secret, counter, shared data.
+    X963(CK_MECHANISM_TYPE),
+    /// SP 800-56A, concatenation: counter, secret, other information.
+    Sp800(CK_MECHANISM_TYPE),
+}
+
+/// No derived key is longer, in bytes.
+const MAX_LENGTH: usize = 1 << 16;
+
+impl<'a> Agreement<'a> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` for another mechanism's, an unknown function, and shared data without a function.
+    pub fn read(params: &'a Params) -> Result<Self> {
+        let Params::Ecdh1 { kdf: number, shared, public } = params else {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        };
+        let kdf = match *number {
+            CKD_NULL if shared.is_empty() => Some(Kdf::None),
+            number => hashes::of_x963(number)
+                .map(Kdf::X963)
+                .or_else(|| hashes::of_sp800(number).map(Kdf::Sp800)),
+        };
+        Ok(Self { kdf: kdf.ok_or(Error::MECHANISM_PARAM_INVALID)?, shared, public })
+    }
+
+    /// Whether the key is the secret itself, so that the curve says how long it is.
+    #[must_use]
+    pub const fn is_plain(self) -> bool {
+        matches!(self.kdf, Kdf::None)
+    }
+
+    /// The one key that is wanted, of what `agree` says. `expand` gives so many bytes of the hashes of what comes first, a
+    /// counter, and the rest, by the function of a digest mechanism.
+    ///
+    /// # Errors
+    /// `CKR_KEY_SIZE_RANGE` for no length, several or too long ones; what `agree` and `expand` say.
+    pub fn derive(
+        self,
+        lengths: &[usize],
+        agree: impl FnOnce() -> Result<Secret>,
+        expand: impl FnOnce(CK_MECHANISM_TYPE, usize, &[u8], &[&[u8]]) -> Result<Secret>,
+    ) -> Result<Vec<Secret>> {
+        let &[length @ 1..=MAX_LENGTH] = lengths else { return Err(Error::KEY_SIZE_RANGE) };
+        let secret = agree()?;
+        let secret = secret.expose();
+        let derived = match self.kdf {
+            Kdf::None => {
+                // §6.3.19: truncation takes bytes off the leading end.
+                let surplus = secret.len().checked_sub(length).ok_or(Error::KEY_SIZE_RANGE)?;
+                Secret::copy_of(&secret[surplus..])
+            }
+            Kdf::X963(hash) => expand(hash, length, secret, &[self.shared])?,
+            Kdf::Sp800(hash) => expand(hash, length, &[], &[secret, self.shared])?,
+        };
+        Ok(vec![derived])
+    }
+}
