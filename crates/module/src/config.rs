@@ -21,7 +21,10 @@ use toml::de::{DeTable, DeValue};
 pub(crate) struct Config {
     pub(crate) tokens: Vec<TokenConfig>,
     pub(crate) counters: Counters,
-    pub(crate) lanes: Lanes,
+    /// Whether requests may be computed side by side.
+    pub(crate) lanes: bool,
+    /// Instructions that kernels do without although the processor has them.
+    pub(crate) lanes_without: Cpu,
 }
 
 /// One `[[token]]`.
@@ -45,15 +48,6 @@ pub(crate) enum Counters {
     Directory(PathBuf),
     /// Nowhere that others see.
     Private,
-}
-
-/// What of the lanes may be used.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Lanes {
-    /// All kernels that the processor has the instructions for, but those that need these.
-    Without(Cpu),
-    /// None: every operation is done by itself.
-    Off,
 }
 
 /// What is wrong with a file, and where.
@@ -122,8 +116,12 @@ fn line(text: &str, at: usize) -> usize {
 type Complaint = (Option<Range<usize>>, String);
 
 impl Config {
-    const EMPTY: Self =
-        Self { tokens: Vec::new(), counters: Counters::Usual, lanes: Lanes::Without(Cpu::NONE) };
+    const EMPTY: Self = Self {
+        tokens: Vec::new(),
+        counters: Counters::Usual,
+        lanes: true,
+        lanes_without: Cpu::NONE,
+    };
 
     fn unconfigured(data: Option<PathBuf>) -> Self {
         let directory = data.unwrap_or_else(|| PathBuf::from("/var/lib"));
@@ -154,13 +152,9 @@ impl Config {
                 ("counters", DeValue::String(path)) => {
                     config.counters = Counters::Directory(PathBuf::from(path.as_ref()));
                 }
-                ("lanes", DeValue::Boolean(true)) => {}
-                ("lanes", DeValue::Boolean(false)) => config.lanes = Lanes::Off,
+                ("lanes", DeValue::Boolean(lanes)) => config.lanes = *lanes,
                 ("lanes_without", DeValue::Array(names)) => {
-                    let masked = extensions(names)?;
-                    if config.lanes != Lanes::Off {
-                        config.lanes = Lanes::Without(masked);
-                    }
+                    config.lanes_without = extensions(names)?;
                 }
                 ("token", _) => {
                     return Err(at(value, "tokens are written as [[token]] sections"));
@@ -324,16 +318,14 @@ mod tests {
     #[test]
     fn lanes_can_be_left_out_wholly_or_by_instruction_set() {
         let lanes = |text: &str| {
-            Config::parse(&format!("{text}\n[[token]]\npath = \"/a\"\n")).map(|config| config.lanes)
+            let text = format!("{text}\n[[token]]\npath = \"/a\"\n");
+            Config::parse(&text).map(|config| (config.lanes, config.lanes_without))
         };
-        assert_eq!(lanes(""), Ok(Lanes::Without(Cpu::NONE)));
-        assert_eq!(lanes("lanes = false"), Ok(Lanes::Off));
-        assert_eq!(
-            lanes("lanes_without = [\"ifma\", \"vaes\"]"),
-            Ok(Lanes::Without(Cpu::IFMA.and(Cpu::VAES)))
-        );
-        assert_eq!(lanes("lanes_without = []\nlanes = false"), Ok(Lanes::Off));
-        assert_eq!(lanes("lanes = false\nlanes_without = []"), Ok(Lanes::Off));
+        let both = Cpu::IFMA.and(Cpu::VAES);
+        assert_eq!(lanes(""), Ok((true, Cpu::NONE)));
+        assert_eq!(lanes("lanes = false"), Ok((false, Cpu::NONE)));
+        assert_eq!(lanes("lanes_without = [\"ifma\", \"vaes\"]"), Ok((true, both)));
+        assert_eq!(lanes("lanes_without = []\nlanes = false"), Ok((false, Cpu::NONE)));
         assert_eq!(
             complaint("lanes_without = [\"mmx\"]"),
             "metaslot.toml: line 1: no such instruction set here; \

@@ -106,17 +106,9 @@ fn engine(config: Config) -> Engine {
     drop(counters::open(directories.into_iter()));
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let slots = config.tokens.into_iter().map(slot).collect();
-    Engine::new(EngineConfig { slots, providers: providers(config.lanes) })
-}
-
-fn providers(lanes: config::Lanes) -> &'static [&'static dyn Provider] {
-    match lanes {
-        config::Lanes::Without(extensions) => {
-            cpu::mask(extensions);
-            PROVIDERS
-        }
-        config::Lanes::Off => WITHOUT_LANES,
-    }
+    cpu::mask(config.lanes_without);
+    let providers = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
+    Engine::new(EngineConfig { slots, providers })
 }
 
 /// Whether secrets cannot be kept as they should be. The arena is made here if it was not yet, so
