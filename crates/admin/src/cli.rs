@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command line as clap sees it: help, man pages and completions are made from these types.
 
-use crate::command::{explain, key, mechanisms, pages, sign, stat, token, verify};
+use crate::command::{explain, key, lab, mechanisms, pages, sign, stat, token, verify};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -74,9 +74,10 @@ pub(crate) enum Command {
     /// it does not disturb them. Pages are kept only where the directory for them exists:
     /// $XDG_RUNTIME_DIR/metaslot or /run/metaslot.
     Stat(stat::Args),
-    /// Measure: speed, the store, what survives a kill
-    #[command(subcommand)]
-    Lab(metaslot_lab::Command),
+    /// Measure: speed, copies, sockets, the store, what survives a kill
+    ///
+    /// A program of its own, metaslot-lab, does it.
+    Lab(lab::Args),
     /// Print the completions for a shell
     ///
     /// For example: metaslot completions bash > /etc/bash_completion.d/metaslot

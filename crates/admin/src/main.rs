@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => command::explain::run(&app, &args),
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
-        Command::Lab(command) => command::lab::run(&app, command),
+        Command::Lab(args) => command::lab::run(&app, &args),
         Command::Completions(args) => command::pages::completions(&args),
         Command::Man(args) => command::pages::man(&args),
         Command::Version => command::pages::version(&app),

@@ -17,7 +17,8 @@ pub struct Failure {
 pub type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    /// A failure without a hint.
+    pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The performance lab: what a machine can tell, what a call costs, and what a crash loses.
 //!
-//! The `metaslot` command takes [`Command`] as its subcommand `lab` and calls [`run`]. Each
-//! experiment is a file first (JSON with every sample), and a table made from it second. The lab
+//! The program `metaslot-lab` is around it, which `metaslot lab` starts. Each experiment is a file first (JSON with every sample), and a table made from it second. The lab
 //! speaks to modules through their C ABI only, and to the bare library directly.
 //!
 //! A module reads its configuration from the environment, and an environment belongs to a process:
@@ -15,16 +14,21 @@ mod buffer;
 mod clock;
 pub mod experiment;
 mod failure;
+mod interrupt;
 pub mod kernels;
 mod kill;
 mod lanes;
 mod local;
 mod machine;
+mod meter;
+mod output;
 mod place;
+mod print;
 mod probe;
 mod progress;
 mod random;
 mod role;
+mod scenario;
 mod signed_rank;
 mod speed;
 mod statistics;
@@ -33,14 +37,19 @@ mod table;
 mod token;
 pub mod verdict;
 
-pub use aa::Options as AaOptions;
+pub use aa::{Of, Options as AaOptions};
 pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
 pub use lanes::Options as LanesOptions;
 pub use local::{LocalPath, Options as LocalOptions};
+pub use output::{Output, say as write_out};
+pub use print::Options as PrintOptions;
 pub use probe::Options as ProbeOptions;
+pub use scenario::RunOptions;
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
+
+use std::path::PathBuf;
 
 /// The experiments.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -86,9 +95,29 @@ pub enum Command {
     /// Run two identical arms: how small a difference can this machine see today?
     ///
     /// Memory copies and round trips through a pipe, in pairs, interleaved at random. Whatever the arms
-    /// seem to differ by is the machine's doing: the floor, below which no verdict of today should
-    /// go. Writes an experiment with every sample.
+    /// seem to differ by is the machine's doing: the floor, below which no verdict goes for a day, or
+    /// until the machine is started again. Writes an experiment with every sample.
     Aa(AaOptions),
+    /// Print an experiment that was made before
+    ///
+    /// Finished or interrupted, on this machine or another one: everything is computed again from its
+    /// samples. As text, JSON, CSV or Markdown.
+    Print(PrintOptions),
+}
+
+impl Command {
+    /// The PKCS#11 module to measure, unless the command names one itself.
+    pub fn use_module(&mut self, module: PathBuf) {
+        let named = match self {
+            Self::Speed(options) => &mut options.module,
+            Self::Store(options) => &mut options.module,
+            Self::Kill(options) => &mut options.module,
+            Self::Lanes(options) => &mut options.module,
+            // These look at the machine only.
+            Self::Probe(_) | Self::Local(_) | Self::Aa(_) | Self::Print(_) => return,
+        };
+        named.get_or_insert(module);
+    }
 }
 
 /// Does one experiment and prints its result.
@@ -105,5 +134,6 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Kill(options) => kill::run(options),
         Command::Local(options) => local::run(options),
         Command::Aa(options) => aa::run(options),
+        Command::Print(options) => print::run(options),
     }
 }

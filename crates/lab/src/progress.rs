@@ -14,6 +14,22 @@ impl Progress {
         Self { shown: std::io::stderr().is_terminal() }
     }
 
+    /// Whether somebody looks.
+    pub(crate) const fn is_shown(&self) -> bool {
+        self.shown
+    }
+
+    /// A text above the line, which stays; nothing of an empty one.
+    pub(crate) fn interject(&self, text: &str) {
+        if self.shown && !text.is_empty() {
+            write!(
+                std::io::stderr(),
+                "\r\x1b[Kafter the first repetition, without intervals:\n\n{text}\n"
+            )
+            .ok();
+        }
+    }
+
     /// Replaces the line.
     pub(crate) fn say(&self, text: impl std::fmt::Display) {
         if self.shown {

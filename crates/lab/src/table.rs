@@ -16,6 +16,21 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// The same as a table in Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = String::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+            if number == 0 {
+                let kinds =
+                    row.iter().enumerate().map(|(at, _)| if at == 0 { "---" } else { "---:" });
+                text.push_str(&format!("| {} |\n", kinds.collect::<Vec<_>>().join(" | ")));
+            }
+        }
+        text
+    }
+
     /// The text, with a line under the heading.
     pub(crate) fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);

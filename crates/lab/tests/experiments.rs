@@ -2,8 +2,9 @@
 //! Experiments on disk: finished, interrupted, changed afterwards, and of a version to come.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
-use metaslot_lab::experiment::{Experiment, Factor, Measured, Plan, Recorder, State};
+use metaslot_lab::experiment::{Experiment, Factor, Measured, Plan, Provenance, Recorder, State};
 use metaslot_lab::verdict::{Comparison, Margin, Verdict};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -35,8 +36,14 @@ impl Place {
 
     fn begin(&self) -> Recorder {
         let factor = Factor { name: "size".into(), levels: vec!["64K".into(), "1M".into()] };
-        let plan = Plan::interleaved(vec![factor], ["new", "old"], 8, 5).unwrap();
-        Recorder::create(&self.experiment(), ["process CPU", "monotonic"], plan).unwrap()
+        let plan = Plan::interleaved(vec![factor], &["new", "old"], 8, 5).unwrap();
+        Recorder::create(
+            &self.experiment(),
+            Provenance::default(),
+            ["process CPU", "monotonic"],
+            plan,
+        )
+        .unwrap()
     }
 
     fn finished(&self) {
@@ -69,6 +76,7 @@ fn run(recorder: &mut Recorder, count: usize) {
             cpu_ns: cost,
             wall_ns: cost * 1.5,
             foreign_cpu: None,
+            counters: BTreeMap::new(),
             flags: Vec::new(),
         };
         recorder.record(measured).unwrap();
@@ -184,10 +192,18 @@ fn a_newer_schema_is_refused_and_left_as_it_is() {
 fn no_experiment_is_overwritten_sealed_early_or_given_another_ending() {
     let place = Place::new("refused");
     let mut recorder = place.begin();
-    let again = Recorder::create(&place.experiment(), ["", ""], recorder.plan().clone());
+    let again = Recorder::create(
+        &place.experiment(),
+        Provenance::default(),
+        ["", ""],
+        recorder.plan().clone(),
+    );
     assert!(again.is_err());
     let elsewhere = place.0.join("x.dir");
-    assert!(Recorder::create(&elsewhere, ["", ""], recorder.plan().clone()).is_err());
+    assert!(
+        Recorder::create(&elsewhere, Provenance::default(), ["", ""], recorder.plan().clone())
+            .is_err()
+    );
     assert!(!elsewhere.exists());
     run(&mut recorder, 31);
     recorder.finish().unwrap_err();
@@ -204,6 +220,7 @@ fn what_is_no_number_is_not_recorded() {
         cpu_ns: f64::NAN,
         wall_ns: 1.0,
         foreign_cpu: None,
+        counters: BTreeMap::new(),
         flags: Vec::new(),
     };
     recorder.record(measured).unwrap_err();

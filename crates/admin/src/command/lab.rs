@@ -1,28 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `metaslot lab`: the experiments are the lab's own.
+//! `metaslot lab`: the lab is a program of its own, `metaslot-lab`, and a package of its own.
 
 use crate::app::App;
 use crate::failure::{Failure, Result};
-use metaslot_lab::Command;
-use std::path::Path;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
 
-pub(crate) fn run(app: &App, mut command: Command) -> Result<()> {
-    let module = match &mut command {
-        // These look at the machine only.
-        Command::Probe(_) | Command::Local(_) | Command::Aa(_) => None,
-        Command::Speed(options) => Some(&mut options.module),
-        Command::Store(options) => Some(&mut options.module),
-        Command::Kill(options) => Some(&mut options.module),
-        Command::Lanes(options) => Some(&mut options.module),
-    };
-    if let Some(module) = module {
-        *module = module.take().or_else(|| app.named_module().map(Path::to_path_buf));
+const PROGRAM: &str = "metaslot-lab";
+
+/// What the lab is to do; it reads its own arguments.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Args {
+    /// The lab's command and its options; metaslot lab --help lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    arguments: Vec<OsString>,
+}
+
+/// Becomes the lab.
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let mut lab = Command::new(program());
+    if let Some(module) = app.named_module() {
+        lab.arg("--module").arg(module);
     }
-    metaslot_lab::run(&command).map_err(|failure| {
-        let failed = Failure::failed(failure.message);
-        match failure.hint {
-            Some(hint) => failed.hint(hint),
-            None => failed,
-        }
-    })
+    lab.args(&args.arguments);
+    if app.output.json {
+        lab.arg("--json");
+    }
+    let error = lab.exec();
+    Err(Failure::io("cannot start metaslot-lab", &error)
+        .hint("install the lab's package, or put metaslot-lab beside metaslot or on the PATH"))
+}
+
+/// Beside this command, or wherever the shell would find it.
+fn program() -> PathBuf {
+    let own = std::env::current_exe().ok();
+    let beside = own.and_then(|own| Some(own.parent()?.join(PROGRAM)));
+    beside.filter(|path| path.exists()).unwrap_or_else(|| PROGRAM.into())
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The result: a table and a sentence, or JSON.
 
-use super::{Floor, largest, shown};
+use super::{CellFloor, largest, shown};
 use crate::Result;
 use crate::experiment::Experiment;
+use crate::output::say;
 use crate::table::Table;
 use crate::verdict::{Estimate, Margin, Verdict};
 use serde::Serialize;
@@ -43,7 +44,7 @@ struct ByClock {
 }
 
 impl ByClock {
-    fn of(floors: &[Floor], percent: impl Fn(f64) -> f64) -> Self {
+    fn of(floors: &[CellFloor], percent: impl Fn(f64) -> f64) -> Self {
         Self { cpu: percent(largest(floors, "cpu")), wall: percent(largest(floors, "wall")) }
     }
 }
@@ -51,10 +52,20 @@ impl ByClock {
 pub(super) fn print(
     directory: &Path,
     experiment: &Experiment,
-    floors: &[Floor],
+    floors: &[CellFloor],
     json: bool,
 ) -> Result<()> {
-    let report = Report {
+    let report = report(directory, experiment, floors);
+    say(&if json { serde_json::to_string_pretty(&report)? + "\n" } else { text(&report) })
+}
+
+/// The text alone.
+pub(super) fn of(directory: &Path, experiment: &Experiment, floors: &[CellFloor]) -> String {
+    text(&report(directory, experiment, floors))
+}
+
+fn report<'a>(directory: &Path, experiment: &Experiment, floors: &'a [CellFloor]) -> Report<'a> {
+    Report {
         schema: SCHEMA,
         experiment: shown(directory),
         machine: experiment.manifest.machine_line(),
@@ -62,16 +73,10 @@ pub(super) fn print(
         cells: floors.iter().map(|floor| row(experiment, floor)).collect(),
         floor: ByClock::of(floors, percent),
         margin: ByClock::of(floors, |floor| Margin::new(Some(floor)).percent()),
-    };
-    if json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        print!("{}", text(&report));
     }
-    Ok(())
 }
 
-fn row<'a>(experiment: &Experiment, floor: &'a Floor) -> Row<'a> {
+fn row<'a>(experiment: &Experiment, floor: &'a CellFloor) -> Row<'a> {
     let samples = experiment.samples.iter().filter(|sample| sample.run.cell == floor.cell);
     Row {
         cell: &floor.cell,

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Something to do: one thing that only computes, and one that asks the kernel and another thread.
 
+use crate::experiment::{Factor, Measured, Run, level};
+use crate::meter::{Account, Meter};
+use crate::scenario::{Head, Scenario};
 use crate::{Failure, Result};
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::time::{Duration, Instant};
 
 /// Bytes of one copy: more than a first-level cache, less than a second-level one.
 const COPY: usize = 64 * 1024;
+/// Wall time of one sample: two ticks of what the system says about foreign work.
+const SAMPLE: Duration = Duration::from_millis(20);
 
 /// What is done.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+enum Kind {
     /// Copies memory.
     Copy,
     /// Sends a byte through a pipe to another thread, and waits until it comes back.
@@ -19,11 +25,11 @@ pub(super) enum Kind {
 }
 
 /// Every kind.
-pub(super) const KINDS: [Kind; 2] = [Kind::Copy, Kind::Pipe];
+const KINDS: [Kind; 2] = [Kind::Copy, Kind::Pipe];
 
 impl Kind {
     /// The level's name in the plan.
-    pub(super) const fn word(self) -> &'static str {
+    const fn word(self) -> &'static str {
         match self {
             Self::Copy => "copy-64K",
             Self::Pipe => "pipe-1B",
@@ -86,7 +92,7 @@ impl Work {
 
 /// A work, and how often it is done for a sample of the length wished for.
 #[derive(Debug)]
-pub(super) struct Calibrated {
+struct Calibrated {
     kind: Kind,
     work: Work,
     times: u64,
@@ -97,7 +103,7 @@ impl Calibrated {
     /// Starts it and doubles until a sample is long enough, which warms everything up as well. On a
     /// busy machine a single try may be long for no fault of its own: the shortest of three tells how
     /// much work it takes, and their mean how long that is going to be.
-    pub(super) fn new(kind: Kind, sample: Duration) -> Result<Self> {
+    fn new(kind: Kind, sample: Duration) -> Result<Self> {
         let mut work = kind.start()?;
         let mut times = 1;
         loop {
@@ -109,20 +115,49 @@ impl Calibrated {
             times *= 2;
         }
     }
+}
 
-    pub(super) fn run(&mut self) -> Result<()> {
-        self.work.repeat(self.times)
+/// All kinds as a scenario.
+#[derive(Debug)]
+pub(super) struct Works(Vec<Calibrated>);
+
+impl Works {
+    pub(super) fn new() -> Result<Self> {
+        KINDS.iter().map(|kind| Calibrated::new(*kind, SAMPLE)).collect::<Result<_>>().map(Self)
     }
 
-    pub(super) const fn word(&self) -> &'static str {
-        self.kind.word()
+    fn of(&mut self, cell: &str) -> Result<&mut Calibrated> {
+        let kind = level(cell, "work");
+        let work = self.0.iter_mut().find(|work| Some(work.kind.word()) == kind);
+        work.ok_or_else(|| Failure::new("the plan has a work that is not there"))
+    }
+}
+
+impl Scenario for Works {
+    fn head(&self) -> Head {
+        Head {
+            name: "work",
+            unit: "operation",
+            cpu: Account::Process.source(),
+            settings: BTreeMap::new(),
+        }
     }
 
-    pub(super) const fn times(&self) -> u64 {
-        self.times
+    fn factors(&self) -> Vec<Factor> {
+        let levels = KINDS.iter().map(|kind| kind.word().to_owned()).collect();
+        vec![Factor { name: "work".to_owned(), levels }]
     }
 
-    pub(super) const fn expected(&self) -> Duration {
-        self.expected
+    fn arms(&self) -> Vec<String> {
+        vec!["work".to_owned()]
+    }
+
+    fn warm(&mut self, cell: &str, _arm: &str) -> Result<Duration> {
+        Ok(self.of(cell)?.expected)
+    }
+
+    fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {
+        let Calibrated { work, times, .. } = self.of(&run.cell)?;
+        meter.process(|| work.repeat(*times).map(|()| *times as f64))
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who measured what, where and when.
 
-use super::{SCHEMA, VERSION};
+use super::{Provenance, SCHEMA, VERSION};
 use crate::machine::{Machine, command_line, commit_around, now};
 use crate::{Failure, Result};
 use serde::{Deserialize, Serialize};
@@ -26,12 +26,15 @@ pub struct Manifest {
     pub clocks: [String; 2],
     /// SHA-256 of `plan.json`.
     pub plan_sha256: String,
+    /// What was measured, and where its numbers come from.
+    #[serde(flatten)]
+    pub provenance: Provenance,
 }
 
 impl Manifest {
     /// A manifest of an experiment that begins now, in this process, on this machine.
     #[must_use]
-    pub(super) fn begin(clocks: [&str; 2], plan_sha256: String) -> Self {
+    pub(super) fn begin(provenance: Provenance, clocks: [&str; 2], plan_sha256: String) -> Self {
         let program = std::env::current_exe().ok();
         Self {
             schema: format!("{SCHEMA}{VERSION}"),
@@ -43,6 +46,7 @@ impl Manifest {
             machine: Machine::this(),
             clocks: clocks.map(str::to_owned),
             plan_sha256,
+            provenance,
         }
     }
 

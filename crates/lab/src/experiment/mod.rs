@@ -11,12 +11,15 @@ mod read;
 mod record;
 mod sample;
 mod seal;
+mod source;
 
 pub use manifest::Manifest;
-pub use plan::{Factor, Plan, Run, Stop};
+pub(crate) use plan::cells;
+pub use plan::{Factor, Plan, Run, Skipped, Stop, level};
 pub use read::{Experiment, State};
 pub use record::Recorder;
 pub use sample::{Measured, Sample};
+pub use source::{Floor, Provenance};
 
 /// The schema's name without its number.
 const SCHEMA: &str = "metaslot-labx/";
@@ -28,3 +31,5 @@ const PLAN: &str = "plan.json";
 const SAMPLES: &str = "samples.jsonl";
 const LOG: &str = "log.txt";
 const SEAL: &str = "seal.json";
+/// What was made from the rest afterwards, and is no part of it.
+const DERIVED: &str = "analysis.json";

@@ -15,23 +15,47 @@ pub struct Factor {
     pub levels: Vec<String>,
 }
 
+/// A cell that is not run, and why.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Skipped {
+    /// The cell.
+    pub cell: String,
+    /// What is missing, or why it makes no sense.
+    pub why: String,
+}
+
 /// When it is enough.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// After so many pairs of each cell, whatever they say.
+    /// After so many repetitions of each cell, whatever they say; with two arms, after so many pairs.
     Pairs(usize),
 }
 
-/// One run: one arm of one pair of one cell.
+/// One run: one arm of one repetition of one cell.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Run {
     /// A level of each factor: `name=level`, with blanks between.
     pub cell: String,
-    /// The number of the pair, from 0.
+    /// The number of the repetition, from 0.
     pub repetition: usize,
     /// Which arm.
     pub arm: String,
+}
+
+impl Run {
+    /// The cell's level of a factor.
+    #[must_use]
+    pub fn level(&self, factor: &str) -> Option<&str> {
+        level(&self.cell, factor)
+    }
+}
+
+/// A cell's level of a factor.
+#[must_use]
+pub fn level<'a>(cell: &'a str, factor: &str) -> Option<&'a str> {
+    let mut levels = cell.split(' ').filter_map(|level| level.split_once('='));
+    levels.find(|(name, _)| *name == factor).map(|(_, level)| level)
 }
 
 /// `plan.json`.
@@ -39,8 +63,11 @@ pub struct Run {
 pub struct Plan {
     /// What is varied; cells are all combinations.
     pub factors: Vec<Factor>,
-    /// What is compared: A, judged, and B, which it is compared with.
-    pub arms: [String; 2],
+    /// What is compared. Of two: A, which is judged, and B, which it is compared with.
+    pub arms: Vec<String>,
+    /// Cells that are not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
     /// When it is enough.
     pub stop: Stop,
     /// The seed of the order.
@@ -50,44 +77,76 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Pairs, interleaved: each repetition visits every cell once, in random order, and in each a
-    /// coin says which arm goes first. So whatever the machine does meanwhile falls on all cells and
-    /// on both arms alike.
+    /// Interleaved: each repetition visits every cell once, in random order, and in each all arms, in
+    /// random order as well. So whatever the machine does meanwhile falls on all cells and on all arms
+    /// alike.
     ///
     /// # Errors
-    /// There is nothing to compare: no pairs, no level of a factor, or two arms of one name.
+    /// There is nothing to run: no repetitions, no level of a factor, no arm, or two of one name.
     pub fn interleaved(
         factors: Vec<Factor>,
-        arms: [&str; 2],
+        arms: &[&str],
         pairs: usize,
         seed: u64,
     ) -> Result<Self> {
-        let mut cells = cells(&factors);
-        if pairs == 0 || cells.is_empty() || arms[0] == arms[1] {
-            return Err(Failure::new("a plan needs pairs, levels, and two arms with names"));
+        Self::without(Vec::new(), factors, arms, pairs, seed)
+    }
+
+    /// The same without some cells.
+    ///
+    /// # Errors
+    /// The same; and that no cell is left.
+    pub fn without(
+        skipped: Vec<Skipped>,
+        factors: Vec<Factor>,
+        arms: &[&str],
+        pairs: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let arms: Vec<String> = arms.iter().map(|&arm| arm.to_owned()).collect();
+        let twice = (1..arms.len()).any(|at| arms[..at].contains(&arms[at]));
+        let mut plan =
+            Self { factors, arms, skipped, stop: Stop::Pairs(pairs), seed, order: Vec::new() };
+        let mut cells = plan.cells();
+        if pairs == 0 || cells.is_empty() || plan.arms.is_empty() || twice {
+            return Err(Failure::new(
+                "a plan needs repetitions, levels, and arms with names of their own",
+            ));
         }
-        let (mut random, mut order) = (Random::new(seed), Vec::new());
+        let mut random = Random::new(seed);
         for repetition in 0..pairs {
             random.shuffle(&mut cells);
             for cell in &cells {
-                let first = usize::from(random.below(2) == 1);
-                for arm in [arms[first], arms[1 - first]] {
-                    order.push(Run { cell: cell.clone(), repetition, arm: arm.to_owned() });
-                }
+                let mut arms = plan.arms.clone();
+                random.shuffle(&mut arms);
+                plan.order.extend(arms.into_iter().map(|arm| Run {
+                    cell: cell.clone(),
+                    repetition,
+                    arm,
+                }));
             }
         }
-        let arms = arms.map(str::to_owned);
-        Ok(Self { factors, arms, stop: Stop::Pairs(pairs), seed, order })
+        Ok(plan)
     }
 
-    /// All cells, in the order of the factors.
+    /// How often each cell is run.
+    #[must_use]
+    pub const fn repetitions(&self) -> usize {
+        let Stop::Pairs(repetitions) = self.stop;
+        repetitions
+    }
+
+    /// All cells that are run, in the order of the factors.
     #[must_use]
     pub fn cells(&self) -> Vec<String> {
-        cells(&self.factors)
+        let mut cells = cells(&self.factors);
+        cells.retain(|cell| !self.skipped.iter().any(|skipped| skipped.cell == *cell));
+        cells
     }
 }
 
-fn cells(factors: &[Factor]) -> Vec<String> {
+/// All combinations of levels.
+pub(crate) fn cells(factors: &[Factor]) -> Vec<String> {
     factors.iter().fold(vec![String::new()], |cells, factor| {
         let with = |cell: &String, level: &String| {
             let blank = if cell.is_empty() { "" } else { " " };
@@ -115,7 +174,7 @@ mod tests {
 
     #[test]
     fn every_arm_of_every_cell_runs_once_a_repetition() {
-        let plan = Plan::interleaved(factors(), ["a", "b"], 5, 1).unwrap();
+        let plan = Plan::interleaved(factors(), &["a", "b"], 5, 1).unwrap();
         assert_eq!(plan.cells().len(), 6);
         assert_eq!(plan.cells()[1], "size=1 page=2M");
         let mut seen = BTreeMap::new();
@@ -128,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_arms_of_a_pair_run_one_after_the_other_in_either_order() {
-        let plan = Plan::interleaved(factors(), ["a", "b"], 50, 2).unwrap();
+        let plan = Plan::interleaved(factors(), &["a", "b"], 50, 2).unwrap();
         let mut first = BTreeMap::new();
         for pair in plan.order.chunks(2) {
             assert_eq!((&pair[0].cell, pair[0].repetition), (&pair[1].cell, pair[1].repetition));
@@ -139,16 +198,30 @@ mod tests {
 
     #[test]
     fn a_seed_repeats_the_order_and_another_one_does_not() {
-        let plan = |seed| Plan::interleaved(factors(), ["a", "b"], 5, seed).unwrap().order;
+        let plan = |seed| Plan::interleaved(factors(), &["a", "b"], 5, seed).unwrap().order;
         assert_eq!(plan(3), plan(3));
         assert_ne!(plan(3), plan(4));
     }
 
     #[test]
+    fn more_arms_than_two_take_every_order_and_skipped_cells_do_not_run() {
+        let skipped = vec![Skipped { cell: "size=2 page=2M".to_owned(), why: "no".to_owned() }];
+        let plan = Plan::without(skipped, factors(), &["a", "b", "c"], 40, 3).unwrap();
+        assert_eq!((plan.cells().len(), plan.order.len()), (5, 5 * 40 * 3));
+        assert!(plan.order.iter().all(|run| run.cell != "size=2 page=2M"));
+        let orders =
+            plan.order.chunks(3).map(|runs| runs.iter().map(|run| run.arm.as_str()).collect());
+        assert_eq!(orders.collect::<std::collections::BTreeSet<String>>().len(), 6);
+        assert_eq!(plan.order[0].level("page"), Some(&plan.order[0].cell[12..]));
+        assert_eq!(plan.order[0].level("pages"), None);
+    }
+
+    #[test]
     fn a_plan_of_nothing_is_refused() {
-        assert!(Plan::interleaved(factors(), ["a", "b"], 0, 1).is_err());
-        assert!(Plan::interleaved(factors(), ["a", "a"], 1, 1).is_err());
+        assert!(Plan::interleaved(factors(), &[], 1, 1).is_err());
+        assert!(Plan::interleaved(factors(), &["a", "b"], 0, 1).is_err());
+        assert!(Plan::interleaved(factors(), &["a", "a"], 1, 1).is_err());
         let empty = vec![Factor { name: "size".to_owned(), levels: Vec::new() }];
-        assert!(Plan::interleaved(empty, ["a", "b"], 1, 1).is_err());
+        assert!(Plan::interleaved(empty, &["a", "b"], 1, 1).is_err());
     }
 }

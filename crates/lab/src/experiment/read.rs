@@ -4,6 +4,7 @@
 use super::plan::Plan;
 use super::sample::{self, Sample};
 use super::{MANIFEST, Manifest, PLAN, SAMPLES, seal};
+use crate::statistics::median;
 use crate::verdict::Pairs;
 use crate::{Failure, Result};
 use std::collections::BTreeMap;
@@ -79,16 +80,48 @@ impl Experiment {
         Ok(Self { manifest, plan, samples, state })
     }
 
-    /// The pairs of a cell, by what a sample costs. A run without its partner is left out.
+    /// The pairs of a cell's first two arms, by what a sample costs. A run without its partner is left
+    /// out.
     #[must_use]
     pub fn pairs(&self, cell: &str, cost: impl Fn(&Sample) -> f64) -> Pairs {
-        let mut both: BTreeMap<usize, [Option<f64>; 2]> = BTreeMap::new();
-        for sample in self.samples.iter().filter(|sample| sample.run.cell == cell) {
-            let arm = usize::from(sample.run.arm != self.plan.arms[0]);
-            both.entry(sample.run.repetition).or_default()[arm] = Some(cost(sample));
-        }
-        let complete = both.values().filter_map(|[a, b]| Some(((*a)?, (*b)?)));
-        let (a, b): (Vec<f64>, Vec<f64>) = complete.unzip();
+        let arm = |at: usize| self.plan.arms.get(at).map_or("", String::as_str);
+        self.pairs_of(cell, [arm(0), arm(1)], cost)
+    }
+
+    /// The pairs of two arms of a cell: the first is judged.
+    #[must_use]
+    pub fn pairs_of(&self, cell: &str, arms: [&str; 2], cost: impl Fn(&Sample) -> f64) -> Pairs {
+        let costs = |arm: &str| -> BTreeMap<usize, f64> {
+            self.of(cell, arm).map(|sample| (sample.run.repetition, cost(sample))).collect()
+        };
+        let (first, second) = (costs(arms[0]), costs(arms[1]));
+        let both = first.iter().filter_map(|(at, cost)| Some((*cost, *second.get(at)?)));
+        let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
         Pairs::of_costs(&a, &b)
+    }
+
+    /// The samples of one arm of one cell.
+    pub fn of(&self, cell: &str, arm: &str) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(move |sample| sample.run.cell == cell && sample.run.arm == arm)
+    }
+
+    /// The median of a figure over the samples of one arm of one cell; `None` without samples.
+    #[must_use]
+    pub fn typical(
+        &self,
+        cell: &str,
+        arm: &str,
+        figure: impl Fn(&Sample) -> Option<f64>,
+    ) -> Option<f64> {
+        let values: Vec<f64> = self.of(cell, arm).filter_map(figure).collect();
+        (!values.is_empty()).then(|| median(&values))
+    }
+
+    /// Ticks of the time stamp for 1024 bytes, or for a unit that is no byte: what the lab's tables show
+    /// as cycles. CPU time in nanoseconds where there is no counter.
+    #[must_use]
+    pub fn cycles(&self, sample: &Sample) -> f64 {
+        let units = if self.manifest.provenance.unit == "byte" { 1024.0 } else { 1.0 };
+        sample.cpu_each() * units * self.manifest.provenance.cycles_hz.map_or(1.0, |hz| hz / 1e9)
     }
 }

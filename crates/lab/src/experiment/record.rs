@@ -3,7 +3,7 @@
 
 use super::plan::{Plan, Run};
 use super::sample::{Measured, Sample};
-use super::{LOG, MANIFEST, Manifest, PLAN, SAMPLES, seal};
+use super::{LOG, MANIFEST, Manifest, PLAN, Provenance, SAMPLES, seal};
 use crate::{Failure, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -25,7 +25,12 @@ impl Recorder {
     ///
     /// # Errors
     /// The directory's name does not end in `.labx`, it is there already, or cannot be written.
-    pub fn create(directory: &Path, clocks: [&str; 2], plan: Plan) -> Result<Self> {
+    pub fn create(
+        directory: &Path,
+        provenance: Provenance,
+        clocks: [&str; 2],
+        plan: Plan,
+    ) -> Result<Self> {
         if directory.extension().is_none_or(|ending| ending != "labx") {
             let shown = directory.display();
             return Err(Failure::new(format!("{shown}: an experiment's name ends in .labx")));
@@ -36,7 +41,7 @@ impl Recorder {
         })?;
         seal::replace(directory, PLAN, &serde_json::to_vec_pretty(&plan)?)?;
         let written = seal::read(directory, PLAN)?;
-        let manifest = Manifest::begin(clocks, seal::digest(&written));
+        let manifest = Manifest::begin(provenance, clocks, seal::digest(&written));
         seal::replace(directory, MANIFEST, &serde_json::to_vec_pretty(&manifest)?)?;
         let (samples, log) = (append(directory, SAMPLES)?, append(directory, LOG)?);
         Ok(Self { directory: directory.to_owned(), manifest, plan, samples, log, done: 0 })
@@ -81,6 +86,30 @@ impl Recorder {
             .map_err(|error| Failure::file(&self.directory.join(LOG), &error))
     }
 
+    /// Writes a file beside the samples: a folded profile, what another program printed. Folders are
+    /// made as needed, and what is there is not overwritten.
+    ///
+    /// # Errors
+    /// The file is there already, or the disk is full.
+    pub fn attach(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.directory.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| Failure::file(parent, &error))?;
+        }
+        append_to(&path)?.write_all(bytes).map_err(|error| Failure::file(&path, &error))
+    }
+
+    /// Notes the core's frequency over the counter's at the end.
+    pub const fn core_factor_after(&mut self, factor: Option<f64>) {
+        self.manifest.provenance.core_factor[1] = factor;
+    }
+
+    /// Where it is written.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Notes the end and seals.
     ///
     /// # Errors
@@ -98,7 +127,10 @@ impl Recorder {
 }
 
 fn append(directory: &Path, name: &str) -> Result<File> {
-    let path = directory.join(name);
-    let opened = OpenOptions::new().append(true).create_new(true).open(&path);
-    opened.map_err(|error| Failure::file(&path, &error))
+    append_to(&directory.join(name))
+}
+
+fn append_to(path: &Path) -> Result<File> {
+    let opened = OpenOptions::new().append(true).create_new(true).open(path);
+    opened.map_err(|error| Failure::file(path, &error))
 }

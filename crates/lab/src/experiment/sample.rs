@@ -4,6 +4,7 @@
 use super::plan::Run;
 use crate::{Failure, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What one run gave.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -18,6 +19,10 @@ pub struct Measured {
     pub wall_ns: f64,
     /// CPUs that others used meanwhile, where the system says.
     pub foreign_cpu: Option<f64>,
+    /// What else was counted meanwhile, by name: `user_ns`, `system_ns` of the experiment's own CPU time,
+    /// `machine_usr` and its like in CPUs, `lab_ns` of the lab itself, segments, faults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
     /// What makes the sample doubtful. It counts all the same: nothing is left out after the fact.
     pub flags: Vec<String>,
 }
@@ -26,7 +31,7 @@ impl Measured {
     /// JSON has no word for what is no number, and such a line could not be read again.
     pub(super) fn check(&self) -> Result<()> {
         let numbers = [self.work, self.cpu_ns, self.wall_ns, self.foreign_cpu.unwrap_or(0.0)];
-        if numbers.iter().all(|number| number.is_finite()) {
+        if numbers.iter().chain(self.counters.values()).all(|number| number.is_finite()) {
             Ok(())
         } else {
             Err(Failure::new("a sample is not a number"))
@@ -52,6 +57,12 @@ impl Sample {
     #[must_use]
     pub fn cpu_each(&self) -> f64 {
         self.measured.cpu_ns / self.measured.work
+    }
+
+    /// A counter for one unit of work.
+    #[must_use]
+    pub fn counted_each(&self, counter: &str) -> Option<f64> {
+        Some(self.measured.counters.get(counter)? / self.measured.work)
     }
 
     /// Wall time of one unit of work.

@@ -2,7 +2,7 @@
 //! The digests of a finished experiment. They show what was changed afterwards, by mistake or in
 //! haste; they do not stop anybody who changes the seal as well.
 
-use super::{LOG, MANIFEST, PLAN, SAMPLES, SEAL};
+use super::{DERIVED, LOG, MANIFEST, PLAN, SAMPLES, SEAL};
 use crate::{Failure, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-/// What is sealed. Other files, made from these later, may come and go.
+/// What every sealed experiment has.
 const FILES: [&str; 4] = [MANIFEST, PLAN, SAMPLES, LOG];
 
 /// `seal.json`.
@@ -34,11 +34,27 @@ pub(super) fn digest(bytes: &[u8]) -> String {
 /// Seals a directory whose files are all there.
 pub(super) fn seal(directory: &Path) -> Result<()> {
     let mut sha256 = BTreeMap::new();
-    for name in FILES {
-        let bytes = read(directory, name)?;
-        sha256.insert(name.to_owned(), digest(&bytes));
+    let mut names = Vec::new();
+    collect(directory, "", &mut names).map_err(|error| Failure::file(directory, &error))?;
+    for name in names {
+        let bytes = read(directory, &name)?;
+        sha256.insert(name, digest(&bytes));
     }
     replace(directory, SEAL, &serde_json::to_vec_pretty(&Seal { sha256 })?)
+}
+
+/// The names of all files in the directory and below it, but of those that are no part of it.
+fn collect(directory: &Path, before: &str, names: &mut Vec<String>) -> std::io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = format!("{before}{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            collect(&entry.path(), &format!("{name}/"), names)?;
+        } else if name != SEAL && name != DERIVED {
+            names.push(name);
+        }
+    }
+    Ok(())
 }
 
 /// Whether there is a seal, and it holds.

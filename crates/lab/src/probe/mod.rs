@@ -22,7 +22,8 @@ mod table;
 use crate::machine::{Machine, command_line, now};
 use crate::progress::Progress;
 use crate::{Failure, Result};
-use ability::{Ability, Finding};
+use ability::{Ability, Finding, Outcome, Trouble};
+pub(crate) use clocks::{core_factor, time_stamp_rate};
 use serde::{Deserialize, Serialize};
 use sources::Source;
 use std::path::PathBuf;
@@ -47,6 +48,15 @@ pub struct Options {
     /// List the abilities, how each is tried and what is used in its place; try nothing
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub list: bool,
+}
+
+/// A figure of an attempt, if it worked and can be believed.
+pub(crate) fn figure(
+    attempt: fn() -> std::result::Result<Outcome, Trouble>,
+    name: &str,
+) -> Option<f64> {
+    let outcome = attempt().ok().filter(|outcome| outcome.implausible.is_none())?;
+    outcome.figures.get(name).copied()
 }
 
 /// Everything that was found out.

@@ -17,7 +17,7 @@ struct Traces {
 
 impl Traces {
     fn now() -> Self {
-        let mine = format!("{}{}-", groups::PREFIX, std::process::id());
+        let mine = format!("{}{}-", crate::meter::PREFIX, std::process::id());
         let mut found = Vec::new();
         collect(std::path::Path::new("/sys/fs/cgroup"), &mine, &mut found);
         let children = fs::read_dir("/proc/self/task").unwrap().flatten();

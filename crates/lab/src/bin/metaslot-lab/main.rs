@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot-lab`: the performance lab, which `metaslot lab` starts. A program of its own, so that the
+//! token's package needs nothing of what the lab needs.
+#![forbid(unsafe_code)]
+
+mod pages;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use metaslot_lab::Failure;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Measure the cost of secure data movement: the cipher, the copy, the socket, the disk
+///
+/// Costs are CPU time of the experiment alone; arms are run in random order, side by side; a verdict is
+/// faster, slower, same, or how many more pairs it would take. Experiments are directories with every
+/// sample, which can be printed, compared and made into a page later.
+#[derive(Debug, Parser)]
+#[command(name = "metaslot-lab", bin_name = "metaslot lab", version, max_term_width = 100)]
+#[command(
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+struct Cli {
+    /// The PKCS#11 module [default: $METASLOT_MODULE, or libmetaslot.so beside this command or
+    /// installed]
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Common options")]
+    module: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Lab(Box<metaslot_lab::Command>),
+    /// Print the completions for a shell
+    #[command(hide = true)]
+    Completions(pages::Completions),
+    /// Write the man pages
+    #[command(hide = true)]
+    Man(pages::Man),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error),
+    };
+    let result = match cli.command {
+        Command::Lab(mut command) => {
+            if let Some(module) = cli.module {
+                command.use_module(module);
+            }
+            metaslot_lab::run(&command)
+        }
+        Command::Completions(args) => pages::completions(&args, &mut Cli::command()),
+        Command::Man(args) => pages::man(&args, Cli::command()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report(&failure),
+    }
+}
+
+/// Help that was asked for, or a command line that makes no sense.
+fn misread(error: &clap::Error) -> ExitCode {
+    // Where nobody reads, nothing can be said.
+    error.print().ok();
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+}
+
+/// An error, as JSON when the results are.
+fn report(failure: &Failure) -> ExitCode {
+    if std::env::args_os().any(|argument| argument == "--json") {
+        let error = serde_json::json!({ "error": failure.message, "hint": failure.hint });
+        eprintln!("{error:#}");
+    } else {
+        eprintln!("error: {failure}");
+    }
+    ExitCode::FAILURE
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ^C and its like: noticed between two runs, so that what was measured is written and what was made
+//! is taken away.
+
+use crate::{Failure, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// From its making on, the signals that end a program only leave a mark.
+#[derive(Clone, Debug)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Takes the signals. A second one ends the program at once.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn new() -> Result<Self> {
+        let mark = Arc::new(AtomicBool::new(false));
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&mark))?;
+            signal_hook::flag::register(signal, Arc::clone(&mark))?;
+        }
+        Ok(Self(mark))
+    }
+
+    /// Whether one came.
+    pub(crate) fn came(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The error of a run that was cut short.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.came().then(|| Failure::new("interrupted"))
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab print`: an experiment that was made before, as text, JSON, CSV or Markdown. All four are made
+//! from the samples, so they cannot disagree.
+
+use crate::experiment::{Experiment, Sample};
+use crate::output::say;
+use crate::table::{Table, digits};
+use crate::verdict::Comparison;
+use crate::{Result, aa, scenario};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// What to print, and how.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// The experiment, a directory
+    #[arg(value_name = "NAME.labx")]
+    pub experiment: PathBuf,
+    /// In which form
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Text)]
+    pub form: Form,
+    /// The same as --form json
+    #[arg(long, conflicts_with = "form")]
+    pub json: bool,
+}
+
+/// The forms.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub enum Form {
+    /// What the scenario itself prints
+    Text,
+    /// Medians and verdicts of every cell
+    Json,
+    /// One line for every sample
+    Csv,
+    /// Medians and verdicts as a table
+    Markdown,
+}
+
+/// Prints.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let experiment = Experiment::read(&options.experiment)?;
+    let form = if options.json { Form::Json } else { options.form };
+    say(&match form {
+        Form::Text => text(&options.experiment, &experiment),
+        Form::Json => serde_json::to_string_pretty(&summary(&experiment))? + "\n",
+        Form::Csv => csv(&experiment),
+        Form::Markdown => markdown(&experiment),
+    })
+}
+
+/// What the scenario has to say of an experiment; a table of cells of one that this program does not
+/// know.
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+    match experiment.manifest.provenance.scenario.as_str() {
+        "aa" => aa::text(directory, experiment),
+        _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
+    }
+}
+
+/// Every cell and arm: what a unit of work costs.
+fn cells(experiment: &Experiment) -> Table {
+    let provenance = &experiment.manifest.provenance;
+    let cost = provenance.cost();
+    let mut table = Table::new(&[
+        "cell",
+        "arm",
+        "samples",
+        &cost,
+        "rate, MB/s or 1/s",
+        "over the first arm",
+        "interval",
+    ]);
+    for cell in experiment.plan.cells() {
+        for arm in &experiment.plan.arms {
+            let typical = |figure: &dyn Fn(&Sample) -> f64| {
+                experiment.typical(&cell, arm, |sample| Some(figure(sample))).unwrap_or(f64::NAN)
+            };
+            let rate = typical(&|sample| 1e9 / sample.wall_each());
+            let rate = if provenance.unit == "byte" { rate / 1e6 } else { rate };
+            let (ratio, interval) = over_first(experiment, &cell, arm);
+            table.row(vec![
+                cell.clone(),
+                arm.clone(),
+                experiment.of(&cell, arm).count().to_string(),
+                digits(typical(&|sample| experiment.cycles(sample))),
+                digits(rate),
+                ratio,
+                interval,
+            ]);
+        }
+    }
+    table
+}
+
+fn over_first(experiment: &Experiment, cell: &str, arm: &str) -> (String, String) {
+    let first = &experiment.plan.arms[0];
+    let pairs = experiment.pairs_of(cell, [arm, first], Sample::cpu_each);
+    match Comparison::of(&pairs).filter(|_| arm != first) {
+        None => (String::new(), String::new()),
+        Some(comparison) => {
+            let ratio = comparison.ratio();
+            (format!("{:.3}", ratio.value), format!("{:.3} to {:.3}", ratio.low, ratio.high))
+        }
+    }
+}
+
+/// Medians and verdicts.
+pub(crate) fn summary(experiment: &Experiment) -> Value {
+    let margin = scenario::margin(experiment);
+    let first = experiment.plan.arms.first().map_or("", String::as_str);
+    let cell = |cell: &String, arm: &String| {
+        let typical = |figure: fn(&Sample) -> f64| {
+            experiment.typical(cell, arm, |sample| Some(figure(sample)))
+        };
+        let pairs = experiment.pairs_of(cell, [arm, first], Sample::cpu_each);
+        let compared = Comparison::of(&pairs).filter(|_| arm != first);
+        json!({
+            "cell": cell,
+            "arm": arm,
+            "samples": experiment.of(cell, arm).count(),
+            "doubtful": experiment.of(cell, arm).filter(|s| !s.measured.flags.is_empty()).count(),
+            "cpu_ns_per_unit": typical(Sample::cpu_each),
+            "wall_ns_per_unit": typical(Sample::wall_each),
+            "cycles": experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample))),
+            "counters_per_unit": counters(experiment, cell, arm),
+            "over_first_arm": compared.as_ref().map(Comparison::ratio),
+            "verdict": compared.as_ref().map(|compared| compared.verdict(margin)),
+        })
+    };
+    let cells = experiment.plan.cells();
+    let cells =
+        cells.iter().flat_map(|name| experiment.plan.arms.iter().map(move |arm| cell(name, arm)));
+    json!({
+        "schema": "metaslot-lab-summary/1",
+        "manifest": experiment.manifest,
+        "state": experiment.state.to_string(),
+        "margin_percent": margin.percent(),
+        "cells": cells.collect::<Vec<_>>(),
+        "skipped": experiment.plan.skipped,
+    })
+}
+
+/// Medians of every counter for a unit of work; shares of the machine as they are.
+fn counters(experiment: &Experiment, cell: &str, arm: &str) -> Value {
+    let mut names: Vec<&String> =
+        experiment.of(cell, arm).flat_map(|sample| sample.measured.counters.keys()).collect();
+    names.sort();
+    names.dedup();
+    let value = |name: &String| {
+        let share = name.starts_with("machine_");
+        experiment.typical(cell, arm, |sample| {
+            if share {
+                sample.measured.counters.get(name).copied()
+            } else {
+                sample.counted_each(name)
+            }
+        })
+    };
+    names
+        .into_iter()
+        .map(|name| (name.clone(), json!(value(name))))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+fn csv(experiment: &Experiment) -> String {
+    let mut counters: Vec<&String> =
+        experiment.samples.iter().flat_map(|sample| sample.measured.counters.keys()).collect();
+    counters.sort();
+    counters.dedup();
+    let mut text = "order,repetition,cell,arm,work,cpu_ns,wall_ns,foreign_cpu,flags".to_owned();
+    for name in &counters {
+        write!(text, ",{name}").ok();
+    }
+    for sample in &experiment.samples {
+        let (run, measured) = (&sample.run, &sample.measured);
+        let foreign = measured.foreign_cpu.map_or_else(String::new, |cpus| cpus.to_string());
+        write!(
+            text,
+            "\n{},{},{},{},{},{},{},{foreign},{}",
+            sample.order,
+            run.repetition,
+            run.cell,
+            run.arm,
+            measured.work,
+            measured.cpu_ns,
+            measured.wall_ns,
+            measured.flags.join(" ")
+        )
+        .ok();
+        for name in &counters {
+            let value = measured.counters.get(*name).map_or_else(String::new, f64::to_string);
+            write!(text, ",{value}").ok();
+        }
+    }
+    text + "\n"
+}
+
+fn markdown(experiment: &Experiment) -> String {
+    format!(
+        "{}\n{}",
+        scenario::heading(experiment).replace('\n', "  \n"),
+        cells(experiment).markdown()
+    )
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where the numbers of an experiment come from on this machine: tried out before the first run, as
+//! `lab probe` tries it.
+
+use super::{Head, floor};
+use crate::experiment::{Experiment, Provenance};
+use crate::probe;
+use crate::table::digits;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What stands in the manifest.
+pub(super) fn provenance(head: Head) -> Provenance {
+    let cycles_hz = cycles_hz();
+    let cycles = match cycles_hz {
+        Some(hz) => {
+            format!("time stamp counter at {:.6} GHz × CPU time: not core cycles", hz / 1e9)
+        }
+        None => "none: CPU time only".to_owned(),
+    };
+    let sources = BTreeMap::from([
+        ("cpu".to_owned(), head.cpu),
+        ("cycles".to_owned(), cycles),
+        ("machine".to_owned(), "/proc/stat, in ticks of 10 ms; intr is irq + softirq".to_owned()),
+    ]);
+    let mut settings = head.settings;
+    settings.extend(general());
+    Provenance {
+        scenario: head.name.to_owned(),
+        unit: head.unit.to_owned(),
+        sources,
+        cycles_hz,
+        core_factor: [core_factor(), None],
+        settings,
+        floor: floor::known(),
+    }
+}
+
+/// What any result may depend on.
+fn general() -> impl Iterator<Item = (String, String)> {
+    const FILES: [(&str, &str); 2] = [
+        ("large pages", "/sys/kernel/mm/transparent_hugepage/enabled"),
+        ("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    ];
+    FILES.into_iter().filter_map(|(name, path)| {
+        Some((name.to_owned(), std::fs::read_to_string(path).ok()?.trim().to_owned()))
+    })
+}
+
+/// Ticks of the time stamp counter in a second, where it is a clock.
+pub(crate) fn cycles_hz() -> Option<f64> {
+    probe::figure(probe::time_stamp_rate, "hz")
+}
+
+/// Core cycles in a tick of the time stamp counter just now.
+pub(super) fn core_factor() -> Option<f64> {
+    probe::figure(probe::core_factor, "factor")
+}
+
+/// The machine, the sources, the state.
+pub(super) fn heading(experiment: &Experiment) -> String {
+    let manifest = &experiment.manifest;
+    let provenance = &manifest.provenance;
+    let mut text = format!("{}\n", manifest.machine_line());
+    let samples = experiment.samples.len();
+    write!(text, "{}, {samples} samples, {}", provenance.scenario, experiment.state).ok();
+    let doubtful = experiment.samples.iter().filter(|sample| !sample.measured.flags.is_empty());
+    match doubtful.count() {
+        0 => {}
+        count => write!(text, "; {count} while others used the machine or otherwise doubtful")
+            .ok()
+            .unwrap_or(()),
+    }
+    text.push('\n');
+    let factor = |factor: Option<f64>| factor.map_or_else(|| "unknown".to_owned(), digits);
+    let [before, after] = provenance.core_factor.map(factor);
+    let cpu = provenance.sources.get("cpu").map_or("unknown", String::as_str);
+    let cycles = provenance.sources.get("cycles").map_or("unknown", String::as_str);
+    writeln!(
+        text,
+        "CPU time: {cpu}\ncycles: {cycles} (core cycles in a tick: {before} before, {after} after)"
+    )
+    .ok();
+    if let Some(lab) = lab_share(experiment) {
+        writeln!(
+            text,
+            "the lab's own work while it measured: {:.2} % of the experiment's",
+            lab * 100.0
+        )
+        .ok();
+    }
+    text
+}
+
+/// The lab's own CPU time inside the windows over the experiment's.
+pub(crate) fn lab_share(experiment: &Experiment) -> Option<f64> {
+    let samples = || experiment.samples.iter().map(|sample| &sample.measured);
+    let lab: f64 = samples().filter_map(|sample| sample.counters.get("lab_ns")).sum();
+    let own: f64 = samples().map(|sample| sample.cpu_ns).sum();
+    (own > 0.0).then_some(lab / own)
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Code that the lab measures and nobody else may use: copies of memory by every instruction there is,
+//! and ciphers as they were written years ago. The ciphers are insecure or leak through the cache; that
+//! is the point of studying them.
+
+#[cfg(target_arch = "x86_64")]
+pub mod copy;
