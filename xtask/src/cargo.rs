@@ -28,6 +28,11 @@ pub(crate) fn command() -> PathBuf {
     target().join("release/metaslot")
 }
 
+/// The release program that `metaslot lab` starts.
+pub(crate) fn lab() -> PathBuf {
+    target().join("release/metaslot-lab")
+}
+
 /// The release program that `metaslot lab lanes` starts.
 pub(crate) fn kernels() -> PathBuf {
     target().join("release/metaslot-kernels")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is installed: module, command, the lab's kernels, header, pkg-config file, p11-kit module file, man pages and
-//! completions, in one tarball.
+//! What is installed: module, command, header, pkg-config file, p11-kit module file, man pages and completions in one
+//! tarball; the lab, its kernels and its pages in another one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,45 +8,73 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::{command, kernels, module, root, target};
+use crate::cargo::{command, kernels, lab, module, root, target};
 use crate::report::check;
 use crate::test::build;
 
 /// ssh-agent takes modules only from below a library directory, and p11-kit looks into its `pkcs11`.
 const LIBRARY: &str = "usr/lib/x86_64-linux-gnu";
 
-/// Man pages and completions, written by the command itself from its own definition.
+/// Man pages and completions, written by the commands themselves from their own definitions; a directory for each.
 pub(crate) fn man() -> Result<PathBuf> {
     build()?;
     let home = target().join("man");
     drop(fs::remove_dir_all(&home));
-    fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
-    check(Command::new(command()).arg("man").arg(&home))?;
-    for shell in ["bash", "zsh", "fish"] {
-        let output = Command::new(command())
-            .args(["completions", shell])
-            .output()
-            .with_context(|| format!("make the completions for {shell}"))?;
-        ensure!(output.status.success(), "no completions for {shell}");
-        let name = if shell == "zsh" { "_metaslot".into() } else { format!("metaslot.{shell}") };
-        write(&home.join(name), &String::from_utf8_lossy(&output.stdout))?;
+    for program in [command(), lab()] {
+        pages(&program, &home)?;
     }
     Ok(home)
 }
 
-/// The tarball.
+fn pages(program: &Path, home: &Path) -> Result<()> {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let home = home.join(name.as_ref());
+    fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
+    check(Command::new(program).arg("man").arg(&home))?;
+    for shell in ["bash", "zsh", "fish"] {
+        let output = Command::new(program)
+            .args(["completions", shell])
+            .output()
+            .with_context(|| format!("make the completions of {name} for {shell}"))?;
+        ensure!(output.status.success(), "no completions of {name} for {shell}");
+        let file = if shell == "zsh" { format!("_{name}") } else { format!("{name}.{shell}") };
+        write(&home.join(file), &String::from_utf8_lossy(&output.stdout))?;
+    }
+    Ok(())
+}
+
+/// The tarballs.
 pub(crate) fn run() -> Result<()> {
     let pages = man()?;
-    let version = env!("CARGO_PKG_VERSION");
-    let name = format!("metaslot-{version}-x86_64-linux");
+    token(&pages.join("metaslot"))?;
+    let (name, home) = begin("metaslot-lab")?;
+    copy(&lab(), &home.join("usr/bin/metaslot-lab"))?;
+    copy(&kernels(), &home.join("usr/bin/metaslot-kernels"))?;
+    copy(&root().join("LICENSE"), &home.join("usr/share/doc/metaslot-lab/LICENSE"))?;
+    for page in files_below(&pages.join("metaslot-lab"))? {
+        copy(&page, &place_of(&home, &page))?;
+    }
+    pack(&name)
+}
+
+/// An empty directory for a package's files, and its name.
+fn begin(package: &str) -> Result<(String, PathBuf)> {
+    let name = format!("{package}-{}-x86_64-linux", env!("CARGO_PKG_VERSION"));
     let home = target().join("dist").join(&name);
     drop(fs::remove_dir_all(&home));
+    fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
+    Ok((name, home))
+}
+
+/// The module and the command.
+fn token(pages: &Path) -> Result<()> {
+    let version = env!("CARGO_PKG_VERSION");
+    let (name, home) = begin("metaslot")?;
     let module_home = home.join(LIBRARY).join("pkcs11");
     copy(&module(), &module_home.join("libmetaslot.so"))?;
     std::os::unix::fs::symlink("pkcs11/libmetaslot.so", home.join(LIBRARY).join("libmetaslot.so"))
         .context("link the module")?;
     copy(&command(), &home.join("usr/bin/metaslot"))?;
-    copy(&kernels(), &home.join("usr/bin/metaslot-kernels"))?;
     for header in files_below(&root().join("include/metaslot"))? {
         let name = header.file_name().unwrap_or_default();
         copy(&header, &home.join("usr/include/metaslot").join(name))?;
@@ -54,7 +82,7 @@ pub(crate) fn run() -> Result<()> {
     for document in ["README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE"] {
         copy(&root().join(document), &home.join("usr/share/doc/metaslot").join(document))?;
     }
-    for page in files_below(&pages)? {
+    for page in files_below(pages)? {
         copy(&page, &place_of(&home, &page))?;
     }
     write(
@@ -71,6 +99,10 @@ pub(crate) fn run() -> Result<()> {
         &home.join("usr/share/p11-kit/modules/metaslot.module"),
         "module: libmetaslot.so\ncritical: no\ntrust-policy: no\n",
     )?;
+    pack(&name)
+}
+
+fn pack(name: &str) -> Result<()> {
     let tarball = target().join("dist").join(format!("{name}.tar.gz"));
     check(
         Command::new("tar")
@@ -78,7 +110,7 @@ pub(crate) fn run() -> Result<()> {
             .arg(&tarball)
             .arg("-C")
             .arg(target().join("dist"))
-            .arg(&name),
+            .arg(name),
     )?;
     println!("    {}", tarball.display());
     Ok(())
@@ -90,7 +122,9 @@ fn place_of(home: &Path, page: &Path) -> PathBuf {
     let ending = page.extension().unwrap_or_default().to_string_lossy();
     match ending.as_ref() {
         "1" => home.join("usr/share/man/man1").join(name),
-        "bash" => home.join("usr/share/bash-completion/completions/metaslot"),
+        "bash" => home
+            .join("usr/share/bash-completion/completions")
+            .join(page.file_stem().unwrap_or_default()),
         "fish" => home.join("usr/share/fish/vendor_completions.d").join(name),
         _ => home.join("usr/share/zsh/vendor-completions").join(name),
     }

@@ -5,7 +5,7 @@ use crate::{Failure, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What most commands take.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -34,6 +34,15 @@ impl Output {
         }
         say(&if self.json { json + "\n" } else { text(&serde_json::from_str(&json)?) })
     }
+}
+
+/// A report that was written before.
+///
+/// # Errors
+/// The file cannot be read, or is no report of this kind.
+pub(crate) fn earlier<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+    serde_json::from_str(&text).map_err(|error| Failure::from(error).context(path.display()))
 }
 
 /// Writes to standard output. A reader that has gone has seen enough, as `head` has.

@@ -12,6 +12,7 @@ mod log;
 mod run;
 mod writer;
 
+use crate::output::Output;
 use crate::place::Place;
 use crate::role::Role;
 use crate::token::own_module;
@@ -39,12 +40,9 @@ pub struct Options {
     /// Random seed, to repeat the order of a run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print the result as JSON instead of text
-    #[arg(long)]
-    pub json: bool,
-    /// Also write the JSON to a file
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// Where the result goes
+    #[command(flatten)]
+    pub output: Output,
     /// Where the token is made for the run [default: the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,

@@ -11,6 +11,7 @@ use crate::random::Random;
 use crate::role::Role;
 use crate::{Failure, Result};
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -223,16 +224,7 @@ fn check(store: &Store, module: &Path) -> Result<Findings> {
 }
 
 fn publish(options: &Options, report: &Report) -> Result<()> {
-    let json = serde_json::to_string_pretty(report)?;
-    if let Some(path) = &options.output {
-        std::fs::write(path, &json).map_err(|error| Failure::file(path, &error))?;
-    }
-    let report: Report = serde_json::from_str(&json)?;
-    if options.json {
-        println!("{json}");
-    } else {
-        print(&report);
-    }
+    options.output.publish(report, text)?;
     let findings = &report.findings;
     let wrong = findings.lost.len() + findings.broken.len() + findings.resurrected.len();
     if wrong == 0 && report.failed.is_empty() {
@@ -245,37 +237,53 @@ fn publish(options: &Options, report: &Report) -> Result<()> {
         .hint("--keep keeps the token and the logs, --seed repeats the order of the kills"))
 }
 
-fn print(report: &Report) {
+fn text(report: &Report) -> String {
     let Report { findings, kills, .. } = report;
     let commit = report.commit.as_ref().map_or_else(String::new, |commit| format!(" ({commit})"));
-    println!("{}", report.machine.line());
-    println!("{}{commit}, {} writers, seed {}", report.module, report.writers, report.seed);
-    println!(
+    let mut text = format!(
+        "{}\n{}{commit}, {} writers, seed {}\n",
+        report.machine.line(),
+        report.module,
+        report.writers,
+        report.seed
+    );
+    writeln!(
+        text,
         "{kills} kills in {:.0} s: {} inside a create, {} inside a destroy, {} while starting",
         report.seconds, report.inside_create, report.inside_destroy, report.while_starting
-    );
-    println!(
+    )
+    .ok();
+    writeln!(
+        text,
         "token opened {} times, slowest {} ms; {} writers failed by themselves",
         report.opened + 1,
         report.slowest_open_ms,
         report.failed.len()
-    );
+    )
+    .ok();
     for failure in report.failed.iter().take(5) {
-        println!("  {failure}");
+        writeln!(text, "  {failure}").ok();
     }
-    println!(
+    writeln!(
+        text,
         "{} acknowledged objects: {} lost, {} broken",
         findings.acknowledged,
         findings.lost.len(),
         findings.broken.len()
-    );
-    println!(
+    )
+    .ok();
+    writeln!(
+        text,
         "{} acknowledged destructions: {} came back",
         findings.destroyed,
         findings.resurrected.len()
-    );
-    println!(
+    )
+    .ok();
+    writeln!(
+        text,
         "{} calls cut short by a kill: {} of their objects are there",
         findings.undecided, findings.undecided_present
-    );
+    )
+    .ok();
+    text
 }

@@ -14,6 +14,7 @@ mod report;
 mod rows;
 
 use crate::machine::{Machine, command_line, commit_around, now};
+use crate::output::{Output, earlier, say};
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::random::Random;
@@ -70,12 +71,9 @@ pub struct Options {
     /// Random seed of the order, to repeat a run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print the result as JSON instead of tables
-    #[arg(long)]
-    pub json: bool,
-    /// Also write the JSON to a file
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// Where the result goes
+    #[command(flatten)]
+    pub output: Output,
     /// Print the tables of an earlier run's JSON, and measure nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "output"])]
     pub from: Option<PathBuf>,
@@ -107,19 +105,14 @@ struct Plan {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let rows = select(options)?;
     if options.list {
-        print!("{}", print::list(&rows));
-        return Ok(());
+        return say(&print::list(&rows));
     }
     if let Some(path) = &options.from {
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
-        let report = serde_json::from_str(&text)
-            .map_err(|error| Failure::from(error).context(path.display()))?;
-        print!("{}", print::tables(&report));
-        return Ok(());
+        return say(&print::tables(&earlier(path)?));
     }
     let plan = plan(options)?;
     let report = measure(options, &rows, &plan)?;
-    publish(options, &report)
+    options.output.publish(&report, print::tables)
 }
 
 fn select(options: &Options) -> Result<Vec<Row>> {
@@ -271,20 +264,6 @@ fn one(
         kernel,
         module,
     })
-}
-
-/// JSON first: the tables are made from what was written.
-fn publish(options: &Options, report: &Report) -> Result<()> {
-    let json = serde_json::to_string_pretty(report)?;
-    if let Some(path) = &options.output {
-        std::fs::write(path, &json).map_err(|error| Failure::file(path, &error))?;
-    }
-    if options.json {
-        println!("{json}");
-    } else {
-        print!("{}", print::tables(&serde_json::from_str(&json)?));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -20,13 +20,13 @@ mod sources;
 mod table;
 
 use crate::machine::{Machine, command_line, now};
+use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::{Failure, Result};
 use ability::{Ability, Finding, Outcome, Trouble};
 pub(crate) use clocks::{core_factor, time_stamp_rate};
 use serde::{Deserialize, Serialize};
 use sources::Source;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
 use table::{ABILITIES, PROGRAMS};
@@ -39,12 +39,9 @@ pub struct Options {
     /// Only abilities whose name or group contains one of these texts
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Print the result as JSON instead of tables
-    #[arg(long)]
-    pub json: bool,
-    /// Also write the JSON to a file
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// Where the result goes
+    #[command(flatten)]
+    pub output: Output,
     /// List the abilities, how each is tried and what is used in its place; try nothing
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub list: bool,
@@ -81,20 +78,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .hint("'metaslot lab probe --list' names them"));
     }
     if options.list {
-        print!("{}", print::list(&chosen));
-        return Ok(());
+        return say(&print::list(&chosen));
     }
-    let report = report(&chosen);
-    if let Some(path) = &options.output {
-        let text = serde_json::to_string_pretty(&report)?;
-        std::fs::write(path, text).map_err(|error| Failure::file(path, &error))?;
-    }
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        print!("{}", print::table(&report));
-    }
-    Ok(())
+    options.output.publish(&report(&chosen), print::table)
 }
 
 fn report(chosen: &[&Ability]) -> Report {

@@ -5,6 +5,7 @@ use super::ability::Verdict;
 use super::*;
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What could be left behind: groups, devices, children.

@@ -11,6 +11,7 @@ mod subject;
 mod tokens;
 
 use crate::machine::{Machine, command_line, commit_around, now};
+use crate::output::{Output, earlier, say};
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::random::Random;
@@ -56,12 +57,9 @@ pub struct Options {
     /// Random seed of the order, to repeat a run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print the result as JSON instead of a table
-    #[arg(long)]
-    pub json: bool,
-    /// Also write the JSON to a file
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// Where the result goes
+    #[command(flatten)]
+    pub output: Output,
     /// Print the table of an earlier run's JSON, and measure nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "output"])]
     pub from: Option<PathBuf>,
@@ -80,15 +78,10 @@ pub struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let cells = select(options)?;
     if options.list {
-        print!("{}", print::list(&cells));
-        return Ok(());
+        return say(&print::list(&cells));
     }
     if let Some(path) = &options.from {
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
-        let report = serde_json::from_str(&text)
-            .map_err(|error| Failure::from(error).context(path.display()))?;
-        print!("{}", print::table(&report));
-        return Ok(());
+        return say(&print::table(&earlier(path)?));
     }
     check(options)?;
     if let Some(Role::Experiment) = Role::of_this_process()? {
@@ -165,7 +158,7 @@ fn experiment(options: &Options, cells: &[Cell]) -> Result<()> {
     }
     report.seconds = started.elapsed().as_secs_f64();
     drop(progress);
-    publish(options, &report)
+    options.output.publish(&report, print::table)
 }
 
 fn plan(options: &Options) -> Plan {
@@ -208,19 +201,4 @@ fn provider(name: &str, tokens: &Tokens) -> Result<Provider> {
 
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// JSON first: the table is made from what was written.
-fn publish(options: &Options, report: &Report) -> Result<()> {
-    let json = serde_json::to_string_pretty(report)?;
-    if let Some(path) = &options.output {
-        std::fs::write(path, &json).map_err(|error| Failure::file(path, &error))?;
-    }
-    if options.json {
-        println!("{json}");
-    } else {
-        let report: Report = serde_json::from_str(&json)?;
-        print!("{}", print::table(&report));
-    }
-    Ok(())
 }

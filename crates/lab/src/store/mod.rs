@@ -13,6 +13,7 @@ mod run;
 mod sqlite;
 mod syncs;
 
+use crate::output::Output;
 use crate::place::Place;
 use crate::role::Role;
 use crate::token::own_module;
@@ -48,12 +49,9 @@ pub struct Options {
     /// Random seed of the order, to repeat a run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print the result as JSON instead of a table
-    #[arg(long)]
-    pub json: bool,
-    /// Also write the JSON to a file
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// Where the result goes
+    #[command(flatten)]
+    pub output: Output,
     /// Where the stores are made for the run [default: the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,

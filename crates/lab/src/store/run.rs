@@ -100,7 +100,7 @@ pub(super) fn run(options: &Options, module: &Path, place: &Place) -> Result<()>
         disk_syncs,
         stores: benches.into_iter().map(|bench| bench.level).collect(),
     };
-    publish(options, &report)
+    options.output.publish(&report, print::table)
 }
 
 /// Makes one store with its keys and its objects, by a process that ends afterwards.
@@ -254,18 +254,4 @@ fn one_sample(
 
 fn per_second(answer: Answer) -> f64 {
     1e9 / answer.wall_each()
-}
-
-/// JSON first: the table is made from what was written.
-fn publish(options: &Options, report: &Report) -> Result<()> {
-    let json = serde_json::to_string_pretty(report)?;
-    if let Some(path) = &options.output {
-        std::fs::write(path, &json).map_err(|error| Failure::file(path, &error))?;
-    }
-    if options.json {
-        println!("{json}");
-    } else {
-        print!("{}", print::table(&serde_json::from_str(&json)?));
-    }
-    Ok(())
 }
