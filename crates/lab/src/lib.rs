@@ -29,7 +29,7 @@ mod progress;
 mod random;
 mod role;
 mod scenario;
-mod signed_rank;
+mod ranks;
 mod speed;
 mod statistics;
 mod store;

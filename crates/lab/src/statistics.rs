@@ -2,7 +2,7 @@
 //! Estimates that one bad round cannot move: medians, and the Hodges-Lehmann estimate of paired
 //! values with the exact interval of the signed-rank test.
 
-use crate::signed_rank::SignedRank;
+use crate::ranks::Ranks;
 use serde::{Deserialize, Serialize};
 
 /// The confidence that every interval aims at.
@@ -72,7 +72,7 @@ fn rank(share: f64, last: usize) -> usize {
 /// J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", Annals of
 /// Mathematical Statistics 34 (1963).
 pub(crate) fn hodges_lehmann(differences: &[f64]) -> Option<Estimate> {
-    let rank = SignedRank::new(differences.len());
+    let rank = Ranks::signed(differences.len());
     estimate(&pairwise_means(differences), &rank)
 }
 
@@ -85,8 +85,13 @@ pub(crate) fn pairwise_means(values: &[f64]) -> Vec<f64> {
     sorted(means)
 }
 
-/// The estimate from the sorted pairwise means. `None` of nothing.
-pub(crate) fn estimate(means: &[f64], rank: &SignedRank) -> Option<Estimate> {
+/// All differences between two groups, sorted.
+pub(crate) fn differences(first: &[f64], second: &[f64]) -> Vec<f64> {
+    sorted(first.iter().flat_map(|left| second.iter().map(move |right| left - right)).collect())
+}
+
+/// The estimate from the sorted pairwise means, or differences of two groups. `None` of nothing.
+pub(crate) fn estimate(means: &[f64], rank: &Ranks) -> Option<Estimate> {
     let last = means.len().checked_sub(1)?;
     Some(Estimate {
         value: median_of_sorted(means),

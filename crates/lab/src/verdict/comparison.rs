@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Pairs, and what follows from them before anybody judges.
 
-use super::{Estimate, Margin, SignedRank, Verdict};
-use crate::statistics::{estimate, log_ratios, pairwise_means};
+use super::{Estimate, Margin, Ranks, Verdict};
+use crate::statistics::{differences, estimate, log_ratios, pairwise_means};
 use std::sync::Arc;
 
 /// One logarithm of A's cost over B's for each pair.
@@ -42,7 +42,7 @@ impl Pairs {
 #[derive(Clone, Debug)]
 pub struct Comparison {
     means: Vec<f64>,
-    rank: Arc<SignedRank>,
+    rank: Arc<Ranks>,
     log: Estimate,
 }
 
@@ -50,13 +50,13 @@ impl Comparison {
     /// Compares. `None` without pairs.
     #[must_use]
     pub fn of(pairs: &Pairs) -> Option<Self> {
-        Self::with(pairs, &Arc::new(SignedRank::new(pairs.count())))
+        Self::with(pairs, &Arc::new(Ranks::signed(pairs.count())))
     }
 
     /// The same with a distribution that is there already. `None` without pairs, or if the
     /// distribution is for another number of them.
     #[must_use]
-    pub fn with(pairs: &Pairs, rank: &Arc<SignedRank>) -> Option<Self> {
+    pub fn with(pairs: &Pairs, rank: &Arc<Ranks>) -> Option<Self> {
         if rank.pairs() != pairs.count() {
             return None;
         }
@@ -65,7 +65,21 @@ impl Comparison {
         Some(Self { means, rank: Arc::clone(rank), log })
     }
 
-    /// How many pairs there were.
+    /// Compares two groups of costs that were not measured in pairs: two experiments. What the machine
+    /// was like in one and not in the other is not in the interval. `None` of nothing.
+    #[must_use]
+    pub fn of_two(a: &[f64], b: &[f64]) -> Option<Self> {
+        let logs = |costs: &[f64]| -> Vec<f64> {
+            costs.iter().map(|cost| cost.ln()).filter(|log| log.is_finite()).collect()
+        };
+        let (a, b) = (logs(a), logs(b));
+        let rank = Arc::new(Ranks::of_two(a.len(), b.len()));
+        let means = differences(&a, &b);
+        let log = estimate(&means, &rank)?;
+        Some(Self { means, rank, log })
+    }
+
+    /// How many pairs there were, or values in the smaller group.
     #[must_use]
     pub fn pairs(&self) -> usize {
         self.rank.pairs()
@@ -156,6 +170,36 @@ mod tests {
         let a = [1.0, f64::NAN, 0.0, f64::INFINITY, 2.0, 3.0];
         assert_eq!(Pairs::of_costs(&a, &[1.0; 5]).count(), 2);
         assert!(Comparison::of(&Pairs::default()).is_none());
+    }
+
+    #[test]
+    fn two_groups_are_compared_without_pairs() {
+        let a: Vec<f64> = (0..12).map(|at| 110.0 + f64::from(at) * 0.1).collect();
+        let b: Vec<f64> = (0..9).map(|at| 100.0 + f64::from(at) * 0.1).collect();
+        let here = Comparison::of_two(&a, &b).unwrap();
+        let there = Comparison::of_two(&b, &a).unwrap();
+        assert_eq!(here.pairs(), 9);
+        assert!((here.ratio().value - 1.1).abs() < 5e-3 && here.log().confidence > 0.95);
+        assert_eq!(here.verdict(Margin::new(None)), Verdict::Slower);
+        assert_eq!(there.verdict(Margin::new(None)), Verdict::Faster);
+        assert!(here.p_different(Margin::new(None)) < 1e-4);
+        assert!(Comparison::of_two(&[], &b).is_none());
+        let few = Comparison::of_two(&a[..2], &b[..2]).unwrap();
+        assert!(!few.verdict(Margin::new(None)).is_resolved());
+    }
+
+    #[test]
+    fn the_interval_of_two_groups_covers_the_truth_as_often_as_it_says() {
+        let (mut random, mut covered) = (Random::new(9), 0);
+        for _ in 0..2_000 {
+            let mut group = |shift: f64, size: usize| -> Vec<f64> {
+                (0..size).map(|_| (shift + random.unit().powi(3)).exp()).collect()
+            };
+            let (a, b) = (group(0.3, 8), group(0.0, 11));
+            let log = Comparison::of_two(&a, &b).unwrap().log();
+            covered += usize::from(log.low <= 0.3 && 0.3 <= log.high);
+        }
+        assert!((1_880..=1_960).contains(&covered), "{covered} of 2000");
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod judge;
 pub mod simulate;
 mod words;
 
-pub use crate::signed_rank::SignedRank;
+pub use crate::ranks::Ranks;
 pub use crate::statistics::Estimate;
 pub use comparison::{Comparison, Pairs};
 pub use family::{Family, Headline, holm};

@@ -2,7 +2,7 @@
 //! Pairs out of thin air, to see how often a verdict is wrong: the truth is known, and the noise is of
 //! the kinds that machines make.
 
-use super::{Comparison, Margin, Pairs, SignedRank, Verdict};
+use super::{Comparison, Margin, Pairs, Ranks, Verdict};
 use crate::random::Random;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl World {
     #[must_use]
     pub fn tally(&self, pairs: usize, runs: usize, margin: Margin, seed: u64) -> Tally {
         let mut random = Random::new(seed);
-        let rank = Arc::new(SignedRank::new(pairs));
+        let rank = Arc::new(Ranks::signed(pairs));
         let mut tally = Tally::default();
         for _ in 0..runs {
             let logs = Machine::new(*self, &mut random).pairs(pairs);
@@ -104,7 +104,7 @@ impl World {
     #[must_use]
     pub fn advised(&self, pairs: usize, most: usize, runs: usize, seed: u64) -> Tally {
         let (mut random, margin) = (Random::new(seed), Margin::new(None));
-        let (mut tally, mut ranks) = (Tally::default(), Ranks::new());
+        let (mut tally, mut ranks) = (Tally::default(), BySize::new());
         for _ in 0..runs {
             let mut machine = Machine::new(*self, &mut random);
             let mut logs = machine.pairs(pairs);
@@ -120,12 +120,12 @@ impl World {
 }
 
 /// Distributions that were made already: they take longer than all the rest.
-type Ranks = BTreeMap<usize, Arc<SignedRank>>;
+type BySize = BTreeMap<usize, Arc<Ranks>>;
 
-fn compare(ranks: &mut Ranks, logs: &[f64]) -> Option<Comparison> {
+fn compare(ranks: &mut BySize, logs: &[f64]) -> Option<Comparison> {
     let pairs = Pairs::of_logs(logs.to_vec());
     let count = pairs.count();
-    let rank = ranks.entry(count).or_insert_with(|| Arc::new(SignedRank::new(count)));
+    let rank = ranks.entry(count).or_insert_with(|| Arc::new(Ranks::signed(count)));
     Comparison::with(&pairs, rank)
 }
 
