@@ -12,6 +12,7 @@
 mod aa;
 mod buffer;
 mod clock;
+mod compare;
 pub mod experiment;
 mod failure;
 mod interrupt;
@@ -27,9 +28,9 @@ mod print;
 mod probe;
 mod progress;
 mod random;
+mod ranks;
 mod role;
 mod scenario;
-mod ranks;
 mod speed;
 mod statistics;
 mod store;
@@ -38,6 +39,7 @@ mod token;
 pub mod verdict;
 
 pub use aa::{Of, Options as AaOptions};
+pub use compare::{Metric, Options as CompareOptions};
 pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
 pub use lanes::Options as LanesOptions;
@@ -103,6 +105,12 @@ pub enum Command {
     /// Finished or interrupted, on this machine or another one: everything is computed again from its
     /// samples. As text, JSON, CSV or Markdown.
     Print(PrintOptions),
+    /// Compare two experiments, or arms or cells of one: faster, slower, same, or how many more pairs
+    ///
+    /// Cells by the Hodges-Lehmann estimate with its exact interval: of pairs within one experiment, of
+    /// two groups between two. The margin is 2 %, or what two identical arms differed by that day.
+    /// Experiments of different machines or clocks are compared only with --anyway.
+    Compare(CompareOptions),
 }
 
 impl Command {
@@ -114,7 +122,9 @@ impl Command {
             Self::Kill(options) => &mut options.module,
             Self::Lanes(options) => &mut options.module,
             // These look at the machine only.
-            Self::Probe(_) | Self::Local(_) | Self::Aa(_) | Self::Print(_) => return,
+            Self::Probe(_) | Self::Local(_) | Self::Aa(_) | Self::Print(_) | Self::Compare(_) => {
+                return;
+            }
         };
         named.get_or_insert(module);
     }
@@ -135,5 +145,6 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Local(options) => local::run(options),
         Command::Aa(options) => aa::run(options),
         Command::Print(options) => print::run(options),
+        Command::Compare(options) => compare::run(options),
     }
 }

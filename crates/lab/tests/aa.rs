@@ -8,7 +8,7 @@ use metaslot_lab::{AaOptions, Command, Of, RunOptions};
 fn two_identical_arms_leave_a_sealed_experiment_with_enough_pairs() {
     let output = std::env::temp_dir().join(format!("aa-{}.labx", std::process::id()));
     let run = RunOptions {
-        seconds: 1.0,
+        seconds: Some(1.0),
         repetitions: None,
         seed: Some(1),
         output: Some(output.clone()),

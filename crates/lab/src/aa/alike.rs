@@ -33,6 +33,10 @@ impl Scenario for Alike {
         vec!["a".to_owned(), "again".to_owned()]
     }
 
+    fn seconds(&self) -> f64 {
+        10.0
+    }
+
     fn skip(&self, cell: &str) -> Option<String> {
         self.inner.skip(cell)
     }

@@ -49,6 +49,11 @@ pub(crate) trait Scenario {
     /// The run failed; the experiment ends there and stays readable.
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured>;
 
+    /// How long it is measured when nobody says, in seconds.
+    fn seconds(&self) -> f64 {
+        30.0
+    }
+
     /// What the first repetition says, for people who wait. Empty: nothing.
     fn glance(&self, _experiment: &Experiment) -> String {
         String::new()
@@ -134,7 +139,8 @@ fn plan(
             interrupt.failure().map_or(Ok(()), Err)?;
         }
     }
-    let time = Duration::from_secs_f64(options.seconds).saturating_sub(began.elapsed());
+    let time = Duration::from_secs_f64(options.seconds.unwrap_or_else(|| scenario.seconds()))
+        .saturating_sub(began.elapsed());
     let fitting = time.as_secs_f64() * 0.9 / round.as_secs_f64().max(1e-6);
     let fewest = if arms.len() > 1 { FEWEST } else { 1 };
     let fitting = (fewest..=MOST).rev().find(|count| *count as f64 <= fitting).unwrap_or(fewest);

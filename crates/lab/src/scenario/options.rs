@@ -7,9 +7,10 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Run")]
 pub struct RunOptions {
-    /// How long to measure, in seconds; at least six repetitions where arms are compared
-    #[arg(long, value_name = "S", default_value_t = 30.0, value_parser = seconds)]
-    pub seconds: f64,
+    /// How long to measure, in seconds; at least six repetitions where arms are compared [default: 30,
+    /// of aa 10]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub seconds: Option<f64>,
     /// Repetitions of every cell, whatever the time
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub repetitions: Option<usize>,

@@ -29,6 +29,18 @@ impl Margin {
         Self(floor.filter(|floor| floor.is_finite()).map_or(least, |floor| floor.max(least)))
     }
 
+    /// So many percent, whatever the machine could see.
+    #[must_use]
+    pub fn of_percent(percent: f64) -> Self {
+        Self((percent / 100.0).ln_1p())
+    }
+
+    /// The larger of two: what one of two experiments could not see, both cannot.
+    #[must_use]
+    pub fn larger(one: Self, other: Self) -> Self {
+        Self(one.0.max(other.0))
+    }
+
     /// On the scale of logarithms.
     #[must_use]
     pub const fn log(self) -> f64 {
