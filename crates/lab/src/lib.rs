@@ -13,6 +13,8 @@ mod aa;
 mod buffer;
 mod clock;
 mod compare;
+mod cross;
+mod crossover;
 pub mod experiment;
 mod failure;
 mod interrupt;
@@ -40,6 +42,7 @@ pub mod verdict;
 
 pub use aa::{Of, Options as AaOptions};
 pub use compare::{Metric, Options as CompareOptions};
+pub use cross::Options as CrossOptions;
 pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
 pub use lanes::Options as LanesOptions;
@@ -111,6 +114,12 @@ pub enum Command {
     /// two groups between two. The margin is 2 %, or what two identical arms differed by that day.
     /// Experiments of different machines or clocks are compared only with --anyway.
     Compare(CompareOptions),
+    /// Find where two arms change places, and where a curve has a cliff
+    ///
+    /// Along a factor that is a number: the size of a write, the number of connections. Crossovers have
+    /// an interval by bootstrap over the pairs; a cliff is a step that costs more, or less, than the
+    /// curve on both sides explains, by more than 10 % with its whole interval.
+    Cross(CrossOptions),
 }
 
 impl Command {
@@ -122,7 +131,12 @@ impl Command {
             Self::Kill(options) => &mut options.module,
             Self::Lanes(options) => &mut options.module,
             // These look at the machine only.
-            Self::Probe(_) | Self::Local(_) | Self::Aa(_) | Self::Print(_) | Self::Compare(_) => {
+            Self::Probe(_)
+            | Self::Local(_)
+            | Self::Aa(_)
+            | Self::Print(_)
+            | Self::Compare(_)
+            | Self::Cross(_) => {
                 return;
             }
         };
@@ -146,5 +160,6 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Aa(options) => aa::run(options),
         Command::Print(options) => print::run(options),
         Command::Compare(options) => compare::run(options),
+        Command::Cross(options) => cross::run(options),
     }
 }

@@ -31,6 +31,12 @@ impl Pairs {
         Self { logs: logs.into_iter().filter(|log| log.is_finite()).collect() }
     }
 
+    /// The logarithms, in the order of the pairs.
+    #[must_use]
+    pub fn logs(&self) -> &[f64] {
+        &self.logs
+    }
+
     /// How many there are.
     #[must_use]
     pub const fn count(&self) -> usize {
