@@ -31,6 +31,7 @@ mod probe;
 mod progress;
 mod random;
 mod ranks;
+mod report;
 mod role;
 mod scenario;
 mod speed;
@@ -50,6 +51,7 @@ pub use local::{LocalPath, Options as LocalOptions};
 pub use output::{Output, say as write_out};
 pub use print::Options as PrintOptions;
 pub use probe::Options as ProbeOptions;
+pub use report::Options as ReportOptions;
 pub use scenario::RunOptions;
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
@@ -120,6 +122,12 @@ pub enum Command {
     /// an interval by bootstrap over the pairs; a cliff is a step that costs more, or less, than the
     /// curve on both sides explains, by more than 10 % with its whole interval.
     Cross(CrossOptions),
+    /// Write an experiment, or two, as one page of HTML
+    ///
+    /// The verdict in a sentence, the costs as a coloured table, curves with their crossovers, what the
+    /// mechanism did, where the numbers come from, and the command to run it again. One file without
+    /// network or script.
+    Report(ReportOptions),
 }
 
 impl Command {
@@ -136,7 +144,8 @@ impl Command {
             | Self::Aa(_)
             | Self::Print(_)
             | Self::Compare(_)
-            | Self::Cross(_) => {
+            | Self::Cross(_)
+            | Self::Report(_) => {
                 return;
             }
         };
@@ -161,5 +170,6 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Print(options) => print::run(options),
         Command::Compare(options) => compare::run(options),
         Command::Cross(options) => cross::run(options),
+        Command::Report(options) => report::run(options),
     }
 }

@@ -46,6 +46,20 @@ impl Drop for Place {
     }
 }
 
+/// The page without its style and pictures, tags balanced.
+fn assert_well_formed(html: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for tag in html.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
+        let name = tag.split([' ', '/', '\n']).find(|name| !name.is_empty()).unwrap_or(tag);
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else if !(tag.ends_with('/') || matches!(name, "!doctype" | "meta" | "link")) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
 /// Arm `new` costs `new` for each byte, `old` 100; a write of 8K a tenth more than one of 64K.
 fn experiment(path: &Path, unit: &str, source: &str, new: f64) {
     let levels = vec!["8K".to_owned(), "64K".to_owned()];
@@ -155,4 +169,81 @@ fn every_form_of_print_is_of_the_same_samples() {
     );
     let text = place.text(&["print", "x.labx"]);
     assert!(text.contains("made, 40 samples, sealed"), "{text}");
+}
+
+#[test]
+fn a_report_is_one_file_without_network_or_script() {
+    let place = Place::new("report");
+    experiment(&place.0.join("a<b.labx"), "byte", "thread", 90.0);
+    experiment(&place.0.join("b.labx"), "byte", "thread", 60.0);
+    let said = place.text(&["report", "a<b.labx", "b.labx"]);
+    assert!(said.starts_with("written: a<b.html ("), "{said}");
+    let html = std::fs::read_to_string(place.0.join("a<b.html")).unwrap();
+    assert_well_formed(&html);
+    assert!(html.len() < 200_000);
+    for foreign in ["http:", "https:", "<script", "src=", "@import", "url(", "NaN"] {
+        assert!(!html.contains(foreign), "{foreign}");
+    }
+    assert!(
+        html.contains("A is faster in 0, slower in 2, the same in 2")
+            && html.contains("a&lt;b.labx")
+    );
+    assert_eq!(html.matches("class=\"forest\"").count(), 4);
+    place.text(&["report", "b.labx", "-o", "one.html"]);
+    let html = std::fs::read_to_string(place.0.join("one.html")).unwrap();
+    assert_well_formed(&html);
+    assert!(html.contains("new is the cheapest of 2 in 2 of 2 cells"), "{html}");
+    assert!(place.refusal(&["report", "c.labx"]).contains("c.labx"));
+}
+
+#[test]
+fn two_arms_of_curves_change_places_where_their_costs_do() {
+    let place = Place::new("cross");
+    crossing(&place.0.join("x.labx"));
+    let report = place.json(&["cross", "x.labx", "--json"]);
+    let crossover = &report["crossovers"][0];
+    // 1000 / size = size / 4000 at 2000.
+    let at = crossover["at"]["at"].as_f64().unwrap();
+    assert!((1_900.0..2_100.0).contains(&at), "{crossover}");
+    assert_eq!(
+        (&crossover["arm"], &crossover["above"]),
+        (&Value::from("rising"), &Value::from("second"))
+    );
+    assert_eq!(report["cliffs"][0]["from"], 8192.0);
+    assert_eq!(report["cliffs"].as_array().unwrap().len(), 1, "{report}");
+    let text = place.text(&["cross", "x.labx"]);
+    assert!(text.contains("8K to 16K") && text.contains("crossovers along size"), "{text}");
+    let refusal = place.refusal(&["cross", "x.labx", "--x", "colour"]);
+    assert!(refusal.contains("numbers are: size"), "{refusal}");
+}
+
+/// One arm's cost falls with the size, the other's rises, and has a cliff above 8K.
+fn crossing(path: &Path) {
+    let levels = ["256", "1K", "4K", "8K", "16K", "64K"].map(str::to_owned);
+    let factor = Factor { name: "size".to_owned(), levels: levels.into() };
+    let plan = Plan::interleaved(vec![factor], &["falling", "rising"], 8, 1).unwrap();
+    let provenance = Provenance { unit: "copy".to_owned(), ..Provenance::default() };
+    let mut recorder = Recorder::create(path, provenance, ["cpu", "wall"], plan).unwrap();
+    while let Some(run) = recorder.next().cloned() {
+        let level = run.level("size").unwrap();
+        let size: f64 = level.strip_suffix('K').map_or_else(
+            || level.parse().unwrap(),
+            |thousands| thousands.parse::<f64>().unwrap() * 1024.0,
+        );
+        let cliff = if size > 9000.0 { 1.5 } else { 1.0 };
+        let cost = if run.arm == "rising" { cliff * size / 4.0 } else { 1e6 / size };
+        let cpu_ns = cost * (1.0 + run.repetition as f64 * 1e-4);
+        recorder
+            .record(Measured {
+                window_ns: [0, 1],
+                work: 1.0,
+                cpu_ns,
+                wall_ns: cpu_ns,
+                foreign_cpu: None,
+                counters: BTreeMap::new(),
+                flags: Vec::new(),
+            })
+            .unwrap();
+    }
+    recorder.finish().unwrap();
 }

@@ -155,6 +155,69 @@ pub(crate) fn report(options: &Options, a: &Experiment, b: Option<&Experiment>) 
     })
 }
 
+/// Two experiments cell by cell, as without any options.
+pub(crate) fn report_of(
+    a_path: &Path,
+    b_path: Option<&Path>,
+    a: &Experiment,
+    b: &Experiment,
+    anyway: bool,
+) -> Result<Report> {
+    let options = Options {
+        a: a_path.to_owned(),
+        b: b_path.map(Path::to_owned),
+        arm: None,
+        against_arm: None,
+        cell: None,
+        against_cell: None,
+        metric: Metric::Cpu,
+        margin: None,
+        anyway,
+        json: false,
+    };
+    report(&options, a, Some(b))
+}
+
+impl Report {
+    /// In how many cells what holds.
+    pub(crate) fn headline(&self) -> String {
+        let decided = self.faster + self.slower + self.same;
+        format!(
+            "{} cells: A is faster in {}, slower in {}, the same in {}, unresolved in {}; margin {:.1} %, \
+             all cells in view",
+            self.cells.len(),
+            self.faster,
+            self.slower,
+            self.same,
+            self.cells.len() - decided,
+            self.margin_percent
+        )
+    }
+
+    /// How the two were measured, and what they do not have in common.
+    pub(crate) fn note(&self) -> String {
+        let how = if self.paired {
+            "run interleaved, compared in pairs"
+        } else {
+            "two experiments, compared as two groups: what changed on the machine between them is not \
+             in the intervals"
+        };
+        let differences = self.differences.iter().map(|words| format!("\nnot the same: {words}"));
+        how.to_owned() + &differences.collect::<String>()
+    }
+
+    /// A row's verdict in words: of two groups there are samples, not pairs.
+    pub(crate) fn verdict(&self, row: &Row) -> String {
+        let words = row.verdict.to_string();
+        if self.paired { words } else { words.replace("pair", "sample") }
+    }
+
+    /// The margin on the scale of logarithms.
+    pub(crate) fn margin_log(&self) -> f64 {
+        (self.margin_percent / 100.0).ln_1p()
+    }
+}
+
 fn row(sides: &Sides<'_>, metric: Metric, margin: Margin) -> Option<Row> {
     let comparison = sides.compare(metric)?;
     let [a_name, b_name] = sides.names();

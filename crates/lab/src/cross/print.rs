@@ -6,37 +6,69 @@ use crate::crossover::{Place, Way};
 use crate::table::Table;
 use std::fmt::Write;
 
+const NOWHERE: &str = "nowhere";
+const UNCLEAR: &str = "unclear";
+
 pub(super) fn text(report: &Report) -> String {
     let mut text = String::new();
     if !report.crossovers.is_empty() {
-        let mut table =
-            Table::new(&["curve", "arms", "change places at", "interval", "above it costs less"]);
-        for crossing in &report.crossovers {
-            let [at, interval, above] = words(report, crossing);
-            let arms = format!("{} / {}", crossing.arm, crossing.against);
-            table.row(vec![named(&crossing.series), arms, at, interval, above]);
-        }
-        write!(text, "crossovers along {}\n\n{}\n", report.x, table.render()).ok();
+        let heading = ["curve", "arms", "change places at", "interval", "above it costs less"];
+        let table = table(&heading, report.crossover_rows());
+        write!(text, "crossovers along {}\n\n{table}\n", report.x).ok();
     }
     if report.cliffs.is_empty() {
         writeln!(text, "no cliffs along {} in {} curves", report.x, report.curves).ok();
         return text;
     }
-    let mut table =
-        Table::new(&["curve", "arm", "from", "to", "costs beyond the curve", "interval"]);
-    for fall in &report.cliffs {
-        let jump = fall.cliff.jump;
-        table.row(vec![
-            named(&fall.series),
-            fall.arm.clone(),
-            report.axis.show(fall.cliff.from),
-            report.axis.show(fall.cliff.to),
-            format!("× {:.2}", jump.value),
-            format!("{:.2} to {:.2}", jump.low, jump.high),
-        ]);
-    }
-    write!(text, "cliffs along {}\n\n{}", report.x, table.render()).ok();
+    let heading = ["curve", "arm", "step", "costs beyond the curve", "interval"];
+    write!(text, "cliffs along {}\n\n{}", report.x, table(&heading, report.cliff_rows())).ok();
     text
+}
+
+fn table(heading: &[&str; 5], rows: Vec<[String; 5]>) -> String {
+    let mut table = Table::new(heading);
+    rows.into_iter().for_each(|row| table.row(row.into()));
+    table.render()
+}
+
+impl Report {
+    /// Curve, arms, place, interval, and what costs less above it.
+    pub(crate) fn crossover_rows(&self) -> Vec<[String; 5]> {
+        let row = |crossing: &Crossing| {
+            let [at, interval, above] = words(self, crossing);
+            let arms = format!("{} / {}", crossing.arm, crossing.against);
+            [named(&crossing.series), arms, at, interval, above]
+        };
+        self.crossovers.iter().map(row).collect()
+    }
+
+    /// The same of pairs of arms that cross within the range.
+    pub(crate) fn crossed_rows(&self) -> Vec<[String; 5]> {
+        let mut rows = self.crossover_rows();
+        rows.retain(|[_, _, at, ..]| at != NOWHERE && at != UNCLEAR);
+        rows
+    }
+
+    /// How many pairs do not cross, or nobody can tell.
+    pub(crate) fn uncrossed(&self) -> usize {
+        self.crossovers.len() - self.crossed_rows().len()
+    }
+
+    /// Curve, arm, step, jump, interval.
+    pub(crate) fn cliff_rows(&self) -> Vec<[String; 5]> {
+        let row = |fall: &super::Fall| {
+            let (cliff, jump) = (&fall.cliff, fall.cliff.jump);
+            let step = format!("{} to {}", self.axis.show(cliff.from), self.axis.show(cliff.to));
+            [
+                named(&fall.series),
+                fall.arm.clone(),
+                step,
+                format!("× {:.2}", jump.value),
+                format!("{:.2} to {:.2}", jump.low, jump.high),
+            ]
+        };
+        self.cliffs.iter().map(row).collect()
+    }
 }
 
 fn named(series: &str) -> String {
@@ -44,23 +76,22 @@ fn named(series: &str) -> String {
 }
 
 /// Where, how sure, and which arm is above it.
-pub(super) fn words(report: &Report, crossing: &Crossing) -> [String; 3] {
+fn words(report: &Report, crossing: &Crossing) -> [String; 3] {
     let crossover = &crossing.crossover;
     let name = |way: Way| match way {
         Way::First => crossing.arm.clone(),
         Way::Second => crossing.against.clone(),
     };
     if let Some(way) = crossover.always() {
-        return ["nowhere".to_owned(), String::new(), format!("{}, everywhere", name(way))];
+        return [NOWHERE.to_owned(), String::new(), format!("{}, everywhere", name(way))];
     }
     if crossover.is_unclear() {
-        return ["unclear".to_owned(), String::new(), String::new()];
+        return [UNCLEAR.to_owned(), String::new(), String::new()];
     }
+    let levels = &report.axis.levels;
     let place = |place: Place| match place {
-        Place::Below => {
-            format!("below {}", report.axis.levels.first().map_or("", |level| &level.1))
-        }
-        Place::Above => format!("above {}", report.axis.levels.last().map_or("", |level| &level.1)),
+        Place::Below => format!("below {}", levels.first().map_or("", |level| &level.1)),
+        Place::Above => format!("above {}", levels.last().map_or("", |level| &level.1)),
         Place::At(value) => super::short(value),
     };
     let interval = format!("{} to {}", place(crossover.low), place(crossover.high));

@@ -8,6 +8,7 @@ mod origin;
 
 pub(crate) use floor::{keep as keep_floor, margin};
 pub use options::RunOptions;
+pub(crate) use origin::lab_share;
 
 use crate::experiment::{
     Experiment, Factor, Measured, Plan, Provenance, Recorder, Run, Skipped, cells,

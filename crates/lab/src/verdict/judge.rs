@@ -90,6 +90,17 @@ impl Verdict {
         }
     }
 
+    /// The word alone: `faster`, `slower`, `same`, `unresolved`.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Same => "same",
+            Self::Unresolved { .. } => "unresolved",
+        }
+    }
+
     /// What would be said of B.
     #[must_use]
     pub const fn exchanged(self) -> Self {

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables whose colour is the cost: one for each curve where arms are compared, one for all cells where
+//! the cells are the matter.
+
+use super::scale::{Scale, heat};
+use crate::cross::Axis;
+use crate::experiment::{Experiment, Sample};
+use crate::scenario::margin;
+use crate::statistics::quantile;
+use crate::table::digits;
+use crate::verdict::{Comparison, Margin};
+use serde::Serialize;
+
+/// One table.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Matrix {
+    pub(super) title: String,
+    corner: String,
+    columns: Vec<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    name: String,
+    cells: Vec<Option<Cell>>,
+}
+
+/// One cell's cost.
+#[derive(Clone, Debug, Serialize)]
+struct Cell {
+    text: String,
+    /// The step of its colour.
+    heat: usize,
+    /// For whoever points at it.
+    detail: String,
+    doubtful: bool,
+    against: Option<Against>,
+}
+
+/// Over the first arm.
+#[derive(Clone, Debug, Serialize)]
+struct Against {
+    text: String,
+    /// `faster`, `slower`, `same`, `unresolved`.
+    kind: &'static str,
+}
+
+/// All tables of an experiment.
+pub(super) fn all(experiment: &Experiment) -> Vec<Matrix> {
+    let costs = experiment.samples.iter().map(|sample| experiment.cycles(sample));
+    let scale = Scale::of(costs, 0.0, 1.0);
+    let place = Place { experiment, scale, margin: margin(experiment) };
+    match Axis::of(experiment, None) {
+        Ok(axis) if experiment.plan.arms.len() > 1 => by_arm(&place, &axis),
+        Ok(axis) => vec![by_level(&place, &axis)],
+        Err(_) => vec![plain(&place)],
+    }
+}
+
+struct Place<'a> {
+    experiment: &'a Experiment,
+    scale: Option<Scale>,
+    margin: Margin,
+}
+
+/// For each curve: levels downwards, arms across.
+fn by_arm(place: &Place<'_>, axis: &Axis) -> Vec<Matrix> {
+    let arms = &place.experiment.plan.arms;
+    let table = |series: crate::cross::Series| Matrix {
+        title: series.name.clone(),
+        corner: axis.name.clone(),
+        columns: arms.clone(),
+        rows: series
+            .cells
+            .iter()
+            .map(|(value, cell)| Row {
+                name: axis.show(*value),
+                cells: arms.iter().map(|arm| place.cell(cell, arm)).collect(),
+            })
+            .collect(),
+    };
+    axis.series(place.experiment).into_iter().map(table).collect()
+}
+
+/// Curves downwards, levels across.
+fn by_level(place: &Place<'_>, axis: &Axis) -> Matrix {
+    let arm = &place.experiment.plan.arms[0];
+    let row = |series: crate::cross::Series| {
+        let cell = |(value, _): &(f64, String)| {
+            let cell = series.cells.iter().find(|(at, _)| at == value);
+            cell.and_then(|(_, cell)| place.cell(cell, arm))
+        };
+        Row { name: series.name.clone(), cells: axis.levels.iter().map(cell).collect() }
+    };
+    Matrix {
+        title: String::new(),
+        corner: axis.name.clone(),
+        columns: axis.levels.iter().map(|(_, name)| name.clone()).collect(),
+        rows: axis.series(place.experiment).into_iter().map(row).collect(),
+    }
+}
+
+/// Cells downwards, arms across.
+fn plain(place: &Place<'_>) -> Matrix {
+    let plan = &place.experiment.plan;
+    let row = |cell: String| Row {
+        cells: plan.arms.iter().map(|arm| place.cell(&cell, arm)).collect(),
+        name: cell,
+    };
+    Matrix {
+        title: String::new(),
+        corner: "cell".to_owned(),
+        columns: plan.arms.clone(),
+        rows: plan.cells().into_iter().map(row).collect(),
+    }
+}
+
+impl Place<'_> {
+    fn cell(&self, cell: &str, arm: &str) -> Option<Cell> {
+        let samples: Vec<&Sample> = self.experiment.of(cell, arm).collect();
+        let costs: Vec<f64> = samples.iter().map(|sample| self.experiment.cycles(sample)).collect();
+        if costs.is_empty() {
+            return None;
+        }
+        let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(&costs, share));
+        let doubtful = samples.iter().filter(|sample| !sample.measured.flags.is_empty()).count();
+        let unit = self.experiment.manifest.provenance.cost();
+        let detail = format!(
+            "{cell} {arm}: half of the samples between {} and {} {unit}; {} samples, {doubtful} of them \
+             doubtful",
+            digits(low),
+            digits(high),
+            samples.len()
+        );
+        Some(Cell {
+            text: digits(middle),
+            heat: heat(middle, self.scale),
+            detail,
+            doubtful: doubtful * 2 > samples.len(),
+            against: self.against(cell, arm),
+        })
+    }
+
+    fn against(&self, cell: &str, arm: &str) -> Option<Against> {
+        let first = self.experiment.plan.arms.first().filter(|first| *first != arm)?;
+        let pairs = self.experiment.pairs_of(cell, [arm, first], Sample::cpu_each);
+        let comparison = Comparison::of(&pairs)?;
+        let kind = comparison.verdict(self.margin).kind();
+        Some(Against { text: format!("×{:.2}", comparison.ratio().value), kind })
+    }
+}

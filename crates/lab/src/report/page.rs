@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Everything that stands on the page, before it is HTML.
+
+use super::chart::{self, Band, Chart, Curve, Point};
+use super::matrix::{self, Matrix};
+use super::{Options, forest, story};
+use crate::Result;
+use crate::compare;
+use crate::cross::{self, Axis, Crossing, Series};
+use crate::crossover::Place;
+use crate::experiment::{Experiment, Sample};
+use crate::print;
+use crate::scenario::{lab_share, margin};
+use crate::statistics::quantile;
+use crate::table::digits;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// More charts, or tables, than this are a heap and no page.
+const MOST: usize = 24;
+
+/// The page.
+#[derive(Debug, Serialize)]
+pub(super) struct Page {
+    title: String,
+    subtitle: String,
+    story: Vec<String>,
+    /// Short facts beside the title: a name and a value.
+    facts: Vec<[String; 2]>,
+    unit: String,
+    matrices: Vec<Matrix>,
+    left_out: usize,
+    charts: Vec<Chart>,
+    axis: String,
+    crossovers: Vec<[String; 5]>,
+    /// Pairs of curves that do not cross, or nobody can tell.
+    uncrossed: usize,
+    cliffs: Vec<[String; 5]>,
+    compared: Vec<Line>,
+    compared_note: String,
+    margin: String,
+    mechanism: Mechanism,
+    skipped: Vec<[String; 2]>,
+    provenance: Vec<[String; 2]>,
+    commands: Vec<String>,
+    files: Vec<String>,
+    /// What the scenario itself prints.
+    words: String,
+}
+
+/// A line of the comparison.
+#[derive(Debug, Serialize)]
+struct Line {
+    name: String,
+    a: String,
+    b: String,
+    ratio: String,
+    interval: String,
+    verdict: String,
+    kind: &'static str,
+    forest: String,
+}
+
+/// What was counted beside the cost.
+#[derive(Debug, Default, Serialize)]
+struct Mechanism {
+    columns: Vec<String>,
+    rows: Vec<(String, Vec<String>)>,
+}
+
+impl Page {
+    pub(super) fn of(options: &Options, a: &Experiment, b: Option<&Experiment>) -> Result<Self> {
+        let compared =
+            b.map(|b| compare::report_of(&options.a, options.b.as_deref(), a, b, options.anyway));
+        let compared = compared.transpose()?;
+        let provenance = &a.manifest.provenance;
+        let mut matrices = matrix::all(a);
+        let left_out = matrices.len().saturating_sub(MOST);
+        matrices.truncate(MOST);
+        let crossings = cross::report(a, None, &cross::all_arms(a)).ok();
+        Ok(Self {
+            title: provenance.scenario.clone(),
+            subtitle: name(&options.a, options.b.as_deref()),
+            story: story::tell(a, compared.as_ref()),
+            facts: facts(a),
+            unit: provenance.cost(),
+            matrices,
+            left_out,
+            words: print::text(&options.a, a),
+            charts: charts(a, crossings.as_ref()),
+            axis: crossings.as_ref().map_or_else(String::new, |found| found.axis.name.clone()),
+            uncrossed: crossings.as_ref().map_or(0, cross::Report::uncrossed),
+            crossovers: crossings.as_ref().map_or_else(Vec::new, cross::Report::crossed_rows),
+            cliffs: crossings.as_ref().map_or_else(Vec::new, cross::Report::cliff_rows),
+            compared: compared.as_ref().map_or_else(Vec::new, lines),
+            compared_note: compared.as_ref().map_or_else(String::new, compare::Report::note),
+            margin: format!("{:.1} %", margin(a).percent()),
+            mechanism: mechanism(a),
+            skipped: a
+                .plan
+                .skipped
+                .iter()
+                .map(|cell| [cell.cell.clone(), cell.why.clone()])
+                .collect(),
+            provenance: facts_of_origin(a),
+            commands: std::iter::once(a)
+                .chain(b)
+                .map(|made| made.manifest.command.join(" "))
+                .collect(),
+            files: options
+                .b
+                .iter()
+                .chain([&options.a])
+                .rev()
+                .map(|path| path.display().to_string())
+                .collect(),
+        })
+    }
+}
+
+fn name(a: &Path, b: Option<&Path>) -> String {
+    match b {
+        Some(b) => format!("A: {} · B: {}", a.display(), b.display()),
+        None => a.display().to_string(),
+    }
+}
+
+fn facts(experiment: &Experiment) -> Vec<[String; 2]> {
+    let (manifest, samples) = (&experiment.manifest, experiment.samples.len());
+    let doubtful =
+        experiment.samples.iter().filter(|sample| !sample.measured.flags.is_empty()).count();
+    let floor = manifest.provenance.floor.as_ref();
+    let floor = floor.map_or_else(
+        || "not measured that day".to_owned(),
+        |floor| format!("{:.1} % of CPU time", floor.cpu.exp_m1() * 100.0),
+    );
+    let share = lab_share(experiment);
+    let share =
+        share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.2} %", share * 100.0));
+    [
+        ("samples", format!("{samples}, {doubtful} of them doubtful")),
+        ("state", experiment.state.to_string()),
+        ("two identical arms differed by", floor),
+        ("the lab's own share", share),
+        ("processor", manifest.machine.processor.clone()),
+        ("load at the start", format!("{:.2}", manifest.machine.load)),
+    ]
+    .map(|(name, value)| [name.to_owned(), value])
+    .into()
+}
+
+fn facts_of_origin(experiment: &Experiment) -> Vec<[String; 2]> {
+    let (manifest, provenance) = (&experiment.manifest, &experiment.manifest.provenance);
+    let mut facts = vec![["machine".to_owned(), manifest.machine_line()]];
+    let commit = manifest.commit.as_deref().unwrap_or("unknown");
+    facts.push(["program".to_owned(), format!("metaslot {} ({commit})", manifest.version)]);
+    facts.push(["started".to_owned(), format!("{} s after 1970", manifest.started)]);
+    let named = |map: &std::collections::BTreeMap<String, String>| -> Vec<[String; 2]> {
+        map.iter().map(|(name, value)| [name.clone(), value.clone()]).collect()
+    };
+    facts.extend(named(&provenance.sources));
+    let factor = |factor: Option<f64>| factor.map_or_else(|| "unknown".to_owned(), digits);
+    let [before, after] = provenance.core_factor.map(factor);
+    facts.push(["core cycles in a tick".to_owned(), format!("{before} before, {after} after")]);
+    facts.extend(named(&provenance.settings));
+    facts.push(["order".to_owned(), format!("random, seed {}", experiment.plan.seed)]);
+    facts
+}
+
+/// One chart for each curve's arms; of a single arm one chart for all curves.
+fn charts(experiment: &Experiment, crossings: Option<&cross::Report>) -> Vec<Chart> {
+    let Ok(axis) = Axis::of(experiment, None) else { return Vec::new() };
+    let series = axis.series(experiment);
+    let arms = &experiment.plan.arms;
+    let unit = experiment.manifest.provenance.cost();
+    let groups: Vec<(String, Vec<Curve>)> = if arms.len() > 1 {
+        let of_series = |series: &Series| {
+            let curve = |arm: &String| curve(experiment, series, arm, arm);
+            (series.name.clone(), arms.iter().map(curve).collect())
+        };
+        series.iter().map(of_series).collect()
+    } else {
+        series
+            .chunks(chart::MOST)
+            .map(|some| {
+                let curves = some.iter().map(|one| curve(experiment, one, &arms[0], &one.name));
+                (String::new(), curves.collect())
+            })
+            .collect()
+    };
+    let points = || groups.iter().flat_map(|(_, curves)| curves).flat_map(|curve| &curve.points);
+    let Some(costs) = chart::costs(points().flat_map(|point| [point.low, point.high])) else {
+        return Vec::new();
+    };
+    let bands = |name: &String| -> Vec<Band> {
+        let all = crossings.into_iter().flat_map(|found| &found.crossovers);
+        all.filter(|crossing| crossing.series == *name).filter_map(band).take(2).collect()
+    };
+    let draw = |(name, curves): &(String, Vec<Curve>)| {
+        chart::draw(name, &axis, &unit, curves, &bands(name), costs)
+    };
+    groups.iter().take(MOST).filter_map(draw).collect()
+}
+
+fn curve(experiment: &Experiment, series: &Series, arm: &str, name: &str) -> Curve {
+    let point = |(x, cell): &(f64, String)| {
+        let costs: Vec<f64> =
+            experiment.of(cell, arm).map(|sample| experiment.cycles(sample)).collect();
+        let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(&costs, share));
+        (low > 0.0 && high.is_finite()).then_some(Point { x: *x, low, middle, high })
+    };
+    Curve { name: name.to_owned(), points: series.cells.iter().filter_map(point).collect() }
+}
+
+/// A crossover whose both ends are in the range.
+fn band(crossing: &Crossing) -> Option<Band> {
+    let found = &crossing.crossover;
+    let (Place::At(at), Place::At(low), Place::At(high)) = (found.at, found.low, found.high) else {
+        return None;
+    };
+    let short = cross::short;
+    let words = format!(
+        "{} and {} change places at {} ({} to {})",
+        crossing.arm,
+        crossing.against,
+        short(at),
+        short(low),
+        short(high)
+    );
+    Some(Band { at, low, high, words })
+}
+
+fn lines(report: &compare::Report) -> Vec<Line> {
+    let margin = report.margin_log();
+    let reach = forest::reach(report.cells.iter().map(|row| row.ratio), margin);
+    let line = |row: &compare::Row| Line {
+        name: row.name.clone(),
+        a: digits(row.a_cost),
+        b: digits(row.b_cost),
+        ratio: format!("{:.3}", row.ratio.value),
+        interval: format!("{:.3} to {:.3}", row.ratio.low, row.ratio.high),
+        verdict: report.verdict(row),
+        kind: row.verdict.kind(),
+        forest: forest::draw(row.ratio, margin, reach),
+    };
+    report.cells.iter().map(line).collect()
+}
+
+/// Counters for each unit of work; shares of the machine as they are.
+fn mechanism(experiment: &Experiment) -> Mechanism {
+    let names = experiment.samples.iter().flat_map(|sample| sample.measured.counters.keys());
+    let names: BTreeSet<&String> = names.filter(|name| *name != "lab_ns").collect();
+    let typical = |cell: &str, arm: &str, name: &str| {
+        let share = name.starts_with("machine_");
+        let figure = |sample: &Sample| {
+            if share {
+                sample.measured.counters.get(name).map(|value| value * 100.0)
+            } else {
+                sample.counted_each(name)
+            }
+        };
+        let value = experiment.typical(cell, arm, figure);
+        value.map_or_else(String::new, |value| {
+            if share { format!("{value:.0} %") } else { scientific(value) }
+        })
+    };
+    let rows = experiment.plan.cells().into_iter().flat_map(|cell| {
+        let of_arm = |arm: &String| {
+            let name =
+                if experiment.plan.arms.len() > 1 { format!("{cell} {arm}") } else { cell.clone() };
+            (name, names.iter().map(|name| typical(&cell, arm, name)).collect())
+        };
+        experiment.plan.arms.iter().map(of_arm).collect::<Vec<_>>()
+    });
+    let unit = &experiment.manifest.provenance.unit;
+    let column = |name: &&String| match name.strip_prefix("machine_") {
+        Some(kind) => format!("machine {kind}"),
+        None => format!("{} / {unit}", name.replace('_', " ")),
+    };
+    Mechanism { columns: names.iter().map(column).collect(), rows: rows.collect() }
+}
+
+fn scientific(value: f64) -> String {
+    let small = value != 0.0 && value.abs() < 0.01;
+    if small { format!("{value:.1e}") } else { digits(value) }
+}
