@@ -12,6 +12,7 @@
 mod aa;
 mod buffer;
 mod clock;
+mod crossover;
 pub mod experiment;
 mod failure;
 mod interrupt;
