@@ -31,6 +31,12 @@ impl Pairs {
         Self { logs: logs.into_iter().filter(|log| log.is_finite()).collect() }
     }
 
+    /// The logarithms.
+    #[must_use]
+    pub fn logs(&self) -> &[f64] {
+        &self.logs
+    }
+
     /// How many there are.
     #[must_use]
     pub const fn count(&self) -> usize {
