@@ -13,6 +13,7 @@ mod aa;
 mod buffer;
 mod clock;
 mod compare;
+mod copy;
 mod cross;
 mod crossover;
 pub mod experiment;
@@ -43,6 +44,10 @@ pub mod verdict;
 
 pub use aa::{Of, Options as AaOptions};
 pub use compare::{Metric, Options as CompareOptions};
+pub use copy::{
+    Consumer as CopyConsumer, Options as CopyOptions, PageSize as CopyPageSize, State as CopyState,
+    Target as CopyTarget,
+};
 pub use cross::Options as CrossOptions;
 pub use failure::{Failure, Result};
 pub use kill::Options as KillOptions;
@@ -105,6 +110,13 @@ pub enum Command {
     /// seem to differ by is the machine's doing: the floor, below which no verdict goes for a day, or
     /// until the machine is started again. Writes an experiment with every sample.
     Aa(AaOptions),
+    /// Compare ways to copy memory, by the state of the memory, the size, and who reads next
+    ///
+    /// The C library's memcpy, `rep movsb`, and vectors of 32 and 64 bytes with ordinary stores, which
+    /// bring the destination into the cache, and with non-temporal ones, which write past it. From which
+    /// size on the latter cost less is computed for every state and reader, with an interval, and printed as
+    /// advice. With --to, copies into the kernel: a file in memory, a pipe, a socket.
+    Copy(CopyOptions),
     /// Print an experiment that was made before
     ///
     /// Finished or interrupted, on this machine or another one: everything is computed again from its
@@ -138,16 +150,8 @@ impl Command {
             Self::Store(options) => &mut options.module,
             Self::Kill(options) => &mut options.module,
             Self::Lanes(options) => &mut options.module,
-            // These look at the machine only.
-            Self::Probe(_)
-            | Self::Local(_)
-            | Self::Aa(_)
-            | Self::Print(_)
-            | Self::Compare(_)
-            | Self::Cross(_)
-            | Self::Report(_) => {
-                return;
-            }
+            // The others look at the machine, or at what was measured.
+            _ => return,
         };
         named.get_or_insert(module);
     }
@@ -167,6 +171,7 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Kill(options) => kill::run(options),
         Command::Local(options) => local::run(options),
         Command::Aa(options) => aa::run(options),
+        Command::Copy(options) => copy::run(options),
         Command::Print(options) => print::run(options),
         Command::Compare(options) => compare::run(options),
         Command::Cross(options) => cross::run(options),

@@ -6,7 +6,7 @@ use crate::experiment::{Experiment, Sample};
 use crate::output::say;
 use crate::table::{Table, digits};
 use crate::verdict::Comparison;
-use crate::{Result, aa, scenario};
+use crate::{Result, aa, copy, scenario};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     match experiment.manifest.provenance.scenario.as_str() {
         "aa" => aa::text(directory, experiment),
+        "copy" => copy::text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
     }
 }
@@ -142,14 +143,14 @@ pub(crate) fn summary(experiment: &Experiment) -> Value {
     })
 }
 
-/// Medians of every counter for a unit of work; shares of the machine as they are.
+/// Medians of every counter for a unit of work; shares of the machine, and latencies, as they are.
 fn counters(experiment: &Experiment, cell: &str, arm: &str) -> Value {
     let mut names: Vec<&String> =
         experiment.of(cell, arm).flat_map(|sample| sample.measured.counters.keys()).collect();
     names.sort();
     names.dedup();
     let value = |name: &String| {
-        let share = name.starts_with("machine_");
+        let share = name.starts_with("machine_") || name.starts_with("latency_");
         experiment.typical(cell, arm, |sample| {
             if share {
                 sample.measured.counters.get(name).copied()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fresh memory of one's own, to learn which pages the kernel gives.
+//! Memory of one's own, and which pages the kernel gives for it.
 
 use crate::done;
 use std::io;
@@ -42,17 +42,55 @@ impl Mapping {
     ///
     /// # Errors
     /// The kernel's: EINVAL where it has none.
-    pub fn ask_for_large_pages(&self) -> io::Result<()> {
+    pub fn ask_for_large_pages(&mut self) -> io::Result<()> {
+        self.advise(libc::MADV_HUGEPAGE)
+    }
+
+    /// Asks for small pages, whatever the system's default is.
+    ///
+    /// # Errors
+    /// The kernel's: EINVAL where there are no others.
+    pub fn ask_for_small_pages(&mut self) -> io::Result<()> {
+        self.advise(libc::MADV_NOHUGEPAGE)
+    }
+
+    /// Has a page behind every byte, as if each had been written to.
+    ///
+    /// # Errors
+    /// The kernel's: ENOMEM, or EINVAL before Linux 5.14.
+    pub fn populate(&mut self) -> io::Result<()> {
+        self.advise(libc::MADV_POPULATE_WRITE)
+    }
+
+    /// Gives all pages back: every byte is zero and untouched again.
+    ///
+    /// # Errors
+    /// The kernel's: EINVAL where pages are locked.
+    pub fn give_back(&mut self) -> io::Result<()> {
+        self.advise(libc::MADV_DONTNEED)
+    }
+
+    fn advise(&mut self, advice: libc::c_int) -> io::Result<()> {
         let start = self.start.as_ptr().cast();
-        // SAFETY: the whole range is this mapping's; the advice changes no contents.
-        done(unsafe { libc::madvise(start, self.length, libc::MADV_HUGEPAGE) })
+        // SAFETY: the whole range is this mapping's, and nobody else refers to it: contents may change.
+        done(unsafe { libc::madvise(start, self.length, advice) })
     }
 
     /// Writes to every page.
     pub fn touch(&mut self) {
+        self.bytes_mut().iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+    }
+
+    /// The memory.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the range is mapped, only `&mut self` changes it, and any byte is a valid one.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+
+    /// The memory, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the range is mapped, is this mapping's alone, and any byte is a valid one.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) };
-        bytes.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
     /// Where it begins.
@@ -78,5 +116,15 @@ mod tests {
         let mut mapping = Mapping::new(1 << 16, Pages::Ordinary).unwrap();
         mapping.touch();
         assert_eq!(mapping.address() % 4096, 0);
+    }
+
+    #[test]
+    fn memory_that_was_given_back_is_zero() {
+        let mut mapping = Mapping::new(1 << 16, Pages::Ordinary).unwrap();
+        mapping.populate().unwrap();
+        mapping.bytes_mut().fill(7);
+        assert!(mapping.bytes().iter().all(|byte| *byte == 7));
+        mapping.give_back().unwrap();
+        assert!(mapping.bytes().iter().all(|byte| *byte == 0));
     }
 }

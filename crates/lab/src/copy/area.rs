@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Areas of memory in a known state.
+
+use super::words::PageSize;
+use crate::{Failure, Result};
+use metaslot_sys::memory::{Mapping, Pages};
+use std::ops::Range;
+
+/// Large pages begin at multiples of this.
+const LARGE: usize = 2 << 20;
+
+/// Memory of one kind of pages, beginning where a large page does.
+#[derive(Debug)]
+pub(super) struct Area {
+    mapping: Mapping,
+    range: Range<usize>,
+}
+
+impl Area {
+    /// Maps so many bytes, and touches none.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn new(length: usize, pages: PageSize) -> Result<Self> {
+        let failed = |error| {
+            let what = format!("{} MiB for copies: {error}", length >> 20);
+            Failure::new(what).hint("smaller sizes need less: --sizes 1K,16K,128K")
+        };
+        let length = length.next_multiple_of(LARGE);
+        let mut mapping = Mapping::new(length + LARGE, Pages::Ordinary).map_err(failed)?;
+        match pages {
+            // Where there are no large pages, there is nothing to refuse.
+            PageSize::Small => mapping.ask_for_small_pages().unwrap_or(()),
+            PageSize::Large => mapping.ask_for_large_pages().map_err(failed)?,
+        }
+        let start = mapping.address().next_multiple_of(LARGE) - mapping.address();
+        Ok(Self { mapping, range: start..start + length })
+    }
+
+    /// The same with a page behind every byte, and no zero page among them.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn populated(length: usize, pages: PageSize) -> Result<Self> {
+        let mut area = Self::new(length, pages)?;
+        if area.mapping.populate().is_err() {
+            area.mapping.touch();
+        }
+        // Bytes that are not zero: nothing can be gained by knowing them.
+        let mut random = crate::random::Random::new(1);
+        let bytes = area.bytes_mut();
+        let (first, rest) = bytes.split_at_mut(LARGE);
+        random.fill(first);
+        rest.chunks_mut(LARGE).for_each(|chunk| chunk.copy_from_slice(&first[..chunk.len()]));
+        Ok(area)
+    }
+
+    /// Gives every page back.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn give_back(&mut self) -> Result<()> {
+        Ok(self.mapping.give_back()?)
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.range.len()
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.mapping.bytes()[self.range.clone()]
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.mapping.bytes_mut()[self.range.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_begin_where_a_large_page_does_and_are_zero_when_given_back() {
+        for pages in [PageSize::Small, PageSize::Large] {
+            let mut area = Area::populated(3 << 20, pages).unwrap();
+            assert_eq!(area.bytes().as_ptr().addr() % LARGE, 0);
+            assert_eq!(area.length(), 4 << 20);
+            assert!(area.bytes().iter().any(|byte| *byte != 0));
+            area.give_back().unwrap();
+            assert!(area.bytes().iter().all(|byte| *byte == 0));
+        }
+    }
+}

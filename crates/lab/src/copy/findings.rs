@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the samples say: which kernel is best where, from which size on memory is better written past the
+//! cache, what large pages change, and how our kernels stand beside the C library's.
+
+use super::words::{Cell, Consumer, Group, PageSize, State};
+use crate::crossover::{Crossover, crossover};
+use crate::experiment::{Experiment, Sample};
+use crate::random::Random;
+use crate::scenario;
+use crate::verdict::{Comparison, Family, Headline, Margin, Pairs, Verdict};
+use std::collections::BTreeMap;
+
+/// What others are compared with.
+pub(super) const LIBC: &str = "libc";
+/// The one that chooses by the size.
+pub(super) const OURS: &str = "ours";
+
+/// What a sample costs: CPU time, or the latency of a copy alone.
+type Cost = fn(&Sample) -> f64;
+
+/// Wall time of a copy alone; not a number where it was not measured.
+fn latency(sample: &Sample) -> f64 {
+    sample.measured.counters.get("latency_ns").copied().unwrap_or(f64::NAN)
+}
+
+/// An experiment, by groups of cells that differ by the size only.
+pub(super) struct Findings<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) margin: Margin,
+    pub(super) groups: Vec<Sizes>,
+}
+
+/// A group's cells, by size.
+pub(super) struct Sizes {
+    pub(super) group: Group,
+    pub(super) cells: Vec<(usize, String)>,
+}
+
+/// The best kernel past the cache, compared with the best one into it.
+pub(super) struct Past {
+    pub(super) past: String,
+    pub(super) into: String,
+    pub(super) comparison: Comparison,
+}
+
+/// Whether a kernel writes past the cache. A name is all that an experiment from elsewhere has.
+fn is_past(kernel: &str) -> bool {
+    kernel.starts_with("nt-")
+}
+
+fn is_into(kernel: &str) -> bool {
+    !is_past(kernel) && kernel != OURS
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn of(experiment: &'a Experiment) -> Self {
+        let mut groups: Vec<Sizes> = Vec::new();
+        for name in experiment.plan.cells() {
+            let Some(cell) = Cell::parse(&name) else { continue };
+            match groups.iter_mut().find(|sizes| sizes.group == cell.group()) {
+                Some(sizes) => sizes.cells.push((cell.size, name)),
+                None => {
+                    groups.push(Sizes { group: cell.group(), cells: vec![(cell.size, name)] });
+                }
+            }
+        }
+        Self { experiment, margin: scenario::margin(experiment), groups }
+    }
+
+    /// Bytes in a nanosecond of CPU time, which are GB in a second.
+    pub(super) fn rate(&self, cell: &str, kernel: &str) -> Option<f64> {
+        self.experiment.typical(cell, kernel, |sample| Some(1.0 / sample.cpu_each()))
+    }
+
+    /// The kernel with the least median cost among some.
+    pub(super) fn best(&self, cell: &str, among: impl Fn(&str) -> bool) -> Option<&'a str> {
+        self.best_by(cell, Sample::cpu_each, among)
+    }
+
+    fn best_by(&self, cell: &str, cost: Cost, among: impl Fn(&str) -> bool) -> Option<&'a str> {
+        let arms = self.experiment.plan.arms.iter().map(String::as_str);
+        let typical = |arm| self.experiment.typical(cell, arm, |sample| Some(cost(sample)));
+        let costs = arms.filter(|arm| among(arm)).filter_map(|arm| Some((arm, typical(arm)?)));
+        costs.min_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(arm, _)| arm)
+    }
+
+    /// The best kernel past the cache over the best one into it.
+    pub(super) fn past(&self, cell: &str) -> Option<Past> {
+        let cost = Sample::cpu_each;
+        let past = self.best_by(cell, cost, is_past)?;
+        let into = self.best_by(cell, cost, is_into)?;
+        let comparison = Comparison::of(&self.experiment.pairs_of(cell, [past, into], cost))?;
+        Some(Past { past: past.to_owned(), into: into.to_owned(), comparison })
+    }
+
+    pub(super) fn verdict(&self, comparison: &Comparison) -> Verdict {
+        comparison.verdict(self.margin)
+    }
+
+    /// From which size on a stream of copies is better written past the cache.
+    pub(super) fn crossover(&self, sizes: &Sizes) -> Option<Crossover> {
+        self.crossover_by(sizes, Sample::cpu_each)
+    }
+
+    /// The same of copies alone, by their latency.
+    pub(super) fn crossover_alone(&self, sizes: &Sizes) -> Option<Crossover> {
+        self.crossover_by(sizes, latency)
+    }
+
+    fn crossover_by(&self, sizes: &Sizes, cost: Cost) -> Option<Crossover> {
+        let logs = |cell: &String| {
+            let past = self.best_by(cell, cost, is_past);
+            let arms = past.zip(self.best_by(cell, cost, is_into));
+            let pairs = arms.map(|(past, into)| self.experiment.pairs_of(cell, [past, into], cost));
+            pairs.map_or_else(Vec::new, |pairs| pairs.logs().to_vec())
+        };
+        let logs: Vec<Vec<f64>> = sizes.cells.iter().map(|(_, cell)| logs(cell)).collect();
+        let sizes: Vec<f64> = sizes.cells.iter().map(|(size, _)| *size as f64).collect();
+        crossover(&sizes, &logs, &mut Random::new(self.experiment.plan.seed))
+    }
+
+    /// Kernels over the C library's, each in its cell.
+    fn over_libc(&self, kernel: impl Fn(&str) -> Option<&'a str>) -> Family {
+        let cells = self.groups.iter().flat_map(|sizes| &sizes.cells);
+        let compared = cells.filter_map(|(_, cell)| {
+            let arms = [kernel(cell)?, LIBC];
+            let pairs = self.experiment.pairs_of(cell, arms, Sample::cpu_each);
+            Some((cell.clone(), Comparison::of(&pairs)?))
+        });
+        Family::new(compared.collect(), self.margin)
+    }
+
+    /// The best of our kernels in each cell over the C library's. Chosen by the samples that judge it, so a
+    /// little too good.
+    pub(super) fn best_over_libc(&self) -> Family {
+        self.over_libc(|cell| self.best(cell, |kernel| kernel != LIBC))
+    }
+
+    /// The one that chooses by size, over the C library's; `None` if it did not run.
+    pub(super) fn ours_over_libc(&self) -> Option<Family> {
+        let ours = self.experiment.plan.arms.iter().find(|arm| *arm == OURS)?;
+        Some(self.over_libc(|_| Some(ours.as_str())))
+    }
+
+    /// By state and size: the C library's copy in large pages over the same in small ones, where
+    /// nobody reads. Pairs are of one repetition.
+    pub(super) fn large_over_small(&self) -> Vec<(State, BTreeMap<usize, Comparison>)> {
+        let of = |state, pages| {
+            let group = Group { state, pages, consumer: Consumer::Nobody };
+            self.groups.iter().find(move |sizes| sizes.group == group)
+        };
+        let states = self.groups.iter().map(|sizes| sizes.group.state);
+        let mut states: Vec<State> = states.collect();
+        states.dedup();
+        let mut rows: Vec<(State, BTreeMap<usize, Comparison>)> = Vec::new();
+        for state in states {
+            let both = of(state, PageSize::Large).zip(of(state, PageSize::Small));
+            let Some((large, small)) = both else { continue };
+            if rows.iter().any(|(other, _)| *other == state) {
+                continue;
+            }
+            let compared = large.cells.iter().filter_map(|(size, cell)| {
+                let (_, other) = small.cells.iter().find(|(other, _)| other == size)?;
+                Some((*size, Comparison::of(&self.between(cell, other))?))
+            });
+            rows.push((state, compared.collect()));
+        }
+        rows
+    }
+
+    /// The pairs of two cells, of the kernel that both have first.
+    fn between(&self, cell: &str, other: &str) -> Pairs {
+        let arm = self.experiment.plan.arms.first().map_or("", String::as_str);
+        let costs = |cell: &str| -> BTreeMap<usize, f64> {
+            let samples = self.experiment.of(cell, arm);
+            samples.map(|sample| (sample.run.repetition, sample.cpu_each())).collect()
+        };
+        let (a, b) = (costs(cell), costs(other));
+        let both = a.iter().filter_map(|(at, cost)| Some((*cost, *b.get(at)?)));
+        let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
+        Pairs::of_costs(&a, &b)
+    }
+}
+
+/// Cells where the first costs no more, whatever the others' intervals say.
+pub(super) fn at_least_as_good(family: &Family) -> (usize, Headline) {
+    let good = family.cells().filter(|(_, comparison, _)| comparison.ratio().value <= 1.0);
+    (good.count(), family.headline())
+}

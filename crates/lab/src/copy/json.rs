@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The result as JSON: what every experiment has, and what was found of copies.
+
+use super::findings::{Findings, Sizes};
+use super::print::is_into;
+use super::words::Word;
+use crate::experiment::Experiment;
+use crate::print;
+use serde_json::{Value, json};
+
+/// The summary, with `crossovers`, `advice`, and large pages' effect under `copy`.
+pub(super) fn summary(experiment: &Experiment) -> Value {
+    let mut summary = print::summary(experiment);
+    if !is_into(experiment) {
+        summary["copy"] = findings(&Findings::of(experiment));
+    }
+    summary
+}
+
+fn findings(findings: &Findings<'_>) -> Value {
+    let groups = findings.groups.iter().map(|sizes| group(findings, sizes));
+    let pages = findings.large_over_small().into_iter().flat_map(|(state, sizes)| {
+        sizes.into_iter().map(move |(size, comparison)| {
+            json!({
+                "state": state.word(),
+                "size": size,
+                "large_over_small": comparison.ratio(),
+                "verdict": findings.verdict(&comparison),
+            })
+        })
+    });
+    json!({
+        "groups": groups.collect::<Vec<_>>(),
+        "pages": pages.collect::<Vec<_>>(),
+        "first_touch": findings.experiment.manifest.provenance.settings.get("first touch"),
+    })
+}
+
+fn group(findings: &Findings<'_>, sizes: &Sizes) -> Value {
+    let advice = sizes.cells.iter().filter_map(|(size, cell)| {
+        let past = findings.past(cell)?;
+        Some(json!({
+            "size": size,
+            "non_temporal": past.past,
+            "allocating": past.into,
+            "non_temporal_over_allocating": past.comparison.ratio(),
+            "verdict": findings.verdict(&past.comparison),
+        }))
+    });
+    json!({
+        "state": sizes.group.state.word(),
+        "pages": sizes.group.pages.word(),
+        "consumer": sizes.group.consumer.word(),
+        "crossover": findings.crossover(sizes),
+        "crossover_by_latency": findings.crossover_alone(sizes),
+        "sizes": advice.collect::<Vec<_>>(),
+    })
+}

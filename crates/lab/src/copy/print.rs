@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The result as text: the advice first, then what it follows from.
+
+use super::findings::{Findings, LIBC, OURS, Sizes, at_least_as_good};
+use super::into::{MEMORY, parse};
+use super::words::{Consumer, PageSize, about, shown};
+use crate::crossover::{Crossover, Place, Way};
+use crate::experiment::{Experiment, Sample};
+use crate::table::{Table, digits};
+use crate::verdict::{Comparison, Family, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whether it is one of copies into the kernel.
+pub(super) fn is_into(experiment: &Experiment) -> bool {
+    experiment.plan.arms.first().is_some_and(|arm| arm == MEMORY)
+}
+
+/// Everything that was found of copies in memory.
+pub(super) fn text(experiment: &Experiment) -> String {
+    let findings = Findings::of(experiment);
+    let first = experiment.manifest.provenance.settings.get("first touch");
+    let first = first.map_or_else(String::new, |text| format!("first touch: {text}\n"));
+    let parts = [
+        first,
+        advice(&findings),
+        rates(&findings, |_| true),
+        large_pages(&findings),
+        ours(&findings),
+        left_out(experiment),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// What there is to see after the first repetition: no intervals, and the plainest groups only.
+pub(super) fn tables(experiment: &Experiment) -> String {
+    rates(&Findings::of(experiment), |sizes| {
+        sizes.group.consumer == Consumer::Nobody && sizes.group.pages == PageSize::Large
+    })
+}
+
+/// Past the cache or into it, for every state, reader and size; and the crossovers.
+fn advice(findings: &Findings<'_>) -> String {
+    let cells = findings.groups.iter().flat_map(|sizes| &sizes.cells);
+    let all: BTreeSet<usize> = cells.map(|(size, _)| *size).collect();
+    let names: Vec<String> = all.iter().map(|size| shown(*size)).collect();
+    let mut heading = vec!["how to write"];
+    heading.extend(names.iter().map(String::as_str));
+    heading.extend(["past wins, in a stream", "past wins, a copy alone"]);
+    let mut table = Table::new(&heading);
+    let mut compared = false;
+    for sizes in &findings.groups {
+        let mut row = vec![sizes.group.to_string()];
+        for size in &all {
+            let cell = sizes.cells.iter().find(|(other, _)| other == size);
+            let past = cell.and_then(|(_, cell)| findings.past(cell));
+            compared |= past.is_some();
+            let word = past.map(|past| word(findings.verdict(&past.comparison)));
+            row.push(word.unwrap_or("-").to_owned());
+        }
+        let place = |crossover: Option<Crossover>| {
+            crossover.map_or_else(|| "-".to_owned(), |crossover| place(&crossover))
+        };
+        row.push(place(findings.crossover(sizes)));
+        row.push(place(findings.crossover_alone(sizes)));
+        table.row(row);
+    }
+    if !compared {
+        return String::new();
+    }
+    format!(
+        "{}\npast: the best non-temporal kernel costs less than the best allocating one; cache: it costs \
+         more; same: within\n{:.1} %; ?: unresolved. A stream is judged by CPU time, a copy alone by the wall \
+         time of one (its interval in\nbrackets); of the same core it includes reading, of another one both \
+         threads.\nSun, 2008–2009: non-temporal won 2× at 128K, the allocating copy a little below 1K.\n",
+        table.render(),
+        findings.margin.percent()
+    )
+}
+
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "past",
+        Verdict::Slower => "cache",
+        Verdict::Same => "same",
+        Verdict::Unresolved { .. } => "?",
+    }
+}
+
+/// Where the kernels past the cache, the first ones, cost less.
+fn place(crossover: &Crossover) -> String {
+    match crossover.always() {
+        Some(Way::First) => return "at every size".to_owned(),
+        Some(Way::Second) => return "at no size".to_owned(),
+        None if crossover.is_unclear() => return "not resolved".to_owned(),
+        None => {}
+    }
+    let end = |place: Place| match place {
+        Place::Below => "below".to_owned(),
+        Place::At(size) => about(size),
+        Place::Above => "above".to_owned(),
+    };
+    let word = if crossover.above == Way::First { "from" } else { "up to" };
+    let Crossover { at, low, high, .. } = crossover;
+    let mut text = format!("{word} {} ({} to {})", end(*at), end(*low), end(*high));
+    if let Some(size) = crossover.against.first() {
+        text.push_str(&format!(", but {}", about(*size)));
+    }
+    text
+}
+
+/// GB/s of some groups, kernel by kernel.
+fn rates(findings: &Findings<'_>, which: impl Fn(&Sizes) -> bool) -> String {
+    let arms = &findings.experiment.plan.arms;
+    let mut text = String::new();
+    for sizes in findings.groups.iter().filter(|sizes| which(sizes)) {
+        let mut heading = vec!["GB/s"];
+        heading.extend(arms.iter().map(String::as_str));
+        let mut table = Table::new(&heading);
+        for (size, cell) in &sizes.cells {
+            let best = findings.best(cell, |_| true);
+            let rate = |arm: &String| match findings.rate(cell, arm) {
+                None => "-".to_owned(),
+                Some(rate) => {
+                    let mark = if best == Some(arm.as_str()) { "*" } else { "" };
+                    format!("{mark}{}", digits(rate))
+                }
+            };
+            table.row([shown(*size)].into_iter().chain(arms.iter().map(rate)).collect());
+        }
+        text.push_str(&format!("{}\n{}\n", sizes.group, table.render()));
+    }
+    text.push_str("by CPU time, medians; *: the largest of its row\n");
+    text
+}
+
+/// What large pages change, by state.
+fn large_pages(findings: &Findings<'_>) -> String {
+    let rows = findings.large_over_small();
+    let all: BTreeSet<usize> = rows.iter().flat_map(|(_, sizes)| sizes.keys().copied()).collect();
+    let names: Vec<String> = all.iter().map(|size| shown(*size)).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let mut heading = vec!["cost in 2M pages over 4K"];
+    heading.extend(names.iter().map(String::as_str));
+    let mut table = Table::new(&heading);
+    for (state, sizes) in &rows {
+        let ratio =
+            |size: &usize| sizes.get(size).map_or_else(|| "-".to_owned(), |c| seen(findings, c));
+        table.row([state.text().to_owned()].into_iter().chain(all.iter().map(ratio)).collect());
+    }
+    let arm = findings.experiment.plan.arms.first().map_or("", String::as_str);
+    format!(
+        "{}\nof {arm}, where nobody reads; ~: the same within {:.1} %; ?: unresolved\nSun, 2008–2009: \
+         large pages helped untouched memory by 20 %; zeroing pages into the cache helped memory\nthat was \
+         faulted in by 50 % (Linux zeroes so always: there is nothing to compare).\n",
+        table.render(),
+        findings.margin.percent()
+    )
+}
+
+/// A ratio with a mark that says what it is worth.
+fn seen(findings: &Findings<'_>, comparison: &Comparison) -> String {
+    let mark = match findings.verdict(comparison) {
+        Verdict::Faster | Verdict::Slower => "",
+        Verdict::Same => "~",
+        Verdict::Unresolved { .. } => "?",
+    };
+    format!("{mark}{:.2}", comparison.ratio().value)
+}
+
+/// How our kernels stand beside the C library's.
+fn ours(findings: &Findings<'_>) -> String {
+    let arms = &findings.experiment.plan.arms;
+    if !arms.iter().any(|arm| arm == LIBC) || arms.len() < 2 {
+        return String::new();
+    }
+    let mut text = "against libc's memcpy, by CPU time:\n".to_owned();
+    let best = findings.best_over_libc();
+    text.push_str(&standing("the best of our kernels, chosen by the same samples", &best));
+    if let Some(family) = findings.ours_over_libc() {
+        text.push_str(&standing(&format!("`{OURS}`, which knows the size only"), &family));
+    }
+    text
+}
+
+fn standing(who: &str, family: &Family) -> String {
+    let (good, headline) = at_least_as_good(family);
+    let slower = family.cells().filter(|(_, _, verdict)| *verdict == Verdict::Slower);
+    let slower: Vec<String> = slower
+        .map(|(cell, comparison, _)| format!("    {cell}: {:.2}", 1.0 / comparison.ratio().value))
+        .collect();
+    let list = if slower.is_empty() {
+        String::new()
+    } else {
+        format!("    slower, as a share of memcpy's rate:\n{}\n", slower.join("\n"))
+    };
+    format!("  {who}: at least as fast in {good} of {}\n    {headline}\n{list}", headline.cells)
+}
+
+/// Why cells were not run: each reason once.
+fn left_out(experiment: &Experiment) -> String {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for skipped in &experiment.plan.skipped {
+        *reasons.entry(&skipped.why).or_default() += 1;
+    }
+    let lines = reasons.iter().map(|(why, count)| format!("not run: {count} cells: {why}\n"));
+    lines.collect()
+}
+
+/// Copies into the kernel: what they cost, and over a copy in memory.
+pub(super) fn into(experiment: &Experiment) -> String {
+    let findings = Findings::of(experiment);
+    let arms = &experiment.plan.arms;
+    let unit = experiment.manifest.provenance.cost();
+    let mut heading = vec![unit];
+    heading.extend(arms.iter().cloned());
+    heading.extend(arms.iter().skip(1).map(|arm| format!("{arm}/{MEMORY}")));
+    let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
+    let mut table = Table::new(&heading);
+    for cell in experiment.plan.cells() {
+        let Ok((state, size)) = parse(&cell) else { continue };
+        let mut row = vec![format!("{}, {}", state.text(), shown(size))];
+        row.extend(arms.iter().map(|arm| {
+            let cost = experiment.typical(&cell, arm, |sample| Some(experiment.cycles(sample)));
+            cost.map_or_else(|| "-".to_owned(), digits)
+        }));
+        row.extend(arms.iter().skip(1).map(|arm| {
+            let pairs = experiment.pairs_of(&cell, [arm, MEMORY], Sample::cpu_each);
+            Comparison::of(&pairs).map_or_else(|| "-".to_owned(), |c| seen(&findings, &c))
+        }));
+        table.row(row);
+    }
+    format!(
+        "{}\nmemory: memcpy of the C library, always to the same buffer. memfd: pwrite at the same place. \
+         pipe, socket:\nwritten, and thrown away without a second copy. ~: the same within {:.1} %; ?: \
+         unresolved.\n{}",
+        table.render(),
+        findings.margin.percent(),
+        left_out(experiment)
+    )
+}
