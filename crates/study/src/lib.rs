@@ -5,3 +5,6 @@
 
 #[cfg(target_arch = "x86_64")]
 pub mod copy;
+pub mod rc4;
+#[cfg(test)]
+mod testing;
