@@ -33,6 +33,7 @@ mod signed_rank;
 mod speed;
 mod statistics;
 mod store;
+mod study;
 mod table;
 mod token;
 pub mod verdict;
@@ -48,6 +49,7 @@ pub use probe::Options as ProbeOptions;
 pub use scenario::RunOptions;
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
+pub use study::{Options as StudyOptions, Study};
 
 use std::path::PathBuf;
 
@@ -98,6 +100,14 @@ pub enum Command {
     /// seem to differ by is the machine's doing: the floor, below which no verdict goes for a day, or
     /// until the machine is started again. Writes an experiment with every sample.
     Aa(AaOptions),
+    /// Measure old optimisations again: RC4, RSA, KASUMI, SHA-1, AES
+    ///
+    /// Each study has several versions of one algorithm, from what was usual in 2008 to what processors
+    /// have instructions for, checked against each other on random data first. It prints what each one
+    /// costs and its verdict over the first, Sun's figure of 2008–2009, and the reason, computed from
+    /// what was measured; an effect that is absent on this machine is said to be absent. Without a name,
+    /// the studies are listed. Writes an experiment with every sample.
+    Study(StudyOptions),
     /// Print an experiment that was made before
     ///
     /// Finished or interrupted, on this machine or another one: everything is computed again from its
@@ -114,7 +124,9 @@ impl Command {
             Self::Kill(options) => &mut options.module,
             Self::Lanes(options) => &mut options.module,
             // These look at the machine only.
-            Self::Probe(_) | Self::Local(_) | Self::Aa(_) | Self::Print(_) => return,
+            Self::Probe(_) | Self::Local(_) | Self::Aa(_) | Self::Study(_) | Self::Print(_) => {
+                return;
+            }
         };
         named.get_or_insert(module);
     }
@@ -134,6 +146,7 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Kill(options) => kill::run(options),
         Command::Local(options) => local::run(options),
         Command::Aa(options) => aa::run(options),
+        Command::Study(options) => study::run(options),
         Command::Print(options) => print::run(options),
     }
 }
