@@ -5,6 +5,7 @@
 
 #[cfg(target_arch = "x86_64")]
 pub mod copy;
+pub mod kasumi;
 pub mod rc4;
 #[cfg(test)]
 mod testing;

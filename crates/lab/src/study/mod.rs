@@ -6,6 +6,7 @@
 //! anything is measured all versions of a study work on the same random data: they must agree.
 
 mod bench;
+mod kasumi;
 mod page;
 mod rc4;
 mod view;
@@ -36,6 +37,8 @@ pub struct Options {
 pub enum Study {
     /// RC4: bytes or words, three orders of loads and stores, several streams in one loop
     Rc4,
+    /// KASUMI: an inner function by small tables, by large ones, and by equations
+    Kasumi,
 }
 
 /// What a study has to say, all of it computed from the experiment's samples.
@@ -55,18 +58,21 @@ impl Study {
     const fn scenario(self) -> &'static str {
         match self {
             Self::Rc4 => "study-rc4",
+            Self::Kasumi => "study-kasumi",
         }
     }
 
     fn subject(self) -> Result<Box<dyn Subject>> {
         Ok(match self {
             Self::Rc4 => Box::new(rc4::Rc4::new()?),
+            Self::Kasumi => Box::new(kasumi::Kasumi::new()?),
         })
     }
 
     fn findings(self, view: &View<'_>) -> Findings {
         match self {
             Self::Rc4 => rc4::findings(view),
+            Self::Kasumi => kasumi::findings(view),
         }
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Several streams in one loop: what one of them waits for, another one can do meanwhile.
 
-use super::{Element, State, version_2};
+use super::versions::version_2;
+use super::{Element, State};
 
 /// Bytes that are gathered before they are stored.
 const WORD: usize = 8;
@@ -9,7 +10,7 @@ const WORD: usize = 8;
 /// Applies each stream to its data. As long as all have data they take turns byte by byte; what a
 /// longer one has left is done alone.
 #[inline(never)]
-pub fn interleaved<T: Element, const N: usize>(
+pub(super) fn interleaved<T: Element, const N: usize>(
     states: &mut [State<T>; N],
     mut data: [&mut [u8]; N],
 ) {

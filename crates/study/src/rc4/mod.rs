@@ -9,20 +9,49 @@ mod interleaved;
 mod versions;
 
 pub use element::Element;
-pub use interleaved::interleaved;
-pub use versions::{version_1, version_2, version_3};
+
+use interleaved::interleaved;
+use versions::{version_1, version_2, version_3};
 
 /// Entries of the permutation.
 const SIZE: usize = 256;
 
 /// A stream: the permutation, and the two indices into it. It is left after any number of bytes and
 /// taken up there again, by the same version or by another one.
+///
+/// It begins a line of the cache: streams of two threads have no line in common.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct State<T> {
     table: [T; SIZE],
     i: u8,
     j: u8,
 }
+
+/// All arrangements for one kind of entry. They are reached through the two values below, so that they
+/// are compiled once, with this crate and as it says.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions<T: 'static> {
+    /// The plain loop, the one with whole registers and gathered bytes, the one that loads ahead.
+    pub single: [fn(&mut State<T>, &mut [u8]); 3],
+    /// Two streams in one loop.
+    pub two: fn(&mut [State<T>; 2], [&mut [u8]; 2]),
+    /// Four streams in one loop.
+    pub four: fn(&mut [State<T>; 4], [&mut [u8]; 4]),
+}
+
+impl<T: Element> Versions<T> {
+    const ALL: Self = Self {
+        single: [version_1, version_2, version_3],
+        two: interleaved::<T, 2>,
+        four: interleaved::<T, 4>,
+    };
+}
+
+/// With entries of a byte.
+pub static BYTES: Versions<u8> = Versions::ALL;
+/// With entries of 32 bits, of which eight are used.
+pub static WORDS: Versions<u32> = Versions::ALL;
 
 impl<T: Element> State<T> {
     /// The state after the key schedule. An empty key counts as a single zero.

@@ -8,7 +8,7 @@ const WORD: usize = 8;
 
 /// The plain loop: indices are bytes, and each byte of the stream is applied by itself.
 #[inline(never)]
-pub fn version_1<T: Element>(state: &mut State<T>, data: &mut [u8]) {
+pub(super) fn version_1<T: Element>(state: &mut State<T>, data: &mut [u8]) {
     let (mut i, mut j) = (state.i, state.j);
     for byte in data {
         i = i.wrapping_add(1);
@@ -25,7 +25,7 @@ pub fn version_1<T: Element>(state: &mut State<T>, data: &mut [u8]) {
 /// Indices are whole registers, so that none is written in part and then read as a whole; eight bytes
 /// of the stream are gathered in a register and applied by one load and one store.
 #[inline(never)]
-pub fn version_2<T: Element>(state: &mut State<T>, data: &mut [u8]) {
+pub(super) fn version_2<T: Element>(state: &mut State<T>, data: &mut [u8]) {
     let (mut i, mut j) = (usize::from(state.i), usize::from(state.j));
     let (words, rest) = data.as_chunks_mut::<WORD>();
     for word in words {
@@ -57,7 +57,7 @@ fn step<T: Element>(state: &mut State<T>, i: &mut usize, j: &mut usize) -> u64 {
 /// are stored: the load need not wait to learn where the stores go. Where one of them went to that very
 /// entry, what was stored is taken instead.
 #[inline(never)]
-pub fn version_3<T: Element>(state: &mut State<T>, data: &mut [u8]) {
+pub(super) fn version_3<T: Element>(state: &mut State<T>, data: &mut [u8]) {
     let (mut i, mut j) = (usize::from(state.i), usize::from(state.j));
     // The entry of the byte to come, known before its turn.
     let mut x = state.at(i + 1);
