@@ -9,6 +9,7 @@ mod bench;
 mod kasumi;
 mod page;
 mod rc4;
+mod sha1;
 mod view;
 
 use crate::experiment::Experiment;
@@ -39,6 +40,8 @@ pub enum Study {
     Rc4,
     /// KASUMI: an inner function by small tables, by large ones, and by equations
     Kasumi,
+    /// SHA-1: expansion inline, in vectors, in a second thread, and by instructions
+    Sha1,
 }
 
 /// What a study has to say, all of it computed from the experiment's samples.
@@ -59,6 +62,7 @@ impl Study {
         match self {
             Self::Rc4 => "study-rc4",
             Self::Kasumi => "study-kasumi",
+            Self::Sha1 => "study-sha1",
         }
     }
 
@@ -66,6 +70,7 @@ impl Study {
         Ok(match self {
             Self::Rc4 => Box::new(rc4::Rc4::new()?),
             Self::Kasumi => Box::new(kasumi::Kasumi::new()?),
+            Self::Sha1 => Box::new(sha1::Sha1::new()?),
         })
     }
 
@@ -73,6 +78,7 @@ impl Study {
         match self {
             Self::Rc4 => rc4::findings(view),
             Self::Kasumi => kasumi::findings(view),
+            Self::Sha1 => sha1::findings(view),
         }
     }
 }

@@ -97,6 +97,23 @@ pub(super) fn compared(view: &View<'_>, cell: &str, arm: &str, clock: Clock) -> 
     }
 }
 
+/// The versions by the wall clock: rates in each of the named cells, and in the first of them the time
+/// over the first version.
+pub(super) fn by_wall(view: &View<'_>, heading: &str, cells: &[(&str, String)]) -> String {
+    let Some((_, main)) = cells.first() else { return String::new() };
+    let mut titles = vec!["version"];
+    titles.extend(cells.iter().map(|(name, _)| *name));
+    titles.extend(["over the first", "interval", "verdict"]);
+    let mut table = Table::new(&titles);
+    for arm in &view.experiment.plan.arms {
+        let mut row = vec![arm.clone()];
+        row.extend(cells.iter().map(|(_, cell)| digits(view.wall_rate(cell, arm))));
+        row.extend(compared(view, main, arm, Clock::Wall));
+        table.row(row);
+    }
+    format!("{heading}\n\n{}\n", table.render())
+}
+
 /// The versions on one thread and on all: rates by the wall clock.
 pub(super) fn scaling(view: &View<'_>, heading: &str, one: &str, all: &str) -> String {
     let threads = view.most_threads();
