@@ -38,6 +38,7 @@ mod scenario;
 mod speed;
 mod statistics;
 mod store;
+mod study;
 mod table;
 mod token;
 pub mod verdict;
@@ -60,6 +61,7 @@ pub use report::Options as ReportOptions;
 pub use scenario::RunOptions;
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
+pub use study::{Options as StudyOptions, Study};
 
 use std::path::PathBuf;
 
@@ -117,6 +119,14 @@ pub enum Command {
     /// size on the latter cost less is computed for every state and reader, with an interval, and printed as
     /// advice. With --to, copies into the kernel: a file in memory, a pipe, a socket.
     Copy(CopyOptions),
+    /// Measure old optimisations again: RC4, RSA, KASUMI, SHA-1, AES
+    ///
+    /// Each study has several versions of one algorithm, from what was usual in 2008 to what processors
+    /// have instructions for, checked against each other on random data first. It prints what each one
+    /// costs and its verdict over the first, Sun's figure of 2008–2009, and the reason, computed from
+    /// what was measured; an effect that is absent on this machine is said to be absent. Without a name,
+    /// the studies are listed. Writes an experiment with every sample.
+    Study(StudyOptions),
     /// Print an experiment that was made before
     ///
     /// Finished or interrupted, on this machine or another one: everything is computed again from its
@@ -172,6 +182,7 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Local(options) => local::run(options),
         Command::Aa(options) => aa::run(options),
         Command::Copy(options) => copy::run(options),
+        Command::Study(options) => study::run(options),
         Command::Print(options) => print::run(options),
         Command::Compare(options) => compare::run(options),
         Command::Cross(options) => cross::run(options),

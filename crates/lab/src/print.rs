@@ -6,7 +6,7 @@ use crate::experiment::{Experiment, Sample};
 use crate::output::say;
 use crate::table::{Table, digits};
 use crate::verdict::Comparison;
-use crate::{Result, aa, copy, scenario};
+use crate::{Result, aa, copy, scenario, study};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     match experiment.manifest.provenance.scenario.as_str() {
         "aa" => aa::text(directory, experiment),
         "copy" => copy::text(directory, experiment),
+        name if name.starts_with("study-") => study::text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
     }
 }

@@ -52,6 +52,12 @@ pub fn sha256(data: &[u8], digest: &mut [u8; 32]) {
     unsafe { sys::SHA256(data.as_ptr(), data.len(), digest.as_mut_ptr()) };
 }
 
+/// `SHA1` of all of `data`.
+pub fn sha1(data: &[u8], digest: &mut [u8; 20]) {
+    // SAFETY: readable data with its length, and 20 writable bytes.
+    unsafe { sys::SHA1(data.as_ptr(), data.len(), digest.as_mut_ptr()) };
+}
+
 /// `RAND_bytes`
 ///
 /// # Errors

@@ -4,3 +4,10 @@
 //! is the point of studying them.
 
 pub mod copy;
+pub mod kasumi;
+pub mod rc4;
+pub mod sha1;
+#[cfg(test)]
+mod testing;
+#[cfg(target_arch = "x86_64")]
+mod vector;

@@ -52,7 +52,7 @@ pub(crate) trait Scenario {
 
     /// How long it is measured when nobody says, in seconds.
     fn seconds(&self) -> f64 {
-        30.0
+        SECONDS
     }
 
     /// What the first repetition says, for people who wait. Empty: nothing.
@@ -82,6 +82,8 @@ pub(crate) struct Head {
     pub(crate) settings: BTreeMap<String, String>,
 }
 
+/// How long a scenario runs when neither it nor anybody else says, in seconds.
+pub(crate) const SECONDS: f64 = 30.0;
 /// Fewer repetitions decide nothing between two arms.
 const FEWEST: usize = 6;
 /// More narrow an interval no longer as fast as people's patience goes.

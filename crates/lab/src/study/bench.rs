@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A study as a scenario: each version is an arm, and each sample repeats its job for some
+//! milliseconds, on one thread or on several.
+
+use crate::experiment::{Factor, Measured, Run, level};
+use crate::meter::{Account, Meter};
+use crate::scenario::{Head, RunOptions, SECONDS, Scenario};
+use crate::{Failure, Result};
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+/// Wall time of one sample, where there is time enough: two ticks of what the system says about
+/// foreign work.
+const LONGEST: Duration = Duration::from_millis(20);
+/// And where there is not.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// So many repetitions are aimed at.
+const REPETITIONS: f64 = 12.0;
+
+/// The factor whose level is a number of threads.
+pub(super) const THREADS: &str = "threads";
+
+/// What a study measures.
+pub(super) trait Subject {
+    /// What stands in the manifest.
+    fn head(&self) -> Head;
+
+    /// What is varied. A factor named `threads` is the number of threads that each do the job.
+    fn factors(&self) -> Vec<Factor>;
+
+    /// The versions; the first is what the others are compared with.
+    fn arms(&self) -> Vec<String>;
+
+    /// Why a cell is not run.
+    fn skip(&self, _cell: &str) -> Option<String> {
+        None
+    }
+
+    /// One thread's work.
+    ///
+    /// # Errors
+    /// The cell or the arm cannot be run.
+    fn job(&self, cell: &str, arm: &str) -> Result<Job>;
+}
+
+type Counters = BTreeMap<String, f64>;
+
+/// Something that is repeated.
+pub(super) struct Job {
+    work: Box<dyn FnMut(u64) + Send>,
+    units: f64,
+    beside: Option<Box<dyn FnMut() -> Result<Beside> + Send>>,
+}
+
+/// What is known of a sample besides its window.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    /// CPU time of one unit that another process has measured, instead of the window's.
+    pub(super) cpu_each: Option<f64>,
+    /// What else was counted.
+    pub(super) counters: Counters,
+}
+
+impl Job {
+    /// Work that does so many units at a time.
+    pub(super) fn new(units: f64, mut once: impl FnMut() + Send + 'static) -> Self {
+        let work = move |times| (0..times).for_each(|_| once());
+        Self { work: Box::new(work), units, beside: None }
+    }
+}
+
+/// A job for each thread, and how often it is done for a sample.
+struct Prepared {
+    jobs: Vec<Job>,
+    times: u64,
+}
+
+impl Prepared {
+    fn new(jobs: Vec<Job>, sample: Duration) -> Self {
+        let mut prepared = Self { jobs, times: 1 };
+        // The first run is colder than any other.
+        prepared.repeat();
+        loop {
+            let began = Instant::now();
+            prepared.repeat();
+            let spent = began.elapsed();
+            if spent * 8 >= sample || prepared.times >= 1 << 40 {
+                let times = prepared.times as f64 * sample.as_secs_f64() / spent.as_secs_f64();
+                prepared.times = whole(times);
+                return prepared;
+            }
+            prepared.times *= 4;
+        }
+    }
+
+    /// Every thread does its job so often.
+    fn repeat(&mut self) {
+        let times = self.times;
+        let Some((own, others)) = self.jobs.split_first_mut() else { return };
+        std::thread::scope(|scope| {
+            for other in others {
+                scope.spawn(move || (other.work)(times));
+            }
+            (own.work)(times);
+        });
+    }
+
+    fn units(&self) -> f64 {
+        self.jobs.iter().map(|job| job.units).sum::<f64>() * self.times as f64
+    }
+}
+
+/// A study that can be run.
+pub(super) struct Bench {
+    subject: Box<dyn Subject>,
+    prepared: HashMap<(String, String), Prepared>,
+    sample: Duration,
+}
+
+impl Bench {
+    /// Samples are as long as lets the wished time hold enough of them.
+    pub(super) fn new(subject: Box<dyn Subject>, options: &RunOptions) -> Self {
+        let cells = crate::experiment::cells(&subject.factors());
+        let runs = cells.iter().filter(|cell| subject.skip(cell).is_none()).count();
+        let round = (runs * subject.arms().len()).max(1) as f64;
+        let sample =
+            Duration::from_secs_f64(options.seconds.unwrap_or(SECONDS) / round / REPETITIONS);
+        Self { subject, prepared: HashMap::new(), sample: sample.clamp(SHORTEST, LONGEST) }
+    }
+}
+
+impl Scenario for Bench {
+    fn head(&self) -> Head {
+        self.subject.head()
+    }
+
+    fn factors(&self) -> Vec<Factor> {
+        self.subject.factors()
+    }
+
+    fn arms(&self) -> Vec<String> {
+        self.subject.arms()
+    }
+
+    fn skip(&self, cell: &str) -> Option<String> {
+        self.subject.skip(cell)
+    }
+
+    fn warm(&mut self, cell: &str, arm: &str) -> Result<Duration> {
+        let jobs = (0..threads(cell)).map(|_| self.subject.job(cell, arm));
+        let mut prepared = Prepared::new(jobs.collect::<Result<_>>()?, self.sample);
+        let began = Instant::now();
+        prepared.repeat();
+        self.prepared.insert((cell.to_owned(), arm.to_owned()), prepared);
+        Ok(began.elapsed())
+    }
+
+    fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {
+        let key = (run.cell.clone(), run.arm.clone());
+        let prepared = self.prepared.get_mut(&key);
+        let prepared = prepared.ok_or_else(|| Failure::new("a run that was not warmed up"))?;
+        let mut measured = meter.process(|| {
+            prepared.repeat();
+            Ok(prepared.units())
+        })?;
+        let beside = prepared.jobs.first_mut().and_then(|job| job.beside.as_mut());
+        if let Some(beside) = beside {
+            let Beside { cpu_each, counters } = beside()?;
+            measured.cpu_ns = cpu_each.map_or(measured.cpu_ns, |each| each * measured.work);
+            measured.counters.extend(counters);
+        }
+        Ok(measured)
+    }
+
+    fn glance(&self, experiment: &crate::experiment::Experiment) -> String {
+        super::page::glance(experiment)
+    }
+}
+
+/// Threads of a cell; one where they are not varied.
+pub(super) fn threads(cell: &str) -> usize {
+    level(cell, THREADS).and_then(|threads| threads.parse().ok()).unwrap_or(1)
+}
+
+/// One thread, and one for each CPU.
+pub(super) fn thread_counts() -> Vec<String> {
+    let all = std::thread::available_parallelism().map_or(1, Into::into);
+    let mut counts = vec![1, all];
+    counts.dedup();
+    counts.iter().map(usize::to_string).collect()
+}
+
+/// A factor by its name and levels.
+pub(super) fn factor(name: &str, levels: impl IntoIterator<Item = impl ToString>) -> Factor {
+    let levels = levels.into_iter().map(|level| level.to_string()).collect();
+    Factor { name: name.to_owned(), levels }
+}
+
+/// A head of the process's CPU time.
+pub(super) fn head(name: &'static str, unit: &'static str) -> Head {
+    Head { name, unit, cpu: Account::Process.source(), settings: BTreeMap::new() }
+}
+
+/// A cell's level as a number.
+pub(super) fn number(cell: &str, factor: &str) -> Result<usize> {
+    let number = level(cell, factor).and_then(|level| level.parse().ok());
+    number.ok_or_else(|| Failure::new(format!("no {factor} in {cell}")))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive count")]
+fn whole(value: f64) -> u64 {
+    value.max(1.0) as u64
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab study NAME`: old optimisations, made again and measured: what they gave in 2008 and 2009, what
+//! they give on this machine, and why.
+//!
+//! The versions are written for this purpose, in the crate `study`, which nothing else uses. Before
+//! anything is measured all versions of a study work on the same random data: they must agree.
+
+mod bench;
+mod kasumi;
+mod page;
+mod rc4;
+mod sha1;
+mod view;
+
+use crate::experiment::Experiment;
+use crate::output::say;
+use crate::scenario::{RunOptions, measure};
+use crate::{Result, print};
+use bench::{Bench, Subject};
+use clap::ValueEnum;
+use serde_json::json;
+use std::path::Path;
+use view::View;
+
+/// Which study, and how long.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// The study; without one, they are listed
+    #[arg(value_name = "NAME", value_enum)]
+    pub study: Option<Study>,
+    /// How it is run
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// The studies.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub enum Study {
+    /// RC4: bytes or words, three orders of loads and stores, several streams in one loop
+    Rc4,
+    /// KASUMI: an inner function by small tables, by large ones, and by equations
+    Kasumi,
+    /// SHA-1: expansion inline, in vectors, in a second thread, and by instructions
+    Sha1,
+}
+
+/// What a study has to say, all of it computed from the experiment's samples.
+struct Findings {
+    /// Tables, each with its heading.
+    tables: String,
+    /// What was measured by others, then.
+    sun: Vec<String>,
+    /// What changed what, by verdict; an effect that is not there is said to be absent.
+    effects: Vec<String>,
+    /// Why: two sentences.
+    reason: [String; 2],
+}
+
+impl Study {
+    /// The name of the scenario.
+    const fn scenario(self) -> &'static str {
+        match self {
+            Self::Rc4 => "study-rc4",
+            Self::Kasumi => "study-kasumi",
+            Self::Sha1 => "study-sha1",
+        }
+    }
+
+    fn subject(self) -> Result<Box<dyn Subject>> {
+        Ok(match self {
+            Self::Rc4 => Box::new(rc4::Rc4::new()?),
+            Self::Kasumi => Box::new(kasumi::Kasumi::new()?),
+            Self::Sha1 => Box::new(sha1::Sha1::new()?),
+        })
+    }
+
+    fn findings(self, view: &View<'_>) -> Findings {
+        match self {
+            Self::Rc4 => rc4::findings(view),
+            Self::Kasumi => kasumi::findings(view),
+            Self::Sha1 => sha1::findings(view),
+        }
+    }
+}
+
+/// Measures and prints, or lists what there is.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let Some(study) = options.study else { return say(&list()) };
+    let mut bench = Bench::new(study.subject()?, &options.run);
+    let directory = options.run.directory(study.scenario());
+    let run = RunOptions { output: Some(directory.clone()), ..options.run.clone() };
+    let experiment = measure(&mut bench, &run)?;
+    if !options.run.json {
+        return say(&text(&directory, &experiment));
+    }
+    let findings = study.findings(&View::of(&experiment));
+    let mut summary = print::summary(&experiment);
+    summary["study"] = json!({
+        "sun": findings.sun,
+        "effects": findings.effects,
+        "reason": findings.reason,
+    });
+    say(&(serde_json::to_string_pretty(&summary)? + "\n"))
+}
+
+/// The text of an experiment that was made earlier; nothing of one that is no study.
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+    let scenario = experiment.manifest.provenance.scenario.as_str();
+    let study = Study::value_variants().iter().find(|study| study.scenario() == scenario);
+    study.map_or_else(String::new, |study| {
+        page::text(directory, experiment, &study.findings(&View::of(experiment)))
+    })
+}
+
+/// Names, and what each is about.
+fn list() -> String {
+    let line = |study: &Study| {
+        let value = study.to_possible_value()?;
+        Some(format!("  {:<8}{}\n", value.get_name(), value.get_help()?))
+    };
+    let lines: String = Study::value_variants().iter().filter_map(line).collect();
+    format!("studies, each about half a minute: metaslot lab study NAME\n\n{lines}")
+}
