@@ -14,7 +14,7 @@ fn two_identical_arms_leave_a_sealed_experiment_with_enough_pairs() {
         output: Some(output.clone()),
         json: true,
     };
-    let options = AaOptions { of: Of::Work, run };
+    let options = AaOptions { of: Of::Work, times: None, tally: None, run };
     metaslot_lab::run(&Command::Aa(options.clone())).unwrap();
     let experiment = Experiment::read(&output).unwrap();
     assert_eq!(experiment.state, State::Sealed);
@@ -25,4 +25,32 @@ fn two_identical_arms_leave_a_sealed_experiment_with_enough_pairs() {
     let again = metaslot_lab::run(&Command::Aa(options)).unwrap_err();
     assert!(again.hint.unwrap().contains("no experiment is overwritten"));
     std::fs::remove_dir_all(&output).unwrap();
+}
+
+#[test]
+fn many_experiments_are_counted_and_gone_on_with() {
+    let place = std::env::temp_dir().join(format!("aa-many-{}", std::process::id()));
+    let lab = |times: &str| {
+        let mut lab = std::process::Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
+        lab.args(["aa", "--of", "copy", "--repetitions", "6", "--seconds", "0.1", "--json"]);
+        let output = lab.args(["--times", times, "--output"]).arg(&place).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    assert_eq!(lab("2")["experiments"], 2);
+    let tally = lab("3");
+    assert_eq!((&tally["experiments"], &tally["interrupted"]), (&3.into(), &0.into()));
+    assert_eq!(
+        (&tally["rows"][0]["work"], &tally["rows"][0]["cells"]),
+        (&"copy".into(), &6.into())
+    );
+    std::fs::remove_dir_all(&place).unwrap();
+    let mut lab = std::process::Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
+    assert!(
+        !lab.args(["aa", "--tally"])
+            .arg(std::env::temp_dir().join("none"))
+            .status()
+            .unwrap()
+            .success()
+    );
 }

@@ -22,7 +22,7 @@ pub use words::{Consumer, PageSize, State};
 use crate::Result;
 use crate::experiment::Experiment;
 use crate::output::say;
-use crate::scenario::{RunOptions, measure};
+use crate::scenario::{RunOptions, Scenario, measure};
 use std::path::Path;
 
 /// What is copied, from where, how, and for whom.
@@ -56,6 +56,22 @@ pub struct Options {
     /// How it is run
     #[command(flatten)]
     pub run: RunOptions,
+}
+
+/// A small one, for the control with two identical arms: the C library's copy of cached and of
+/// streaming memory.
+pub(crate) fn small() -> Result<Box<dyn Scenario>> {
+    let options = Options {
+        states: vec![State::Cached, State::Memory],
+        pages: vec![PageSize::Small],
+        sizes: vec![64 << 10],
+        kernels: vec!["libc".to_owned()],
+        consumers: vec![Consumer::Nobody],
+        full: false,
+        to: Vec::new(),
+        run: RunOptions { seconds: None, repetitions: None, seed: None, output: None, json: false },
+    };
+    Ok(Box::new(scenario::Copies::new(&options)?))
 }
 
 /// Measures and prints.

@@ -39,7 +39,7 @@ fn arms(experiment: &Experiment) -> Vec<String> {
     cheapest(experiment).into_iter().chain(everywhere(experiment)).collect()
 }
 
-/// The arm that is cheapest in most cells, and how much it saves where it saves most.
+/// The arm that is cheapest in most cells, and how much it saves where it surely saves most.
 fn cheapest(experiment: &Experiment) -> Option<String> {
     let plan = &experiment.plan;
     let first = plan.arms.first()?;
@@ -67,7 +67,7 @@ fn cheapest(experiment: &Experiment) -> Option<String> {
         };
         let saves = cells.iter().filter_map(compared);
         if let Some((cell, ratio)) =
-            saves.min_by(|left, right| left.1.value.total_cmp(&right.1.value))
+            saves.min_by(|left, right| left.1.high.total_cmp(&right.1.high))
         {
             let less = |ratio: f64| (1.0 - ratio) * 100.0;
             write!(
