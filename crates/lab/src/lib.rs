@@ -25,6 +25,7 @@ mod output;
 mod place;
 mod print;
 mod probe;
+mod profile;
 mod progress;
 mod random;
 mod role;
