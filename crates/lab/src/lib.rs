@@ -46,7 +46,10 @@ pub use local::{LocalPath, Options as LocalOptions};
 pub use output::{Output, say as write_out};
 pub use print::Options as PrintOptions;
 pub use probe::Options as ProbeOptions;
-pub use scenario::RunOptions;
+pub use profile::{
+    AnnotateOptions, Chosen, Functions as FunctionsOptions, Metric, Options as ProfileOptions, Sort,
+};
+pub use scenario::{RunOptions, SamplingOptions};
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
 
@@ -99,6 +102,18 @@ pub enum Command {
     /// seem to differ by is the machine's doing: the floor, below which no verdict goes for a day, or
     /// until the machine is started again. Writes an experiment with every sample.
     Aa(AaOptions),
+    /// Find where a program's time goes: its functions, the kernel's, and what they cost
+    ///
+    /// Runs any command while samples are taken of it and of all that it starts: by core cycles where
+    /// the processor counts them, by a timer where not. Prints its functions with what is inside them
+    /// and below them; writes an experiment with folded stacks, for flame graphs and comparisons. Other
+    /// experiments take samples with --profile.
+    Profile(ProfileOptions),
+    /// Show where in a function the samples are: by line of source, or by instruction
+    ///
+    /// Lines where the program was built with them, instructions by objdump where not, addresses where
+    /// neither is there. Needs an experiment with profiles.
+    Annotate(AnnotateOptions),
     /// Print an experiment that was made before
     ///
     /// Finished or interrupted, on this machine or another one: everything is computed again from its
@@ -115,7 +130,12 @@ impl Command {
             Self::Kill(options) => &mut options.module,
             Self::Lanes(options) => &mut options.module,
             // These look at the machine only.
-            Self::Probe(_) | Self::Local(_) | Self::Aa(_) | Self::Print(_) => return,
+            Self::Probe(_)
+            | Self::Local(_)
+            | Self::Aa(_)
+            | Self::Print(_)
+            | Self::Profile(_)
+            | Self::Annotate(_) => return,
         };
         named.get_or_insert(module);
     }
@@ -135,6 +155,8 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Kill(options) => kill::run(options),
         Command::Local(options) => local::run(options),
         Command::Aa(options) => aa::run(options),
+        Command::Profile(options) => profile::run(options),
+        Command::Annotate(options) => profile::annotate(options),
         Command::Print(options) => print::run(options),
     }
 }

@@ -24,6 +24,8 @@ use crate::progress::Progress;
 use crate::{Failure, Result};
 use ability::{Ability, Finding, Outcome, Trouble};
 pub(crate) use clocks::{core_factor, time_stamp_rate};
+pub(crate) use counters::{cycle_samples, cycles};
+pub(crate) use program::find;
 use serde::{Deserialize, Serialize};
 use sources::Source;
 use std::path::PathBuf;
