@@ -31,6 +31,11 @@ pub(crate) fn process_cpu() -> Duration {
     read(ClockId::ProcessCPUTime)
 }
 
+/// The clock that [`Instant`] reads, as the kernel's samples have it.
+pub(crate) fn monotonic() -> Duration {
+    read(ClockId::Monotonic)
+}
+
 fn read(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
     let (seconds, nanoseconds) = (time.tv_sec.max(0), time.tv_nsec.max(0));
@@ -70,9 +75,20 @@ pub(crate) fn cpu_of(pid: u32) -> Duration {
     Duration::from_millis(ticks(&text).unwrap_or(0) * 10)
 }
 
+/// CPU time of this process's children that have ended so far, and of theirs (units of 10 ms).
+pub(crate) fn children_cpu() -> Duration {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    Duration::from_millis(ticks_from(&text, 13).unwrap_or(0) * 10)
+}
+
 /// User and system time; the program's name in parentheses, which may hold anything, comes before.
 fn ticks(stat: &str) -> Option<u64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    ticks_from(stat, 11)
+}
+
+/// Two times, after so many fields behind the name.
+fn ticks_from(stat: &str, fields: usize) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(fields);
     let mut next = || fields.next()?.parse::<u64>().ok();
     Some(next()? + next()?)
 }
@@ -100,6 +116,7 @@ mod tests {
     fn a_process_tells_what_it_used() {
         let stat = "7 (a) b) S 1 7 7 0 -1 4194304 100 0 0 0 250 30 0 0 20 0 1 0 9";
         assert_eq!(ticks(stat), Some(280));
+        assert_eq!(ticks_from(stat, 13), Some(0));
         assert_eq!(ticks("7 (a) S"), None);
         assert_eq!(cpu_of(u32::MAX), Duration::ZERO);
     }

@@ -29,6 +29,7 @@ mod output;
 mod place;
 mod print;
 mod probe;
+mod profile;
 mod progress;
 mod random;
 mod ranks;
@@ -57,8 +58,12 @@ pub use local::{LocalPath, Options as LocalOptions};
 pub use output::{Output, say as write_out};
 pub use print::Options as PrintOptions;
 pub use probe::Options as ProbeOptions;
+pub use profile::{
+    AnnotateOptions, Chosen, Functions as FunctionsOptions, Metric as ProfileMetric,
+    Options as ProfileOptions, Sort,
+};
 pub use report::Options as ReportOptions;
-pub use scenario::RunOptions;
+pub use scenario::{RunOptions, SamplingOptions};
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
 pub use study::{Options as StudyOptions, Study};
@@ -127,6 +132,18 @@ pub enum Command {
     /// what was measured; an effect that is absent on this machine is said to be absent. Without a name,
     /// the studies are listed. Writes an experiment with every sample.
     Study(StudyOptions),
+    /// Find where a program's time goes: its functions, the kernel's, and what they cost
+    ///
+    /// Runs any command while samples are taken of it and of all that it starts: by core cycles where
+    /// the processor counts them, by a timer where not. Prints its functions with what is inside them
+    /// and below them; writes an experiment with folded stacks, for flame graphs and comparisons. Other
+    /// experiments take samples with --profile.
+    Profile(ProfileOptions),
+    /// Show where in a function the samples are: by line of source, or by instruction
+    ///
+    /// Lines where the program was built with them, instructions by objdump where not, addresses where
+    /// neither is there. Needs an experiment with profiles.
+    Annotate(AnnotateOptions),
     /// Print an experiment that was made before
     ///
     /// Finished or interrupted, on this machine or another one: everything is computed again from its
@@ -183,6 +200,8 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Aa(options) => aa::run(options),
         Command::Copy(options) => copy::run(options),
         Command::Study(options) => study::run(options),
+        Command::Profile(options) => profile::run(options),
+        Command::Annotate(options) => profile::annotate(options),
         Command::Print(options) => print::run(options),
         Command::Compare(options) => compare::run(options),
         Command::Cross(options) => cross::run(options),

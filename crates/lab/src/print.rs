@@ -6,7 +6,7 @@ use crate::experiment::{Experiment, Sample};
 use crate::output::say;
 use crate::table::{Table, digits};
 use crate::verdict::Comparison;
-use crate::{Result, aa, copy, scenario, study};
+use crate::{Failure, Result, aa, copy, profile, scenario, study};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,9 @@ pub struct Options {
     /// The same as --form json
     #[arg(long, conflicts_with = "form")]
     pub json: bool,
+    /// Of its profiles
+    #[command(flatten)]
+    pub profiles: profile::Functions,
 }
 
 /// The forms.
@@ -42,12 +45,31 @@ pub enum Form {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let experiment = Experiment::read(&options.experiment)?;
     let form = if options.json { Form::Json } else { options.form };
+    if options.profiles.wanted() {
+        return say(&functions(options, &experiment, form)?);
+    }
     say(&match form {
         Form::Text => text(&options.experiment, &experiment),
         Form::Json => serde_json::to_string_pretty(&summary(&experiment))? + "\n",
         Form::Csv => csv(&experiment),
         Form::Markdown => markdown(&experiment),
     })
+}
+
+/// What its profiles say.
+fn functions(options: &Options, experiment: &Experiment, form: Form) -> Result<String> {
+    let (directory, wanted) = (&options.experiment, &options.profiles);
+    match form {
+        Form::Json => {
+            let value = profile::json(directory, experiment, wanted)?;
+            Ok(serde_json::to_string_pretty(&value)? + "\n")
+        }
+        Form::Text => profile::functions(directory, experiment, wanted),
+        Form::Csv | Form::Markdown => {
+            Err(Failure::new("profiles are printed as text or as JSON")
+                .hint("'jq' makes CSV of JSON"))
+        }
+    }
 }
 
 /// What the scenario has to say of an experiment; a table of cells of one that this program does not
@@ -57,6 +79,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         "aa" => aa::text(directory, experiment),
         "copy" => copy::text(directory, experiment),
         name if name.starts_with("study-") => study::text(directory, experiment),
+        "profile" => profile::text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
     }
 }

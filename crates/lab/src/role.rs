@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The variable that names the part; absent in the process that the user started.
-const VARIABLE: &str = "METASLOT_LAB_ROLE";
+pub(crate) const VARIABLE: &str = "METASLOT_LAB_ROLE";
 
 /// Who this process is.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -35,6 +35,8 @@ pub(crate) enum Role {
         /// Where it says what it is about to do, and what was done.
         log: PathBuf,
     },
+    /// Waits, and becomes the command that the arguments name.
+    Launch,
     /// Opens a token after the kills, and compares it with the logs.
     Checker {
         /// The module to load.

@@ -13,6 +13,7 @@ fn two_identical_arms_leave_a_sealed_experiment_with_enough_pairs() {
         seed: Some(1),
         output: Some(output.clone()),
         json: true,
+        ..RunOptions::default()
     };
     let options = AaOptions { of: Of::Work, times: None, tally: None, run };
     metaslot_lab::run(&Command::Aa(options.clone())).unwrap();

@@ -85,7 +85,8 @@ impl Program {
         unsafe { opened(result) }.map(Self)
     }
 
-    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+    /// What the kernel knows it by.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }

@@ -7,7 +7,6 @@ mod child;
 pub mod cycles;
 pub mod memory;
 pub mod namespace;
-pub mod perf;
 pub mod pipe;
 pub mod ring;
 pub mod signal;

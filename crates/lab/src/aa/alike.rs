@@ -5,6 +5,7 @@ use crate::Result;
 use crate::experiment::{Factor, Measured, Run};
 use crate::meter::Meter;
 use crate::scenario::{Head, Scenario};
+use metaslot_perf::Target;
 use std::time::Duration;
 
 /// The scenario, and which of its arms both arms are.
@@ -43,6 +44,10 @@ impl Scenario for Alike {
 
     fn warm(&mut self, cell: &str, _arm: &str) -> Result<Duration> {
         self.inner.warm(cell, &self.arm)
+    }
+
+    fn account(&self) -> Target {
+        self.inner.account()
     }
 
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {

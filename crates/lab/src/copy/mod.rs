@@ -69,7 +69,7 @@ pub(crate) fn small() -> Result<Box<dyn Scenario>> {
         consumers: vec![Consumer::Nobody],
         full: false,
         to: Vec::new(),
-        run: RunOptions { seconds: None, repetitions: None, seed: None, output: None, json: false },
+        run: RunOptions::default(),
     };
     Ok(Box::new(scenario::Copies::new(&options)?))
 }

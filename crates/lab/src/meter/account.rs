@@ -3,7 +3,7 @@
 
 use super::Group;
 use crate::Result;
-use crate::clock::{process_cpu, thread_cpu};
+use crate::clock::{children_cpu, process_cpu, thread_cpu};
 use std::fs;
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ pub(crate) enum Account<'a> {
     /// Processes that the experiment has started, each with all its threads. What the kernel does for
     /// them in other processes is not seen.
     Processes(&'a [u32]),
+    /// All processes that this one has started and that have ended, in ticks of 10 ms.
+    Children,
 }
 
 /// CPU time so far, in nanoseconds.
@@ -59,6 +61,7 @@ impl Account<'_> {
                 user: None,
                 system: None,
             }),
+            Self::Children => Ok(Spent::of(children_cpu())),
         }
     }
 
@@ -73,6 +76,7 @@ impl Account<'_> {
             Self::Thread => "CLOCK_THREAD_CPUTIME_ID of the working thread".to_owned(),
             Self::Process => "CLOCK_PROCESS_CPUTIME_ID".to_owned(),
             Self::Group(group) => group.source(),
+            Self::Children => "children's times in /proc/self/stat, in ticks of 10 ms".to_owned(),
             Self::Processes(_) => "/proc/PID/schedstat of the experiment's processes".to_owned(),
         }
     }

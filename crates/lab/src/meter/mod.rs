@@ -16,7 +16,7 @@ pub(crate) use group::PREFIX;
 pub(crate) use group::{DELEGATION, Group, Hierarchy};
 pub(crate) use stat::Stat;
 
-use crate::clock::process_cpu;
+use crate::clock::{monotonic, process_cpu};
 use crate::experiment::Measured;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -44,6 +44,12 @@ pub(crate) struct Window<'a> {
 impl Meter {
     pub(crate) fn start() -> Self {
         Self { began: Instant::now() }
+    }
+
+    /// When it began, in nanoseconds of the monotonic clock.
+    pub(crate) fn origin(&self) -> u64 {
+        let origin = monotonic().saturating_sub(self.began.elapsed());
+        u64::try_from(origin.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Opens a window on an account. The account is read last, so what is read before costs it nothing.

@@ -3,8 +3,8 @@
 
 use super::ability::{Outcome, Trouble};
 use crate::clock::thread_cpu;
+use metaslot_perf::{Counter, Event, Reading, Samples, Scope};
 use metaslot_sys::cycles::{ADDITIONS, additions};
-use metaslot_sys::perf::{Counter, Event, Reading, Samples, Scope};
 use rustix::io::Errno;
 use std::io;
 use std::time::Duration;

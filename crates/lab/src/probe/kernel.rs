@@ -3,9 +3,9 @@
 
 use super::ability::{Outcome, Trouble};
 use super::files::text;
+use metaslot_perf::{Counter, Event, Scope};
 use metaslot_sys::bpf::{self, Kind, Program};
 use metaslot_sys::namespace::{self, Namespaces};
-use metaslot_sys::perf::{Counter, Event, Scope};
 use metaslot_sys::ring;
 use std::io;
 

@@ -43,7 +43,7 @@ pub(crate) fn version(program: Program) -> Result<Outcome, Trouble> {
 }
 
 /// Where a shell would find it, or root's shell.
-fn find(name: &str) -> Option<PathBuf> {
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
     let mut places = env::split_paths(&path).chain(more).filter(|place| place.is_absolute());

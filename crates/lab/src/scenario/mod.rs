@@ -5,10 +5,12 @@
 mod floor;
 mod options;
 mod origin;
+mod profiled;
 
 pub(crate) use floor::{keep as keep_floor, margin};
-pub use options::RunOptions;
-pub(crate) use origin::lab_share;
+pub(crate) use options::rate;
+pub use options::{RunOptions, SamplingOptions};
+pub(crate) use origin::{core_factor, lab_share, provenance};
 
 use crate::experiment::{
     Experiment, Factor, Measured, Plan, Provenance, Recorder, Run, Skipped, cells,
@@ -18,6 +20,7 @@ use crate::meter::Meter;
 use crate::progress::Progress;
 use crate::random::Random;
 use crate::{Failure, Result};
+use metaslot_perf::Target;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -58,6 +61,11 @@ pub(crate) trait Scenario {
     /// What the first repetition says, for people who wait. Empty: nothing.
     fn glance(&self, _experiment: &Experiment) -> String {
         String::new()
+    }
+
+    /// Whom to sample for a profile: by default this process, and all that it starts.
+    fn account(&self) -> Target {
+        Target::Processes(vec![std::process::id()])
     }
 
     /// Files to be kept beside the samples, when all runs are done: profiles, what others printed.
@@ -102,7 +110,8 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
     let clocks = [head.cpu.clone(), "monotonic".to_owned()];
     let provenance = origin::provenance(head);
     let mut recorder = Recorder::create(&directory, provenance, [&clocks[0], &clocks[1]], plan)?;
-    let done = runs(scenario, &mut recorder, &interrupt, &progress);
+    let done = runs(scenario, &mut recorder, &interrupt, &progress)
+        .and_then(|()| profiled::profile(scenario, &mut recorder, options, &interrupt, &progress));
     drop(progress);
     let kept = |failure: Failure| {
         let shown = directory.display();

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 /// How long, in which order, and where to.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Run")]
 pub struct RunOptions {
     /// How long to measure, in seconds; at least six repetitions where arms are compared [default: 30,
@@ -23,6 +23,32 @@ pub struct RunOptions {
     /// Print the result as JSON instead of text
     #[arg(long)]
     pub json: bool,
+    /// Whether samples are taken
+    #[command(flatten)]
+    pub sampling: SamplingOptions,
+}
+
+/// Samples of where the time goes, by function.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SamplingOptions {
+    /// Run every cell and arm once more while samples are taken, for so many seconds each [default: 1]
+    #[arg(
+        long, value_name = "S", num_args = 0..=1, require_equals = true,
+        default_missing_value = "1", value_parser = seconds
+    )]
+    pub profile: Option<f64>,
+    /// Samples in a second of CPU time
+    #[arg(long, value_name = "N", default_value_t = HZ, value_parser = rate)]
+    pub hz: u32,
+}
+
+/// A prime number: what beats in round numbers is not always met in the same place.
+const HZ: u32 = 1999;
+
+impl Default for SamplingOptions {
+    fn default() -> Self {
+        Self { profile: None, hz: HZ }
+    }
 }
 
 impl RunOptions {
@@ -36,6 +62,11 @@ impl RunOptions {
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
     seconds.ok_or_else(|| "seconds are between 0.01 and 86400".to_owned())
+}
+
+pub(crate) fn rate(text: &str) -> Result<u32, String> {
+    let rate = text.parse::<u32>().ok().filter(|rate| (1..=20_000).contains(rate));
+    rate.ok_or_else(|| "samples in a second are between 1 and 20000".to_owned())
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What stands in the manifest.
-pub(super) fn provenance(head: Head) -> Provenance {
+pub(crate) fn provenance(head: Head) -> Provenance {
     let cycles_hz = cycles_hz();
     let cycles = match cycles_hz {
         Some(hz) => {
@@ -53,7 +53,7 @@ pub(crate) fn cycles_hz() -> Option<f64> {
 }
 
 /// Core cycles in a tick of the time stamp counter just now.
-pub(super) fn core_factor() -> Option<f64> {
+pub(crate) fn core_factor() -> Option<f64> {
     probe::figure(probe::core_factor, "factor")
 }
 

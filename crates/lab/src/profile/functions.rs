@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Functions as tables: inclusive and exclusive, in percent and in what a unit of work costs.
+
+use super::fold::nameless;
+use super::folded::{Function, plain};
+use super::{Folded, Profile};
+use crate::table::{Table, digits};
+use crate::{Failure, Result};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// By which column the table is sorted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
+pub enum Sort {
+    /// With everything that the function calls
+    Incl,
+    /// The function itself
+    #[default]
+    Excl,
+}
+
+/// What the columns are in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub enum Metric {
+    /// What a unit of work costs: cycles for a KB, or for an operation
+    #[value(name = "cycles_per_kb", alias = "cycles")]
+    Cycles,
+    /// Shares of all samples
+    Percent,
+}
+
+/// A profile, and what its cell costs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Costed<'a> {
+    pub(super) profile: &'a Profile,
+    /// What a unit of work costs, by the runs that were not sampled.
+    pub(super) cost: f64,
+    /// The name of that.
+    pub(super) unit: &'a str,
+    /// CPU time while samples were taken over that of the runs without.
+    pub(super) slower: Option<f64>,
+}
+
+/// How the table is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) sort: Sort,
+    pub(super) metric: Option<Metric>,
+    pub(super) rows: usize,
+}
+
+/// One function, in samples.
+struct Line {
+    name: String,
+    inclusive: u64,
+    exclusive: u64,
+    /// Before what a timer gets wrong was mended.
+    as_sampled: u64,
+}
+
+/// The functions, with what the timer charges to the wrong one mended in the exclusive column. A function
+/// whose samples all went to its callers stays for the inclusive column.
+fn lines(folded: &Folded, sort: Sort) -> Vec<Line> {
+    let charged: BTreeMap<String, u64> = folded
+        .charged_to_callers()
+        .functions()
+        .into_iter()
+        .map(|function| (function.name, function.exclusive))
+        .collect();
+    let line = |Function { name, inclusive, exclusive }: Function| Line {
+        exclusive: charged.get(&name).copied().unwrap_or(0),
+        as_sampled: exclusive,
+        name,
+        inclusive,
+    };
+    let mut lines: Vec<Line> = folded.functions().into_iter().map(line).collect();
+    let key = |line: &Line| match sort {
+        Sort::Incl => (line.inclusive, line.exclusive),
+        Sort::Excl => (line.exclusive, line.inclusive),
+    };
+    lines.sort_by(|one, other| key(other).cmp(&key(one)).then_with(|| one.name.cmp(&other.name)));
+    lines
+}
+
+/// The table: the exclusive column adds up to the whole.
+pub(super) fn table(costed: Costed<'_>, wanted: Wanted) -> String {
+    let Costed { profile, cost, unit, .. } = costed;
+    let total = profile.folded.total();
+    let share = |samples: u64| samples as f64 / total.max(1) as f64;
+    let (percent, cycles) =
+        (wanted.metric != Some(Metric::Cycles), wanted.metric != Some(Metric::Percent));
+    let mut heading = vec!["function".to_owned(), "in".to_owned()];
+    if percent {
+        heading.extend(["incl. %", "excl. %", "as sampled"].map(str::to_owned));
+    }
+    if cycles {
+        heading.extend([format!("incl. {unit}"), format!("excl. {unit}")]);
+    }
+    let mut table = Table::new(&heading.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut row = |name: &str, place: &str, [incl, excl, raw]: [Option<u64>; 3]| {
+        let of = |samples: Option<u64>, whole: f64| {
+            samples.map_or_else(String::new, |samples| digits(share(samples) * whole))
+        };
+        let mut cells = vec![name.to_owned(), place.to_owned()];
+        if percent {
+            cells.extend([of(incl, 100.0), of(excl, 100.0), of(raw, 100.0)]);
+        }
+        if cycles {
+            cells.extend([of(incl, cost), of(excl, cost)]);
+        }
+        table.row(cells);
+    };
+    let all = lines(&profile.folded, wanted.sort);
+    let (shown, others) = all.split_at(wanted.rows.min(all.len()));
+    for line in shown {
+        let (name, place) = place(&line.name);
+        let raw = (line.as_sampled != line.exclusive).then_some(line.as_sampled);
+        row(&shortened(name), place, [Some(line.inclusive), Some(line.exclusive), raw]);
+    }
+    if !others.is_empty() {
+        let rest = others.iter().map(|line| line.exclusive).sum();
+        row(&format!("({} others)", others.len()), "", [None, Some(rest), None]);
+    }
+    row("(all)", "", [Some(total), Some(total), None]);
+    table.render()
+}
+
+/// Where a function is.
+fn place(name: &str) -> (&str, &'static str) {
+    let (name, kernel) = plain(name);
+    let place = match (kernel, name.starts_with('[')) {
+        (true, _) => "kernel",
+        (false, true) => "no name",
+        (false, false) => "program",
+    };
+    (name, place)
+}
+
+/// Names of generic functions can be longer than any line.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 60;
+    if name.chars().count() <= MOST {
+        return name.to_owned();
+    }
+    let end: String = name.chars().rev().take(MOST - 1).collect();
+    format!("…{}", end.chars().rev().collect::<String>())
+}
+
+/// What to know about the samples: where they come from, what is missing, what they cost.
+pub(super) fn about(costed: Costed<'_>) -> String {
+    let details = &costed.profile.details;
+    let total = details.samples.max(1) as f64;
+    let percent = |samples: u64| format!("{} %", digits(100.0 * samples as f64 / total));
+    let mut text = format!(
+        "{} samples by {}, {} in a second of CPU time",
+        details.samples, details.sampler, details.hz
+    );
+    if details.sampler == "cpu-clock" {
+        text.push_str(
+            " (a timer: what the kernel does with interrupts off shows where it allows them\n\
+             again; in the exclusive columns it is charged to the caller, \"as sampled\" is before that)",
+        );
+    }
+    text.push('\n');
+    let (files, nowhere) = nameless(&costed.profile.folded);
+    // Writing to a string does not fail.
+    writeln!(
+        text,
+        "without a function's name: {} in files that are known, {} unknown; stacks cut short: {}",
+        percent(files),
+        percent(nowhere),
+        percent(details.broken)
+    )
+    .ok();
+    if details.user_only {
+        text.push_str("the kernel's part could not be seen by this user\n");
+    }
+    if details.lost + details.throttled > 0 {
+        writeln!(
+            text,
+            "lost: {} samples; held back by the kernel {} times",
+            details.lost, details.throttled
+        )
+        .ok();
+    }
+    text + &cost_of_sampling(costed)
+}
+
+fn cost_of_sampling(costed: Costed<'_>) -> String {
+    let details = &costed.profile.details;
+    let reader = 100.0 * details.reader_ns / details.cpu_ns.max(1.0);
+    let reader = format!("the lab's own thread took {} % of the CPU time", digits(reader));
+    match costed.slower {
+        Some(slower) => format!(
+            "cost of sampling: {:+.1} % CPU time for a unit of work over the runs without; {reader}\n",
+            100.0 * (slower - 1.0)
+        ),
+        None => format!("cost of sampling: {reader}; see --runs for what it cost the program\n"),
+    }
+}
+
+/// Who calls a function, and whom it calls.
+pub(super) fn neighbours(costed: Costed<'_>, function: &str) -> Result<String> {
+    let folded = &costed.profile.folded;
+    let inclusive = folded.inclusive(function);
+    if inclusive == 0 {
+        return Err(unknown(folded, function));
+    }
+    let around = folded.neighbours(function);
+    let total = folded.total().max(1) as f64;
+    let heading = ["", "function", "in", "%", costed.unit];
+    let mut table = Table::new(&heading);
+    let mut row = |mark: &str, name: &str, samples: u64| {
+        let share = samples as f64 / total;
+        let (name, place) = place(name);
+        table.row(vec![
+            mark.to_owned(),
+            shortened(name),
+            place.to_owned(),
+            digits(100.0 * share),
+            digits(share * costed.cost),
+        ]);
+    };
+    for (name, samples) in largest(&around.callers) {
+        row("called by", name, samples);
+    }
+    row("function", function, inclusive);
+    row("itself", function, around.own);
+    for (name, samples) in largest(&around.callees) {
+        row("calls", name, samples);
+    }
+    Ok(table.render())
+}
+
+fn largest(functions: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
+    let mut functions: Vec<(&str, u64)> =
+        functions.iter().map(|(name, samples)| (name.as_str(), *samples)).collect();
+    functions.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
+    functions
+}
+
+/// No such function; perhaps one of these is meant.
+pub(super) fn unknown(folded: &Folded, function: &str) -> Failure {
+    let low = function.to_lowercase();
+    let mut alike: Vec<Function> = folded.functions();
+    alike.sort_by_key(|function| std::cmp::Reverse(function.inclusive));
+    let close = alike.iter().filter(|known| known.name.to_lowercase().contains(&low));
+    let mut names: Vec<&str> = close.map(|known| plain(&known.name).0).take(5).collect();
+    let failure = Failure::new(format!("no sample is of a function {function}"));
+    if names.is_empty() {
+        names = alike.iter().map(|known| plain(&known.name).0).take(5).collect();
+        return failure.hint(format!("the largest are {}", names.join(", ")));
+    }
+    failure.hint(format!("perhaps {}", names.join(", ")))
+}
+
+/// The same as JSON.
+pub(super) fn json(costed: Costed<'_>, sort: Sort) -> Value {
+    let Costed { profile, cost, unit, slower } = costed;
+    let details = &profile.details;
+    let each = cost / profile.folded.total().max(1) as f64;
+    let function = |line: &Line| {
+        let (name, place) = place(&line.name);
+        json!({
+            "function": name, "in": place,
+            "inclusive_samples": line.inclusive, "exclusive_samples": line.exclusive,
+            "exclusive_as_sampled": line.as_sampled,
+            "inclusive_cost": line.inclusive as f64 * each,
+            "exclusive_cost": line.exclusive as f64 * each,
+        })
+    };
+    let functions: Vec<Value> = lines(&profile.folded, sort).iter().map(function).collect();
+    json!({
+        "cell": details.cell, "arm": details.arm, "sampler": details.sampler, "hz": details.hz,
+        "samples": details.samples, "lost": details.lost, "broken": details.broken,
+        "throttled": details.throttled, "programs": details.programs,
+        "cost": cost, "unit": unit, "sampled_over_unsampled": slower,
+        "reader_ns": details.reader_ns, "cpu_ns": details.cpu_ns, "functions": functions,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::details::tests::profile;
+    use super::*;
+
+    const TEXT: &str = "main;write;copy_[k] 50\nmain;write;_raw_spin_unlock_irqrestore_[k] 30\n\
+                        main;[libx.so] 15\nmain 3\n[unknown] 2\n";
+
+    fn costed(profile: &Profile) -> Costed<'_> {
+        Costed { profile, cost: 1000.0, unit: "cycles/KB", slower: Some(1.02) }
+    }
+
+    #[test]
+    fn the_exclusive_column_adds_up_to_the_whole() {
+        let profile = profile("size=1K", "a", TEXT);
+        for sort in [Sort::Incl, Sort::Excl] {
+            let lines = lines(&profile.folded, sort);
+            assert_eq!(lines.iter().map(|line| line.exclusive).sum::<u64>(), 100);
+            assert_eq!(lines.iter().map(|line| line.as_sampled).sum::<u64>(), 100);
+        }
+        let value = json(costed(&profile), Sort::Excl);
+        let costs = value["functions"].as_array().unwrap().iter();
+        let sum: f64 = costs.map(|row| row["exclusive_cost"].as_f64().unwrap()).sum();
+        assert!((sum - 1000.0).abs() < 1e-6, "{sum}");
+    }
+
+    #[test]
+    fn what_the_timer_charged_wrongly_shows_in_both_views() {
+        let profile = profile("size=1K", "a", TEXT);
+        let all = Wanted { sort: Sort::Excl, metric: None, rows: 100 };
+        let text = table(costed(&profile), all);
+        let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+        // 30 samples of the lock are its caller's, and were not before.
+        let cells: Vec<&str> = row("write").split_whitespace().collect();
+        assert_eq!(cells, ["write", "program", "80.0", "30.0", "0.00", "800", "300"]);
+        let lock = row("_raw_spin_unlock_irqrestore");
+        assert!(lock.contains("30.0  0.00        30.0"), "{lock}");
+        let cells: Vec<&str> = row("(all)").split_whitespace().collect();
+        assert_eq!(cells, ["(all)", "100", "100", "1000", "1000"]);
+        assert!(about(costed(&profile)).contains("15.0 % in files that are known, 2.00 % unknown"));
+    }
+
+    #[test]
+    fn rows_that_are_left_out_are_summed() {
+        let profile = profile("size=1K", "a", TEXT);
+        let wanted = Wanted { sort: Sort::Excl, metric: Some(Metric::Percent), rows: 2 };
+        let text = table(costed(&profile), wanted);
+        let others = text.lines().find(|line| line.starts_with("(4 others)")).unwrap();
+        assert!(others.ends_with("20.0") && !text.contains("cycles"), "{text}");
+    }
+
+    #[test]
+    fn a_function_that_is_not_there_has_a_hint() {
+        let profile = profile("size=1K", "a", TEXT);
+        let failure = neighbours(costed(&profile), "COP").unwrap_err();
+        assert!(failure.hint.unwrap().contains("copy"));
+        let failure = neighbours(costed(&profile), "nothing").unwrap_err();
+        assert!(failure.hint.unwrap().contains("the largest are main"));
+        let text = neighbours(costed(&profile), "write").unwrap();
+        assert!(text.contains("called by") && text.contains("calls"), "{text}");
+    }
+}

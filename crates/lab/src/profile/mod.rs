@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab profile`: where the time goes, by function, in the kernel and in programs.
+//!
+//! Samples of the experiment's own threads, processes or group become folded stacks beside its other
+//! files. Everything else is made from these when it is wanted: tables, flame graphs, ratios.
+
+mod annotate;
+mod artefact;
+mod command;
+mod details;
+mod disassembly;
+mod flame;
+mod fold;
+mod folded;
+mod functions;
+mod launch;
+mod print;
+mod ratio;
+mod sampler;
+mod svg;
+mod tree;
+
+pub use annotate::Options as AnnotateOptions;
+pub(crate) use annotate::run as annotate;
+pub use command::Options;
+pub(crate) use command::{run, text};
+#[allow(unused_imports, reason = "for the report and for comparisons")]
+pub(crate) use details::{Details, Profile, profiles};
+#[allow(unused_imports, reason = "for the report and for comparisons")]
+pub(crate) use flame::{difference, flame};
+pub(crate) use folded::Folded;
+pub use functions::{Metric, Sort};
+pub use print::{Chosen, Functions};
+pub(crate) use print::{json, text as functions};
+#[allow(unused_imports, reason = "for the report and for comparisons")]
+pub(crate) use ratio::{FEW, Row, View, ratios, ratios_of};
+pub(crate) use sampler::{Sampled, Sampler, Sampling};

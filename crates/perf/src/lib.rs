@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Counters and samples of `perf_event_open`, and the names of the addresses in them. What they mean is
+//! the lab's business.
+
+mod counter;
+mod event;
+mod record;
+mod recording;
+mod ring;
+mod spaces;
+mod symbols;
+
+pub use counter::{Counter, Reading, Samples};
+pub use event::{Event, Scope};
+pub use record::{Mapping, Record, Records, Taken};
+pub use recording::{Recorded, Recording, Target};
+pub use spaces::{Place, Placed, Stack};
+pub use symbols::{Line, Named, Symbols};

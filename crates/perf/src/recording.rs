@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sampling whoever does the work, on all CPUs, while a thread of its own takes the records away.
+
+use crate::event::{Event, Request, USER_ONLY, Wanted, Whom, open, tell};
+use crate::record::{FIELDS, Mapping, Record, Records, Taken};
+use crate::ring::Ring;
+use rustix::thread::gettid;
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Who is sampled.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Target {
+    /// Processes: their threads, and all threads and processes that these start.
+    Processes(Vec<u32>),
+    /// A process that waits before its `exec`: from then on, with all that it starts.
+    FromExec(u32),
+    /// A control group of version 2, by its directory.
+    Group(PathBuf),
+}
+
+/// Pages of a ring: a tenth of a second of the deepest stacks fits.
+const PAGES: usize = 128;
+/// Between two looks at the rings.
+const PAUSE: Duration = Duration::from_millis(40);
+/// `inherit`, `mmap`, `comm`, `task`, `sample_id_all`, `mmap2`, `comm_exec`, `use_clockid`
+const FLAGS: u64 = 1 << 1 | 1 << 8 | 1 << 9 | 1 << 13 | 1 << 18 | 1 << 23 | 1 << 24 | 1 << 25;
+const INHERIT: u64 = 1 << 1;
+const DISABLED: u64 = 1;
+const ON_EXEC: u64 = 1 << 12;
+
+/// What was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    /// Samples: time, process, and which of `stacks`.
+    pub(crate) samples: Vec<(u64, u32, u32)>,
+    /// Every different stack once: kernel and program.
+    pub(crate) stacks: Vec<(Vec<u64>, Vec<u64>)>,
+    known: HashMap<(Vec<u64>, Vec<u64>), u32>,
+    /// Mappings, names, forks.
+    pub(crate) happenings: Vec<Record>,
+    /// Records that did not fit the ring.
+    pub lost: u64,
+    /// How often the kernel took no samples for a while.
+    pub throttled: u64,
+    /// CPU time of the thread that took the records away.
+    pub reader: Duration,
+    /// The kernel's part was not allowed to be seen.
+    pub user_only: bool,
+}
+
+/// A recording that is running.
+#[derive(Debug)]
+pub struct Recording {
+    events: Vec<File>,
+    reader: Option<JoinHandle<Recorded>>,
+    stop: Sender<()>,
+    /// What was mapped when it began.
+    present: Recorded,
+    user_only: bool,
+}
+
+impl Recording {
+    /// Samples from now on, each time when `period` more events were counted.
+    ///
+    /// # Errors
+    /// The kernel's: ENOENT for an event that the machine does not have, EACCES or EPERM where this user
+    /// may not look, ESRCH where nobody is there.
+    pub fn start(target: &Target, event: Event, period: u64) -> io::Result<Self> {
+        let (give, take) = channel::<Vec<Ring>>();
+        let (stop, stopped) = channel();
+        let (say, said) = channel();
+        // The thread is there before the events, so that it does not inherit them.
+        let reader =
+            std::thread::Builder::new().name("lab-profile".to_owned()).spawn(move || {
+                say.send(gettid().as_raw_nonzero().get().unsigned_abs()).ok();
+                take.recv().map(|rings| read(rings, &stopped)).unwrap_or_default()
+            })?;
+        let itself = said.recv().unwrap_or(0);
+        let (events, rings, user_only) = match open_all(target, event, period, itself, 0) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let (events, rings) = open_all(target, event, period, itself, USER_ONLY)?;
+                (events, rings, true)
+            }
+            other => other.map(|(events, rings)| (events, rings, false))?,
+        };
+        give.send(rings).map_err(|_| io::Error::other("the reading thread has ended"))?;
+        let mut present = Recorded::default();
+        present.take_present(&processes(target));
+        Ok(Self { events, reader: Some(reader), stop, present, user_only })
+    }
+
+    /// Stops, and says what was recorded.
+    ///
+    /// # Errors
+    /// The kernel's, or the reading thread has panicked.
+    pub fn stop(mut self) -> io::Result<Recorded> {
+        for event in &self.events {
+            tell(event, Request::Disable, 0)?;
+        }
+        self.stop.send(()).ok();
+        let reader = self.reader.take().map(JoinHandle::join);
+        let mut recorded = reader
+            .and_then(Result::ok)
+            .ok_or_else(|| io::Error::other("the thread that reads samples has panicked"))?;
+        recorded.user_only = self.user_only;
+        recorded.happenings.append(&mut self.present.happenings);
+        Ok(recorded)
+    }
+}
+
+/// Events of all CPUs, and a ring for each.
+fn open_all(
+    target: &Target,
+    event: Event,
+    period: u64,
+    without: u32,
+    more: u64,
+) -> io::Result<(Vec<File>, Vec<Ring>)> {
+    let (mut events, mut rings) = (Vec::new(), Vec::new());
+    let directory = match target {
+        Target::Group(path) => Some(File::open(path)?),
+        Target::Processes(_) | Target::FromExec(_) => None,
+    };
+    let whom = |pid, cpu| Whom { pid, cpu, group: directory.is_some() };
+    let ids = match &directory {
+        Some(directory) => vec![directory.as_raw_fd()],
+        None => threads(target, without)?,
+    };
+    let start = match target {
+        Target::FromExec(_) => DISABLED | ON_EXEC,
+        Target::Processes(_) | Target::Group(_) => DISABLED,
+    };
+    let group = if directory.is_some() { INHERIT } else { 0 };
+    let flags = (FLAGS & !group) | start | more;
+    let clock = libc::CLOCK_MONOTONIC;
+    let attributes = Wanted { period, sample: FIELDS, flags, clock, ..Wanted::default() };
+    for cpu in cpus()? {
+        let mut first: Option<usize> = None;
+        for id in &ids {
+            let opened = match open(event, whom(*id, cpu), attributes) {
+                // A thread that has ended meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) && ids.len() > 1 => {
+                    continue;
+                }
+                other => other?,
+            };
+            match first {
+                None => rings.push(Ring::map(&opened, PAGES)?),
+                Some(at) => {
+                    let ring: &File = &events[at];
+                    tell(&opened, Request::Output, ring.as_raw_fd())?;
+                }
+            }
+            first.get_or_insert(events.len());
+            events.push(opened);
+        }
+    }
+    if !matches!(target, Target::FromExec(_)) {
+        for event in &events {
+            tell(event, Request::Enable, 0)?;
+        }
+    }
+    Ok((events, rings))
+}
+
+/// The processes that are there at the begin.
+fn processes(target: &Target) -> Vec<u32> {
+    match target {
+        Target::Processes(pids) => pids.clone(),
+        Target::FromExec(_) => Vec::new(),
+        Target::Group(path) => {
+            let text = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+            text.lines().filter_map(|line| line.parse().ok()).collect()
+        }
+    }
+}
+
+/// All threads of the target but one.
+fn threads(target: &Target, without: u32) -> io::Result<Vec<i32>> {
+    let pids = match target {
+        Target::Processes(pids) => pids.as_slice(),
+        Target::FromExec(pid) => std::slice::from_ref(pid),
+        Target::Group(_) => &[],
+    };
+    let mut threads = Vec::new();
+    for pid in pids {
+        for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+            let name = entry?.file_name();
+            let thread = name.to_str().and_then(|name| name.parse::<u32>().ok());
+            let thread = thread.filter(|thread| *thread != without);
+            threads.extend(thread.and_then(|thread| i32::try_from(thread).ok()));
+        }
+    }
+    if threads.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(threads) }
+}
+
+/// The numbers of all CPUs that are online: `0-3,6`.
+fn cpus() -> io::Result<Vec<i32>> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online")?;
+    let cpus = text.trim().split(',').flat_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        first.parse().unwrap_or(0)..=last.parse().unwrap_or(-1)
+    });
+    Ok(cpus.collect())
+}
+
+/// Takes records away until it is told to stop, and then once more.
+fn read(rings: Vec<Ring>, stopped: &Receiver<()>) -> Recorded {
+    let (mut recorded, mut bytes) = (Recorded::default(), Vec::new());
+    loop {
+        let last =
+            !matches!(stopped.recv_timeout(PAUSE), Err(std::sync::mpsc::RecvTimeoutError::Timeout));
+        for ring in &rings {
+            bytes.clear();
+            ring.drain(&mut bytes);
+            Records::new(&bytes).for_each(|record| recorded.take(record));
+        }
+        if last {
+            break;
+        }
+    }
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+    recorded.reader = Duration::new(time.tv_sec.unsigned_abs(), nanoseconds);
+    recorded
+}
+
+impl Recorded {
+    /// Keeps a record.
+    pub fn take(&mut self, record: Record) {
+        match record {
+            Record::Sample(Taken { time, pid, kernel, user, .. }) => {
+                let next = u32::try_from(self.stacks.len()).unwrap_or(u32::MAX);
+                let stack = (kernel, user);
+                let number = match self.known.get(&stack) {
+                    Some(number) => *number,
+                    None => {
+                        self.known.insert(stack.clone(), next);
+                        self.stacks.push(stack);
+                        next
+                    }
+                };
+                self.samples.push((time, pid, number));
+            }
+            Record::Lost(count) => self.lost += count,
+            Record::Throttled => self.throttled += 1,
+            Record::Other => {}
+            happening => self.happenings.push(happening),
+        }
+    }
+
+    /// Notes what processes have mapped already, as if it had happened at the beginning of time.
+    fn take_present(&mut self, pids: &[u32]) {
+        for pid in pids {
+            let directory = PathBuf::from(format!("/proc/{pid}"));
+            let name = fs::read_to_string(directory.join("comm")).unwrap_or_default();
+            let name = name.trim_end().to_owned();
+            self.take(Record::Named { time: 0, pid: *pid, tid: *pid, name, exec: false });
+            for mapping in mappings(&directory.join("maps"), *pid) {
+                self.take(Record::Mapped(0, mapping));
+            }
+        }
+    }
+
+    /// How many samples there are.
+    #[must_use]
+    pub const fn samples(&self) -> usize {
+        self.samples.len()
+    }
+}
+
+/// What a process may execute.
+fn mappings(path: &Path, pid: u32) -> Vec<Mapping> {
+    let text = fs::read(path).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().filter_map(|line| mapping(line, pid)).collect()
+}
+
+/// `7f00-7f10 r-xp 00001000 fd:00 99   /lib/x.so`
+fn mapping(line: &str, pid: u32) -> Option<Mapping> {
+    let mut fields = line.splitn(6, ' ');
+    let (range, access, offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let path = fields.nth(2).map(str::trim).filter(|path| !path.is_empty()).unwrap_or("//anon");
+    let (start, end) = range.split_once('-')?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let start = number(start)?;
+    let length = number(end)?.checked_sub(start)?;
+    access.contains('x').then_some(())?;
+    Some(Mapping { pid, start, length, offset: number(offset)?, path: path.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_executed_is_read_from_the_table_of_mappings() {
+        let line = "7f00-7f10 r-xp 00001000 fd:00 99                         /lib/a b.so";
+        let mapping = mapping(line, 5).unwrap();
+        assert_eq!((mapping.start, mapping.length, mapping.offset), (0x7f00, 0x10, 0x1000));
+        assert_eq!(mapping.path, "/lib/a b.so");
+        assert_eq!(super::mapping("7f00-7f10 rw-p 00001000 fd:00 99 /lib/a.so", 5), None);
+        assert_eq!(super::mapping("7f00-7f10 r-xp 00000000 00:00 0 ", 5).unwrap().path, "//anon");
+        assert_eq!(super::mapping("nonsense", 5), None);
+    }
+
+    #[test]
+    fn equal_stacks_are_kept_once_and_losses_are_added() {
+        let mut recorded = Recorded::default();
+        let taken = Taken { time: 1, pid: 2, tid: 2, kernel: vec![1, 2], user: vec![3] };
+        recorded.take(Record::Sample(taken.clone()));
+        recorded.take(Record::Sample(Taken { time: 2, ..taken.clone() }));
+        recorded.take(Record::Sample(Taken { user: vec![4], ..taken }));
+        recorded.take(Record::Lost(3));
+        recorded.take(Record::Lost(4));
+        assert_eq!((recorded.samples(), recorded.stacks.len(), recorded.lost), (3, 2, 7));
+        assert_eq!(recorded.samples[1], (2, 2, 0));
+    }
+
+    #[test]
+    fn nobody_there_is_an_error() {
+        let nobody = Target::Processes(vec![u32::MAX]);
+        Recording::start(&nobody, Event::CpuClock, 1_000_000).unwrap_err();
+    }
+}
