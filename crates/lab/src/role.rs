@@ -35,6 +35,8 @@ pub(crate) enum Role {
         /// Where it says what it is about to do, and what was done.
         log: PathBuf,
     },
+    /// A process of the generator of TCP traffic.
+    Tcp(crate::tcp::Part),
     /// Opens a token after the kills, and compares it with the logs.
     Checker {
         /// The module to load.

@@ -13,6 +13,7 @@ use crate::Result;
 use crate::experiment::{Experiment, Floor, Sample};
 use crate::machine::now;
 use crate::scenario::{RunOptions, Scenario, keep_floor, measure};
+use crate::tcp;
 use crate::verdict::Comparison;
 use alike::Alike;
 use std::path::Path;
@@ -33,12 +34,15 @@ pub struct Options {
 pub enum Of {
     /// Memory copies of 64 KiB, and round trips of a byte through a pipe
     Work,
+    /// TCP traffic of two small cells of `lab tcp`
+    Tcp,
 }
 
 impl Of {
     fn scenario(self) -> Result<Box<dyn Scenario>> {
         match self {
             Self::Work => Ok(Box::new(work::Works::new()?)),
+            Self::Tcp => tcp::alike(),
         }
     }
 }
