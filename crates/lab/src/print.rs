@@ -56,6 +56,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     match experiment.manifest.provenance.scenario.as_str() {
         "aa" => aa::text(directory, experiment),
         "tcp" => tcp::text(directory, experiment),
+        "transfer" => tcp::transfer_text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
     }
 }

@@ -43,6 +43,20 @@ pub(super) enum Way {
     Splice,
 }
 
+impl Way {
+    /// All of them: the arms, in the order of the tables.
+    pub(super) const ALL: [Self; 3] = [Self::Write, Self::Sendfile, Self::Splice];
+
+    /// The arm's name.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Sendfile => "sendfile",
+            Self::Splice => "splice",
+        }
+    }
+}
+
 /// What a process answers.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) enum Answer {

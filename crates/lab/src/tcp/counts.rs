@@ -39,6 +39,17 @@ impl Io {
     }
 }
 
+/// User and system time of a process so far in nanoseconds, from `/proc/PID/stat`: ticks of 10 ms.
+pub(super) fn ticks(pid: u32) -> [f64; 2] {
+    const TICK: f64 = 1e7;
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The program's name in parentheses, which may hold anything, comes before.
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let mut fields = fields.split_ascii_whitespace().skip(11);
+    let mut next = || fields.next().and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+    [next() * TICK, next() * TICK]
+}
+
 /// TCP's segments of the networks that processes are in, from `/proc/PID/net`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Segments {

@@ -2,14 +2,15 @@
 //! The matrix of connections, writes and buffers as a scenario. Every cell has a pair of processes of its
 //! own, which sleep while another cell is measured.
 
+use super::cpus::Cpus;
 use super::load::{Buffer, Load, short, short_buffer};
 use super::pair::Pair;
 use super::window::{self, Timing, flag};
-use super::{print, socket};
+use super::{print, socket, words};
 use crate::Result;
 use crate::experiment::{Experiment, Factor, Measured, Run};
 use crate::meter::{Account, Group, Meter};
-use crate::scenario::{Head, Scenario};
+use crate::scenario::{FEWEST, Head, Scenario};
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub(super) struct Matrix {
     pub(super) buffers: Vec<Buffer>,
     /// Combinations that nobody wants.
     pub(super) without: Vec<String>,
+    pub(super) cpus: Cpus,
     pub(super) timing: Timing,
     pub(super) pairs: BTreeMap<String, Pair>,
 }
@@ -33,7 +35,7 @@ pub(super) struct Matrix {
 impl Matrix {
     fn pair(&mut self, cell: &str) -> Result<&mut Pair> {
         if !self.pairs.contains_key(cell) {
-            let pair = Pair::start(&self.base.of_cell(cell)?)?;
+            let pair = Pair::start(&self.base.of_cell(cell)?, self.cpus)?;
             self.pairs.insert(cell.to_owned(), pair);
         }
         let gone = || crate::Failure::new("the cell's processes are gone");
@@ -43,7 +45,7 @@ impl Matrix {
 
 impl Scenario for Matrix {
     fn head(&self) -> Head {
-        Head { name: "tcp", unit: "byte", cpu: source(), settings: settings(&self.base) }
+        Head { name: "tcp", unit: "byte", cpu: source(), settings: settings(&self.base, self.cpus) }
     }
 
     fn factors(&self) -> Vec<Factor> {
@@ -59,9 +61,14 @@ impl Scenario for Matrix {
         vec![OWN.to_owned()]
     }
 
+    fn fewest(&self) -> usize {
+        // Cells are compared with each other.
+        FEWEST
+    }
+
     fn skip(&self, cell: &str) -> Option<String> {
         if self.without.iter().any(|without| without == cell) {
-            return Some("not asked for".to_owned());
+            return Some(words::UNWANTED.to_owned());
         }
         let connections = self.base.of_cell(cell).ok()?.connections;
         let most = getrlimit(Resource::Nofile).maximum?;
@@ -78,14 +85,14 @@ impl Scenario for Matrix {
         std::thread::sleep(timing.step);
         pair.pause()?;
         // What is under way when the sender stops still has to arrive.
-        Ok(timing.expected() + began.elapsed().saturating_sub(timing.step))
+        Ok(timing.expected() + began.elapsed().saturating_sub(timing.step) / 2)
     }
 
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {
         let timing = self.timing;
         let pair = self.pair(&run.cell)?;
         pair.go()?;
-        let mut measured = window::sample(meter, pair.account(), pair.pids(), timing)?;
+        let mut measured = window::sample(meter, pair.ledger().account(), pair.pids(), timing)?;
         let [sent, received] = pair.pause()?;
         // The kernel counts calls, the processes know which of them could do nothing.
         refuse(&mut measured, "writes", "eagain", sent.again, sent.calls);
@@ -114,10 +121,11 @@ pub(super) fn source() -> String {
 }
 
 /// What the result may depend on.
-pub(super) fn settings(base: &Load) -> BTreeMap<String, String> {
+pub(super) fn settings(base: &Load, cpus: Cpus) -> BTreeMap<String, String> {
     let alone =
         if base.path.counts_alone() { "the experiment's alone" } else { "the whole machine's" };
     let mut settings = BTreeMap::from([
+        ("placement".to_owned(), cpus.name().to_owned()),
         ("path".to_owned(), base.path.name().to_owned()),
         (
             "congestion".to_owned(),

@@ -7,6 +7,8 @@
 
 mod control;
 mod counts;
+mod cpus;
+mod exchange;
 mod link;
 mod load;
 mod matrix;
@@ -23,6 +25,8 @@ mod transfer;
 mod window;
 mod words;
 
+pub use cpus::Cpus;
+pub(crate) use exchange::text as transfer_text;
 pub use load::Buffer;
 pub(crate) use part::Part;
 pub use path::Path;
@@ -31,6 +35,7 @@ pub(crate) use print::text;
 use crate::output::say;
 use crate::scenario::{RunOptions, Scenario, measure};
 use crate::{Failure, Result, print as any};
+use exchange::Exchange;
 use load::Load;
 use matrix::Matrix;
 use std::collections::BTreeMap;
@@ -64,6 +69,17 @@ pub struct Options {
     /// Through which network stacks
     #[arg(long, value_name = "PATH", value_enum, default_value_t = Path::Loopback)]
     pub path: Path,
+    /// On which CPUs sender and receiver run: where that is a matter of chance, the cost is too
+    /// [default: together; apart with --transfer]
+    #[arg(long, value_name = "WHERE", value_enum)]
+    pub cpus: Option<Cpus>,
+    /// Instead of the matrix: so many megabytes through one connection, by write, sendfile and splice,
+    /// over one network stack and over two, in namespaces
+    #[arg(
+        long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=10_000),
+        conflicts_with_all = ["connections", "writes", "path", "window"]
+    )]
+    pub transfer: Option<u64>,
     /// Length of the window that counts, in milliseconds; a warm-up comes before it
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(10..=60_000))]
     pub window: u64,
@@ -90,6 +106,7 @@ impl Options {
             writes: self.writes.clone(),
             buffers: self.buffers.clone(),
             without: Vec::new(),
+            cpus: self.cpus.unwrap_or(Cpus::Together),
             timing: Timing::of_window(Duration::from_millis(self.window)),
             pairs: BTreeMap::new(),
         }
@@ -104,17 +121,29 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return Err(Failure::new(format!("congestion control {name} is not here"))
             .hint(format!("this system has: {}", socket::available())));
     }
-    let mut matrix = options.matrix();
-    let directory = options.run.directory(matrix.head().name);
+    let mut scenario: Box<dyn Scenario> = match options.transfer {
+        None => Box::new(options.matrix()),
+        Some(megabytes) => {
+            let cpus = options.cpus.unwrap_or(Cpus::Apart);
+            let buffer = options.buffers.first().and_then(|buffer| buffer.0);
+            Box::new(Exchange::new(Load { buffer, ..options.base() }, cpus, megabytes))
+        }
+    };
+    let directory = options.run.directory(scenario.head().name);
     let run = RunOptions { output: Some(directory.clone()), ..options.run.clone() };
-    let experiment = measure(&mut matrix, &run)?;
-    drop(matrix);
+    let experiment = measure(&mut *scenario, &run)?;
+    drop(scenario);
     say(&if options.run.json {
         let mut summary = any::summary(&experiment);
-        summary["findings"] = words::sentences(&experiment).into();
+        let findings = if options.transfer.is_some() {
+            exchange::sentences(&experiment)
+        } else {
+            words::sentences(&experiment)
+        };
+        summary["findings"] = findings.into();
         serde_json::to_string_pretty(&summary)? + "\n"
     } else {
-        text(&directory, &experiment)
+        any::text(&directory, &experiment)
     })
 }
 
@@ -135,6 +164,7 @@ pub(crate) fn alike() -> Result<Box<dyn Scenario>> {
         writes: vec![64 << 10, 8 << 10],
         buffers: vec![Buffer(None)],
         without: vec![cell(4, "8K"), cell(100, "64K")],
+        cpus: Cpus::Together,
         timing: Timing::of_window(Duration::from_millis(100)),
         pairs: BTreeMap::new(),
     }))

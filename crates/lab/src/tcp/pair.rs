@@ -3,6 +3,8 @@
 //! while they are not asked to send.
 
 use super::control::{Answer, Order, Totals, Way};
+use super::counts;
+use super::cpus::Cpus;
 use super::load::Load;
 use super::part::{Part, ReceiverOf, SenderOf};
 use super::path::Path;
@@ -10,6 +12,20 @@ use super::process::Process;
 use crate::meter::{Account, Group};
 use crate::{Failure, Result};
 use std::net::SocketAddrV4;
+use std::rc::Rc;
+
+/// What a pair's CPU time is counted by, to be held while the pair works.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pids: [u32; 2],
+    group: Option<Rc<Group>>,
+}
+
+impl Ledger {
+    pub(super) fn account(&self) -> Account<'_> {
+        self.group.as_deref().map_or(Account::Processes(&self.pids), Account::Group)
+    }
+}
 
 /// Connections that are made at once: fewer than may wait for being accepted.
 const BATCH: usize = 256;
@@ -20,21 +36,22 @@ pub(super) struct Pair {
     sender: Process,
     receiver: Process,
     pids: [u32; 2],
-    group: Option<Group>,
+    group: Option<Rc<Group>>,
     clamped: bool,
     before: [Totals; 2],
 }
 
 impl Pair {
     /// Starts them, in a control group of their own where there may be one, and connects them.
-    pub(super) fn start(load: &Load) -> Result<Self> {
-        let group = Group::make().ok();
+    pub(super) fn start(load: &Load, cpus: Cpus) -> Result<Self> {
+        let group = Group::make().ok().map(Rc::new);
         let receiver = Process::start("receiver", Part::Receiver(ReceiverOf(load.clone())))?;
         let sender = Process::start("sender", Part::Sender(SenderOf(load.clone())))?;
         let pids = [sender.pid(), receiver.pid()];
         if let Some(group) = &group {
             pids.iter().try_for_each(|pid| group.take(*pid))?;
         }
+        cpus.place(pids)?;
         let mut pair =
             Self { sender, receiver, pids, group, clamped: false, before: Default::default() };
         for process in [&mut pair.receiver, &mut pair.sender] {
@@ -73,8 +90,8 @@ impl Pair {
     }
 
     /// Where their CPU time is counted.
-    pub(super) fn account(&self) -> Account<'_> {
-        self.group.as_ref().map_or(Account::Processes(&self.pids), Account::Group)
+    pub(super) fn ledger(&self) -> Ledger {
+        Ledger { pids: self.pids, group: self.group.clone() }
     }
 
     /// The sender's number and the receiver's.
@@ -97,6 +114,11 @@ impl Pair {
     pub(super) fn pause(&mut self) -> Result<[Totals; 2]> {
         let answer = self.sender.ask(&Order::Pause)?;
         self.settle(answer)
+    }
+
+    /// User and system time of the sender and of the receiver.
+    pub(super) fn ticks(&self) -> [[f64; 2]; 2] {
+        self.pids.map(counts::ticks)
     }
 
     /// Sends so many bytes through the first connection and waits for their arrival.

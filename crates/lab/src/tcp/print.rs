@@ -18,9 +18,10 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     };
     writeln!(
         text,
-        "path {}, congestion control {}\nsegments: {}\n",
+        "path {}, congestion control {}, {}\nsegments: {}\n",
         setting("path"),
         setting("congestion"),
+        setting("placement"),
         setting("segments")
     )
     .ok();

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// An answer that takes longer than this does not come.
-const PATIENCE: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
+const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
 /// One process.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Process {
     pub(super) fn answer(&mut self) -> Result<Answer> {
         let mut line = String::new();
         if self.output.buffer().is_empty() && !self.is_ready()? {
-            return Err(self.failure("gave no answer within 30 s"));
+            return Err(self.failure("gave no answer within 60 s"));
         }
         match self.output.read_line(&mut line) {
             Ok(0) | Err(_) => Err(self.failure("ended early")),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The sender: one thread, all connections, writes of one size without waiting.
 
-use super::control::{Answer, Control, Events, ORDER, Order, Totals};
+use super::control::{Answer, Control, Events, ORDER, Order, Totals, Way};
 use super::load::Load;
 use super::{link, part, socket, transfer};
 use crate::{Failure, Result};
@@ -19,6 +19,8 @@ struct Sender {
     block: Vec<u8>,
     turn: usize,
     totals: Totals,
+    /// What is transferred, made when it is asked for.
+    file: Option<OwnedFd>,
 }
 
 /// Does what it is told until the lab goes.
@@ -31,6 +33,7 @@ pub(super) fn play(load: &Load, control: &mut Control) -> Result<()> {
         block: vec![0x5A; load.write],
         turn: (TURN[0] / load.write).clamp(1, TURN[1]),
         totals: Totals::default(),
+        file: None,
     };
     control.answer(&Answer::Done)?;
     while let Some(order) = control.wait()? {
@@ -50,11 +53,7 @@ pub(super) fn play(load: &Load, control: &mut Control) -> Result<()> {
                 continue;
             }
             Order::Pause => Answer::Totals(sender.totals),
-            Order::Transfer { way, bytes } => {
-                transfer::send(&sender.connections[0], way, bytes)?;
-                sender.totals.bytes += bytes;
-                Answer::Totals(sender.totals)
-            }
+            Order::Transfer { way, bytes } => sender.transfer(way, bytes)?,
             other => return Err(Failure::new(format!("a sender was told {other:?}"))),
         };
         control.answer(&answer)?;
@@ -63,6 +62,16 @@ pub(super) fn play(load: &Load, control: &mut Control) -> Result<()> {
 }
 
 impl Sender {
+    fn transfer(&mut self, way: Way, bytes: u64) -> Result<Answer> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => transfer::file()?,
+        };
+        transfer::send(self.file.insert(file), &self.connections[0], way, bytes)?;
+        self.totals.bytes += bytes;
+        Ok(Answer::Totals(self.totals))
+    }
+
     fn take(&mut self, socket: OwnedFd) -> Result<()> {
         ioctl_fionbio(&socket, true).map_err(|error| socket::failed("a connection", error))?;
         self.events.add(&socket, self.connections.len() as u64, EventFlags::OUT)?;

@@ -15,29 +15,33 @@ const FILE: u64 = 64 << 20;
 /// Bytes that are moved at once.
 const BLOCK: usize = 128 << 10;
 
-/// Sends so many bytes, and returns when the system has taken all of them.
-pub(super) fn send(connection: &OwnedFd, way: Way, bytes: u64) -> Result<()> {
+/// Sends so many bytes of a file, and returns when the system has taken all of them.
+pub(super) fn send(file: &OwnedFd, connection: &OwnedFd, way: Way, bytes: u64) -> Result<()> {
     ioctl_fionbio(connection, false).map_err(|error| failed("a connection", error))?;
-    let file = file().map_err(|error| failed("a file in memory", error))?;
     let mut mover = Mover::new(way)?;
     let mut left = bytes;
     while left > 0 {
-        seek(&file, SeekFrom::Start(0)).map_err(|error| failed("a file in memory", error))?;
+        seek(file, SeekFrom::Start(0)).map_err(|error| failed("a file in memory", error))?;
         let mut of_file = FILE.min(left);
         left -= of_file;
         while of_file > 0 {
             let most = usize::try_from(of_file).unwrap_or(BLOCK).min(BLOCK);
-            match mover.some(&file, connection, most) {
+            match mover.some(file, connection, most) {
                 Ok(count) => of_file = of_file.saturating_sub(count as u64),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(failed(mover.name(), error)),
+                Err(error) => return Err(failed(way.name(), error)),
             }
         }
     }
     Ok(())
 }
 
-fn file() -> rustix::io::Result<OwnedFd> {
+/// The file.
+pub(super) fn file() -> Result<OwnedFd> {
+    filled().map_err(|error| failed("a file in memory", error))
+}
+
+fn filled() -> rustix::io::Result<OwnedFd> {
     let file = memfd_create("metaslot-lab", MemfdFlags::CLOEXEC)?;
     let block = vec![0x5A; BLOCK];
     let mut there = 0;
@@ -65,14 +69,6 @@ impl Mover {
                 Self::Splice { into, out }
             }
         })
-    }
-
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Write(_) => "write",
-            Self::Sendfile => "sendfile",
-            Self::Splice { .. } => "splice",
-        }
     }
 
     /// Moves some bytes, at most so many; all that it took from the file are on their way.

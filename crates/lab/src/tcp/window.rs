@@ -26,7 +26,7 @@ impl Timing {
 
     /// How long a sample will take about.
     pub(super) fn expected(&self) -> Duration {
-        self.step * 4 + self.window + Duration::from_millis(30)
+        self.step * 3 + self.window + Duration::from_millis(10)
     }
 }
 

@@ -8,6 +8,9 @@ use crate::scenario::margin;
 use crate::verdict::{Comparison, Pairs, Verdict};
 use std::collections::BTreeMap;
 
+/// Why a combination is left out that nobody wants.
+pub(super) const UNWANTED: &str = "not asked for";
+
 /// The sentences.
 pub(super) fn sentences(experiment: &Experiment) -> Vec<String> {
     let mut said = Vec::new();
@@ -22,10 +25,14 @@ pub(super) fn sentences(experiment: &Experiment) -> Vec<String> {
             format!("buffers of {last} against {first}")
         }));
     }
-    for cell in experiment.plan.skipped.iter().filter(|skipped| skipped.why != "not asked for") {
-        said.push(format!("not run: {}: {}", cell.cell, cell.why));
-    }
+    said.extend(skipped(experiment));
     said
+}
+
+/// What was not run, and why.
+pub(super) fn skipped(experiment: &Experiment) -> impl Iterator<Item = String> {
+    let wanted = experiment.plan.skipped.iter().filter(|skipped| skipped.why != UNWANTED);
+    wanted.map(|skipped| format!("not run: {}: {}", skipped.cell, skipped.why))
 }
 
 /// The last level of a factor against its first one, wherever the other factors are alike.
@@ -43,7 +50,7 @@ fn along(
     let mut said = Vec::new();
     for cell in cells.iter().filter(|cell| level(cell, factor) == Some(last)) {
         let other = with_level(cell, factor, first);
-        let pairs = between(experiment, cell, &other);
+        let pairs = between(experiment, [(cell, OWN), (&other, OWN)], Sample::cpu_each);
         if let Some(comparison) = Comparison::of(&pairs) {
             let rest = without(cell, factor);
             said.push(format!(
@@ -57,7 +64,7 @@ fn along(
 }
 
 /// The verdict in words, with the ratio and its interval.
-fn finding(experiment: &Experiment, comparison: &Comparison) -> String {
+pub(super) fn finding(experiment: &Experiment, comparison: &Comparison) -> String {
     let ratio = comparison.ratio();
     let word = match comparison.verdict(margin(experiment)) {
         Verdict::Slower => "cost more".to_owned(),
@@ -68,13 +75,17 @@ fn finding(experiment: &Experiment, comparison: &Comparison) -> String {
     format!("{word}, {:.2} times [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high)
 }
 
-/// Pairs of two cells' costs, by repetition.
-fn between(experiment: &Experiment, cell: &str, other: &str) -> Pairs {
-    let costs = |cell: &str| -> BTreeMap<usize, f64> {
-        let samples = experiment.of(cell, OWN);
-        samples.map(|sample| (sample.run.repetition, Sample::cpu_each(sample))).collect()
+/// Pairs of the costs of two cells and arms, by repetition.
+pub(super) fn between(
+    experiment: &Experiment,
+    [these, those]: [(&str, &str); 2],
+    cost: fn(&Sample) -> f64,
+) -> Pairs {
+    let costs = |(cell, arm): (&str, &str)| -> BTreeMap<usize, f64> {
+        let samples = experiment.of(cell, arm);
+        samples.map(|sample| (sample.run.repetition, cost(sample))).collect()
     };
-    let (these, those) = (costs(cell), costs(other));
+    let (these, those) = (costs(these), costs(those));
     let both = these.iter().filter_map(|(at, cost)| Some((*cost, *those.get(at)?)));
     let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
     Pairs::of_costs(&a, &b)
