@@ -41,6 +41,7 @@ mod statistics;
 mod store;
 mod study;
 mod table;
+mod tcp;
 mod token;
 pub mod verdict;
 
@@ -67,6 +68,7 @@ pub use scenario::{RunOptions, SamplingOptions};
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
 pub use study::{Options as StudyOptions, Study};
+pub use tcp::{Buffer, Cpus, Options as TcpOptions, Path as TcpPath};
 
 use std::path::PathBuf;
 
@@ -111,6 +113,14 @@ pub enum Command {
     /// writes are under way, by the size of the writes. With --eagain nobody reads: how many writes
     /// each path accepts until EAGAIN, and why.
     Local(LocalOptions),
+    /// Send through TCP: cost by connections, size of writes, buffers, and network stacks
+    ///
+    /// A sender and a receiver, two processes with thousands of connections. Both are in a control group
+    /// of their own, and only a window in the middle of steady traffic counts: cycles of both for each
+    /// KB, throughput, segments for each write, data segments for each acknowledgement. Every cell is
+    /// visited in every repetition, in random order, so cells can be compared. Needs no privileges on
+    /// the loopback interface; control groups and namespaces want root.
+    Tcp(TcpOptions),
     /// Run two identical arms: how small a difference can this machine see today?
     ///
     /// Memory copies and round trips through a pipe, in pairs, interleaved at random. Whatever the arms
@@ -190,6 +200,10 @@ impl Command {
 /// What went wrong, with a hint where there is one. An experiment that finds something wrong (an
 /// acknowledged object that is lost, a signature that does not verify) is an error too.
 pub fn run(command: &Command) -> Result<()> {
+    // Whichever command started this process, it is a part of the generator and nothing else.
+    if let Some(role::Role::Tcp(part)) = role::Role::of_this_process()? {
+        return part.play();
+    }
     match command {
         Command::Probe(options) => probe::run(options),
         Command::Speed(options) => speed::run(options),
@@ -197,6 +211,7 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Store(options) => store::run(options),
         Command::Kill(options) => kill::run(options),
         Command::Local(options) => local::run(options),
+        Command::Tcp(options) => tcp::run(options),
         Command::Aa(options) => aa::run(options),
         Command::Copy(options) => copy::run(options),
         Command::Study(options) => study::run(options),

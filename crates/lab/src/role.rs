@@ -37,6 +37,8 @@ pub(crate) enum Role {
     },
     /// Waits, and becomes the command that the arguments name.
     Launch,
+    /// A process of the generator of TCP traffic.
+    Tcp(crate::tcp::Part),
     /// Opens a token after the kills, and compares it with the logs.
     Checker {
         /// The module to load.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Namespaces of a child: they end with it.
+//! Namespaces of a process: they end with it.
 
 use crate::child::in_child;
 use crate::{done, opened};
@@ -37,18 +37,30 @@ pub fn veth(namespaces: Namespaces) -> io::Result<()> {
     })
 }
 
+/// Moves this process, which has a single thread, into a network namespace of its own, with a namespace
+/// of users around it for a user who may not have one otherwise.
+///
+/// # Errors
+/// The kernel's.
+pub fn enter_network() -> io::Result<()> {
+    leave(Namespaces::Network).or_else(|_| leave(Namespaces::Both))
+}
+
 fn leave(namespaces: Namespaces) -> io::Result<()> {
     let flags = match namespaces {
         Namespaces::User => libc::CLONE_NEWUSER,
         Namespaces::Network => libc::CLONE_NEWNET,
         Namespaces::Both => libc::CLONE_NEWUSER | libc::CLONE_NEWNET,
     };
-    // SAFETY: takes numbers only. The caller is a child with one thread that is about to end.
+    // SAFETY: takes numbers only, and changes what the process sees of the system, not its memory.
     done(unsafe { libc::unshare(flags) })
 }
 
-/// Sends a request to the kernel's table of devices and reads its answer.
-fn ask(request: &[u8]) -> io::Result<()> {
+/// Sends a request to the kernel's table of devices (`man 7 rtnetlink`) and reads its answer.
+///
+/// # Errors
+/// The kernel's.
+pub fn ask(request: &[u8]) -> io::Result<()> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
     // SAFETY: takes numbers only.
     let socket = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };

@@ -13,6 +13,7 @@ mod work;
 use crate::experiment::{Experiment, Floor, Sample};
 use crate::machine::now;
 use crate::scenario::{RunOptions, Scenario, keep_floor, measure};
+use crate::tcp;
 use crate::verdict::Comparison;
 use crate::{Failure, Result, copy};
 use alike::Alike;
@@ -42,6 +43,8 @@ pub enum Of {
     Work,
     /// Copies of 64 KiB by the C library, cached and streaming
     Copy,
+    /// TCP traffic of two small cells of `lab tcp`
+    Tcp,
 }
 
 impl Of {
@@ -50,6 +53,7 @@ impl Of {
         match self {
             Self::Work => "work",
             Self::Copy => "copy",
+            Self::Tcp => "tcp",
         }
     }
 
@@ -57,6 +61,7 @@ impl Of {
         match self {
             Self::Work => Ok(Box::new(work::Works::new()?)),
             Self::Copy => copy::small(),
+            Self::Tcp => tcp::alike(),
         }
     }
 }

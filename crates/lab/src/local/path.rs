@@ -3,6 +3,7 @@
 //! large the buffer between them is.
 
 use crate::{Failure, Result};
+use metaslot_sys::bpf::Redirect;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
@@ -20,6 +21,8 @@ pub enum LocalPath {
     Unix,
     /// A pair of connected AF_UNIX seqpacket sockets
     Seqpacket,
+    /// TCP whose bytes BPF puts into the reader's queue, past the stack (sockmap)
+    Sockmap,
     /// A pipe
     Pipe,
 }
@@ -27,13 +30,18 @@ pub enum LocalPath {
 /// Both ends of a path; closed when dropped.
 #[derive(Debug)]
 pub(super) struct Ends {
+    /// What leads past TCP: it must go when everything was read and before an end is closed.
+    pub(super) redirect: Option<Redirect>,
     pub(super) writer: OwnedFd,
     pub(super) reader: OwnedFd,
 }
 
 impl LocalPath {
     /// Every path, in the order of the tables.
-    pub(super) const ALL: [Self; 4] = [Self::Tcp, Self::Unix, Self::Seqpacket, Self::Pipe];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Tcp, Self::Unix, Self::Seqpacket, Self::Sockmap, Self::Pipe];
+    /// Those that refuse writes when nobody reads: a redirected connection takes what memory there is.
+    pub(super) const REFUSING: [Self; 4] = [Self::Tcp, Self::Unix, Self::Seqpacket, Self::Pipe];
 
     /// As the tables say it.
     pub(super) const fn name(self) -> &'static str {
@@ -41,6 +49,7 @@ impl LocalPath {
             Self::Tcp => "TCP loopback",
             Self::Unix => "AF_UNIX stream",
             Self::Seqpacket => "AF_UNIX seqpacket",
+            Self::Sockmap => "TCP + sockmap",
             Self::Pipe => "pipe",
         }
     }
@@ -54,6 +63,7 @@ impl LocalPath {
             Self::Tcp => tcp(),
             Self::Unix => unix(SocketType::STREAM),
             Self::Seqpacket => unix(SocketType::SEQPACKET),
+            Self::Sockmap => redirected(),
             Self::Pipe => pipe(),
         };
         made.map_err(|failure| failure.context(self.name()).hint("--paths names the other ones"))
@@ -101,19 +111,27 @@ fn tcp() -> Result<Ends> {
     if from != writer.local_addr()? {
         return Err(Failure::new("another process connected first"));
     }
-    Ok(Ends { writer: writer.into(), reader: reader.into() })
+    Ok(Ends { writer: writer.into(), reader: reader.into(), redirect: None })
+}
+
+fn redirected() -> Result<Ends> {
+    let mut ends = tcp()?;
+    let redirect = Redirect::new(ends.writer.as_fd(), ends.reader.as_fd());
+    ends.redirect =
+        Some(redirect.map_err(|error| Failure::new(format!("a BPF redirect: {error}")))?);
+    Ok(ends)
 }
 
 fn unix(kind: SocketType) -> Result<Ends> {
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
     let (writer, reader) = pair.map_err(|error| Failure::new(error.to_string()))?;
-    Ok(Ends { writer, reader })
+    Ok(Ends { writer, reader, redirect: None })
 }
 
 fn pipe() -> Result<Ends> {
     let pair = pipe_with(PipeFlags::CLOEXEC);
     let (reader, writer) = pair.map_err(|error| Failure::new(error.to_string()))?;
-    Ok(Ends { writer, reader })
+    Ok(Ends { writer, reader, redirect: None })
 }
 
 #[cfg(test)]
@@ -123,7 +141,11 @@ mod tests {
     #[test]
     fn what_is_written_at_one_end_is_read_at_the_other() {
         for path in LocalPath::ALL {
-            let ends = path.ends().unwrap();
+            // A user without rights has no redirect.
+            let Some(ends) = path.ends().ok() else {
+                assert_eq!(path, LocalPath::Sockmap);
+                continue;
+            };
             assert_eq!(rustix::io::write(&ends.writer, b"a message"), Ok(9), "{path:?}");
             let mut read = [0; 32];
             assert_eq!(rustix::io::read(&ends.reader, &mut read), Ok(9), "{path:?}");
@@ -133,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_buffer_that_is_asked_for_is_given_twice() {
-        for path in LocalPath::ALL {
+        for path in LocalPath::REFUSING {
             let ends = path.ends().unwrap();
             path.ask_buffer(&ends.writer, 32_768).unwrap();
             assert_eq!(path.buffer(&ends.writer).unwrap(), 65_536, "{path:?}");

@@ -35,6 +35,12 @@ pub(crate) trait Scenario {
     /// What is compared within a cell; a single one where the cells themselves are the matter.
     fn arms(&self) -> Vec<String>;
 
+    /// Repetitions that there must be however long they take: with fewer, nothing that is compared can be
+    /// told apart.
+    fn fewest(&self) -> usize {
+        if self.arms().len() > 1 { FEWEST } else { 1 }
+    }
+
     /// Why a cell cannot be run here, or makes no sense.
     fn skip(&self, _cell: &str) -> Option<String> {
         None
@@ -93,7 +99,7 @@ pub(crate) struct Head {
 /// How long a scenario runs when neither it nor anybody else says, in seconds.
 pub(crate) const SECONDS: f64 = 30.0;
 /// Fewer repetitions decide nothing between two arms.
-const FEWEST: usize = 6;
+pub(crate) const FEWEST: usize = 6;
 /// More narrow an interval no longer as fast as people's patience goes.
 const MOST: usize = 400;
 
@@ -154,7 +160,7 @@ fn plan(
     let time = Duration::from_secs_f64(options.seconds.unwrap_or_else(|| scenario.seconds()))
         .saturating_sub(began.elapsed());
     let fitting = time.as_secs_f64() * 0.9 / round.as_secs_f64().max(1e-6);
-    let fewest = if arms.len() > 1 { FEWEST } else { 1 };
+    let fewest = scenario.fewest();
     let fitting = (fewest..=MOST).rev().find(|count| *count as f64 <= fitting).unwrap_or(fewest);
     let repetitions = options.repetitions.unwrap_or(fitting);
     let seed = options.seed.unwrap_or_else(Random::seed_from_clock);

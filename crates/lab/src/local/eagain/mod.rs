@@ -86,9 +86,14 @@ pub(super) fn run(options: &Options) -> Result<()> {
 }
 
 fn cells(paths: &[LocalPath], patience: Duration) -> Result<Vec<Cell>> {
+    if !paths.iter().any(|path| LocalPath::REFUSING.contains(path)) {
+        return Err(Failure::new("none of these paths refuses writes").hint(
+            "a redirected connection takes what memory there is; name another path as well",
+        ));
+    }
     let (progress, stream) = (Progress::new(), Stream::new());
     let mut cells = Vec::new();
-    for path in LocalPath::ALL.into_iter().filter(|path| paths.contains(path)) {
+    for path in LocalPath::REFUSING.into_iter().filter(|path| paths.contains(path)) {
         progress.say(path.name());
         for asked in BUFFERS {
             for pattern in Pattern::ALL {

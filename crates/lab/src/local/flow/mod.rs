@@ -41,6 +41,9 @@ struct Report {
     /// CPUs that other processes used meanwhile.
     foreign_cpu: Option<f64>,
     cells: Vec<Cell>,
+    /// Paths that are not here, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<String>,
 }
 
 /// One path and size; the same index of all lists is one round.
@@ -95,7 +98,7 @@ impl Cell {
 
 /// Measures.
 pub(super) fn run(options: &Options) -> Result<()> {
-    let cells = cells(options)?;
+    let (cells, skipped) = cells(options)?;
     let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
     let mut report = Report {
         schema: "metaslot-lab-local/1".to_owned(),
@@ -109,6 +112,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         sample_ms: options.sample,
         foreign_cpu: None,
         cells,
+        skipped,
     };
     let (started, watch) = (Instant::now(), Watch::start());
     let (progress, mut random) = (Progress::new(), Random::new(seed));
@@ -126,8 +130,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
     publish(options, &report, print::text)
 }
 
-/// Every path with every size, once.
-fn cells(options: &Options) -> Result<Vec<Cell>> {
+/// Every path with every size, once; and why a path is left out that needs rights.
+fn cells(options: &Options) -> Result<(Vec<Cell>, Vec<String>)> {
     let mut sizes = options.sizes.clone();
     sizes.sort_unstable();
     sizes.dedup();
@@ -137,13 +141,22 @@ fn cells(options: &Options) -> Result<Vec<Cell>> {
     if sizes[0] == 0 || sizes.iter().any(|size| *size > MOST) {
         return Err(Failure::new(format!("--sizes must be between 1 and {MOST} bytes")));
     }
-    let mut cells = Vec::new();
+    let (mut cells, mut skipped) = (Vec::new(), Vec::new());
     for path in LocalPath::ALL.into_iter().filter(|path| options.paths.contains(path)) {
+        if path == LocalPath::Sockmap
+            && let Err(failure) = path.ends()
+        {
+            skipped.push(format!("not run: {}: root may do it", failure.message));
+            continue;
+        }
         for &size in &sizes {
             cells.push(Cell::new(path, size, carries(path, size)?));
         }
     }
-    Ok(cells)
+    if cells.is_empty() {
+        return Err(Failure::new(skipped.join(", ")));
+    }
+    Ok((cells, skipped))
 }
 
 /// One sample of each cell, in random order.

@@ -20,8 +20,8 @@ pub(super) fn text(report: &Report) -> String {
     )
     .ok();
     text.push_str(&tables(report));
-    for sentence in words::sentences(&report.cells) {
-        text.push_str(&wrapped(&sentence));
+    for sentence in words::sentences(&report.cells).iter().chain(&report.skipped) {
+        text.push_str(&wrapped(sentence));
     }
     text
 }

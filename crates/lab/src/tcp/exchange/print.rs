@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Seconds and CPU time of the transfers, and what two stacks cost more than one.
+
+use super::super::control::Way;
+use super::super::path::Path;
+use super::super::{sun, words};
+use crate::experiment::{Experiment, Sample, level};
+use crate::scenario::{heading, margin};
+use crate::table::{Table, digits};
+use crate::verdict::Comparison;
+use std::fmt::Write;
+
+/// Everything that an experiment says.
+pub(crate) fn text(directory: &std::path::Path, experiment: &Experiment) -> String {
+    let mut text = heading(experiment);
+    let setting = |name: &str| {
+        experiment.manifest.provenance.settings.get(name).map_or("unknown", String::as_str)
+    };
+    let (megabytes, congestion) = (setting("megabytes"), setting("congestion"));
+    let placement = setting("placement");
+    writeln!(
+        text,
+        "{megabytes} MB through one connection, congestion control {congestion}, {placement}\n"
+    )
+    .ok();
+    text.push_str(&table(experiment));
+    text.push('\n');
+    for sentence in sentences(experiment) {
+        text.push_str(&words::wrapped(&sentence));
+    }
+    writeln!(text, "\nwritten: {}", directory.display()).ok();
+    text
+}
+
+/// One row for each path and call.
+pub(super) fn table(experiment: &Experiment) -> String {
+    let cost = format!("own {}", experiment.manifest.provenance.cost());
+    let mut table = Table::new(&[
+        "path",
+        "by",
+        "real s",
+        "TX user",
+        "TX sys",
+        "RX user",
+        "RX sys",
+        &cost,
+        "segments/ACK",
+        "Sun: V210, X4200",
+    ]);
+    for cell in experiment.plan.cells() {
+        for arm in &experiment.plan.arms {
+            table.row(row(experiment, &cell, arm));
+        }
+    }
+    table.render()
+}
+
+fn row(experiment: &Experiment, cell: &str, arm: &str) -> Vec<String> {
+    let typical = |figure: &dyn Fn(&Sample) -> Option<f64>| experiment.typical(cell, arm, figure);
+    let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), digits);
+    let seconds =
+        |name: &str| shown(typical(&|sample| Some(sample.measured.counters.get(name)? / 1e9)));
+    let name = level(cell, "path").unwrap_or("-");
+    let sun = Path::named(name).ok().and_then(sun::seconds).filter(|_| arm == Way::Write.name());
+    vec![
+        name.to_owned(),
+        arm.to_owned(),
+        shown(typical(&|sample| Some(sample.measured.wall_ns / 1e9))),
+        seconds("tx_user_ns"),
+        seconds("tx_system_ns"),
+        seconds("rx_user_ns"),
+        seconds("rx_system_ns"),
+        shown(typical(&|sample| Some(experiment.cycles(sample)))),
+        shown(typical(&|sample| {
+            let counters = &sample.measured.counters;
+            Some(counters.get("segments")? / counters.get("acks")?)
+                .filter(|ratio| ratio.is_finite())
+        })),
+        sun.map_or_else(String::new, |[v210, x4200]| format!("{v210:.1}, {x4200:.1}")),
+    ]
+}
+
+/// What follows.
+pub(crate) fn sentences(experiment: &Experiment) -> Vec<String> {
+    let cell = |path: Path| format!("path={}", path.name());
+    let shared = cell(Path::Shared);
+    let mut said = Vec::new();
+    for path in [Path::Exclusive, Path::Mixed] {
+        let (other, write) = (cell(path), Way::Write.name());
+        let ends = [(other.as_str(), write), (shared.as_str(), write)];
+        let real = Comparison::of(&words::between(experiment, ends, Sample::wall_each));
+        let cpu = Comparison::of(&words::between(experiment, ends, Sample::cpu_each));
+        if let Some((real, cpu)) = real.zip(cpu) {
+            let (name, ratio) = (path.name(), real.ratio());
+            said.push(format!(
+                "two stacks ({name}) against one, by write: {}; real time is {:.2} times [{:.2}, {:.2}] \
+                 (Sun: {})",
+                words::finding(experiment, &cpu),
+                ratio.value,
+                ratio.low,
+                ratio.high,
+                of_sun(path)
+            ));
+        }
+    }
+    for path in [Path::Shared, Path::Mixed, Path::Exclusive] {
+        for way in [Way::Sendfile, Way::Splice] {
+            let arms = [way.name(), Way::Write.name()];
+            let pairs = experiment.pairs_of(&cell(path), arms, Sample::cpu_each);
+            if let Some(comparison) = Comparison::of(&pairs) {
+                let sentence = comparison.sentence(arms[0], arms[1], margin(experiment));
+                said.push(format!("{}: {sentence}", path.name()));
+            }
+        }
+    }
+    said.extend(words::skipped(experiment));
+    said
+}
+
+/// Sun's ratios of two stacks to one.
+fn of_sun(path: Path) -> String {
+    let ratios = sun::seconds(path).zip(sun::seconds(Path::Shared)).map(|(two, one)| {
+        let ratios = two.iter().zip(one).map(|(two, one)| format!("{:.1}", two / one));
+        ratios.collect::<Vec<_>>().join(" and ")
+    });
+    ratios.unwrap_or_default()
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The matrix of connections, writes and buffers as a scenario. Every cell has a pair of processes of its
+//! own, which sleep while another cell is measured.
+
+use super::cpus::Cpus;
+use super::load::{Buffer, Load, short, short_buffer};
+use super::pair::Pair;
+use super::window::{self, Timing, flag};
+use super::{print, socket, words};
+use crate::Result;
+use crate::experiment::{Experiment, Factor, Measured, Run};
+use crate::meter::{Account, Group, Meter};
+use crate::scenario::{FEWEST, Head, Scenario};
+use rustix::process::{Resource, getrlimit};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// This generator's arm.
+pub(super) const OWN: &str = "own";
+
+/// What is varied, and what all cells have in common.
+#[derive(Debug)]
+pub(super) struct Matrix {
+    pub(super) base: Load,
+    pub(super) connections: Vec<usize>,
+    pub(super) writes: Vec<usize>,
+    pub(super) buffers: Vec<Buffer>,
+    /// Combinations that nobody wants.
+    pub(super) without: Vec<String>,
+    pub(super) cpus: Cpus,
+    pub(super) timing: Timing,
+    pub(super) pairs: BTreeMap<String, Pair>,
+}
+
+impl Matrix {
+    fn pair(&mut self, cell: &str) -> Result<&mut Pair> {
+        if !self.pairs.contains_key(cell) {
+            let pair = Pair::start(&self.base.of_cell(cell)?, self.cpus)?;
+            self.pairs.insert(cell.to_owned(), pair);
+        }
+        let gone = || crate::Failure::new("the cell's processes are gone");
+        self.pairs.get_mut(cell).ok_or_else(gone)
+    }
+}
+
+impl Scenario for Matrix {
+    fn head(&self) -> Head {
+        Head { name: "tcp", unit: "byte", cpu: source(), settings: settings(&self.base, self.cpus) }
+    }
+
+    fn factors(&self) -> Vec<Factor> {
+        let factor = |name: &str, levels: Vec<String>| Factor { name: name.to_owned(), levels };
+        vec![
+            factor("connections", self.connections.iter().map(usize::to_string).collect()),
+            factor("write", self.writes.iter().copied().map(short).collect()),
+            factor("buffer", self.buffers.iter().copied().map(short_buffer).collect()),
+        ]
+    }
+
+    fn arms(&self) -> Vec<String> {
+        vec![OWN.to_owned()]
+    }
+
+    fn fewest(&self) -> usize {
+        // Cells are compared with each other.
+        FEWEST
+    }
+
+    fn skip(&self, cell: &str) -> Option<String> {
+        if self.without.iter().any(|without| without == cell) {
+            return Some(words::UNWANTED.to_owned());
+        }
+        let connections = self.base.of_cell(cell).ok()?.connections;
+        let most = getrlimit(Resource::Nofile).maximum?;
+        (connections as u64 + 16 > most).then(|| {
+            format!("a process may have {most} descriptors: raise the hard limit (ulimit -Hn)")
+        })
+    }
+
+    fn warm(&mut self, cell: &str, _arm: &str) -> Result<Duration> {
+        let timing = self.timing;
+        let pair = self.pair(cell)?;
+        let began = std::time::Instant::now();
+        pair.go()?;
+        std::thread::sleep(timing.step);
+        pair.pause()?;
+        // What is under way when the sender stops still has to arrive.
+        Ok(timing.expected() + began.elapsed().saturating_sub(timing.step) / 2)
+    }
+
+    fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {
+        let timing = self.timing;
+        let pair = self.pair(&run.cell)?;
+        pair.go()?;
+        let mut measured = window::sample(meter, pair.ledger().account(), pair.pids(), timing)?;
+        let [sent, received] = pair.pause()?;
+        // The kernel counts calls, the processes know which of them could do nothing.
+        refuse(&mut measured, "writes", "eagain", sent.again, sent.calls);
+        refuse(&mut measured, "reads", "empty_reads", received.again, received.calls);
+        flag(&mut measured, "clamped_buffer", pair.clamped());
+        Ok(measured)
+    }
+
+    fn glance(&self, experiment: &Experiment) -> String {
+        print::table(experiment)
+    }
+}
+
+/// Splits a counter of calls by the share that was refused.
+fn refuse(measured: &mut Measured, calls: &str, refused: &str, again: u64, done: u64) {
+    let share = again as f64 / (again + done).max(1) as f64;
+    let all = measured.counters.get(calls).copied().unwrap_or(0.0);
+    measured.counters.insert(calls.to_owned(), all * (1.0 - share));
+    measured.counters.insert(refused.to_owned(), all * share);
+}
+
+/// Where CPU time comes from here.
+pub(super) fn source() -> String {
+    let group = Group::make();
+    group.map_or_else(|_| Account::Processes(&[]).source(), |group| Account::Group(&group).source())
+}
+
+/// What the result may depend on.
+pub(super) fn settings(base: &Load, cpus: Cpus) -> BTreeMap<String, String> {
+    let alone =
+        if base.path.counts_alone() { "the experiment's alone" } else { "the whole machine's" };
+    let mut settings = BTreeMap::from([
+        ("placement".to_owned(), cpus.name().to_owned()),
+        ("path".to_owned(), base.path.name().to_owned()),
+        (
+            "congestion".to_owned(),
+            base.congestion.clone().unwrap_or_else(socket::default_congestion),
+        ),
+        ("segments".to_owned(), format!("/proc/net/snmp and netstat: {alone}")),
+    ]);
+    for name in ["tcp_rmem", "tcp_wmem", "tcp_mem"] {
+        if let Ok(text) = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")) {
+            settings.insert(name.to_owned(), text.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+    }
+    settings
+}

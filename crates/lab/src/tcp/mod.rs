@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab tcp`: what it costs to move bytes through TCP, by connections, size of writes and buffers.
+//!
+//! The generator is this program itself: one process sends on all connections, another one receives on
+//! them, each with one thread and without waiting in any call. CPU time of both is counted in a control
+//! group of their own, in a window in the middle of steady traffic.
+
+mod control;
+mod counts;
+mod cpus;
+mod exchange;
+mod link;
+mod load;
+mod matrix;
+mod pair;
+mod part;
+mod path;
+mod print;
+mod process;
+mod receiver;
+mod sender;
+mod socket;
+mod sun;
+mod transfer;
+mod window;
+mod words;
+
+pub use cpus::Cpus;
+pub(crate) use exchange::text as transfer_text;
+pub use load::Buffer;
+pub(crate) use part::Part;
+pub use path::Path;
+pub(crate) use print::text;
+
+use crate::output::say;
+use crate::scenario::{RunOptions, Scenario, measure};
+use crate::{Failure, Result, print as any};
+use exchange::Exchange;
+use load::Load;
+use matrix::Matrix;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use window::Timing;
+
+/// What is sent, and how.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Numbers of connections
+    #[arg(
+        long, value_name = "N,…", value_delimiter = ',', value_parser = load::connections,
+        default_values_t = [1, 8, 100, 1000]
+    )]
+    pub connections: Vec<usize>,
+    /// Sizes of a write: 64K, 65483, 1M
+    #[arg(
+        long, value_name = "SIZE,…", value_delimiter = ',', value_parser = load::size,
+        default_values = ["64K", "8K", "1K"]
+    )]
+    pub writes: Vec<usize>,
+    /// Buffers that each socket is asked to have; default: the system's, which grow by themselves
+    #[arg(
+        long, value_name = "SIZE,…", value_delimiter = ',', value_parser = load::buffer,
+        default_values = ["default"]
+    )]
+    pub buffers: Vec<Buffer>,
+    /// TCP's congestion control [default: cubic, where the system has it]
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// Through which network stacks
+    #[arg(long, value_name = "PATH", value_enum, default_value_t = Path::Loopback)]
+    pub path: Path,
+    /// On which CPUs sender and receiver run: where that is a matter of chance, the cost is too
+    /// [default: together; apart with --transfer]
+    #[arg(long, value_name = "WHERE", value_enum)]
+    pub cpus: Option<Cpus>,
+    /// Instead of the matrix: so many megabytes through one connection, by write, sendfile and splice,
+    /// over one network stack and over two, in namespaces
+    #[arg(
+        long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=10_000),
+        conflicts_with_all = ["connections", "writes", "path", "window"]
+    )]
+    pub transfer: Option<u64>,
+    /// Length of the window that counts, in milliseconds; a warm-up comes before it
+    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    pub window: u64,
+    /// How it is run
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+impl Options {
+    fn base(&self) -> Load {
+        Load {
+            connections: 1,
+            write: 1,
+            buffer: None,
+            congestion: self.congestion.clone().or_else(socket::usual_congestion),
+            path: self.path,
+        }
+    }
+
+    fn matrix(&self) -> Matrix {
+        Matrix {
+            base: self.base(),
+            connections: self.connections.clone(),
+            writes: self.writes.clone(),
+            buffers: self.buffers.clone(),
+            without: Vec::new(),
+            cpus: self.cpus.unwrap_or(Cpus::Together),
+            timing: Timing::of_window(Duration::from_millis(self.window)),
+            pairs: BTreeMap::new(),
+        }
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if let Some(name) = &options.congestion
+        && !socket::available().split(' ').any(|known| known == name)
+    {
+        return Err(Failure::new(format!("congestion control {name} is not here"))
+            .hint(format!("this system has: {}", socket::available())));
+    }
+    let mut scenario: Box<dyn Scenario> = match options.transfer {
+        None => Box::new(options.matrix()),
+        Some(megabytes) => {
+            let cpus = options.cpus.unwrap_or(Cpus::Apart);
+            let buffer = options.buffers.first().and_then(|buffer| buffer.0);
+            Box::new(Exchange::new(Load { buffer, ..options.base() }, cpus, megabytes))
+        }
+    };
+    let directory = options.run.directory(scenario.head().name);
+    let run = RunOptions { output: Some(directory.clone()), ..options.run.clone() };
+    let experiment = measure(&mut *scenario, &run)?;
+    drop(scenario);
+    say(&if options.run.json {
+        let mut summary = any::summary(&experiment);
+        let findings = if options.transfer.is_some() {
+            exchange::sentences(&experiment)
+        } else {
+            words::sentences(&experiment)
+        };
+        summary["findings"] = findings.into();
+        serde_json::to_string_pretty(&summary)? + "\n"
+    } else {
+        any::text(&directory, &experiment)
+    })
+}
+
+/// Two small cells, for two identical arms.
+pub(crate) fn alike() -> Result<Box<dyn Scenario>> {
+    let base = Load {
+        connections: 1,
+        write: 1,
+        buffer: None,
+        congestion: socket::usual_congestion(),
+        path: Path::Loopback,
+    };
+    let cell =
+        |connections, write| format!("connections={connections} write={write} buffer=default");
+    Ok(Box::new(Matrix {
+        base,
+        connections: vec![4, 100],
+        writes: vec![64 << 10, 8 << 10],
+        buffers: vec![Buffer(None)],
+        without: vec![cell(4, "8K"), cell(100, "64K")],
+        cpus: Cpus::Together,
+        timing: Timing::of_window(Duration::from_millis(100)),
+        pairs: BTreeMap::new(),
+    }))
+}

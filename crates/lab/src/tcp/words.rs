@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What follows from the cells of one experiment. They are comparable with each other, because each
+//! repetition visits all of them in random order: the cells of one repetition are a pair.
+
+use super::matrix::OWN;
+use crate::experiment::{Experiment, Sample, level};
+use crate::scenario::margin;
+use crate::verdict::{Comparison, Pairs, Verdict};
+use std::collections::BTreeMap;
+
+/// Why a combination is left out that nobody wants.
+pub(super) const UNWANTED: &str = "not asked for";
+
+/// The sentences.
+pub(super) fn sentences(experiment: &Experiment) -> Vec<String> {
+    let mut said = Vec::new();
+    if experiment.plan.arms.iter().any(|arm| arm == OWN) {
+        said.extend(along(experiment, "connections", |few, many| {
+            format!("{many} connections against {few}")
+        }));
+        said.extend(along(experiment, "write", |first, last| {
+            format!("writes of {last} against {first}")
+        }));
+        said.extend(along(experiment, "buffer", |first, last| {
+            format!("buffers of {last} against {first}")
+        }));
+    }
+    said.extend(skipped(experiment));
+    said
+}
+
+/// What was not run, and why.
+pub(super) fn skipped(experiment: &Experiment) -> impl Iterator<Item = String> {
+    let wanted = experiment.plan.skipped.iter().filter(|skipped| skipped.why != UNWANTED);
+    wanted.map(|skipped| format!("not run: {}: {}", skipped.cell, skipped.why))
+}
+
+/// The last level of a factor against its first one, wherever the other factors are alike.
+fn along(
+    experiment: &Experiment,
+    factor: &str,
+    words: impl Fn(&str, &str) -> String,
+) -> Vec<String> {
+    let factors = &experiment.plan.factors;
+    let Some(levels) = factors.iter().find(|known| known.name == factor).map(|f| &f.levels) else {
+        return Vec::new();
+    };
+    let [first, .., last] = levels.as_slice() else { return Vec::new() };
+    let cells = experiment.plan.cells();
+    let mut said = Vec::new();
+    for cell in cells.iter().filter(|cell| level(cell, factor) == Some(last)) {
+        let other = with_level(cell, factor, first);
+        let pairs = between(experiment, [(cell, OWN), (&other, OWN)], Sample::cpu_each);
+        if let Some(comparison) = Comparison::of(&pairs) {
+            let rest = without(cell, factor);
+            said.push(format!(
+                "{}{rest}: {}",
+                words(first, last),
+                finding(experiment, &comparison)
+            ));
+        }
+    }
+    said
+}
+
+/// The verdict in words, with the ratio and its interval.
+pub(super) fn finding(experiment: &Experiment, comparison: &Comparison) -> String {
+    let ratio = comparison.ratio();
+    let word = match comparison.verdict(margin(experiment)) {
+        Verdict::Slower => "cost more".to_owned(),
+        Verdict::Faster => "cost less".to_owned(),
+        Verdict::Same => "cost the same".to_owned(),
+        unresolved @ Verdict::Unresolved { .. } => unresolved.to_string(),
+    };
+    format!("{word}, {:.2} times [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high)
+}
+
+/// Pairs of the costs of two cells and arms, by repetition.
+pub(super) fn between(
+    experiment: &Experiment,
+    [these, those]: [(&str, &str); 2],
+    cost: fn(&Sample) -> f64,
+) -> Pairs {
+    let costs = |(cell, arm): (&str, &str)| -> BTreeMap<usize, f64> {
+        let samples = experiment.of(cell, arm);
+        samples.map(|sample| (sample.run.repetition, cost(sample))).collect()
+    };
+    let (these, those) = (costs(these), costs(those));
+    let both = these.iter().filter_map(|(at, cost)| Some((*cost, *those.get(at)?)));
+    let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
+    Pairs::of_costs(&a, &b)
+}
+
+fn with_level(cell: &str, factor: &str, to: &str) -> String {
+    let levels = cell.split(' ').map(|level| match level.split_once('=') {
+        Some((name, _)) if name == factor => format!("{name}={to}"),
+        _ => level.to_owned(),
+    });
+    levels.collect::<Vec<_>>().join(" ")
+}
+
+/// The levels of the other factors that say something, for the end of a subject.
+fn without(cell: &str, factor: &str) -> String {
+    let levels = cell.split(' ').filter_map(|level| level.split_once('='));
+    let rest = levels.filter(|(name, level)| *name != factor && *level != "default");
+    let rest: Vec<String> = rest.map(|(name, level)| format!("{name} {level}")).collect();
+    if rest.is_empty() { String::new() } else { format!(" ({})", rest.join(", ")) }
+}
+
+/// Columns.
+const WIDTH: usize = 100;
+
+/// A sentence in lines of a limited width, the first one marked.
+pub(super) fn wrapped(sentence: &str) -> String {
+    let mut lines = vec!["-".to_owned()];
+    for word in sentence.split_ascii_whitespace() {
+        let line = lines.last_mut().filter(|line| line.chars().count() + word.len() < WIDTH);
+        match line {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(format!("  {word}")),
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_differ_in_one_level() {
+        let cell = "connections=8 write=64K buffer=default";
+        assert_eq!(with_level(cell, "write", "1K"), "connections=8 write=1K buffer=default");
+        assert_eq!(without(cell, "write"), " (connections 8)");
+        assert_eq!(without("write=64K", "write"), "");
+    }
+}
