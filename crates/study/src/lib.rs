@@ -3,6 +3,8 @@
 //! and ciphers as they were written years ago. The ciphers are insecure or leak through the cache; that
 //! is the point of studying them.
 
+pub mod aes;
+#[cfg(target_arch = "x86_64")]
 pub mod copy;
 pub mod kasumi;
 pub mod rc4;

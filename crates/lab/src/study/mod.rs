@@ -5,6 +5,7 @@
 //! The versions are written for this purpose, in the crate `study`, which nothing else uses. Before
 //! anything is measured all versions of a study work on the same random data: they must agree.
 
+mod aes;
 mod bench;
 mod kasumi;
 mod page;
@@ -42,6 +43,8 @@ pub enum Study {
     Kasumi,
     /// SHA-1: expansion inline, in vectors, in a second thread, and by instructions
     Sha1,
+    /// AES in CBC: tables, bit slices, AES-NI, VAES; one stream and sixteen
+    Aes,
 }
 
 /// What a study has to say, all of it computed from the experiment's samples.
@@ -63,6 +66,7 @@ impl Study {
             Self::Rc4 => "study-rc4",
             Self::Kasumi => "study-kasumi",
             Self::Sha1 => "study-sha1",
+            Self::Aes => "study-aes",
         }
     }
 
@@ -71,6 +75,7 @@ impl Study {
             Self::Rc4 => Box::new(rc4::Rc4::new()?),
             Self::Kasumi => Box::new(kasumi::Kasumi::new()?),
             Self::Sha1 => Box::new(sha1::Sha1::new()?),
+            Self::Aes => Box::new(aes::Aes::new()?),
         })
     }
 
@@ -79,6 +84,7 @@ impl Study {
             Self::Rc4 => rc4::findings(view),
             Self::Kasumi => kasumi::findings(view),
             Self::Sha1 => sha1::findings(view),
+            Self::Aes => aes::findings(view),
         }
     }
 }
