@@ -102,7 +102,7 @@ fn kernels(names: &[String]) -> Result<Vec<Kernel>> {
 
 impl Scenario for Copies {
     fn head(&self) -> Head {
-        let other = "; with another core reading, of the process";
+        let other = "; with another core reading, of both threads while they copy or read";
         Head {
             name: "copy",
             unit: "byte",

@@ -24,7 +24,7 @@ use crate::progress::Progress;
 use crate::{Failure, Result};
 use ability::{Ability, Finding, Outcome, Trouble};
 pub(crate) use clocks::{core_factor, time_stamp_rate};
-pub(crate) use memory::large_pages;
+pub(crate) use memory::{large_kib, large_pages};
 use serde::{Deserialize, Serialize};
 use sources::Source;
 use std::path::PathBuf;
