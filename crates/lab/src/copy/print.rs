@@ -71,7 +71,7 @@ fn advice(findings: &Findings<'_>) -> String {
         "{}\npast: the best non-temporal kernel costs less than the best allocating one; cache: it costs \
          more;\nsame: within {:.1} %; ?: unresolved. By CPU time of many copies in a row, with the reader's; \
          by latency: wall time\nof a copy alone. In brackets: the interval of the crossover.\n{}Sun, \
-         2008–2009: non-temporal won 2× at 128K, the allocating copy a little below 1K. {}\n",
+         2008–2009: non-temporal won 2× at 128K, the allocating copy a little below 1K.{}\n",
         table.render(),
         findings.margin.percent(),
         misled(findings),
@@ -91,7 +91,7 @@ fn at_128k(findings: &Findings<'_>) -> String {
     past.map_or_else(String::new, |past| {
         let ratio = past.comparison.ratio();
         format!(
-            "Here, at 128K: {:.2}× ({:.2} to {:.2}).",
+            " Here, at 128K: {:.2}× ({:.2} to {:.2}).",
             1.0 / ratio.value,
             1.0 / ratio.high,
             1.0 / ratio.low
