@@ -2,6 +2,7 @@
 //! Areas of memory in a known state.
 
 use super::words::PageSize;
+use crate::probe::large_kib;
 use crate::{Failure, Result};
 use metaslot_sys::memory::{Mapping, Pages};
 use std::ops::Range;
@@ -61,6 +62,14 @@ impl Area {
     /// The kernel's.
     pub(super) fn give_back(&mut self) -> Result<()> {
         Ok(self.mapping.give_back()?)
+    }
+
+    /// Whether nine tenths of it are in large pages.
+    pub(super) fn is_mostly_large(&self) -> bool {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let start = self.bytes().as_ptr().addr();
+        let kib = large_kib(&smaps, start).and_then(|kib| usize::try_from(kib).ok()).unwrap_or(0);
+        (kib << 10) >= self.length() / 10 * 9
     }
 
     pub(super) fn length(&self) -> usize {

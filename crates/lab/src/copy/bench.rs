@@ -14,11 +14,13 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// CPU time of a sample.
-const SAMPLE: Duration = Duration::from_millis(4);
+const SAMPLE: Duration = Duration::from_millis(2);
 /// Each of the two areas that are streamed through: the caches hold a small part of them.
 const STREAM: usize = 128 << 20;
 /// Memory that is untouched at the begin of a sample; it is touched once in it.
-const UNTOUCHED: usize = 16 << 20;
+const UNTOUCHED: usize = 8 << 20;
+/// What another thread reads in a sample.
+const HANDED_OVER: usize = 4 << 20;
 /// Copies that are timed one by one, for a sample.
 const ALONE: usize = 3;
 
@@ -30,17 +32,23 @@ struct Areas {
     destination: Area,
     untouched: Area,
     walk: Walk,
+    /// Large pages were asked for, and most are not.
+    disappointing: bool,
 }
 
 impl Areas {
     fn new(pages: PageSize, largest: usize) -> Result<Self> {
         let stream = STREAM.max(2 * largest);
+        let source = Area::populated(stream, pages)?;
+        let destination = Area::populated(stream, pages)?;
+        let mostly = [&source, &destination].iter().all(|area| area.is_mostly_large());
         Ok(Self {
             pages,
-            source: Area::populated(stream, pages)?,
-            destination: Area::populated(stream, pages)?,
+            source,
+            destination,
             untouched: Area::new(UNTOUCHED.max(largest), pages)?,
             walk: Walk::default(),
+            disappointing: pages == PageSize::Large && !mostly,
         })
     }
 
@@ -100,8 +108,10 @@ impl Bench {
         if matches!(cell.state, State::Source | State::Fresh | State::Host) {
             return Ok(areas.untouched.length() / cell.size);
         }
-        // Another thread's share is not calibrated: a batch is a batch.
-        let read = cell.consumer != Consumer::Nobody;
+        if cell.consumer == Consumer::Other {
+            return Ok((HANDED_OVER / cell.size).max(1));
+        }
+        let read = cell.consumer == Consumer::Same;
         let mut copies = 1;
         loop {
             let began = thread_cpu();
@@ -139,6 +149,7 @@ impl Bench {
             })?,
         };
         measured.counters.extend(latency.map(|latency| ("latency_ns".to_owned(), latency)));
+        measured.flags.extend(areas.disappointing.then(|| "small_pages".to_owned()));
         Ok(measured)
     }
 }

@@ -107,6 +107,22 @@ impl<'a> Findings<'a> {
         self.crossover_by(sizes, latency)
     }
 
+    /// Cells where a stream and a copy alone are both faster or slower past the cache, by those verdicts.
+    pub(super) fn stream_and_alone(&self) -> Vec<(&str, Verdict, Verdict)> {
+        let differs = |verdict: &Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
+        let both = |cell| {
+            let past = self.past(cell)?;
+            let arms = [past.past.as_str(), past.into.as_str()];
+            let alone = Comparison::of(&self.experiment.pairs_of(cell, arms, latency))?;
+            Some((cell, self.verdict(&past.comparison), self.verdict(&alone)))
+        };
+        let cells = self.groups.iter().flat_map(|sizes| &sizes.cells);
+        cells
+            .filter_map(|(_, cell)| both(cell))
+            .filter(|(_, stream, alone)| differs(stream) && differs(alone))
+            .collect()
+    }
+
     fn crossover_by(&self, sizes: &Sizes, cost: Cost) -> Option<Crossover> {
         let logs = |cell: &String| {
             let past = self.best_by(cell, cost, is_past);

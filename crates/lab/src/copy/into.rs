@@ -9,7 +9,7 @@ use super::area::Area;
 use super::words::{PageSize, State, Word, shown, size};
 use super::{Options, first};
 use crate::clock::thread_cpu;
-use crate::experiment::{Factor, Measured, Run, level};
+use crate::experiment::{Experiment, Factor, Measured, Run, level};
 use crate::meter::{Account, Meter};
 use crate::scenario::{Head, Scenario};
 use crate::{Failure, Result};
@@ -178,8 +178,13 @@ impl Into {
         let usual = [State::Source, State::Memory, State::Cached];
         let states = usual.into_iter();
         let states = states.filter(|s| options.states.is_empty() || options.states.contains(s));
+        let states: Vec<State> = states.collect();
+        if states.is_empty() {
+            return Err(Failure::new("copies into the kernel have no destination in this state")
+                .hint("states of a source are source, memory, cached"));
+        }
         Ok(Self {
-            states: states.collect(),
+            states,
             sizes,
             sinks,
             source: Area::populated(STREAM.max(2 * largest), PageSize::Small)?,
@@ -267,6 +272,10 @@ impl Scenario for Into {
         let copies = self.copies.get(&key).copied().unwrap_or(1);
         self.untouched.give_back()?;
         meter.thread(|| self.copy(&run.cell, &run.arm, copies))
+    }
+
+    fn glance(&self, experiment: &Experiment) -> String {
+        super::print::into(experiment)
     }
 }
 

@@ -14,6 +14,8 @@ mod json;
 mod other;
 mod print;
 mod scenario;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub use into::Target;
@@ -27,6 +29,7 @@ use std::path::Path;
 
 /// What is copied, from where, how, and for whom.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_arg("seconds", |argument| argument.default_value("50")))]
 pub struct Options {
     /// States of the memory before the copy [default: all]
     #[arg(long, value_name = "STATE,…", value_enum, value_delimiter = ',')]

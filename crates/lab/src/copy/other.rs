@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Copies that a thread on another processor reads, a batch at a time.
 //!
-//! The two take turns and sleep meanwhile: so the process's CPU time is that of the copies, of the reads,
-//! and of two hand-overs for each batch, and no thread is paid for waiting.
+//! The two take turns and sleep meanwhile. Each reads its own CPU clock around its own part, so what counts
+//! is copies and reads; what it takes to wake each other is a counter of its own.
 
+use crate::clock::thread_cpu;
 use crate::experiment::Measured;
 use crate::meter::Meter;
 use crate::{Failure, Result};
@@ -11,6 +12,7 @@ use metaslot_study::copy::{Kernel, Walk, sum};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 /// Bytes of a batch: it stays in the second-level cache, and makes hand-overs rare.
 pub(super) const BATCH: usize = 256 << 10;
@@ -81,7 +83,7 @@ impl<'a> Copies<'a> {
         self,
         meter: &Meter,
         send: SyncSender<&'a mut [u8]>,
-        returned: &Receiver<&'a mut [u8]>,
+        returned: &Receiver<Read<'a>>,
     ) -> Result<Measured> {
         let Self { kernel, to, from, size, batches } = self;
         let length = BATCH.max(size) / size * size;
@@ -94,32 +96,47 @@ impl<'a> Copies<'a> {
         hand_over(&mut [])?;
         let mut places: Vec<&mut [u8]> = to.chunks_exact_mut(length).collect();
         let sources: Vec<&[u8]> = from.chunks_exact(length).collect();
+        let mut own = Duration::ZERO;
         let mut measured = meter.process(|| {
             for number in 0..batches {
                 let at = number % places.len();
                 let place = std::mem::take(&mut places[at]);
                 let source = sources[number % sources.len()];
+                let began = thread_cpu();
                 Walk::default().copy(kernel, place, source, size, length / size, false);
-                places[at] = hand_over(place)?;
+                own += thread_cpu() - began;
+                let read = hand_over(place)?;
+                (places[at], own) = (read.batch, own + read.time);
             }
             Ok((batches * length) as f64)
         })?;
+        let own = own.as_secs_f64() * 1e9;
         measured.counters.insert("handovers".to_owned(), batches as f64);
+        measured.counters.insert("handover_ns".to_owned(), (measured.cpu_ns - own).max(0.0));
+        measured.cpu_ns = own;
         Ok(measured)
     }
+}
+
+/// A batch that was read, and the CPU time of reading it.
+struct Read<'a> {
+    batch: &'a mut [u8],
+    time: Duration,
 }
 
 /// Reads what comes and sends it back, on its own processor.
 fn read<'a>(
     cpu: usize,
     receive: &Receiver<&'a mut [u8]>,
-    give_back: &SyncSender<&'a mut [u8]>,
+    give_back: &SyncSender<Read<'a>>,
 ) -> Result<()> {
     let _pinned = Pinned::to(cpu)?;
     let mut total = 0u64;
     for batch in receive {
+        let began = thread_cpu();
         total = total.wrapping_add(sum(batch));
-        if give_back.send(batch).is_err() {
+        let time = thread_cpu() - began;
+        if give_back.send(Read { batch, time }).is_err() {
             break;
         }
     }

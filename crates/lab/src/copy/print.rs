@@ -3,7 +3,7 @@
 
 use super::findings::{Findings, LIBC, OURS, Sizes, at_least_as_good};
 use super::into::{MEMORY, parse};
-use super::words::{Consumer, PageSize, about, shown};
+use super::words::{Consumer, PageSize, State, about, shown};
 use crate::crossover::{Crossover, Place, Way};
 use crate::experiment::{Experiment, Sample};
 use crate::table::{Table, digits};
@@ -45,11 +45,11 @@ fn advice(findings: &Findings<'_>) -> String {
     let names: Vec<String> = all.iter().map(|size| shown(*size)).collect();
     let mut heading = vec!["how to write"];
     heading.extend(names.iter().map(String::as_str));
-    heading.extend(["past wins, in a stream", "past wins, a copy alone"]);
+    heading.extend(["past wins, in a stream", "by latency alone"]);
     let mut table = Table::new(&heading);
     let mut compared = false;
     for sizes in &findings.groups {
-        let mut row = vec![sizes.group.to_string()];
+        let mut row = vec![sizes.group.words()];
         for size in &all {
             let cell = sizes.cells.iter().find(|(other, _)| other == size);
             let past = cell.and_then(|(_, cell)| findings.past(cell));
@@ -69,12 +69,34 @@ fn advice(findings: &Findings<'_>) -> String {
     }
     format!(
         "{}\npast: the best non-temporal kernel costs less than the best allocating one; cache: it costs \
-         more; same: within\n{:.1} %; ?: unresolved. A stream is judged by CPU time, a copy alone by the wall \
-         time of one (its interval in\nbrackets); of the same core it includes reading, of another one both \
-         threads.\nSun, 2008–2009: non-temporal won 2× at 128K, the allocating copy a little below 1K.\n",
+         more;\nsame: within {:.1} %; ?: unresolved. By CPU time of many copies in a row, with the reader's; \
+         by latency: wall time\nof a copy alone. In brackets: the interval of the crossover.\n{}Sun, \
+         2008–2009: non-temporal won 2× at 128K, the allocating copy a little below 1K.{}\n",
         table.render(),
-        findings.margin.percent()
+        findings.margin.percent(),
+        misled(findings),
+        at_128k(findings)
     )
+}
+
+/// The same figure as the quoted one, if it was measured.
+fn at_128k(findings: &Findings<'_>) -> String {
+    let like = |sizes: &&Sizes| {
+        let group = sizes.group;
+        (group.state, group.consumer) == (State::Memory, Consumer::Nobody)
+    };
+    let cell = findings.groups.iter().filter(like).flat_map(|sizes| &sizes.cells);
+    let past =
+        cell.filter(|(size, _)| *size == 128 << 10).find_map(|(_, cell)| findings.past(cell));
+    past.map_or_else(String::new, |past| {
+        let ratio = past.comparison.ratio();
+        format!(
+            " Here, at 128K: {:.2}× ({:.2} to {:.2}).",
+            1.0 / ratio.value,
+            1.0 / ratio.high,
+            1.0 / ratio.low
+        )
+    })
 }
 
 const fn word(verdict: Verdict) -> &'static str {
@@ -88,24 +110,55 @@ const fn word(verdict: Verdict) -> &'static str {
 
 /// Where the kernels past the cache, the first ones, cost less.
 fn place(crossover: &Crossover) -> String {
-    match crossover.always() {
-        Some(Way::First) => return "at every size".to_owned(),
-        Some(Way::Second) => return "at no size".to_owned(),
-        None if crossover.is_unclear() => return "not resolved".to_owned(),
-        None => {}
-    }
-    let end = |place: Place| match place {
-        Place::Below => "below".to_owned(),
-        Place::At(size) => about(size),
-        Place::Above => "above".to_owned(),
+    let Crossover { above, at, low, high, against } = crossover;
+    let past_above = *above == Way::First;
+    let end = |place: &Place| match place {
+        Place::Below => "less".to_owned(),
+        Place::At(size) => about(*size),
+        Place::Above => "more".to_owned(),
     };
-    let word = if crossover.above == Way::First { "from" } else { "up to" };
-    let Crossover { at, low, high, .. } = crossover;
-    let mut text = format!("{word} {} ({} to {})", end(*at), end(*low), end(*high));
-    if let Some(size) = crossover.against.first() {
+    let sure = crossover.always().is_some();
+    let mut text = match at {
+        _ if crossover.is_unclear() => "not resolved".to_owned(),
+        Place::At(size) => {
+            let word = if past_above { "from" } else { "up to" };
+            format!("{word} {} ({} to {})", about(*size), end(low), end(high))
+        }
+        Place::Below if past_above && sure => "every size".to_owned(),
+        Place::Below if past_above => format!("every size, or from {}", end(high)),
+        Place::Below if sure => "none".to_owned(),
+        Place::Below => format!("none, or up to {}", end(high)),
+        Place::Above if past_above && sure => "none".to_owned(),
+        Place::Above if past_above => format!("none, or from {}", end(low)),
+        Place::Above if sure => "every size".to_owned(),
+        Place::Above => format!("every size, or up to {}", end(low)),
+    };
+    if let Some(size) = against.first() {
         text.push_str(&format!(", but {}", about(*size)));
     }
     text
+}
+
+/// How often a copy alone says the opposite of a stream.
+fn misled(findings: &Findings<'_>) -> String {
+    let (mut both, mut opposite) = (0, Vec::new());
+    for (cell, stream, alone) in findings.stream_and_alone() {
+        both += 1;
+        if stream.exchanged() == alone {
+            opposite.push(cell);
+        }
+    }
+    match (both, opposite.first()) {
+        (0, _) => String::new(),
+        (_, None) => {
+            format!("Of {both} cells where both are resolved, a copy alone never misleads.\n")
+        }
+        (_, Some(cell)) => format!(
+            "Latency misleads: in {} of {both} cells where both are resolved, a copy alone says the \
+             opposite of a stream\n(one is {cell}).\n",
+            opposite.len()
+        ),
+    }
 }
 
 /// GB/s of some groups, kernel by kernel.

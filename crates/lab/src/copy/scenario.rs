@@ -52,7 +52,7 @@ impl Copies {
         let sizes = all(&options.sizes);
         let asked =
             options.states.is_empty() && options.pages.is_empty() && options.consumers.is_empty();
-        Ok(Self {
+        let copies = Self {
             states: given(&options.states),
             pages: given(&options.pages),
             consumers: given(&options.consumers),
@@ -63,7 +63,15 @@ impl Copies {
             sizes,
             copies: BTreeMap::new(),
             settings: first::settings()?,
-        })
+        };
+        let all = crate::experiment::cells(&copies.factors());
+        let skipped: Vec<String> = all.iter().filter_map(|cell| copies.skip(cell)).collect();
+        match skipped.first() {
+            Some(why) if skipped.len() == all.len() => {
+                Err(Failure::new(format!("nothing of this can be measured here: {why}")))
+            }
+            _ => Ok(copies),
+        }
     }
 
     fn kernel(&self, arm: &str) -> Result<Kernel> {
@@ -102,7 +110,7 @@ fn kernels(names: &[String]) -> Result<Vec<Kernel>> {
 
 impl Scenario for Copies {
     fn head(&self) -> Head {
-        let other = "; with another core reading, of the process";
+        let other = "; with another core reading, of both threads while they copy or read";
         Head {
             name: "copy",
             unit: "byte",

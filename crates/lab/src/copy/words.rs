@@ -116,6 +116,13 @@ pub(super) struct Group {
     pub(super) consumer: Consumer,
 }
 
+impl Group {
+    /// The levels' names, for a narrow column.
+    pub(super) fn words(&self) -> String {
+        format!("{} {} {}", self.state.word(), self.pages.word(), self.consumer.word())
+    }
+}
+
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { state, pages, consumer } = self;

@@ -28,7 +28,7 @@ pub(crate) fn large_pages() -> Attempt {
 }
 
 /// How much of the area around an address is in large pages.
-fn large_kib(smaps: &str, address: usize) -> Option<u64> {
+pub(crate) fn large_kib(smaps: &str, address: usize) -> Option<u64> {
     let mut inside = false;
     for line in smaps.lines() {
         if let Some(range) = range(line) {

@@ -26,7 +26,7 @@ use crate::{Failure, Result};
 use ability::{Ability, Finding, Outcome, Trouble};
 pub(crate) use clocks::{core_factor, time_stamp_rate};
 pub(crate) use counters::{cycle_samples, cycles};
-pub(crate) use memory::large_pages;
+pub(crate) use memory::{large_kib, large_pages};
 pub(crate) use program::find;
 use serde::{Deserialize, Serialize};
 use sources::Source;

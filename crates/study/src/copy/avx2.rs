@@ -28,10 +28,13 @@ fn allocating(to: &mut [u8], from: &[u8]) {
     if from.len() < STEP {
         return short(to, from);
     }
-    let (steps, _) = from.as_chunks::<STEP>();
+    let (steps, rest) = from.as_chunks::<STEP>();
     let (places, _) = to.as_chunks_mut::<STEP>();
     for (place, step) in places.iter_mut().zip(steps) {
         whole(place, step);
+    }
+    if rest.is_empty() {
+        return;
     }
     // The last step may overlap the one before: it writes the same again.
     if let (Some(place), Some(step)) = (to.last_chunk_mut::<STEP>(), from.last_chunk::<STEP>()) {

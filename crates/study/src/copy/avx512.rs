@@ -31,15 +31,19 @@ fn allocating(to: &mut [u8], from: &[u8]) {
         _ => {}
     }
     // A store that crosses a line is two: all but the first and the last ones begin where a line does.
-    let first = LINE - to.as_ptr().addr() % LINE;
-    if let (Some(place), Some(step)) = (to.first_chunk_mut(), from.first_chunk()) {
+    let first = to.as_ptr().addr().wrapping_neg() % LINE;
+    if let (Some(place), Some(step), 1..) = (to.first_chunk_mut(), from.first_chunk(), first) {
         store(place, load(step));
     }
-    let (steps, _) = from[first..].as_chunks::<STEP>();
+    let (steps, rest) = from[first..].as_chunks::<STEP>();
     let (places, _) = to[first..].as_chunks_mut::<STEP>();
     for (place, step) in places.iter_mut().zip(steps) {
         whole(place, step);
     }
+    if rest.is_empty() {
+        return;
+    }
+    // The last step may overlap the one before: it writes the same again.
     if let (Some(place), Some(step)) = (to.last_chunk_mut::<STEP>(), from.last_chunk::<STEP>()) {
         whole(place, step);
     }
