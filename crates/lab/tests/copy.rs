@@ -23,11 +23,12 @@ fn options(output: &Path) -> CopyOptions {
         full: false,
         to: Vec::new(),
         run: RunOptions {
-            seconds: 0.01,
+            seconds: Some(0.01),
             repetitions: Some(6),
             seed: Some(1),
             output: Some(output.to_owned()),
             json: true,
+            ..RunOptions::default()
         },
     }
 }

@@ -5,6 +5,7 @@
 //! not: their samples are two groups, and what the machine was like in one and not in the other is not
 //! in the interval. Both say so.
 
+mod functions;
 mod kin;
 mod print;
 mod sides;
@@ -14,8 +15,10 @@ use crate::output::say;
 use crate::scenario::margin;
 use crate::verdict::{Comparison, Estimate, Family, Margin, Verdict};
 use crate::{Failure, Result};
+use functions::Profiles;
+pub(crate) use functions::{Function, Functions};
 use serde::Serialize;
-pub(crate) use sides::Sides;
+pub(crate) use sides::{Side, Sides};
 use std::path::{Path, PathBuf};
 
 /// What to compare with what.
@@ -46,6 +49,9 @@ pub struct Options {
     /// by if that is more]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<f64>,
+    /// Write the difference of the first cell with profiles as a flame graph, SVG
+    #[arg(long, value_name = "FILE.svg")]
+    pub flame: Option<PathBuf>,
     /// Compare experiments of different machines, clocks or sources all the same
     #[arg(long)]
     pub anyway: bool,
@@ -53,6 +59,9 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Functions of more cells than this are no longer read.
+const PROFILES: usize = 6;
 
 /// What a unit of work costs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, clap::ValueEnum)]
@@ -92,6 +101,8 @@ pub(crate) struct Report {
     faster: usize,
     slower: usize,
     same: usize,
+    /// Of cells with profiles on both sides.
+    pub(crate) functions: Vec<Functions>,
     /// Cells that only one side has.
     unmatched: Vec<String>,
 }
@@ -113,6 +124,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let a = Experiment::read(&options.a)?;
     let other = options.b.as_deref().map(Experiment::read).transpose()?;
     let report = report(options, &a, other.as_ref())?;
+    if let Some(path) = &options.flame {
+        let flame = report.functions.first().ok_or_else(|| {
+            Failure::new("no cell has profiles on both sides").hint("measure with --profile")
+        })?;
+        std::fs::write(path, &flame.flame).map_err(|error| Failure::file(path, &error))?;
+    }
     if options.json {
         return say(&(serde_json::to_string_pretty(&report)? + "\n"));
     }
@@ -128,6 +145,7 @@ pub(crate) fn report(options: &Options, a: &Experiment, b: Option<&Experiment>) 
         Margin::of_percent,
     );
     let metric = options.metric;
+    let profiles = Profiles::read(&options.a, options.b.as_deref().unwrap_or(&options.a))?;
     let compared = |sides: &Sides<'_>| Some((sides.name(), sides.compare(metric)?));
     let compared: Vec<(String, Comparison)> = sides.iter().filter_map(compared).collect();
     if compared.is_empty() {
@@ -151,6 +169,11 @@ pub(crate) fn report(options: &Options, a: &Experiment, b: Option<&Experiment>) 
         faster: headline.faster,
         slower: headline.slower,
         same: headline.same,
+        functions: sides
+            .iter()
+            .filter_map(|sides| profiles.compare(sides))
+            .take(PROFILES)
+            .collect(),
         unmatched,
     })
 }
@@ -172,6 +195,7 @@ pub(crate) fn report_of(
         against_cell: None,
         metric: Metric::Cpu,
         margin: None,
+        flame: None,
         anyway,
         json: false,
     };

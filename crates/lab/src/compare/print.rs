@@ -32,6 +32,9 @@ pub(super) fn text(report: &Report) -> String {
     } else {
         writeln!(text, "{}", report.headline()).ok();
     }
+    for functions in &report.functions {
+        write!(text, "\n{}", functions.text(&report.cost)).ok();
+    }
     for cell in &report.unmatched {
         writeln!(text, "only in one of them: {cell}").ok();
     }

@@ -104,6 +104,7 @@ impl Group {
         Ok(Self { path, hierarchy })
     }
 
+    #[cfg(test)]
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -24,14 +24,11 @@ pub use annotate::Options as AnnotateOptions;
 pub(crate) use annotate::run as annotate;
 pub use command::Options;
 pub(crate) use command::{run, text};
-#[allow(unused_imports, reason = "for the report and for comparisons")]
-pub(crate) use details::{Details, Profile, profiles};
-#[allow(unused_imports, reason = "for the report and for comparisons")]
+pub(crate) use details::{Profile, profiles};
 pub(crate) use flame::{difference, flame};
 pub(crate) use folded::Folded;
 pub use functions::{Metric, Sort};
 pub use print::{Chosen, Functions};
 pub(crate) use print::{json, text as functions};
-#[allow(unused_imports, reason = "for the report and for comparisons")]
-pub(crate) use ratio::{FEW, Row, View, ratios, ratios_of};
+pub(crate) use ratio::{Row, ratios};
 pub(crate) use sampler::{Sampled, Sampler, Sampling};

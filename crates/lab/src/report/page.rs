@@ -10,6 +10,7 @@ use crate::cross::{self, Axis, Crossing, Series};
 use crate::crossover::Place;
 use crate::experiment::{Experiment, Sample};
 use crate::print;
+use crate::profile;
 use crate::scenario::{lab_share, margin};
 use crate::statistics::quantile;
 use crate::table::digits;
@@ -19,6 +20,8 @@ use std::path::Path;
 
 /// More charts, or tables, than this are a heap and no page.
 const MOST: usize = 24;
+/// Bytes for flame graphs: the page stays below a megabyte.
+const FLAMES: usize = 500_000;
 
 /// The page.
 #[derive(Debug, Serialize)]
@@ -40,6 +43,8 @@ pub(super) struct Page {
     compared: Vec<Line>,
     compared_note: String,
     margin: String,
+    functions: Vec<FunctionTable>,
+    flames: Vec<[String; 2]>,
     mechanism: Mechanism,
     skipped: Vec<[String; 2]>,
     provenance: Vec<[String; 2]>,
@@ -60,6 +65,23 @@ struct Line {
     verdict: String,
     kind: &'static str,
     forest: String,
+}
+
+/// Functions by what they cost on both sides.
+#[derive(Debug, Serialize)]
+struct FunctionTable {
+    name: String,
+    rows: Vec<FunctionRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionRow {
+    function: String,
+    a: String,
+    b: String,
+    ratio: String,
+    interval: String,
+    few: bool,
 }
 
 /// What was counted beside the cost.
@@ -96,6 +118,8 @@ impl Page {
             compared: compared.as_ref().map_or_else(Vec::new, lines),
             compared_note: compared.as_ref().map_or_else(String::new, compare::Report::note),
             margin: format!("{:.1} %", margin(a).percent()),
+            functions: compared.as_ref().map_or_else(Vec::new, function_tables),
+            flames: flames(&options.a, compared.as_ref())?,
             mechanism: mechanism(a),
             skipped: a
                 .plan
@@ -245,6 +269,40 @@ fn lines(report: &compare::Report) -> Vec<Line> {
         forest: forest::draw(row.ratio, margin, reach),
     };
     report.cells.iter().map(line).collect()
+}
+
+fn function_tables(report: &compare::Report) -> Vec<FunctionTable> {
+    let row = |row: &compare::Function| {
+        let [ratio, interval] = row.words();
+        let (a, b) = (digits(row.a_cost), digits(row.b_cost));
+        FunctionRow { function: row.function.clone(), a, b, ratio, interval, few: row.few }
+    };
+    let table = |of: &compare::Functions| FunctionTable {
+        name: of.name.clone(),
+        rows: of.functions.iter().map(row).collect(),
+    };
+    report.functions.iter().map(table).collect()
+}
+
+/// Flame graphs: of the differences where two are compared, of every profile otherwise. No more than
+/// keeps the page small.
+fn flames(a: &Path, compared: Option<&compare::Report>) -> Result<Vec<[String; 2]>> {
+    let differences = compared.into_iter().flat_map(|report| &report.functions);
+    let mut flames: Vec<[String; 2]> =
+        differences.map(|of| [format!("B → A: {}", of.name), of.flame.clone()]).collect();
+    let known = profile::profiles(a)?;
+    flames.extend(known.iter().map(|profile| {
+        let name = format!("{} {}", profile.details.cell, profile.details.arm);
+        let graph = profile::flame(&name, &profile.folded);
+        [name, graph]
+    }));
+    let mut room = FLAMES;
+    flames.retain(|[_, svg]| {
+        let fits = svg.len() <= room;
+        room -= if fits { svg.len() } else { 0 };
+        fits
+    });
+    Ok(flames)
 }
 
 /// Counters for each unit of work; shares of the machine as they are.

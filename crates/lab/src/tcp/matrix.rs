@@ -11,6 +11,7 @@ use crate::Result;
 use crate::experiment::{Experiment, Factor, Measured, Run};
 use crate::meter::{Account, Group, Meter};
 use crate::scenario::{FEWEST, Head, Scenario};
+use metaslot_perf::Target;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -99,6 +100,11 @@ impl Scenario for Matrix {
         refuse(&mut measured, "reads", "empty_reads", received.again, received.calls);
         flag(&mut measured, "clamped_buffer", pair.clamped());
         Ok(measured)
+    }
+
+    fn account(&self) -> Target {
+        let lab = std::iter::once(std::process::id());
+        Target::Processes(lab.chain(self.pairs.values().flat_map(Pair::pids)).collect())
     }
 
     fn glance(&self, experiment: &Experiment) -> String {
