@@ -5,9 +5,9 @@
 
 use crate::experiment::{Experiment, Sample};
 
-/// Distances that differ by more are two.
-const APART: f64 = 1.3;
-/// A distance that was seen more seldom is an accident.
+/// Values that differ by more are not the same distance seen twice.
+const NEAR: f64 = 1.1;
+/// A value with fewer like it is an accident.
 const SELDOM: f64 = 0.04;
 
 /// Distances that are one, in nanoseconds.
@@ -39,12 +39,15 @@ pub(super) fn distances(experiment: &Experiment) -> Vec<Distance> {
     apart(experiment.samples.iter().filter_map(of).collect())
 }
 
-/// Groups of values with gaps between them.
+/// Groups of values that are often, with gaps between them.
 fn apart(mut values: Vec<f64>) -> Vec<Distance> {
     values.sort_by(f64::total_cmp);
-    let groups = values.chunk_by(|one, next| next / one <= APART);
-    let often = groups.filter(|group| group.len() as f64 >= SELDOM * values.len() as f64);
-    often
+    let below = |limit: f64| values.partition_point(|value| *value < limit);
+    let alike = |value: f64| (below(value * NEAR) - below(value / NEAR)) as f64;
+    let seldom = SELDOM * values.len() as f64;
+    let often: Vec<f64> = values.iter().copied().filter(|value| alike(*value) >= seldom).collect();
+    let groups = often.chunk_by(|one, next| next / one <= NEAR * NEAR);
+    groups
         .filter_map(|group| Some(Distance { low: *group.first()?, high: *group.last()? }))
         .collect()
 }
@@ -57,7 +60,7 @@ mod tests {
     fn distances_are_told_apart_by_gaps_and_accidents_left_out() {
         let near = (0..50).map(|at| 60.0 + f64::from(at % 10));
         let far = (0..40).map(|at| 400.0 + f64::from(at) * 4.0);
-        let found = apart(far.chain(near).chain([9000.0]).collect());
+        let found = apart(far.chain(near).chain([50.0, 85.0, 120.0, 9000.0]).collect());
         assert_eq!(
             found,
             [Distance { low: 60.0, high: 69.0 }, Distance { low: 400.0, high: 556.0 }]
