@@ -2,7 +2,8 @@
 //! What the samples say: which kernel is best where, from which size on memory is better written past the
 //! cache, what large pages change, and how our kernels stand beside the C library's.
 
-use super::words::{Cell, Consumer, Group, PageSize, State};
+use super::distance::{Distance, distances};
+use super::words::{Cell, Consumer, Group, PageSize, State, shown};
 use crate::crossover::{Crossover, crossover};
 use crate::experiment::{Experiment, Sample};
 use crate::random::Random;
@@ -30,10 +31,40 @@ pub(super) struct Findings<'a> {
     pub(super) groups: Vec<Sizes>,
 }
 
-/// A group's cells, by size.
+/// A group's cells, by size; where another core reads, at one distance of the two.
+#[derive(Clone)]
 pub(super) struct Sizes {
     pub(super) group: Group,
     pub(super) cells: Vec<(usize, String)>,
+    distance: Option<Distance>,
+}
+
+impl Sizes {
+    /// The group's name, in a few words.
+    pub(super) fn words(&self) -> String {
+        let distance = self.distance.map(|distance| format!(", {}", distance.words()));
+        self.group.words() + &distance.unwrap_or_default()
+    }
+
+    /// The group's name, in full.
+    pub(super) fn title(&self) -> String {
+        let distance = self.distance.map(|distance| format!(", {} away", distance.words()));
+        self.group.to_string() + &distance.unwrap_or_default()
+    }
+
+    /// The distance, if there are several.
+    pub(super) fn distance(&self) -> Option<String> {
+        self.distance.map(Distance::words)
+    }
+
+    /// A cost, which is no number for samples at another distance.
+    fn cost(&self, by: Cost) -> impl Fn(&Sample) -> f64 {
+        let distance = self.distance;
+        move |sample| match distance {
+            Some(distance) if !distance.holds(sample) => f64::NAN,
+            _ => by(sample),
+        }
+    }
 }
 
 /// The best kernel past the cache, compared with the best one into it.
@@ -60,35 +91,51 @@ impl<'a> Findings<'a> {
             match groups.iter_mut().find(|sizes| sizes.group == cell.group()) {
                 Some(sizes) => sizes.cells.push((cell.size, name)),
                 None => {
-                    groups.push(Sizes { group: cell.group(), cells: vec![(cell.size, name)] });
+                    let cells = vec![(cell.size, name)];
+                    groups.push(Sizes { group: cell.group(), cells, distance: None });
                 }
             }
         }
+        let groups = by_distance(groups, &distances(experiment));
         Self { experiment, margin: scenario::margin(experiment), groups }
     }
 
     /// Bytes in a nanosecond of CPU time, which are GB in a second.
-    pub(super) fn rate(&self, cell: &str, kernel: &str) -> Option<f64> {
-        self.experiment.typical(cell, kernel, |sample| Some(1.0 / sample.cpu_each()))
+    pub(super) fn rate(&self, sizes: &Sizes, cell: &str, kernel: &str) -> Option<f64> {
+        self.typical(cell, kernel, sizes.cost(Sample::cpu_each)).map(|cost| 1.0 / cost)
+    }
+
+    fn typical(&self, cell: &str, kernel: &str, cost: impl Fn(&Sample) -> f64) -> Option<f64> {
+        self.experiment.typical(cell, kernel, |sample| Some(cost(sample)).filter(|c| c.is_finite()))
     }
 
     /// The kernel with the least median cost among some.
-    pub(super) fn best(&self, cell: &str, among: impl Fn(&str) -> bool) -> Option<&'a str> {
-        self.best_by(cell, Sample::cpu_each, among)
+    pub(super) fn best(
+        &self,
+        sizes: &Sizes,
+        cell: &str,
+        among: impl Fn(&str) -> bool,
+    ) -> Option<&'a str> {
+        self.best_by(cell, &sizes.cost(Sample::cpu_each), among)
     }
 
-    fn best_by(&self, cell: &str, cost: Cost, among: impl Fn(&str) -> bool) -> Option<&'a str> {
+    fn best_by(
+        &self,
+        cell: &str,
+        cost: &dyn Fn(&Sample) -> f64,
+        among: impl Fn(&str) -> bool,
+    ) -> Option<&'a str> {
         let arms = self.experiment.plan.arms.iter().map(String::as_str);
-        let typical = |arm| self.experiment.typical(cell, arm, |sample| Some(cost(sample)));
+        let typical = |arm| self.typical(cell, arm, cost);
         let costs = arms.filter(|arm| among(arm)).filter_map(|arm| Some((arm, typical(arm)?)));
         costs.min_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(arm, _)| arm)
     }
 
     /// The best kernel past the cache over the best one into it.
-    pub(super) fn past(&self, cell: &str) -> Option<Past> {
-        let cost = Sample::cpu_each;
-        let past = self.best_by(cell, cost, is_past)?;
-        let into = self.best_by(cell, cost, is_into)?;
+    pub(super) fn past(&self, sizes: &Sizes, cell: &str) -> Option<Past> {
+        let cost = sizes.cost(Sample::cpu_each);
+        let past = self.best_by(cell, &cost, is_past)?;
+        let into = self.best_by(cell, &cost, is_into)?;
         let comparison = Comparison::of(&self.experiment.pairs_of(cell, [past, into], cost))?;
         Some(Past { past: past.to_owned(), into: into.to_owned(), comparison })
     }
@@ -110,24 +157,28 @@ impl<'a> Findings<'a> {
     /// Cells where a stream and a copy alone are both faster or slower past the cache, by those verdicts.
     pub(super) fn stream_and_alone(&self) -> Vec<(&str, Verdict, Verdict)> {
         let differs = |verdict: &Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
-        let both = |cell| {
-            let past = self.past(cell)?;
+        let both = |sizes, cell| {
+            let past = self.past(sizes, cell)?;
             let arms = [past.past.as_str(), past.into.as_str()];
             let alone = Comparison::of(&self.experiment.pairs_of(cell, arms, latency))?;
             Some((cell, self.verdict(&past.comparison), self.verdict(&alone)))
         };
-        let cells = self.groups.iter().flat_map(|sizes| &sizes.cells);
+        let cells = self
+            .groups
+            .iter()
+            .flat_map(|sizes| sizes.cells.iter().map(move |(_, cell)| (sizes, cell.as_str())));
         cells
-            .filter_map(|(_, cell)| both(cell))
+            .filter_map(|(sizes, cell)| both(sizes, cell))
             .filter(|(_, stream, alone)| differs(stream) && differs(alone))
             .collect()
     }
 
-    fn crossover_by(&self, sizes: &Sizes, cost: Cost) -> Option<Crossover> {
+    fn crossover_by(&self, sizes: &Sizes, by: Cost) -> Option<Crossover> {
+        let cost = sizes.cost(by);
         let logs = |cell: &String| {
-            let past = self.best_by(cell, cost, is_past);
-            let arms = past.zip(self.best_by(cell, cost, is_into));
-            let pairs = arms.map(|(past, into)| self.experiment.pairs_of(cell, [past, into], cost));
+            let past = self.best_by(cell, &cost, is_past);
+            let arms = past.zip(self.best_by(cell, &cost, is_into));
+            let pairs = arms.map(|arms| self.experiment.pairs_of(cell, arms.into(), &cost));
             pairs.map_or_else(Vec::new, |pairs| pairs.logs().to_vec())
         };
         let logs: Vec<Vec<f64>> = sizes.cells.iter().map(|(_, cell)| logs(cell)).collect();
@@ -136,26 +187,29 @@ impl<'a> Findings<'a> {
     }
 
     /// Kernels over the C library's, each in its cell.
-    fn over_libc(&self, kernel: impl Fn(&str) -> Option<&'a str>) -> Family {
-        let cells = self.groups.iter().flat_map(|sizes| &sizes.cells);
-        let compared = cells.filter_map(|(_, cell)| {
-            let arms = [kernel(cell)?, LIBC];
-            let pairs = self.experiment.pairs_of(cell, arms, Sample::cpu_each);
-            Some((cell.clone(), Comparison::of(&pairs)?))
-        });
-        Family::new(compared.collect(), self.margin)
+    fn over_libc(&self, kernel: impl Fn(&Sizes, &str) -> Option<&'a str>) -> Family {
+        let mut compared = Vec::new();
+        for sizes in &self.groups {
+            let cost = sizes.cost(Sample::cpu_each);
+            compared.extend(sizes.cells.iter().filter_map(|(size, cell)| {
+                let pairs = self.experiment.pairs_of(cell, [kernel(sizes, cell)?, LIBC], &cost);
+                let name = format!("{} {}", sizes.words(), shown(*size));
+                Some((name, Comparison::of(&pairs)?))
+            }));
+        }
+        Family::new(compared, self.margin)
     }
 
     /// The best of our kernels in each cell over the C library's. Chosen by the samples that judge it, so a
     /// little too good.
     pub(super) fn best_over_libc(&self) -> Family {
-        self.over_libc(|cell| self.best(cell, |kernel| kernel != LIBC))
+        self.over_libc(|sizes, cell| self.best(sizes, cell, |kernel| kernel != LIBC))
     }
 
     /// The one that chooses by size, over the C library's; `None` if it did not run.
     pub(super) fn ours_over_libc(&self) -> Option<Family> {
         let ours = self.experiment.plan.arms.iter().find(|arm| *arm == OURS)?;
-        Some(self.over_libc(|_| Some(ours.as_str())))
+        Some(self.over_libc(|_, _| Some(ours.as_str())))
     }
 
     /// By state and size: the C library's copy in large pages over the same in small ones, where
@@ -196,6 +250,19 @@ impl<'a> Findings<'a> {
         let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
         Pairs::of_costs(&a, &b)
     }
+}
+
+/// Groups that another core reads, once for each distance, if there are several.
+fn by_distance(groups: Vec<Sizes>, distances: &[Distance]) -> Vec<Sizes> {
+    let several = distances.len() > 1;
+    let each = |sizes: Sizes| -> Vec<Sizes> {
+        if !several || sizes.group.consumer != Consumer::Other {
+            return vec![sizes];
+        }
+        let at = |distance: &Distance| Sizes { distance: Some(*distance), ..sizes.clone() };
+        distances.iter().map(at).collect()
+    };
+    groups.into_iter().flat_map(each).collect()
 }
 
 /// Cells where the first costs no more, whatever the others' intervals say.

@@ -38,7 +38,7 @@ fn findings(findings: &Findings<'_>) -> Value {
 
 fn group(findings: &Findings<'_>, sizes: &Sizes) -> Value {
     let advice = sizes.cells.iter().filter_map(|(size, cell)| {
-        let past = findings.past(cell)?;
+        let past = findings.past(sizes, cell)?;
         Some(json!({
             "size": size,
             "non_temporal": past.past,
@@ -51,6 +51,7 @@ fn group(findings: &Findings<'_>, sizes: &Sizes) -> Value {
         "state": sizes.group.state.word(),
         "pages": sizes.group.pages.word(),
         "consumer": sizes.group.consumer.word(),
+        "distance": sizes.distance(),
         "crossover": findings.crossover(sizes),
         "crossover_by_latency": findings.crossover_alone(sizes),
         "sizes": advice.collect::<Vec<_>>(),

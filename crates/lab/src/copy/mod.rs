@@ -7,6 +7,7 @@
 
 mod area;
 mod bench;
+mod distance;
 mod findings;
 mod first;
 mod into;

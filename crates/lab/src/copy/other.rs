@@ -10,12 +10,19 @@ use crate::meter::Meter;
 use crate::{Failure, Result};
 use metaslot_study::copy::{Kernel, Walk, sum};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of a batch: it stays in the second-level cache, and makes hand-overs rare.
 pub(super) const BATCH: usize = 256 << 10;
+
+/// How often a cache line goes there and back.
+const ROUNDS: u32 = 32;
+/// So many looks at a line that does not come, and the others may run.
+const PATIENCE: u32 = 10_000;
 
 /// Two processors that this process may use, if there are two.
 fn processors() -> Option<[usize; 2]> {
@@ -68,9 +75,20 @@ impl<'a> Copies<'a> {
         let _pinned = Pinned::to(here)?;
         let (send, receive) = sync_channel(1);
         let (give_back, returned) = sync_channel(1);
+        let line = Line::default();
         thread::scope(|scope| {
-            let reader = scope.spawn(move || read(there, &receive, &give_back));
-            let measured = self.run(meter, send, &returned);
+            let far = &line;
+            let reader = scope.spawn(move || {
+                let _pinned = Pinned::to(there)?;
+                far.answer();
+                read(&receive, &give_back);
+                Ok(())
+            });
+            let distance = line.distance();
+            let mut measured = self.run(meter, send, &returned);
+            if let Ok(measured) = &mut measured {
+                measured.counters.insert("latency_line_ns".to_owned(), distance);
+            }
             match reader.join() {
                 Ok(read) => read.and(measured),
                 Err(_) => Err(Failure::new("the reading thread panicked")),
@@ -124,13 +142,8 @@ struct Read<'a> {
     time: Duration,
 }
 
-/// Reads what comes and sends it back, on its own processor.
-fn read<'a>(
-    cpu: usize,
-    receive: &Receiver<&'a mut [u8]>,
-    give_back: &SyncSender<Read<'a>>,
-) -> Result<()> {
-    let _pinned = Pinned::to(cpu)?;
+/// Reads what comes and sends it back.
+fn read<'a>(receive: &Receiver<&'a mut [u8]>, give_back: &SyncSender<Read<'a>>) {
     let mut total = 0u64;
     for batch in receive {
         let began = thread_cpu();
@@ -141,7 +154,45 @@ fn read<'a>(
         }
     }
     std::hint::black_box(total);
-    Ok(())
+}
+
+/// A cache line that two processors write in turns: how far they are from each other. A virtual machine's
+/// are moved, and then another core is near or far.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line(AtomicU32);
+
+impl Line {
+    /// The shortest of some ways there and back, in nanoseconds.
+    fn distance(&self) -> f64 {
+        let round = |round| {
+            let began = Instant::now();
+            self.0.store(2 * round + 1, Ordering::Release);
+            self.wait(2 * round + 2);
+            began.elapsed()
+        };
+        let shortest = (0..ROUNDS).map(round).min().unwrap_or_default();
+        shortest.as_secs_f64() * 1e9
+    }
+
+    /// The other side.
+    fn answer(&self) {
+        for round in 0..ROUNDS {
+            self.wait(2 * round + 1);
+            self.0.store(2 * round + 2, Ordering::Release);
+        }
+    }
+
+    fn wait(&self, value: u32) {
+        let mut looks = 0u32;
+        while self.0.load(Ordering::Acquire) < value {
+            spin_loop();
+            looks += 1;
+            if looks.is_multiple_of(PATIENCE) {
+                thread::yield_now();
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +211,7 @@ mod tests {
         let before = sched_getaffinity(None).unwrap();
         let measured = copies.measure(&Meter::start()).unwrap();
         assert_eq!(measured.counters["handovers"], 4.0);
+        assert!(measured.counters["latency_line_ns"] > 0.0);
         assert!(to == from && measured.work == to.len() as f64 && measured.cpu_ns > 0.0);
         assert_eq!(sched_getaffinity(None).unwrap(), before);
     }

@@ -49,10 +49,10 @@ fn advice(findings: &Findings<'_>) -> String {
     let mut table = Table::new(&heading);
     let mut compared = false;
     for sizes in &findings.groups {
-        let mut row = vec![sizes.group.words()];
+        let mut row = vec![sizes.words()];
         for size in &all {
             let cell = sizes.cells.iter().find(|(other, _)| other == size);
-            let past = cell.and_then(|(_, cell)| findings.past(cell));
+            let past = cell.and_then(|(_, cell)| findings.past(sizes, cell));
             compared |= past.is_some();
             let word = past.map(|past| word(findings.verdict(&past.comparison)));
             row.push(word.unwrap_or("-").to_owned());
@@ -67,8 +67,15 @@ fn advice(findings: &Findings<'_>) -> String {
     if !compared {
         return String::new();
     }
+    let apart = findings.groups.iter().any(|sizes| sizes.distance().is_some());
+    let apart = if apart {
+        "ns: a cache line's way to the other core and back. The host moves processors, so samples are \
+         told apart by it.\n"
+    } else {
+        ""
+    };
     format!(
-        "{}\npast: the best non-temporal kernel costs less than the best allocating one; cache: it costs \
+        "{}\n{apart}past: the best non-temporal kernel costs less than the best allocating one; cache: it costs \
          more;\nsame: within {:.1} %; ?: unresolved. By CPU time of many copies in a row, with the reader's; \
          by latency: wall time\nof a copy alone. In brackets: the interval of the crossover.\n{}Sun, \
          2008–2009: non-temporal won 2× at 128K, the allocating copy a little below 1K.{}\n",
@@ -85,9 +92,10 @@ fn at_128k(findings: &Findings<'_>) -> String {
         let group = sizes.group;
         (group.state, group.consumer) == (State::Memory, Consumer::Nobody)
     };
-    let cell = findings.groups.iter().filter(like).flat_map(|sizes| &sizes.cells);
-    let past =
-        cell.filter(|(size, _)| *size == 128 << 10).find_map(|(_, cell)| findings.past(cell));
+    let past = findings.groups.iter().filter(like).find_map(|sizes| {
+        let (_, cell) = sizes.cells.iter().find(|(size, _)| *size == 128 << 10)?;
+        findings.past(sizes, cell)
+    });
     past.map_or_else(String::new, |past| {
         let ratio = past.comparison.ratio();
         format!(
@@ -170,8 +178,8 @@ fn rates(findings: &Findings<'_>, which: impl Fn(&Sizes) -> bool) -> String {
         heading.extend(arms.iter().map(String::as_str));
         let mut table = Table::new(&heading);
         for (size, cell) in &sizes.cells {
-            let best = findings.best(cell, |_| true);
-            let rate = |arm: &String| match findings.rate(cell, arm) {
+            let best = findings.best(sizes, cell, |_| true);
+            let rate = |arm: &String| match findings.rate(sizes, cell, arm) {
                 None => "-".to_owned(),
                 Some(rate) => {
                     let mark = if best == Some(arm.as_str()) { "*" } else { "" };
@@ -180,7 +188,7 @@ fn rates(findings: &Findings<'_>, which: impl Fn(&Sizes) -> bool) -> String {
             };
             table.row([shown(*size)].into_iter().chain(arms.iter().map(rate)).collect());
         }
-        text.push_str(&format!("{}\n{}\n", sizes.group, table.render()));
+        text.push_str(&format!("{}\n{}\n", sizes.title(), table.render()));
     }
     text.push_str("by CPU time, medians; *: the largest of its row\n");
     text

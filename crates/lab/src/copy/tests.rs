@@ -98,8 +98,9 @@ fn the_best_kernels_are_compared_and_large_pages_too() {
     let experiment = experiment("copy-best");
     let findings = Findings::of(&experiment);
     let cell = "state=memory pages=4K consumer=nobody size=64K";
-    assert_eq!(findings.best(cell, |_| true), Some("nt-avx2"));
-    let past = findings.past(cell).unwrap();
+    let sizes = &findings.groups[0];
+    assert_eq!(findings.best(sizes, cell, |_| true), Some("nt-avx2"));
+    let past = findings.past(sizes, cell).unwrap();
     assert_eq!((past.past.as_str(), past.into.as_str()), ("nt-avx2", "avx2"));
     let headline = findings.best_over_libc().headline();
     assert_eq!((headline.cells, headline.faster), (16, 16));
