@@ -67,6 +67,12 @@ impl Job {
         let work = move |times| (0..times).for_each(|_| once());
         Self { work: Box::new(work), units, beside: None }
     }
+
+    fn timed(&mut self, times: u64) -> Duration {
+        let began = Instant::now();
+        (self.work)(times);
+        began.elapsed()
+    }
 }
 
 /// A job for each thread, and how often it is done for a sample.
@@ -76,20 +82,19 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(jobs: Vec<Job>, sample: Duration) -> Self {
-        let mut prepared = Self { jobs, times: 1 };
-        // The first run is colder than any other.
-        prepared.repeat();
+    /// Finds out how often one thread does its job in the time of a sample. On a busy machine a single
+    /// try may be long for no fault of its own: the shortest of three tells how much work it takes.
+    fn new(mut jobs: Vec<Job>, sample: Duration) -> Self {
+        let Some(job) = jobs.first_mut() else { return Self { jobs, times: 1 } };
+        let mut times = 1;
         loop {
-            let began = Instant::now();
-            prepared.repeat();
-            let spent = began.elapsed();
-            if spent * 8 >= sample || prepared.times >= 1 << 40 {
-                let times = prepared.times as f64 * sample.as_secs_f64() / spent.as_secs_f64();
-                prepared.times = whole(times);
-                return prepared;
+            let tries = [job.timed(times), job.timed(times), job.timed(times)];
+            let spent = tries.into_iter().min().unwrap_or(sample).max(Duration::from_nanos(1));
+            if spent * 8 >= sample || times >= 1 << 40 {
+                let fitting = times as f64 * sample.as_secs_f64() / spent.as_secs_f64();
+                return Self { jobs, times: whole(fitting) };
             }
-            prepared.times *= 4;
+            times *= 4;
         }
     }
 
