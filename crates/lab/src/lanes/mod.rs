@@ -13,6 +13,9 @@ mod print;
 mod report;
 mod rows;
 
+pub(crate) use child::Child;
+pub(crate) use kernel::program;
+
 use crate::machine::{Machine, command_line, commit_around, now};
 use crate::place::Place;
 use crate::progress::Progress;

@@ -43,34 +43,49 @@ pub(super) trait Subject {
     fn job(&self, cell: &str, arm: &str) -> Result<Job>;
 }
 
-type Counters = BTreeMap<String, f64>;
+pub(super) type Counters = BTreeMap<String, f64>;
 
 /// Something that is repeated.
 pub(super) struct Job {
-    work: Box<dyn FnMut(u64) + Send>,
+    work: Work,
     units: f64,
-    beside: Option<Box<dyn FnMut() -> Result<Beside> + Send>>,
+    beside: Option<Box<dyn FnMut() -> Counters + Send>>,
 }
 
-/// What is known of a sample besides its window.
-#[derive(Debug, Default)]
-pub(super) struct Beside {
-    /// CPU time of one unit that another process has measured, instead of the window's.
-    pub(super) cpu_each: Option<f64>,
-    /// What else was counted.
-    pub(super) counters: Counters,
+enum Work {
+    /// Done here so often.
+    Here(Box<dyn FnMut(u64) + Send>),
+    /// Done by another process, which says what a unit took it: nanoseconds of its CPU time.
+    There(Box<dyn FnMut() -> Result<f64> + Send>),
 }
 
 impl Job {
     /// Work that does so many units at a time.
     pub(super) fn new(units: f64, mut once: impl FnMut() + Send + 'static) -> Self {
         let work = move |times| (0..times).for_each(|_| once());
-        Self { work: Box::new(work), units, beside: None }
+        Self { work: Work::Here(Box::new(work)), units, beside: None }
+    }
+
+    /// Work of another process, which is asked for a sample: nanoseconds of CPU time for a unit.
+    pub(super) fn there(ask: impl FnMut() -> Result<f64> + Send + 'static) -> Self {
+        Self { work: Work::There(Box::new(ask)), units: 1.0, beside: None }
+    }
+
+    /// The same, with something that is measured after each sample: counters for one unit.
+    pub(super) fn with(mut self, beside: impl FnMut() -> Counters + Send + 'static) -> Self {
+        self.beside = Some(Box::new(beside));
+        self
+    }
+
+    fn repeat(&mut self, times: u64) {
+        if let Work::Here(work) = &mut self.work {
+            work(times);
+        }
     }
 
     fn timed(&mut self, times: u64) -> Duration {
         let began = Instant::now();
-        (self.work)(times);
+        self.repeat(times);
         began.elapsed()
     }
 }
@@ -85,7 +100,8 @@ impl Prepared {
     /// Finds out how often one thread does its job in the time of a sample. On a busy machine a single
     /// try may be long for no fault of its own: the shortest of three tells how much work it takes.
     fn new(mut jobs: Vec<Job>, sample: Duration) -> Self {
-        let Some(job) = jobs.first_mut() else { return Self { jobs, times: 1 } };
+        let here = |job: &&mut Job| matches!(job.work, Work::Here(_));
+        let Some(job) = jobs.first_mut().filter(here) else { return Self { jobs, times: 1 } };
         let mut times = 1;
         loop {
             let tries = [job.timed(times), job.timed(times), job.timed(times)];
@@ -104,10 +120,29 @@ impl Prepared {
         let Some((own, others)) = self.jobs.split_first_mut() else { return };
         std::thread::scope(|scope| {
             for other in others {
-                scope.spawn(move || (other.work)(times));
+                scope.spawn(move || other.repeat(times));
             }
-            (own.work)(times);
+            own.repeat(times);
         });
+    }
+
+    fn sample(&mut self, meter: &Meter) -> Result<Measured> {
+        if let [Job { work: Work::There(ask), .. }] = self.jobs.as_mut_slice() {
+            let window = meter.open(Account::Process)?;
+            let each = ask()?;
+            let mut measured = window.close(1.0)?;
+            (measured.cpu_ns, measured.wall_ns) = (each, each);
+            return Ok(measured);
+        }
+        let mut measured = meter.process(|| {
+            self.repeat();
+            Ok(self.units())
+        })?;
+        if let Some(beside) = self.jobs.first_mut().and_then(|job| job.beside.as_mut()) {
+            let each = beside().into_iter();
+            measured.counters.extend(each.map(|(name, each)| (name, each * measured.work)));
+        }
+        Ok(measured)
     }
 
     fn units(&self) -> f64 {
@@ -154,7 +189,7 @@ impl Scenario for Bench {
         let jobs = (0..threads(cell)).map(|_| self.subject.job(cell, arm));
         let mut prepared = Prepared::new(jobs.collect::<Result<_>>()?, self.sample);
         let began = Instant::now();
-        prepared.repeat();
+        prepared.sample(&Meter::start())?;
         self.prepared.insert((cell.to_owned(), arm.to_owned()), prepared);
         Ok(began.elapsed())
     }
@@ -163,17 +198,7 @@ impl Scenario for Bench {
         let key = (run.cell.clone(), run.arm.clone());
         let prepared = self.prepared.get_mut(&key);
         let prepared = prepared.ok_or_else(|| Failure::new("a run that was not warmed up"))?;
-        let mut measured = meter.process(|| {
-            prepared.repeat();
-            Ok(prepared.units())
-        })?;
-        let beside = prepared.jobs.first_mut().and_then(|job| job.beside.as_mut());
-        if let Some(beside) = beside {
-            let Beside { cpu_each, counters } = beside()?;
-            measured.cpu_ns = cpu_each.map_or(measured.cpu_ns, |each| each * measured.work);
-            measured.counters.extend(counters);
-        }
-        Ok(measured)
+        prepared.sample(meter)
     }
 
     fn glance(&self, experiment: &crate::experiment::Experiment) -> String {
