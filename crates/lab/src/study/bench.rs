@@ -240,3 +240,81 @@ pub(super) fn number(cell: &str, factor: &str) -> Result<usize> {
 fn whole(value: f64) -> u64 {
     value.max(1.0) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Counts what it is asked to do.
+    struct Counting(Arc<AtomicU64>);
+
+    impl Subject for Counting {
+        fn head(&self) -> Head {
+            head("study-counting", "operation")
+        }
+
+        fn factors(&self) -> Vec<Factor> {
+            vec![factor(THREADS, [1, 3])]
+        }
+
+        fn arms(&self) -> Vec<String> {
+            vec!["here".to_owned(), "there".to_owned()]
+        }
+
+        fn job(&self, _cell: &str, arm: &str) -> Result<Job> {
+            if arm == "there" {
+                return Ok(Job::there(|| Ok(125.0)));
+            }
+            let counter = Arc::clone(&self.0);
+            let job = Job::new(2.0, move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+                std::hint::black_box((0..100).sum::<u64>());
+            });
+            Ok(job.with(|| Counters::from([("calls".to_owned(), 7.0)])))
+        }
+    }
+
+    fn bench(counter: &Arc<AtomicU64>) -> Bench {
+        Bench {
+            subject: Box::new(Counting(Arc::clone(counter))),
+            prepared: HashMap::new(),
+            sample: SHORTEST,
+        }
+    }
+
+    fn sample(bench: &mut Bench, cell: &str, arm: &str) -> Measured {
+        let run = Run { cell: cell.to_owned(), repetition: 0, arm: arm.to_owned() };
+        bench.sample(&run, &Meter::start()).unwrap()
+    }
+
+    #[test]
+    fn work_is_what_all_threads_did() {
+        let counter = Arc::new(AtomicU64::new(0));
+        let mut bench = bench(&counter);
+        for cell in ["threads=1", "threads=3"] {
+            bench.warm(cell, "here").unwrap();
+            let before = counter.load(Ordering::Relaxed);
+            let measured = sample(&mut bench, cell, "here");
+            let done = counter.load(Ordering::Relaxed) - before;
+            assert_eq!(measured.work, 2.0 * done as f64, "{cell}");
+            assert_eq!(done % threads(cell) as u64, 0);
+            assert_eq!(measured.counters["calls"], 7.0 * measured.work);
+        }
+    }
+
+    #[test]
+    fn what_another_process_measured_is_the_sample() {
+        let counter = Arc::new(AtomicU64::new(0));
+        let mut bench = bench(&counter);
+        bench.warm("threads=1", "there").unwrap();
+        let measured = sample(&mut bench, "threads=1", "there");
+        assert_eq!((measured.work, measured.cpu_ns, measured.wall_ns), (1.0, 125.0, 125.0));
+        let failure = bench.sample(
+            &Run { cell: "threads=3".to_owned(), repetition: 0, arm: "there".to_owned() },
+            &Meter::start(),
+        );
+        assert_eq!(failure.unwrap_err().message, "a run that was not warmed up");
+    }
+}

@@ -124,8 +124,8 @@ fn reason(view: &View<'_>, cell: &str) -> [String; 2] {
     [
         format!(
             "RSA-1024 multiplies {many:.0} rows of 32-bit limbs at {} each, or {few:.0} rows of half as \
-             many 64-bit limbs at {}: a quarter of the products, of which {} times the rate is left since \
-             a wide row is no longer half as long in time ({} times) and the rest of the operation stays.",
+             many 64-bit limbs at {}: a quarter of the products is {} times the rate, not four times, \
+             since a row of half as many limbs takes {} of the time and other work stays as it is.",
             nanoseconds(narrow),
             nanoseconds(wide),
             digits(1.0 / view.ratio(cell, ROWS_64, ROWS_32)),
