@@ -184,9 +184,8 @@ struct Tools {
 
 impl Tools {
     fn find(options: &Options, rows: &[Row]) -> Result<Self> {
-        let kernels = (!options.no_kernels)
-            .then(|| program(options.kernels.as_deref()))
-            .transpose()?;
+        let kernels =
+            (!options.no_kernels).then(|| program(options.kernels.as_deref())).transpose()?;
         let module = (!options.no_module)
             .then(|| own_module(options.module.as_deref()))
             .transpose()?

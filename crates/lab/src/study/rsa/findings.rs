@@ -11,7 +11,7 @@ use crate::table::{Table, digits, nanoseconds};
 pub(in super::super) fn findings(view: &View<'_>) -> Findings {
     let [small, large] =
         SIZES.map(|bits| view.cell(&[(BITS, &bits.to_string())]).unwrap_or_default());
-    let shown = [("RSA-1024", small.clone()), ("RSA-2048", large.clone())];
+    let shown = [("RSA-1024", small.clone()), ("RSA-2048", large)];
     let mut tables = versions(
         view,
         "Private operation, one thread: ticks of the time stamp for an operation; CPU cost over the first \
