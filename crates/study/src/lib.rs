@@ -8,6 +8,7 @@ pub mod aes;
 pub mod copy;
 pub mod kasumi;
 pub mod rc4;
+pub mod rsa;
 pub mod sha1;
 #[cfg(test)]
 mod testing;

@@ -13,6 +13,9 @@ mod print;
 mod report;
 mod rows;
 
+pub(crate) use child::Child;
+pub(crate) use kernel::program;
+
 use crate::machine::{Machine, command_line, commit_around, now};
 use crate::output::{Output, earlier, say};
 use crate::place::Place;
@@ -174,9 +177,8 @@ struct Tools {
 
 impl Tools {
     fn find(options: &Options, rows: &[Row]) -> Result<Self> {
-        let kernels = (!options.no_kernels)
-            .then(|| kernel::program(options.kernels.as_deref()))
-            .transpose()?;
+        let kernels =
+            (!options.no_kernels).then(|| program(options.kernels.as_deref())).transpose()?;
         let module = (!options.no_module)
             .then(|| own_module(options.module.as_deref()))
             .transpose()?

@@ -43,29 +43,50 @@ pub(super) trait Subject {
     fn job(&self, cell: &str, arm: &str) -> Result<Job>;
 }
 
-type Counters = BTreeMap<String, f64>;
+pub(super) type Counters = BTreeMap<String, f64>;
 
 /// Something that is repeated.
 pub(super) struct Job {
-    work: Box<dyn FnMut(u64) + Send>,
+    work: Work,
     units: f64,
-    beside: Option<Box<dyn FnMut() -> Result<Beside> + Send>>,
+    beside: Option<Box<dyn FnMut() -> Counters + Send>>,
 }
 
-/// What is known of a sample besides its window.
-#[derive(Debug, Default)]
-pub(super) struct Beside {
-    /// CPU time of one unit that another process has measured, instead of the window's.
-    pub(super) cpu_each: Option<f64>,
-    /// What else was counted.
-    pub(super) counters: Counters,
+enum Work {
+    /// Done here so often.
+    Here(Box<dyn FnMut(u64) + Send>),
+    /// Done by another process, which says what a unit took it: nanoseconds of its CPU time.
+    There(Box<dyn FnMut() -> Result<f64> + Send>),
 }
 
 impl Job {
     /// Work that does so many units at a time.
     pub(super) fn new(units: f64, mut once: impl FnMut() + Send + 'static) -> Self {
         let work = move |times| (0..times).for_each(|_| once());
-        Self { work: Box::new(work), units, beside: None }
+        Self { work: Work::Here(Box::new(work)), units, beside: None }
+    }
+
+    /// Work of another process, which is asked for a sample: nanoseconds of CPU time for a unit.
+    pub(super) fn there(ask: impl FnMut() -> Result<f64> + Send + 'static) -> Self {
+        Self { work: Work::There(Box::new(ask)), units: 1.0, beside: None }
+    }
+
+    /// The same, with something that is measured after each sample: counters for one unit.
+    pub(super) fn with(mut self, beside: impl FnMut() -> Counters + Send + 'static) -> Self {
+        self.beside = Some(Box::new(beside));
+        self
+    }
+
+    fn repeat(&mut self, times: u64) {
+        if let Work::Here(work) = &mut self.work {
+            work(times);
+        }
+    }
+
+    fn timed(&mut self, times: u64) -> Duration {
+        let began = Instant::now();
+        self.repeat(times);
+        began.elapsed()
     }
 }
 
@@ -76,20 +97,20 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(jobs: Vec<Job>, sample: Duration) -> Self {
-        let mut prepared = Self { jobs, times: 1 };
-        // The first run is colder than any other.
-        prepared.repeat();
+    /// Finds out how often one thread does its job in the time of a sample. On a busy machine a single
+    /// try may be long for no fault of its own: the shortest of three tells how much work it takes.
+    fn new(mut jobs: Vec<Job>, sample: Duration) -> Self {
+        let here = |job: &&mut Job| matches!(job.work, Work::Here(_));
+        let Some(job) = jobs.first_mut().filter(here) else { return Self { jobs, times: 1 } };
+        let mut times = 1;
         loop {
-            let began = Instant::now();
-            prepared.repeat();
-            let spent = began.elapsed();
-            if spent * 8 >= sample || prepared.times >= 1 << 40 {
-                let times = prepared.times as f64 * sample.as_secs_f64() / spent.as_secs_f64();
-                prepared.times = whole(times);
-                return prepared;
+            let tries = [job.timed(times), job.timed(times), job.timed(times)];
+            let spent = tries.into_iter().min().unwrap_or(sample).max(Duration::from_nanos(1));
+            if spent * 8 >= sample || times >= 1 << 40 {
+                let fitting = times as f64 * sample.as_secs_f64() / spent.as_secs_f64();
+                return Self { jobs, times: whole(fitting) };
             }
-            prepared.times *= 4;
+            times *= 4;
         }
     }
 
@@ -99,10 +120,29 @@ impl Prepared {
         let Some((own, others)) = self.jobs.split_first_mut() else { return };
         std::thread::scope(|scope| {
             for other in others {
-                scope.spawn(move || (other.work)(times));
+                scope.spawn(move || other.repeat(times));
             }
-            (own.work)(times);
+            own.repeat(times);
         });
+    }
+
+    fn sample(&mut self, meter: &Meter) -> Result<Measured> {
+        if let [Job { work: Work::There(ask), .. }] = self.jobs.as_mut_slice() {
+            let window = meter.open(Account::Process)?;
+            let each = ask()?;
+            let mut measured = window.close(1.0)?;
+            (measured.cpu_ns, measured.wall_ns) = (each, each);
+            return Ok(measured);
+        }
+        let mut measured = meter.process(|| {
+            self.repeat();
+            Ok(self.units())
+        })?;
+        if let Some(beside) = self.jobs.first_mut().and_then(|job| job.beside.as_mut()) {
+            let each = beside().into_iter();
+            measured.counters.extend(each.map(|(name, each)| (name, each * measured.work)));
+        }
+        Ok(measured)
     }
 
     fn units(&self) -> f64 {
@@ -150,7 +190,7 @@ impl Scenario for Bench {
         let jobs = (0..threads(cell)).map(|_| self.subject.job(cell, arm));
         let mut prepared = Prepared::new(jobs.collect::<Result<_>>()?, self.sample);
         let began = Instant::now();
-        prepared.repeat();
+        prepared.sample(&Meter::start())?;
         self.prepared.insert((cell.to_owned(), arm.to_owned()), prepared);
         Ok(began.elapsed())
     }
@@ -159,17 +199,7 @@ impl Scenario for Bench {
         let key = (run.cell.clone(), run.arm.clone());
         let prepared = self.prepared.get_mut(&key);
         let prepared = prepared.ok_or_else(|| Failure::new("a run that was not warmed up"))?;
-        let mut measured = meter.process(|| {
-            prepared.repeat();
-            Ok(prepared.units())
-        })?;
-        let beside = prepared.jobs.first_mut().and_then(|job| job.beside.as_mut());
-        if let Some(beside) = beside {
-            let Beside { cpu_each, counters } = beside()?;
-            measured.cpu_ns = cpu_each.map_or(measured.cpu_ns, |each| each * measured.work);
-            measured.counters.extend(counters);
-        }
-        Ok(measured)
+        prepared.sample(meter)
     }
 
     fn glance(&self, experiment: &crate::experiment::Experiment) -> String {
@@ -210,4 +240,82 @@ pub(super) fn number(cell: &str, factor: &str) -> Result<usize> {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive count")]
 fn whole(value: f64) -> u64 {
     value.max(1.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Counts what it is asked to do.
+    struct Counting(Arc<AtomicU64>);
+
+    impl Subject for Counting {
+        fn head(&self) -> Head {
+            head("study-counting", "operation")
+        }
+
+        fn factors(&self) -> Vec<Factor> {
+            vec![factor(THREADS, [1, 3])]
+        }
+
+        fn arms(&self) -> Vec<String> {
+            vec!["here".to_owned(), "there".to_owned()]
+        }
+
+        fn job(&self, _cell: &str, arm: &str) -> Result<Job> {
+            if arm == "there" {
+                return Ok(Job::there(|| Ok(125.0)));
+            }
+            let counter = Arc::clone(&self.0);
+            let job = Job::new(2.0, move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+                std::hint::black_box((0..100).sum::<u64>());
+            });
+            Ok(job.with(|| Counters::from([("calls".to_owned(), 7.0)])))
+        }
+    }
+
+    fn bench(counter: &Arc<AtomicU64>) -> Bench {
+        Bench {
+            subject: Box::new(Counting(Arc::clone(counter))),
+            prepared: HashMap::new(),
+            sample: SHORTEST,
+        }
+    }
+
+    fn sample(bench: &mut Bench, cell: &str, arm: &str) -> Measured {
+        let run = Run { cell: cell.to_owned(), repetition: 0, arm: arm.to_owned() };
+        bench.sample(&run, &Meter::start()).unwrap()
+    }
+
+    #[test]
+    fn work_is_what_all_threads_did() {
+        let counter = Arc::new(AtomicU64::new(0));
+        let mut bench = bench(&counter);
+        for cell in ["threads=1", "threads=3"] {
+            bench.warm(cell, "here").unwrap();
+            let before = counter.load(Ordering::Relaxed);
+            let measured = sample(&mut bench, cell, "here");
+            let done = counter.load(Ordering::Relaxed) - before;
+            assert_eq!(measured.work, 2.0 * done as f64, "{cell}");
+            assert_eq!(done % threads(cell) as u64, 0);
+            assert_eq!(measured.counters["calls"], 7.0 * measured.work);
+        }
+    }
+
+    #[test]
+    fn what_another_process_measured_is_the_sample() {
+        let counter = Arc::new(AtomicU64::new(0));
+        let mut bench = bench(&counter);
+        bench.warm("threads=1", "there").unwrap();
+        let measured = sample(&mut bench, "threads=1", "there");
+        assert_eq!((measured.work, measured.cpu_ns, measured.wall_ns), (1.0, 125.0, 125.0));
+        let failure = bench.sample(
+            &Run { cell: "threads=3".to_owned(), repetition: 0, arm: "there".to_owned() },
+            &Meter::start(),
+        );
+        assert_eq!(failure.unwrap_err().message, "a run that was not warmed up");
+    }
 }

@@ -10,6 +10,7 @@ mod bench;
 mod kasumi;
 mod page;
 mod rc4;
+mod rsa;
 mod sha1;
 mod view;
 
@@ -39,6 +40,8 @@ pub struct Options {
 pub enum Study {
     /// RC4: bytes or words, three orders of loads and stores, several streams in one loop
     Rc4,
+    /// RSA's private operation: 32-bit and 64-bit limbs, assembly, lanes; with a profile
+    Rsa,
     /// KASUMI: an inner function by small tables, by large ones, and by equations
     Kasumi,
     /// SHA-1: expansion inline, in vectors, in a second thread, and by instructions
@@ -64,6 +67,7 @@ impl Study {
     const fn scenario(self) -> &'static str {
         match self {
             Self::Rc4 => "study-rc4",
+            Self::Rsa => "study-rsa",
             Self::Kasumi => "study-kasumi",
             Self::Sha1 => "study-sha1",
             Self::Aes => "study-aes",
@@ -73,6 +77,7 @@ impl Study {
     fn subject(self) -> Result<Box<dyn Subject>> {
         Ok(match self {
             Self::Rc4 => Box::new(rc4::Rc4::new()?),
+            Self::Rsa => Box::new(rsa::Rsa::new()?),
             Self::Kasumi => Box::new(kasumi::Kasumi::new()?),
             Self::Sha1 => Box::new(sha1::Sha1::new()?),
             Self::Aes => Box::new(aes::Aes::new()?),
@@ -82,6 +87,7 @@ impl Study {
     fn findings(self, view: &View<'_>) -> Findings {
         match self {
             Self::Rc4 => rc4::findings(view),
+            Self::Rsa => rsa::findings(view),
             Self::Kasumi => kasumi::findings(view),
             Self::Sha1 => sha1::findings(view),
             Self::Aes => aes::findings(view),

@@ -89,11 +89,20 @@ pub(super) fn compared(view: &View<'_>, cell: &str, arm: &str, clock: Clock) -> 
             let ratio = comparison.ratio();
             let verdict = view.verdict(cell, arm, first, clock);
             [
-                format!("{:.3}", ratio.value),
-                format!("{:.3} to {:.3}", ratio.low, ratio.high),
+                shown(ratio.value),
+                format!("{} to {}", shown(ratio.low), shown(ratio.high)),
                 verdict.to_string(),
             ]
         }
+    }
+}
+
+/// A ratio; a small one keeps three digits.
+fn shown(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio < 0.01 => format!("{ratio:.5}"),
+        ratio if ratio < 0.1 => format!("{ratio:.4}"),
+        ratio => format!("{ratio:.3}"),
     }
 }
 

@@ -56,8 +56,8 @@ impl Rc4 {
 
 /// Streams of one version, and their data.
 enum Work {
-    Bytes(Streams<u8>),
-    Words(Streams<u32>),
+    Bytes(Box<Streams<u8>>),
+    Words(Box<Streams<u32>>),
 }
 
 struct Streams<T: 'static> {
@@ -116,11 +116,14 @@ impl Work {
     fn streams(mut self) -> Vec<Vec<u8>> {
         self.once();
         let count = self.count();
-        let (Self::Bytes(Streams { data, .. }) | Self::Words(Streams { data, .. })) = self;
+        let data = match self {
+            Self::Bytes(streams) => streams.data,
+            Self::Words(streams) => streams.data,
+        };
         data.into_iter().take(count).collect()
     }
 
-    const fn count(&self) -> usize {
+    fn count(&self) -> usize {
         match self {
             Self::Bytes(streams) => streams.count(),
             Self::Words(streams) => streams.count(),
@@ -129,8 +132,8 @@ impl Work {
 }
 
 fn work(arm: &str, key: &[u8], plain: &[u8]) -> Result<Work> {
-    let bytes = |how| Work::Bytes(Streams::new(&BY_BYTES, how, key, plain));
-    let words = |how| Work::Words(Streams::new(&BY_WORDS, how, key, plain));
+    let bytes = |how| Work::Bytes(Box::new(Streams::new(&BY_BYTES, how, key, plain)));
+    let words = |how| Work::Words(Box::new(Streams::new(&BY_WORDS, how, key, plain)));
     Ok(match arm {
         "1, bytes" => bytes(How::One(0)),
         "1, words" => words(How::One(0)),

@@ -129,3 +129,71 @@ impl<'a> View<'a> {
         format!("{what}{clock}: {here}{}{then}", compared.sentence(arm, with, margin))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Factor, Measured, Plan, Provenance, Recorder};
+    use std::collections::BTreeMap;
+
+    /// An experiment in which the second arm costs `ratio` of the first.
+    fn experiment(name: &str, ratio: f64) -> Experiment {
+        let factor = Factor { name: "bytes".to_owned(), levels: vec!["64".to_owned()] };
+        let plan = Plan::interleaved(vec![factor], &["plain", "other"], 12, 1).unwrap();
+        let directory =
+            std::env::temp_dir().join(format!("view-{name}-{}.labx", std::process::id()));
+        let provenance = Provenance { unit: "byte".to_owned(), ..Provenance::default() };
+        let mut recorder =
+            Recorder::create(&directory, provenance, ["process CPU", "monotonic"], plan).unwrap();
+        while let Some(run) = recorder.next() {
+            let cost = if run.arm == "plain" { 1.0 } else { ratio };
+            // A little noise, so that no two pairs are equal.
+            let cost = cost * (1.0 + run.repetition as f64 * 1e-4) * 1e6;
+            let measured = Measured {
+                window_ns: [0, 1],
+                work: 1e6,
+                cpu_ns: cost,
+                wall_ns: 2.0 * cost,
+                foreign_cpu: None,
+                counters: BTreeMap::new(),
+                flags: Vec::new(),
+            };
+            recorder.record(measured).unwrap();
+        }
+        recorder.finish().unwrap();
+        let experiment = Experiment::read(&directory).unwrap();
+        std::fs::remove_dir_all(&directory).unwrap();
+        experiment
+    }
+
+    fn sentence(name: &str, ratio: f64) -> String {
+        let experiment = experiment(name, ratio);
+        let view = View::of(&experiment);
+        let cell = view.cell(&[("bytes", "64")]).unwrap();
+        view.effect("an effect", &cell, ["other", "plain"], Clock::Cpu, "")
+    }
+
+    #[test]
+    fn an_effect_that_is_not_there_is_absent() {
+        let there = sentence("faster", 0.5);
+        assert!(there.starts_with("an effect: other is faster than plain"), "{there}");
+        let same = sentence("same", 1.0);
+        assert!(same.starts_with("an effect: absent: other and plain are the same"), "{same}");
+        let opposite = sentence("slower", 2.0);
+        assert!(opposite.starts_with("an effect: absent, the opposite holds: "), "{opposite}");
+    }
+
+    #[test]
+    fn figures_are_those_of_the_samples() {
+        let experiment = experiment("figures", 0.5);
+        let view = View::of(&experiment);
+        let cell = "bytes=64";
+        // Without a counter of cycles they are nanoseconds; 1 ns a byte are 1000 MB/s.
+        assert!((view.cycles(cell, "plain") - 1.0).abs() < 0.01);
+        assert!((view.cpu_rate(cell, "other") - 2000.0).abs() < 20.0);
+        assert!((view.wall_rate(cell, "other") - 1000.0).abs() < 10.0);
+        assert!((view.ratio(cell, "other", "plain") - 0.5).abs() < 1e-9);
+        assert!(view.ratio(cell, "none", "plain").is_nan() && !view.has("none"));
+        assert_eq!((view.cell(&[("bytes", "65")]), view.most_threads()), (None, "1".to_owned()));
+    }
+}

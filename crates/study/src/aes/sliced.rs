@@ -25,7 +25,7 @@ const AFTER: Block = [2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13];
 #[target_feature(enable = "ssse3")]
 #[inline(never)]
 pub(super) fn encrypt(key: &Key, streams: &mut [Stream]) {
-    let keys: Vec<Slices> = key.round_keys().iter().map(|key| sliced_key(key)).collect();
+    let keys: Vec<Slices> = key.round_keys().iter().map(sliced_key).collect();
     for group in streams.chunks_mut(WIDTH) {
         let mut chain: [Block; WIDTH] = array::from_fn(|n| group.get(n).map_or([0; 16], |s| s.iv));
         let blocks = group.first().map_or(0, |stream| stream.input.len());
@@ -45,7 +45,7 @@ pub(super) fn encrypt(key: &Key, streams: &mut [Stream]) {
 #[target_feature(enable = "ssse3")]
 #[inline(never)]
 pub(super) fn decrypt(key: &Key, streams: &mut [Stream]) {
-    let keys: Vec<Slices> = key.round_keys().iter().map(|key| sliced_key(key)).collect();
+    let keys: Vec<Slices> = key.round_keys().iter().map(sliced_key).collect();
     for stream in streams {
         let mut chain = stream.iv;
         let groups = stream.input.chunks(WIDTH).zip(stream.output.chunks_mut(WIDTH));

@@ -82,15 +82,12 @@ const fn rotations(table: &[u8; 256], column: [u8; 4]) -> [Table; 4] {
 /// The mixing of columns undone.
 pub(super) fn undo_columns(block: Block) -> Block {
     let substituted = block.map(|byte| SBOX[usize::from(byte)]);
-    blocks(columns(substituted).map(|column| {
-        let [a, b, c, d] = column.to_be_bytes();
-        look(&BACKWARD, [a, b, c, d])
-    }))
+    blocks(columns(substituted).map(|column| look(&BACKWARD, column.to_be_bytes())))
 }
 
 fn columns(block: Block) -> [u32; 4] {
-    let words = block.as_chunks().0;
-    [0, 1, 2, 3].map(|at| u32::from_be_bytes(words[at]))
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = block;
+    [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]].map(u32::from_be_bytes)
 }
 
 fn blocks(columns: [u32; 4]) -> Block {
@@ -101,13 +98,29 @@ fn blocks(columns: [u32; 4]) -> Block {
     block
 }
 
-fn look(tables: &[Table; 4], bytes: [u8; 4]) -> u32 {
-    let [a, b, c, d] = bytes.map(usize::from);
-    tables[0][a] ^ tables[1][b] ^ tables[2][c] ^ tables[3][d]
+fn look(tables: &[Table; 4], [a, b, c, d]: [u8; 4]) -> u32 {
+    let [one, two, three, four] = tables;
+    one[usize::from(a)] ^ two[usize::from(b)] ^ three[usize::from(c)] ^ four[usize::from(d)]
 }
 
-/// All rounds. `STEP` is the distance of the columns that a column's bytes come from.
-fn rounds<const STEP: usize>(
+/// The bytes of one column after the rows were shifted: each row from another column.
+#[inline(always)]
+fn diagonal(a: u32, b: u32, c: u32, d: u32) -> [u8; 4] {
+    [a.to_be_bytes()[0], b.to_be_bytes()[1], c.to_be_bytes()[2], d.to_be_bytes()[3]]
+}
+
+/// All four columns after the rows were shifted; backwards for the inverse cipher.
+#[inline(always)]
+fn shifted<const BACK: bool>([a, b, c, d]: [u32; 4]) -> [[u8; 4]; 4] {
+    let (b, d) = if BACK { (d, b) } else { (b, d) };
+    let columns =
+        [diagonal(a, b, c, d), diagonal(b, c, d, a), diagonal(c, d, a, b), diagonal(d, a, b, c)];
+    if BACK { [columns[0], columns[3], columns[2], columns[1]] } else { columns }
+}
+
+/// All rounds.
+#[inline(always)]
+fn rounds<const BACK: bool>(
     keys: &[Block],
     tables: &[Table; 4],
     last: &[u8; 256],
@@ -115,24 +128,29 @@ fn rounds<const STEP: usize>(
 ) -> Block {
     let [first, inner @ .., end] = keys else { return block };
     let mut state = columns(add(block, *first));
-    let from = |state: &[u32; 4], to: usize| {
-        [0, 1, 2, 3].map(|row| state[(to + row * STEP) % 4].to_be_bytes()[row])
-    };
     for key in inner {
+        let [a, b, c, d] = shifted::<BACK>(state);
         let key = columns(*key);
-        state = [0, 1, 2, 3].map(|to| look(tables, from(&state, to)) ^ key[to]);
+        state = [
+            look(tables, a) ^ key[0],
+            look(tables, b) ^ key[1],
+            look(tables, c) ^ key[2],
+            look(tables, d) ^ key[3],
+        ];
     }
-    let bytes = [0, 1, 2, 3]
-        .map(|to| u32::from_be_bytes(from(&state, to).map(|byte| last[usize::from(byte)])));
-    add(blocks(bytes), *end)
+    let mut bytes = [0; 16];
+    for (byte, from) in bytes.iter_mut().zip(shifted::<BACK>(state).as_flattened()) {
+        *byte = last[usize::from(*from)];
+    }
+    add(bytes, *end)
 }
 
 pub(super) fn encrypt_block(key: &Key, block: Block) -> Block {
-    rounds::<1>(key.round_keys(), &FORWARD, &SBOX, block)
+    rounds::<false>(key.round_keys(), &FORWARD, &SBOX, block)
 }
 
 fn decrypt_block(key: &Key, block: Block) -> Block {
-    rounds::<3>(key.inverse_keys(), &BACKWARD, &INVERSE, block)
+    rounds::<true>(key.inverse_keys(), &BACKWARD, &INVERSE, block)
 }
 
 #[inline(never)]

@@ -5,7 +5,7 @@ use super::{Block, Key, MANY, Stream};
 use crate::vector::{from_bytes, wide_from_bytes, wide_to_bytes};
 use std::arch::x86_64::{
     __m512i, _mm512_aesdec_epi128, _mm512_aesdeclast_epi128, _mm512_aesenc_epi128,
-    _mm512_aesenclast_epi128, _mm512_broadcast_i32x4, _mm512_setzero_si512, _mm512_xor_si512,
+    _mm512_aesenclast_epi128, _mm512_broadcast_i32x4, _mm512_xor_si512,
 };
 use std::array;
 
@@ -84,47 +84,44 @@ fn rounds<const N: usize>(keys: &[Block], mut state: [__m512i; N]) -> [__m512i; 
     state.map(|blocks| _mm512_aesenclast_epi128(blocks, wide(last)))
 }
 
-/// Each stream, sixteen of its blocks at a time.
+/// Each stream, sixteen of its blocks at a time, and the rest alone.
 #[target_feature(enable = "vaes,avx512f")]
 #[inline(never)]
 pub(super) fn decrypt(key: &Key, streams: &mut [Stream]) {
     for stream in streams {
         let mut before = stream.iv;
-        let groups = stream.input.chunks(MANY).zip(stream.output.chunks_mut(MANY));
-        for (input, output) in groups {
-            // What each block is added to: the one before it.
-            let mut chain = [[0; 16]; MANY];
-            chain[0] = before;
-            chain[1..input.len()].copy_from_slice(&input[..input.len() - 1]);
-            before = input[input.len() - 1];
-            let mut blocks = [[0; 16]; MANY];
-            blocks[..input.len()].copy_from_slice(input);
-            let plain = unchain(key.inverse_keys(), &blocks, &chain);
-            output.copy_from_slice(&plain[..output.len()]);
+        let (groups, rest) = stream.input.as_chunks::<MANY>();
+        let (outputs, others) = stream.output.as_chunks_mut::<MANY>();
+        for (input, output) in groups.iter().zip(outputs) {
+            unchain(key.inverse_keys(), &mut before, input, output);
+        }
+        for (input, output) in rest.iter().zip(others) {
+            // One block is not worth a loop of its own: it goes sixteen times.
+            let mut many = [[0; 16]; MANY];
+            unchain(key.inverse_keys(), &mut before, &[*input; MANY], &mut many);
+            *output = many[0];
         }
     }
 }
 
 #[target_feature(enable = "vaes,avx512f")]
 #[inline]
-fn unchain(keys: &[Block], blocks: &[Block; MANY], chain: &[Block; MANY]) -> [Block; MANY] {
-    let mut output = [[0; 16]; MANY];
-    let [first, inner @ .., last] = keys else { return output };
+fn unchain(keys: &[Block], before: &mut Block, input: &[Block; MANY], output: &mut [Block; MANY]) {
+    let [first, inner @ .., last] = keys else { return };
     let wide = |key: &Block| _mm512_broadcast_i32x4(from_bytes(*key));
-    let quads = |from: &[Block; MANY]| {
-        let mut vectors = [_mm512_setzero_si512(); FOUR];
-        let quads = from.as_chunks::<LANES>().0;
-        vectors.iter_mut().zip(quads).for_each(|(vector, quad)| *vector = load(*quad));
-        vectors
-    };
-    let mut state = quads(blocks).map(|blocks| _mm512_xor_si512(blocks, wide(first)));
+    let quad = |at: usize| load(array::from_fn(|n| input[at + n]));
+    let mut state = [quad(0), quad(4), quad(8), quad(12)];
+    // What each block is added to: the one before it.
+    let begin = load([*before, input[0], input[1], input[2]]);
+    let chain = [begin, quad(3), quad(7), quad(11)];
+    *before = input[MANY - 1];
+    state = state.map(|blocks| _mm512_xor_si512(blocks, wide(first)));
     for key in inner {
         state = state.map(|blocks| _mm512_aesdec_epi128(blocks, wide(key)));
     }
     let places = output.as_chunks_mut::<LANES>().0.iter_mut();
-    for ((place, state), chain) in places.zip(state).zip(quads(chain)) {
+    for ((place, state), chain) in places.zip(state).zip(chain) {
         let plain = _mm512_aesdeclast_epi128(state, wide(last));
         *place = store(_mm512_xor_si512(plain, chain));
     }
-    output
 }

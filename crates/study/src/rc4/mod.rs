@@ -28,12 +28,15 @@ pub struct State<T> {
     j: u8,
 }
 
+/// Applies a stream to data.
+pub type Single<T> = fn(&mut State<T>, &mut [u8]);
+
 /// All arrangements for one kind of entry. They are reached through the two values below, so that they
 /// are compiled once, with this crate and as it says.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions<T: 'static> {
     /// The plain loop, the one with whole registers and gathered bytes, the one that loads ahead.
-    pub single: [fn(&mut State<T>, &mut [u8]); 3],
+    pub single: [Single<T>; 3],
     /// Two streams in one loop.
     pub two: fn(&mut [State<T>; 2], [&mut [u8]; 2]),
     /// Four streams in one loop.

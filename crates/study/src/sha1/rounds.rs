@@ -41,9 +41,9 @@ pub(super) fn inline(state: &mut Working, blocks: &[[u8; BLOCK]]) {
     for block in blocks {
         let mut words = [0; 16];
         let mut working = *state;
-        for at in 0..16 {
-            words[at] = word(block, at);
-            working = round::<0>(working, words[at].wrapping_add(CONSTANTS[0]));
+        for (at, place) in words.iter_mut().enumerate() {
+            *place = word(block, at);
+            working = round::<0>(working, place.wrapping_add(CONSTANTS[0]));
         }
         for at in 16..20 {
             let word = expand(&mut words, at);
@@ -68,9 +68,9 @@ fn twenty<const KIND: usize>(mut working: Working, words: &mut [u32; 16]) -> Wor
 /// All 80 words of a block with the rounds' constants, in their order.
 pub(super) fn schedule(block: &[u8; BLOCK], mut take: impl FnMut(usize, u32)) {
     let mut words = [0; 16];
-    for at in 0..16 {
-        words[at] = word(block, at);
-        take(at, words[at].wrapping_add(CONSTANTS[0]));
+    for (at, place) in words.iter_mut().enumerate() {
+        *place = word(block, at);
+        take(at, place.wrapping_add(CONSTANTS[0]));
     }
     for at in 16..80 {
         let word = expand(&mut words, at);
