@@ -49,7 +49,7 @@ pub use probe::Options as ProbeOptions;
 pub use scenario::RunOptions;
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
-pub use tcp::{Buffer, Cpus, Options as TcpOptions, Path as TcpPath};
+pub use tcp::{Beside, Buffer, Cpus, Options as TcpOptions, Path as TcpPath};
 
 use std::path::PathBuf;
 
