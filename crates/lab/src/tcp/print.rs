@@ -26,9 +26,9 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     )
     .ok();
     text.push_str(&table(experiment));
-    text.push('\n');
-    for sentence in words::sentences(experiment) {
-        text.push_str(&words::wrapped(&sentence));
+    for (number, sentence) in words::sentences(experiment).iter().enumerate() {
+        text.push_str(if number == 0 { "\n" } else { "" });
+        text.push_str(&words::wrapped(sentence));
     }
     writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
