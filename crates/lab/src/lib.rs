@@ -68,7 +68,7 @@ pub use scenario::{RunOptions, SamplingOptions};
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
 pub use study::{Options as StudyOptions, Study};
-pub use tcp::{Buffer, Cpus, Options as TcpOptions, Path as TcpPath};
+pub use tcp::{Beside, Buffer, Cpus, Options as TcpOptions, Path as TcpPath};
 
 use std::path::PathBuf;
 

@@ -50,7 +50,9 @@ fn every_path_is_filled_and_what_it_accepted_is_read() {
 
 #[test]
 fn every_path_carries_every_size_in_every_round() {
-    let report = local("flow", &["--rounds", "2", "--sample", "2", "--sizes", "700,131072,64,64"]);
+    let paths = ["--paths", "tcp,unix,seqpacket,pipe"];
+    let rounds = ["--rounds", "2", "--sample", "2", "--sizes", "700,131072,64,64"];
+    let report = local("flow", &[&paths[..], &rounds].concat());
     assert_eq!(report["schema"], "metaslot-lab-local/1");
     let cells = report["cells"].as_array().expect("there are cells");
     assert_eq!(cells.len(), 4 * 3);

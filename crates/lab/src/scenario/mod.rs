@@ -148,6 +148,10 @@ fn plan(
     let all = cells(&factors);
     let why = |cell: &String| Some(Skipped { cell: cell.clone(), why: scenario.skip(cell)? });
     let skipped: Vec<Skipped> = all.iter().filter_map(why).collect();
+    if let Some(first) = skipped.first().filter(|_| skipped.len() == all.len()) {
+        let Skipped { cell, why } = first;
+        return Err(Failure::new(format!("nothing of this can be run here: {cell}: {why}")));
+    }
     let left = all.iter().filter(|cell| !skipped.iter().any(|skipped| skipped.cell == **cell));
     let (began, mut round) = (Instant::now(), Duration::ZERO);
     for cell in left {

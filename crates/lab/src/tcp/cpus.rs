@@ -33,7 +33,7 @@ impl Cpus {
         let failed = |error| Failure::new(format!("the CPUs of sender and receiver: {error}"));
         let allowed = sched_getaffinity(None).map_err(failed)?;
         let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
-        let (Some(first), Some(last)) = (cpus.first(), cpus.get(1).or(cpus.first())) else {
+        let (Some(first), Some(last)) = (cpus.first(), cpus.get(1).or_else(|| cpus.first())) else {
             return Err(Failure::new("this process may run on no CPU"));
         };
         let places = match self {

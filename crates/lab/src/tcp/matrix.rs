@@ -3,6 +3,7 @@
 //! own, which sleep while another cell is measured.
 
 use super::cpus::Cpus;
+use super::iperf::{self, Iperf};
 use super::load::{Buffer, Load, short, short_buffer};
 use super::pair::Pair;
 use super::window::{self, Timing, flag};
@@ -30,6 +31,8 @@ pub(super) struct Matrix {
     pub(super) without: Vec<String>,
     pub(super) cpus: Cpus,
     pub(super) timing: Timing,
+    /// Another generator, the second arm.
+    pub(super) beside: Option<Iperf>,
     pub(super) pairs: BTreeMap<String, Pair>,
 }
 
@@ -46,7 +49,10 @@ impl Matrix {
 
 impl Scenario for Matrix {
     fn head(&self) -> Head {
-        Head { name: "tcp", unit: "byte", cpu: source(), settings: settings(&self.base, self.cpus) }
+        let mut settings = settings(&self.base, self.cpus);
+        let version = self.beside.as_ref().map(|beside| beside.version.clone());
+        settings.extend(version.map(|version| (iperf::NAME.to_owned(), version)));
+        Head { name: "tcp", unit: "byte", cpu: source(), settings }
     }
 
     fn factors(&self) -> Vec<Factor> {
@@ -59,7 +65,8 @@ impl Scenario for Matrix {
     }
 
     fn arms(&self) -> Vec<String> {
-        vec![OWN.to_owned()]
+        let beside = self.beside.as_ref().map(|_| iperf::NAME.to_owned());
+        [OWN.to_owned()].into_iter().chain(beside).collect()
     }
 
     fn fewest(&self) -> usize {
@@ -72,14 +79,21 @@ impl Scenario for Matrix {
             return Some(words::UNWANTED.to_owned());
         }
         let connections = self.base.of_cell(cell).ok()?.connections;
+        if self.beside.is_some() && connections > iperf::STREAMS {
+            return Some(format!("{} has at most {} streams", iperf::NAME, iperf::STREAMS));
+        }
         let most = getrlimit(Resource::Nofile).maximum?;
         (connections as u64 + 16 > most).then(|| {
             format!("a process may have {most} descriptors: raise the hard limit (ulimit -Hn)")
         })
     }
 
-    fn warm(&mut self, cell: &str, _arm: &str) -> Result<Duration> {
+    fn warm(&mut self, cell: &str, arm: &str) -> Result<Duration> {
         let timing = self.timing;
+        if arm == iperf::NAME {
+            // It is started for each sample, and may need a while for that.
+            return Ok(timing.expected() + Duration::from_millis(200));
+        }
         let pair = self.pair(cell)?;
         let began = std::time::Instant::now();
         pair.go()?;
@@ -91,6 +105,9 @@ impl Scenario for Matrix {
 
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {
         let timing = self.timing;
+        if let Some(beside) = self.beside.as_mut().filter(|_| run.arm == iperf::NAME) {
+            return beside.sample(&self.base.of_cell(&run.cell)?, self.cpus, timing, meter);
+        }
         let pair = self.pair(&run.cell)?;
         pair.go()?;
         let mut measured = window::sample(meter, pair.ledger().account(), pair.pids(), timing)?;
@@ -105,6 +122,10 @@ impl Scenario for Matrix {
     fn account(&self) -> Target {
         let lab = std::iter::once(std::process::id());
         Target::Processes(lab.chain(self.pairs.values().flat_map(Pair::pids)).collect())
+    }
+
+    fn files(&mut self) -> Result<Vec<(String, Vec<u8>)>> {
+        Ok(self.beside.as_mut().map(Iperf::printed).unwrap_or_default())
     }
 
     fn glance(&self, experiment: &Experiment) -> String {

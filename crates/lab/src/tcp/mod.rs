@@ -9,6 +9,7 @@ mod control;
 mod counts;
 mod cpus;
 mod exchange;
+mod iperf;
 mod link;
 mod load;
 mod matrix;
@@ -36,6 +37,7 @@ use crate::output::say;
 use crate::scenario::{RunOptions, Scenario, measure};
 use crate::{Failure, Result, print as any};
 use exchange::Exchange;
+use iperf::Iperf;
 use load::Load;
 use matrix::Matrix;
 use std::collections::BTreeMap;
@@ -45,16 +47,14 @@ use window::Timing;
 /// What is sent, and how.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Numbers of connections
+    /// Numbers of connections [default: 1,8,100,1000; with --beside 1]
     #[arg(
-        long, value_name = "N,…", value_delimiter = ',', value_parser = load::connections,
-        default_values_t = [1, 8, 100, 1000]
+        long, value_name = "N,…", value_delimiter = ',', value_parser = load::connections
     )]
     pub connections: Vec<usize>,
-    /// Sizes of a write: 64K, 65483, 1M
+    /// Sizes of a write: 64K, 65483, 1M [default: 64K,8K,1K; with --beside 128K]
     #[arg(
-        long, value_name = "SIZE,…", value_delimiter = ',', value_parser = load::size,
-        default_values = ["64K", "8K", "1K"]
+        long, value_name = "SIZE,…", value_delimiter = ',', value_parser = load::size
     )]
     pub writes: Vec<usize>,
     /// Buffers that each socket is asked to have; default: the system's, which grow by themselves
@@ -73,6 +73,9 @@ pub struct Options {
     /// [default: together; apart with --transfer]
     #[arg(long, value_name = "WHERE", value_enum)]
     pub cpus: Option<Cpus>,
+    /// Another generator with the same settings, as a second arm of every cell
+    #[arg(long, value_name = "PROGRAM", value_enum, conflicts_with = "transfer")]
+    pub beside: Option<Beside>,
     /// Instead of the matrix: so many megabytes through one connection, by write, sendfile and splice,
     /// over one network stack and over two, in namespaces
     #[arg(
@@ -88,6 +91,18 @@ pub struct Options {
     pub run: RunOptions,
 }
 
+/// Other generators of TCP traffic.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub enum Beside {
+    /// iperf3, which must be installed; its own output is kept in the experiment
+    Iperf3,
+}
+
+/// What was asked for, or else what is usual.
+fn or_else<T: Copy>(asked: &[T], usual: &[T]) -> Vec<T> {
+    if asked.is_empty() { usual.to_vec() } else { asked.to_vec() }
+}
+
 impl Options {
     fn base(&self) -> Load {
         Load {
@@ -99,17 +114,27 @@ impl Options {
         }
     }
 
-    fn matrix(&self) -> Matrix {
-        Matrix {
+    fn matrix(&self) -> Result<Matrix> {
+        let beside = self.beside.map(|Beside::Iperf3| Iperf::find()).transpose()?;
+        if beside.is_some() && self.path != Path::Loopback {
+            return Err(Failure::new("another generator runs over the loopback interface only")
+                .hint("leave out --path or --beside"));
+        }
+        let (connections, writes): (&[usize], &[usize]) = match beside {
+            None => (&[1, 8, 100, 1000], &[64 << 10, 8 << 10, 1 << 10]),
+            Some(_) => (&[1], &[128 << 10]),
+        };
+        Ok(Matrix {
             base: self.base(),
-            connections: self.connections.clone(),
-            writes: self.writes.clone(),
+            connections: or_else(&self.connections, connections),
+            writes: or_else(&self.writes, writes),
             buffers: self.buffers.clone(),
             without: Vec::new(),
             cpus: self.cpus.unwrap_or(Cpus::Together),
             timing: Timing::of_window(Duration::from_millis(self.window)),
+            beside,
             pairs: BTreeMap::new(),
-        }
+        })
     }
 }
 
@@ -122,7 +147,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .hint(format!("this system has: {}", socket::available())));
     }
     let mut scenario: Box<dyn Scenario> = match options.transfer {
-        None => Box::new(options.matrix()),
+        None => Box::new(options.matrix()?),
         Some(megabytes) => {
             let cpus = options.cpus.unwrap_or(Cpus::Apart);
             let buffer = options.buffers.first().and_then(|buffer| buffer.0);
@@ -166,6 +191,7 @@ pub(crate) fn alike() -> Result<Box<dyn Scenario>> {
         without: vec![cell(4, "8K"), cell(100, "64K")],
         cpus: Cpus::Together,
         timing: Timing::of_window(Duration::from_millis(100)),
+        beside: None,
         pairs: BTreeMap::new(),
     }))
 }

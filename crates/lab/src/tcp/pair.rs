@@ -22,6 +22,10 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
+    pub(super) const fn new(pids: [u32; 2], group: Option<Rc<Group>>) -> Self {
+        Self { pids, group }
+    }
+
     pub(super) fn account(&self) -> Account<'_> {
         self.group.as_deref().map_or(Account::Processes(&self.pids), Account::Group)
     }

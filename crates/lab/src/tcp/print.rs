@@ -26,9 +26,9 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     )
     .ok();
     text.push_str(&table(experiment));
-    text.push('\n');
-    for sentence in words::sentences(experiment) {
-        text.push_str(&words::wrapped(&sentence));
+    for (number, sentence) in words::sentences(experiment).iter().enumerate() {
+        text.push_str(if number == 0 { "\n" } else { "" });
+        text.push_str(&words::wrapped(sentence));
     }
     writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
@@ -38,7 +38,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
 pub(super) fn table(experiment: &Experiment) -> String {
     let cost = experiment.manifest.provenance.cost();
     let own = format!("own {cost}");
-    let cost_of_sun = if sun_has(experiment) { "Sun" } else { "" };
+    let sun = sun_has(experiment);
     let mut heading = vec![
         "connections",
         "write",
@@ -49,13 +49,16 @@ pub(super) fn table(experiment: &Experiment) -> String {
         "idle",
         &own,
         "spread",
-        cost_of_sun,
         "Gb/s",
+        "spread",
         "segments/write",
         "data:ACK",
         "flags",
     ];
     let arms = &experiment.plan.arms;
+    if sun {
+        heading.insert(SUN, "Sun");
+    }
     if arms.len() > 1 {
         heading.insert(0, "by");
     }
@@ -63,6 +66,9 @@ pub(super) fn table(experiment: &Experiment) -> String {
     for cell in experiment.plan.cells() {
         for arm in arms {
             let mut cells = row(experiment, &cell, arm);
+            if sun {
+                cells.insert(SUN, of_sun(&cell, arm).map_or_else(String::new, digits));
+            }
             if arms.len() > 1 {
                 cells.insert(0, arm.clone());
             }
@@ -94,6 +100,8 @@ fn row(experiment: &Experiment, cell: &str, arm: &str) -> Vec<String> {
     };
     let costs: Vec<f64> =
         experiment.of(cell, arm).map(|sample| experiment.cycles(sample)).collect();
+    let rates: Vec<f64> =
+        experiment.of(cell, arm).map(|sample| sample.wall_each().recip()).collect();
     let ratio = |over: &'static str, under: &'static str| {
         typical(&|sample| {
             let counters = &sample.measured.counters;
@@ -110,14 +118,22 @@ fn row(experiment: &Experiment, cell: &str, arm: &str) -> Vec<String> {
         percent("machine_intr"),
         percent("machine_idle"),
         shown(typical(&|sample| Some(experiment.cycles(sample)))),
-        variation(&costs).map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0)),
-        of_sun(cell, arm).map_or_else(String::new, digits),
+        spread(&costs),
         shown(typical(&|sample| Some(8.0 / sample.wall_each()))),
+        spread(&rates),
         shown(ratio("segments", "writes")),
         ratio("segments", "acks")
             .map_or_else(|| "-".to_owned(), |ratio| format!("{}:1", digits(ratio))),
         flags(experiment, cell, arm),
     ]
+}
+
+/// Before which column Sun's figure stands.
+const SUN: usize = 9;
+
+/// How far samples lie apart.
+fn spread(values: &[f64]) -> String {
+    variation(values).map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0))
 }
 
 /// Standard deviation over mean.

@@ -60,10 +60,7 @@ impl Process {
         match self.output.read_line(&mut line) {
             Ok(0) | Err(_) => Err(self.failure("ended early")),
             Ok(_) => match serde_json::from_str(&line)? {
-                Answer::Failed { message, hint } => {
-                    let failure = self.failure(&message);
-                    Err(hint.map_or(failure.clone(), |hint| failure.hint(hint)))
-                }
+                Answer::Failed { message, hint } => Err(Failure { hint, ..self.failure(&message) }),
                 answer => Ok(answer),
             },
         }

@@ -2,11 +2,11 @@
 //! The steady window: traffic runs before it and after it, and only what happens inside counts.
 
 use super::counts::{Io, Segments};
-use crate::Result;
 use crate::experiment::Measured;
 use crate::meter::{Account, Meter};
+use crate::{Failure, Result};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long what takes.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,11 @@ const ALIKE: f64 = 0.1;
 /// The two halves of the window are.
 const STEADY: f64 = 0.2;
 
+/// CPU time of the experiment's own that a window holds at least, as a share of its length.
+const LEAST: f64 = 0.25;
+/// Traffic that does not come within this does not come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Takes a sample of traffic that has begun, from the sender to the receiver.
 pub(super) fn sample(
     meter: &Meter,
@@ -47,9 +52,20 @@ pub(super) fn sample(
     let segments = Segments::of(pids);
     let (sent, received) = (Io::of(sender)?, Io::of(receiver)?);
     let window = meter.open(account)?;
+    let (began, spent) = (Instant::now(), account.read()?.cpu);
     sleep(timing.window / 2);
-    let half = Io::of(receiver)?;
+    let (half, middle) = (Io::of(receiver)?, began.elapsed());
     sleep(timing.window / 2);
+    // Where others take the CPU, a window of time may hold no work at all: it lasts until there was some.
+    let least = timing.window.as_secs_f64() * 1e9 * LEAST;
+    while account.read()?.cpu - spent < least || Io::of(receiver)?.read <= received.read {
+        if began.elapsed() > PATIENCE {
+            return Err(Failure::new(format!("no traffic within {} s", PATIENCE.as_secs()))
+                .hint("others use the machine, or the receiver does not get its bytes"));
+        }
+        sleep(timing.step);
+    }
+    let all = began.elapsed();
     let (sent_after, received_after) = (Io::of(sender)?, Io::of(receiver)?);
     let bytes = received_after.read - received.read;
     let mut measured = window.close(bytes)?;
@@ -60,7 +76,9 @@ pub(super) fn sample(
     ];
     let counted = counted.into_iter().chain(Segments::of(pids).since(segments));
     measured.counters.extend(counted.map(|(name, value)| (name.to_owned(), value)));
-    let (first, second) = (half.read - received.read, received_after.read - half.read);
+    let rate = |bytes: f64, time: Duration| bytes / time.as_secs_f64();
+    let first = rate(half.read - received.read, middle);
+    let second = rate(received_after.read - half.read, all.saturating_sub(middle));
     flag(&mut measured, "not_warm", !warm);
     flag(&mut measured, "not_steady", !alike(first, second, STEADY));
     Ok(measured)

@@ -2,6 +2,7 @@
 //! What follows from the cells of one experiment. They are comparable with each other, because each
 //! repetition visits all of them in random order: the cells of one repetition are a pair.
 
+use super::iperf;
 use super::matrix::OWN;
 use crate::experiment::{Experiment, Sample, level};
 use crate::scenario::margin;
@@ -25,8 +26,19 @@ pub(super) fn sentences(experiment: &Experiment) -> Vec<String> {
             format!("buffers of {last} against {first}")
         }));
     }
+    if experiment.plan.arms.iter().any(|arm| arm == iperf::NAME) {
+        said.extend(experiment.plan.cells().iter().filter_map(|cell| beside(experiment, cell)));
+    }
     said.extend(skipped(experiment));
     said
+}
+
+/// The own generator against the other one, in one cell.
+fn beside(experiment: &Experiment, cell: &str) -> Option<String> {
+    let pairs = experiment.pairs_of(cell, [OWN, iperf::NAME], Sample::cpu_each);
+    let comparison = Comparison::of(&pairs)?;
+    let sentence = comparison.sentence("our generator", iperf::NAME, margin(experiment));
+    Some(format!("{}: {sentence}", without(cell, "").trim().trim_matches(['(', ')'])))
 }
 
 /// What was not run, and why.
@@ -53,11 +65,7 @@ fn along(
         let pairs = between(experiment, [(cell, OWN), (&other, OWN)], Sample::cpu_each);
         if let Some(comparison) = Comparison::of(&pairs) {
             let rest = without(cell, factor);
-            said.push(format!(
-                "{}{rest}: {}",
-                words(first, last),
-                finding(experiment, &comparison)
-            ));
+            said.push(format!("{}{rest} {}", words(first, last), finding(experiment, &comparison)));
         }
     }
     said
@@ -70,9 +78,12 @@ pub(super) fn finding(experiment: &Experiment, comparison: &Comparison) -> Strin
         Verdict::Slower => "cost more".to_owned(),
         Verdict::Faster => "cost less".to_owned(),
         Verdict::Same => "cost the same".to_owned(),
-        unresolved @ Verdict::Unresolved { .. } => unresolved.to_string(),
+        Verdict::Unresolved { more: Some(more) } => {
+            format!("cannot be told apart ({more} more repetitions might)")
+        }
+        Verdict::Unresolved { more: None } => "cannot be told apart".to_owned(),
     };
-    format!("{word}, {:.2} times [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high)
+    format!("{word}: {:.2} times [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high)
 }
 
 /// Pairs of the costs of two cells and arms, by repetition.

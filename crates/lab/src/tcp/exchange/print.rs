@@ -24,9 +24,9 @@ pub(crate) fn text(directory: &std::path::Path, experiment: &Experiment) -> Stri
     )
     .ok();
     text.push_str(&table(experiment));
-    text.push('\n');
-    for sentence in sentences(experiment) {
-        text.push_str(&words::wrapped(&sentence));
+    for (number, sentence) in sentences(experiment).iter().enumerate() {
+        text.push_str(if number == 0 { "\n" } else { "" });
+        text.push_str(&words::wrapped(sentence));
     }
     writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
