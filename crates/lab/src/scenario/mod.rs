@@ -101,7 +101,7 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
     let head = scenario.head();
     let directory = options.directory(head.name);
     let clocks = [head.cpu.clone(), "monotonic".to_owned()];
-    let provenance = origin::provenance(head);
+    let provenance = provenance(head);
     let mut recorder = Recorder::create(&directory, provenance, [&clocks[0], &clocks[1]], plan)?;
     let done = runs(scenario, &mut recorder, &interrupt, &progress)
         .and_then(|()| profiled::profile(scenario, &mut recorder, options, &interrupt, &progress));
@@ -119,7 +119,7 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
     for (name, bytes) in scenario.files()? {
         recorder.attach(&name, &bytes)?;
     }
-    recorder.core_factor_after(origin::core_factor());
+    recorder.core_factor_after(core_factor());
     recorder.finish()?;
     Experiment::read(&directory)
 }
