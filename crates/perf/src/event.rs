@@ -72,13 +72,11 @@ pub(crate) struct Wanted {
     pub(crate) clock: i32,
 }
 
-/// Whom the kernel is asked about: `pid` and `cpu` of the system call, and its flags.
+/// Whom the kernel is asked about: `pid` and `cpu` of the system call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whom {
     pub(crate) pid: i32,
     pub(crate) cpu: i32,
-    /// `pid` is the descriptor of a control group's directory.
-    pub(crate) group: bool,
 }
 
 const TYPE_HARDWARE: u32 = 0;
@@ -86,7 +84,6 @@ const TYPE_SOFTWARE: u32 = 1;
 const TYPE_TRACEPOINT: u32 = 2;
 /// `exclude_kernel` and `exclude_hv`
 pub(crate) const USER_ONLY: u64 = 1 << 5 | 1 << 6;
-const GROUP: libc::c_ulong = 4;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
 /// What an event is told later. All of these take a number or nothing, no memory.
@@ -116,8 +113,8 @@ impl Event {
 impl Scope {
     pub(crate) fn whom(self) -> Whom {
         match self {
-            Self::Thread | Self::ThreadInUser => Whom { pid: 0, cpu: -1, group: false },
-            Self::Cpu(number) => Whom { pid: -1, cpu: number.into(), group: false },
+            Self::Thread | Self::ThreadInUser => Whom { pid: 0, cpu: -1 },
+            Self::Cpu(number) => Whom { pid: -1, cpu: number.into() },
         }
     }
 }
@@ -133,9 +130,8 @@ pub(crate) fn open(event: Event, whom: Whom, wanted: Wanted) -> io::Result<File>
     let attributes = &raw const attributes;
     let (pid, cpu) = (libc::c_long::from(whom.pid), libc::c_long::from(whom.cpu));
     let (number, no_group): (_, libc::c_long) = (libc::SYS_perf_event_open, -1);
-    let flags = CLOSE_ON_EXEC | if whom.group { GROUP } else { 0 };
     // SAFETY: the structure lives during the call and says its own size.
-    let result = unsafe { libc::syscall(number, attributes, pid, cpu, no_group, flags) };
+    let result = unsafe { libc::syscall(number, attributes, pid, cpu, no_group, CLOSE_ON_EXEC) };
     let descriptor = i32::try_from(result).ok().filter(|number| *number >= 0);
     let descriptor = descriptor.ok_or_else(io::Error::last_os_error)?;
     // SAFETY: the kernel has just opened it for this caller, and nobody else knows it.

@@ -6,35 +6,49 @@ use crate::record::{FIELDS, Mapping, Record, Records, Taken};
 use crate::ring::Ring;
 use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Who is sampled.
+/// Who is sampled; always with all threads and processes that these start.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Target {
-    /// Processes: their threads, and all threads and processes that these start.
+    /// Processes.
     Processes(Vec<u32>),
-    /// A process that waits before its `exec`: from then on, with all that it starts.
+    /// A process that waits before its `exec`: from then on.
     FromExec(u32),
-    /// A control group of version 2, by its directory.
+    /// Those of a control group, by its directory.
     Group(PathBuf),
+}
+
+/// How samples are taken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Way {
+    /// Whatever runs on a CPU, and strangers are left out later. A timer of a CPU costs the same however
+    /// often threads are exchanged; one of a thread is started and stopped each time, which makes a
+    /// thread that often sleeps several times as dear.
+    Cpus,
+    /// The target's threads, for users who may not see others.
+    Threads,
+    /// The same, outside the kernel only.
+    InUser,
 }
 
 /// Pages of a ring: a tenth of a second of the deepest stacks fits.
 const PAGES: usize = 128;
 /// Between two looks at the rings.
 const PAUSE: Duration = Duration::from_millis(40);
-/// `inherit`, `mmap`, `comm`, `task`, `sample_id_all`, `mmap2`, `comm_exec`, `use_clockid`
-const FLAGS: u64 = 1 << 1 | 1 << 8 | 1 << 9 | 1 << 13 | 1 << 18 | 1 << 23 | 1 << 24 | 1 << 25;
+/// `mmap`, `comm`, `task`, `sample_id_all`, `mmap2`, `comm_exec`, `use_clockid`
+const FLAGS: u64 = 1 << 8 | 1 << 9 | 1 << 13 | 1 << 18 | 1 << 23 | 1 << 24 | 1 << 25;
 const INHERIT: u64 = 1 << 1;
 const DISABLED: u64 = 1;
 const ON_EXEC: u64 = 1 << 12;
+const NOT_IDLE: u64 = 1 << 7;
 
 /// What was recorded.
 #[derive(Clone, Debug, Default)]
@@ -43,9 +57,13 @@ pub struct Recorded {
     pub(crate) samples: Vec<(u64, u32, u32)>,
     /// Every different stack once: kernel and program.
     pub(crate) stacks: Vec<(Vec<u64>, Vec<u64>)>,
-    known: HashMap<(Vec<u64>, Vec<u64>), u32>,
+    pub(crate) known: HashMap<(Vec<u64>, Vec<u64>), u32>,
     /// Mappings, names, forks.
     pub(crate) happenings: Vec<Record>,
+    /// The target's processes; those that they start are found among the happenings.
+    pub(crate) members: BTreeSet<u32>,
+    /// The one that is the target from its `exec` on.
+    pub(crate) from_exec: Option<u32>,
     /// Records that did not fit the ring.
     pub lost: u64,
     /// How often the kernel took no samples for a while.
@@ -62,9 +80,9 @@ pub struct Recording {
     events: Vec<File>,
     reader: Option<JoinHandle<Recorded>>,
     stop: Sender<()>,
-    /// What was mapped when it began.
+    /// What was there when it began.
     present: Recorded,
-    user_only: bool,
+    way: Way,
 }
 
 impl Recording {
@@ -77,24 +95,28 @@ impl Recording {
         let (give, take) = channel::<Vec<Ring>>();
         let (stop, stopped) = channel();
         let (say, said) = channel();
+        let group = match target {
+            Target::Group(path) => Some(path.clone()),
+            Target::Processes(_) | Target::FromExec(_) => None,
+        };
         // The thread is there before the events, so that it does not inherit them.
         let reader =
             std::thread::Builder::new().name("lab-profile".to_owned()).spawn(move || {
-                say.send(gettid().as_raw_nonzero().get().unsigned_abs()).ok();
-                take.recv().map(|rings| read(rings, &stopped)).unwrap_or_default()
+                let itself = gettid().as_raw_nonzero().get().unsigned_abs();
+                say.send(itself).ok();
+                let rings = take.recv().unwrap_or_default();
+                read(&rings, &stopped, itself, group.as_deref())
             })?;
         let itself = said.recv().unwrap_or(0);
-        let (events, rings, user_only) = match open_all(target, event, period, itself, 0) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let (events, rings) = open_all(target, event, period, itself, USER_ONLY)?;
-                (events, rings, true)
-            }
-            other => other.map(|(events, rings)| (events, rings, false))?,
-        };
+        let (way, events, rings) = open_best(target, event, period, itself)?;
         give.send(rings).map_err(|_| io::Error::other("the reading thread has ended"))?;
         let mut present = Recorded::default();
-        present.take_present(&processes(target));
-        Ok(Self { events, reader: Some(reader), stop, present, user_only })
+        match target {
+            Target::FromExec(pid) => present.from_exec = Some(*pid),
+            Target::Processes(pids) => present.take_present(pids),
+            Target::Group(path) => present.take_present(&of_group(path)),
+        }
+        Ok(Self { events, reader: Some(reader), stop, present, way })
     }
 
     /// Stops, and says what was recorded.
@@ -110,42 +132,53 @@ impl Recording {
         let mut recorded = reader
             .and_then(Result::ok)
             .ok_or_else(|| io::Error::other("the thread that reads samples has panicked"))?;
-        recorded.user_only = self.user_only;
+        recorded.user_only = self.way == Way::InUser;
         recorded.happenings.append(&mut self.present.happenings);
+        recorded.members.append(&mut self.present.members);
+        recorded.from_exec = self.present.from_exec;
         Ok(recorded)
     }
 }
 
-/// Events of all CPUs, and a ring for each.
+/// Events of all CPUs, a ring for each, and how samples come into them.
+type Opened = (Way, Vec<File>, Vec<Ring>);
+
+/// In the best way that this user may.
+fn open_best(target: &Target, event: Event, period: u64, itself: u32) -> io::Result<Opened> {
+    let threads = threads(target, itself)?;
+    let mut last = io::Error::from(io::ErrorKind::PermissionDenied);
+    for way in [Way::Cpus, Way::Threads, Way::InUser] {
+        match open_all(way, target, event, period, &threads) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => last = error,
+            other => return other,
+        }
+    }
+    Err(last)
+}
+
 fn open_all(
+    way: Way,
     target: &Target,
     event: Event,
     period: u64,
-    without: u32,
-    more: u64,
-) -> io::Result<(Vec<File>, Vec<Ring>)> {
+    threads: &[i32],
+) -> io::Result<Opened> {
     let (mut events, mut rings) = (Vec::new(), Vec::new());
-    let directory = match target {
-        Target::Group(path) => Some(File::open(path)?),
-        Target::Processes(_) | Target::FromExec(_) => None,
-    };
-    let whom = |pid, cpu| Whom { pid, cpu, group: directory.is_some() };
-    let ids = match &directory {
-        Some(directory) => vec![directory.as_raw_fd()],
-        None => threads(target, without)?,
-    };
-    let start = match target {
-        Target::FromExec(_) => DISABLED | ON_EXEC,
-        Target::Processes(_) | Target::Group(_) => DISABLED,
-    };
-    let group = if directory.is_some() { INHERIT } else { 0 };
-    let flags = (FLAGS & !group) | start | more;
+    let on_exec = way != Way::Cpus && matches!(target, Target::FromExec(_));
+    let flags = match way {
+        Way::Cpus => NOT_IDLE,
+        Way::Threads => INHERIT,
+        Way::InUser => INHERIT | USER_ONLY,
+    } | FLAGS
+        | DISABLED
+        | if on_exec { ON_EXEC } else { 0 };
     let clock = libc::CLOCK_MONOTONIC;
-    let attributes = Wanted { period, sample: FIELDS, flags, clock, ..Wanted::default() };
+    let wanted = Wanted { period, sample: FIELDS, flags, clock, ..Wanted::default() };
+    let ids = if way == Way::Cpus { &[-1] } else { threads };
     for cpu in cpus()? {
         let mut first: Option<usize> = None;
-        for id in &ids {
-            let opened = match open(event, whom(*id, cpu), attributes) {
+        for id in ids {
+            let opened = match open(event, Whom { pid: *id, cpu }, wanted) {
                 // A thread that has ended meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) && ids.len() > 1 => {
                     continue;
@@ -163,43 +196,40 @@ fn open_all(
             events.push(opened);
         }
     }
-    if !matches!(target, Target::FromExec(_)) {
-        for event in &events {
-            tell(event, Request::Enable, 0)?;
-        }
+    if !on_exec {
+        events.iter().try_for_each(|event| tell(event, Request::Enable, 0))?;
     }
-    Ok((events, rings))
+    Ok((way, events, rings))
 }
 
-/// The processes that are there at the begin.
-fn processes(target: &Target) -> Vec<u32> {
-    match target {
-        Target::Processes(pids) => pids.clone(),
-        Target::FromExec(_) => Vec::new(),
-        Target::Group(path) => {
-            let text = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
-            text.lines().filter_map(|line| line.parse().ok()).collect()
-        }
-    }
+/// The processes of a control group.
+fn of_group(path: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 /// All threads of the target but one.
 fn threads(target: &Target, without: u32) -> io::Result<Vec<i32>> {
     let pids = match target {
-        Target::Processes(pids) => pids.as_slice(),
-        Target::FromExec(pid) => std::slice::from_ref(pid),
-        Target::Group(_) => &[],
+        Target::Processes(pids) => pids.clone(),
+        Target::FromExec(pid) => vec![*pid],
+        Target::Group(path) => of_group(path),
     };
     let mut threads = Vec::new();
     for pid in pids {
-        for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // One that has ended meanwhile has no threads.
+        for entry in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten() {
             let name = entry?.file_name();
             let thread = name.to_str().and_then(|name| name.parse::<u32>().ok());
             let thread = thread.filter(|thread| *thread != without);
             threads.extend(thread.and_then(|thread| i32::try_from(thread).ok()));
         }
     }
-    if threads.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(threads) }
+    // A group may be filled later.
+    if threads.is_empty() && !matches!(target, Target::Group(_)) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(threads)
 }
 
 /// The numbers of all CPUs that are online: `0-3,6`.
@@ -212,16 +242,18 @@ fn cpus() -> io::Result<Vec<i32>> {
     Ok(cpus.collect())
 }
 
-/// Takes records away until it is told to stop, and then once more.
-fn read(rings: Vec<Ring>, stopped: &Receiver<()>) -> Recorded {
+/// Takes records away until it is told to stop, and then once more; not those of the thread that does it.
+fn read(rings: &[Ring], stopped: &Receiver<()>, itself: u32, group: Option<&Path>) -> Recorded {
     let (mut recorded, mut bytes) = (Recorded::default(), Vec::new());
+    let own = |record: &Record| matches!(record, Record::Sample(taken) if taken.tid == itself);
     loop {
-        let last =
-            !matches!(stopped.recv_timeout(PAUSE), Err(std::sync::mpsc::RecvTimeoutError::Timeout));
-        for ring in &rings {
+        let last = !matches!(stopped.recv_timeout(PAUSE), Err(RecvTimeoutError::Timeout));
+        recorded.members.extend(group.into_iter().flat_map(of_group));
+        for ring in rings {
             bytes.clear();
             ring.drain(&mut bytes);
-            Records::new(&bytes).for_each(|record| recorded.take(record));
+            let records = Records::new(&bytes).filter(|record| !own(record));
+            records.for_each(|record| recorded.take(record));
         }
         if last {
             break;
@@ -259,6 +291,7 @@ impl Recorded {
 
     /// Notes what processes have mapped already, as if it had happened at the beginning of time.
     fn take_present(&mut self, pids: &[u32]) {
+        self.members.extend(pids);
         for pid in pids {
             let directory = PathBuf::from(format!("/proc/{pid}"));
             let name = fs::read_to_string(directory.join("comm")).unwrap_or_default();

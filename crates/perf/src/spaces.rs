@@ -3,7 +3,7 @@
 
 use crate::record::{Mapping, Record};
 use crate::recording::Recorded;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Where an address is, whichever process had it.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -50,6 +50,9 @@ struct Spaces {
     numbers: HashMap<String, u32>,
     of: HashMap<u32, BTreeMap<u64, Kept>>,
     names: HashMap<u32, String>,
+    /// The processes that are meant.
+    members: BTreeSet<u32>,
+    from_exec: Option<u32>,
 }
 
 impl Spaces {
@@ -59,12 +62,18 @@ impl Spaces {
             Record::Named { pid, tid, name, exec, .. } => {
                 if *exec {
                     self.of.remove(pid);
+                    if self.from_exec == Some(*pid) {
+                        self.members.insert(*pid);
+                    }
                 }
                 if pid == tid {
                     self.names.insert(*pid, name.clone());
                 }
             }
             Record::Forked { pid, parent, .. } if pid != parent => {
+                if self.members.contains(parent) {
+                    self.members.insert(*pid);
+                }
                 if let Some(space) = self.of.get(parent).cloned() {
                     self.of.insert(*pid, space);
                 }
@@ -122,14 +131,16 @@ impl Recorded {
     pub fn place(mut self, wanted: impl Fn(u64) -> bool) -> Placed {
         self.happenings.sort_by_key(time);
         self.samples.sort_unstable_by_key(|sample| sample.0);
-        let (mut spaces, mut placed) = (Spaces::default(), Placed::default());
+        let members = std::mem::take(&mut self.members);
+        let mut spaces = Spaces { members, from_exec: self.from_exec, ..Spaces::default() };
+        let mut placed = Placed::default();
         let mut happenings = self.happenings.iter().peekable();
         let (mut places, mut stacks) = (HashMap::new(), HashMap::new());
         for (time_of, pid, number) in &self.samples {
             while let Some(happening) = happenings.next_if(|record| time(record) <= *time_of) {
                 spaces.happens(happening);
             }
-            if !wanted(*time_of) {
+            if !wanted(*time_of) || !spaces.members.contains(pid) {
                 continue;
             }
             let (stack, broken) = resolve(&spaces, *pid, &self.stacks[*number as usize]);
@@ -210,7 +221,7 @@ mod tests {
     }
 
     fn placed(records: Vec<Record>) -> Placed {
-        let mut recorded = Recorded::default();
+        let mut recorded = Recorded { members: [1].into(), ..Recorded::default() };
         records.into_iter().for_each(|record| recorded.take(record));
         recorded.place(|_| true)
     }
@@ -248,6 +259,26 @@ mod tests {
     }
 
     #[test]
+    fn strangers_do_not_count_and_a_command_does_from_its_exec_on() {
+        let mut recorded = Recorded { from_exec: Some(5), ..Recorded::default() };
+        let fork = |time, pid, parent| Record::Forked { time, pid, parent };
+        let records = [
+            sample(1, 5, &[0x10]),
+            fork(2, 6, 5),
+            named(3, 5, "cc", true),
+            sample(4, 5, &[0x20]),
+            fork(5, 7, 5),
+            sample(6, 7, &[0x20]),
+            // Started before, and a stranger.
+            sample(7, 6, &[0x30]),
+            sample(8, 9, &[0x40]),
+        ];
+        records.into_iter().for_each(|record| recorded.take(record));
+        let placed = recorded.place(|_| true);
+        assert_eq!(placed.stacks.iter().map(|stack| stack.count).sum::<u64>(), 2);
+    }
+
+    #[test]
     fn a_mapping_in_the_middle_leaves_both_ends() {
         let mut spaces = Spaces::default();
         spaces.happens(&mapped(0, 1, 0x1000, 0x3000, "/a"));
@@ -270,7 +301,7 @@ mod tests {
 
     #[test]
     fn samples_outside_the_window_do_not_count() {
-        let mut recorded = Recorded::default();
+        let mut recorded = Recorded { members: [1].into(), ..Recorded::default() };
         recorded.take(mapped(0, 1, 0x1000, 0x1000, "/a"));
         for time in 0..100 {
             recorded.take(sample(time, 1, &[0x1000 + time % 3]));

@@ -24,15 +24,15 @@ pub struct Options {
     /// The function, as 'lab print --functions' names it
     #[arg(long, value_name = "NAME")]
     pub function: String,
-    /// Which profile
-    #[command(flatten)]
-    pub chosen: Chosen,
     /// Instructions, even if lines of source are known
     #[arg(long)]
     pub instructions: bool,
     /// Print the result as JSON instead of text
     #[arg(long)]
     pub json: bool,
+    /// Which profile
+    #[command(flatten)]
+    pub chosen: Chosen,
 }
 
 /// A place in the function, and its samples.

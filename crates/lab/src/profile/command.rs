@@ -100,14 +100,15 @@ fn measure(options: &Options, program: &Path, directory: &Path) -> Result<()> {
     let provenance = scenario::provenance(head);
     let mut recorder = Recorder::create(directory, provenance, [&clocks[0], &clocks[1]], plan)?;
     let (meter, progress) = (Meter::start(), Progress::new());
-    let once = Once { options, group: group.as_ref(), meter, account };
+    let once = Once { options, group: group.as_ref(), meter, account, interrupt };
     for number in 0..options.runs {
-        interrupt.failure().map_or(Ok(()), Err)?;
+        once.interrupt.failure().map_or(Ok(()), Err)?;
         progress.say(format_args!("run {} of {}, without samples", number + 1, options.runs));
         let (measured, status) = once.plain()?;
         note(&mut recorder, status)?;
         recorder.record(measured)?;
     }
+    once.interrupt.failure().map_or(Ok(()), Err)?;
     progress.say("");
     let sampler = Sampler::new(options.hz);
     let (mut measured, status, sampling) = once.sampled(&sampler)?;
@@ -128,6 +129,7 @@ fn measure(options: &Options, program: &Path, directory: &Path) -> Result<()> {
     }
     if options.runs == 0 {
         measured.flags.push(SAMPLED.to_owned());
+        measured.flags.extend(once.interrupt.came().then(|| "interrupted".to_owned()));
         recorder.record(measured)?;
     }
     recorder.core_factor_after(scenario::core_factor());
@@ -151,6 +153,7 @@ struct Once<'a> {
     group: Option<&'a Group>,
     meter: Meter,
     account: Account<'a>,
+    interrupt: Interrupt,
 }
 
 impl Once<'_> {
@@ -163,7 +166,7 @@ impl Once<'_> {
     fn plain(&self) -> Result<(Measured, ExitStatus)> {
         let waiting = self.start()?;
         let window = self.meter.open(self.account)?;
-        let status = waiting.go()?;
+        let status = waiting.go(&self.interrupt)?;
         Ok((window.close(1.0)?, status))
     }
 
@@ -171,7 +174,7 @@ impl Once<'_> {
         let waiting = self.start()?;
         let sampling = sampler.start(&Target::FromExec(waiting.id()))?;
         let window = self.meter.open(self.account)?;
-        let status = waiting.go()?;
+        let status = waiting.go(&self.interrupt)?;
         Ok((window.close(1.0)?, status, sampling))
     }
 }

@@ -77,6 +77,7 @@ impl Folded {
     }
 
     /// In how many samples a function is at the end of the stack.
+    #[allow(dead_code, reason = "for the report and for comparisons")]
     pub(crate) fn exclusive(&self, function: &str) -> u64 {
         let ends = |stack: &[String]| stack.last().is_some_and(|name| is(name, function));
         self.stacks().filter(|(stack, _)| ends(stack)).map(|(_, count)| count).sum()
@@ -118,6 +119,7 @@ impl Folded {
         let mut neighbours = Neighbours::default();
         for (stack, count) in self.stacks() {
             let Some(first) = stack.iter().position(|name| is(name, function)) else { continue };
+            neighbours.name.clone_from(&stack[first]);
             let caller =
                 first.checked_sub(1).map_or("(nobody: the stack begins here)", |at| &stack[at]);
             *neighbours.callers.entry(caller.to_owned()).or_default() += count;
@@ -135,6 +137,8 @@ impl Folded {
 /// What is around a function.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Neighbours {
+    /// The function, as stacks name it.
+    pub(crate) name: String,
     pub(crate) callers: BTreeMap<String, u64>,
     pub(crate) callees: BTreeMap<String, u64>,
     /// Samples in the function itself.

@@ -2,13 +2,12 @@
 //! Functions as tables: inclusive and exclusive, in percent and in what a unit of work costs.
 
 use super::fold::nameless;
-use super::folded::{Function, plain};
+use super::folded::{Function, KERNEL, plain};
 use super::{Folded, Profile};
 use crate::table::{Table, digits};
 use crate::{Failure, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// By which column the table is sorted.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
@@ -85,7 +84,7 @@ fn lines(folded: &Folded, sort: Sort) -> Vec<Line> {
 
 /// The table: the exclusive column adds up to the whole.
 pub(super) fn table(costed: Costed<'_>, wanted: Wanted) -> String {
-    let Costed { profile, cost, unit, .. } = costed;
+    let Costed { profile, cost: whole, unit, .. } = costed;
     let total = profile.folded.total();
     let share = |samples: u64| samples as f64 / total.max(1) as f64;
     let (percent, cycles) =
@@ -99,15 +98,17 @@ pub(super) fn table(costed: Costed<'_>, wanted: Wanted) -> String {
     }
     let mut table = Table::new(&heading.iter().map(String::as_str).collect::<Vec<_>>());
     let mut row = |name: &str, place: &str, [incl, excl, raw]: [Option<u64>; 3]| {
-        let of = |samples: Option<u64>, whole: f64| {
-            samples.map_or_else(String::new, |samples| digits(share(samples) * whole))
+        let part = |samples: Option<u64>, text: &dyn Fn(f64) -> String| {
+            samples.map_or_else(String::new, |samples| text(share(samples)))
         };
+        let percents = |share: f64| digits(share * 100.0);
+        let cycles_of = |share: f64| cost(share * whole);
         let mut cells = vec![name.to_owned(), place.to_owned()];
         if percent {
-            cells.extend([of(incl, 100.0), of(excl, 100.0), of(raw, 100.0)]);
+            cells.extend([incl, excl, raw].map(|samples| part(samples, &percents)));
         }
         if cycles {
-            cells.extend([of(incl, cost), of(excl, cost)]);
+            cells.extend([incl, excl].map(|samples| part(samples, &cycles_of)));
         }
         table.row(cells);
     };
@@ -147,42 +148,43 @@ fn shortened(name: &str) -> String {
     format!("…{}", end.chars().rev().collect::<String>())
 }
 
+/// What a timer does, for people who read a table of its samples.
+pub(super) const TIMER: &str = "\
+cpu-clock is a timer: what the kernel does with interrupts off shows where it allows them again. In the
+exclusive columns that is charged to the caller; \"as sampled\" is before, where it differs.
+";
+
 /// What to know about the samples: where they come from, what is missing, what they cost.
 pub(super) fn about(costed: Costed<'_>) -> String {
     let details = &costed.profile.details;
     let total = details.samples.max(1) as f64;
     let percent = |samples: u64| format!("{} %", digits(100.0 * samples as f64 / total));
-    let mut text = format!(
-        "{} samples by {}, {} in a second of CPU time",
-        details.samples, details.sampler, details.hz
-    );
-    if details.sampler == "cpu-clock" {
-        text.push_str(
-            " (a timer: what the kernel does with interrupts off shows where it allows them\n\
-             again; in the exclusive columns it is charged to the caller, \"as sampled\" is before that)",
-        );
-    }
-    text.push('\n');
     let (files, nowhere) = nameless(&costed.profile.folded);
-    // Writing to a string does not fail.
-    writeln!(
-        text,
-        "without a function's name: {} in files that are known, {} unknown; stacks cut short: {}",
+    let mut text = format!(
+        "{} samples by {}, {} in a second; ends without a function's name: {} in known files, {} unknown\n",
+        details.samples,
+        details.sampler,
+        details.hz,
         percent(files),
-        percent(nowhere),
-        percent(details.broken)
-    )
-    .ok();
+        percent(nowhere)
+    );
+    if details.broken > 0 {
+        let broken = percent(details.broken);
+        text.push_str(&format!("stacks cut short, for want of frame pointers: {broken}\n"));
+    }
     if details.user_only {
         text.push_str("the kernel's part could not be seen by this user\n");
     }
     if details.lost + details.throttled > 0 {
-        writeln!(
-            text,
-            "lost: {} samples; held back by the kernel {} times",
-            details.lost, details.throttled
-        )
-        .ok();
+        let (lost, throttled) = (details.lost, details.throttled);
+        text.push_str(&format!("lost: {lost} samples; the kernel held back {throttled} times\n"));
+    }
+    if details.programs.len() > 1 {
+        let programs: Vec<String> = largest(&details.programs)
+            .iter()
+            .map(|(name, samples)| format!("{name} {}", percent(*samples)))
+            .collect();
+        text.push_str(&format!("programs: {}\n", programs.join(", ")));
     }
     text + &cost_of_sampling(costed)
 }
@@ -193,10 +195,10 @@ fn cost_of_sampling(costed: Costed<'_>) -> String {
     let reader = format!("the lab's own thread took {} % of the CPU time", digits(reader));
     match costed.slower {
         Some(slower) => format!(
-            "cost of sampling: {:+.1} % CPU time for a unit of work over the runs without; {reader}\n",
+            "cost of sampling: {:+.1} % CPU time over the runs without; {reader}\n",
             100.0 * (slower - 1.0)
         ),
-        None => format!("cost of sampling: {reader}; see --runs for what it cost the program\n"),
+        None => format!("cost of sampling: {reader}; --runs says the whole\n"),
     }
 }
 
@@ -209,28 +211,36 @@ pub(super) fn neighbours(costed: Costed<'_>, function: &str) -> Result<String> {
     }
     let around = folded.neighbours(function);
     let total = folded.total().max(1) as f64;
-    let heading = ["", "function", "in", "%", costed.unit];
-    let mut table = Table::new(&heading);
+    let mut table = Table::new(&["function", "in", "%", costed.unit]);
     let mut row = |mark: &str, name: &str, samples: u64| {
         let share = samples as f64 / total;
         let (name, place) = place(name);
         table.row(vec![
-            mark.to_owned(),
-            shortened(name),
+            format!("{mark} {}", shortened(name)),
             place.to_owned(),
             digits(100.0 * share),
-            digits(share * costed.cost),
+            cost(share * costed.cost),
         ]);
     };
     for (name, samples) in largest(&around.callers) {
-        row("called by", name, samples);
+        row("from", name, samples);
     }
-    row("function", function, inclusive);
-    row("itself", function, around.own);
+    row("  *", &around.name, inclusive);
     for (name, samples) in largest(&around.callees) {
-        row("calls", name, samples);
+        row("  to", name, samples);
     }
+    let own = "(itself)".to_owned() + if plain(&around.name).1 { KERNEL } else { "" };
+    row("  to", &own, around.own);
     Ok(table.render())
+}
+
+/// Cycles: three digits, and of many a unit.
+fn cost(cycles: f64) -> String {
+    match cycles.abs() {
+        many if many >= 1e9 => format!("{} G", digits(cycles / 1e9)),
+        many if many >= 1e6 => format!("{} M", digits(cycles / 1e6)),
+        _ => digits(cycles),
+    }
 }
 
 fn largest(functions: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
@@ -316,10 +326,11 @@ mod tests {
         let cells: Vec<&str> = row("write").split_whitespace().collect();
         assert_eq!(cells, ["write", "program", "80.0", "30.0", "0.00", "800", "300"]);
         let lock = row("_raw_spin_unlock_irqrestore");
-        assert!(lock.contains("30.0  0.00        30.0"), "{lock}");
+        let cells: Vec<&str> = lock.split_whitespace().collect();
+        assert_eq!(cells[1..5], ["kernel", "30.0", "0.00", "30.0"]);
         let cells: Vec<&str> = row("(all)").split_whitespace().collect();
         assert_eq!(cells, ["(all)", "100", "100", "1000", "1000"]);
-        assert!(about(costed(&profile)).contains("15.0 % in files that are known, 2.00 % unknown"));
+        assert!(about(costed(&profile)).contains("15.0 % in known files, 2.00 % unknown"));
     }
 
     #[test]
@@ -339,6 +350,6 @@ mod tests {
         let failure = neighbours(costed(&profile), "nothing").unwrap_err();
         assert!(failure.hint.unwrap().contains("the largest are main"));
         let text = neighbours(costed(&profile), "write").unwrap();
-        assert!(text.contains("called by") && text.contains("calls"), "{text}");
+        assert!(text.contains("from main") && text.contains("  to copy"), "{text}");
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A command that waits before its first instruction, so that everything of it is seen and counted.
 
+use crate::interrupt::Interrupt;
 use crate::role::Role;
 use crate::{Failure, Result, probe};
 use rustix::process::{Pid, Signal, WaitOptions};
@@ -8,6 +9,13 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// Between two looks whether the command has ended.
+const SHORTEST: Duration = Duration::from_micros(500);
+const LONGEST: Duration = Duration::from_millis(16);
+/// How long a command may take to end by itself when the lab is interrupted.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A process that has not begun yet. Dropped, it never will.
 #[derive(Debug)]
@@ -54,16 +62,35 @@ impl Waiting {
         self.0.id()
     }
 
-    /// Lets it run, and waits for its end.
+    /// Lets it run, and waits for its end; when the lab is interrupted, that comes soon.
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn go(mut self) -> Result<ExitStatus> {
-        if let Some(number) = self.number() {
-            rustix::process::kill_process(number, Signal::CONT)
-                .map_err(|error| Failure::new(format!("the command cannot be started: {error}")))?;
+    pub(super) fn go(mut self, interrupt: &Interrupt) -> Result<ExitStatus> {
+        self.tell(Signal::CONT);
+        let (mut pause, mut interrupted): (_, Option<Instant>) = (SHORTEST, None);
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST);
+            if interrupt.came() {
+                // A terminal has told the command itself already.
+                let since = interrupted.get_or_insert_with(Instant::now).elapsed();
+                match since {
+                    since if since > 6 * PATIENCE => self.tell(Signal::KILL),
+                    since if since > PATIENCE => self.tell(Signal::TERM),
+                    _ => {}
+                }
+            }
         }
-        Ok(self.0.wait()?)
+    }
+
+    fn tell(&self, signal: Signal) {
+        if let Some(number) = self.number() {
+            rustix::process::kill_process(number, signal).ok();
+        }
     }
 
     fn number(&self) -> Option<Pid> {

@@ -9,12 +9,14 @@ mod artefact;
 mod command;
 mod details;
 mod disassembly;
+#[allow(dead_code, reason = "for the report and for comparisons")]
 mod flame;
 mod fold;
 mod folded;
 mod functions;
 mod launch;
 mod print;
+#[allow(dead_code, reason = "for the report and for comparisons")]
 mod ratio;
 mod sampler;
 mod svg;

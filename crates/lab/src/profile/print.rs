@@ -88,6 +88,9 @@ pub(crate) fn text(
     for profile in matching(&all, &options.chosen)? {
         texts.push(one(experiment, profile, options)?);
     }
+    if options.functions && all.iter().any(|profile| profile.details.sampler == "cpu-clock") {
+        texts.push(functions::TIMER.to_owned());
+    }
     Ok(texts.join("\n"))
 }
 

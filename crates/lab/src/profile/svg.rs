@@ -9,7 +9,7 @@ pub(super) const WIDTH: f64 = 1200.0;
 /// Height of a row.
 pub(super) const ROW: f64 = 17.0;
 /// Narrower frames are not drawn.
-pub(super) const NARROWEST: f64 = 0.7;
+pub(super) const NARROWEST: f64 = 1.4;
 /// Width of a letter.
 const LETTER: f64 = 6.7;
 
@@ -23,6 +23,7 @@ const STYLE: &str = "\
 .flame .m4{fill:#2f7fc0}.flame .m3{fill:#62a1d2}.flame .m2{fill:#93c0e2}.flame .m1{fill:#c3dcee}\
 .flame .z{fill:#e4e2dd}.flame .p1{fill:#f6cfc4}.flame .p2{fill:#eea592}.flame .p3{fill:#e37a62}\
 .flame .p4{fill:#d24d35}.flame .few{fill:#eeece8}.flame .few+text{fill:#8d8a84}\
+.flame .m4+text,.flame .m3+text,.flame .p4+text,.flame .p3+text{fill:#fff}\
 @media(prefers-color-scheme:dark){.flame text{fill:#f1f0ec}.flame .s{fill:#a5a39c}\
 .flame rect{stroke:#16171a}.flame g:hover rect{stroke:#f1f0ec}\
 .flame .k0{fill:#8f5524}.flame .k1{fill:#7f4a1e}.flame .k2{fill:#9c6230}\

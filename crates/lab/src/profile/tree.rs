@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
     pub(super) samples: u64,
-    pub(super) below: BTreeMap<String, Node>,
+    pub(super) below: BTreeMap<String, Self>,
 }
 
 impl Node {
