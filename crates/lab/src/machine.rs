@@ -85,7 +85,35 @@ pub(crate) fn now() -> u64 {
     now.map_or(0, |now| now.as_secs())
 }
 
+/// Seconds since 1970 as a date and time, UTC. Years are counted from March, so that the day of a leap
+/// year comes last.
+pub(crate) fn date(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month < 3);
+    format!("{year}-{month:02}-{of_month:02} {:02}:{:02} UTC", rest / 3_600, rest / 60 % 60)
+}
+
 /// The command line of this process, to be repeated.
 pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(date(1_709_251_199), "2024-02-29 23:59 UTC");
+        assert_eq!(date(1_795_296_728), "2026-11-21 21:32 UTC");
+        assert_eq!(date(4_102_444_800), "2100-01-01 00:00 UTC");
+    }
 }

@@ -17,7 +17,8 @@ pub(crate) struct Axis {
 /// The cells that differ along the axis only.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Series {
-    /// The levels of the other factors: `name=level`, with blanks between; empty without others.
+    /// The levels of the other factors that are varied: `name=level`, with blanks between; empty without
+    /// others.
     pub(crate) name: String,
     /// The value on the axis and the cell.
     pub(crate) cells: Vec<(f64, String)>,
@@ -65,9 +66,13 @@ impl Axis {
     /// The curves, in the order of the plan.
     pub(crate) fn series(&self, experiment: &Experiment) -> Vec<Series> {
         let mut series: Vec<Series> = Vec::new();
+        let factors = &experiment.plan.factors;
         for cell in experiment.plan.cells() {
             let Some(value) = level(&cell, &self.name).and_then(number) else { continue };
-            let name = without(&cell, &self.name);
+            // What all curves have in common is in no name.
+            let others = factors.iter().filter(|factor| factor.levels.len() == 1);
+            let name = others
+                .fold(without(&cell, &self.name), |name, factor| without(&name, &factor.name));
             match series.iter_mut().find(|known| known.name == name) {
                 Some(known) => known.cells.push((value, cell)),
                 None => series.push(Series { name, cells: vec![(value, cell)] }),

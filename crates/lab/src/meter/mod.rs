@@ -190,7 +190,12 @@ mod tests {
             std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         group.take(worker.id()).unwrap();
         let window = Meter::start().open(Account::Group(&group)).unwrap();
-        std::thread::sleep(Duration::from_millis(300));
+        // However busy the machine is, some time it will be its turn.
+        let spent = || group.spent().unwrap().cpu;
+        let before = spent();
+        while spent() < before + 60e6 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let sample = window.close(1.0).unwrap();
         let processes = [worker.id()];
         let counted = Account::Processes(&processes).read().unwrap();

@@ -4,6 +4,7 @@
 
 mod chart;
 mod forest;
+mod functions;
 mod matrix;
 mod page;
 mod scale;

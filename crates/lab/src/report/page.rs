@@ -2,6 +2,7 @@
 //! Everything that stands on the page, before it is HTML.
 
 use super::chart::{self, Band, Chart, Curve, Point};
+use super::functions::{self, Compared, Profiled};
 use super::matrix::{self, Matrix};
 use super::{Options, forest, story};
 use crate::Result;
@@ -15,13 +16,11 @@ use crate::scenario::{lab_share, margin};
 use crate::statistics::quantile;
 use crate::table::digits;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// More charts, or tables, than this are a heap and no page.
 const MOST: usize = 24;
-/// Bytes for flame graphs: the page stays below a megabyte.
-const FLAMES: usize = 500_000;
 
 /// The page.
 #[derive(Debug, Serialize)]
@@ -43,7 +42,8 @@ pub(super) struct Page {
     compared: Vec<Line>,
     compared_note: String,
     margin: String,
-    functions: Vec<FunctionTable>,
+    functions: Vec<Compared>,
+    profiles: Profiled,
     flames: Vec<[String; 2]>,
     mechanism: Mechanism,
     skipped: Vec<[String; 2]>,
@@ -67,23 +67,6 @@ struct Line {
     forest: String,
 }
 
-/// Functions by what they cost on both sides.
-#[derive(Debug, Serialize)]
-struct FunctionTable {
-    name: String,
-    rows: Vec<FunctionRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct FunctionRow {
-    function: String,
-    a: String,
-    b: String,
-    ratio: String,
-    interval: String,
-    few: bool,
-}
-
 /// What was counted beside the cost.
 #[derive(Debug, Default, Serialize)]
 struct Mechanism {
@@ -97,6 +80,7 @@ impl Page {
             b.map(|b| compare::report_of(&options.a, options.b.as_deref(), a, b, options.anyway));
         let compared = compared.transpose()?;
         let provenance = &a.manifest.provenance;
+        let known = profile::profiles(&options.a)?;
         let mut matrices = matrix::all(a);
         let left_out = matrices.len().saturating_sub(MOST);
         matrices.truncate(MOST);
@@ -118,8 +102,9 @@ impl Page {
             compared: compared.as_ref().map_or_else(Vec::new, lines),
             compared_note: compared.as_ref().map_or_else(String::new, compare::Report::note),
             margin: format!("{:.1} %", margin(a).percent()),
-            functions: compared.as_ref().map_or_else(Vec::new, function_tables),
-            flames: flames(&options.a, compared.as_ref())?,
+            functions: compared.as_ref().map_or_else(Vec::new, functions::compared),
+            profiles: functions::profiled(a, &known),
+            flames: functions::flames(&known, compared.as_ref()),
             mechanism: mechanism(a),
             skipped: a
                 .plan
@@ -179,8 +164,8 @@ fn facts_of_origin(experiment: &Experiment) -> Vec<[String; 2]> {
     let mut facts = vec![["machine".to_owned(), manifest.machine_line()]];
     let commit = manifest.commit.as_deref().unwrap_or("unknown");
     facts.push(["program".to_owned(), format!("metaslot {} ({commit})", manifest.version)]);
-    facts.push(["started".to_owned(), format!("{} s after 1970", manifest.started)]);
-    let named = |map: &std::collections::BTreeMap<String, String>| -> Vec<[String; 2]> {
+    facts.push(["started".to_owned(), crate::machine::date(manifest.started)]);
+    let named = |map: &BTreeMap<String, String>| -> Vec<[String; 2]> {
         map.iter().map(|(name, value)| [name.clone(), value.clone()]).collect()
     };
     facts.extend(named(&provenance.sources));
@@ -271,51 +256,20 @@ fn lines(report: &compare::Report) -> Vec<Line> {
     report.cells.iter().map(line).collect()
 }
 
-fn function_tables(report: &compare::Report) -> Vec<FunctionTable> {
-    let row = |row: &compare::Function| {
-        let [ratio, interval] = row.words();
-        let (a, b) = (digits(row.a_cost), digits(row.b_cost));
-        FunctionRow { function: row.function.clone(), a, b, ratio, interval, few: row.few }
-    };
-    let table = |of: &compare::Functions| FunctionTable {
-        name: of.name.clone(),
-        rows: of.functions.iter().map(row).collect(),
-    };
-    report.functions.iter().map(table).collect()
-}
-
-/// Flame graphs: of the differences where two are compared, of every profile otherwise. No more than
-/// keeps the page small.
-fn flames(a: &Path, compared: Option<&compare::Report>) -> Result<Vec<[String; 2]>> {
-    let differences = compared.into_iter().flat_map(|report| &report.functions);
-    let mut flames: Vec<[String; 2]> =
-        differences.map(|of| [format!("B → A: {}", of.name), of.flame.clone()]).collect();
-    let known = profile::profiles(a)?;
-    flames.extend(known.iter().map(|profile| {
-        let name = format!("{} {}", profile.details.cell, profile.details.arm);
-        let graph = profile::flame(&name, &profile.folded);
-        [name, graph]
-    }));
-    let mut room = FLAMES;
-    flames.retain(|[_, svg]| {
-        let fits = svg.len() <= room;
-        room -= if fits { svg.len() } else { 0 };
-        fits
-    });
-    Ok(flames)
-}
-
 /// Counters for each unit of work; shares of the machine as they are.
 fn mechanism(experiment: &Experiment) -> Mechanism {
     let names = experiment.samples.iter().flat_map(|sample| sample.measured.counters.keys());
     let names: BTreeSet<&String> = names.filter(|name| *name != "lab_ns").collect();
+    let bytes = experiment.manifest.provenance.unit == "byte";
+    let (scale, unit) =
+        if bytes { (1024.0, "KB") } else { (1.0, experiment.manifest.provenance.unit.as_str()) };
     let typical = |cell: &str, arm: &str, name: &str| {
         let share = name.starts_with("machine_");
         let figure = |sample: &Sample| {
             if share {
                 sample.measured.counters.get(name).map(|value| value * 100.0)
             } else {
-                sample.counted_each(name)
+                sample.counted_each(name).map(|value| value * scale)
             }
         };
         let value = experiment.typical(cell, arm, figure);
@@ -331,7 +285,6 @@ fn mechanism(experiment: &Experiment) -> Mechanism {
         };
         experiment.plan.arms.iter().map(of_arm).collect::<Vec<_>>()
     });
-    let unit = &experiment.manifest.provenance.unit;
     let column = |name: &&String| match name.strip_prefix("machine_") {
         Some(kind) => format!("machine {kind}"),
         None => format!("{} / {unit}", name.replace('_', " ")),

@@ -39,6 +39,9 @@ impl Scale {
     /// many, and more where there are few.
     pub(super) fn ticks(&self) -> Vec<f64> {
         let (low, high) = (self.low.exp(), self.high.exp());
+        if high / low < 2.5 {
+            return even(low, high);
+        }
         let decades = low.log10().floor();
         let count = (high.log10().ceil() - decades).clamp(1.0, 30.0);
         let multiples: &[f64] = match count {
@@ -55,6 +58,22 @@ impl Scale {
         ticks.retain(|tick| (low..=high).contains(tick));
         ticks
     }
+}
+
+/// Round values at even distances, four to eight of them.
+fn even(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 4.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step =
+        [5.0, 2.0, 1.0].map(|multiple| multiple * power).into_iter().find(|step| *step <= rough);
+    let step = step.unwrap_or(power);
+    let mut ticks = Vec::new();
+    let mut at = (low / step).ceil();
+    while at * step <= high {
+        ticks.push(at * step);
+        at += 1.0;
+    }
+    ticks
 }
 
 /// Steps of colour: cheap to dear.
@@ -78,6 +97,8 @@ mod tests {
         assert!((scale.at(3.0) - 10.0).abs() < 1e-9 && (scale.at(300.0) - 110.0).abs() < 1e-9);
         assert!((scale.at(30.0) - 60.0).abs() < 1e-9);
         assert_eq!(scale.ticks(), [5.0, 10.0, 20.0, 50.0, 100.0, 200.0]);
+        let narrow = Scale::of([940.0, 1310.0].into_iter(), 0.0, 1.0).unwrap();
+        assert_eq!(narrow.ticks(), [950.0, 1000.0, 1050.0, 1100.0, 1150.0, 1200.0, 1250.0, 1300.0]);
         assert!(Scale::of([f64::NAN, -1.0].into_iter(), 0.0, 1.0).is_none());
         let one = Scale::of([7.0].into_iter(), 0.0, 1.0).unwrap();
         assert!((one.at(7.0) - 0.5).abs() < 1e-9);
