@@ -33,12 +33,15 @@ pub struct Options {
 pub enum Of {
     /// Memory copies of 64 KiB, and round trips of a byte through a pipe
     Work,
+    /// Copies of memory as in `lab copy`: 16K and 1M, in the caches and not, read at once and not
+    Copy,
 }
 
 impl Of {
     fn scenario(self) -> Result<Box<dyn Scenario>> {
         match self {
             Self::Work => Ok(Box::new(work::Works::new()?)),
+            Self::Copy => crate::copy::plain(),
         }
     }
 }

@@ -25,7 +25,7 @@ pub use words::{Consumer, PageSize, State};
 use crate::Result;
 use crate::experiment::Experiment;
 use crate::output::say;
-use crate::scenario::{RunOptions, measure};
+use crate::scenario::{RunOptions, Scenario, measure};
 use std::path::Path;
 
 /// What is copied, from where, how, and for whom.
@@ -41,7 +41,8 @@ pub struct Options {
     /// Bytes of a copy, such as 512, 16K or 8M [default: 1K,4K,16K,128K,1M,8M]
     #[arg(long, value_name = "SIZE,…", value_parser = words::size, value_delimiter = ',')]
     pub sizes: Vec<usize>,
-    /// Kernels: libc, movsb, avx2, avx512, nt-avx2, nt-avx512, ours [default: what the processor has]
+    /// Kernels: libc, movsb, avx2, avx512, avx512-back, nt-avx2, nt-avx512, ours [default: what the
+    /// processor has]
     #[arg(long, value_name = "KERNEL,…", value_delimiter = ',')]
     pub kernels: Vec<String>,
     /// Who reads what was copied [default: all; other than nobody with 2M pages only, and only where the
@@ -76,6 +77,24 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     } else {
         text(&directory, &experiment)
     })
+}
+
+/// A few plain copies, for two arms that do the same.
+///
+/// # Errors
+/// There is no memory.
+pub(crate) fn plain() -> Result<Box<dyn Scenario>> {
+    let options = Options {
+        states: vec![State::Memory, State::Cached],
+        pages: vec![PageSize::Small],
+        sizes: vec![16 << 10, 1 << 20],
+        kernels: vec!["libc".to_owned()],
+        consumers: vec![Consumer::Nobody, Consumer::Same],
+        full: false,
+        to: Vec::new(),
+        run: RunOptions { seconds: 1.0, repetitions: None, seed: None, output: None, json: false },
+    };
+    Ok(Box::new(scenario::Copies::new(&options)?))
 }
 
 /// The text of an experiment that was made earlier.
