@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let form = if options.json { Form::Json } else { options.form };
     say(&match form {
         Form::Text => text(&options.experiment, &experiment),
-        Form::Json => serde_json::to_string_pretty(&summary(&experiment))? + "\n",
+        Form::Json => serde_json::to_string_pretty(&json(&experiment))? + "\n",
         Form::Csv => csv(&experiment),
         Form::Markdown => markdown(&experiment),
     })
@@ -57,6 +57,14 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         "aa" => aa::text(directory, experiment),
         "copy" => copy::text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
+    }
+}
+
+/// The summary, with what the scenario finds besides.
+fn json(experiment: &Experiment) -> Value {
+    match experiment.manifest.provenance.scenario.as_str() {
+        "copy" => copy::json(experiment),
+        _ => summary(experiment),
     }
 }
 

@@ -97,6 +97,11 @@ pub(crate) fn plain() -> Result<Box<dyn Scenario>> {
     Ok(Box::new(scenario::Copies::new(&options)?))
 }
 
+/// The same as JSON.
+pub(crate) fn json(experiment: &Experiment) -> serde_json::Value {
+    json::summary(experiment)
+}
+
 /// The text of an experiment that was made earlier.
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     let body =
