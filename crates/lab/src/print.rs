@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     say(&match form {
         Form::Text => text(&options.experiment, &experiment),
-        Form::Json => serde_json::to_string_pretty(&summary(&experiment))? + "\n",
+        Form::Json => serde_json::to_string_pretty(&json(&experiment))? + "\n",
         Form::Csv => csv(&experiment),
         Form::Markdown => markdown(&experiment),
     })
@@ -83,6 +83,14 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         "tcp" => tcp::text(directory, experiment),
         "transfer" => tcp::transfer_text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
+    }
+}
+
+/// The summary, with what the scenario finds besides.
+fn json(experiment: &Experiment) -> Value {
+    match experiment.manifest.provenance.scenario.as_str() {
+        "copy" => copy::json(experiment),
+        _ => summary(experiment),
     }
 }
 

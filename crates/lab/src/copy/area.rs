@@ -23,11 +23,15 @@ impl Area {
     /// # Errors
     /// The kernel's.
     pub(super) fn new(length: usize, pages: PageSize) -> Result<Self> {
-        let failed = |error| {
-            let what = format!("{} MiB for copies: {error}", length >> 20);
-            Failure::new(what).hint("smaller sizes need less: --sizes 1K,16K,128K")
-        };
         let length = length.next_multiple_of(LARGE);
+        let refused = |why: String| {
+            Failure::new(format!("{} MiB for copies: {why}", length >> 20))
+                .hint("one size of pages needs half as much: --pages 4K")
+        };
+        let failed = |error: std::io::Error| refused(error.to_string());
+        if let Some(free) = available().filter(|free| length > free / 2) {
+            return Err(refused(format!("only {} MiB are free", free >> 20)));
+        }
         let mut mapping = Mapping::new(length + LARGE, Pages::Ordinary).map_err(failed)?;
         match pages {
             // Where there are no large pages, there is nothing to refuse.
@@ -85,6 +89,14 @@ impl Area {
     }
 }
 
+/// Bytes that can be had without taking anything away from others.
+fn available() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +111,11 @@ mod tests {
             area.give_back().unwrap();
             assert!(area.bytes().iter().all(|byte| *byte == 0));
         }
+    }
+
+    #[test]
+    fn more_than_there_is_is_refused() {
+        let failure = Area::new(usize::MAX / 4, PageSize::Small).unwrap_err();
+        assert!(failure.message.contains("MiB are free"), "{failure}");
     }
 }

@@ -155,22 +155,20 @@ impl<'a> Findings<'a> {
     }
 
     /// Cells where a stream and a copy alone are both faster or slower past the cache, by those verdicts.
-    pub(super) fn stream_and_alone(&self) -> Vec<(&str, Verdict, Verdict)> {
+    pub(super) fn stream_and_alone(&self) -> Vec<(String, Verdict, Verdict)> {
         let differs = |verdict: &Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
-        let both = |sizes, cell| {
-            let past = self.past(sizes, cell)?;
-            let arms = [past.past.as_str(), past.into.as_str()];
-            let alone = Comparison::of(&self.experiment.pairs_of(cell, arms, latency))?;
-            Some((cell, self.verdict(&past.comparison), self.verdict(&alone)))
-        };
-        let cells = self
-            .groups
-            .iter()
-            .flat_map(|sizes| sizes.cells.iter().map(move |(_, cell)| (sizes, cell.as_str())));
-        cells
-            .filter_map(|(sizes, cell)| both(sizes, cell))
-            .filter(|(_, stream, alone)| differs(stream) && differs(alone))
-            .collect()
+        let mut found = Vec::new();
+        for sizes in &self.groups {
+            found.extend(sizes.cells.iter().filter_map(|(size, cell)| {
+                let past = self.past(sizes, cell)?;
+                let arms = [past.past.as_str(), past.into.as_str()];
+                let alone = Comparison::of(&self.experiment.pairs_of(cell, arms, latency))?;
+                let name = format!("{} {}", sizes.words(), shown(*size));
+                Some((name, self.verdict(&past.comparison), self.verdict(&alone)))
+            }));
+        }
+        found.retain(|(_, stream, alone)| differs(stream) && differs(alone));
+        found
     }
 
     fn crossover_by(&self, sizes: &Sizes, by: Cost) -> Option<Crossover> {

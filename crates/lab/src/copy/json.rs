@@ -52,6 +52,8 @@ fn group(findings: &Findings<'_>, sizes: &Sizes) -> Value {
         "pages": sizes.group.pages.word(),
         "consumer": sizes.group.consumer.word(),
         "distance": sizes.distance(),
+        "first": "non_temporal",
+        "second": "allocating",
         "crossover": findings.crossover(sizes),
         "crossover_by_latency": findings.crossover_alone(sizes),
         "sizes": advice.collect::<Vec<_>>(),

@@ -41,7 +41,8 @@ pub struct Options {
     /// Bytes of a copy, such as 512, 16K or 8M [default: 1K,4K,16K,128K,1M,8M]
     #[arg(long, value_name = "SIZE,…", value_parser = words::size, value_delimiter = ',')]
     pub sizes: Vec<usize>,
-    /// Kernels: libc, movsb, avx2, avx512, nt-avx2, nt-avx512, ours [default: what the processor has]
+    /// Kernels: libc, movsb, avx2, avx512, avx512-back, nt-avx2, nt-avx512, ours [default: what the
+    /// processor has]
     #[arg(long, value_name = "KERNEL,…", value_delimiter = ',')]
     pub kernels: Vec<String>,
     /// Who reads what was copied [default: all; other than nobody with 2M pages only, and only where the
@@ -92,6 +93,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     } else {
         text(&directory, &experiment)
     })
+}
+
+/// The same as JSON.
+pub(crate) fn json(experiment: &Experiment) -> serde_json::Value {
+    json::summary(experiment)
 }
 
 /// The text of an experiment that was made earlier.

@@ -16,6 +16,12 @@ pub(super) fn copy(to: &mut [u8], from: &[u8]) {
     unsafe { allocating(to, from) }
 }
 
+/// Copies with ordinary stores, from the end to the begin.
+pub(super) fn copy_back(to: &mut [u8], from: &[u8]) {
+    // SAFETY: the kernel is handed out only where the processor has AVX-512.
+    unsafe { backwards(to, from) }
+}
+
 /// Copies with non-temporal stores, and waits until others can see them.
 pub(super) fn stream(to: &mut [u8], from: &[u8]) {
     // SAFETY: the kernel is handed out only where the processor has AVX-512.
@@ -47,6 +53,22 @@ fn allocating(to: &mut [u8], from: &[u8]) {
     if let (Some(place), Some(step)) = (to.last_chunk_mut::<STEP>(), from.last_chunk::<STEP>()) {
         whole(place, step);
     }
+}
+
+/// The order matters where a page is made in the middle of a copy.
+#[target_feature(enable = "avx512f")]
+fn backwards(to: &mut [u8], from: &[u8]) {
+    let (rest, steps) = from.as_rchunks::<STEP>();
+    let (begin, places) = to.as_rchunks_mut::<STEP>();
+    for (place, step) in places.iter_mut().zip(steps).rev() {
+        let (places, _) = place.as_chunks_mut::<LINE>();
+        let (vectors, _) = step.as_chunks::<LINE>();
+        let values = [3, 2, 1, 0].map(|at| load(&vectors[at]));
+        for (place, value) in places.iter_mut().rev().zip(values) {
+            store(place, value);
+        }
+    }
+    begin.copy_from_slice(rest);
 }
 
 /// The first and the last `LINES` lines: everything, if there are between so many and twice as many.

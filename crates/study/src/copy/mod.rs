@@ -98,6 +98,7 @@ fn rows() -> Vec<Row> {
         row("movsb", Allocating, string::movsb, || true),
         row("avx2", Allocating, avx2::copy, avx2),
         row("avx512", Allocating, avx512::copy, avx512),
+        row("avx512-back", Allocating, avx512::copy_back, avx512),
         row("nt-avx2", NonTemporal, avx2::stream, avx2),
         row("nt-avx512", NonTemporal, avx512::stream, avx512),
         row("ours", Either, ours::copy, avx512),

@@ -97,6 +97,9 @@ fn a_walk_visits_both_areas_and_reads_what_it_copied() {
     // The fourth goes to the begin of the destination, and comes from the end of the source.
     walk.copy(kernel, &mut to, &from, 64, 1, false);
     assert_eq!((&to[..64], &to[192..]), (&from[192..], &[0; 10][..]));
+    // A larger one that does not fit where the walk has come to begins anew as well.
+    walk.copy(kernel, &mut to, &from, 200, 1, false);
+    assert_eq!(&to[..200], &from[..200]);
 }
 
 #[test]

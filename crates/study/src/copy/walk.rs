@@ -29,21 +29,21 @@ impl Walk {
     ) -> u64 {
         let mut total = 0u64;
         for _ in 0..copies {
+            (self.to, self.from) = (fit(self.to, size, to.len()), fit(self.from, size, from.len()));
             let place = &mut to[self.to..self.to + size];
             kernel.copy(place, &from[self.from..self.from + size]);
             if read {
                 total = total.wrapping_add(sum(place));
             }
-            self.to = next(self.to, size, to.len());
-            self.from = next(self.from, size, from.len());
+            (self.to, self.from) = (self.to + size, self.from + size);
         }
         total
     }
 }
 
-/// The place after this one, if a whole copy still fits there.
-const fn next(at: usize, size: usize, length: usize) -> usize {
-    if at + 2 * size <= length { at + size } else { 0 }
+/// This place, if a whole copy fits there.
+const fn fit(at: usize, size: usize, length: usize) -> usize {
+    if at + size <= length { at } else { 0 }
 }
 
 /// The sum of all whole words of 8 bytes: a reader that does little else but read.
