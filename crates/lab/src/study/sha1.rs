@@ -4,6 +4,7 @@
 use super::Findings;
 use super::bench::{Job, Subject, factor, head, number};
 use super::page::{ABSENT, by_wall, versions};
+use super::pin::Cpus;
 use super::view::{Clock, View};
 use crate::experiment::Factor;
 use crate::random::Random;
@@ -11,7 +12,7 @@ use crate::scenario::Head;
 use crate::table::digits;
 use crate::verdict::Verdict;
 use crate::{Failure, Result};
-use metaslot_study::sha1::{Parts, Version, digest};
+use metaslot_study::sha1::{Parts, Version, digest, digest_by_two};
 use std::hint::black_box;
 
 const BYTES: &str = "bytes";
@@ -93,6 +94,13 @@ impl Subject for Sha1 {
             ROUNDS => Job::new(units, move || {
                 black_box(black_box(&parts).rounds(length / BLOCK));
             }),
+            PAIR => {
+                let cpus = Cpus::allowed();
+                let digest = move || {
+                    black_box(digest_by_two(black_box(&message), || cpus.pin(1)));
+                };
+                Job::new(units, digest).paired()
+            }
             _ => {
                 let version = ARMS.iter().find(|(name, _)| *name == arm);
                 let (_, version) =

@@ -50,13 +50,16 @@ fn wait(count: &Count, least: usize) -> usize {
     }
 }
 
-pub(super) fn compress(state: &mut Working, blocks: &[[u8; BLOCK]]) {
+pub(super) fn compress(state: &mut Working, blocks: &[[u8; BLOCK]], begin: impl FnOnce() + Send) {
     if blocks.is_empty() {
         return;
     }
     let ring = Ring::new(blocks.len().min(SLOTS));
     thread::scope(|scope| {
-        scope.spawn(|| expand(&ring, blocks));
+        scope.spawn(|| {
+            begin();
+            expand(&ring, blocks);
+        });
         rounds(&ring, state, blocks.len());
     });
 }
