@@ -209,12 +209,7 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
         &lengths,
     );
     if all != main {
-        tables.push_str(&scaling(
-            view,
-            "8192 bytes on all threads, by the wall clock",
-            &main,
-            &all,
-        ));
+        tables.push_str(&scaling(view, "8192 bytes on all threads", &main, &all));
     }
     Findings {
         tables,
@@ -229,7 +224,7 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
 }
 
 fn effects(view: &View<'_>, main: &str) -> Vec<String> {
-    let effect = |what: &str, arms| view.effect(what, main, arms, Clock::Cpu, "");
+    let effect = |what: &str, arms| view.effect(what, main, arms, Clock::Cpu);
     vec![
         effect("Sun's rearrangement with bytes", ["3, bytes", "1, bytes"]),
         effect("Sun's rearrangement with words", ["3, words", "1, words"]),

@@ -130,7 +130,7 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
     );
     let effect = |what: &str, arm, clock| {
         let cell = if clock == Clock::Wall { &long } else { &middle };
-        view.effect(what, cell, [arm, INLINE], clock, "")
+        view.effect(what, cell, [arm, INLINE], clock)
     };
     let mut effects = vec![
         effect("expansion in vectors beside the rounds", VECTORS, Clock::Cpu),
@@ -138,7 +138,7 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
     ];
     if view.has(INSTRUCTIONS) {
         effects.push(effect("instructions for SHA-1", INSTRUCTIONS, Clock::Cpu));
-        effects.push(view.effect("the library", &middle, [LIBRARY, INSTRUCTIONS], Clock::Cpu, ""));
+        effects.push(view.effect("the library", &middle, [LIBRARY, INSTRUCTIONS], Clock::Cpu));
     }
     Findings {
         tables,
