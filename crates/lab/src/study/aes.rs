@@ -175,7 +175,7 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
     let levels = [(DIRECTION, "encrypt"), (BITS, "128"), (STREAMS, &many), (THREADS, &most)];
     let all = view.cell(&levels).unwrap_or_default();
     if all != one {
-        let heading = "Encryption of sixteen streams on all threads, by the wall clock";
+        let heading = "Encryption of sixteen streams on all threads";
         tables += &scaling(view, heading, &one, &all);
     }
     Findings {
@@ -205,7 +205,7 @@ fn effects(view: &View<'_>) -> Vec<String> {
         ("bit slices, encrypting sixteen streams", &many, [SLICED, TABLES]),
     ];
     let there = planned.into_iter().filter(|(_, _, arms)| arms.iter().all(|arm| view.has(arm)));
-    there.map(|(what, cell, arms)| view.effect(what, cell, arms, Clock::Cpu, "")).collect()
+    there.map(|(what, cell, arms)| view.effect(what, cell, arms, Clock::Cpu)).collect()
 }
 
 fn reason(view: &View<'_>) -> [String; 2] {

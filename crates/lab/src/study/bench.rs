@@ -2,6 +2,7 @@
 //! A study as a scenario: each version is an arm, and each sample repeats its job for some
 //! milliseconds, on one thread or on several.
 
+use super::pin::Cpus;
 use crate::experiment::{Factor, Measured, Run, level};
 use crate::meter::{Account, Meter};
 use crate::scenario::{Head, RunOptions, SECONDS, Scenario};
@@ -49,6 +50,8 @@ pub(super) type Counters = BTreeMap<String, f64>;
 pub(super) struct Job {
     work: Work,
     units: f64,
+    /// It has a second thread of its own.
+    paired: bool,
     beside: Option<Box<dyn FnMut() -> Counters + Send>>,
 }
 
@@ -63,18 +66,23 @@ impl Job {
     /// Work that does so many units at a time.
     pub(super) fn new(units: f64, mut once: impl FnMut() + Send + 'static) -> Self {
         let work = move |times| (0..times).for_each(|_| once());
-        Self { work: Work::Here(Box::new(work)), units, beside: None }
+        Self { work: Work::Here(Box::new(work)), units, paired: false, beside: None }
     }
 
     /// Work of another process, which is asked for a sample: nanoseconds of CPU time for a unit.
     pub(super) fn there(ask: impl FnMut() -> Result<f64> + Send + 'static) -> Self {
-        Self { work: Work::There(Box::new(ask)), units: 1.0, beside: None }
+        Self { work: Work::There(Box::new(ask)), units: 1.0, paired: false, beside: None }
     }
 
     /// The same, with something that is measured after each sample: counters for one unit.
     pub(super) fn with(mut self, beside: impl FnMut() -> Counters + Send + 'static) -> Self {
         self.beside = Some(Box::new(beside));
         self
+    }
+
+    /// The same, and the work starts a second thread, which keeps away from the first allowed CPU.
+    pub(super) fn paired(self) -> Self {
+        Self { paired: true, ..self }
     }
 
     fn repeat(&mut self, times: u64) {
@@ -116,14 +124,22 @@ impl Prepared {
 
     /// Every thread does its job so often.
     fn repeat(&mut self) {
-        let times = self.times;
+        let (times, cpus) = (self.times, Cpus::allowed());
         let Some((own, others)) = self.jobs.split_first_mut() else { return };
+        if others.is_empty() && !own.paired {
+            return own.repeat(times);
+        }
         std::thread::scope(|scope| {
-            for other in others {
-                scope.spawn(move || other.repeat(times));
+            for (number, other) in (1..).zip(others) {
+                scope.spawn(move || {
+                    cpus.pin(number);
+                    other.repeat(times);
+                });
             }
+            cpus.pin(0);
             own.repeat(times);
         });
+        cpus.release();
     }
 
     fn sample(&mut self, meter: &Meter) -> Result<Measured> {

@@ -107,16 +107,10 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
         &shown,
     );
     if all != cells.blocks {
-        tables.push_str(&scaling(
-            view,
-            "Blocks on all threads, by the wall clock",
-            &cells.blocks,
-            &all,
-        ));
+        tables.push_str(&scaling(view, "Blocks on all threads", &cells.blocks, &all));
     }
-    let effect = |what: &str, cell: &str, arm| {
-        view.effect(what, cell, [arm, "small tables"], Clock::Cpu, "")
-    };
+    let effect =
+        |what: &str, cell: &str, arm| view.effect(what, cell, [arm, "small tables"], Clock::Cpu);
     Findings {
         tables,
         sun: vec![

@@ -9,6 +9,7 @@ mod aes;
 mod bench;
 mod kasumi;
 mod page;
+mod pin;
 mod rc4;
 mod rsa;
 mod sha1;

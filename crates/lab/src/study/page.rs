@@ -123,7 +123,8 @@ pub(super) fn by_wall(view: &View<'_>, heading: &str, cells: &[(&str, String)]) 
     format!("{heading}\n\n{}\n", table.render())
 }
 
-/// The versions on one thread and on all: rates by the wall clock.
+/// The versions on one thread and on all: rates by the wall clock, and by CPU time how many times one
+/// thread's rate all of them would have on CPUs that nobody else uses.
 pub(super) fn scaling(view: &View<'_>, heading: &str, one: &str, all: &str) -> String {
     let threads = view.most_threads();
     let rate = if view.experiment.manifest.provenance.unit == "byte" { "MB/s" } else { "1/s" };
@@ -132,18 +133,19 @@ pub(super) fn scaling(view: &View<'_>, heading: &str, one: &str, all: &str) -> S
         format!("{rate}, 1 thread"),
         format!("{rate}, {threads} threads"),
         "ratio".to_owned(),
-        "CPU of a unit".to_owned(),
+        "ratio by CPU time".to_owned(),
     ];
     let mut table = Table::new(&titles.each_ref().map(String::as_str));
     for arm in &view.experiment.plan.arms {
         let (single, several) = (view.wall_rate(one, arm), view.wall_rate(all, arm));
-        let cost = view.cycles(all, arm) / view.cycles(one, arm);
+        let count = super::bench::threads(all) as f64;
+        let alone = count * view.cycles(one, arm) / view.cycles(all, arm);
         table.row(vec![
             arm.clone(),
             digits(single),
             digits(several),
             digits(several / single),
-            format!("× {}", digits(cost)),
+            digits(alone),
         ]);
     }
     format!("{heading}\n\n{}\n", table.render())

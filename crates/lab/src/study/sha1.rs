@@ -4,6 +4,7 @@
 use super::Findings;
 use super::bench::{Job, Subject, factor, head, number};
 use super::page::{ABSENT, by_wall, versions};
+use super::pin::Cpus;
 use super::view::{Clock, View};
 use crate::experiment::Factor;
 use crate::random::Random;
@@ -11,7 +12,7 @@ use crate::scenario::Head;
 use crate::table::digits;
 use crate::verdict::Verdict;
 use crate::{Failure, Result};
-use metaslot_study::sha1::{Parts, Version, digest};
+use metaslot_study::sha1::{Parts, Version, digest, digest_by_two};
 use std::hint::black_box;
 
 const BYTES: &str = "bytes";
@@ -93,6 +94,13 @@ impl Subject for Sha1 {
             ROUNDS => Job::new(units, move || {
                 black_box(black_box(&parts).rounds(length / BLOCK));
             }),
+            PAIR => {
+                let cpus = Cpus::allowed();
+                let digest = move || {
+                    black_box(digest_by_two(black_box(&message), || cpus.pin(1)));
+                };
+                Job::new(units, digest).paired()
+            }
             _ => {
                 let version = ARMS.iter().find(|(name, _)| *name == arm);
                 let (_, version) =
@@ -122,7 +130,7 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
     );
     let effect = |what: &str, arm, clock| {
         let cell = if clock == Clock::Wall { &long } else { &middle };
-        view.effect(what, cell, [arm, INLINE], clock, "")
+        view.effect(what, cell, [arm, INLINE], clock)
     };
     let mut effects = vec![
         effect("expansion in vectors beside the rounds", VECTORS, Clock::Cpu),
@@ -130,7 +138,7 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
     ];
     if view.has(INSTRUCTIONS) {
         effects.push(effect("instructions for SHA-1", INSTRUCTIONS, Clock::Cpu));
-        effects.push(view.effect("the library", &middle, [LIBRARY, INSTRUCTIONS], Clock::Cpu, ""));
+        effects.push(view.effect("the library", &middle, [LIBRARY, INSTRUCTIONS], Clock::Cpu));
     }
     Findings {
         tables,

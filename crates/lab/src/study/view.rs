@@ -3,6 +3,7 @@
 
 use crate::experiment::{Experiment, Sample, level};
 use crate::scenario;
+use crate::table::digits;
 use crate::verdict::{Comparison, Margin, Verdict};
 
 /// An experiment, to be asked.
@@ -106,14 +107,7 @@ impl<'a> View<'a> {
     }
 
     /// A sentence about an effect: that it is there, with its size, or that it is absent.
-    pub(super) fn effect(
-        &self,
-        what: &str,
-        cell: &str,
-        arms: [&str; 2],
-        clock: Clock,
-        then: &str,
-    ) -> String {
+    pub(super) fn effect(&self, what: &str, cell: &str, arms: [&str; 2], clock: Clock) -> String {
         let [arm, with] = arms;
         let Some(compared) = self.compare(cell, arm, with, clock) else {
             return format!("{what}: not measured here");
@@ -126,7 +120,9 @@ impl<'a> View<'a> {
             Verdict::Unresolved { .. } => "not seen: ",
         };
         let clock = if clock == Clock::Wall { ", by the wall clock" } else { "" };
-        format!("{what}{clock}: {here}{}{then}", compared.sentence(arm, with, margin))
+        let times = digits(1.0 / compared.ratio().value);
+        let sentence = compared.sentence(arm, with, margin);
+        format!("{what}{clock}: {here}{sentence}, {times} times the rate")
     }
 }
 
@@ -170,13 +166,14 @@ mod tests {
         let experiment = experiment(name, ratio);
         let view = View::of(&experiment);
         let cell = view.cell(&[("bytes", "64")]).unwrap();
-        view.effect("an effect", &cell, ["other", "plain"], Clock::Cpu, "")
+        view.effect("an effect", &cell, ["other", "plain"], Clock::Cpu)
     }
 
     #[test]
     fn an_effect_that_is_not_there_is_absent() {
         let there = sentence("faster", 0.5);
         assert!(there.starts_with("an effect: other is faster than plain"), "{there}");
+        assert!(there.ends_with(", 2.00 times the rate"), "{there}");
         let same = sentence("same", 1.0);
         assert!(same.starts_with("an effect: absent: other and plain are the same"), "{same}");
         let opposite = sentence("slower", 2.0);

@@ -63,16 +63,26 @@ pub fn digest(version: Version, message: &[u8]) -> Option<[u8; 20]> {
     if !version.available() {
         return None;
     }
+    Some(with(message, |state, blocks| compress(version, state, blocks)))
+}
+
+/// The digest by two threads, as [`Version::Pair`] makes it; the second one calls `begin` first.
+pub fn digest_by_two(message: &[u8], begin: impl FnOnce() + Send) -> [u8; 20] {
+    with(message, |state, blocks| pair::compress(state, blocks, begin))
+}
+
+/// The digest, whose whole blocks are compressed by `compress`.
+fn with(message: &[u8], compress: impl FnOnce(&mut [u32; 5], &[[u8; BLOCK]])) -> [u8; 20] {
     let mut state = INITIAL;
     let (whole, rest) = message.as_chunks();
-    compress(version, &mut state, whole);
+    compress(&mut state, whole);
     let (last, count) = padded(rest, message.len());
-    compress(Version::Inline, &mut state, &last[..count]);
+    rounds::inline(&mut state, &last[..count]);
     let mut digest = [0; 20];
     for (bytes, word) in digest.as_chunks_mut().0.iter_mut().zip(state) {
         *bytes = word.to_be_bytes();
     }
-    Some(digest)
+    digest
 }
 
 /// The one or two last blocks (section 5.1.1).
@@ -88,7 +98,7 @@ fn padded(rest: &[u8], length: usize) -> ([[u8; BLOCK]; 2], usize) {
 fn compress(version: Version, state: &mut [u32; 5], blocks: &[[u8; BLOCK]]) {
     match version {
         Version::Inline => rounds::inline(state, blocks),
-        Version::Pair => pair::compress(state, blocks),
+        Version::Pair => pair::compress(state, blocks, || ()),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: whoever calls has asked whether the processor has the instructions.
         Version::Vectors => unsafe { vectors::compress(state, blocks) },

@@ -6,12 +6,18 @@ use super::rounds::{Working, expanded, schedule};
 use std::array;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// Blocks in the ring at most: 40 KiB of words, which stay in a second-level cache.
 const SLOTS: usize = 128;
-/// Looks at the other thread's count before the processor is given away: the other thread may be
-/// waiting for this very one.
-const PATIENCE: u32 = 64;
+/// Blocks that are passed on together: each time the counts, and the lines around them, travel from one
+/// processor to the other and back.
+const BATCH: usize = 16;
+/// Looks at the other thread's count before this one goes to sleep: some blocks' time.
+const PATIENCE: u32 = 200;
+/// How long it sleeps: who is not there after so many looks does not run now, and may be waiting for
+/// this very processor.
+const NAP: Duration = Duration::from_micros(20);
 
 /// Alone in its lines of the cache.
 #[repr(align(128))]
@@ -43,20 +49,30 @@ fn wait(count: &Count, least: usize) -> usize {
         }
         looks += 1;
         if looks % PATIENCE == 0 {
-            thread::yield_now();
+            thread::sleep(NAP);
         } else {
             std::hint::spin_loop();
         }
     }
 }
 
-pub(super) fn compress(state: &mut Working, blocks: &[[u8; BLOCK]]) {
+/// Tells the other thread, at the end of each batch and of all.
+fn tell(count: &Count, now: usize, all: usize) {
+    if now.is_multiple_of(BATCH) || now == all {
+        count.0.store(now, Ordering::Release);
+    }
+}
+
+pub(super) fn compress(state: &mut Working, blocks: &[[u8; BLOCK]], begin: impl FnOnce() + Send) {
     if blocks.is_empty() {
         return;
     }
     let ring = Ring::new(blocks.len().min(SLOTS));
     thread::scope(|scope| {
-        scope.spawn(|| expand(&ring, blocks));
+        scope.spawn(|| {
+            begin();
+            expand(&ring, blocks);
+        });
         rounds(&ring, state, blocks.len());
     });
 }
@@ -69,7 +85,7 @@ fn expand(ring: &Ring, blocks: &[[u8; BLOCK]]) {
         }
         let slot = &ring.slots[at % SLOTS];
         schedule(block, |at, word| slot[at].store(word, Ordering::Relaxed));
-        ring.expanded.0.store(at + 1, Ordering::Release);
+        tell(&ring.expanded, at + 1, blocks.len());
     }
 }
 
@@ -82,6 +98,6 @@ fn rounds(ring: &Ring, state: &mut Working, blocks: usize) {
         }
         let slot = &ring.slots[at % SLOTS];
         expanded(state, |at| slot[at].load(Ordering::Relaxed));
-        ring.done.0.store(at + 1, Ordering::Release);
+        tell(&ring.done, at + 1, blocks);
     }
 }

@@ -95,11 +95,7 @@ fn effects(view: &View<'_>, cell: &str) -> Vec<String> {
     ];
     let there = planned.into_iter().filter(|(_, arms)| arms.iter().all(|arm| view.has(arm)));
     there
-        .map(|(what, arms)| {
-            let times = digits(1.0 / view.ratio(cell, arms[0], arms[1]));
-            let then = format!(" ({times} times the rate)");
-            view.effect(&format!("{what}, RSA-1024"), cell, arms, Clock::Cpu, &then)
-        })
+        .map(|(what, arms)| view.effect(&format!("{what}, RSA-1024"), cell, arms, Clock::Cpu))
         .collect()
 }
 
