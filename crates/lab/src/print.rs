@@ -6,7 +6,7 @@ use crate::experiment::{Experiment, Sample};
 use crate::output::say;
 use crate::table::{Table, digits};
 use crate::verdict::Comparison;
-use crate::{Result, aa, scenario, tcp};
+use crate::{Result, aa, local, scenario, tcp};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     match experiment.manifest.provenance.scenario.as_str() {
         "aa" => aa::text(directory, experiment),
+        "local" => local::text(directory, experiment),
         "tcp" => tcp::text(directory, experiment),
         "transfer" => tcp::transfer_text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),

@@ -88,8 +88,8 @@ pub(crate) fn sentences(experiment: &Experiment) -> Vec<String> {
     for path in [Path::Exclusive, Path::Mixed] {
         let (other, write) = (cell(path), Way::Write.name());
         let ends = [(other.as_str(), write), (shared.as_str(), write)];
-        let real = Comparison::of(&words::between(experiment, ends, Sample::wall_each));
-        let cpu = Comparison::of(&words::between(experiment, ends, Sample::cpu_each));
+        let real = Comparison::of(&experiment.pairs_between(ends, Sample::wall_each));
+        let cpu = Comparison::of(&experiment.pairs_between(ends, Sample::cpu_each));
         if let Some((real, cpu)) = real.zip(cpu) {
             let (name, ratio) = (path.name(), real.ratio());
             said.push(format!(
