@@ -7,7 +7,6 @@
 
 mod eagain;
 mod flow;
-mod lines;
 mod path;
 
 pub(crate) use flow::text;

@@ -101,25 +101,6 @@ fn without(cell: &str, factor: &str) -> String {
     if rest.is_empty() { String::new() } else { format!(" ({})", rest.join(", ")) }
 }
 
-/// Columns.
-const WIDTH: usize = 100;
-
-/// A sentence in lines of a limited width, the first one marked.
-pub(super) fn wrapped(sentence: &str) -> String {
-    let mut lines = vec!["-".to_owned()];
-    for word in sentence.split_ascii_whitespace() {
-        let line = lines.last_mut().filter(|line| line.chars().count() + word.len() < WIDTH);
-        match line {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(format!("  {word}")),
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

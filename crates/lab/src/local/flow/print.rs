@@ -3,7 +3,7 @@
 
 use super::{SIZE, words};
 use crate::experiment::{Experiment, Sample, level};
-use crate::local::lines::wrapped;
+use crate::lines::wrapped;
 use crate::local::path::LocalPath;
 use crate::scenario::heading;
 use crate::table::{Table, digits, nanoseconds};
