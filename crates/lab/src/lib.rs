@@ -22,6 +22,7 @@ mod interrupt;
 pub mod kernels;
 mod kill;
 mod lanes;
+mod lines;
 mod local;
 mod machine;
 mod meter;

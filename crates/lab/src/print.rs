@@ -6,7 +6,7 @@ use crate::experiment::{Experiment, Sample};
 use crate::output::say;
 use crate::table::{Table, digits};
 use crate::verdict::Comparison;
-use crate::{Failure, Result, aa, copy, profile, scenario, study, tcp};
+use crate::{Failure, Result, aa, copy, local, profile, scenario, study, tcp};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -80,6 +80,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         "copy" => copy::text(directory, experiment),
         name if name.starts_with("study-") => study::text(directory, experiment),
         "profile" => profile::text(directory, experiment),
+        "local" => local::text(directory, experiment),
         "tcp" => tcp::text(directory, experiment),
         "transfer" => tcp::transfer_text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),

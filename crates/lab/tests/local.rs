@@ -2,6 +2,7 @@
 //! `lab local` from end to end. What is slow or fast decides nothing here.
 
 use clap::Parser;
+use metaslot_lab::experiment::Experiment;
 use metaslot_lab::{Command, LocalOptions};
 use serde_json::Value;
 
@@ -49,30 +50,40 @@ fn every_path_is_filled_and_what_it_accepted_is_read() {
 }
 
 #[test]
-fn every_path_carries_every_size_in_every_round() {
-    let paths = ["--paths", "tcp,unix,seqpacket,pipe"];
-    let rounds = ["--rounds", "2", "--sample", "2", "--sizes", "700,131072,64,64"];
-    let report = local("flow", &[&paths[..], &rounds].concat());
-    assert_eq!(report["schema"], "metaslot-lab-local/1");
-    let cells = report["cells"].as_array().expect("there are cells");
-    assert_eq!(cells.len(), 4 * 3);
-    for cell in cells {
-        assert_eq!(cell["carried"], true, "{cell}");
-        for list in ["writer_ns", "reader_ns", "gbps", "outstanding_mean", "outstanding_most"] {
-            let values = cell[list].as_array().expect("it is a list");
-            assert_eq!(values.len(), 2, "{list}: {cell}");
-            assert!(values.iter().all(Value::is_f64), "{list}: {cell}");
-        }
+fn every_path_carries_every_size_in_every_repetition() {
+    let name = format!("metaslot-local-{}.labx", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    let output = directory.display().to_string();
+    let line = ["local", "--output", &output, "--repetitions", "2", "--sample", "2"];
+    let sizes = ["--paths", "tcp,unix,seqpacket,pipe", "--sizes", "700,131072,64,64,1000000"];
+    let options = Line::parse_from(line.iter().chain(&sizes)).options;
+    metaslot_lab::run(&Command::Local(options)).expect("the experiment runs");
+    let experiment = Experiment::read(&directory).expect("it was written");
+    std::fs::remove_dir_all(&directory).expect("a directory can be removed");
+    assert_eq!(experiment.plan.cells(), ["write=64", "write=700", "write=131072"]);
+    assert_eq!(experiment.samples.len(), 4 * 3 * 2);
+    for sample in &experiment.samples {
+        let counters = &sample.measured.counters;
+        let both = counters["writer_ns"] + counters["reader_ns"];
+        assert!(both > 0.0 && (both - sample.measured.cpu_ns).abs() < 1.0, "{sample:?}");
+        assert!(counters["outstanding_most"] >= counters["outstanding_mean"], "{sample:?}");
     }
+    let [skipped] = experiment.plan.skipped.as_slice() else { panic!("{:?}", experiment.plan) };
+    assert!(skipped.why.contains("seqpacket does not carry"), "{skipped:?}");
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    for arguments in [["--rounds", "0"], ["--sample", "0"], ["--sizes", "0"]] {
+    for arguments in [["--sample", "0"], ["--sizes", "0"]] {
         let options = Line::parse_from(["local"].iter().chain(&arguments)).options;
         assert!(metaslot_lab::run(&Command::Local(options)).is_err(), "{arguments:?}");
     }
-    for arguments in [["--eagain", "--rounds=2"], ["--patience=5", "--json"]] {
+    for arguments in [
+        ["--eagain", "--repetitions=2"],
+        ["--eagain", "--sizes=64"],
+        ["--repetitions=0", "--json"],
+        ["--patience=5", "--json"],
+    ] {
         let line = ["local"].iter().chain(&arguments);
         assert!(Line::try_parse_from(line).is_err(), "{arguments:?}");
     }

@@ -205,6 +205,27 @@ fn transfers_go_by_every_call_and_every_path() {
 }
 
 #[test]
+fn another_generator_is_a_second_arm_where_it_is_installed() {
+    let place = Place::new("beside");
+    let run = ["--beside", "iperf3", "--repetitions", "1", "--window", "20"];
+    if Command::new("iperf3").arg("--version").output().is_err() {
+        let output = place.command(&run).output().unwrap();
+        assert!(said(&output).contains("apt-get install iperf3"), "{}", said(&output));
+        return;
+    }
+    let summary = place.run(&run);
+    assert!(summary["manifest"]["settings"]["iperf3"].as_str().unwrap().starts_with("iperf 3"));
+    let samples = place.samples();
+    let arms: Vec<&str> = samples.iter().map(|sample| sample["arm"].as_str().unwrap()).collect();
+    assert!(arms.contains(&"own") && arms.contains(&"iperf3"), "{arms:?}");
+    assert!(samples.iter().all(|sample| sample["work"].as_f64().unwrap() > 0.0), "{samples:?}");
+    let raw = fs::read(place.experiment().join("adapters/iperf3-000.json")).unwrap();
+    let raw: Value = serde_json::from_slice(&raw).unwrap();
+    assert_eq!(raw["start"]["test_start"]["blksize"], 131_072);
+    assert_eq!(place.processes(), 0);
+}
+
+#[test]
 fn bad_input_is_named() {
     let place = Place::new("bad");
     let refused = |arguments: &[&str], reason: &str| {
@@ -218,6 +239,7 @@ fn bad_input_is_named() {
     refused(&["--connections", "0"], "connections are between 1 and");
     refused(&["--transfer", "5", "--writes", "8K"], "cannot be used with");
     refused(&["--path", "nowhere"], "invalid value");
+    refused(&["--beside", "iperf3", "--transfer", "1"], "cannot be used with");
     let limited = format!("ulimit -n 60; exec {PROGRAM} tcp --connections 100");
     let output = Command::new("sh").args(["-c", &limited]).current_dir(&place.0).output().unwrap();
     assert!(said(&output).contains("may have 60 descriptors"), "{}", said(&output));

@@ -91,10 +91,21 @@ impl Experiment {
     /// The pairs of two arms of a cell: the first is judged.
     #[must_use]
     pub fn pairs_of(&self, cell: &str, arms: [&str; 2], cost: impl Fn(&Sample) -> f64) -> Pairs {
-        let costs = |arm: &str| -> BTreeMap<usize, f64> {
+        self.pairs_between(arms.map(|arm| (cell, arm)), cost)
+    }
+
+    /// The pairs of two cells and arms, which are the same in one of both: a repetition visits all of
+    /// them. The first is judged.
+    #[must_use]
+    pub fn pairs_between(
+        &self,
+        [first, second]: [(&str, &str); 2],
+        cost: impl Fn(&Sample) -> f64,
+    ) -> Pairs {
+        let costs = |(cell, arm): (&str, &str)| -> BTreeMap<usize, f64> {
             self.of(cell, arm).map(|sample| (sample.run.repetition, cost(sample))).collect()
         };
-        let (first, second) = (costs(arms[0]), costs(arms[1]));
+        let (first, second) = (costs(first), costs(second));
         let both = first.iter().filter_map(|(at, cost)| Some((*cost, *second.get(at)?)));
         let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
         Pairs::of_costs(&a, &b)

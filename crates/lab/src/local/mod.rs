@@ -7,16 +7,16 @@
 
 mod eagain;
 mod flow;
-mod lines;
 mod path;
 
+pub(crate) use flow::text;
 pub use path::LocalPath;
 
+use crate::scenario::RunOptions;
 use crate::{Failure, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
 
 /// Powers of two, and what one segment of the loopback interface holds, with something to spare and
 /// exactly.
@@ -27,7 +27,7 @@ const SIZES: [usize; 14] =
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// How many writes a path accepts until EAGAIN when nobody reads, and why; two seconds
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["seconds", "repetitions", "seed"])]
     pub eagain: bool,
     /// The paths
     #[arg(
@@ -41,24 +41,15 @@ pub struct Options {
         default_values_t = SIZES
     )]
     pub sizes: Vec<usize>,
-    /// Rounds: each takes one sample of every path and size, in random order
-    #[arg(long, value_name = "N", default_value_t = 15, conflicts_with = "eagain")]
-    pub rounds: usize,
     /// Length of one sample in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 25, conflicts_with = "eagain")]
     pub sample: u64,
-    /// Random seed of the order, to repeat a run
-    #[arg(long, value_name = "N", conflicts_with = "eagain")]
-    pub seed: Option<u64>,
     /// With --eagain: milliseconds after which a path that still accepts is left alone
     #[arg(long, value_name = "MS", default_value_t = 300, requires = "eagain")]
     pub patience: u64,
-    /// Print the result as JSON instead of text
-    #[arg(long)]
-    pub json: bool,
-    /// Also write the JSON to a file
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// How it is run; --eagain takes of this --json, and --output for the file of its JSON
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// Does what the options say.
@@ -73,10 +64,10 @@ fn publish<T: Serialize + DeserializeOwned>(
     text: fn(&T) -> String,
 ) -> Result<()> {
     let json = serde_json::to_string_pretty(report)?;
-    if let Some(path) = &options.output {
+    if let Some(path) = &options.run.output {
         std::fs::write(path, &json).map_err(|error| Failure::file(path, &error))?;
     }
-    let said = if options.json { json + "\n" } else { text(&serde_json::from_str(&json)?) };
+    let said = if options.run.json { json + "\n" } else { text(&serde_json::from_str(&json)?) };
     match std::io::stdout().write_all(said.as_bytes()) {
         // Whoever reads has seen enough, as `head` has.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),

@@ -54,6 +54,22 @@ impl LocalPath {
         }
     }
 
+    /// The name of its arm.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Unix => "unix",
+            Self::Seqpacket => "seqpacket",
+            Self::Sockmap => "sockmap",
+            Self::Pipe => "pipe",
+        }
+    }
+
+    /// The path whose arm has that name.
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|path| path.word() == word)
+    }
+
     /// Two connected ends, both blocking.
     ///
     /// # Errors

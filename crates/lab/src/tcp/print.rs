@@ -5,6 +5,7 @@ use super::load::size;
 use super::matrix::OWN;
 use super::{sun, words};
 use crate::experiment::{Experiment, Sample, level};
+use crate::lines::wrapped;
 use crate::scenario::heading;
 use crate::table::{Table, digits};
 use std::fmt::Write;
@@ -28,7 +29,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     text.push_str(&table(experiment));
     for (number, sentence) in words::sentences(experiment).iter().enumerate() {
         text.push_str(if number == 0 { "\n" } else { "" });
-        text.push_str(&words::wrapped(sentence));
+        text.push_str(&wrapped(sentence));
     }
     writeln!(text, "\nwritten: {}", directory.display()).ok();
     text

@@ -6,8 +6,7 @@ use super::iperf;
 use super::matrix::OWN;
 use crate::experiment::{Experiment, Sample, level};
 use crate::scenario::margin;
-use crate::verdict::{Comparison, Pairs, Verdict};
-use std::collections::BTreeMap;
+use crate::verdict::{Comparison, Verdict};
 
 /// Why a combination is left out that nobody wants.
 pub(super) const UNWANTED: &str = "not asked for";
@@ -62,7 +61,7 @@ fn along(
     let mut said = Vec::new();
     for cell in cells.iter().filter(|cell| level(cell, factor) == Some(last)) {
         let other = with_level(cell, factor, first);
-        let pairs = between(experiment, [(cell, OWN), (&other, OWN)], Sample::cpu_each);
+        let pairs = experiment.pairs_between([(cell, OWN), (&other, OWN)], Sample::cpu_each);
         if let Some(comparison) = Comparison::of(&pairs) {
             let rest = without(cell, factor);
             said.push(format!("{}{rest} {}", words(first, last), finding(experiment, &comparison)));
@@ -86,22 +85,6 @@ pub(super) fn finding(experiment: &Experiment, comparison: &Comparison) -> Strin
     format!("{word}: {:.2} times [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high)
 }
 
-/// Pairs of the costs of two cells and arms, by repetition.
-pub(super) fn between(
-    experiment: &Experiment,
-    [these, those]: [(&str, &str); 2],
-    cost: fn(&Sample) -> f64,
-) -> Pairs {
-    let costs = |(cell, arm): (&str, &str)| -> BTreeMap<usize, f64> {
-        let samples = experiment.of(cell, arm);
-        samples.map(|sample| (sample.run.repetition, cost(sample))).collect()
-    };
-    let (these, those) = (costs(these), costs(those));
-    let both = these.iter().filter_map(|(at, cost)| Some((*cost, *those.get(at)?)));
-    let (a, b): (Vec<f64>, Vec<f64>) = both.unzip();
-    Pairs::of_costs(&a, &b)
-}
-
 fn with_level(cell: &str, factor: &str, to: &str) -> String {
     let levels = cell.split(' ').map(|level| match level.split_once('=') {
         Some((name, _)) if name == factor => format!("{name}={to}"),
@@ -116,25 +99,6 @@ fn without(cell: &str, factor: &str) -> String {
     let rest = levels.filter(|(name, level)| *name != factor && *level != "default");
     let rest: Vec<String> = rest.map(|(name, level)| format!("{name} {level}")).collect();
     if rest.is_empty() { String::new() } else { format!(" ({})", rest.join(", ")) }
-}
-
-/// Columns.
-const WIDTH: usize = 100;
-
-/// A sentence in lines of a limited width, the first one marked.
-pub(super) fn wrapped(sentence: &str) -> String {
-    let mut lines = vec!["-".to_owned()];
-    for word in sentence.split_ascii_whitespace() {
-        let line = lines.last_mut().filter(|line| line.chars().count() + word.len() < WIDTH);
-        match line {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(format!("  {word}")),
-        }
-    }
-    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

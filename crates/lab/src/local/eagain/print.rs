@@ -3,7 +3,7 @@
 
 use super::fill::Pattern;
 use super::{BUFFERS, Cell, Report, words};
-use crate::local::lines::wrapped;
+use crate::lines::wrapped;
 use crate::local::path::LocalPath;
 use crate::table::{Table, digits};
 use std::fmt::Write;

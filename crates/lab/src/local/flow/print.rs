@@ -1,57 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables of a run: sizes downwards, paths across.
 
-use super::{Cell, Report, words};
-use crate::local::lines::wrapped;
+use super::{SIZE, words};
+use crate::experiment::{Experiment, Sample, level};
+use crate::lines::wrapped;
 use crate::local::path::LocalPath;
+use crate::scenario::heading;
 use crate::table::{Table, digits, nanoseconds};
 use std::fmt::Write;
+use std::path::Path;
 
 /// Everything that a run says.
-pub(super) fn text(report: &Report) -> String {
-    let mut text = format!("{}\n", report.machine.line());
-    let congestion = report.congestion.as_deref().unwrap_or("unknown");
-    let foreign = report.foreign_cpu.map_or_else(|| "unknown".to_owned(), digits);
-    writeln!(
-        text,
-        "{} rounds, samples of {} ms, {:.0} s, TCP's congestion control {congestion}, others' load \
-         {foreign} CPUs, seed {}\n",
-        report.rounds, report.sample_ms, report.seconds, report.seed
-    )
-    .ok();
-    text.push_str(&tables(report));
-    for sentence in words::sentences(&report.cells).iter().chain(&report.skipped) {
-        text.push_str(&wrapped(sentence));
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+    let mut text = heading(experiment);
+    let settings = &experiment.manifest.provenance.settings;
+    let congestion = settings.get("congestion").map_or("unknown", String::as_str);
+    writeln!(text, "TCP's congestion control {congestion}\n").ok();
+    text.push_str(&tables(experiment));
+    for sentence in words::sentences(experiment) {
+        text.push_str(&wrapped(&sentence));
     }
+    writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
 }
 
 /// Cost, throughput, outstanding writes.
-pub(super) fn tables(report: &Report) -> String {
-    let cost = table(report, "CPU of both ends for each KB", |cell| {
-        Cell::typical(&cell.cost()).map(nanoseconds)
+pub(super) fn tables(experiment: &Experiment) -> String {
+    let counter = |sample: &Sample, name: &str| sample.measured.counters.get(name).copied();
+    let cost = table(experiment, "CPU of both ends for each KB", |of| {
+        of(&|sample| Some(sample.cpu_each() * 1024.0)).map(nanoseconds)
     });
-    let gbps = table(report, "Gb/s", |cell| Cell::typical(&cell.gbps).map(digits));
-    let outstanding = table(report, "outstanding writes: mean, most", |cell| {
-        let mean = Cell::typical(&cell.outstanding_mean)?;
-        Some(format!("{}, {:.0}", digits(mean), Cell::typical(&cell.outstanding_most)?))
+    let gbps =
+        table(experiment, "Gb/s", |of| of(&|sample| Some(8.0 / sample.wall_each())).map(digits));
+    let outstanding = table(experiment, "outstanding writes: mean, most", |of| {
+        let mean = of(&|sample| counter(sample, "outstanding_mean"))?;
+        let most = of(&|sample| counter(sample, "outstanding_most"))?;
+        Some(format!("{}, {most:.0}", digits(mean)))
     });
     format!("{cost}\n{gbps}\n{outstanding}\n")
 }
 
-fn table(report: &Report, name: &str, figure: impl Fn(&Cell) -> Option<String>) -> String {
-    let measured = |path: &LocalPath| report.cells.iter().any(|cell| cell.path == *path);
-    let paths: Vec<LocalPath> = LocalPath::ALL.into_iter().filter(measured).collect();
+/// The median of a figure over the samples of one cell and arm.
+type Typical<'a> = &'a dyn Fn(&dyn Fn(&Sample) -> Option<f64>) -> Option<f64>;
+
+fn table(
+    experiment: &Experiment,
+    name: &str,
+    figure: impl Fn(Typical<'_>) -> Option<String>,
+) -> String {
+    let arms = &experiment.plan.arms;
     let mut heading = vec![name];
-    heading.extend(paths.iter().map(|path| path.name()));
+    heading.extend(arms.iter().map(|arm| LocalPath::of_word(arm).map_or("?", LocalPath::name)));
     let mut table = Table::new(&heading);
-    for size in words::sizes(&report.cells) {
-        let cell = |path: &LocalPath| {
-            let cell = words::find(&report.cells, *path, size);
-            cell.and_then(&figure).unwrap_or_else(|| "-".to_owned())
-        };
-        let mut row = vec![size.to_string()];
-        row.extend(paths.iter().map(cell));
+    for cell in experiment.plan.cells() {
+        let mut row = vec![level(&cell, SIZE).unwrap_or("-").to_owned()];
+        row.extend(arms.iter().map(|arm| {
+            let typical = |of: &dyn Fn(&Sample) -> Option<f64>| experiment.typical(&cell, arm, of);
+            figure(&typical).unwrap_or_else(|| "-".to_owned())
+        }));
         table.row(row);
     }
     table.render()

@@ -7,6 +7,7 @@
 //! the writer waits until everything was read.
 
 use crate::clock::{Spent, measure};
+use crate::experiment::Measured;
 use crate::local::path::{Ends, LocalPath};
 use crate::{Failure, Result};
 use rustix::io::{Errno, ioctl_fionbio, read, write};
@@ -30,23 +31,24 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// CPU time of the writer for each 1024 bytes, in nanoseconds.
-    pub(super) fn writer_ns(&self) -> f64 {
-        self.per_kb(self.writer)
+    pub(super) const fn bytes(&self) -> f64 {
+        self.bytes as f64
     }
 
-    /// The reader's.
-    pub(super) fn reader_ns(&self) -> f64 {
-        self.per_kb(self.reader)
-    }
-
-    /// Gigabits in a second, until the last byte was read.
-    pub(super) fn gbps(&self) -> f64 {
-        self.bytes as f64 * 8e-9 / self.reader.wall.as_secs_f64()
-    }
-
-    fn per_kb(&self, spent: Spent) -> f64 {
-        spent.cpu.as_secs_f64() * 1e9 * 1024.0 / self.bytes as f64
+    /// Puts this sample's own figures in the place of a window's around it: CPU time of both ends, and
+    /// wall time until the last byte was read.
+    pub(super) fn replace(&self, measured: &mut Measured) {
+        let nanoseconds = |time: Duration| time.as_secs_f64() * 1e9;
+        let (writer, reader) = (nanoseconds(self.writer.cpu), nanoseconds(self.reader.cpu));
+        measured.cpu_ns = writer + reader;
+        measured.wall_ns = nanoseconds(self.reader.wall);
+        let counted = [
+            ("writer_ns", writer),
+            ("reader_ns", reader),
+            ("outstanding_mean", self.outstanding.mean()),
+            ("outstanding_most", self.outstanding.most),
+        ];
+        measured.counters.extend(counted.map(|(name, value)| (name.to_owned(), value)));
     }
 }
 
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_for_1024_bytes_and_in_bits() {
+    fn only_what_follows_the_warming_up_counts() {
         let spent = |cpu, wall| Spent {
             cpu: Duration::from_micros(cpu),
             wall: Duration::from_millis(wall),
@@ -248,9 +250,11 @@ mod tests {
         let outstanding = Outstanding::default();
         let sample =
             Sample { bytes: 1_024_000, writer: spent(500, 9), reader: spent(250, 8), outstanding };
-        assert!((sample.writer_ns() - 500.0).abs() < 1e-9);
-        assert!((sample.reader_ns() - 250.0).abs() < 1e-9);
-        assert!((sample.gbps() - 1.024).abs() < 1e-9);
+        let window = crate::meter::Meter::start().thread(|| Ok(sample.bytes()));
+        let mut measured = window.unwrap();
+        sample.replace(&mut measured);
+        assert!((measured.cpu_ns - 750e3).abs() < 1e-3 && (measured.wall_ns - 8e6).abs() < 1e-3);
+        assert!((measured.counters["reader_ns"] - 250e3).abs() < 1e-3, "{measured:?}");
     }
 
     #[test]

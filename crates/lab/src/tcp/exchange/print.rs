@@ -5,6 +5,7 @@ use super::super::control::Way;
 use super::super::path::Path;
 use super::super::{sun, words};
 use crate::experiment::{Experiment, Sample, level};
+use crate::lines::wrapped;
 use crate::scenario::{heading, margin};
 use crate::table::{Table, digits};
 use crate::verdict::Comparison;
@@ -26,7 +27,7 @@ pub(crate) fn text(directory: &std::path::Path, experiment: &Experiment) -> Stri
     text.push_str(&table(experiment));
     for (number, sentence) in sentences(experiment).iter().enumerate() {
         text.push_str(if number == 0 { "\n" } else { "" });
-        text.push_str(&words::wrapped(sentence));
+        text.push_str(&wrapped(sentence));
     }
     writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
@@ -88,8 +89,8 @@ pub(crate) fn sentences(experiment: &Experiment) -> Vec<String> {
     for path in [Path::Exclusive, Path::Mixed] {
         let (other, write) = (cell(path), Way::Write.name());
         let ends = [(other.as_str(), write), (shared.as_str(), write)];
-        let real = Comparison::of(&words::between(experiment, ends, Sample::wall_each));
-        let cpu = Comparison::of(&words::between(experiment, ends, Sample::cpu_each));
+        let real = Comparison::of(&experiment.pairs_between(ends, Sample::wall_each));
+        let cpu = Comparison::of(&experiment.pairs_between(ends, Sample::cpu_each));
         if let Some((real, cpu)) = real.zip(cpu) {
             let (name, ratio) = (path.name(), real.ratio());
             said.push(format!(

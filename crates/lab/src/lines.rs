@@ -5,7 +5,7 @@
 const WIDTH: usize = 100;
 
 /// Lines of a limited width, the first one marked.
-pub(super) fn wrapped(sentence: &str) -> String {
+pub(crate) fn wrapped(sentence: &str) -> String {
     let mut lines = vec!["-".to_owned()];
     for word in sentence.split_ascii_whitespace() {
         let line = lines.last_mut().filter(|line| line.chars().count() + word.len() < WIDTH);
