@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Functions as tables: inclusive and exclusive, in percent and in what a unit of work costs.
 
+use super::details::Details;
 use super::fold::nameless;
 use super::folded::{Function, KERNEL, plain};
 use super::{Folded, Profile};
@@ -39,6 +40,8 @@ pub(super) struct Costed<'a> {
     pub(super) unit: &'a str,
     /// CPU time while samples were taken over that of the runs without.
     pub(super) slower: Option<f64>,
+    /// How many runs without there were.
+    pub(super) without: usize,
 }
 
 /// How the table is wanted.
@@ -161,10 +164,12 @@ pub(super) fn about(costed: Costed<'_>) -> String {
     let percent = |samples: u64| format!("{} %", digits(100.0 * samples as f64 / total));
     let (files, nowhere) = nameless(&costed.profile.folded);
     let mut text = format!(
-        "{} samples by {}, {} in a second; ends without a function's name: {} in known files, {} unknown\n",
+        "{} samples by {}, {} in a second{}\n\
+         ends without a function's name: {} in known files, {} unknown\n",
         details.samples,
         details.sampler,
         details.hz,
+        accounted(details),
         percent(files),
         percent(nowhere)
     );
@@ -186,7 +191,28 @@ pub(super) fn about(costed: Costed<'_>) -> String {
             .collect();
         text.push_str(&format!("programs: {}\n", programs.join(", ")));
     }
-    text + &cost_of_sampling(costed)
+    text + &cost_of_sampling(costed) + unlike(costed)
+}
+
+/// A warning about sampled runs that were not like the others: two threads that met on one CPU before and
+/// on two of them now, for instance.
+fn unlike(costed: Costed<'_>) -> &'static str {
+    match costed.slower {
+        Some(slower) if !(0.75..=1.25).contains(&slower) => {
+            "the sampled runs were not like the others: take these shares with care, or sample again\n"
+        }
+        _ => "",
+    }
+}
+
+/// How much of the CPU time the timer has seen: virtual machines lose some of its interrupts.
+fn accounted(details: &Details) -> String {
+    if details.sampler != "cpu-clock" || details.cpu_ns <= 0.0 {
+        return String::new();
+    }
+    let seen = details.samples as f64 * details.period as f64 / details.cpu_ns;
+    let rest = if seen < 0.8 { "; the timer missed the rest" } else { "" };
+    format!(": {} % of the CPU time{rest}", digits(100.0 * seen))
 }
 
 fn cost_of_sampling(costed: Costed<'_>) -> String {
@@ -195,8 +221,11 @@ fn cost_of_sampling(costed: Costed<'_>) -> String {
     let reader = format!("the lab's own thread took {} % of the CPU time", digits(reader));
     match costed.slower {
         Some(slower) => format!(
-            "cost of sampling: {:+.1} % CPU time over the runs without; {reader}\n",
-            100.0 * (slower - 1.0)
+            "cost of sampling: {:+.1} % CPU time, by {} runs with and {} without (Sun, 2008–2009: DTrace \
+             cost 3 to 5 %);\n  {reader}\n",
+            100.0 * (slower - 1.0),
+            details.runs,
+            costed.without
         ),
         None => format!("cost of sampling: {reader}; --runs says the whole\n"),
     }
@@ -267,7 +296,7 @@ pub(super) fn unknown(folded: &Folded, function: &str) -> Failure {
 
 /// The same as JSON.
 pub(super) fn json(costed: Costed<'_>, sort: Sort) -> Value {
-    let Costed { profile, cost, unit, slower } = costed;
+    let Costed { profile, cost, unit, slower, .. } = costed;
     let details = &profile.details;
     let each = cost / profile.folded.total().max(1) as f64;
     let function = |line: &Line| {
@@ -299,7 +328,7 @@ mod tests {
                         main;[libx.so] 15\nmain 3\n[unknown] 2\n";
 
     fn costed(profile: &Profile) -> Costed<'_> {
-        Costed { profile, cost: 1000.0, unit: "cycles/KB", slower: Some(1.02) }
+        Costed { profile, cost: 1000.0, unit: "cycles/KB", slower: Some(1.02), without: 3 }
     }
 
     #[test]
@@ -331,6 +360,14 @@ mod tests {
         let cells: Vec<&str> = row("(all)").split_whitespace().collect();
         assert_eq!(cells, ["(all)", "100", "100", "1000", "1000"]);
         assert!(about(costed(&profile)).contains("15.0 % in known files, 2.00 % unknown"));
+    }
+
+    #[test]
+    fn sampled_runs_that_were_not_like_the_others_are_named() {
+        let profile = profile("size=1K", "a", TEXT);
+        let with = |slower| about(Costed { slower: Some(slower), ..costed(&profile) });
+        assert!(with(5.0).contains("not like the others") && with(0.5).contains("not like"));
+        assert!(!with(1.05).contains("not like the others"));
     }
 
     #[test]

@@ -136,7 +136,8 @@ fn costed<'a>(experiment: &Experiment, profile: &'a Profile, unit: &'a str) -> C
         .any(|sample| !sample.measured.flags.iter().any(|flag| flag == SAMPLED));
     let slower = plain.filter(|plain| unsampled && *plain > 0.0);
     let slower = slower.map(|plain| profile.details.cpu_each / plain);
-    Costed { profile, cost: cost.unwrap_or(f64::NAN), unit, slower }
+    let without = experiment.of(cell, arm).count();
+    Costed { profile, cost: cost.unwrap_or(f64::NAN), unit, slower, without }
 }
 
 /// The mark of a sample that was taken while samples were taken.
