@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Samples of a control group, whose processes come later.
-#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use metaslot_perf::{Event, Recording, Target};
 use std::io::ErrorKind;
