@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Functions as tables: inclusive and exclusive, in percent and in what a unit of work costs.
 
-use super::details::Details;
-use super::fold::nameless;
-use super::folded::{Function, KERNEL, plain};
+use super::folded::{Function, plain};
 use super::{Folded, Profile};
+use crate::Failure;
 use crate::table::{Table, digits};
-use crate::{Failure, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -131,7 +129,7 @@ pub(super) fn table(costed: Costed<'_>, wanted: Wanted) -> String {
 }
 
 /// Where a function is.
-fn place(name: &str) -> (&str, &'static str) {
+pub(super) fn place(name: &str) -> (&str, &'static str) {
     let (name, kernel) = plain(name);
     let place = match (kernel, name.starts_with('[')) {
         (true, _) => "kernel",
@@ -142,7 +140,7 @@ fn place(name: &str) -> (&str, &'static str) {
 }
 
 /// Names of generic functions can be longer than any line.
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     const MOST: usize = 60;
     if name.chars().count() <= MOST {
         return name.to_owned();
@@ -151,120 +149,8 @@ fn shortened(name: &str) -> String {
     format!("…{}", end.chars().rev().collect::<String>())
 }
 
-/// What a timer does, for people who read a table of its samples.
-pub(super) const TIMER: &str = "\
-cpu-clock is a timer: what the kernel does with interrupts off shows where it allows them again. In the
-exclusive columns that is charged to the caller; \"as sampled\" is before, where it differs.
-";
-
-/// What to know about the samples: where they come from, what is missing, what they cost.
-pub(super) fn about(costed: Costed<'_>) -> String {
-    let details = &costed.profile.details;
-    let total = details.samples.max(1) as f64;
-    let percent = |samples: u64| format!("{} %", digits(100.0 * samples as f64 / total));
-    let (files, nowhere) = nameless(&costed.profile.folded);
-    let mut text = format!(
-        "{} samples by {}, {} in a second{}\n\
-         ends without a function's name: {} in known files, {} unknown\n",
-        details.samples,
-        details.sampler,
-        details.hz,
-        accounted(details),
-        percent(files),
-        percent(nowhere)
-    );
-    if details.broken > 0 {
-        let broken = percent(details.broken);
-        text.push_str(&format!("stacks cut short, for want of frame pointers: {broken}\n"));
-    }
-    if details.user_only {
-        text.push_str("the kernel's part could not be seen by this user\n");
-    }
-    if details.lost + details.throttled > 0 {
-        let (lost, throttled) = (details.lost, details.throttled);
-        text.push_str(&format!("lost: {lost} samples; the kernel held back {throttled} times\n"));
-    }
-    if details.programs.len() > 1 {
-        let programs: Vec<String> = largest(&details.programs)
-            .iter()
-            .map(|(name, samples)| format!("{name} {}", percent(*samples)))
-            .collect();
-        text.push_str(&format!("programs: {}\n", programs.join(", ")));
-    }
-    text + &cost_of_sampling(costed) + unlike(costed)
-}
-
-/// A warning about sampled runs that were not like the others: two threads that met on one CPU before and
-/// on two of them now, for instance.
-fn unlike(costed: Costed<'_>) -> &'static str {
-    match costed.slower {
-        Some(slower) if !(0.75..=1.25).contains(&slower) => {
-            "the sampled runs were not like the others: take these shares with care, or sample again\n"
-        }
-        _ => "",
-    }
-}
-
-/// How much of the CPU time the timer has seen: virtual machines lose some of its interrupts.
-fn accounted(details: &Details) -> String {
-    if details.sampler != "cpu-clock" || details.cpu_ns <= 0.0 {
-        return String::new();
-    }
-    let seen = details.samples as f64 * details.period as f64 / details.cpu_ns;
-    let rest = if seen < 0.8 { "; the timer missed the rest" } else { "" };
-    format!(": {} % of the CPU time{rest}", digits(100.0 * seen))
-}
-
-fn cost_of_sampling(costed: Costed<'_>) -> String {
-    let details = &costed.profile.details;
-    let reader = 100.0 * details.reader_ns / details.cpu_ns.max(1.0);
-    let reader = format!("the lab's own thread took {} % of the CPU time", digits(reader));
-    match costed.slower {
-        Some(slower) => format!(
-            "cost of sampling: {:+.1} % CPU time, by {} runs with and {} without (Sun, 2008–2009: DTrace \
-             cost 3 to 5 %);\n  {reader}\n",
-            100.0 * (slower - 1.0),
-            details.runs,
-            costed.without
-        ),
-        None => format!("cost of sampling: {reader}; --runs says the whole\n"),
-    }
-}
-
-/// Who calls a function, and whom it calls.
-pub(super) fn neighbours(costed: Costed<'_>, function: &str) -> Result<String> {
-    let folded = &costed.profile.folded;
-    let inclusive = folded.inclusive(function);
-    if inclusive == 0 {
-        return Err(unknown(folded, function));
-    }
-    let around = folded.neighbours(function);
-    let total = folded.total().max(1) as f64;
-    let mut table = Table::new(&["function", "in", "%", costed.unit]);
-    let mut row = |mark: &str, name: &str, samples: u64| {
-        let share = samples as f64 / total;
-        let (name, place) = place(name);
-        table.row(vec![
-            format!("{mark} {}", shortened(name)),
-            place.to_owned(),
-            digits(100.0 * share),
-            cost(share * costed.cost),
-        ]);
-    };
-    for (name, samples) in largest(&around.callers) {
-        row("from", name, samples);
-    }
-    row("  *", &around.name, inclusive);
-    for (name, samples) in largest(&around.callees) {
-        row("  to", name, samples);
-    }
-    let own = "(itself)".to_owned() + if plain(&around.name).1 { KERNEL } else { "" };
-    row("  to", &own, around.own);
-    Ok(table.render())
-}
-
 /// Cycles: three digits, and of many a unit.
-fn cost(cycles: f64) -> String {
+pub(super) fn cost(cycles: f64) -> String {
     match cycles.abs() {
         many if many >= 1e9 => format!("{} G", digits(cycles / 1e9)),
         many if many >= 1e6 => format!("{} M", digits(cycles / 1e6)),
@@ -272,7 +158,7 @@ fn cost(cycles: f64) -> String {
     }
 }
 
-fn largest(functions: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
+pub(super) fn largest(functions: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
     let mut functions: Vec<(&str, u64)> =
         functions.iter().map(|(name, samples)| (name.as_str(), *samples)).collect();
     functions.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
@@ -321,7 +207,9 @@ pub(super) fn json(costed: Costed<'_>, sort: Sort) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::about::about;
     use super::super::details::tests::profile;
+    use super::super::neighbours::neighbours;
     use super::*;
 
     const TEXT: &str = "main;write;copy_[k] 50\nmain;write;_raw_spin_unlock_irqrestore_[k] 30\n\
