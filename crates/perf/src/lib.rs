@@ -5,6 +5,7 @@
 mod counter;
 mod event;
 mod record;
+mod recorded;
 mod recording;
 mod ring;
 mod spaces;
@@ -13,6 +14,7 @@ mod symbols;
 pub use counter::{Counter, Reading, Samples};
 pub use event::{Event, Scope};
 pub use record::{Mapping, Record, Records, Taken};
-pub use recording::{Recorded, Recording, Target};
+pub use recorded::Recorded;
+pub use recording::{Recording, Target};
 pub use spaces::{Place, Placed, Stack};
 pub use symbols::{Line, Named, Symbols};

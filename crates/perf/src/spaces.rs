@@ -2,7 +2,7 @@
 //! Which file was mapped where in which process at the time of a sample: an address means nothing later.
 
 use crate::record::{Mapping, Record};
-use crate::recording::Recorded;
+use crate::recorded::Recorded;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Where an address is, whichever process had it.

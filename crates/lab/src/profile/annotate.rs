@@ -27,6 +27,9 @@ pub struct Options {
     /// Instructions, even if lines of source are known
     #[arg(long)]
     pub instructions: bool,
+    /// So many places, those with most samples
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub top: usize,
     /// Print the result as JSON instead of text
     #[arg(long)]
     pub json: bool,
@@ -59,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let value = as_json(profile, &options.function, &spots);
         return say(&(serde_json::to_string_pretty(&value)? + "\n"));
     }
-    say(&text(profile, &options.function, &spots))
+    say(&text(profile, &options.function, &largest(spots, options.top)))
 }
 
 /// Where the function was met, itself at the end of the stack.
@@ -137,6 +140,29 @@ fn by_instruction(addresses: &[Address]) -> Vec<Spot> {
         samples: *samples,
     };
     at.iter().map(spot).collect()
+}
+
+/// So many places with most samples in their order, what is around them, and a row for the others.
+fn largest(spots: Vec<Spot>, count: usize) -> Vec<Spot> {
+    let mut samples: Vec<u64> =
+        spots.iter().map(|spot| spot.samples).filter(|samples| *samples > 0).collect();
+    samples.sort_unstable_by_key(|samples| std::cmp::Reverse(*samples));
+    let Some(least) = samples.get(count).map(|next| next + 1) else { return spots };
+    let kept: Vec<bool> = spots.iter().map(|spot| spot.samples >= least).collect();
+    let near = |at: usize| {
+        let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+        beside.filter_map(|at| kept.get(at)).any(|kept| *kept)
+    };
+    let (mut shown, mut others, mut rest) = (Vec::new(), 0, 0);
+    for (at, spot) in spots.into_iter().enumerate() {
+        if kept[at] || (spot.samples == 0 && near(at)) {
+            shown.push(spot);
+        } else if spot.samples > 0 {
+            (others, rest) = (others + 1, rest + spot.samples);
+        }
+    }
+    shown.push(Spot { place: format!("({others} others)"), says: String::new(), samples: rest });
+    shown
 }
 
 fn text(profile: &Profile, function: &str, spots: &[Spot]) -> String {
@@ -222,6 +248,18 @@ mod tests {
         let text = text(&profile("size=1K", "a", "main 22\n"), "main", &spots);
         assert!(text.contains("11 of 22 samples, 50.0 %"), "{text}");
         assert!(text.lines().any(|line| line.ends_with("########################")), "{text}");
+    }
+
+    #[test]
+    fn places_that_are_left_out_are_summed() {
+        let spot =
+            |place: u64, samples| Spot { place: place.to_string(), says: String::new(), samples };
+        let spots = || (0..10).map(|place| spot(place, place % 5)).collect::<Vec<_>>();
+        let shown = largest(spots(), 4);
+        let places: Vec<&str> = shown.iter().map(|spot| spot.place.as_str()).collect();
+        assert_eq!(places, ["3", "4", "5", "8", "9", "(4 others)"]);
+        assert_eq!(shown.iter().map(|spot| spot.samples).sum::<u64>(), 20);
+        assert_eq!(largest(spots(), 8).len(), 10);
     }
 
     #[test]

@@ -97,7 +97,9 @@ fn measure(options: &Options, program: &Path, directory: &Path) -> Result<()> {
         settings: BTreeMap::from([("command".to_owned(), words.join(" "))]),
     };
     let clocks = [head.cpu.clone(), "monotonic".to_owned()];
-    let provenance = scenario::provenance(head);
+    let mut provenance = scenario::provenance(head);
+    let sampler = Sampler::new(options.hz);
+    provenance.sources.insert("profile".to_owned(), sampler.source());
     let mut recorder = Recorder::create(directory, provenance, [&clocks[0], &clocks[1]], plan)?;
     let (meter, progress) = (Meter::start(), Progress::new());
     let once = Once { options, group: group.as_ref(), meter, account, interrupt };
@@ -110,7 +112,6 @@ fn measure(options: &Options, program: &Path, directory: &Path) -> Result<()> {
     }
     once.interrupt.failure().map_or(Ok(()), Err)?;
     progress.say("");
-    let sampler = Sampler::new(options.hz);
     let (mut measured, status, sampling) = once.sampled(&sampler)?;
     note(&mut recorder, status)?;
     let runs = std::slice::from_ref(&measured);

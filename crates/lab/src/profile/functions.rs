@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Functions as tables: inclusive and exclusive, in percent and in what a unit of work costs.
 
-use super::fold::nameless;
-use super::folded::{Function, KERNEL, plain};
+use super::folded::{Function, plain};
 use super::{Folded, Profile};
+use crate::Failure;
 use crate::table::{Table, digits};
-use crate::{Failure, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -39,6 +38,8 @@ pub(super) struct Costed<'a> {
     pub(super) unit: &'a str,
     /// CPU time while samples were taken over that of the runs without.
     pub(super) slower: Option<f64>,
+    /// How many runs without there were.
+    pub(super) without: usize,
 }
 
 /// How the table is wanted.
@@ -128,7 +129,7 @@ pub(super) fn table(costed: Costed<'_>, wanted: Wanted) -> String {
 }
 
 /// Where a function is.
-fn place(name: &str) -> (&str, &'static str) {
+pub(super) fn place(name: &str) -> (&str, &'static str) {
     let (name, kernel) = plain(name);
     let place = match (kernel, name.starts_with('[')) {
         (true, _) => "kernel",
@@ -139,7 +140,7 @@ fn place(name: &str) -> (&str, &'static str) {
 }
 
 /// Names of generic functions can be longer than any line.
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     const MOST: usize = 60;
     if name.chars().count() <= MOST {
         return name.to_owned();
@@ -148,94 +149,8 @@ fn shortened(name: &str) -> String {
     format!("…{}", end.chars().rev().collect::<String>())
 }
 
-/// What a timer does, for people who read a table of its samples.
-pub(super) const TIMER: &str = "\
-cpu-clock is a timer: what the kernel does with interrupts off shows where it allows them again. In the
-exclusive columns that is charged to the caller; \"as sampled\" is before, where it differs.
-";
-
-/// What to know about the samples: where they come from, what is missing, what they cost.
-pub(super) fn about(costed: Costed<'_>) -> String {
-    let details = &costed.profile.details;
-    let total = details.samples.max(1) as f64;
-    let percent = |samples: u64| format!("{} %", digits(100.0 * samples as f64 / total));
-    let (files, nowhere) = nameless(&costed.profile.folded);
-    let mut text = format!(
-        "{} samples by {}, {} in a second; ends without a function's name: {} in known files, {} unknown\n",
-        details.samples,
-        details.sampler,
-        details.hz,
-        percent(files),
-        percent(nowhere)
-    );
-    if details.broken > 0 {
-        let broken = percent(details.broken);
-        text.push_str(&format!("stacks cut short, for want of frame pointers: {broken}\n"));
-    }
-    if details.user_only {
-        text.push_str("the kernel's part could not be seen by this user\n");
-    }
-    if details.lost + details.throttled > 0 {
-        let (lost, throttled) = (details.lost, details.throttled);
-        text.push_str(&format!("lost: {lost} samples; the kernel held back {throttled} times\n"));
-    }
-    if details.programs.len() > 1 {
-        let programs: Vec<String> = largest(&details.programs)
-            .iter()
-            .map(|(name, samples)| format!("{name} {}", percent(*samples)))
-            .collect();
-        text.push_str(&format!("programs: {}\n", programs.join(", ")));
-    }
-    text + &cost_of_sampling(costed)
-}
-
-fn cost_of_sampling(costed: Costed<'_>) -> String {
-    let details = &costed.profile.details;
-    let reader = 100.0 * details.reader_ns / details.cpu_ns.max(1.0);
-    let reader = format!("the lab's own thread took {} % of the CPU time", digits(reader));
-    match costed.slower {
-        Some(slower) => format!(
-            "cost of sampling: {:+.1} % CPU time over the runs without; {reader}\n",
-            100.0 * (slower - 1.0)
-        ),
-        None => format!("cost of sampling: {reader}; --runs says the whole\n"),
-    }
-}
-
-/// Who calls a function, and whom it calls.
-pub(super) fn neighbours(costed: Costed<'_>, function: &str) -> Result<String> {
-    let folded = &costed.profile.folded;
-    let inclusive = folded.inclusive(function);
-    if inclusive == 0 {
-        return Err(unknown(folded, function));
-    }
-    let around = folded.neighbours(function);
-    let total = folded.total().max(1) as f64;
-    let mut table = Table::new(&["function", "in", "%", costed.unit]);
-    let mut row = |mark: &str, name: &str, samples: u64| {
-        let share = samples as f64 / total;
-        let (name, place) = place(name);
-        table.row(vec![
-            format!("{mark} {}", shortened(name)),
-            place.to_owned(),
-            digits(100.0 * share),
-            cost(share * costed.cost),
-        ]);
-    };
-    for (name, samples) in largest(&around.callers) {
-        row("from", name, samples);
-    }
-    row("  *", &around.name, inclusive);
-    for (name, samples) in largest(&around.callees) {
-        row("  to", name, samples);
-    }
-    let own = "(itself)".to_owned() + if plain(&around.name).1 { KERNEL } else { "" };
-    row("  to", &own, around.own);
-    Ok(table.render())
-}
-
 /// Cycles: three digits, and of many a unit.
-fn cost(cycles: f64) -> String {
+pub(super) fn cost(cycles: f64) -> String {
     match cycles.abs() {
         many if many >= 1e9 => format!("{} G", digits(cycles / 1e9)),
         many if many >= 1e6 => format!("{} M", digits(cycles / 1e6)),
@@ -243,7 +158,7 @@ fn cost(cycles: f64) -> String {
     }
 }
 
-fn largest(functions: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
+pub(super) fn largest(functions: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
     let mut functions: Vec<(&str, u64)> =
         functions.iter().map(|(name, samples)| (name.as_str(), *samples)).collect();
     functions.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
@@ -267,7 +182,7 @@ pub(super) fn unknown(folded: &Folded, function: &str) -> Failure {
 
 /// The same as JSON.
 pub(super) fn json(costed: Costed<'_>, sort: Sort) -> Value {
-    let Costed { profile, cost, unit, slower } = costed;
+    let Costed { profile, cost, unit, slower, .. } = costed;
     let details = &profile.details;
     let each = cost / profile.folded.total().max(1) as f64;
     let function = |line: &Line| {
@@ -292,14 +207,16 @@ pub(super) fn json(costed: Costed<'_>, sort: Sort) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::about::about;
     use super::super::details::tests::profile;
+    use super::super::neighbours::neighbours;
     use super::*;
 
     const TEXT: &str = "main;write;copy_[k] 50\nmain;write;_raw_spin_unlock_irqrestore_[k] 30\n\
                         main;[libx.so] 15\nmain 3\n[unknown] 2\n";
 
     fn costed(profile: &Profile) -> Costed<'_> {
-        Costed { profile, cost: 1000.0, unit: "cycles/KB", slower: Some(1.02) }
+        Costed { profile, cost: 1000.0, unit: "cycles/KB", slower: Some(1.02), without: 3 }
     }
 
     #[test]
@@ -331,6 +248,14 @@ mod tests {
         let cells: Vec<&str> = row("(all)").split_whitespace().collect();
         assert_eq!(cells, ["(all)", "100", "100", "1000", "1000"]);
         assert!(about(costed(&profile)).contains("15.0 % in known files, 2.00 % unknown"));
+    }
+
+    #[test]
+    fn sampled_runs_that_were_not_like_the_others_are_named() {
+        let profile = profile("size=1K", "a", TEXT);
+        let with = |slower| about(Costed { slower: Some(slower), ..costed(&profile) });
+        assert!(with(5.0).contains("not like the others") && with(0.5).contains("not like"));
+        assert!(!with(1.05).contains("not like the others"));
     }
 
     #[test]

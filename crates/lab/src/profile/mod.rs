@@ -4,17 +4,20 @@
 //! Samples of the experiment's own threads, processes or group become folded stacks beside its other
 //! files. Everything else is made from these when it is wanted: tables, flame graphs, ratios.
 
+mod about;
 mod annotate;
 mod artefact;
 mod command;
 mod details;
-mod disassembly;
 #[allow(dead_code, reason = "for the report and for comparisons")]
+mod difference;
+mod disassembly;
 mod flame;
 mod fold;
 mod folded;
 mod functions;
 mod launch;
+mod neighbours;
 mod print;
 #[allow(dead_code, reason = "for the report and for comparisons")]
 mod ratio;
@@ -27,7 +30,8 @@ pub(crate) use annotate::run as annotate;
 pub use command::Options;
 pub(crate) use command::{run, text};
 pub(crate) use details::{Profile, profiles};
-pub(crate) use flame::{difference, flame};
+pub(crate) use difference::difference;
+pub(crate) use flame::flame;
 pub(crate) use folded::Folded;
 pub use functions::{Metric, Sort};
 pub use print::{Chosen, Functions};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What `lab print` says of an experiment's profiles.
 
+use super::about::{TIMER, about};
 use super::functions::{self, Costed, Metric, Sort, Wanted};
+use super::neighbours::neighbours;
 use super::{Profile, flame, profiles};
 use crate::experiment::{Experiment, Sample};
 use crate::{Failure, Result};
@@ -89,7 +91,7 @@ pub(crate) fn text(
         texts.push(one(experiment, profile, options)?);
     }
     if options.functions && all.iter().any(|profile| profile.details.sampler == "cpu-clock") {
-        texts.push(functions::TIMER.to_owned());
+        texts.push(TIMER.to_owned());
     }
     Ok(texts.join("\n"))
 }
@@ -116,13 +118,13 @@ fn one(experiment: &Experiment, profile: &Profile, options: &Functions) -> Resul
     let unit = experiment.manifest.provenance.cost();
     let costed = costed(experiment, profile, &unit);
     let body = match &options.callers_callees {
-        Some(function) => functions::neighbours(costed, function)?,
+        Some(function) => neighbours(costed, function)?,
         None => {
             let wanted = Wanted { sort: options.sort, metric: options.metric, rows: options.top };
             functions::table(costed, wanted)
         }
     };
-    Ok(format!("{}\n\n{body}\n{}", title(profile), functions::about(costed)))
+    Ok(format!("{}\n\n{body}\n{}", title(profile), about(costed)))
 }
 
 /// The profile with what its cell costs: the median of the runs that were not sampled.
@@ -136,7 +138,8 @@ fn costed<'a>(experiment: &Experiment, profile: &'a Profile, unit: &'a str) -> C
         .any(|sample| !sample.measured.flags.iter().any(|flag| flag == SAMPLED));
     let slower = plain.filter(|plain| unsampled && *plain > 0.0);
     let slower = slower.map(|plain| profile.details.cpu_each / plain);
-    Costed { profile, cost: cost.unwrap_or(f64::NAN), unit, slower }
+    let without = experiment.of(cell, arm).count();
+    Costed { profile, cost: cost.unwrap_or(f64::NAN), unit, slower, without }
 }
 
 /// The mark of a sample that was taken while samples were taken.

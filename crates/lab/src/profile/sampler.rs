@@ -52,6 +52,11 @@ impl Sampler {
         }
     }
 
+    /// Where samples come from, for the manifest.
+    pub(crate) fn source(&self) -> String {
+        format!("{}, {} samples in a second of CPU time", self.word, self.hz)
+    }
+
     /// Takes samples from now on.
     ///
     /// # Errors

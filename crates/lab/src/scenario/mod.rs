@@ -114,7 +114,8 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
     let head = scenario.head();
     let directory = options.directory(head.name);
     let clocks = [head.cpu.clone(), "monotonic".to_owned()];
-    let provenance = provenance(head);
+    let mut provenance = provenance(head);
+    provenance.sources.extend(profiled::source(options));
     let mut recorder = Recorder::create(&directory, provenance, [&clocks[0], &clocks[1]], plan)?;
     let done = runs(scenario, &mut recorder, &interrupt, &progress)
         .and_then(|()| profiled::profile(scenario, &mut recorder, options, &interrupt, &progress));

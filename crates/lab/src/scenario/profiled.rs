@@ -10,6 +10,12 @@ use crate::profile::{Sampled, Sampler};
 use crate::progress::Progress;
 use std::time::{Duration, Instant};
 
+/// Where profiles come from, for the manifest; nothing where none are taken.
+pub(super) fn source(options: &RunOptions) -> Option<(String, String)> {
+    options.sampling.profile?;
+    Some(("profile".to_owned(), Sampler::new(options.sampling.hz).source()))
+}
+
 /// Samples every cell and arm once more, and keeps the profiles.
 pub(super) fn profile(
     scenario: &mut dyn Scenario,
@@ -36,6 +42,9 @@ pub(super) fn profile(
             }
         }
     }
+    let shown = recorder.directory().display().to_string();
+    progress.say("");
+    eprintln!("the functions: metaslot lab print {shown} --functions");
     Ok(())
 }
 
