@@ -2,8 +2,10 @@
 //! AES in CBC: tables, bit slices, instructions for a block and for four; one stream and sixteen.
 
 use super::Findings;
-use super::bench::{Job, Subject, THREADS, factor, head, number, thread_counts, threads};
-use super::page::{ABSENT, scaling, versions};
+use super::bench::{
+    Job, Subject, THREADS, factor, head, leave_out, number, thread_counts, threads,
+};
+use super::page::{scaling, versions};
 use super::view::{Clock, View};
 use crate::experiment::{Factor, level};
 use crate::random::Random;
@@ -89,11 +91,7 @@ impl Subject for Aes {
     fn head(&self) -> Head {
         let mut head = head("study-aes", "byte");
         let absent = ARMS.iter().filter(|(_, version)| !version.available());
-        let absent: Vec<&str> = absent.map(|(name, _)| *name).collect();
-        if !absent.is_empty() {
-            let text = format!("{}: this processor has no such instructions", absent.join(", "));
-            head.settings.insert(ABSENT.to_owned(), text);
-        }
+        leave_out(&mut head, absent.map(|(name, _)| *name));
         head
     }
 

@@ -247,6 +247,15 @@ pub(super) fn head(name: &'static str, unit: &'static str) -> Head {
     Head { name, unit, cpu: Account::Process.source(), settings: BTreeMap::new() }
 }
 
+/// The names of versions that this processor has no instructions for go into the head.
+pub(super) fn leave_out<'a>(head: &mut Head, absent: impl Iterator<Item = &'a str>) {
+    let absent: Vec<&str> = absent.collect();
+    if !absent.is_empty() {
+        let text = format!("{}: this processor has no such instructions", absent.join(", "));
+        head.settings.insert(super::page::ABSENT.to_owned(), text);
+    }
+}
+
 /// A cell's level as a number.
 pub(super) fn number(cell: &str, factor: &str) -> Result<usize> {
     let number = level(cell, factor).and_then(|level| level.parse().ok());

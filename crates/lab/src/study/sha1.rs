@@ -2,8 +2,8 @@
 //! SHA-1: where the message is expanded.
 
 use super::Findings;
-use super::bench::{Job, Subject, factor, head, number};
-use super::page::{ABSENT, by_wall, versions};
+use super::bench::{Job, Subject, factor, head, leave_out, number};
+use super::page::{by_wall, versions};
 use super::pin::Cpus;
 use super::view::{Clock, View};
 use crate::experiment::Factor;
@@ -64,11 +64,7 @@ impl Subject for Sha1 {
     fn head(&self) -> Head {
         let mut head = head("study-sha1", "byte");
         let absent = ARMS.iter().filter(|(_, version)| !version.available());
-        let absent: Vec<&str> = absent.map(|(name, _)| *name).collect();
-        if !absent.is_empty() {
-            let text = format!("{}: this processor has no such instructions", absent.join(", "));
-            head.settings.insert(ABSENT.to_owned(), text);
-        }
+        leave_out(&mut head, absent.map(|(name, _)| *name));
         head
     }
 

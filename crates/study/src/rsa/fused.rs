@@ -4,8 +4,8 @@
 
 use super::Function;
 use super::limb::Limb;
+use super::number::{doubled, radix};
 use super::power::{Calls, Modulus, Tally};
-use super::rows::{doubled, radix};
 use std::array;
 
 /// A modulus of `N` limbs.

@@ -5,6 +5,8 @@
 pub(super) trait Limb: Copy + Default + PartialEq + PartialOrd + Send + 'static {
     /// The names of the row functions with this limb.
     const NAMES: [&'static str; 2];
+    /// One.
+    const ONE: Self;
 
     /// `self × digit + add + carry`: the limb, and what is carried to the next.
     fn multiply_add(self, digit: Self, add: Self, carry: Self) -> (Self, Self);
@@ -34,6 +36,7 @@ fn inverse(odd: u64) -> u64 {
 
 impl Limb for u32 {
     const NAMES: [&'static str; 2] = ["mul_add_vec, 32 bits", "sqr_vec, 32 bits"];
+    const ONE: Self = 1;
 
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a product")]
@@ -80,6 +83,7 @@ impl Limb for u32 {
 
 impl Limb for u64 {
     const NAMES: [&'static str; 2] = ["mul_add_vec, 64 bits", "sqr_vec, 64 bits"];
+    const ONE: Self = 1;
 
     #[inline(always)]
     fn multiply_add(self, digit: Self, add: Self, carry: Self) -> (Self, Self) {

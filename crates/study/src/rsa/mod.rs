@@ -80,7 +80,7 @@ impl Private {
     /// Raises a number below the modulus, in as many bytes, to the private exponent.
     #[must_use]
     pub fn apply(&self, input: &[u8]) -> Vec<u8> {
-        self.operation.apply(input, &mut ())
+        self.operation.apply(input)
     }
 
     /// The functions that one operation calls, and how often; none where everything is one function.
@@ -92,7 +92,7 @@ impl Private {
 
 trait Operation {
     fn bytes(&self) -> usize;
-    fn apply(&self, input: &[u8], tally: &mut ()) -> Vec<u8>;
+    fn apply(&self, input: &[u8]) -> Vec<u8>;
     fn functions(&self) -> Vec<Function>;
 }
 
@@ -100,19 +100,17 @@ struct Prepared<M> {
     key: Key,
     p: M,
     q: M,
-    coefficient: Vec<u64>,
 }
 
 impl<M: Modulus> Prepared<M> {
     fn new(key: Key) -> Self {
         let (p, q) = (M::new(&key.p), M::new(&key.q));
-        let coefficient = key.coefficient.clone();
-        Self { key, p, q, coefficient }
+        Self { key, p, q }
     }
 
     #[inline(never)]
     fn counted<T: Tally>(&self, input: &[u8], tally: &mut T) -> Vec<u8> {
-        private(&self.key, [&self.p, &self.q], &self.coefficient, input, tally)
+        private(&self.key, [&self.p, &self.q], input, tally)
     }
 }
 
@@ -121,8 +119,8 @@ impl<M: Modulus> Operation for Prepared<M> {
         self.key.bytes()
     }
 
-    fn apply(&self, input: &[u8], tally: &mut ()) -> Vec<u8> {
-        self.counted(input, tally)
+    fn apply(&self, input: &[u8]) -> Vec<u8> {
+        self.counted(input, &mut ())
     }
 
     fn functions(&self) -> Vec<Function> {

@@ -62,3 +62,20 @@ pub(super) fn subtract(a: &mut [u64], b: &[u64]) -> bool {
     }
     borrow
 }
+
+/// Twice a number, modulo the modulus.
+pub(super) fn doubled(number: &[u64], modulus: &[u64]) -> Vec<u64> {
+    let (mut twice, mut carry) = (number.to_vec(), false);
+    for limb in &mut twice {
+        (*limb, carry) = (*limb << 1 | u64::from(carry), *limb >> 63 == 1);
+    }
+    let mut less = twice.clone();
+    if !subtract(&mut less, modulus) || carry { less } else { twice }
+}
+
+/// Montgomery's radix modulo the modulus: one, doubled as often as there are bits.
+pub(super) fn radix(modulus: &[u64]) -> Vec<u64> {
+    let mut one = vec![0; modulus.len()];
+    one[0] = 1;
+    (0..modulus.len() * 64).fold(one, |number, _| doubled(&number, modulus))
+}

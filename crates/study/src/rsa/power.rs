@@ -84,7 +84,6 @@ fn power<M: Modulus>(
 pub(super) fn private<M: Modulus>(
     key: &Key,
     [p, q]: [&M; 2],
-    coefficient: &[u64],
     input: &[u8],
     tally: &mut impl Tally,
 ) -> Vec<u8> {
@@ -97,7 +96,7 @@ pub(super) fn private<M: Modulus>(
     let (first, second) = (half(p, &key.exponents[0]), half(q, &key.exponents[1]));
     let wide = |limbs: &[u64]| [limbs, &vec![0; limbs.len()]].concat();
     let apart = p.take(&wide(&difference(&first, &second, &key.p)), tally);
-    let coefficient = p.take(&wide(coefficient), tally);
+    let coefficient = p.take(&wide(&key.coefficient), tally);
     let times = p.multiply(&apart, &coefficient, tally);
     let mut result = product(&p.give(&times, tally), &key.q);
     add(&mut result, &second);

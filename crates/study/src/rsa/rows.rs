@@ -3,7 +3,7 @@
 
 use super::Function;
 use super::limb::Limb;
-use super::number::subtract;
+use super::number::{doubled, radix};
 use super::power::{Calls, Modulus, Tally};
 use std::hint::black_box;
 
@@ -54,7 +54,7 @@ fn sqr_vec<L: Limb>(to: &mut [L], limbs: &[L]) {
         let (low, over) = limb.multiply_add(*limb, low, carry);
         let (high, more) = high.plus(over, false);
         shifted = second;
-        carry = if more { L::default().plus(L::default(), true).0 } else { L::default() };
+        carry = if more { L::ONE } else { L::default() };
         (pair[0], pair[1]) = (low, high);
     }
 }
@@ -90,23 +90,6 @@ impl<L: Limb> Rows<L> {
     }
 }
 
-/// The radix modulo the modulus: 1, doubled as often as the radix has bits.
-pub(super) fn radix(modulus: &[u64]) -> Vec<u64> {
-    let mut number = vec![0; modulus.len()];
-    number[0] = 1;
-    for _ in 0..modulus.len() * 64 {
-        let mut carry = false;
-        for limb in &mut number {
-            (*limb, carry) = limb.doubled(carry);
-        }
-        let mut less = number.clone();
-        if !subtract(&mut less, modulus) || carry {
-            number = less;
-        }
-    }
-    number
-}
-
 impl<L: Limb> Modulus for Rows<L> {
     type Number = Number<L>;
 
@@ -121,10 +104,8 @@ impl<L: Limb> Modulus for Rows<L> {
         let inverse = read(modulus)[0].negated_inverse();
         let mut rows = Self { modulus: read(modulus), cube: one, one, inverse, length };
         // The radix itself, doubled modulo the modulus as often as it has bits, is its square.
-        let mut square = radix(modulus);
-        for _ in 0..modulus.len() * 64 {
-            square = doubled(&square, modulus);
-        }
+        let bits = modulus.len() * 64;
+        let square = (0..bits).fold(radix(modulus), |square, _| doubled(&square, modulus));
         let square = read(&square);
         rows.cube = rows.multiply(&square, &square, &mut ());
         rows
@@ -185,14 +166,4 @@ impl<L: Limb> Modulus for Rows<L> {
             },
         ]
     }
-}
-
-/// Twice a number, modulo the modulus.
-pub(super) fn doubled(number: &[u64], modulus: &[u64]) -> Vec<u64> {
-    let (mut twice, mut carry) = (number.to_vec(), false);
-    for limb in &mut twice {
-        (*limb, carry) = limb.doubled(carry);
-    }
-    let mut less = twice.clone();
-    if !subtract(&mut less, modulus) || carry { less } else { twice }
 }

@@ -13,7 +13,7 @@ fn public(input: &[u8], modulus: &[u8]) -> Vec<u8> {
     let times = |a: &[u64], b: &[u64]| {
         let mut sum = vec![0; modulus.len()];
         for bit in (0..64 * b.len()).rev() {
-            sum = rows::doubled(&sum, &modulus);
+            sum = number::doubled(&sum, &modulus);
             if b[bit / 64] >> (bit % 64) & 1 == 1 {
                 // sum + a - modulus, or sum - (modulus - a).
                 let mut less = modulus.clone();
