@@ -142,7 +142,9 @@ fn open_all(
     let (mut events, mut rings) = (Vec::new(), Vec::new());
     let on_exec = way != Way::Cpus && matches!(target, Target::FromExec(_));
     let flags = match way {
-        Way::Cpus => NOT_IDLE,
+        // Not every processor can leave idleness out; its cycles stand still then anyway.
+        Way::Cpus if event == Event::CpuClock => NOT_IDLE,
+        Way::Cpus => 0,
         Way::Threads => INHERIT,
         Way::InUser => INHERIT | USER_ONLY,
     } | FLAGS

@@ -82,3 +82,60 @@ impl Drop for Ring {
         unsafe { libc::munmap(self.start.as_ptr().cast(), length) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek, SeekFrom, Write};
+
+    /// A file that looks like an event's memory: one page about the ring, and one page of ring.
+    fn file(name: &str) -> (File, std::path::PathBuf) {
+        let path = std::env::temp_dir().join(format!("ring-{name}-{}", std::process::id()));
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        file.set_len(2 * rustix::param::page_size() as u64).unwrap();
+        (file, path)
+    }
+
+    fn put(mut file: &File, at: usize, bytes: &[u8]) {
+        file.seek(SeekFrom::Start(at as u64)).unwrap();
+        file.write_all(bytes).unwrap();
+    }
+
+    #[test]
+    fn bytes_come_in_order_around_the_end_and_once() {
+        let (file, path) = file("order");
+        let page = rustix::param::page_size();
+        let ring = Ring::map(&file, 1).unwrap();
+        // Read nearly to the end before, five times around: eight bytes are left of this round.
+        let tail = 5 * page as u64 + page as u64 - 8;
+        put(&file, TAIL, &tail.to_ne_bytes());
+        put(&file, HEAD, &(tail + 12).to_ne_bytes());
+        put(&file, page + page - 8, b"together");
+        put(&file, page, b"here");
+        let mut bytes = b"before ".to_vec();
+        ring.drain(&mut bytes);
+        assert_eq!(bytes, b"before togetherhere");
+        ring.drain(&mut bytes);
+        assert_eq!(bytes.len(), 19);
+        // The kernel learns how far we are.
+        let mut word = [0; 8];
+        (&file).seek(SeekFrom::Start(TAIL as u64)).unwrap();
+        (&file).read_exact(&mut word).unwrap();
+        assert_eq!(u64::from_ne_bytes(word), tail + 12);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_full_ring_is_read_whole() {
+        let (file, path) = file("full");
+        let page = rustix::param::page_size();
+        let ring = Ring::map(&file, 1).unwrap();
+        put(&file, page, &vec![7; page]);
+        put(&file, HEAD, &(page as u64).to_ne_bytes());
+        let mut bytes = Vec::new();
+        ring.drain(&mut bytes);
+        assert_eq!(bytes, vec![7; page]);
+        std::fs::remove_file(path).unwrap();
+    }
+}

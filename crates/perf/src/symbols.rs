@@ -151,6 +151,10 @@ fn bare(placed: &Placed, place: Place) -> Named {
 }
 
 fn name(named: &mut Named, symbol: &Sym<'_>) {
+    if named.kernel && symbol.addr == 0 {
+        // The table is hidden from this user: every function seems to begin at 0.
+        return;
+    }
     named.function = Some(symbol.name.to_string()).filter(|name| !name.is_empty());
     if !named.kernel {
         named.address = symbol.addr + symbol.offset as u64;

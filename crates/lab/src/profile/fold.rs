@@ -5,7 +5,7 @@ use super::Folded;
 use super::details::Address;
 use super::folded::KERNEL;
 use metaslot_perf::{Named, Placed, Symbols};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The folded stacks, and the addresses at their ends by function.
@@ -60,11 +60,13 @@ fn unnamed(named: &Named) -> String {
     }
 }
 
+/// What frames are called whose file is not known either.
+pub(super) const NOWHERE: [&str; 3] = ["[anonymous]", "[kernel]", "[unknown]"];
+
 /// Shares of the samples that end where no function has a name: in a file that is known, and nowhere.
 pub(super) fn nameless(folded: &Folded) -> (u64, u64) {
-    let names: BTreeSet<&str> = ["[unknown]", "[anonymous]", "[kernel]"].into();
     folded.stacks().fold((0, 0), |(files, nowhere), (stack, count)| match stack.last() {
-        Some(end) if names.contains(end.as_str()) => (files, nowhere + count),
+        Some(end) if NOWHERE.contains(&end.as_str()) => (files, nowhere + count),
         Some(end) if end.starts_with('[') => (files + count, nowhere),
         _ => (files, nowhere),
     })

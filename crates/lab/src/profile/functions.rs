@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Functions as tables: inclusive and exclusive, in percent and in what a unit of work costs.
 
+use super::fold::NOWHERE;
 use super::folded::{Function, plain};
 use super::{Folded, Profile};
 use crate::Failure;
@@ -114,6 +115,8 @@ pub(super) fn table(costed: Costed<'_>, wanted: Wanted) -> String {
         table.row(cells);
     };
     let all = lines(&profile.folded, wanted.sort);
+    let (unknown, all): (Vec<Line>, Vec<Line>) =
+        all.into_iter().partition(|line| NOWHERE.contains(&line.name.as_str()));
     let (shown, others) = all.split_at(wanted.rows.min(all.len()));
     for line in shown {
         let (name, place) = place(&line.name);
@@ -124,6 +127,8 @@ pub(super) fn table(costed: Costed<'_>, wanted: Wanted) -> String {
         let rest = others.iter().map(|line| line.exclusive).sum();
         row(&format!("({} others)", others.len()), "", [None, Some(rest), None]);
     }
+    let unknown = unknown.iter().map(|line| line.exclusive).sum();
+    row("(unknown)", "", [None, Some(unknown), None]);
     row("(all)", "", [Some(total), Some(total), None]);
     table.render()
 }
@@ -263,8 +268,8 @@ mod tests {
         let profile = profile("size=1K", "a", TEXT);
         let wanted = Wanted { sort: Sort::Excl, metric: Some(Metric::Percent), rows: 2 };
         let text = table(costed(&profile), wanted);
-        let others = text.lines().find(|line| line.starts_with("(4 others)")).unwrap();
-        assert!(others.ends_with("20.0") && !text.contains("cycles"), "{text}");
+        let others = text.lines().find(|line| line.starts_with("(3 others)")).unwrap();
+        assert!(others.ends_with("18.0") && !text.contains("cycles"), "{text}");
     }
 
     #[test]
