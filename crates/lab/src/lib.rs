@@ -73,7 +73,7 @@ pub use tcp::{Beside, Buffer, Cpus, Options as TcpOptions, Path as TcpPath};
 
 use std::path::PathBuf;
 
-/// The experiments.
+/// What the lab can do: look at the machine, measure, and read what was measured.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
     /// Find out by trying what this machine can tell: clocks, counters, accounts, networks
@@ -83,6 +83,12 @@ pub enum Command {
     /// where each kind of number comes from. It takes a second or two, needs no privileges, and leaves
     /// nothing behind.
     Probe(ProbeOptions),
+    /// Run two identical arms: how small a difference can this machine see today?
+    ///
+    /// Memory copies and round trips through a pipe, in pairs, interleaved at random. Whatever the arms
+    /// seem to differ by is the machine's doing: the floor, below which no verdict goes for a day, or
+    /// until the machine is started again. Writes an experiment with every sample.
+    Aa(AaOptions),
     /// Time every mechanism: the raw library, this module and a rival, in one run
     ///
     /// Each operation is C_…Init and the one-shot call, with token keys. "Raw" is AWS-LC's C
@@ -98,6 +104,35 @@ pub enum Command {
     /// wait, and asynchronous sessions, with lanes and without, in turn. OpenSSL checks every result
     /// after the clock has stopped.
     Lanes(LanesOptions),
+    /// Compare ways to copy memory, by the state of the memory, the size, and who reads next
+    ///
+    /// The C library's memcpy, `rep movsb`, and vectors of 32 and 64 bytes with ordinary stores, which
+    /// bring the destination into the cache, and with non-temporal ones, which write past it. From which
+    /// size on the latter cost less is computed for every state and reader, with an interval, and printed as
+    /// advice. With --to, copies into the kernel: a file in memory, a pipe, a socket.
+    Copy(CopyOptions),
+    /// Send through TCP: cost by connections, size of writes, buffers, and network stacks
+    ///
+    /// A sender and a receiver, two processes with thousands of connections. Both are in a control group
+    /// of their own, and only a window in the middle of steady traffic counts: cycles of both for each
+    /// KB, throughput, segments for each write, data segments for each acknowledgement. Every cell is
+    /// visited in every repetition, in random order, so cells can be compared. Needs no privileges on
+    /// the loopback interface; control groups and namespaces want root.
+    Tcp(TcpOptions),
+    /// Compare local paths: TCP loopback, AF_UNIX, pipe; what they cost, and when they refuse
+    ///
+    /// One thread writes, another one reads: CPU time of both for each KB, throughput, and how many
+    /// writes are under way, by the size of the writes. With --eagain nobody reads: how many writes
+    /// each path accepts until EAGAIN, and why.
+    Local(LocalOptions),
+    /// Measure old optimisations again: RC4, RSA, KASUMI, SHA-1, AES
+    ///
+    /// Each study has several versions of one algorithm, from what was usual in 2008 to what processors
+    /// have instructions for, checked against each other on random data first. It prints what each one
+    /// costs and its verdict over the first, Sun's figure of 2008–2009, and the reason, computed from
+    /// what was measured; an effect that is absent on this machine is said to be absent. Without a name,
+    /// the studies are listed. Writes an experiment with every sample.
+    Study(StudyOptions),
     /// Measure the token on disk: finds, cold start, creates per second
     ///
     /// One store for each number of objects, asked in turns; raw SQLite inserts the same rows into
@@ -108,41 +143,6 @@ pub enum Command {
     /// Writers log what they are about to do and, after the call returned, that it was done. In the
     /// end every acknowledged object must be there and usable, and every destroyed one gone.
     Kill(KillOptions),
-    /// Compare local paths: TCP loopback, AF_UNIX, pipe; what they cost, and when they refuse
-    ///
-    /// One thread writes, another one reads: CPU time of both for each KB, throughput, and how many
-    /// writes are under way, by the size of the writes. With --eagain nobody reads: how many writes
-    /// each path accepts until EAGAIN, and why.
-    Local(LocalOptions),
-    /// Send through TCP: cost by connections, size of writes, buffers, and network stacks
-    ///
-    /// A sender and a receiver, two processes with thousands of connections. Both are in a control group
-    /// of their own, and only a window in the middle of steady traffic counts: cycles of both for each
-    /// KB, throughput, segments for each write, data segments for each acknowledgement. Every cell is
-    /// visited in every repetition, in random order, so cells can be compared. Needs no privileges on
-    /// the loopback interface; control groups and namespaces want root.
-    Tcp(TcpOptions),
-    /// Run two identical arms: how small a difference can this machine see today?
-    ///
-    /// Memory copies and round trips through a pipe, in pairs, interleaved at random. Whatever the arms
-    /// seem to differ by is the machine's doing: the floor, below which no verdict goes for a day, or
-    /// until the machine is started again. Writes an experiment with every sample.
-    Aa(AaOptions),
-    /// Compare ways to copy memory, by the state of the memory, the size, and who reads next
-    ///
-    /// The C library's memcpy, `rep movsb`, and vectors of 32 and 64 bytes with ordinary stores, which
-    /// bring the destination into the cache, and with non-temporal ones, which write past it. From which
-    /// size on the latter cost less is computed for every state and reader, with an interval, and printed as
-    /// advice. With --to, copies into the kernel: a file in memory, a pipe, a socket.
-    Copy(CopyOptions),
-    /// Measure old optimisations again: RC4, RSA, KASUMI, SHA-1, AES
-    ///
-    /// Each study has several versions of one algorithm, from what was usual in 2008 to what processors
-    /// have instructions for, checked against each other on random data first. It prints what each one
-    /// costs and its verdict over the first, Sun's figure of 2008–2009, and the reason, computed from
-    /// what was measured; an effect that is absent on this machine is said to be absent. Without a name,
-    /// the studies are listed. Writes an experiment with every sample.
-    Study(StudyOptions),
     /// Find where a program's time goes: its functions, the kernel's, and what they cost
     ///
     /// Runs any command while samples are taken of it and of all that it starts: by core cycles where

@@ -62,6 +62,12 @@ impl Experiment {
     }
 
     fn read_files(directory: &Path) -> Result<Self> {
+        if !directory.join(MANIFEST).exists() {
+            let why =
+                if directory.exists() { "is no experiment" } else { "there is no such experiment" };
+            return Err(Failure::new(why)
+                .hint("an experiment is a directory NAME.labx that the lab has written"));
+        }
         let text = seal::read(directory, MANIFEST)?;
         let manifest = Manifest::parse(&String::from_utf8_lossy(&text))
             .map_err(|failure| failure.context(MANIFEST))?;
