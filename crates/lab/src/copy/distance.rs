@@ -8,7 +8,7 @@ use crate::experiment::{Experiment, Sample};
 /// Values that differ by more are not the same distance seen twice.
 const NEAR: f64 = 1.1;
 /// A value with fewer like it is an accident.
-const SELDOM: f64 = 0.15;
+const SELDOM: f64 = 0.1;
 
 /// Distances that are one, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -68,7 +68,9 @@ impl Copies {
         let skipped: Vec<String> = all.iter().filter_map(|cell| copies.skip(cell)).collect();
         match skipped.first() {
             Some(why) if skipped.len() == all.len() => {
-                Err(Failure::new(format!("nothing of this can be measured here: {why}")))
+                let first = copies.settings.get("first touch").map_or("", String::as_str);
+                Err(Failure::new(format!("nothing of this can be measured here: {why}"))
+                    .hint(format!("first touch: {first}")))
             }
             _ => Ok(copies),
         }

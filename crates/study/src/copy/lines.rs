@@ -2,14 +2,17 @@
 //! Cache lines: slices of them, and taking them out of the cache.
 
 /// Bytes of a line.
+#[cfg(target_arch = "x86_64")]
 pub(super) const LINE: usize = 64;
 
 /// A line's bytes, where a line begins.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line(pub(super) [u8; LINE]);
 
 /// The whole lines in the middle of `bytes`, and what is before and after them.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn split(bytes: &mut [u8]) -> (&mut [u8], &mut [Line], &mut [u8]) {
     // SAFETY: a line is bytes and nothing else, and any bytes are a line.

@@ -10,7 +10,9 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod lines;
+#[cfg(target_arch = "x86_64")]
 mod ours;
+#[cfg(target_arch = "x86_64")]
 mod small;
 #[cfg(target_arch = "x86_64")]
 mod string;
