@@ -116,6 +116,17 @@ fn rsas_profile_adds_up_to_the_operation() {
 }
 
 #[test]
+fn what_was_interrupted_before_its_first_sample_gives_no_reasons() {
+    let place = Place::new("empty");
+    text(&lab(&place.0, &[&["study", "kasumi"][..], &RUN].concat()));
+    std::fs::remove_file(place.0.join("x.labx/seal.json")).unwrap();
+    std::fs::write(place.0.join("x.labx/samples.jsonl"), "").unwrap();
+    let printed = text(&lab(&place.0, &["print", "x.labx"]));
+    assert!(printed.contains("interrupted: 0 of "), "{printed}");
+    assert!(printed.contains("not measured here") && printed.contains("too little was measured"));
+}
+
+#[test]
 fn json_has_the_reasons_beside_the_cells() {
     let place = Place::new("json");
     let printed = text(&lab(&place.0, &[&["study", "kasumi", "--json"][..], &RUN].concat()));

@@ -15,7 +15,10 @@ pub(super) fn text(directory: &Path, experiment: &Experiment, findings: &Finding
     let mut text = format!("{}\n{tables}", scenario::heading(experiment));
     section(&mut text, "Sun, 2008–2009", sun);
     section(&mut text, "What it changes here", effects);
-    section(&mut text, "Why", reason);
+    // A figure that was not measured is no number, and no reason for anything.
+    let known = reason.iter().all(|sentence| !sentence.contains("NaN"));
+    let unknown = ["too little was measured to say".to_owned()];
+    section(&mut text, "Why", if known { reason } else { &unknown });
     let skipped: Vec<String> = experiment.plan.skipped.iter().map(|s| s.why.clone()).collect();
     let settings = &experiment.manifest.provenance.settings;
     let absent = settings.get(ABSENT).cloned();

@@ -106,16 +106,12 @@ fn own(bits: usize, arm: &str) -> Result<Job> {
     let version = OWN.iter().find(|(name, _)| *name == arm);
     let (_, version) = *version.ok_or_else(|| Failure::new(format!("no RSA by {arm}")))?;
     let private = Private::new(version, &key(bits)?);
-    let mut functions: Vec<(Function, u64)> = private
-        .functions()
-        .into_iter()
-        .map(|mut function| (calibrate(&mut function), function))
-        .map(|(times, function)| (function, times))
-        .collect();
+    let timed = |mut function: Function| (calibrate(&mut function), function);
+    let mut functions: Vec<(u64, Function)> = private.functions().into_iter().map(timed).collect();
     let mut input = vec![7; private.bytes()];
     let job = Job::new(1.0, move || input = black_box(private.apply(&input)));
     Ok(job.with(move || {
-        functions.iter_mut().fold(Counters::new(), |mut counters, (function, times)| {
+        functions.iter_mut().fold(Counters::new(), |mut counters, (times, function)| {
             let each = spent(function, *times).as_secs_f64() * 1e9 / *times as f64;
             let calls = function.calls as f64;
             counters.insert(format!("{CALLS}{}", function.name), calls);
