@@ -170,6 +170,19 @@ fn an_interrupted_run_leaves_its_samples_and_nothing_else() {
 }
 
 #[test]
+fn a_process_that_is_killed_ends_the_run_and_not_its_samples() {
+    let place = Place::new("lost");
+    let mut child = place.start(&["--connections", "4", "--writes", "8K"]);
+    let pid = child.id();
+    let of_it = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let receiver = of_it.split_ascii_whitespace().next().unwrap();
+    Command::new("kill").args(["-KILL", receiver]).status().unwrap();
+    assert!(!child.wait().unwrap().success());
+    assert_eq!((place.processes(), groups_of(pid)), (0, 0));
+    assert!(place.printed().contains("interrupted: "));
+}
+
+#[test]
 fn a_killed_run_takes_its_processes_and_networks_with_it() {
     let place = Place::new("killed");
     let path = if may_make_namespaces() { "mixed" } else { "loopback" };
@@ -202,6 +215,21 @@ fn transfers_go_by_every_call_and_every_path() {
     assert_eq!(place.processes(), 0);
     await_that("the devices are gone", || devices() == 0);
     assert!(place.printed().contains("sendfile"));
+}
+
+#[test]
+fn two_identical_arms_run_two_small_cells() {
+    let place = Place::new("aa");
+    let mut command = Command::new(PROGRAM);
+    command.args(["aa", "--of", "tcp", "--repetitions", "2", "--output"]).arg(place.experiment());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let samples = place.samples();
+    assert_eq!(samples.len(), 2 * 2 * 2);
+    let of = |name: &str| samples.iter().filter(|sample| sample["cell"] == name).count();
+    assert_eq!(of("connections=4 write=64K buffer=default"), 4);
+    assert_eq!(of("connections=100 write=8K buffer=default"), 4);
+    assert_eq!(place.processes(), 0);
 }
 
 #[test]

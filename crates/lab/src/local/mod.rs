@@ -26,7 +26,8 @@ const SIZES: [usize; 14] =
 /// What to measure, and how.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// How many writes a path accepts until EAGAIN when nobody reads, and why; two seconds
+    /// How many writes a path accepts until EAGAIN when nobody reads, and why; two seconds. --output
+    /// names a file for its JSON
     #[arg(long, conflicts_with_all = ["seconds", "repetitions", "seed"])]
     pub eagain: bool,
     /// The paths
@@ -47,7 +48,7 @@ pub struct Options {
     /// With --eagain: milliseconds after which a path that still accepts is left alone
     #[arg(long, value_name = "MS", default_value_t = 300, requires = "eagain")]
     pub patience: u64,
-    /// How it is run; --eagain takes of this --json, and --output for the file of its JSON
+    /// How it is run
     #[command(flatten)]
     pub run: RunOptions,
 }

@@ -39,13 +39,22 @@ impl Io {
     }
 }
 
+/// Whether a process is no more than what its parent has not asked for yet, or not even that.
+pub(super) fn has_ended(pid: u32) -> bool {
+    matches!(stat(pid).trim_start().chars().next(), None | Some('Z' | 'X'))
+}
+
+/// `/proc/PID/stat` from the state on: the program's name, which may hold anything, comes before.
+fn stat(pid: u32) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    text.rsplit_once(')').map_or_else(String::new, |(_, fields)| fields.to_owned())
+}
+
 /// User and system time of a process so far in nanoseconds, from `/proc/PID/stat`: ticks of 10 ms.
 pub(super) fn ticks(pid: u32) -> [f64; 2] {
     const TICK: f64 = 1e7;
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The program's name in parentheses, which may hold anything, comes before.
-    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let mut fields = fields.split_ascii_whitespace().skip(11);
+    let text = stat(pid);
+    let mut fields = text.split_ascii_whitespace().skip(11);
     let mut next = || fields.next().and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
     [next() * TICK, next() * TICK]
 }
@@ -126,6 +135,16 @@ mod tests {
         let late = Segments { out: 40.0, acks: 15.0, again: 1.0 };
         let counted = late.since(early);
         assert_eq!(counted, [("segments", 20.0), ("acks", 10.0), ("retransmits", 0.0)]);
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_noticed() {
+        assert!(!has_ended(std::process::id()) && has_ended(u32::MAX));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        while !has_ended(child.id()) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        child.wait().unwrap();
     }
 
     #[test]

@@ -110,7 +110,9 @@ impl Scenario for Matrix {
         }
         let pair = self.pair(&run.cell)?;
         pair.go()?;
-        let mut measured = window::sample(meter, pair.ledger().account(), pair.pids(), timing)?;
+        let measured = window::sample(meter, pair.ledger().account(), pair.pids(), timing);
+        // A process that has ended knows better why.
+        let mut measured = measured.map_err(|failure| pair.pause().err().unwrap_or(failure))?;
         let [sent, received] = pair.pause()?;
         // The kernel counts calls, the processes know which of them could do nothing.
         refuse(&mut measured, "writes", "eagain", sent.again, sent.calls);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The steady window: traffic runs before it and after it, and only what happens inside counts.
 
-use super::counts::{Io, Segments};
+use super::counts::{Io, Segments, has_ended};
 use crate::experiment::Measured;
 use crate::meter::{Account, Meter};
 use crate::{Failure, Result};
@@ -59,6 +59,9 @@ pub(super) fn sample(
     // Where others take the CPU, a window of time may hold no work at all: it lasts until there was some.
     let least = timing.window.as_secs_f64() * 1e9 * LEAST;
     while account.read()?.cpu - spent < least || Io::of(receiver)?.read <= received.read {
+        if pids.into_iter().any(has_ended) {
+            return Err(Failure::new("a process of the generator has ended"));
+        }
         if began.elapsed() > PATIENCE {
             return Err(Failure::new(format!("no traffic within {} s", PATIENCE.as_secs()))
                 .hint("others use the machine, or the receiver does not get its bytes"));
