@@ -2,6 +2,7 @@
 //! Sampling whoever does the work, on all CPUs, while a thread of its own takes the records away.
 
 use crate::event::{Event, Request, USER_ONLY, Wanted, Whom, open, tell};
+use crate::family;
 use crate::record::{FIELDS, Record, Records};
 use crate::recorded::Recorded;
 use crate::ring::Ring;
@@ -15,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Who is sampled; always with all threads and processes that these start.
+/// Who is sampled; always with all threads and processes that these have started or will start.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Target {
     /// Processes.
@@ -89,7 +90,7 @@ impl Recording {
         let mut present = Recorded::default();
         match target {
             Target::FromExec(pid) => present.from_exec = Some(*pid),
-            Target::Processes(pids) => present.take_present(pids),
+            Target::Processes(pids) => present.take_present(&family::of(pids)),
             Target::Group(path) => present.take_present(&of_group(path)),
         }
         Ok(Self { events, reader: Some(reader), stop, present, way })
@@ -189,7 +190,7 @@ fn of_group(path: &Path) -> Vec<u32> {
 /// All threads of the target but one.
 fn threads(target: &Target, without: u32) -> io::Result<Vec<i32>> {
     let pids = match target {
-        Target::Processes(pids) => pids.clone(),
+        Target::Processes(pids) => family::of(pids),
         Target::FromExec(pid) => vec![*pid],
         Target::Group(path) => of_group(path),
     };
