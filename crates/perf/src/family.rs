@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Processes and all that they have started so far.
 
+use std::collections::HashSet;
 use std::fs;
 
 /// The processes, and those below them that are still there.
 pub(crate) fn of(pids: &[u32]) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pid = |name: String| name.parse::<u32>().ok();
-    let pids_of_all = entries.filter_map(|entry| pid(entry.file_name().into_string().ok()?));
-    let pairs: Vec<(u32, u32)> = pids_of_all.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let pairs: Vec<(u32, u32)> = all().filter_map(|pid| Some((pid, parent(pid)?))).collect();
     below(pids, &pairs)
+}
+
+/// All other processes.
+pub(crate) fn strangers(family: &[u32]) -> HashSet<u32> {
+    all().filter(|pid| !family.contains(pid)).collect()
+}
+
+fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 fn parent(pid: u32) -> Option<u32> {
@@ -47,8 +55,10 @@ mod tests {
     fn a_child_of_this_process_is_of_its_family() {
         let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
         let family = of(&[std::process::id()]);
+        let strangers = strangers(&family);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(family.contains(&child.id()) && family.contains(&std::process::id()));
+        assert!(strangers.contains(&1) && !strangers.contains(&child.id()));
     }
 }
