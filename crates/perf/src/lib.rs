@@ -4,6 +4,7 @@
 
 mod counter;
 mod event;
+mod family;
 mod record;
 mod recorded;
 mod recording;

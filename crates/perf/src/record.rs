@@ -2,6 +2,8 @@
 //! What the kernel writes into the ring, for the fields that [`crate::Recording`] asks for
 //! (`linux/perf_event.h`, `enum perf_event_type`).
 
+use std::collections::HashSet;
+
 /// `PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | CPU`: each record ends in thread, time and CPU.
 pub(crate) const FIELDS: u64 = 1 | 2 | 4 | 32 | 128;
 
@@ -88,13 +90,23 @@ pub enum Record {
 
 /// Records in the bytes of a ring.
 #[derive(Clone, Debug)]
-pub struct Records<'a>(&'a [u8]);
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    strangers: Option<&'a HashSet<u32>>,
+}
 
 impl<'a> Records<'a> {
     /// Reads from these bytes.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+        Self { bytes, strangers: None }
+    }
+
+    /// Reads from these bytes, and only passes over samples of these processes: whoever samples CPUs on a
+    /// busy machine meets many of them.
+    #[must_use]
+    pub const fn without(bytes: &'a [u8], strangers: &'a HashSet<u32>) -> Self {
+        Self { bytes, strangers: Some(strangers) }
     }
 }
 
@@ -103,12 +115,25 @@ impl Iterator for Records<'_> {
 
     /// Nothing at the end, and nothing more after a record that does not have the length that it says.
     fn next(&mut self) -> Option<Record> {
-        let mut header = Fields(self.0);
+        let mut header = Fields(self.bytes);
         let (kind, misc, size) = (header.u32()?, header.u16()?, header.u16()?);
-        let record = self.0.get(..usize::from(size)).filter(|record| record.len() >= 8)?;
-        self.0 = &self.0[usize::from(size)..];
-        Some(read(kind, misc, &record[8..]).unwrap_or(Record::Other))
+        let record = self.bytes.get(..usize::from(size)).filter(|record| record.len() >= 8)?;
+        self.bytes = &self.bytes[usize::from(size)..];
+        let body = &record[8..];
+        if kind == SAMPLE && self.strangers.is_some_and(|strangers| is_of(body, strangers)) {
+            return Some(Record::Other);
+        }
+        Some(read(kind, misc, body).unwrap_or(Record::Other))
     }
+}
+
+/// `PERF_RECORD_SAMPLE`
+const SAMPLE: u32 = 9;
+
+/// Whether a sample is of one of these processes.
+fn is_of(body: &[u8], processes: &HashSet<u32>) -> bool {
+    // After the address.
+    body.get(8..).and_then(|rest| Fields(rest).u32()).is_some_and(|pid| processes.contains(&pid))
 }
 
 /// What a record says; `None` if it is shorter than its kind.
@@ -128,7 +153,7 @@ fn read(kind: u32, misc: u16, body: &[u8]) -> Option<Record> {
         }),
         5 => Some(Record::Throttled),
         7 => Some(Record::Forked { pid: fields.u32()?, parent: fields.u32()?, time: time(body)? }),
-        9 => sample(misc, fields).map(Record::Sample),
+        SAMPLE => sample(misc, fields).map(Record::Sample),
         10 => {
             let (pid, _tid) = (fields.u32()?, fields.u32()?);
             let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
@@ -232,6 +257,18 @@ mod tests {
         assert_eq!((taken.pid, taken.tid, taken.time), (7, 8, 99));
         assert_eq!(taken.kernel, [0xffff_8000_0000_0001, 0xffff_8000_0000_0002]);
         assert_eq!(taken.user, [0x1000, 0x2000]);
+    }
+
+    #[test]
+    fn samples_of_strangers_are_passed_over_and_nothing_else() {
+        let mut bytes = record(9, 2, &[0x1234, pair(7, 8), 99, 1, 0]);
+        bytes.extend(record(9, 2, &[0x1234, pair(8, 7), 99, 1, 0]));
+        bytes.extend(record(7, 0, &[pair(7, 7), pair(7, 7), 57, pair(7, 7), 57, 0]));
+        let strangers = HashSet::from([7]);
+        let records: Vec<Record> = Records::without(&bytes, &strangers).collect();
+        assert_eq!(records[0], Record::Other);
+        assert!(matches!(&records[1], Record::Sample(taken) if taken.pid == 8), "{records:?}");
+        assert_eq!(records[2], Record::Forked { time: 57, pid: 7, parent: 7 });
     }
 
     #[test]

@@ -2,11 +2,13 @@
 //! Sampling whoever does the work, on all CPUs, while a thread of its own takes the records away.
 
 use crate::event::{Event, Request, USER_ONLY, Wanted, Whom, open, tell};
+use crate::family;
 use crate::record::{FIELDS, Record, Records};
 use crate::recorded::Recorded;
 use crate::ring::Ring;
 use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -15,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Who is sampled; always with all threads and processes that these start.
+/// Who is sampled; always with all threads and processes that these have started or will start.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Target {
     /// Processes.
@@ -68,7 +70,7 @@ impl Recording {
     /// The kernel's: ENOENT for an event that the machine does not have, EACCES or EPERM where this user
     /// may not look, ESRCH where nobody is there.
     pub fn start(target: &Target, event: Event, period: u64) -> io::Result<Self> {
-        let (give, take) = channel::<Vec<Ring>>();
+        let (give, take) = channel::<(Vec<Ring>, HashSet<u32>)>();
         let (stop, stopped) = channel();
         let (say, said) = channel();
         let group = match target {
@@ -80,17 +82,21 @@ impl Recording {
             std::thread::Builder::new().name("lab-profile".to_owned()).spawn(move || {
                 let itself = gettid().as_raw_nonzero().get().unsigned_abs();
                 say.send(itself).ok();
-                let rings = take.recv().unwrap_or_default();
-                read(&rings, &stopped, itself, group.as_deref())
+                let (rings, strangers) = take.recv().unwrap_or_default();
+                read(&rings, &stopped, itself, group.as_deref(), &strangers)
             })?;
         let itself = said.recv().unwrap_or(0);
         let (way, events, rings) = open_best(target, event, period, itself)?;
-        give.send(rings).map_err(|_| io::Error::other("the reading thread has ended"))?;
+        let strangers = match target {
+            Target::Group(_) => HashSet::from([0]),
+            Target::Processes(_) | Target::FromExec(_) => family::strangers(&processes(target)),
+        };
+        give.send((rings, strangers))
+            .map_err(|_| io::Error::other("the reading thread has ended"))?;
         let mut present = Recorded::default();
         match target {
             Target::FromExec(pid) => present.from_exec = Some(*pid),
-            Target::Processes(pids) => present.take_present(pids),
-            Target::Group(path) => present.take_present(&of_group(path)),
+            Target::Processes(_) | Target::Group(_) => present.take_present(&processes(target)),
         }
         Ok(Self { events, reader: Some(reader), stop, present, way })
     }
@@ -186,13 +192,18 @@ fn of_group(path: &Path) -> Vec<u32> {
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// All threads of the target but one.
-fn threads(target: &Target, without: u32) -> io::Result<Vec<i32>> {
-    let pids = match target {
-        Target::Processes(pids) => pids.clone(),
+/// The target's processes, as far as they are there.
+fn processes(target: &Target) -> Vec<u32> {
+    match target {
+        Target::Processes(pids) => family::of(pids),
         Target::FromExec(pid) => vec![*pid],
         Target::Group(path) => of_group(path),
-    };
+    }
+}
+
+/// All threads of the target but one.
+fn threads(target: &Target, without: u32) -> io::Result<Vec<i32>> {
+    let pids = processes(target);
     let mut threads = Vec::new();
     for pid in pids {
         // One that has ended meanwhile has no threads.
@@ -221,7 +232,14 @@ fn cpus() -> io::Result<Vec<i32>> {
 }
 
 /// Takes records away until it is told to stop, and then once more; not those of the thread that does it.
-fn read(rings: &[Ring], stopped: &Receiver<()>, itself: u32, group: Option<&Path>) -> Recorded {
+/// Samples of `strangers` are left where they are.
+fn read(
+    rings: &[Ring],
+    stopped: &Receiver<()>,
+    itself: u32,
+    group: Option<&Path>,
+    strangers: &HashSet<u32>,
+) -> Recorded {
     let (mut recorded, mut bytes) = (Recorded::default(), Vec::new());
     let own = |record: &Record| matches!(record, Record::Sample(taken) if taken.tid == itself);
     loop {
@@ -232,7 +250,7 @@ fn read(rings: &[Ring], stopped: &Receiver<()>, itself: u32, group: Option<&Path
         for ring in rings {
             bytes.clear();
             ring.drain(&mut bytes);
-            let records = Records::new(&bytes).filter(|record| !own(record));
+            let records = Records::without(&bytes, strangers).filter(|record| !own(record));
             records.for_each(|record| recorded.take(record));
         }
         if last {

@@ -40,8 +40,8 @@ fn now() -> u64 {
 
 #[test]
 fn samples_are_of_this_process_and_of_the_window() {
-    // Not a child: it is there before.
-    let mut stranger =
+    // A child that was there before belongs to it.
+    let mut child =
         std::process::Command::new("/bin/sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let target = Target::Processes(vec![std::process::id()]);
     let recording = Recording::start(&target, Event::CpuClock, 500_000);
@@ -53,8 +53,8 @@ fn samples_are_of_this_process_and_of_the_window() {
     });
     other.join().unwrap();
     let end = now();
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
     let recording = match recording {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             eprintln!("not run: this user may not take samples");
@@ -69,5 +69,7 @@ fn samples_are_of_this_process_and_of_the_window() {
     // Every half millisecond at best; a busy machine gives less time, and so fewer.
     assert!(inside > 5, "{inside} of {taken}");
     assert_eq!(samples_of(&placed, "spin_outside_the_window"), 0);
-    assert_eq!(placed.programs.len(), 1, "{:?}", placed.programs);
+    // Nobody else does, though the machine has other work.
+    assert_eq!(placed.programs.len(), 2, "{:?}", placed.programs);
+    assert!(placed.programs["sh"] > 5, "{:?}", placed.programs);
 }

@@ -12,6 +12,9 @@ cpu-clock is a timer: what the kernel does with interrupts off shows where it al
 exclusive columns that is charged to the caller; \"as sampled\" is before, where it differs.
 ";
 
+/// So many programs are named.
+const PROGRAMS: usize = 5;
+
 /// What to know about the samples: where they come from, what is missing, what they cost.
 pub(super) fn about(costed: Costed<'_>) -> String {
     let details = &costed.profile.details;
@@ -42,9 +45,12 @@ pub(super) fn about(costed: Costed<'_>) -> String {
     if details.programs.len() > 1 {
         let programs: Vec<String> = largest(&details.programs)
             .iter()
+            .take(PROGRAMS)
             .map(|(name, samples)| format!("{name} {}", percent(*samples)))
             .collect();
-        text.push_str(&format!("programs: {}\n", programs.join(", ")));
+        let others = details.programs.len().saturating_sub(PROGRAMS);
+        let others = if others > 0 { format!(", {others} others") } else { String::new() };
+        text.push_str(&format!("programs: {}{others}\n", programs.join(", ")));
     }
     text + &cost_of_sampling(costed) + unlike(costed)
 }

@@ -116,10 +116,7 @@ fn by_instruction(addresses: &[Address]) -> Vec<Spot> {
         spot.1 += address.samples;
     }
     let file = addresses.first().map_or("", |address| address.file.as_str());
-    let named = addresses.iter().all(|address| address.file == file && address.start > 0);
-    let first = addresses.iter().map(|address| address.address).min().unwrap_or(0);
-    let last = addresses.iter().map(|address| address.address).max().unwrap_or(0);
-    let code = if named { disassembly::of(file, first, last) } else { BTreeMap::new() };
+    let code = code(file, addresses);
     let near = |address: &u64| {
         let near = code.range(..address).next_back().into_iter();
         let near = near.chain(code.range(address + 1..).next());
@@ -142,13 +139,29 @@ fn by_instruction(addresses: &[Address]) -> Vec<Spot> {
     at.iter().map(spot).collect()
 }
 
+/// The instructions of one file around the addresses, by address.
+fn code(file: &str, addresses: &[Address]) -> BTreeMap<u64, String> {
+    if addresses.iter().any(|address| address.file != file) {
+        return BTreeMap::new();
+    }
+    let last = addresses.iter().map(|address| address.address).max().unwrap_or(0);
+    let start = addresses.iter().map(|address| address.start).min().unwrap_or(0);
+    if start > 0 {
+        return disassembly::of(file, start, last);
+    }
+    // Without names nobody knows where functions begin: around the place that is met most.
+    let hottest = addresses.iter().max_by_key(|address| address.samples);
+    hottest.map_or_else(BTreeMap::new, |hottest| disassembly::around(file, hottest.address))
+}
+
 /// So many places with most samples in their order, what is around them, and a row for the others.
 fn largest(spots: Vec<Spot>, count: usize) -> Vec<Spot> {
-    let mut samples: Vec<u64> =
-        spots.iter().map(|spot| spot.samples).filter(|samples| *samples > 0).collect();
-    samples.sort_unstable_by_key(|samples| std::cmp::Reverse(*samples));
-    let Some(least) = samples.get(count).map(|next| next + 1) else { return spots };
-    let kept: Vec<bool> = spots.iter().map(|spot| spot.samples >= least).collect();
+    let mut met: Vec<usize> = (0..spots.len()).filter(|at| spots[*at].samples > 0).collect();
+    met.sort_by_key(|at| std::cmp::Reverse(spots[*at].samples));
+    if met.len() <= count {
+        return spots;
+    }
+    let kept: Vec<bool> = (0..spots.len()).map(|at| met[..count].contains(&at)).collect();
     let near = |at: usize| {
         let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
         beside.filter_map(|at| kept.get(at)).any(|kept| *kept)
@@ -168,7 +181,9 @@ fn largest(spots: Vec<Spot>, count: usize) -> Vec<Spot> {
 fn text(profile: &Profile, function: &str, spots: &[Spot]) -> String {
     const BAR: f64 = 24.0;
     let all: u64 = spots.iter().map(|spot| spot.samples).sum();
-    let most = spots.iter().map(|spot| spot.samples).max().unwrap_or(1).max(1) as f64;
+    // The others together are no place.
+    let places = spots.iter().filter(|spot| !spot.place.ends_with(" others)"));
+    let most = places.map(|spot| spot.samples).max().unwrap_or(1).max(1) as f64;
     let mut table = Table::new(&["place", "%", "samples"]);
     let mut ends = vec!["  source or instruction".to_owned(), String::new()];
     for spot in spots {
@@ -176,7 +191,7 @@ fn text(profile: &Profile, function: &str, spots: &[Spot]) -> String {
         let shown = if spot.samples > 0 { digits(share) } else { String::new() };
         let samples = if spot.samples > 0 { spot.samples.to_string() } else { String::new() };
         table.row(vec![spot.place.clone(), shown, samples]);
-        let bar = "#".repeat(length(BAR * spot.samples as f64 / most));
+        let bar = "#".repeat(length((BAR * spot.samples as f64 / most).min(BAR)));
         ends.push(format!("  {bar:<24}  {}", spot.says));
     }
     let widest = table.render().lines().map(|line| line.chars().count()).max().unwrap_or(0);

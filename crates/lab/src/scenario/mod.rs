@@ -69,7 +69,8 @@ pub(crate) trait Scenario {
         String::new()
     }
 
-    /// Whom to sample for a profile: by default this process, and all that it starts.
+    /// Whom to sample for a profile: by default this process, and all that it has started or will
+    /// start.
     fn account(&self) -> Target {
         Target::Processes(vec![std::process::id()])
     }
