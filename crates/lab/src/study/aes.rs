@@ -181,7 +181,7 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
         sun: vec![
             "special instructions for AES give AES in CBC only about 6 times".to_owned(),
             "AES-256 in 8192 bytes on a Xeon X5560: 136.9 MB/s with 1 thread, 1,212.6 MB/s with 16; \
-             AES-128-CBC 44 Gb/s by the units of an UltraSPARC T2, 6.8 GB/s by those of two T2 Plus"
+             AES-128-CBC 44 Gb/s by the units of an UltraSPARC T2, 6.8 GB/s by those of a T2 Plus with 16 cores"
                 .to_owned(),
         ],
         effects: effects(view),
