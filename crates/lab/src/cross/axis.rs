@@ -34,10 +34,12 @@ impl Axis {
         let axes = || factors.iter().filter_map(Self::parse);
         let names = || axes().map(|axis| axis.name).collect::<Vec<_>>().join(", ");
         let Some(name) = name else {
+            // Two points of many arms are a table and no curve.
+            let fewest = if experiment.plan.arms.len() > 1 { 3 } else { 2 };
             let best = axes().max_by_key(|axis| axis.levels.len());
-            return best.filter(|axis| axis.levels.len() > 1).ok_or_else(|| {
+            return best.filter(|axis| axis.levels.len() >= fewest).ok_or_else(|| {
                 Failure::new("no factor of this experiment is a number with several levels")
-                    .hint("measure several sizes in one experiment")
+                    .hint("name one with --x, or measure several sizes in one experiment")
             });
         };
         match factors.iter().find(|factor| factor.name == name) {
