@@ -55,3 +55,25 @@ fn many_experiments_are_counted_and_gone_on_with() {
             .success()
     );
 }
+
+/// What was measured under load stays readable, and says what the book says of it.
+#[test]
+fn the_experiments_that_were_kept_say_what_the_book_says() {
+    let place = std::env::temp_dir().join(format!("aa-kept-{}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    let archive = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/lab/aa-under-load.tar.xz");
+    let mut tar = std::process::Command::new("tar");
+    assert!(tar.args(["-xJf", archive, "-C"]).arg(&place).status().unwrap().success());
+    let mut lab = std::process::Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
+    let output =
+        lab.args(["aa", "--json", "--tally"]).arg(place.join("aa-under-load")).output().unwrap();
+    let tally: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&tally["experiments"], &tally["interrupted"]), (&205.into(), &0.into()));
+    let rows = tally["rows"].as_array().unwrap();
+    let wrong = |clock: &str| -> u64 {
+        let rows = rows.iter().filter(|row| row["clock"] == clock);
+        rows.map(|row| row["wrong"].as_u64().unwrap()).sum()
+    };
+    assert_eq!((rows.len(), wrong("cpu"), wrong("wall")), (6, 0, 2));
+    std::fs::remove_dir_all(&place).unwrap();
+}
