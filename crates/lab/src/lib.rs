@@ -202,8 +202,10 @@ impl Command {
 /// acknowledged object that is lost, a signature that does not verify) is an error too.
 pub fn run(command: &Command) -> Result<()> {
     // Whichever command started this process, it is a part of the generator and nothing else.
-    if let Some(role::Role::Tcp(part)) = role::Role::of_this_process()? {
-        return part.play();
+    match role::Role::of_this_process()? {
+        Some(role::Role::Tcp(part)) => return part.play(),
+        Some(role::Role::Speed(part)) => return part.play(),
+        _ => {}
     }
     match command {
         Command::Probe(options) => probe::run(options),

@@ -6,7 +6,7 @@ use crate::experiment::{Experiment, Sample};
 use crate::output::say;
 use crate::table::{Table, digits};
 use crate::verdict::Comparison;
-use crate::{Failure, Result, aa, copy, local, profile, scenario, study, tcp};
+use crate::{Failure, Result, aa, copy, local, profile, scenario, speed, study, tcp};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     say(&match form {
         Form::Text => text(&options.experiment, &experiment),
-        Form::Json => serde_json::to_string_pretty(&json(&experiment))? + "\n",
+        Form::Json => {
+            serde_json::to_string_pretty(&json(&options.experiment, &experiment))? + "\n"
+        }
         Form::Csv => csv(&experiment),
         Form::Markdown => markdown(&experiment),
     })
@@ -81,6 +83,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         name if name.starts_with("study-") => study::text(directory, experiment),
         "profile" => profile::text(directory, experiment),
         "local" => local::text(directory, experiment),
+        "speed" => speed::sun_text(directory, experiment),
         "tcp" => tcp::text(directory, experiment),
         "transfer" => tcp::transfer_text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
@@ -88,8 +91,9 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
 }
 
 /// The summary, with what the scenario finds besides.
-fn json(experiment: &Experiment) -> Value {
+fn json(directory: &Path, experiment: &Experiment) -> Value {
     match experiment.manifest.provenance.scenario.as_str() {
+        "speed" => speed::sun_json(directory, experiment),
         "copy" => copy::json(experiment),
         _ => summary(experiment),
     }

@@ -39,6 +39,8 @@ pub(crate) enum Role {
     Launch,
     /// A process of the generator of TCP traffic.
     Tcp(crate::tcp::Part),
+    /// One way to do the jobs of `lab speed --sun` and `--all`.
+    Speed(crate::speed::Part),
     /// Opens a token after the kills, and compares it with the logs.
     Checker {
         /// The module to load.

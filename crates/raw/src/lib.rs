@@ -58,6 +58,72 @@ pub fn sha1(data: &[u8], digest: &mut [u8; 20]) {
     unsafe { sys::SHA1(data.as_ptr(), data.len(), digest.as_mut_ptr()) };
 }
 
+/// `MD5` of all of `data`.
+pub fn md5(data: &[u8], digest: &mut [u8; 16]) {
+    // SAFETY: readable data with its length, and 16 writable bytes.
+    unsafe { sys::MD5(data.as_ptr(), data.len(), digest.as_mut_ptr()) };
+}
+
+/// RC4 with a prepared key. It is copied for every message, because the cipher changes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rc4(sys::RC4_KEY);
+
+impl Rc4 {
+    /// Prepares the key.
+    #[must_use]
+    pub fn new(key: &[u8; 16]) -> Self {
+        let mut prepared = sys::RC4_KEY { x: 0, y: 0, data: [0; 256] };
+        // SAFETY: 16 readable bytes, and a key to be written.
+        unsafe { sys::RC4_set_key(&raw mut prepared, 16, key.as_ptr()) };
+        Self(prepared)
+    }
+
+    /// `RC4` from the begin of the key stream; as many bytes as both have.
+    pub fn apply(&self, data: &[u8], out: &mut [u8]) {
+        let mut key = self.0;
+        let length = data.len().min(out.len());
+        // SAFETY: a prepared key of our own, `length` readable and writable bytes.
+        unsafe { sys::RC4(&raw mut key, length, data.as_ptr(), out.as_mut_ptr()) };
+    }
+}
+
+/// AES-256 in CBC mode with a prepared key schedule, without padding.
+#[derive(Debug)]
+pub struct Cbc(Ctr);
+
+impl Cbc {
+    /// Expands the key.
+    ///
+    /// # Errors
+    /// Never for 32 bytes.
+    pub fn new(key: &[u8; 32]) -> Result<Self> {
+        Ctr::new(key).map(Self)
+    }
+
+    /// `AES_cbc_encrypt` of whole blocks.
+    ///
+    /// # Errors
+    /// The data are no whole blocks, or `out` has another length.
+    pub fn encrypt(&self, iv: &[u8; 16], data: &[u8], out: &mut [u8]) -> Result<()> {
+        if data.len() != out.len() || !data.len().is_multiple_of(16) {
+            return Err(Failed);
+        }
+        let mut iv = *iv;
+        // SAFETY: as many whole blocks readable as writable; the key schedule is made, the IV ours.
+        unsafe {
+            sys::AES_cbc_encrypt(
+                data.as_ptr(),
+                out.as_mut_ptr(),
+                data.len(),
+                &raw const self.0.0,
+                iv.as_mut_ptr(),
+                1,
+            );
+        }
+        Ok(())
+    }
+}
+
 /// `RAND_bytes`
 ///
 /// # Errors

@@ -4,11 +4,16 @@
 mod cell;
 mod measure;
 mod openssl;
+mod part;
 mod print;
 mod raw;
 mod report;
 mod subject;
+mod sun;
 mod tokens;
+
+pub(crate) use part::Part;
+pub(crate) use sun::{json as sun_json, text as sun_text};
 
 use crate::machine::{Machine, command_line, commit_around, now};
 use crate::output::{Output, earlier, say};
@@ -36,15 +41,23 @@ pub struct Options {
     /// The rival module, or `none` [default: Debian's SoftHSM where installed]
     #[arg(long, value_name = "PATH")]
     pub rival: Option<String>,
-    /// Numbers of threads; more than one only for cells that are meant to scale
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2])]
+    /// Measure Sun's table of 2008 instead, on one thread and on several, and explain what several gain
+    #[arg(long, conflicts_with_all = ["from", "rounds", "batch"])]
+    pub sun: bool,
+    /// Numbers of threads; more than one only for cells that are meant to scale. With --sun the largest
+    /// counts [default: 1,2; with --sun 1 and one for each CPU]
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
     pub threads: Vec<usize>,
     /// Rounds: each measures every provider once, in random order
     #[arg(long, value_name = "N", default_value_t = 41)]
     pub rounds: usize,
-    /// CPU seconds for each cell, provider and number of threads
-    #[arg(long, value_name = "S", default_value_t = 0.6)]
-    pub seconds: f64,
+    /// CPU seconds for each cell, provider and number of threads; with --sun, seconds for all of it
+    /// [default: 0.6; with --sun 60]
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<f64>,
+    /// With --sun: repetitions of every cell, whatever the time
+    #[arg(long, value_name = "N", requires = "sun")]
+    pub repetitions: Option<usize>,
     /// Length of a batch in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 5.0)]
     pub batch: f64,
@@ -57,7 +70,7 @@ pub struct Options {
     /// Random seed of the order, to repeat a run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Where the result goes
+    /// Where the result goes; with --sun, the file is a directory, NAME.labx
     #[command(flatten)]
     pub output: Output,
     /// Print the table of an earlier run's JSON, and measure nothing
@@ -74,8 +87,15 @@ pub struct Options {
     pub keep: bool,
 }
 
+/// CPU seconds for a cell when nobody says.
+const SECONDS: f64 = 0.6;
+
 /// Lists, prints an earlier run, or measures.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    check(options)?;
+    if options.sun {
+        return sun::run(options);
+    }
     let cells = select(options)?;
     if options.list {
         return say(&print::list(&cells));
@@ -83,7 +103,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(path) = &options.from {
         return say(&print::table(&earlier(path)?));
     }
-    check(options)?;
     if let Some(Role::Experiment) = Role::of_this_process()? {
         return experiment(options, &cells);
     }
@@ -91,12 +110,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn check(options: &Options) -> Result<()> {
-    if options.threads.is_empty() || options.threads.contains(&0) {
+    if options.threads.contains(&0) {
         return Err(
             Failure::new("--threads wants numbers from 1").hint("for example --threads 1,2")
         );
     }
-    if options.rounds == 0 || options.seconds.is_nan() || options.seconds <= 0.0 {
+    let seconds = options.seconds.unwrap_or(SECONDS);
+    if options.rounds == 0 || seconds.is_nan() || seconds <= 0.0 {
         return Err(Failure::new("--rounds and --seconds must be above zero"));
     }
     Ok(())
@@ -163,11 +183,14 @@ fn experiment(options: &Options, cells: &[Cell]) -> Result<()> {
 
 fn plan(options: &Options) -> Plan {
     let mut threads = options.threads.clone();
+    if threads.is_empty() {
+        threads.push(2);
+    }
     // Everything is compared with one thread.
     threads.push(1);
     threads.sort_unstable();
     threads.dedup();
-    let sample = Duration::from_secs_f64(options.seconds / options.rounds as f64);
+    let sample = Duration::from_secs_f64(options.seconds.unwrap_or(SECONDS) / options.rounds as f64);
     let batch = Duration::from_secs_f64(options.batch / 1e3).min(sample);
     Plan { rounds: options.rounds, sample, batch, threads }
 }

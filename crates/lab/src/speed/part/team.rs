@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads that do one job side by side, all of them from one moment to another.
+
+use super::Done;
+use super::job::Job;
+use crate::clock::measure;
+use crate::speed::subject::Operation;
+use crate::{Failure, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// The clock is looked at after so much work.
+const CHUNK: Duration = Duration::from_micros(50);
+
+/// Who makes operations; each thread has its own.
+pub(super) trait Maker: Send + Sync {
+    /// An operation with its own session and buffers.
+    ///
+    /// # Errors
+    /// This one cannot do it.
+    fn make(&self, job: &Job) -> Result<Box<dyn Operation>>;
+
+    /// What the job gives, where everybody must get the same.
+    ///
+    /// # Errors
+    /// This one cannot do it.
+    fn result(&self, job: &Job) -> Result<Option<Vec<u8>>>;
+}
+
+/// The threads.
+pub(super) struct Team {
+    members: Vec<Member>,
+}
+
+/// A thread as the others see it.
+struct Member {
+    orders: Sender<Order>,
+    results: Receiver<Result<Done>>,
+}
+
+/// So long, once everybody is there.
+struct Order {
+    length: Duration,
+    gate: Arc<AtomicUsize>,
+}
+
+impl Team {
+    /// Starts the threads; each has done its job once, and checked it.
+    ///
+    /// # Errors
+    /// The job cannot be done, or its result is wrong.
+    pub(super) fn new(maker: &Arc<dyn Maker>, job: &Job, threads: usize) -> Result<Self> {
+        let members = (0..threads).map(|_| Member::start(Arc::clone(maker), *job));
+        Ok(Self { members: members.collect::<Result<_>>()? })
+    }
+
+    /// All of them work for so long; afterwards each one's last result is checked.
+    ///
+    /// # Errors
+    /// A call failed, or a result is wrong.
+    pub(super) fn run(&self, length: Duration) -> Result<Done> {
+        let gate = Arc::new(AtomicUsize::new(self.members.len()));
+        for member in &self.members {
+            let order = Order { length, gate: Arc::clone(&gate) };
+            member.orders.send(order).map_err(|_| ended())?;
+        }
+        let mut all = Done::default();
+        for member in &self.members {
+            let done = member.results.recv().map_err(|_| ended())??;
+            all.operations += done.operations;
+            all.cpu_ns += done.cpu_ns;
+            all.wall_ns = all.wall_ns.max(done.wall_ns);
+        }
+        Ok(all)
+    }
+}
+
+fn ended() -> Failure {
+    Failure::new("a worker thread ended early")
+}
+
+impl Member {
+    fn start(maker: Arc<dyn Maker>, job: Job) -> Result<Self> {
+        let (orders, received) = channel::<Order>();
+        let (sender, results) = channel();
+        std::thread::spawn(move || match prepared(maker.as_ref(), &job) {
+            Ok((operation, chunk)) => {
+                if sender.send(Ok(Done::default())).is_ok() {
+                    obey(operation, chunk, &received, &sender);
+                }
+            }
+            // A receiver that is gone has stopped caring.
+            Err(failure) => drop(sender.send(Err(failure))),
+        });
+        let member = Self { orders, results };
+        member.results.recv().map_err(|_| ended())??;
+        Ok(member)
+    }
+}
+
+/// The operation, done once and checked, and how many take as long as a chunk.
+fn prepared(maker: &dyn Maker, job: &Job) -> Result<(Box<dyn Operation>, u64)> {
+    let mut operation = maker.make(job)?;
+    operation.repeat(1)?;
+    operation.check()?;
+    let mut chunk = 1;
+    loop {
+        let (done, spent) = measure(|| operation.repeat(chunk));
+        done?;
+        if spent.cpu * 2 > CHUNK || chunk >= 1 << 30 {
+            return Ok((operation, chunk));
+        }
+        chunk *= 2;
+    }
+}
+
+/// A thread's life: works as long as it is told, tells what that took, has its last result checked.
+fn obey(
+    mut operation: Box<dyn Operation>,
+    chunk: u64,
+    orders: &Receiver<Order>,
+    results: &Sender<Result<Done>>,
+) {
+    for Order { length, gate } in orders {
+        wait(&gate);
+        let (done, spent) = measure(|| {
+            let (began, mut operations) = (Instant::now(), 0);
+            while operations == 0 || began.elapsed() < length {
+                operation.repeat(chunk)?;
+                operations += chunk;
+            }
+            Ok(operations)
+        });
+        let checked = done.and_then(|operations| operation.check().map(|()| operations));
+        let done = checked.map(|operations| Done {
+            operations: operations as f64,
+            cpu_ns: spent.cpu.as_secs_f64() * 1e9,
+            wall_ns: spent.wall.as_secs_f64() * 1e9,
+        });
+        if results.send(done).is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits for the others by spinning: a sleeper would start late.
+fn wait(gate: &AtomicUsize) {
+    gate.fetch_sub(1, Ordering::AcqRel);
+    let mut spins = 0_u32;
+    while gate.load(Ordering::Acquire) != 0 {
+        spins += 1;
+        if spins.is_multiple_of(1024) {
+            std::thread::yield_now();
+        }
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab speed --sun`: the table that Sun's engineers printed in 2008, on this machine: one thread and
+//! several, by the raw library, this module without lanes and with them, a rival, and beside them
+//! `openssl speed`; and what the gain of several threads consists of.
+
+mod openssl;
+mod operations;
+mod print;
+mod scenario;
+mod view;
+mod words;
+
+use super::Options;
+use crate::Result;
+use crate::experiment::Experiment;
+use crate::output::say;
+use crate::scenario::{RunOptions, SamplingOptions, measure};
+use scenario::{SECONDS, Sun};
+use serde_json::{Value, json};
+use std::path::Path;
+use view::View;
+
+const OPERATION: &str = "operation";
+const THREADS: &str = "threads";
+const BY: &str = "by";
+/// The only arm: those who do it are a factor, because not everybody can do everything.
+const ARM: &str = "measured";
+
+const RAW: &str = "raw";
+const MODULE: &str = "module";
+const LANES: &str = "lanes";
+const RIVAL: &str = "rival";
+
+/// Measures and prints.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut sun = Sun::new(options)?;
+    let seconds = options.seconds.unwrap_or(SECONDS) - sun.openssl_seconds();
+    let mut run = RunOptions {
+        seconds: Some(seconds.max(0.01)),
+        repetitions: options.repetitions,
+        seed: options.seed,
+        output: options.output.output.clone(),
+        json: options.output.json,
+        sampling: SamplingOptions::default(),
+    };
+    let directory = run.directory("speed");
+    run.output = Some(directory.clone());
+    let experiment = measure(&mut sun, &run)?;
+    if options.output.json {
+        let summary = json(&directory, &experiment);
+        return say(&(serde_json::to_string_pretty(&summary)? + "\n"));
+    }
+    say(&text(&directory, &experiment))
+}
+
+/// The text of an experiment that was made earlier.
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+    print::text(directory, &View::of(directory, experiment))
+}
+
+/// The summary, with the table and the sentences.
+pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
+    let view = View::of(directory, experiment);
+    let mut summary = crate::print::summary(experiment);
+    let rows = view.rows().into_iter().map(|row| {
+        let by = view.doers().into_iter().filter_map(|by| {
+            let rates = view.rates(row, by)?;
+            let growth = view.growth(row, by);
+            Some(json!({
+                "by": by,
+                "per_cpu_second": rates.cpu,
+                "per_wall_second": rates.wall,
+                "cpus_used": rates.cpus,
+                "gain_by_wall": rates.gain(),
+                "cpu_of_a_unit": growth.as_ref().map(crate::verdict::Comparison::ratio),
+                "verdict": growth.as_ref().map(|growth| view.verdict(growth)),
+            }))
+        });
+        json!({
+            "operation": row.name,
+            "bytes": row.job.bytes,
+            "by": by.collect::<Vec<_>>(),
+            "openssl_default_elapsed_multi": view.openssl(row),
+            "sun_2008": row.sun,
+        })
+    });
+    summary["speed"] = json!({
+        "threads": view.threads(),
+        "rows": rows.collect::<Vec<_>>(),
+        "gain": words::gain(&view),
+        "clocks": words::clocks(&view),
+    });
+    summary
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `openssl speed` as a witness: the same work, timed by its own clocks. What it prints is kept as it is,
+//! and read from there.
+
+use super::operations::Row;
+use crate::clock::children_cpu;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// By which clock it divides, and on how many processes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum How {
+    /// As it comes: one thread, and its user CPU time.
+    Default,
+    /// `-elapsed`: one thread, and the wall clock.
+    Elapsed,
+    /// `-multi` and `-elapsed`: so many processes, and the wall clock.
+    Multi(usize),
+}
+
+impl How {
+    /// A part of a file's name.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Elapsed => "elapsed",
+            Self::Multi(_) => "multi",
+        }
+    }
+}
+
+/// One run of it.
+#[derive(Clone, Debug)]
+struct Reading {
+    arguments: &'static [&'static str],
+    how: How,
+}
+
+/// The runs that there are to be, and what was printed so far.
+#[derive(Debug, Default)]
+pub(super) struct Readings {
+    left: Vec<Reading>,
+    done: Vec<(String, Vec<u8>)>,
+}
+
+/// The shortest time that it can be told, in seconds.
+const SECONDS: usize = 1;
+
+impl Readings {
+    /// Everything for these rows; RSA's two come from one run.
+    pub(super) fn of(rows: &[Row], threads: usize) -> Self {
+        let mut left = Vec::new();
+        for how in [How::Default, How::Elapsed, How::Multi(threads)] {
+            let mut before: &[&str] = &[];
+            for row in rows.iter().filter(|_| how != How::Multi(1)) {
+                if row.openssl != before {
+                    left.push(Reading { arguments: row.openssl, how });
+                }
+                before = row.openssl;
+            }
+        }
+        Self { left, done: Vec::new() }
+    }
+
+    /// How long all of it takes, in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        let tests = |reading: &Reading| if reading.arguments.len() == 1 { 2.0 } else { 1.0 };
+        self.left.iter().map(tests).sum::<f64>() * 1.1 * SECONDS as f64
+    }
+
+    /// Runs the next one, if one is left. That it fails is seen in what it has printed.
+    pub(super) fn take(&mut self) -> bool {
+        let Some(reading) = self.left.pop() else { return false };
+        let mut command = Command::new("openssl");
+        command.args(["speed", "-mr", "-seconds", &SECONDS.to_string()]);
+        if reading.how != How::Default {
+            command.arg("-elapsed");
+        }
+        if let How::Multi(processes) = reading.how {
+            command.args(["-multi", &processes.to_string()]);
+        }
+        command.args(reading.arguments).stdin(Stdio::null());
+        let (cpu, began) = (children_cpu(), Instant::now());
+        let Ok(output) = command.output() else { return true };
+        let cpu = children_cpu().saturating_sub(cpu).as_secs_f64();
+        let wall = began.elapsed().as_secs_f64();
+        let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        let mut text = format!(
+            "# openssl {}\n# all of it: {cpu:.2} s of CPU time, {wall:.2} s by the wall clock\n",
+            arguments.join(" ")
+        )
+        .into_bytes();
+        text.extend(output.stdout);
+        text.extend(output.stderr);
+        self.done.push((file(reading.arguments, reading.how), text));
+        true
+    }
+
+    /// What was printed, by the files' names.
+    pub(super) fn printed(&mut self) -> Vec<(String, Vec<u8>)> {
+        while self.take() {}
+        std::mem::take(&mut self.done)
+    }
+}
+
+/// Whether and which one is installed.
+pub(super) fn version() -> Option<String> {
+    let output = Command::new("openssl").arg("version").output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn file(arguments: &[&str], how: How) -> String {
+    let name = match arguments {
+        [name] => name,
+        [_, _, _, name, ..] => name,
+        _ => "other",
+    };
+    format!("adapters/openssl-{name}-{}.txt", how.word())
+}
+
+/// Operations in a second, from what an experiment has kept; nothing where it has not, or where the tool
+/// could not do it.
+pub(super) fn rate(directory: &Path, row: &Row, how: How) -> Option<f64> {
+    let text = std::fs::read(directory.join(file(row.openssl, how))).ok()?;
+    read(&String::from_utf8_lossy(&text), row)
+}
+
+/// `+F:…:name:bytes per second` for bulk work, `+F2:…:bits:signs per second:verifies per second`.
+fn read(text: &str, row: &Row) -> Option<f64> {
+    // The last line of several processes is their sum.
+    let line = text.lines().rev().find(|line| line.starts_with("+F"))?;
+    let rate = line.split(':').nth(row.field() + 1)?.parse::<f64>().ok()?;
+    let rate = if row.bulk() { rate / row.job.bytes as f64 } else { rate };
+    (rate > 0.0).then_some(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operations::ROWS;
+    use super::*;
+
+    #[test]
+    fn the_sum_of_all_processes_is_read() {
+        let md5 = Row::named("md5-8K").unwrap();
+        let text = "# openssl speed\n+F:25:md5:99.0\nGot: +F:25:md5:8192.00 from 0\n+F:25:md5:1638400.00\n";
+        assert_eq!(read(text, md5), Some(200.0));
+        assert_eq!(read("+F:12:rc4:0.00\n", Row::named("rc4-8K").unwrap()), None);
+        assert_eq!(read("error\n", md5), None);
+    }
+
+    #[test]
+    fn signatures_and_verifications_are_told_apart() {
+        let text = "+F2:1:1024:3944.0:63059.4\n";
+        assert_eq!(read(text, Row::named("rsa1024-private").unwrap()), Some(3944.0));
+        assert_eq!(read(text, Row::named("rsa1024-public").unwrap()), Some(63059.4));
+    }
+
+    #[test]
+    fn both_of_rsa_come_from_one_run_and_one_thread_needs_no_processes() {
+        assert_eq!(Readings::of(&ROWS, 2).left.len(), 15);
+        assert_eq!(Readings::of(&ROWS, 1).left.len(), 10);
+        assert_eq!(Readings::of(&ROWS[3..4], 2).left.len(), 3);
+        assert_eq!(file(RC4_ARGUMENTS, How::Multi(2)), "adapters/openssl-rc4-multi.txt");
+    }
+
+    const RC4_ARGUMENTS: &[&str] = ROWS[2].openssl;
+}
