@@ -50,9 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     say(&match form {
         Form::Text => text(&options.experiment, &experiment),
-        Form::Json => {
-            serde_json::to_string_pretty(&json(&options.experiment, &experiment))? + "\n"
-        }
+        Form::Json => serde_json::to_string_pretty(&json(&options.experiment, &experiment))? + "\n",
         Form::Csv => csv(&experiment),
         Form::Markdown => markdown(&experiment),
     })

@@ -190,7 +190,8 @@ fn plan(options: &Options) -> Plan {
     threads.push(1);
     threads.sort_unstable();
     threads.dedup();
-    let sample = Duration::from_secs_f64(options.seconds.unwrap_or(SECONDS) / options.rounds as f64);
+    let sample =
+        Duration::from_secs_f64(options.seconds.unwrap_or(SECONDS) / options.rounds as f64);
     let batch = Duration::from_secs_f64(options.batch / 1e3).min(sample);
     Plan { rounds: options.rounds, sample, batch, threads }
 }

@@ -89,7 +89,6 @@ impl Row {
         if self.bulk() { operations * BULK as f64 / 1e6 } else { operations }
     }
 
-
     /// The field of `openssl speed -mr` that holds its rate, behind the name of the kind of line.
     pub(super) const fn field(&self) -> usize {
         match self.job.function {

@@ -64,7 +64,8 @@ fn rates(view: &View<'_>) -> String {
         let unit = if row.bulk() { "MB/s" } else { "1000/s" };
         let mut name = row.name;
         let mut line = |by: &str, cells: [String; 5]| {
-            let mut whole = vec![std::mem::take(&mut name).to_owned(), unit.to_owned(), by.to_owned()];
+            let mut whole =
+                vec![std::mem::take(&mut name).to_owned(), unit.to_owned(), by.to_owned()];
             whole.extend(cells);
             table.row(whole);
         };

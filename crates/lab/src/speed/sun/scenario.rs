@@ -99,8 +99,7 @@ impl Sun {
             for threads in &self.threads {
                 let mut right: Option<Vec<u8>> = None;
                 for (by, worker) in &mut self.workers {
-                    let cell =
-                        format!("{OPERATION}={} {THREADS}={threads} {BY}={by}", row.name);
+                    let cell = format!("{OPERATION}={} {THREADS}={threads} {BY}={by}", row.name);
                     match worker.prepare(&cell, row.job, *threads) {
                         Err(failure) => drop(self.refused.insert(cell, failure.message)),
                         Ok(result) => {

@@ -105,8 +105,7 @@ impl<'a> View<'a> {
     }
 
     fn compared(&self, first: &str, second: &str) -> Option<Comparison> {
-        let pairs =
-            self.experiment.pairs_between([(first, ARM), (second, ARM)], Sample::cpu_each);
+        let pairs = self.experiment.pairs_between([(first, ARM), (second, ARM)], Sample::cpu_each);
         Comparison::of(&pairs).filter(|_| first != second)
     }
 

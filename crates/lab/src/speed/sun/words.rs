@@ -5,6 +5,7 @@ use super::operations::Row;
 use super::print::{SUNS_CORES, rate};
 use super::view::{Rates, View};
 use super::{LANES, MODULE, RAW, RIVAL};
+use crate::statistics::median;
 use crate::table::digits;
 use crate::verdict::{Comparison, Verdict};
 
@@ -30,6 +31,7 @@ pub(super) fn gain(view: &View<'_>) -> Vec<String> {
         lines.push(verdicts(view));
         lines.push(highest(view, &all));
     }
+    lines.extend(others(view));
     lines.push(then(view));
     lines.push(siblings(view));
     lines
@@ -88,6 +90,20 @@ fn verdicts(view: &View<'_>) -> String {
     )
 }
 
+/// What others took away, where the system says.
+fn others(view: &View<'_>) -> Option<String> {
+    let foreign: Vec<f64> =
+        view.experiment.samples.iter().filter_map(|sample| sample.measured.foreign_cpu).collect();
+    if foreign.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "Others used {} CPUs meanwhile (median): what a thread did not get of a CPU, they had. The rates by \
+         CPU time do not know of it, the rates by the wall clock do, and so does their ratio.",
+        digits(median(&foreign))
+    ))
+}
+
 /// Whether anything here gains more than it has threads, and why.
 fn highest(view: &View<'_>, all: &[(&Row, &str, Rates)]) -> String {
     let threads = view.threads();
@@ -121,7 +137,8 @@ fn then(view: &View<'_>) -> String {
     if above.is_empty() {
         return format!("Sun's ratios are within its 8 cores: {}.", below.join(", "));
     }
-    let below = if below.is_empty() { String::new() } else { format!("; not {}", below.join(", ")) };
+    let below =
+        if below.is_empty() { String::new() } else { format!("; not {}", below.join(", ")) };
     format!(
         "Sun's 16 threads on 8 cores gained more than 8 cores can give in {}{below}: with the CPU cost of a \
          unit unchanged, that takes two hardware threads on each core, or a single-thread figure that was \
@@ -152,9 +169,9 @@ fn siblings(view: &View<'_>) -> String {
 pub(super) fn clocks(view: &View<'_>) -> Vec<String> {
     let threads = view.threads();
     let rows = view.rows();
-    let read: Vec<_> =
-        rows.into_iter().filter_map(|row| Some((row, view.openssl(row)?))).collect();
-    let Some((row, [default, elapsed, multi])) = read.iter().max_by(|a, b| trap(a).total_cmp(&trap(b)))
+    let read: Vec<_> = rows.into_iter().filter_map(|row| Some((row, view.openssl(row)?))).collect();
+    let Some((row, [default, elapsed, multi])) =
+        read.iter().max_by(|a, b| trap(a).total_cmp(&trap(b)))
     else {
         let why = match view.setting("openssl") {
             version if version.starts_with("OpenSSL") => "what it printed has no rates",
@@ -214,7 +231,8 @@ pub(super) fn who(view: &View<'_>) -> Vec<String> {
     }
     let openssl = view.setting("openssl");
     let found = openssl.starts_with("OpenSSL");
-    let readings = "speed, 1 s for each figure, between the repetitions; no samples, so no intervals";
+    let readings =
+        "speed, 1 s for each figure, between the repetitions; no samples, so no intervals";
     lines.push(if found {
         format!("openssl: {openssl}: {readings}")
     } else {

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab speed --sun` from end to end: short runs, whose figures are nobody's concern here.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+use metaslot_lab::experiment::{Experiment, State};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+const LAB: &str = env!("CARGO_BIN_EXE_metaslot-lab");
+
+/// A directory that goes away.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("speed-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn experiment(&self) -> PathBuf {
+        self.0.join("x.labx")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// The module that the tests were given, or the one of this build, built now if that did not happen yet.
+fn module() -> &'static Path {
+    static MODULE: OnceLock<PathBuf> = OnceLock::new();
+    MODULE.get_or_init(|| {
+        if let Some(module) = std::env::var_os("METASLOT_MODULE") {
+            return PathBuf::from(module);
+        }
+        let directory = Path::new(LAB).parent().unwrap();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "metaslot-module"]);
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+        if directory.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().unwrap().success(), "the module does not build");
+        directory.join("libmetaslot.so")
+    })
+}
+
+fn lab(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = Command::new(LAB);
+    command.current_dir(&place.0).env("METASLOT_MODULE", module()).args(arguments);
+    command
+}
+
+fn text(output: &Output) -> String {
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{text}{errors}");
+    text.into_owned()
+}
+
+const SHORT: [&str; 8] =
+    ["--threads", "2", "--seconds", "0.05", "--repetitions", "2", "--output", "x.labx"];
+
+fn sun(place: &Place, arguments: &[&str]) -> String {
+    let line = [&["speed", "--sun"][..], &SHORT, arguments].concat();
+    text(&lab(place, &line).output().unwrap())
+}
+
+#[test]
+fn the_whole_table_is_measured_checked_sealed_and_printed_again() {
+    let place = Place::new("table");
+    let printed = sun(&place, &["--rival", "none", "--no-openssl"]);
+    assert_eq!(printed, text(&lab(&place, &["print", "x.labx"]).output().unwrap()));
+    let experiment = Experiment::read(&place.experiment()).unwrap();
+    assert_eq!(experiment.state, State::Sealed);
+    // Six operations, with one thread and with two, by three, twice.
+    assert_eq!(experiment.samples.len(), 6 * 2 * 3 * 2);
+    assert!(experiment.samples.iter().all(|sample| sample.measured.work >= 1.0));
+    for part in [
+        "rsa1024-private",
+        "aes256-cbc-8K",
+        "What 2 threads gain over one\n",
+        "rival: left out, not asked\n",
+        "openssl: left out, not asked\n",
+        "written: x.labx\n",
+    ] {
+        assert!(printed.contains(part), "no {part:?} in\n{printed}");
+    }
+    assert!(!printed.contains("NaN") && !printed.contains("inf"), "{printed}");
+}
+
+#[test]
+fn two_threads_use_more_cpu_time_than_wall_time_allows_one() {
+    let place = Place::new("json");
+    sun(&place, &["--rival", "none", "--no-openssl", "--filter", "sha1"]);
+    let json = text(&lab(&place, &["print", "--json", "x.labx"]).output().unwrap());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let rows = json["speed"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1);
+    for by in rows[0]["by"].as_array().unwrap() {
+        let number = |name: &str, at: usize| by[name][at].as_f64().unwrap();
+        for at in [0, 1] {
+            // The wall rate is the CPU rate times the CPUs that were used; medians of two are means.
+            let wall = number("per_cpu_second", at) * number("cpus_used", at);
+            let ratio = wall / number("per_wall_second", at);
+            assert!((0.5..2.0).contains(&ratio), "{by}");
+        }
+        // A little more than one CPU at the most: the clocks are not read at one moment.
+        assert!(number("cpus_used", 0) < 1.05 && number("cpus_used", 1) < 2.1, "{by}");
+    }
+    assert_eq!(rows[0]["sun_2008"][0], 356.0);
+}
+
+#[test]
+fn what_is_not_installed_is_left_out_and_said() {
+    let place = Place::new("absent");
+    let line = [&["speed", "--sun", "--filter", "md5", "--rival", "none"][..], &SHORT].concat();
+    let printed = text(&lab(&place, &line).env("PATH", "/nowhere").output().unwrap());
+    assert!(printed.contains("openssl: left out, not installed"), "{printed}");
+    assert!(printed.contains("openssl speed: not installed, so there are no figures"), "{printed}");
+}
+
+#[test]
+fn openssl_is_read_by_both_clocks_and_kept_as_it_printed() {
+    let place = Place::new("openssl");
+    let printed = sun(&place, &["--rival", "none", "--filter", "md5"]);
+    if printed.contains("openssl: left out, not installed") {
+        return;
+    }
+    for how in ["default", "elapsed", "multi"] {
+        let kept = place.experiment().join(format!("adapters/openssl-md5-{how}.txt"));
+        let kept = std::fs::read_to_string(kept).unwrap();
+        assert!(kept.contains("+F:"), "{kept}");
+        assert_eq!(kept.lines().next().unwrap().contains("-elapsed"), how != "default");
+    }
+    let flowing = printed.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flowing.contains("for md5-8K, the same thread on the same machine is"), "{printed}");
+}
+
+#[test]
+fn bad_input_is_refused_with_its_name() {
+    let place = Place::new("bad");
+    let refused = |arguments: &[&str]| {
+        let output = lab(&place, &[&["speed", "--sun"], arguments].concat()).output().unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let said = refused(&["--filter", "sha3"]);
+    assert!(said.contains("no operation of Sun's table matches sha3"), "{said}");
+    let said = refused(&["--threads", "0"]);
+    assert!(said.contains("--threads wants numbers from 1"), "{said}");
+    let said = refused(&["--module", "/nowhere/libmetaslot.so"]);
+    assert!(said.contains("/nowhere/libmetaslot.so"), "{said}");
+    let said = refused(&["--rounds", "3"]);
+    assert!(said.contains("--rounds"), "{said}");
+    assert!(!place.experiment().exists());
+}
