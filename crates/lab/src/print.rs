@@ -81,6 +81,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         name if name.starts_with("study-") => study::text(directory, experiment),
         "profile" => profile::text(directory, experiment),
         "local" => local::text(directory, experiment),
+        "mechanisms" => speed::all_text(directory, experiment),
         "speed" => speed::sun_text(directory, experiment),
         "tcp" => tcp::text(directory, experiment),
         "transfer" => tcp::transfer_text(directory, experiment),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `lab speed`: the raw library, this module and a rival, interleaved in one run.
 
+mod all;
 mod cell;
 mod measure;
 mod openssl;
@@ -12,6 +13,7 @@ mod subject;
 mod sun;
 mod tokens;
 
+pub(crate) use all::text as all_text;
 pub(crate) use part::Part;
 pub(crate) use sun::{json as sun_json, text as sun_text};
 
@@ -42,8 +44,12 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     pub rival: Option<String>,
     /// Measure Sun's table of 2008 instead, on one thread and on several, and explain what several gain
-    #[arg(long, conflicts_with_all = ["from", "rounds", "batch"])]
+    #[arg(long, conflicts_with_all = ["from", "list", "rounds", "batch"])]
     pub sun: bool,
+    /// Measure every mechanism of the module's token instead that digests, signs or encrypts, with lanes and
+    /// without, and where it is called directly, the raw library
+    #[arg(long, conflicts_with_all = ["sun", "from", "list", "rounds", "batch", "threads"])]
+    pub all: bool,
     /// Numbers of threads; more than one only for cells that are meant to scale. With --sun the largest
     /// counts [default: 1,2; with --sun 1 and one for each CPU]
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
@@ -51,12 +57,12 @@ pub struct Options {
     /// Rounds: each measures every provider once, in random order
     #[arg(long, value_name = "N", default_value_t = 41)]
     pub rounds: usize,
-    /// CPU seconds for each cell, provider and number of threads; with --sun, seconds for all of it
-    /// [default: 0.6; with --sun 60]
+    /// CPU seconds for each cell, provider and number of threads; with --sun and --all, seconds for all of
+    /// it [default: 0.6; with --sun 60, with --all 90]
     #[arg(long, value_name = "S")]
     pub seconds: Option<f64>,
-    /// With --sun: repetitions of every cell, whatever the time
-    #[arg(long, value_name = "N", requires = "sun")]
+    /// With --sun and --all: repetitions of every cell, whatever the time
+    #[arg(long, value_name = "N")]
     pub repetitions: Option<usize>,
     /// Length of a batch in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 5.0)]
@@ -70,7 +76,7 @@ pub struct Options {
     /// Random seed of the order, to repeat a run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Where the result goes; with --sun, the file is a directory, NAME.labx
+    /// Where the result goes; with --sun and --all, the file is a directory, NAME.labx
     #[command(flatten)]
     pub output: Output,
     /// Print the table of an earlier run's JSON, and measure nothing
@@ -96,6 +102,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.sun {
         return sun::run(options);
     }
+    if options.all {
+        return all::run(options);
+    }
     let cells = select(options)?;
     if options.list {
         return say(&print::list(&cells));
@@ -115,9 +124,12 @@ fn check(options: &Options) -> Result<()> {
             Failure::new("--threads wants numbers from 1").hint("for example --threads 1,2")
         );
     }
+    if options.repetitions.is_some() && !options.sun && !options.all {
+        return Err(Failure::new("--repetitions is for --sun and --all").hint("--rounds is here"));
+    }
     let seconds = options.seconds.unwrap_or(SECONDS);
-    if options.rounds == 0 || seconds.is_nan() || seconds <= 0.0 {
-        return Err(Failure::new("--rounds and --seconds must be above zero"));
+    if options.rounds == 0 || options.repetitions == Some(0) || seconds.is_nan() || seconds <= 0.0 {
+        return Err(Failure::new("--rounds, --repetitions and --seconds must be above zero"));
     }
     Ok(())
 }

@@ -51,8 +51,10 @@ pub(crate) enum Curve {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Parameter {
     None,
-    /// An IV of so many bytes, at most 16.
+    /// An IV of so many bytes, at most 16, which may come again.
     Iv(usize),
+    /// An IV of 12 bytes, which may not.
+    Nonce,
     /// The length of a MAC.
     Length(CK_ULONG),
     Ctr,
@@ -66,14 +68,10 @@ pub(crate) enum Parameter {
 }
 
 impl Job {
-    /// The mechanism's name.
-    pub(crate) fn name(&self) -> &'static str {
-        mechanism_name(self.mechanism).unwrap_or("CKM_?")
-    }
-
     /// Whether an IV must not come twice, so that no two results are equal.
     pub(crate) const fn fresh(&self) -> bool {
-        matches!(self.parameter, Parameter::Gcm | Parameter::Ccm | Parameter::ChaCha)
+        use Parameter::{Ccm, ChaCha, Gcm, Nonce};
+        matches!(self.parameter, Nonce | Gcm | Ccm | ChaCha)
     }
 
     /// Whether everybody who has the same key gets the same result.
@@ -91,6 +89,7 @@ impl Job {
         let params = match self.parameter {
             Parameter::None => Params::None,
             Parameter::Iv(length) => Params::Bytes(&iv[..length.min(16)]),
+            Parameter::Nonce => Params::Bytes(&iv[..12]),
             Parameter::Length(length) => Params::Ulong(length),
             Parameter::Ctr => Params::Ctr { bits: 128, block: *iv },
             Parameter::Gcm => Params::Gcm { iv: &iv[..12], aad: &[], tag_bits: 128 },
@@ -111,11 +110,9 @@ impl Job {
 /// The bytes of every secret key: the same everywhere, so that results can be compared.
 pub(crate) fn secret(length: usize) -> Vec<u8> {
     // Odd parity, which DES keys have, and no two neighbours alike.
-    let odd = |at: usize| {
-        let byte = (at * 37 + 0x10) as u8 & 0xFE;
-        byte | u8::from(byte.count_ones().is_multiple_of(2))
-    };
-    (0..length).map(odd).collect()
+    let next = |last: &u8| Some(last.wrapping_add(37));
+    let odd = |byte: u8| (byte & 0xFE) | u8::from((byte & 0xFE).count_ones().is_multiple_of(2));
+    std::iter::successors(Some(0x10), next).map(odd).take(length).collect()
 }
 
 /// A part of the secret bytes as an array.

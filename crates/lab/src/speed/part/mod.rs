@@ -3,11 +3,13 @@
 //! rival. A module reads its configuration once in a process, so each way has one of its own, and its
 //! CPU time is its own as well.
 
+mod crew;
 mod job;
 mod raw;
 mod team;
 mod token;
 
+pub(crate) use crew::{ARM, BY, Crew, LANES, MODULE, RAW, RIVAL};
 pub(crate) use job::{Curve, Function, Job, Key, Parameter};
 
 use crate::lanes::Child;

@@ -232,7 +232,7 @@ fn made(session: &Session, key: Key) -> Result<Pair> {
 
 /// A secret key for whatever its type is good for: ciphers encrypt, the others sign.
 fn secret_key(kind: CK_KEY_TYPE, value: &[u8]) -> Template {
-    let ciphers = [CKK_AES, CKK_RC4, CKK_DES3, CKK_CHACHA20];
+    let ciphers = [CKK_AES, CKK_AES_XTS, CKK_RC4, CKK_DES3, CKK_CHACHA20];
     let key = Template::new().class(CKO_SECRET_KEY).key_type(kind).token(true);
     let key = key.bool(CKA_PRIVATE, true).bytes(CKA_VALUE, value).label("speed");
     let signs = !ciphers.contains(&kind) || matches!(kind, CKK_AES | CKK_DES3);

@@ -22,14 +22,6 @@ use view::View;
 
 const OPERATION: &str = "operation";
 const THREADS: &str = "threads";
-const BY: &str = "by";
-/// The only arm: those who do it are a factor, because not everybody can do everything.
-const ARM: &str = "measured";
-
-const RAW: &str = "raw";
-const MODULE: &str = "module";
-const LANES: &str = "lanes";
-const RIVAL: &str = "rival";
 
 /// Measures and prints.
 pub(crate) fn run(options: &Options) -> Result<()> {

@@ -142,18 +142,18 @@ mod tests {
 
     #[test]
     fn the_sum_of_all_processes_is_read() {
-        let md5 = Row::named("md5-8K").unwrap();
+        let md5 = &ROWS[3];
         let text = "# openssl speed\n+F:25:md5:99.0\nGot: +F:25:md5:8192.00 from 0\n+F:25:md5:1638400.00\n";
         assert_eq!(read(text, md5), Some(200.0));
-        assert_eq!(read("+F:12:rc4:0.00\n", Row::named("rc4-8K").unwrap()), None);
+        assert_eq!(read("+F:12:rc4:0.00\n", &ROWS[2]), None);
         assert_eq!(read("error\n", md5), None);
     }
 
     #[test]
     fn signatures_and_verifications_are_told_apart() {
         let text = "+F2:1:1024:3944.0:63059.4\n";
-        assert_eq!(read(text, Row::named("rsa1024-private").unwrap()), Some(3944.0));
-        assert_eq!(read(text, Row::named("rsa1024-public").unwrap()), Some(63059.4));
+        assert_eq!(read(text, &ROWS[1]), Some(3944.0));
+        assert_eq!(read(text, &ROWS[0]), Some(63059.4));
     }
 
     #[test]

@@ -75,10 +75,6 @@ pub(crate) const ROWS: [Row; 6] = [
 ];
 
 impl Row {
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        ROWS.iter().find(|row| row.name == name)
-    }
-
     /// Whether it is counted in bytes.
     pub(super) const fn bulk(&self) -> bool {
         self.job.bytes == BULK

@@ -3,10 +3,11 @@
 
 use super::operations::Row;
 use super::view::{Rates, View};
-use super::{LANES, MODULE, RAW, words};
+use super::words;
 use crate::experiment::Experiment;
 use crate::lines::wrapped;
 use crate::scenario;
+use crate::speed::part::{LANES, MODULE, RAW, RIVAL};
 use crate::table::{Table, digits};
 use std::fmt::Write;
 use std::path::Path;
@@ -132,7 +133,7 @@ fn verdicts(view: &View<'_>) -> String {
     let mut table = Table::new(&titles);
     let doers = view.doers();
     let mut pairs = vec![[MODULE, RAW], [LANES, MODULE]];
-    pairs.extend(doers.iter().filter(|by| **by == super::RIVAL).map(|by| [by, MODULE]));
+    pairs.extend(doers.iter().filter(|by| **by == RIVAL).map(|by| [by, MODULE]));
     let mut counts = vec![1, view.threads()];
     counts.dedup();
     for row in view.rows() {

@@ -3,14 +3,12 @@
 
 use super::openssl::{self, Readings};
 use super::operations::{ROWS, Row};
-use super::{BY, LANES, MODULE, OPERATION, RAW, RIVAL, THREADS};
-use crate::experiment::{Factor, Measured, Run, level};
-use crate::meter::{Account, Meter};
-use crate::place::Place;
+use super::{OPERATION, THREADS};
+use crate::experiment::{Factor, Measured, Run};
+use crate::meter::Meter;
 use crate::scenario::{Head, Scenario};
 use crate::speed::Options;
-use crate::speed::part::{Part, Worker};
-use crate::token::{own_module, rival_module};
+use crate::speed::part::{ARM, BY, Crew};
 use crate::{Failure, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -29,15 +27,13 @@ const SAMPLE: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(4
 pub(super) struct Sun {
     rows: Vec<Row>,
     threads: Vec<usize>,
-    workers: Vec<(&'static str, Worker)>,
+    crew: Crew,
     /// Cells that nobody can run, and what was answered.
     refused: HashMap<String, String>,
     settings: BTreeMap<String, String>,
     sample: Duration,
     readings: Readings,
     repetition: usize,
-    /// Goes away after those who work in it.
-    _place: Place,
 }
 
 impl Sun {
@@ -59,8 +55,8 @@ impl Sun {
         let cpus = std::thread::available_parallelism().map_or(1, Into::into);
         let mut threads = vec![1, options.threads.iter().copied().max().unwrap_or(cpus)];
         threads.dedup();
-        let place = Place::make(options.dir.as_deref(), options.keep)?;
-        let (workers, mut settings) = workers(options, &place)?;
+        let crew = Crew::new(options, true)?;
+        let mut settings = crew.settings.clone();
         let installed = if options.no_openssl { None } else { openssl::version() };
         let readings = match &installed {
             None => Readings::default(),
@@ -69,19 +65,18 @@ impl Sun {
         let absent = if options.no_openssl { "not asked" } else { "not installed" };
         settings.insert("openssl".to_owned(), installed.unwrap_or_else(|| absent.to_owned()));
         settings.insert("hardware threads per core".to_owned(), siblings());
-        let samples = (rows.len() * threads.len() * workers.len()) as f64 * REPETITIONS;
+        let samples = (rows.len() * threads.len() * crew.names().len()) as f64 * REPETITIONS;
         let seconds = options.seconds.unwrap_or(SECONDS) - readings.seconds();
         let sample = Duration::from_secs_f64(seconds.max(0.0) / samples);
         let mut sun = Self {
             rows,
             threads,
-            workers,
+            crew,
             refused: HashMap::new(),
             settings,
             sample: sample.clamp(SAMPLE[0], SAMPLE[1]),
             readings,
             repetition: 0,
-            _place: place,
         };
         sun.prepare()?;
         Ok(sun)
@@ -92,71 +87,16 @@ impl Sun {
         self.readings.seconds()
     }
 
-    /// Keys and sessions for every cell. What all must give alike is compared with the raw library, which
-    /// is the first.
+    /// Keys and sessions for every cell.
     fn prepare(&mut self) -> Result<()> {
         for row in &self.rows {
             for threads in &self.threads {
-                let mut right: Option<Vec<u8>> = None;
-                for (by, worker) in &mut self.workers {
-                    let cell = format!("{OPERATION}={} {THREADS}={threads} {BY}={by}", row.name);
-                    match worker.prepare(&cell, row.job, *threads) {
-                        Err(failure) => drop(self.refused.insert(cell, failure.message)),
-                        Ok(result) => {
-                            if right.is_some() && result.is_some() && right != result {
-                                let text = format!("wrong result: {} by {by}", row.name);
-                                return Err(Failure::new(text));
-                            }
-                            right = right.or(result);
-                        }
-                    }
-                }
+                let name = format!("{OPERATION}={} {THREADS}={threads}", row.name);
+                self.refused.extend(self.crew.prepare(&name, row.job, *threads)?);
             }
         }
         Ok(())
     }
-
-    fn run(&mut self, cell: &str, meter: &Meter) -> Result<Measured> {
-        let (by, length) = (level(cell, BY).unwrap_or_default(), self.sample);
-        let worker = self.workers.iter_mut().find(|(name, _)| *name == by);
-        let (_, worker) = worker.ok_or_else(|| Failure::new(format!("nobody is {by}")))?;
-        let processes = [worker.pid()];
-        let window = meter.open(Account::Processes(&processes))?;
-        let done = worker.run(cell, length)?;
-        let mut measured = window.close(done.operations)?;
-        // Without the way there and back, which is the lab's.
-        (measured.cpu_ns, measured.wall_ns) = (done.cpu_ns, done.wall_ns);
-        Ok(measured)
-    }
-}
-
-/// Each one who can do it, in a process of its own, and what they say of themselves.
-type Workers = (Vec<(&'static str, Worker)>, BTreeMap<String, String>);
-
-fn workers(options: &Options, place: &Place) -> Result<Workers> {
-    let own = own_module(options.module.as_deref())?;
-    let rival = rival_module(options.rival.as_deref(), &own);
-    let start = |name: &str, lanes: bool, part: Part| {
-        let whole = format!("lanes = {lanes}\n");
-        Worker::start(part, &place.configured(name, &whole, "policy = \"legacy\"\n")?)
-    };
-    let mut workers = vec![
-        (RAW, start(RAW, true, Part::Raw)?),
-        (MODULE, start(MODULE, false, Part::Module(own.clone()))?),
-        (LANES, start(LANES, true, Part::Module(own))?),
-    ];
-    let absent = match (&rival, options.rival.as_deref()) {
-        (Some(_), _) => None,
-        (None, Some("none")) => Some("not asked"),
-        (None, _) => Some("not installed"),
-    };
-    if let Some(path) = rival {
-        workers.push((RIVAL, start(RIVAL, true, Part::Module(path))?));
-    }
-    let says = workers.iter().map(|(name, worker)| ((*name).to_owned(), worker.name.clone()));
-    let mut settings: BTreeMap<String, String> = says.collect();
-    settings.extend(absent.map(|why| (RIVAL.to_owned(), why.to_owned())));
-    Ok((workers, settings))
 }
 
 /// Hardware threads that share the first CPU's core, as far as the system shows them.
@@ -182,12 +122,12 @@ impl Scenario for Sun {
         vec![
             factor(OPERATION, self.rows.iter().map(|row| row.name.to_owned()).collect()),
             factor(THREADS, self.threads.iter().map(usize::to_string).collect()),
-            factor(BY, self.workers.iter().map(|(name, _)| (*name).to_owned()).collect()),
+            factor(BY, self.crew.names()),
         ]
     }
 
     fn arms(&self) -> Vec<String> {
-        vec![super::ARM.to_owned()]
+        vec![ARM.to_owned()]
     }
 
     fn fewest(&self) -> usize {
@@ -204,7 +144,7 @@ impl Scenario for Sun {
 
     fn warm(&mut self, cell: &str, _arm: &str) -> Result<Duration> {
         let began = Instant::now();
-        self.run(cell, &Meter::start())?;
+        self.crew.run(cell, self.sample, &Meter::start())?;
         Ok(began.elapsed())
     }
 
@@ -214,7 +154,7 @@ impl Scenario for Sun {
             self.repetition = run.repetition;
             self.readings.take();
         }
-        self.run(&run.cell, meter)
+        self.crew.run(&run.cell, self.sample, meter)
     }
 
     fn glance(&self, experiment: &crate::experiment::Experiment) -> String {

@@ -3,9 +3,10 @@
 
 use super::openssl::{self, How};
 use super::operations::{ROWS, Row};
-use super::{ARM, BY, LANES, MODULE, OPERATION, RAW, RIVAL, THREADS};
+use super::{OPERATION, THREADS};
 use crate::experiment::{Experiment, Sample};
 use crate::scenario;
+use crate::speed::part::{ARM, BY, LANES, MODULE, RAW, RIVAL};
 use crate::verdict::{Comparison, Margin, Verdict};
 use std::path::Path;
 

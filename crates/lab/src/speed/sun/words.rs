@@ -4,7 +4,7 @@
 use super::operations::Row;
 use super::print::{SUNS_CORES, rate};
 use super::view::{Rates, View};
-use super::{LANES, MODULE, RAW, RIVAL};
+use crate::speed::part::{LANES, MODULE, RAW, RIVAL};
 use crate::statistics::median;
 use crate::table::digits;
 use crate::verdict::{Comparison, Verdict};

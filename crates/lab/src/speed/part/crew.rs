@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Everybody who can do a job, each in a process of its own, in a place that goes away.
+
+use super::{Job, Listed, Part, Worker};
+use crate::experiment::{Measured, level};
+use crate::meter::{Account, Meter};
+use crate::place::Place;
+use crate::speed::Options;
+use crate::token::{own_module, rival_module};
+use crate::{Failure, Result};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// The factor whose levels are those who do it. They are no arms, because not everybody can do everything.
+pub(crate) const BY: &str = "by";
+/// The only arm.
+pub(crate) const ARM: &str = "measured";
+
+/// The raw library.
+pub(crate) const RAW: &str = "raw";
+/// This module without lanes.
+pub(crate) const MODULE: &str = "module";
+/// This module with them.
+pub(crate) const LANES: &str = "lanes";
+/// Another module.
+pub(crate) const RIVAL: &str = "rival";
+
+/// Everybody.
+#[derive(Debug)]
+pub(crate) struct Crew {
+    workers: Vec<(&'static str, Worker)>,
+    /// What they say of themselves, and who is missing.
+    pub(crate) settings: BTreeMap<String, String>,
+    /// Goes away after those who work in it.
+    _place: Place,
+}
+
+impl Crew {
+    /// Starts them; a rival only where one is wanted.
+    ///
+    /// # Errors
+    /// There is no module, or one makes no token.
+    pub(crate) fn new(options: &Options, rivals: bool) -> Result<Self> {
+        let place = Place::make(options.dir.as_deref(), options.keep)?;
+        let own = own_module(options.module.as_deref())?;
+        let rival = rival_module(options.rival.as_deref(), &own).filter(|_| rivals);
+        let start = |name: &str, lanes: bool, part: Part| {
+            let whole = format!("lanes = {lanes}\n");
+            Worker::start(part, &place.configured(name, &whole, "policy = \"legacy\"\n")?)
+        };
+        let mut workers = vec![
+            (RAW, start(RAW, true, Part::Raw)?),
+            (MODULE, start(MODULE, false, Part::Module(own.clone()))?),
+            (LANES, start(LANES, true, Part::Module(own))?),
+        ];
+        let absent = match (&rival, options.rival.as_deref()) {
+            (Some(_), _) => None,
+            (None, Some("none")) => Some("not asked"),
+            (None, _) => Some("not installed"),
+        };
+        if let Some(path) = rival {
+            workers.push((RIVAL, start(RIVAL, true, Part::Module(path))?));
+        }
+        let says = workers.iter().map(|(name, worker)| ((*name).to_owned(), worker.name.clone()));
+        let mut settings: BTreeMap<String, String> = says.collect();
+        settings.extend(absent.filter(|_| rivals).map(|why| (RIVAL.to_owned(), why.to_owned())));
+        Ok(Self { workers, settings, _place: place })
+    }
+
+    /// Who there is.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.workers.iter().map(|(name, _)| (*name).to_owned()).collect()
+    }
+
+    /// Keys and sessions for a job by everybody, whose cells have this name and `by=` behind it. What all
+    /// must give alike is compared with the first, which is the raw library where that can do it. The
+    /// cells of those who cannot, and what they answer.
+    ///
+    /// # Errors
+    /// Somebody gives another result.
+    pub(crate) fn prepare(
+        &mut self,
+        name: &str,
+        job: Job,
+        threads: usize,
+    ) -> Result<HashMap<String, String>> {
+        let (mut right, mut refused) = (None, HashMap::new());
+        for (by, worker) in &mut self.workers {
+            let cell = format!("{name} {BY}={by}");
+            match worker.prepare(&cell, job, threads) {
+                Err(failure) => drop(refused.insert(cell, failure.message)),
+                Ok(result) => {
+                    if right.is_some() && result.is_some() && right != result {
+                        return Err(Failure::new(format!("wrong result: {name} by {by}")));
+                    }
+                    right = right.or(result);
+                }
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Takes a sample of a cell.
+    ///
+    /// # Errors
+    /// A call failed, or a result is wrong.
+    pub(crate) fn run(&mut self, cell: &str, length: Duration, meter: &Meter) -> Result<Measured> {
+        let worker = self.worker(level(cell, BY).unwrap_or_default())?;
+        let processes = [worker.pid()];
+        let window = meter.open(Account::Processes(&processes))?;
+        let done = worker.run(cell, length)?;
+        let mut measured = window.close(done.operations)?;
+        // Without the way there and back, which is the lab's.
+        (measured.cpu_ns, measured.wall_ns) = (done.cpu_ns, done.wall_ns);
+        Ok(measured)
+    }
+
+    /// What the module's token can do.
+    ///
+    /// # Errors
+    /// What the module answers.
+    pub(crate) fn mechanisms(&mut self) -> Result<Vec<Listed>> {
+        self.worker(LANES)?.mechanisms()
+    }
+
+    fn worker(&mut self, by: &str) -> Result<&mut Worker> {
+        let worker = self.workers.iter_mut().find(|(name, _)| *name == by);
+        worker.map(|(_, worker)| worker).ok_or_else(|| Failure::new(format!("nobody is {by}")))
+    }
+}
