@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `lab speed --sun` from end to end: short runs, whose figures are nobody's concern here.
+//! `lab speed --sun` and `--all` from end to end: short runs, whose figures are nobody's concern here.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use metaslot_lab::experiment::{Experiment, State};
@@ -142,6 +142,35 @@ fn openssl_is_read_by_both_clocks_and_kept_as_it_printed() {
 }
 
 #[test]
+fn every_mechanism_is_measured_by_size_and_left_out_with_a_reason() {
+    let place = Place::new("all");
+    let line = ["--all", "--filter", "SHA256,CKM_ECDSA,RC4", "--seconds", "0.05"];
+    let line = [&["speed"][..], &line, &["--repetitions", "1", "--output", "x.labx"]].concat();
+    let printed = text(&lab(&place, &line).output().unwrap());
+    assert_eq!(printed, text(&lab(&place, &["print", "x.labx"]).output().unwrap()));
+    let experiment = Experiment::read(&place.experiment()).unwrap();
+    assert_eq!(experiment.state, State::Sealed);
+    let has = |start: &str, by: &str| {
+        printed
+            .lines()
+            .any(|line| line.starts_with(start) && line.split_whitespace().nth(2) == Some(by))
+    };
+    assert!(
+        has("SHA256 ", "raw") && has("SHA256 ", "module") && has("SHA256 ", "lanes"),
+        "{printed}"
+    );
+    assert!(has("RC4 ", "raw") && has("SHA256_HMAC ", "lanes") && !has("SHA256_HMAC ", "raw"));
+    // Three ways where the raw library is called directly, two where not; five sizes, or one.
+    let cells = |begin: &str| {
+        let cells = experiment.plan.cells();
+        cells.iter().filter(|cell| cell.starts_with(&format!("mechanism={begin} "))).count()
+    };
+    assert_eq!([cells("CKM_SHA256"), cells("CKM_SHA256_HMAC"), cells("CKM_ECDSA")], [15, 10, 3]);
+    assert_eq!(cells("CKM_ECDSA_SHA256"), 2);
+    assert!(!printed.contains("NaN") && printed.contains("What lanes change for one thread\n"));
+}
+
+#[test]
 fn bad_input_is_refused_with_its_name() {
     let place = Place::new("bad");
     let refused = |arguments: &[&str]| {
@@ -157,5 +186,11 @@ fn bad_input_is_refused_with_its_name() {
     assert!(said.contains("/nowhere/libmetaslot.so"), "{said}");
     let said = refused(&["--rounds", "3"]);
     assert!(said.contains("--rounds"), "{said}");
+    let output = lab(&place, &["speed", "--all", "--filter", "rot13"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("digests, signs or encrypts matches rot13"), "{said}");
+    let output = lab(&place, &["speed", "--repetitions", "3"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("--repetitions is for --sun and --all"), "{said}");
     assert!(!place.experiment().exists());
 }

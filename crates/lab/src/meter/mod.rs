@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Others used more than this share of a CPU: the sample is marked.
-const CONTAMINATED: f64 = 0.2;
+pub(crate) const CONTAMINATED: f64 = 0.2;
 
 /// The experiment's clock.
 #[derive(Clone, Copy, Debug)]

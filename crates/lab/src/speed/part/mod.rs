@@ -54,7 +54,7 @@ pub(crate) struct Done {
     pub(crate) wall_ns: f64,
 }
 
-/// A mechanism of a token: its number, what it is for, and the limits of its keys.
+/// A mechanism of a token: its number, and what it is for.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Listed {
     pub(crate) mechanism: CK_MECHANISM_TYPE,
@@ -78,11 +78,6 @@ impl Worker {
         let mut child = Child::start(store.command(&Role::Speed(part))?)?;
         let name = child.answer()?;
         Ok(Self { child, name })
-    }
-
-    /// Its process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.pid()
     }
 
     /// Makes ready for a job, on so many threads. What it gives, where everybody must get the same.

@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::speed::subject::{Loop, Operation, expect};
 use crate::{Failure, Result};
 use metaslot_ck::*;
-use metaslot_raw::{self as bench, Cbc, Ctr, Gcm, Rc4, Rsa};
+use metaslot_raw::{self as bench, Cbc, Ctr, EC_SIGNATURE, Ec, Ed25519, Gcm, Rc4, Rsa};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Raw {
     rsa: Mutex<HashMap<CK_ULONG, Arc<Rsa>>>,
 }
+
+/// Why something cannot be done here.
+const ABSENT: &str = "not called directly here";
 
 /// What the raw library makes of a message, with a prepared key.
 type Apply = Box<dyn Fn(&[u8], &mut [u8]) -> Result<usize>>;
@@ -30,6 +33,29 @@ impl Raw {
         let pair = Arc::new(Rsa::generate(wanted)?);
         pairs.insert(bits, Arc::clone(&pair));
         Ok(pair)
+    }
+
+    fn on_curve(job: &Job) -> Result<Box<dyn Operation>> {
+        let message: [u8; 32] = Buffer::input(job.bytes)
+            .first_chunk()
+            .copied()
+            .ok_or_else(|| Failure::new("only messages of 32 bytes here"))?;
+        match (job.mechanism, job.function) {
+            (CKM_ECDSA, Function::Sign) => Ok(Loop::boxed(
+                (Ec::generate()?, [0; EC_SIGNATURE], 0),
+                move |(key, out, used)| {
+                    *used = key.sign(&message, out)?;
+                    Ok(())
+                },
+                move |(key, out, used)| Ok(key.verify(&message, &out[..*used])?),
+            )),
+            (CKM_EDDSA, Function::Sign) => Ok(Loop::boxed(
+                (Ed25519::generate(), [0; 64]),
+                move |(key, out)| Ok(key.sign(&message, out)?),
+                move |(key, out)| Ok(key.verify(&message, out)?),
+            )),
+            _ => Err(Failure::new(ABSENT)),
+        }
     }
 
     fn pair(&self, job: &Job, bits: CK_ULONG) -> Result<Box<dyn Operation>> {
@@ -95,7 +121,7 @@ fn apply(job: &Job) -> Result<Apply> {
             let key = Gcm::new(&secret_of()?)?;
             Box::new(move |data, out| Ok(key.seal(&[0; 12], data, out)?))
         }
-        _ => return Err(Failure::new("not called directly here")),
+        _ => return Err(Failure::new(ABSENT)),
     })
 }
 
@@ -110,9 +136,12 @@ impl Maker for Raw {
     fn make(&self, job: &Job) -> Result<Box<dyn Operation>> {
         if let Key::Rsa(bits) = job.key {
             if job.mechanism != CKM_SHA256_RSA_PKCS {
-                return Err(Failure::new("not called directly here"));
+                return Err(Failure::new(ABSENT));
             }
             return self.pair(job, bits);
+        }
+        if let Key::Curve(_) = job.key {
+            return Self::on_curve(job);
         }
         let (data, out) = (Buffer::input(job.bytes), Buffer::output(job.bytes + job.longer()));
         let right = right(job)?;
