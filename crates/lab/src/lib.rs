@@ -94,7 +94,8 @@ pub enum Command {
     /// Each operation is C_…Init and the one-shot call, with token keys. "Raw" is AWS-LC's C
     /// function with a prepared key, a reused context and a fresh IV. Times are CPU time of the
     /// calling thread, scaling is by the wall clock. The last result of every batch is checked:
-    /// signatures by the raw library, ciphertexts by decryption.
+    /// signatures by the raw library, ciphertexts by decryption. With --sun and --all other things are
+    /// measured, with tokens of a policy that allows old mechanisms, and an experiment is written.
     Speed(SpeedOptions),
     /// Time the kernels: by themselves, against the physical limit, and through the C ABI
     ///

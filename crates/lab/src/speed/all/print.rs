@@ -156,8 +156,7 @@ impl<'a> View<'a> {
         let [faster, slower] = lines;
         let mut all = vec![format!(
             "CPU time of an operation with lanes over that without: the same in {same} cells, less in {}, more \
-             in {}, unresolved in {open}. Lanes are for many operations at a time; one thread that waits has \
-             one.",
+             in {}, unresolved in {open}. Each is judged by its own interval, so of so many a few differ by chance.",
             faster.len(),
             slower.len()
         )];

@@ -19,7 +19,7 @@ const SECONDS: f64 = 90.0;
 /// Repetitions with fewer than which nothing can be told apart.
 const FEWEST: usize = 6;
 /// So many repetitions are aimed at.
-const REPETITIONS: f64 = 10.0;
+const REPETITIONS: f64 = 16.0;
 /// Wall time of one sample.
 const SAMPLE: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
 
