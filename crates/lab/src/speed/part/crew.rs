@@ -3,6 +3,7 @@
 
 use super::{Done, Job, Listed, Part, Worker};
 use crate::experiment::{Measured, level};
+use crate::interrupt::Interrupt;
 use crate::meter::{Account, CONTAMINATED, Meter};
 use crate::place::Place;
 use crate::speed::Options;
@@ -31,6 +32,7 @@ pub(crate) struct Crew {
     workers: Vec<(&'static str, Worker)>,
     /// What they say of themselves, and who is missing.
     pub(crate) settings: BTreeMap<String, String>,
+    interrupt: Interrupt,
     /// Goes away after those who work in it.
     _place: Place,
 }
@@ -41,6 +43,13 @@ impl Crew {
     /// # Errors
     /// There is no module, or one makes no token.
     pub(crate) fn new(options: &Options, rivals: bool) -> Result<Self> {
+        // Before there is anything to be taken away again.
+        let interrupt = Interrupt::new()?;
+        let started = Self::started(options, rivals, interrupt.clone());
+        started.map_err(|failure| interrupt.failure().unwrap_or(failure))
+    }
+
+    fn started(options: &Options, rivals: bool, interrupt: Interrupt) -> Result<Self> {
         let place = Place::make(options.dir.as_deref(), options.keep)?;
         let own = own_module(options.module.as_deref())?;
         let rival = rival_module(options.rival.as_deref(), &own).filter(|_| rivals);
@@ -64,7 +73,7 @@ impl Crew {
         let says = workers.iter().map(|(name, worker)| ((*name).to_owned(), worker.name.clone()));
         let mut settings: BTreeMap<String, String> = says.collect();
         settings.extend(absent.filter(|_| rivals).map(|why| (RIVAL.to_owned(), why.to_owned())));
-        Ok(Self { workers, settings, _place: place })
+        Ok(Self { workers, settings, interrupt, _place: place })
     }
 
     /// Who there is.
@@ -86,6 +95,7 @@ impl Crew {
     ) -> Result<HashMap<String, String>> {
         let (mut right, mut refused) = (None, HashMap::new());
         for (by, worker) in &mut self.workers {
+            self.interrupt.failure().map_or(Ok(()), Err)?;
             let cell = format!("{name} {BY}={by}");
             match worker.prepare(&cell, job, threads) {
                 Err(failure) => drop(refused.insert(cell, failure.message)),
@@ -97,7 +107,8 @@ impl Crew {
                 }
             }
         }
-        Ok(refused)
+        // A signal ends them as well, and then they refuse everything.
+        self.interrupt.failure().map_or(Ok(refused), Err)
     }
 
     /// Takes a sample of a cell.
@@ -107,7 +118,8 @@ impl Crew {
     pub(crate) fn run(&mut self, cell: &str, length: Duration, meter: &Meter) -> Result<Measured> {
         let worker = self.worker(level(cell, BY).unwrap_or_default())?;
         let window = meter.open(Account::Process)?;
-        let done = worker.run(cell, length)?;
+        let done = worker.run(cell, length);
+        let done = done.map_err(|failure| self.interrupt.failure().unwrap_or(failure))?;
         Ok(others(window.close(done.operations)?, &done))
     }
 

@@ -157,3 +157,69 @@ fn wait(gate: &AtomicUsize) {
         std::hint::spin_loop();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::job::{Function, Key, Parameter};
+    use super::*;
+    use crate::speed::subject::{Loop, expect};
+    use std::sync::atomic::AtomicU64;
+
+    /// Counts, and is wrong from some operation on.
+    struct Counting {
+        done: Arc<AtomicU64>,
+        wrong_after: u64,
+    }
+
+    impl Maker for Counting {
+        fn make(&self, _job: &Job) -> Result<Box<dyn Operation>> {
+            let (counter, seen, most) =
+                (Arc::clone(&self.done), Arc::clone(&self.done), self.wrong_after);
+            Ok(Loop::boxed(
+                (),
+                move |()| {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                },
+                move |()| expect(seen.load(Ordering::Relaxed) <= most, "too many"),
+            ))
+        }
+
+        fn result(&self, _job: &Job) -> Result<Option<Vec<u8>>> {
+            Ok(None)
+        }
+    }
+
+    const JOB: Job = Job {
+        mechanism: metaslot_ck::CKM_MD5,
+        function: Function::Digest,
+        key: Key::None,
+        parameter: Parameter::None,
+        bytes: 16,
+    };
+
+    fn team(wrong_after: u64) -> (Arc<AtomicU64>, Result<Team>) {
+        let done = Arc::new(AtomicU64::new(0));
+        let maker: Arc<dyn Maker> = Arc::new(Counting { done: Arc::clone(&done), wrong_after });
+        (done, Team::new(&maker, &JOB, 3))
+    }
+
+    #[test]
+    fn every_operation_of_every_thread_is_counted() {
+        let (done, team) = team(u64::MAX);
+        let (team, before) = (team.unwrap(), done.load(Ordering::Relaxed));
+        let ran = team.run(Duration::from_millis(3)).unwrap();
+        assert_eq!(ran.operations, (done.load(Ordering::Relaxed) - before) as f64);
+        assert!(ran.wall_ns >= 3e6 && ran.cpu_ns > 0.0, "{ran:?}");
+    }
+
+    #[test]
+    fn a_wrong_result_is_no_sample() {
+        assert!(team(0).1.is_err());
+        // Right when it is made ready, wrong later.
+        let (_, team) = team(1 << 20);
+        let Ok(team) = team else { return };
+        let failure = (0..100).find_map(|_| team.run(Duration::from_millis(5)).err());
+        assert_eq!(failure.unwrap().message, "wrong result: too many");
+    }
+}

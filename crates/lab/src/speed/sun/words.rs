@@ -182,7 +182,7 @@ pub(super) fn clocks(view: &View<'_>) -> Vec<String> {
     let unit = if row.bulk() { "MB/s" } else { "thousand a second" };
     let shown = |rate_of: f64| format!("{} {unit}", rate(row, rate_of));
     let mut lines = vec![format!(
-        "By default it divides by its user CPU time, with -elapsed by the wall clock: for {}, the same thread \
+        "By default it divides by its user CPU time, with -elapsed by the wall clock: for {}, one thread \
          on the same machine is {} by default and {} with -elapsed.",
         row.name,
         shown(*default),
