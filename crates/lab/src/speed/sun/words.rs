@@ -183,7 +183,7 @@ pub(super) fn clocks(view: &View<'_>) -> Vec<String> {
     let shown = |rate_of: f64| format!("{} {unit}", rate(row, rate_of));
     let mut lines = vec![format!(
         "By default it divides by its user CPU time, with -elapsed by the wall clock: for {}, one thread \
-         on the same machine is {} by default and {} with -elapsed.",
+         on this machine is {} by default and {} with -elapsed.",
         row.name,
         shown(*default),
         shown(*elapsed),
