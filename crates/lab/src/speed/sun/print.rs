@@ -18,9 +18,10 @@ pub(super) const SUNS_CORES: f64 = 8.0;
 /// Everything.
 pub(super) fn text(directory: &Path, view: &View<'_>) -> String {
     let threads = view.threads();
+    let with = if threads > 1 { format!(" and with {threads}") } else { String::new() };
     let mut text = format!(
-        "{}\nRates by CPU time and by the wall clock, with 1 thread and with {threads}: thousands of \
-         operations in a second, or MB/s\n(Sun, 2008–2009: a Xeon X5560 with 8 cores, 1 thread and 16)\n\n{}",
+        "{}\nRates by CPU time and by the wall clock, with 1 thread{with}: thousands of operations in a \
+         second, or MB/s\n(Sun, 2008–2009: a Xeon X5560 with 8 cores, 1 thread and 16)\n\n{}",
         scenario::heading(view.experiment),
         rates(view),
     );
