@@ -4,6 +4,7 @@
 
 use crate::{Failure, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,6 +24,21 @@ impl Interrupt {
             signal_hook::flag::register(signal, Arc::clone(&mark))?;
         }
         Ok(Self(mark))
+    }
+
+    /// For work that does not look in between: at a signal, `clear` is called and the program ends.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn ends_after(clear: impl FnOnce() + Send + 'static) -> Result<()> {
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            if let Some(signal) = signals.forever().next() {
+                clear();
+                std::process::exit(128 + signal);
+            }
+        })?;
+        Ok(())
     }
 
     /// Whether one came.

@@ -2,12 +2,15 @@
 //! A directory for one experiment: the tokens of this module and of a rival, and their
 //! configuration, all of it gone at the end.
 
+use crate::interrupt::Interrupt;
 use crate::role::Role;
 use crate::{Failure, Result};
 use std::fs::DirBuilder;
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// The directory, removed when this value is dropped.
 #[derive(Debug)]
@@ -27,6 +30,20 @@ impl Place {
         let directory = parent.join(format!("metaslot-lab-{}", std::process::id()));
         private_directory(&directory)?;
         Ok(Self { directory, keep })
+    }
+
+    /// The same for an experiment that does not look for signals: ^C and its like take the directory away
+    /// as well.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    pub(crate) fn guarded(parent: Option<&Path>, keep: bool) -> Result<Self> {
+        let place = Self::make(parent, keep)?;
+        if !keep {
+            let directory = place.directory.clone();
+            Interrupt::ends_after(move || remove(&directory))?;
+        }
+        Ok(place)
     }
 
     /// A file outside all stores.
@@ -123,7 +140,7 @@ impl Store {
 fn private_directory(path: &Path) -> Result<()> {
     let made = DirBuilder::new().mode(0o700).create(path);
     match made {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
             Err(Failure::file(path, &error)
                 .hint("choose a directory that you can write with --dir"))
         }
@@ -135,13 +152,24 @@ fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).map_err(|error| Failure::file(path, &error))
 }
 
+/// Another process may still write there for a moment. What is left behind hurts nobody.
+fn remove(directory: &Path) {
+    for _ in 0..50 {
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            _ => return,
+        }
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         if self.keep {
             eprintln!("kept {}", self.directory.display());
         } else {
-            // What is left behind hurts nobody, and the result was printed.
-            std::fs::remove_dir_all(&self.directory).ok();
+            remove(&self.directory);
         }
     }
 }

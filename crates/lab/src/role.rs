@@ -2,6 +2,7 @@
 //! This program, started again with another environment and a part to play.
 
 use crate::{Failure, Result};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::Command;
@@ -57,10 +58,16 @@ impl Role {
     /// The variable was set by somebody else.
     pub(crate) fn of_this_process() -> Result<Option<Self>> {
         match std::env::var(VARIABLE) {
-            Ok(text) => Ok(Some(serde_json::from_str(&text).map_err(|error| {
-                Failure::new(format!("{VARIABLE} is not the lab's own: {error}"))
-                    .hint(format!("unset {VARIABLE}"))
-            })?)),
+            Ok(text) => {
+                let role = serde_json::from_str(&text).map_err(|error| {
+                    Failure::new(format!("{VARIABLE} is not the lab's own: {error}"))
+                        .hint(format!("unset {VARIABLE}"))
+                })?;
+                // Whoever started this process waits for it, or has been killed.
+                set_parent_process_death_signal(Some(Signal::KILL))
+                    .map_err(std::io::Error::from)?;
+                Ok(Some(role))
+            }
             Err(_) => Ok(None),
         }
     }

@@ -189,6 +189,28 @@ fn an_interrupted_run_takes_its_tokens_with_it() {
 }
 
 #[test]
+fn an_interrupted_store_goes_away_with_its_processes() {
+    let place = Place::new("store");
+    let line = ["store", "--objects", "1000000", "--dir", "."];
+    let mut child = lab(&place, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let directory = place.0.join(format!("metaslot-lab-{}", child.id()));
+    let database = || walk(&directory).into_iter().any(|path| path.ends_with("token.db"));
+    while !database() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+    }
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert!(!directory.exists());
+}
+
+fn walk(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.flat_map(|entry| [walk(&entry.path()), vec![entry.path()]].concat()).collect()
+}
+
+#[test]
 fn bad_input_is_refused_with_its_name() {
     let place = Place::new("bad");
     let refused = |arguments: &[&str]| {

@@ -3,7 +3,7 @@
 
 use super::{Metric, Side, Sides};
 use crate::Result;
-use crate::profile::{self, Profile};
+use crate::profile::{self, Profile, View};
 use crate::statistics::Estimate;
 use crate::table::{Table, digits};
 use serde::Serialize;
@@ -18,8 +18,10 @@ const LEAST: f64 = 0.005;
 #[derive(Debug, Serialize)]
 pub(crate) struct Functions {
     pub(crate) name: String,
+    /// What the costs are of, in words.
+    pub(crate) view: &'static str,
     pub(crate) sampler: [String; 2],
-    /// Dearest first; with everything that they call.
+    /// Dearest first.
     pub(crate) functions: Vec<Function>,
     /// The difference as a flame graph.
     #[serde(skip)]
@@ -49,10 +51,17 @@ impl Profiles {
     }
 
     /// Of these sides; `None` where one has no profile or nothing to cost it by.
-    pub(super) fn compare(&self, sides: &Sides<'_>) -> Option<Functions> {
+    pub(super) fn compare(&self, sides: &Sides<'_>, view: View) -> Option<Functions> {
         let (a, b) = (find(&self.a, &sides.a)?, find(&self.b, &sides.b)?);
         let (a_cost, b_cost) = (sides.a.cost(Metric::Cpu)?, sides.b.cost(Metric::Cpu)?);
-        let rows = profile::ratios(&b.folded, b_cost, &a.folded, a_cost);
+        let rows = match view {
+            View::Inclusive => profile::ratios(view, &b.folded, b_cost, &a.folded, a_cost),
+            // What a timer charges to whoever allows interrupts again is its caller's.
+            View::Exclusive => {
+                let (a, b) = (a.folded.charged_to_callers(), b.folded.charged_to_callers());
+                profile::ratios(view, &b, b_cost, &a, a_cost)
+            }
+        };
         let function = |row: profile::Row| Function {
             function: row.function,
             a_cost: row.b_cycles,
@@ -63,6 +72,10 @@ impl Profiles {
         let matters = |row: &Function| row.a_cost > LEAST * a_cost || row.b_cost > LEAST * b_cost;
         Some(Functions {
             name: sides.name(),
+            view: match view {
+                View::Inclusive => "function, with what it calls",
+                View::Exclusive => "function, by itself",
+            },
             sampler: [a.details.sampler.clone(), b.details.sampler.clone()],
             functions: rows.into_iter().map(function).filter(matters).take(TOP).collect(),
             flame: profile::difference(&sides.name(), &b.folded, b_cost, &a.folded, a_cost),
@@ -79,8 +92,7 @@ fn find<'a>(profiles: &'a [Profile], side: &Side<'_>) -> Option<&'a Profile> {
 impl Functions {
     pub(super) fn text(&self, cost: &str) -> String {
         let (a, b) = (format!("A, {cost}"), format!("B, {cost}"));
-        let mut table =
-            Table::new(&["function, with what it calls", &a, &b, "A over B", "interval"]);
+        let mut table = Table::new(&[self.view, &a, &b, "A over B", "interval"]);
         for row in &self.functions {
             let [ratio, interval] = row.words();
             table.row(vec![

@@ -12,6 +12,7 @@ mod sides;
 
 use crate::experiment::{Experiment, Sample};
 use crate::output::say;
+use crate::profile::View;
 use crate::scenario::margin;
 use crate::verdict::{Comparison, Estimate, Family, Margin, Verdict};
 use crate::{Failure, Result};
@@ -49,6 +50,9 @@ pub struct Options {
     /// by if that is more]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<f64>,
+    /// Of profiles, functions by themselves instead of with what they call
+    #[arg(long)]
+    pub exclusive: bool,
     /// Write the difference of the first cell with profiles as a flame graph, SVG
     #[arg(long, value_name = "FILE.svg")]
     pub flame: Option<PathBuf>,
@@ -145,6 +149,7 @@ pub(crate) fn report(options: &Options, a: &Experiment, b: Option<&Experiment>) 
         Margin::of_percent,
     );
     let metric = options.metric;
+    let view = if options.exclusive { View::Exclusive } else { View::Inclusive };
     let profiles = Profiles::read(&options.a, options.b.as_deref().unwrap_or(&options.a))?;
     let compared = |sides: &Sides<'_>| Some((sides.name(), sides.compare(metric)?));
     let compared: Vec<(String, Comparison)> = sides.iter().filter_map(compared).collect();
@@ -171,7 +176,7 @@ pub(crate) fn report(options: &Options, a: &Experiment, b: Option<&Experiment>) 
         same: headline.same,
         functions: sides
             .iter()
-            .filter_map(|sides| profiles.compare(sides))
+            .filter_map(|sides| profiles.compare(sides, view))
             .take(PROFILES)
             .collect(),
         unmatched,
@@ -195,6 +200,7 @@ pub(crate) fn report_of(
         against_cell: None,
         metric: Metric::Cpu,
         margin: None,
+        exclusive: false,
         flame: None,
         anyway,
         json: false,

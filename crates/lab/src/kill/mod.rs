@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 return Err(Failure::new("--writers and --interval must be above zero"));
             }
             let module = own_module(options.module.as_deref())?;
-            run::run(options, &module, &Place::make(options.dir.as_deref(), options.keep)?)
+            run::run(options, &module, &Place::guarded(options.dir.as_deref(), options.keep)?)
         }
     }
 }

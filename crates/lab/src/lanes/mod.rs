@@ -183,7 +183,7 @@ impl Tools {
             .then(|| own_module(options.module.as_deref()))
             .transpose()?
             .map(|path| std::path::absolute(&path).unwrap_or(path));
-        let place = Place::make(options.dir.as_deref(), options.keep)?;
+        let place = Place::guarded(options.dir.as_deref(), options.keep)?;
         let judged = kernels.is_some() && rows.iter().any(|row| row.openssl.is_some());
         let load = if module.is_some() {
             Some(compile::load(&place)?)

@@ -77,7 +77,7 @@ impl Folded {
     }
 
     /// In how many samples a function is at the end of the stack.
-    #[allow(dead_code, reason = "for the report and for comparisons")]
+    #[cfg(test)]
     pub(crate) fn exclusive(&self, function: &str) -> u64 {
         let ends = |stack: &[String]| stack.last().is_some_and(|name| is(name, function));
         self.stacks().filter(|(stack, _)| ends(stack)).map(|(_, count)| count).sum()

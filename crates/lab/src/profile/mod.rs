@@ -9,7 +9,6 @@ mod annotate;
 mod artefact;
 mod command;
 mod details;
-#[allow(dead_code, reason = "for the report and for comparisons")]
 mod difference;
 mod disassembly;
 mod flame;
@@ -19,7 +18,6 @@ mod functions;
 mod launch;
 mod neighbours;
 mod print;
-#[allow(dead_code, reason = "for the report and for comparisons")]
 mod ratio;
 mod sampler;
 mod svg;
@@ -36,5 +34,5 @@ pub(crate) use folded::Folded;
 pub use functions::{Metric, Sort};
 pub use print::{Chosen, Functions};
 pub(crate) use print::{json, text as functions};
-pub(crate) use ratio::{Row, ratios};
+pub(crate) use ratio::{Row, View, ratios};
 pub(crate) use sampler::{Sampled, Sampler, Sampling};

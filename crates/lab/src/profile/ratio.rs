@@ -46,14 +46,8 @@ pub(crate) struct Row {
     pub(crate) few: bool,
 }
 
-/// All functions of two profiles with everything that they call, dearest first; the costs are those of
-/// a whole unit of work.
-pub(crate) fn ratios(a: &Folded, a_cost: f64, b: &Folded, b_cost: f64) -> Vec<Row> {
-    ratios_of(View::Inclusive, a, a_cost, b, b_cost)
-}
-
-/// The same by either view.
-pub(crate) fn ratios_of(view: View, a: &Folded, a_cost: f64, b: &Folded, b_cost: f64) -> Vec<Row> {
+/// All functions of two profiles, dearest first; the costs are those of a whole unit of work.
+pub(crate) fn ratios(view: View, a: &Folded, a_cost: f64, b: &Folded, b_cost: f64) -> Vec<Row> {
     let counts = |folded: &Folded| -> BTreeMap<String, u64> {
         let functions = folded.functions().into_iter();
         functions.map(|function| (function.name.clone(), view.samples(&function))).collect()
@@ -105,13 +99,13 @@ mod tests {
     fn a_ratio_is_of_cost_for_a_unit_of_work() {
         let a = Folded::parse("m;x 900\nm;y 100\n").unwrap();
         let b = Folded::parse("m;x 400\nm;y 400\n").unwrap();
-        let rows = ratios(&a, 1000.0, &b, 1600.0);
+        let rows = ratios(View::Inclusive, &a, 1000.0, &b, 1600.0);
         let x = row(&rows, "x");
         assert_eq!((x.a_cycles, x.b_cycles), (900.0, 800.0));
         assert!((x.ratio.value - 800.0 / 900.0).abs() < 1e-9, "{x:?}");
         assert!(x.ratio.low < x.ratio.value && x.ratio.value < x.ratio.high);
         assert!((row(&rows, "m").ratio.value - 1.6).abs() < 1e-9);
-        let own = ratios_of(View::Exclusive, &a, 1000.0, &b, 1600.0);
+        let own = ratios(View::Exclusive, &a, 1000.0, &b, 1600.0);
         assert!((own.iter().map(|row| row.b_cycles).sum::<f64>() - 1600.0).abs() < 1e-9);
         assert!(own.iter().all(|row| row.function != "m"));
     }
@@ -120,7 +114,7 @@ mod tests {
     fn too_few_samples_show_on_either_side() {
         let a = Folded::parse("x 99\ny 1000\nz 1000\n").unwrap();
         let b = Folded::parse("x 1000\ny 1000\n").unwrap();
-        let rows = ratios(&a, 1.0, &b, 1.0);
+        let rows = ratios(View::Inclusive, &a, 1.0, &b, 1.0);
         assert!(row(&rows, "x").few && row(&rows, "z").few && !row(&rows, "y").few);
         assert!(row(&rows, "z").ratio.high.is_finite());
     }

@@ -115,7 +115,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(Role::Experiment) = Role::of_this_process()? {
         return experiment(options, &cells);
     }
-    Place::make(options.dir.as_deref(), options.keep)?.experiment()
+    Place::guarded(options.dir.as_deref(), options.keep)?.experiment()
 }
 
 fn check(options: &Options) -> Result<()> {
