@@ -47,6 +47,9 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("libp11-kit-dev", Probe::File("/usr/include/p11-kit-1/p11-kit/pkcs11.h")),
     ("libssl-dev", Probe::File("/usr/include/openssl/ssl.h")),
     ("procps", Probe::Program("ps")),
+    ("iperf3", Probe::Program("iperf3")),
+    ("binutils", Probe::Program("objdump")),
+    ("xz-utils", Probe::Program("xz")),
     ("python3", Probe::File(SYSTEM_PYTHON)),
     ("python3-venv", Probe::Python("ensurepip")),
 ];
