@@ -254,6 +254,36 @@ fn another_generator_is_a_second_arm_where_it_is_installed() {
     assert_eq!(place.processes(), 0);
 }
 
+/// Users without privileges have the system's own congestion control, and processes instead of a group.
+#[test]
+fn a_user_without_privileges_measures_too() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new("nobody");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(&place.0, open).unwrap();
+    let program = place.0.join("metaslot-lab");
+    fs::copy(PROGRAM, &program).unwrap();
+    let mut lab = Command::new(&program);
+    lab.args([
+        "tcp",
+        "--connections",
+        "4",
+        "--writes",
+        "8K",
+        "--repetitions",
+        "1",
+        "--window",
+        "20",
+    ]);
+    lab.args(["--output", "x.labx"]).current_dir(&place.0);
+    let output = std::os::unix::process::CommandExt::uid(&mut lab, 65_534).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("/proc/PID/schedstat of the experiment's processes"), "{text}");
+}
+
 #[test]
 fn bad_input_is_named() {
     let place = Place::new("bad");

@@ -63,7 +63,7 @@ pub struct Options {
         default_values = ["default"]
     )]
     pub buffers: Vec<Buffer>,
-    /// TCP's congestion control [default: cubic, where the system has it]
+    /// TCP's congestion control [default: cubic, where this user may have it]
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
     /// Through which network stacks

@@ -10,9 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 /// A TCP socket with the load's buffers and congestion control, blocking.
 pub(super) fn make(load: &Load) -> Result<OwnedFd> {
-    let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
-    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None);
-    let socket = socket.map_err(|error| failed("a socket", error))?;
+    let socket = plain().map_err(|error| failed("a socket", error))?;
     if let Some(bytes) = load.buffer {
         let set = sockopt::set_socket_send_buffer_size(&socket, bytes)
             .and_then(|()| sockopt::set_socket_recv_buffer_size(&socket, bytes));
@@ -21,11 +19,18 @@ pub(super) fn make(load: &Load) -> Result<OwnedFd> {
     if let Some(congestion) = &load.congestion {
         let set = sockopt::set_tcp_congestion(&socket, congestion);
         set.map_err(|error| {
-            failed(&format!("congestion control {congestion}"), error)
-                .hint(format!("this system has: {}", available()))
+            let hint = match error {
+                Errno::PERM => format!("this user may have: {}", file("tcp_allowed")),
+                _ => format!("this system has: {}", available()),
+            };
+            failed(&format!("congestion control {congestion}"), error).hint(hint)
         })?;
     }
     Ok(socket)
+}
+
+fn plain() -> rustix::io::Result<OwnedFd> {
+    socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
 }
 
 /// The smaller of its two buffers.
@@ -42,18 +47,23 @@ pub(super) fn failed(what: &str, error: Errno) -> Failure {
 
 /// The kinds of congestion control that this system has.
 pub(super) fn available() -> String {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    text.unwrap_or_default().trim().to_owned()
+    file("tcp_available")
 }
 
 /// What the system uses by itself.
 pub(super) fn default_congestion() -> String {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
-    text.map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
+    Some(file("tcp")).filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// The kind that is used unless another one is asked for: the same everywhere, where it is there, since
-/// it changes the cost.
+fn file(which: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{which}_congestion_control"));
+    text.unwrap_or_default().trim().to_owned()
+}
+
+/// The kind that is used unless another one is asked for: the same everywhere, where it is there and this
+/// user may have it, since it changes the cost.
 pub(super) fn usual_congestion() -> Option<String> {
-    available().split(' ').any(|name| name == "cubic").then(|| "cubic".to_owned())
+    const USUAL: &str = "cubic";
+    let allowed = plain().and_then(|socket| sockopt::set_tcp_congestion(&socket, USUAL));
+    allowed.is_ok().then(|| USUAL.to_owned())
 }
