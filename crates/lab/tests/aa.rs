@@ -2,39 +2,54 @@
 //! `lab aa` from end to end. How far the arms lie apart is the machine's business, not this test's.
 
 use metaslot_lab::experiment::{Experiment, State};
-use metaslot_lab::{AaOptions, Command, Of, RunOptions};
+use std::path::Path;
+use std::process::Command;
+
+/// The lab, which keeps its floor in this directory and not in the user's.
+fn lab(home: &Path) -> Command {
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
+    lab.env("XDG_STATE_HOME", home).current_dir(home).arg("aa");
+    lab
+}
+
+fn place(name: &str) -> std::path::PathBuf {
+    let place = std::env::temp_dir().join(format!("aa-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    place
+}
 
 #[test]
-fn two_identical_arms_leave_a_sealed_experiment_with_enough_pairs() {
-    let output = std::env::temp_dir().join(format!("aa-{}.labx", std::process::id()));
-    let run = RunOptions {
-        seconds: Some(1.0),
-        repetitions: None,
-        seed: Some(1),
-        output: Some(output.clone()),
-        json: true,
-        ..RunOptions::default()
-    };
-    let options = AaOptions { of: Of::Work, times: None, tally: None, run };
-    metaslot_lab::run(&Command::Aa(options.clone())).unwrap();
-    let experiment = Experiment::read(&output).unwrap();
+fn two_identical_arms_leave_a_sealed_experiment_with_enough_pairs_and_a_floor() {
+    let place = place("one");
+    let run =
+        || lab(&place).args(["--seconds", "1", "--seed", "1", "-o", "x.labx"]).output().unwrap();
+    let output = run();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let experiment = Experiment::read(&place.join("x.labx")).unwrap();
     assert_eq!(experiment.state, State::Sealed);
     assert_eq!(experiment.plan.cells(), ["work=copy-64K", "work=pipe-1B"]);
     for cell in experiment.plan.cells() {
         assert!(experiment.pairs(&cell, |sample| sample.wall_each()).count() >= 6);
     }
-    let again = metaslot_lab::run(&Command::Aa(options)).unwrap_err();
-    assert!(again.hint.unwrap().contains("no experiment is overwritten"));
-    std::fs::remove_dir_all(&output).unwrap();
+    let said = String::from_utf8(run().stderr).unwrap();
+    assert!(said.contains("no experiment is overwritten"), "{said}");
+    // The next experiment knows what this one has found.
+    let text = std::fs::read_to_string(place.join("metaslot/lab-floor.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let next = lab(&place).args(["--repetitions", "6", "-o", "y.labx"]).output().unwrap();
+    assert!(next.status.success());
+    let known = Experiment::read(&place.join("y.labx")).unwrap().manifest.provenance.floor.unwrap();
+    assert_eq!(kept["floor"]["cpu"].as_f64().unwrap(), known.cpu);
+    std::fs::remove_dir_all(&place).unwrap();
 }
 
 #[test]
 fn many_experiments_are_counted_and_gone_on_with() {
-    let place = std::env::temp_dir().join(format!("aa-many-{}", std::process::id()));
+    let place = place("many");
     let lab = |times: &str| {
-        let mut lab = std::process::Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
-        lab.args(["aa", "--of", "copy", "--repetitions", "6", "--seconds", "0.1", "--json"]);
-        let output = lab.args(["--times", times, "--output"]).arg(&place).output().unwrap();
+        let mut lab = lab(&place);
+        lab.args(["--of", "copy", "--repetitions", "6", "--seconds", "0.1", "--json"]);
+        let output = lab.args(["--times", times, "--output", "many"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
     };

@@ -2,10 +2,12 @@
 //! Where the numbers of an experiment come from on this machine: tried out before the first run, as
 //! `lab probe` tries it.
 
-use super::{Head, floor};
+use super::{Head, floor, margin};
 use crate::experiment::{Experiment, Provenance};
+use crate::machine::date;
 use crate::probe;
 use crate::table::digits;
+use crate::verdict::Margin;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -81,6 +83,16 @@ pub(super) fn heading(experiment: &Experiment) -> String {
         "CPU time: {cpu}\ncycles: {cycles} (core cycles in a tick: {before} before, {after} after)"
     )
     .ok();
+    let margin = margin(experiment);
+    if let Some(floor) = provenance.floor.as_ref().filter(|_| margin > Margin::new(None)) {
+        let (percent, when) = (margin.percent(), date(floor.measured));
+        writeln!(
+            text,
+            "margin of verdicts: {percent:.1} %, as far as two identical arms lay apart at {when}; metaslot lab \
+             aa looks again"
+        )
+        .ok();
+    }
     if let Some(lab) = lab_share(experiment) {
         writeln!(
             text,
