@@ -61,7 +61,7 @@ fn many_experiments_are_counted_and_gone_on_with() {
         (&"copy".into(), &6.into())
     );
     std::fs::remove_dir_all(&place).unwrap();
-    let mut lab = std::process::Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
     assert!(
         !lab.args(["aa", "--tally"])
             .arg(std::env::temp_dir().join("none"))
@@ -77,9 +77,9 @@ fn the_experiments_that_were_kept_say_what_the_book_says() {
     let place = std::env::temp_dir().join(format!("aa-kept-{}", std::process::id()));
     std::fs::create_dir_all(&place).unwrap();
     let archive = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/lab/aa-under-load.tar.xz");
-    let mut tar = std::process::Command::new("tar");
+    let mut tar = Command::new("tar");
     assert!(tar.args(["-xJf", archive, "-C"]).arg(&place).status().unwrap().success());
-    let mut lab = std::process::Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
     let output =
         lab.args(["aa", "--json", "--tally"]).arg(place.join("aa-under-load")).output().unwrap();
     let tally: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
