@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `lab aa` from end to end. How far the arms lie apart is the machine's business, not this test's.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use metaslot_lab::experiment::{Experiment, State};
 use std::path::Path;
