@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The performance lab: what a machine can tell, what a call costs, and what a crash loses.
 //!
-//! The program `metaslot-lab` is around it, which `metaslot lab` starts. Each experiment is a file first (JSON with every sample), and a table made from it second. The lab
-//! speaks to modules through their C ABI only, and to the bare library directly.
+//! The program `metaslot-lab` is around it, which `metaslot lab` starts. Each experiment is files first
+//! (every sample), and a table made from them second. The lab speaks to modules through their C ABI
+//! only, and to the bare library directly.
 //!
 //! A module reads its configuration from the environment, and an environment belongs to a process:
 //! so each experiment starts this program once more, with the environment of a fresh token, and

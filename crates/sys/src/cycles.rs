@@ -20,7 +20,7 @@ pub const ADDITIONS: u64 = 64;
 /// Runs a loop of `rounds` times [`ADDITIONS`] additions, each of which needs the one before: so
 /// it takes one core cycle per addition. Two more instructions per round count the rounds, beside
 /// them. `false` where there is no such loop.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub fn additions(rounds: u64) -> bool {
     if rounds == 0 {
         return true;
@@ -31,35 +31,18 @@ pub fn additions(rounds: u64) -> bool {
         core::arch::asm!(
             "2:",
             ".rept 64",
+            #[cfg(target_arch = "x86_64")]
             "add {sum}, {addend}",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
-            sum = inout(reg) 0_u64 => _,
-            addend = in(reg) 1_u64,
-            rounds = inout(reg) rounds => _,
-            options(nomem, nostack),
-        );
-    }
-    true
-}
-
-/// Runs a loop of `rounds` times [`ADDITIONS`] additions, each of which needs the one before: so
-/// it takes one core cycle per addition. Two more instructions per round count the rounds, beside
-/// them. `false` where there is no such loop.
-#[cfg(target_arch = "aarch64")]
-pub fn additions(rounds: u64) -> bool {
-    if rounds == 0 {
-        return true;
-    }
-    // SAFETY: changes registers that are named here, and touches no memory.
-    unsafe {
-        core::arch::asm!(
-            "2:",
-            ".rept 64",
+            #[cfg(target_arch = "aarch64")]
             "add {sum}, {sum}, {addend}",
             ".endr",
+            #[cfg(target_arch = "x86_64")]
+            "dec {rounds}",
+            #[cfg(target_arch = "x86_64")]
+            "jnz 2b",
+            #[cfg(target_arch = "aarch64")]
             "subs {rounds}, {rounds}, #1",
+            #[cfg(target_arch = "aarch64")]
             "b.ne 2b",
             sum = inout(reg) 0_u64 => _,
             addend = in(reg) 1_u64,

@@ -166,18 +166,8 @@ impl Costs {
 
 #[cfg(test)]
 mod tests {
+    use super::super::svg::testing::{classes, folded};
     use super::*;
-
-    fn folded(text: &str) -> Folded {
-        Folded::parse(text).unwrap()
-    }
-
-    /// The classes of the rectangles of a function.
-    fn classes<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
-        let title = format!("<g><title>{name}\n");
-        let rest = svg.split(&title).skip(1);
-        rest.map(|rest| rest.split("class=\"").nth(1).unwrap().split('"').next().unwrap()).collect()
-    }
 
     #[test]
     fn a_difference_of_nothing_is_still_a_picture() {

@@ -68,18 +68,8 @@ fn colour(name: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::svg::testing::{classes, folded};
     use super::*;
-
-    fn folded(text: &str) -> Folded {
-        Folded::parse(text).unwrap()
-    }
-
-    /// The classes of the rectangles of a function.
-    fn classes<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
-        let title = format!("<g><title>{name}\n");
-        let rest = svg.split(&title).skip(1);
-        rest.map(|rest| rest.split("class=\"").nth(1).unwrap().split('"').next().unwrap()).collect()
-    }
 
     #[test]
     fn every_frame_is_drawn_once_and_as_wide_as_its_share() {

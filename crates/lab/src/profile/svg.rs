@@ -163,3 +163,19 @@ mod tests {
         assert!(text.contains("a&lt;b &amp; &quot;c&quot;"));
     }
 }
+
+#[cfg(test)]
+pub(super) mod testing {
+    use crate::profile::Folded;
+
+    pub(in crate::profile) fn folded(text: &str) -> Folded {
+        Folded::parse(text).unwrap()
+    }
+
+    /// The classes of the rectangles of a function.
+    pub(in crate::profile) fn classes<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
+        let title = format!("<g><title>{name}\n");
+        let rest = svg.split(&title).skip(1);
+        rest.map(|rest| rest.split("class=\"").nth(1).unwrap().split('"').next().unwrap()).collect()
+    }
+}
