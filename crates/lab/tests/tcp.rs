@@ -238,6 +238,9 @@ fn another_generator_is_a_second_arm_where_it_is_installed() {
     let run = ["--beside", "iperf3", "--repetitions", "1", "--window", "20"];
     let without = place.command(&run).env("PATH", "/nowhere").output().unwrap();
     assert!(said(&without).contains("apt-get install iperf3"), "{}", said(&without));
+    let uperf = ["--beside", "uperf"];
+    let without = place.command(&uperf).env("PATH", "/nowhere").output().unwrap();
+    assert!(said(&without).contains("https://uperf.org"), "{}", said(&without));
     if Command::new("iperf3").arg("--version").output().is_err() {
         println!("not run: iperf3 is not installed");
         return;

@@ -2,8 +2,8 @@
 //! The matrix of connections, writes and buffers as a scenario. Every cell has a pair of processes of its
 //! own, which sleep while another cell is measured.
 
+use super::beside::Other;
 use super::cpus::Cpus;
-use super::iperf::{self, Iperf};
 use super::load::{Buffer, Load, short, short_buffer};
 use super::pair::Pair;
 use super::window::{self, Timing, flag};
@@ -32,7 +32,7 @@ pub(super) struct Matrix {
     pub(super) cpus: Cpus,
     pub(super) timing: Timing,
     /// Another generator, the second arm.
-    pub(super) beside: Option<Iperf>,
+    pub(super) beside: Option<Other>,
     pub(super) pairs: BTreeMap<String, Pair>,
 }
 
@@ -50,8 +50,8 @@ impl Matrix {
 impl Scenario for Matrix {
     fn head(&self) -> Head {
         let mut settings = settings(&self.base, self.cpus);
-        let version = self.beside.as_ref().map(|beside| beside.version.clone());
-        settings.extend(version.map(|version| (iperf::NAME.to_owned(), version)));
+        let version = |beside: &Other| (beside.name().to_owned(), beside.version.clone());
+        settings.extend(self.beside.as_ref().map(version));
         Head { name: "tcp", unit: "byte", cpu: source(), settings }
     }
 
@@ -65,7 +65,7 @@ impl Scenario for Matrix {
     }
 
     fn arms(&self) -> Vec<String> {
-        let beside = self.beside.as_ref().map(|_| iperf::NAME.to_owned());
+        let beside = self.beside.as_ref().map(|beside| beside.name().to_owned());
         [OWN.to_owned()].into_iter().chain(beside).collect()
     }
 
@@ -79,8 +79,14 @@ impl Scenario for Matrix {
             return Some(words::UNWANTED.to_owned());
         }
         let connections = self.base.of_cell(cell).ok()?.connections;
-        if self.beside.is_some() && connections > iperf::STREAMS {
-            return Some(format!("{} has at most {} streams", iperf::NAME, iperf::STREAMS));
+        if let Some(beside) = &self.beside
+            && connections > beside.kind.streams()
+        {
+            return Some(format!(
+                "{} has at most {} streams",
+                beside.name(),
+                beside.kind.streams()
+            ));
         }
         let most = getrlimit(Resource::Nofile).maximum?;
         (connections as u64 + 16 > most).then(|| {
@@ -90,7 +96,7 @@ impl Scenario for Matrix {
 
     fn warm(&mut self, cell: &str, arm: &str) -> Result<Duration> {
         let timing = self.timing;
-        if arm == iperf::NAME {
+        if arm != OWN {
             // It is started for each sample, and may need a while for that.
             return Ok(timing.expected() + Duration::from_millis(200));
         }
@@ -105,7 +111,7 @@ impl Scenario for Matrix {
 
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {
         let timing = self.timing;
-        if let Some(beside) = self.beside.as_mut().filter(|_| run.arm == iperf::NAME) {
+        if let Some(beside) = self.beside.as_mut().filter(|_| run.arm != OWN) {
             return beside.sample(&self.base.of_cell(&run.cell)?, self.cpus, timing, meter);
         }
         let pair = self.pair(&run.cell)?;
@@ -127,7 +133,7 @@ impl Scenario for Matrix {
     }
 
     fn files(&mut self) -> Result<Vec<(String, Vec<u8>)>> {
-        Ok(self.beside.as_mut().map(Iperf::printed).unwrap_or_default())
+        Ok(self.beside.as_mut().map(Other::printed).unwrap_or_default())
     }
 
     fn glance(&self, experiment: &Experiment) -> String {

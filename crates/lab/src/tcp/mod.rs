@@ -5,11 +5,11 @@
 //! them, each with one thread and without waiting in any call. CPU time of both is counted in a control
 //! group of their own, in a window in the middle of steady traffic.
 
+mod beside;
 mod control;
 mod counts;
 mod cpus;
 mod exchange;
-mod iperf;
 mod link;
 mod load;
 mod matrix;
@@ -36,8 +36,9 @@ pub(crate) use print::text;
 use crate::output::say;
 use crate::scenario::{RunOptions, Scenario, measure};
 use crate::{Failure, Result, print as any};
+pub use beside::Beside;
+use beside::Other;
 use exchange::Exchange;
-use iperf::Iperf;
 use load::Load;
 use matrix::Matrix;
 use std::collections::BTreeMap;
@@ -91,13 +92,6 @@ pub struct Options {
     pub run: RunOptions,
 }
 
-/// Other generators of TCP traffic.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
-pub enum Beside {
-    /// iperf3, which must be installed; its own output is kept in the experiment
-    Iperf3,
-}
-
 /// What was asked for, or else what is usual.
 fn or_else<T: Copy>(asked: &[T], usual: &[T]) -> Vec<T> {
     if asked.is_empty() { usual.to_vec() } else { asked.to_vec() }
@@ -109,16 +103,24 @@ impl Options {
             connections: 1,
             write: 1,
             buffer: None,
-            congestion: self.congestion.clone().or_else(socket::usual_congestion),
+            congestion: self.congestion.clone().or_else(|| {
+                let chosen = self.beside.is_none_or(Beside::chooses_congestion);
+                chosen.then(socket::usual_congestion).flatten()
+            }),
             path: self.path,
         }
     }
 
     fn matrix(&self) -> Result<Matrix> {
-        let beside = self.beside.map(|Beside::Iperf3| Iperf::find()).transpose()?;
+        let beside = self.beside.map(Other::find).transpose()?;
         if beside.is_some() && self.path != Path::Loopback {
             return Err(Failure::new("another generator runs over the loopback interface only")
                 .hint("leave out --path or --beside"));
+        }
+        let fixed = self.beside.is_some_and(|beside| !beside.chooses_congestion());
+        if fixed && self.congestion.is_some() {
+            return Err(Failure::new("uperf cannot choose the congestion control")
+                .hint("leave out --congestion: both take the system's"));
         }
         let (connections, writes): (&[usize], &[usize]) = match beside {
             None => (&[1, 8, 100, 1000], &[64 << 10, 8 << 10, 1 << 10]),

@@ -2,7 +2,6 @@
 //! What follows from the cells of one experiment. They are comparable with each other, because each
 //! repetition visits all of them in random order: the cells of one repetition are a pair.
 
-use super::iperf;
 use super::matrix::OWN;
 use crate::experiment::{Experiment, Sample, level};
 use crate::scenario::margin;
@@ -25,18 +24,19 @@ pub(super) fn sentences(experiment: &Experiment) -> Vec<String> {
             format!("buffers of {last} against {first}")
         }));
     }
-    if experiment.plan.arms.iter().any(|arm| arm == iperf::NAME) {
-        said.extend(experiment.plan.cells().iter().filter_map(|cell| beside(experiment, cell)));
+    if let Some(other) = experiment.plan.arms.iter().find(|arm| *arm != OWN) {
+        let cells = experiment.plan.cells();
+        said.extend(cells.iter().filter_map(|cell| beside(experiment, cell, other)));
     }
     said.extend(skipped(experiment));
     said
 }
 
 /// The own generator against the other one, in one cell.
-fn beside(experiment: &Experiment, cell: &str) -> Option<String> {
-    let pairs = experiment.pairs_of(cell, [OWN, iperf::NAME], Sample::cpu_each);
+fn beside(experiment: &Experiment, cell: &str, other: &str) -> Option<String> {
+    let pairs = experiment.pairs_of(cell, [OWN, other], Sample::cpu_each);
     let comparison = Comparison::of(&pairs)?;
-    let sentence = comparison.sentence("our generator", iperf::NAME, margin(experiment));
+    let sentence = comparison.sentence("our generator", other, margin(experiment));
     Some(format!("{}: {sentence}", without(cell, "").trim().trim_matches(['(', ')'])))
 }
 
