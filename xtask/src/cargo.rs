@@ -75,6 +75,17 @@ impl Metadata {
         Path::new(manifest).parent().map(Path::to_path_buf).context("a manifest without directory")
     }
 
+    /// The workspace's own crates without their prefix, each with its directory.
+    pub(crate) fn homes(&self) -> BTreeMap<String, PathBuf> {
+        self.packages()
+            .filter(|package| package["source"].is_null())
+            .filter_map(|package| {
+                let manifest = Path::new(package["manifest_path"].as_str()?);
+                Some((short(package["name"].as_str()?), manifest.parent()?.to_path_buf()))
+            })
+            .collect()
+    }
+
     /// The workspace's own crates without their prefix, each with those of its own kind that it
     /// depends on (development dependencies left out).
     pub(crate) fn edges(&self) -> BTreeMap<String, BTreeSet<String>> {

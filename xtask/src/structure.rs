@@ -35,6 +35,8 @@ struct Row {
 
 /// A hand-written file.
 struct Source {
+    /// Its package without the prefix; empty for a file of no package.
+    package: String,
     path: PathBuf,
     text: String,
 }
@@ -58,8 +60,8 @@ pub(crate) fn run() -> Result<()> {
     let path = root().join("ARCHITECTURE.md");
     let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     let rows = rows(&text);
-    let sources = sources()?;
     let metadata = Metadata::read()?;
+    let sources = sources(&metadata)?;
     let mut wrong = Vec::new();
     dependencies(&metadata, &rows, &mut wrong);
     module_packages(&mut wrong)?;
@@ -219,26 +221,28 @@ fn invariants(text: &str, sources: &[Source], wrong: &mut Vec<String>) {
 }
 
 fn of_crate<'a>(sources: &'a [Source], name: &str) -> impl Iterator<Item = &'a Source> {
-    let home = if name == "xtask" { root().join(name) } else { root().join("crates").join(name) };
-    sources.iter().filter(move |source| source.path.starts_with(&home))
+    sources.iter().filter(move |source| source.package == name)
 }
 
 /// Every hand-written source file: what Git would commit, with an ending that we write by hand.
-fn sources() -> Result<Vec<Source>> {
+fn sources(metadata: &Metadata) -> Result<Vec<Source>> {
     let mut found = Vec::new();
-    for top in ["crates", "xtask", "include", "examples", "tests", ".ci"] {
-        collect(&root().join(top), &mut found)?;
+    for (package, home) in metadata.homes() {
+        collect(&package, &home, &mut found)?;
+    }
+    for top in ["include", "examples", ".ci"] {
+        collect("", &root().join(top), &mut found)?;
     }
     Ok(found)
 }
 
-fn collect(directory: &Path, found: &mut Vec<Source>) -> Result<()> {
+fn collect(package: &str, directory: &Path, found: &mut Vec<Source>) -> Result<()> {
     let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
     for entry in entries {
         let path = entry.context("read a directory")?.path();
         if path.is_dir() {
             if path.file_name().is_some_and(|name| name != "target") {
-                collect(&path, found)?;
+                collect(package, &path, found)?;
             }
             continue;
         }
@@ -248,7 +252,7 @@ fn collect(directory: &Path, found: &mut Vec<Source>) -> Result<()> {
         if by_hand {
             let text =
                 fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-            found.push(Source { path, text });
+            found.push(Source { package: package.to_owned(), path, text });
         }
     }
     Ok(())

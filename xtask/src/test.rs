@@ -56,7 +56,7 @@ pub(crate) fn run() -> Result<()> {
 
 /// The release build that every client, the tarball and `run` use.
 pub(crate) fn build() -> Result<()> {
-    let packages = ["module", "admin", "lab"].map(|name| format!("--package=metaslot-{name}"));
+    let packages = ["module", "cli", "lab"].map(|name| format!("--package=metaslot-{name}"));
     check(cargo(&["build", "--release", "--locked"]).args(packages)).map(|_| ())
 }
 

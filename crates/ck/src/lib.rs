@@ -7,9 +7,11 @@
 
 pub use cryptoki_sys::*;
 
+pub mod attribute;
 mod error;
 mod function;
 mod handle;
+pub mod mechanism;
 mod names;
 
 pub use error::{Error, Result};

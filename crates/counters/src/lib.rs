@@ -86,7 +86,7 @@ mod tests {
         open(directories.into_iter()).expect("a page can be made");
         assert!(!directory.join("missing").exists(), "no directory is made");
         name_mechanisms(|_| CKM_SHA256);
-        name_provider(1, "soft");
+        name_provider(1, "awslc");
 
         let count = || {
             for _ in 0..1000 {
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(page.codes, [(Function::Digest, CKR_ARGUMENTS_BAD, 40)]);
         assert_eq!(page.events, [(Event::Login, 40)]);
         let [(kind, cell)] = &page.operations[..] else { panic!("one row: {:?}", page.operations) };
-        assert_eq!((kind.provider.as_str(), kind.mechanism, kind.size), ("soft", CKM_SHA256, 1));
+        assert_eq!((kind.provider.as_str(), kind.mechanism, kind.size), ("awslc", CKM_SHA256, 1));
         assert_eq!((cell.operations, cell.bytes, cell.errors), (40_000, 4_000_000, 0));
         let timed = cell.buckets.iter().sum::<u64>();
         assert!((300..1_000).contains(&timed), "one in 64 has its time taken: {timed}");

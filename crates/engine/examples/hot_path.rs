@@ -6,14 +6,11 @@
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "an example, not an interface")]
 
-#[path = "../tests/common/mod.rs"]
-#[allow(unreachable_pub, reason = "shared with the tests")]
-mod common;
-
-use common::{aes, engine, open};
 use metaslot_ck::*;
-use metaslot_engine::provider::Direction::Forward;
-use metaslot_engine::{Bytes, Output, Params, Policy};
+use metaslot_engine::{Output, Policy};
+use metaslot_models::{aes, engine, open};
+use metaslot_spi::provider::Direction::Forward;
+use metaslot_spi::{Bytes, Params};
 use std::time::Instant;
 
 const ROUNDS: u32 = 200_000;
@@ -40,7 +37,7 @@ fn main() {
         engine.close_session(session).expect("it closes");
     });
     time("SHA-256 of 16 bytes, awslc alone", || {
-        std::hint::black_box(metaslot_awslc::digest::sha256(&data));
+        std::hint::black_box(metaslot_awslc_wrapper::digest::sha256(&data));
     });
     time("SHA-256 of 16 bytes, init and digest", || {
         engine.digest_init(session, CKM_SHA256, Params::None).expect("it begins");

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The engine: one for each `C_Initialize`, with its slots, sessions and objects.
 
-use crate::mechanism::Mechanism;
-use crate::metaslot::policy::Policy;
 use crate::metaslot::route::Routes;
 use crate::object::Object;
 use crate::object::session_objects::SessionObjects;
-use crate::provider::Provider;
+use crate::policy::Policy;
 use crate::session::{SessionGuard, Sessions};
-use crate::store::Store;
 use crate::token::handles::Handles;
-use crate::token::{Login, Token};
-use crate::{Key, NewObject, Value};
+use crate::token::{CACHED, Token};
+use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
+use metaslot_spi::provider::Provider;
+use metaslot_spi::store::Store;
+use metaslot_spi::{Key, NewObject, Value};
 use std::sync::Arc;
 
 /// What the configuration says.
@@ -49,15 +49,21 @@ impl Engine {
     /// Opens nothing: stores and providers open at first use.
     #[must_use]
     pub fn new(config: Config) -> Self {
+        Self::with_cache(config, CACHED)
+    }
+
+    /// As [`Self::new`], with room for `cached` objects of each token instead of the usual number:
+    /// tests have more objects than that.
+    #[must_use]
+    pub fn with_cache(config: Config, cached: usize) -> Self {
         metaslot_counters::name_mechanisms(|index| {
-            Mechanism::all().get(usize::from(index)).map_or(0, |row| row.number)
+            MechanismRow::all().get(usize::from(index)).map_or(0, |row| row.number)
         });
         for (number, provider) in config.providers.iter().enumerate() {
             metaslot_counters::name_provider(number, provider.name());
         }
-        let tokens = (0..).zip(config.slots).map(|(number, slot)| {
-            Token::new(SlotId(number), slot.description, slot.store, slot.policy)
-        });
+        let tokens =
+            (0..).zip(config.slots).map(|(number, slot)| Token::new(SlotId(number), slot, cached));
         Self {
             tokens: tokens.collect(),
             sessions: Sessions::default(),
@@ -72,12 +78,17 @@ impl Engine {
         self.tokens.get(at).ok_or(Error::SLOT_ID_INVALID)
     }
 
+    /// The session under its lock, with nothing in it that is over: each call begins here.
+    #[inline]
     pub(crate) fn session(&self, handle: SessionHandle) -> Result<SessionGuard<'_>> {
-        self.sessions.lock(handle)
+        let mut session = self.sessions.lock(handle)?;
+        let now = self.token(session.slot)?.clock.now();
+        session.catch_up(now);
+        Ok(session)
     }
 
-    pub(crate) fn policy(&self, session: &SessionGuard<'_>) -> Result<&Policy> {
-        Ok(&self.token(session.slot)?.policy)
+    pub(crate) fn policy(&self, session: &SessionGuard<'_>) -> Result<Policy> {
+        Ok(self.token(session.slot)?.policy)
     }
 
     /// The object that a session may see under this handle.
@@ -86,29 +97,30 @@ impl Engine {
         session: &SessionGuard<'_>,
         handle: ObjectHandle,
     ) -> Result<Arc<Object>> {
-        let token = self.token(session.slot)?;
-        let object = match Handles::slot(handle) {
-            None => self.session_objects.find(handle)?,
-            Some(slot) if slot == session.slot => {
-                let (id, private) =
-                    token.handles.row(handle).ok_or(Error::OBJECT_HANDLE_INVALID)?;
-                let object = token.object(id)?;
-                if object.private() != private {
-                    return Err(Error::OBJECT_HANDLE_INVALID);
-                }
-                object
+        self.object_of(self.token(session.slot)?, handle)
+    }
+
+    /// The object that the sessions of a slot may see under this handle.
+    pub(crate) fn object_of(&self, token: &Token, handle: ObjectHandle) -> Result<Arc<Object>> {
+        loop {
+            let epoch = token.epoch();
+            let found = match Handles::slot(handle) {
+                None => self.session_objects.find(handle),
+                Some(slot) if slot == token.slot => token.find(handle, epoch),
+                Some(_) => return Err(Error::OBJECT_HANDLE_INVALID),
+            };
+            // Who logs in or out meanwhile may have changed what is read: then it is read again.
+            if token.epoch() == epoch {
+                return found.and_then(|object| match token.shows(&object, epoch) {
+                    true => Ok(object),
+                    false => Err(Error::OBJECT_HANDLE_INVALID),
+                });
             }
-            Some(_) => return Err(Error::OBJECT_HANDLE_INVALID),
-        };
-        let visible = !object.private() || token.login_state() == Login::User;
-        if object.slot == session.slot && visible {
-            Ok(object)
-        } else {
-            Err(Error::OBJECT_HANDLE_INVALID)
         }
     }
 
-    /// The key under this handle, if it may be used so: usage, key type, allowed mechanisms.
+    /// The key under this handle, if it may be used so: usage, key type, allowed mechanisms. Its
+    /// material is at hand.
     pub(crate) fn key_for(
         &self,
         session: &mut SessionGuard<'_>,
@@ -116,7 +128,7 @@ impl Engine {
         usage: CK_ATTRIBUTE_TYPE,
         mechanism: CK_MECHANISM_TYPE,
     ) -> Result<Arc<Object>> {
-        let object = match session.take_recent(handle) {
+        let object = match session.recent.take(handle) {
             Some(object) if self.is_current(&object) => object,
             _ => self.object_in(session, handle).map_err(|error| match error {
                 Error::OBJECT_HANDLE_INVALID => Error::KEY_HANDLE_INVALID,
@@ -127,7 +139,7 @@ impl Engine {
         if !facts.is_key() {
             return Err(Error::KEY_HANDLE_INVALID);
         }
-        let row = Mechanism::find(mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        let row = MechanismRow::find(mechanism).ok_or(Error::MECHANISM_INVALID)?;
         if !row.keys.contains(&facts.key_type) {
             return Err(Error::KEY_TYPE_INCONSISTENT);
         }
@@ -140,13 +152,28 @@ impl Engine {
         {
             return Err(Error::MECHANISM_INVALID);
         }
+        if object.key().is_none() {
+            self.attach(&object)?;
+        }
         Ok(object)
     }
 
-    /// Whether nobody, in this process or another, changed the object since it was read.
+    /// Has the material of a key at hand. The key may have gone since it was looked up.
+    #[cold]
+    fn attach(&self, object: &Object) -> Result<()> {
+        self.key(object).map(drop).map_err(|error| match error {
+            Error::OBJECT_HANDLE_INVALID => Error::KEY_HANDLE_INVALID,
+            other => other,
+        })
+    }
+
+    /// Whether nobody, in this process or another, changed the object since it was read, and it was
+    /// read in this login. (What is over a session lets go of before each call.)
     fn is_current(&self, object: &Object) -> bool {
         !object.on_token()
-            || self.token(object.slot).is_ok_and(|token| object.seen_at(token.store.generation()))
+            || self.token(object.slot).is_ok_and(|token| {
+                object.epoch == token.epoch() && object.seen_at(token.store.generation())
+            })
     }
 
     pub(crate) fn key<'a>(&self, object: &'a Object) -> Result<&'a Arc<Key>> {

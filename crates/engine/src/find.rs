@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Searches (PKCS#11 3.2 §5.7.7): streamed, so that a million objects cost no more memory than ten.
 
-use crate::attributes::{Attributes, Value};
 use crate::engine::Engine;
 use crate::object;
-use crate::object::attribute::{AttributeRow, INDEXED};
-use crate::store::{Scope, Term};
-use crate::template::{Template, class_of, typed};
+use crate::template::{class_of, typed};
+use crate::token::epoch::Epoch;
 use crate::token::{Login, Token};
+use metaslot_ck::attribute::AttributeRow;
 use metaslot_ck::*;
+use metaslot_spi::Template;
+use metaslot_spi::store::{Scope, Term};
+use metaslot_spi::{Attributes, Value};
 use std::vec::IntoIter;
 
 /// A search in the middle.
@@ -43,15 +45,14 @@ impl Engine {
     }
 
     fn start(&self, token: &Token, mut query: Attributes) -> Find {
-        let user = token.login_state() == Login::User;
-        let slot = token.slot;
+        let epoch = token.epoch();
+        let user = epoch.login() == Login::User;
         let wanted = |attribute, value: bool| query.get(attribute) != Some(&Value::Bool(!value));
         let (tokens, sessions) = (wanted(CKA_TOKEN, true), wanted(CKA_TOKEN, false));
         let (private, public) = (wanted(CKA_PRIVATE, true), wanted(CKA_PRIVATE, false));
         let memory = if sessions {
-            self.session_objects.handles(|object| {
-                object.slot == slot && (user || !object.private()) && object.matches(&query)
-            })
+            self.session_objects
+                .handles(|object| token.shows(object, epoch) && object.matches(&query))
         } else {
             Vec::new()
         };
@@ -63,8 +64,9 @@ impl Engine {
         };
         query.remove(CKA_TOKEN);
         query.remove(CKA_PRIVATE);
-        let terms: Vec<Term> =
-            INDEXED.iter().filter_map(|attribute| object::term(&query, *attribute)).collect();
+        let terms: Vec<Term> = AttributeRow::indexed()
+            .filter_map(|attribute| object::term(&query, attribute))
+            .collect();
         for (attribute, _) in &terms {
             query.remove(*attribute);
         }
@@ -109,13 +111,15 @@ impl Find {
         // Where candidates may fall out, a larger page saves many small searches.
         let limit = if self.rest.is_empty() { wanted.min(PAGE) } else { PAGE };
         let Some((scope, after)) = self.store else { return Ok(false) };
+        let epoch = token.epoch();
         let rows = token.store.search(&self.terms, scope, after, limit)?;
         let last = rows.last().filter(|_| rows.len() == limit);
         self.store = last.map(|row| (scope, row.id));
         let mut found = Vec::with_capacity(rows.len());
         for row in rows {
-            if self.rest.is_empty() || candidate(token, row.id, &self.rest)? {
-                found.push(token.handles.name(row.id, row.private));
+            if self.rest.is_empty() || candidate(token, row.id, epoch, &self.rest)? {
+                // After a logout meanwhile private rows are not found.
+                found.extend(token.name(row.id, row.private, epoch));
             }
         }
         self.ready = found.into_iter();
@@ -127,8 +131,8 @@ impl Find {
 const PAGE: usize = 256;
 
 /// A row that went away meanwhile, or that is damaged, is not found; the others are.
-fn candidate(token: &Token, id: u64, rest: &Attributes) -> Result<bool> {
-    match token.object(id) {
+fn candidate(token: &Token, id: u64, epoch: Epoch, rest: &Attributes) -> Result<bool> {
+    match token.object(id, epoch) {
         Ok(object) => Ok(object.matches(rest)),
         Err(Error::OBJECT_HANDLE_INVALID | Error::DEVICE_ERROR) => Ok(false),
         Err(error) => Err(error),
@@ -139,7 +143,7 @@ fn candidate(token: &Token, id: u64, rest: &Attributes) -> Result<bool> {
 /// A value that would be secret in a key is compared with data objects and certificates only: keys
 /// do not hold theirs where a search could see it.
 fn query(template: Template) -> Result<Option<Attributes>> {
-    if template.iter().any(|(attribute, _)| AttributeRow::find(*attribute).is_none()) {
+    if template.iter().any(|(attribute, _)| AttributeRow::named(*attribute).is_empty()) {
         return Ok(None);
     }
     let class = class_of(&template);

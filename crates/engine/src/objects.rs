@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Object management functions (PKCS#11 3.2 §5.7).
 
-use crate::attributes::{Attributes, NewObject, Secrets, Value};
 use crate::engine::Engine;
-use crate::object::attribute::{self, CKA_BIRTH_ROLES};
-use crate::object::rules::{self, Origin};
+use crate::object::rules::{self, Birth, Origin};
 use crate::object::session_objects::SessionObjects;
 use crate::object::{Object, Place, terms};
+use crate::policy::Purposes;
 use crate::session::SessionGuard;
-use crate::store::{Change, Record};
-use crate::template::{Template, Typed, class_of, typed};
-use crate::token::Login;
+use crate::template::{Typed, class_of, typed};
+use crate::token::epoch::Epoch;
+use crate::token::handles::Handles;
+use crate::token::{Login, Token};
+use metaslot_ck::attribute;
 use metaslot_ck::*;
+use metaslot_spi::Template;
+use metaslot_spi::store::{Change, Record};
+use metaslot_spi::{Attributes, NewObject, Secrets, Value};
 use std::sync::Arc;
 
 impl Engine {
@@ -30,7 +34,7 @@ impl Engine {
         let login = token.login_state();
         let Typed { attributes, secrets } = {
             let typed = typed(template, Some(class))?;
-            rules::check(&typed, class, attribute::CREATE, login, &token.policy)?;
+            rules::check(&typed, class, attribute::CREATE, login)?;
             typed
         };
         let mut made = NewObject { attributes, secrets };
@@ -42,8 +46,11 @@ impl Engine {
                 return Err(Error::TEMPLATE_INCONSISTENT);
             }
             token.policy.making(&made.attributes, false)?;
+            token.policy.parity(&made.attributes, &made.secrets)?;
         }
-        let object = rules::complete(Origin::Created, class, Attributes::new(), made, login)?;
+        let purposes = Purposes::at_birth(&made.attributes, class);
+        let birth = Birth::new(Origin::Created, purposes, login);
+        let object = rules::complete(birth, class, Attributes::new(), made)?;
         self.add(&mut session, vec![object]).map(|handles| handles[0])
     }
 
@@ -54,65 +61,51 @@ impl Engine {
         objects: Vec<NewObject>,
     ) -> Result<Vec<ObjectHandle>> {
         let token = self.token(session.slot)?;
-        let login = token.login_state();
+        let epoch = token.epoch();
         let mut objects = objects;
         for object in &mut objects {
-            if object.attributes.bool(CKA_PRIVATE) && login != Login::User {
+            if object.attributes.bool(CKA_PRIVATE) && epoch.login() != Login::User {
                 return Err(Error::USER_NOT_LOGGED_IN);
             }
             object.attributes.set(CKA_UNIQUE_ID, Value::Bytes(self.unique_id()?));
         }
-        let on_token = objects.iter().filter(|o| o.attributes.bool(CKA_TOKEN)).count();
-        if on_token != 0 && !session.write {
+        if objects.iter().any(|o| o.attributes.bool(CKA_TOKEN)) && !session.write {
             return Err(Error::SESSION_READ_ONLY);
         }
-        if on_token != 0 && on_token != objects.len() {
-            // A key pair may be split between token and session: two steps, the durable one last.
-            let (rows, memory) =
-                objects.into_iter().partition(|object| object.attributes.bool(CKA_TOKEN));
-            return self.add_split(session, rows, memory);
-        }
-        if on_token == 0 {
-            return Ok(objects
-                .into_iter()
-                .map(|object| self.add_to_memory(session, object))
-                .collect());
-        }
-        let privates: Vec<bool> = objects.iter().map(|o| o.attributes.bool(CKA_PRIVATE)).collect();
-        let changes = objects.iter().map(|o| Change::Insert(record(&o.attributes, &o.secrets)));
-        let ids = token.store.write(changes.collect())?;
-        Ok(ids.iter().zip(privates).map(|(id, private)| token.handles.name(*id, private)).collect())
-    }
-
-    /// A pair of which one half is on the token: the public key comes first in the result.
-    fn add_split(
-        &self,
-        session: &mut SessionGuard<'_>,
-        rows: Vec<NewObject>,
-        memory: Vec<NewObject>,
-    ) -> Result<Vec<ObjectHandle>> {
-        let public = |objects: &[NewObject]| {
-            objects.first().and_then(|o| o.attributes.ulong(CKA_CLASS)) == Some(CKO_PUBLIC_KEY)
+        // What may fail comes first: the objects of the token, which are durable when they are
+        // written. Those in memory are ready by then and only have to be put where they are seen.
+        let mut changes = Vec::new();
+        let mut ready = |object: NewObject| match object.attributes.bool(CKA_TOKEN) {
+            true => {
+                changes.push(Change::Insert(record(&object.attributes, &object.secrets)));
+                Ready::Row { private: object.attributes.bool(CKA_PRIVATE) }
+            }
+            false => Ready::InMemory(in_memory(object, session.slot, epoch)),
         };
-        let memory_first = public(&memory);
-        let mut rows = self.add(session, rows)?;
-        let mut memory = self.add(session, memory)?;
-        if memory_first {
-            memory.append(&mut rows);
-            Ok(memory)
-        } else {
-            rows.append(&mut memory);
-            Ok(rows)
+        let ready: Vec<Ready> = objects.into_iter().map(&mut ready).collect();
+        let ids = if changes.is_empty() { Vec::new() } else { token.store.write(changes)? };
+        let mut ids = ids.into_iter();
+        let mut handles = Vec::with_capacity(ready.len());
+        for object in ready {
+            handles.push(match object {
+                Ready::Row { private } => {
+                    let id = ids.next().ok_or(Error::GENERAL_ERROR)?;
+                    // After a logout meanwhile there is no handle by which it could be used.
+                    token.name(id, private, epoch).unwrap_or_else(|| token.handles.dead())
+                }
+                Ready::InMemory(object) => self.put(token, session, object),
+            });
         }
+        Ok(handles)
     }
 
-    fn add_to_memory(&self, session: &mut SessionGuard<'_>, object: NewObject) -> ObjectHandle {
-        let handle = SessionObjects::next_handle();
-        let NewObject { attributes, secrets } = object;
-        let object =
-            Object::with_secrets(handle, session.slot, Place::Session, attributes, secrets);
-        self.session_objects.put(Arc::new(object));
-        session.owned.push(handle);
+    /// Puts an object of this session where it is seen. A private one whose login has just ended is
+    /// as dead as if the logout had come a moment later.
+    fn put(&self, token: &Token, session: &mut SessionGuard<'_>, object: Object) -> ObjectHandle {
+        let handle = object.handle;
+        if self.session_objects.put(object, |object| token.shows(object, token.epoch())) {
+            session.own(handle, |owned| self.session_objects.has(owned));
+        }
         handle
     }
 
@@ -140,14 +133,15 @@ impl Engine {
     ) -> Result<ObjectHandle> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
+        let epoch = token.epoch();
         let object = self.object_in(&session, object)?;
         if !object.attributes().bool(CKA_COPYABLE) {
             return Err(Error::ACTION_PROHIBITED);
         }
         let changes = typed(template, Some(object.class()))?;
-        let login = token.login_state();
+        let login = epoch.login();
         let mut attributes =
-            rules::change(object.attributes(), &changes, attribute::COPY, login, &token.policy)?;
+            rules::change(&object, &changes, attribute::COPY, login, token.policy)?;
         if attributes.bool(CKA_PRIVATE) && login != Login::User {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
@@ -160,15 +154,14 @@ impl Engine {
             let private = attributes.bool(CKA_PRIVATE);
             let record = record(&attributes, material.secrets());
             let ids = token.store.write(vec![Change::Insert(record)])?;
-            return Ok(token.handles.name(ids[0], private));
+            let id = *ids.first().ok_or(Error::GENERAL_ERROR)?;
+            return Ok(token.name(id, private, epoch).unwrap_or_else(|| token.handles.dead()));
         }
-        let handle = SessionObjects::next_handle();
-        let copy =
-            Object::new(handle, session.slot, Place::Session, attributes, object.has_secrets());
+        let (handle, place) = (SessionObjects::next_handle(), Place::Session);
+        let has_secrets = object.has_secrets();
+        let copy = Object::new(handle, session.slot, place, attributes, has_secrets, epoch);
         copy.attach(material);
-        self.session_objects.put(Arc::new(copy));
-        session.owned.push(handle);
-        Ok(handle)
+        Ok(self.put(token, &mut session, copy))
     }
 
     /// `C_DestroyObject`: after it no copy of a key remains in the process.
@@ -176,36 +169,77 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.7.3 names them.
     pub fn destroy_object(&self, session: SessionHandle, object: ObjectHandle) -> Result<()> {
-        let (object, write) = {
-            let session = self.session(session)?;
-            (self.object_in(&session, object)?, session.write)
+        let session = self.session(session)?;
+        let (token, write) = (self.token(session.slot)?, session.write);
+        let may = |object: &Object| match object.attributes().bool(CKA_DESTROYABLE) {
+            true => Ok(()),
+            false => Err(Error::ACTION_PROHIBITED),
         };
-        if !object.attributes().bool(CKA_DESTROYABLE) {
-            return Err(Error::ACTION_PROHIBITED);
+        if Handles::slot(object).is_none() {
+            let seen = |object: &Object| match token.shows(object, token.epoch()) {
+                true => may(object),
+                false => Err(Error::OBJECT_HANDLE_INVALID),
+            };
+            let gone = self.session_objects.take(object, &token.clock, seen)?;
+            drop(session);
+            self.sweep(token, &gone);
+            return Ok(());
         }
-        match object.place {
-            Place::Session => {
-                self.session_objects.take(object.handle).ok_or(Error::OBJECT_HANDLE_INVALID)?;
-            }
-            Place::Token { id, .. } => {
-                if !write {
-                    return Err(Error::SESSION_READ_ONLY);
-                }
-                let token = self.token(object.slot)?;
-                token.store.write(vec![Change::Delete { id }])?;
-                token.forget(id);
-            }
-        }
-        self.sweep(object);
+        let gone = self.write_version(token, object, |object, id, version| {
+            may(object)?;
+            if write { Ok(Change::Delete { id, version }) } else { Err(Error::SESSION_READ_ONLY) }
+        })?;
+        drop(session);
+        self.sweep(token, &gone);
         Ok(())
     }
 
-    /// Lets every session go of a retired object. The caller holds no session's lock.
-    fn sweep(&self, object: Arc<Object>) {
-        object.retire();
-        if Arc::strong_count(&object) > 1 {
-            self.sessions.each(super::session::Session::drop_stale);
+    /// Writes a change of what is in the store: where another writer was faster, of what is there
+    /// then. Gives the version that was changed, which is over or superseded.
+    fn write_version(
+        &self,
+        token: &Token,
+        handle: ObjectHandle,
+        change: impl Fn(&Object, u64, u64) -> Result<Change>,
+    ) -> Result<Arc<Object>> {
+        let mut object = self.object_of(token, handle)?;
+        loop {
+            let Place::Token { id, version, .. } = object.place else {
+                return Err(Error::OBJECT_HANDLE_INVALID);
+            };
+            let change = change(&object, id, version)?;
+            let deletes = matches!(change, Change::Delete { .. });
+            match token.store.write(vec![change]) {
+                Ok(_) if deletes => {
+                    token.objects.end(id);
+                    token.clock.count_death();
+                    return Ok(object);
+                }
+                Ok(_) => return Ok(object),
+                Err(Error::OBJECT_HANDLE_INVALID) => {
+                    let now = self.object_of(token, handle)?;
+                    if now.place == object.place {
+                        return Err(Error::OBJECT_HANDLE_INVALID);
+                    }
+                    object = now;
+                }
+                Err(error) => return Err(error),
+            }
         }
+    }
+
+    /// Has every session let go of an object that was destroyed, unless nobody holds it: after this
+    /// no copy of a key remains. The caller holds no session's lock.
+    fn sweep(&self, token: &Token, gone: &Arc<Object>) {
+        if Arc::strong_count(gone) > 1 || gone.has_others() {
+            self.sweep_all(token);
+        }
+    }
+
+    /// Has every session let go of what is over. The caller holds no session's lock.
+    pub(crate) fn sweep_all(&self, token: &Token) {
+        let now = token.clock.now();
+        self.sessions.each(token.slot, |session| session.catch_up(now));
     }
 
     /// `C_GetObjectSize`: bytes of its stored form, roughly.
@@ -243,40 +277,43 @@ impl Engine {
     ) -> Result<()> {
         let session = self.session(session)?;
         let token = self.token(session.slot)?;
-        let object = self.object_in(&session, object)?;
-        if object.on_token() && !session.write {
+        let seen = self.object_of(token, object)?;
+        if seen.on_token() && !session.write {
             return Err(Error::SESSION_READ_ONLY);
         }
-        if !object.attributes().bool(CKA_MODIFIABLE) {
+        if !seen.attributes().bool(CKA_MODIFIABLE) {
             return Err(Error::ACTION_PROHIBITED);
         }
-        let changes = typed(template, Some(object.class()))?;
-        let login = token.login_state();
-        let new =
-            rules::change(object.attributes(), &changes, attribute::CHANGE, login, &token.policy)?;
-        drop(session);
-        match object.place {
-            Place::Session => {
-                let copy = Object::new(
-                    object.handle,
-                    object.slot,
-                    object.place,
-                    new,
-                    object.has_secrets(),
-                );
-                if let Some(key) = object.key() {
-                    copy.attach(Arc::clone(key.material()));
+        let changes = typed(template, Some(seen.class()))?;
+        let changed = |old: &Object| {
+            let login = token.login_state();
+            rules::change(old, &changes, attribute::CHANGE, login, token.policy)
+        };
+        if Handles::slot(object).is_none() {
+            return self.session_objects.update(object, |old| {
+                match token.shows(old, token.epoch()) {
+                    true => Ok(old.changed(changed(old)?)),
+                    false => Err(Error::OBJECT_HANDLE_INVALID),
                 }
-                self.session_objects.put(Arc::new(copy));
-            }
-            Place::Token { id, version, .. } => {
-                let record = record(&new, &Secrets::new());
-                token.store.write(vec![Change::Update { id, version, record }])?;
-                token.forget(id);
-            }
+            });
         }
-        Ok(())
+        let written = self.write_version(token, object, |old, id, version| {
+            let record = record(&changed(old)?, &Secrets::new());
+            Ok(Change::Update { id, version, record })
+        });
+        written.map(drop)
     }
+}
+
+/// A new object, ready to be seen: among the changes for the store, or by itself.
+enum Ready {
+    Row { private: bool },
+    InMemory(Object),
+}
+
+fn in_memory(object: NewObject, slot: SlotId, epoch: Epoch) -> Object {
+    let (handle, place) = (SessionObjects::next_handle(), Place::Session);
+    Object::with_secrets(handle, slot, place, object.attributes, object.secrets, epoch)
 }
 
 /// A row of the store. `CKA_TOKEN` and `CKA_PRIVATE` stand in it like any other attribute.
@@ -287,12 +324,4 @@ fn record(attributes: &Attributes, secrets: &Secrets) -> Record {
         secrets: (!secrets.is_empty()).then(|| secrets.encode()),
         terms: terms(attributes),
     }
-}
-
-/// Both halves of a pair know what either may do: a public key may not wrap what its private twin
-/// could decrypt (policy).
-pub(crate) fn pair_roles(public: &mut NewObject, private: &mut NewObject) {
-    let roles = rules::roles(&public.attributes) | rules::roles(&private.attributes);
-    public.attributes.set(CKA_BIRTH_ROLES, Value::Ulong(roles));
-    private.attributes.set(CKA_BIRTH_ROLES, Value::Ulong(roles));
 }

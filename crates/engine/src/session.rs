@@ -6,111 +6,96 @@
 
 use crate::find::Find;
 use crate::object::Object;
-use crate::operation::Active;
-use crate::operation::cipher::CipherState;
-use crate::operation::digest::DigestState;
-use crate::operation::recover::RecoverState;
-use crate::operation::signature::SignatureState;
+use crate::operation::Operations;
+use crate::token::epoch::{Epoch, Moment};
 use metaslot_ck::*;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
-/// One open session: an operation of each kind, independently.
+/// One open session.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     pub(crate) slot: SlotId,
     pub(crate) write: bool,
     /// `CKF_ASYNC_SESSION`
     pub(crate) asynchronous: bool,
-    pub(crate) digest: DigestState,
-    pub(crate) encrypt: CipherState,
-    pub(crate) decrypt: CipherState,
-    pub(crate) sign: SignatureState,
-    pub(crate) sign_recover: SignatureState,
-    pub(crate) verify: SignatureState,
-    pub(crate) verify_recover: RecoverState,
+    pub(crate) operations: Operations,
     pub(crate) find: Option<Find>,
     /// Session objects to destroy when this session closes.
     pub(crate) owned: Vec<ObjectHandle>,
-    /// The keys used last: found again without touching a shared reference count.
-    recent: [Option<Arc<Object>>; 2],
+    pub(crate) recent: Recent,
+    /// Up to when everything that is over has been let go of.
+    seen: Moment,
 }
 
-impl Session {
-    /// Gives a key back after its operation.
-    pub(crate) fn keep(&mut self, object: Arc<Object>) {
-        if !object.is_stale() {
-            self.recent.swap(0, 1);
-            self.recent[0] = Some(object);
+/// The keys used last: found again without touching a shared reference count.
+#[derive(Debug, Default)]
+pub(crate) struct Recent([Option<Arc<Object>>; 2]);
+
+impl Recent {
+    /// Takes a key back after its operation. If it is over by now, the next call lets go of it.
+    pub(crate) fn keep(&mut self, object: Option<Arc<Object>>) {
+        if object.as_ref().is_some_and(|object| !object.is_superseded()) {
+            self.0.swap(0, 1);
+            self.0[0] = object;
         }
     }
 
     /// A key used a moment ago.
-    pub(crate) fn take_recent(&mut self, handle: ObjectHandle) -> Option<Arc<Object>> {
-        let place = self
-            .recent
-            .iter_mut()
-            .find(|kept| kept.as_ref().is_some_and(|o| o.handle == handle))?;
-        place.take().filter(|object| !object.is_stale())
+    pub(crate) fn take(&mut self, handle: ObjectHandle) -> Option<Arc<Object>> {
+        let kept =
+            self.0.iter_mut().find(|kept| kept.as_ref().is_some_and(|o| o.handle == handle))?;
+        kept.take().filter(|object| !object.is_superseded())
     }
 
-    /// Lets go of every object that was destroyed or logged out of, ending its operations.
-    pub(crate) fn drop_stale(&mut self) {
-        for kept in &mut self.recent {
-            if kept.as_ref().is_some_and(|object| object.is_stale()) {
+    fn drop_over(&mut self, now: Epoch) {
+        for kept in &mut self.0 {
+            if kept.as_ref().is_some_and(|object| object.is_superseded() || object.is_over(now)) {
                 *kept = None;
             }
         }
-        for state in [&mut self.encrypt, &mut self.decrypt] {
-            if state.chosen().is_ok_and(|op| op.object.is_stale()) {
-                state.end();
-            }
+    }
+}
+
+impl Session {
+    /// Notes a session object that goes with the session. `is_there` is asked of the others when the
+    /// list grows, so that it stays as long as what is there.
+    pub(crate) fn own(&mut self, handle: ObjectHandle, is_there: impl Fn(ObjectHandle) -> bool) {
+        if self.owned.len() == self.owned.capacity() && self.owned.len() >= LIST {
+            self.owned.retain(|owned| is_there(*owned));
+            self.owned.reserve(self.owned.len());
         }
-        for state in [&mut self.sign, &mut self.sign_recover, &mut self.verify] {
-            if state.chosen().is_ok_and(|op| op.object.is_stale()) {
-                state.end();
-            }
+        self.owned.push(handle);
+    }
+
+    /// Where anything has died since the last look: lets go of it.
+    #[inline]
+    pub(crate) fn catch_up(&mut self, now: Moment) {
+        if self.seen != now {
+            self.seen = now;
+            self.drop_over(now.epoch());
         }
-        if self.verify_recover.chosen().is_ok_and(|op| op.object.is_stale()) {
-            self.verify_recover.end();
-        }
+    }
+
+    /// Lets go of every object that was destroyed or logged out of, ending its operations.
+    #[cold]
+    fn drop_over(&mut self, now: Epoch) {
+        self.operations.cancel(&mut self.recent, |_, operation| {
+            operation.object().is_some_and(|object| object.is_over(now))
+        });
+        self.recent.drop_over(now);
     }
 
     /// Lets go of everything, in place: a session is large, and moving it costs more than all else
     /// that closing does. Gives back the session objects that must go too.
+    #[inline]
     fn empty(&mut self) -> Vec<ObjectHandle> {
-        self.digest.end();
-        self.encrypt.end();
-        self.decrypt.end();
-        self.sign.end();
-        self.sign_recover.end();
-        self.verify.end();
-        self.verify_recover.end();
+        self.operations.cancel(&mut self.recent, |_, _| true);
         self.find = None;
-        self.recent = [None, None];
+        self.recent = Recent::default();
         std::mem::take(&mut self.owned)
-    }
-
-    pub(crate) fn has_locked_operation(&self) -> bool {
-        [&self.encrypt, &self.decrypt].iter().any(|state| state.chosen().is_ok_and(|op| op.locked))
-            || [&self.sign, &self.sign_recover, &self.verify]
-                .iter()
-                .any(|state| state.chosen().is_ok_and(|op| op.locked))
-    }
-
-    pub(crate) fn unlock_operations(&mut self) {
-        for state in [&mut self.encrypt, &mut self.decrypt] {
-            if let Active::Initialized(op) | Active::MultiPart(op, _) = state {
-                op.locked = false;
-            }
-        }
-        for state in [&mut self.sign, &mut self.sign_recover, &mut self.verify] {
-            if let Active::Initialized(op) | Active::MultiPart(op, _) = state {
-                op.locked = false;
-            }
-        }
     }
 }
 
@@ -222,7 +207,12 @@ impl Sessions {
         Ok(SessionGuard(session))
     }
 
-    pub(crate) fn open(&self, info: Info) -> Result<SessionHandle> {
+    /// Opens a session, if `may` allows it then ([`Self::settle`]).
+    pub(crate) fn open(
+        &self,
+        info: Info,
+        may: impl FnOnce() -> Result<()>,
+    ) -> Result<SessionHandle> {
         let Info { slot, write, asynchronous } = info;
         let shard = thread_shard();
         let at = match lock(&self.free[shard].0).pop() {
@@ -231,6 +221,10 @@ impl Sessions {
         };
         let place = self.place(at).ok_or(Error::SESSION_COUNT)?;
         let mut session = place.session.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(refused) = may() {
+            drop(session);
+            return Err(self.not_opened(at, refused));
+        }
         session.slot = slot;
         session.write = write;
         session.asynchronous = asynchronous;
@@ -246,7 +240,7 @@ impl Sessions {
 
     /// A place that was never used; takes one of another thread's when the table is full.
     fn fresh(&self) -> Result<usize> {
-        let at = self.used.fetch_add(1, Ordering::Relaxed);
+        let at = self.used.fetch_add(1, Ordering::AcqRel);
         if at >= MOST {
             self.used.fetch_sub(1, Ordering::Relaxed);
             let given = self.free.iter().find_map(|free| lock(&free.0).pop());
@@ -258,8 +252,13 @@ impl Sessions {
         Ok(at)
     }
 
-    /// Closes the session: its slot, and the session objects that must go with it.
-    pub(crate) fn close(&self, handle: SessionHandle) -> Result<(SlotId, Vec<ObjectHandle>)> {
+    /// Closes the session, if `may` allows it then, by its slot: gives that slot and the session
+    /// objects that must go too. `None` when it may not be closed.
+    pub(crate) fn close(
+        &self,
+        handle: SessionHandle,
+        may: impl FnOnce(SlotId) -> bool,
+    ) -> Result<Option<(SlotId, Vec<ObjectHandle>)>> {
         let place = self.of(handle)?;
         let mut session = match place.session.lock() {
             Ok(session) => session,
@@ -268,19 +267,34 @@ impl Sessions {
                 poisoned.into_inner()
             }
         };
-        let closed = place.handle.compare_exchange(handle.0, 0, Ordering::SeqCst, Ordering::SeqCst);
-        closed.map_err(|_| Error::SESSION_HANDLE_INVALID)?;
+        // Handles come and go under the lock only.
+        if place.handle.load(Ordering::Acquire) != handle.0 {
+            return Err(Error::SESSION_HANDLE_INVALID);
+        }
+        if !may(session.slot) {
+            return Ok(None);
+        }
+        place.handle.store(0, Ordering::Release);
         let (slot, owned) = (session.slot, session.empty());
         drop(session);
-        let at = u32::try_from(handle.0 & (MOST as u64 - 1)).unwrap_or(0);
+        self.give_back(usize::try_from(handle.0).unwrap_or(0) & (MOST - 1));
+        Ok(Some((slot, owned)))
+    }
+
+    #[cold]
+    fn not_opened(&self, at: usize, refused: Error) -> Error {
+        self.give_back(at);
+        refused
+    }
+
+    #[inline(always)]
+    fn give_back(&self, at: usize) {
         let mut free = lock(&self.free[thread_shard()].0);
         if free.capacity() == 0 {
             // Small lists of two threads could lie in one cache line, which both then fight for.
             free.reserve(LIST);
         }
-        free.push(at);
-        drop(free);
-        Ok((slot, owned))
+        free.push(u32::try_from(at).unwrap_or(0));
     }
 
     fn places(&self) -> impl Iterator<Item = &Place> {
@@ -290,7 +304,7 @@ impl Sessions {
     /// Every open session with its info.
     pub(crate) fn open_ones(&self) -> impl Iterator<Item = (SessionHandle, Info)> {
         self.places().filter_map(|place| {
-            let handle = SessionHandle(place.handle.load(Ordering::SeqCst));
+            let handle = SessionHandle(place.handle.load(Ordering::Acquire));
             self.info(handle).ok().map(|info| (handle, info))
         })
     }
@@ -299,15 +313,56 @@ impl Sessions {
         self.open_ones().any(|(_, info)| wanted(info))
     }
 
-    pub(crate) fn first(&self, wanted: impl Fn(Info) -> bool) -> Option<SessionHandle> {
-        self.open_ones().find(|(_, info)| wanted(*info)).map(|(handle, _)| handle)
+    /// Visits every open session of a slot under its lock.
+    pub(crate) fn each(&self, slot: SlotId, visit: impl Fn(&mut Session)) {
+        for place in self.places() {
+            let there = place.handle.load(Ordering::Acquire) != 0;
+            if there && u64::from(place.info.load(Ordering::Acquire) >> 2) == slot.0 {
+                let mut session = place.session.lock().unwrap_or_else(PoisonError::into_inner);
+                if session.slot == slot {
+                    visit(&mut session);
+                }
+            }
+        }
     }
 
-    /// Visits every open session under its lock.
-    pub(crate) fn each(&self, visit: impl Fn(&mut Session)) {
-        for place in self.places() {
-            if place.handle.load(Ordering::Acquire) != 0 {
-                visit(&mut place.session.lock().unwrap_or_else(PoisonError::into_inner));
+    /// Does something while the session is open and cannot be closed; says whether it was open. Who
+    /// comes to close it after this sees what was done. `None` when a call in the session would have
+    /// to be waited for, unless `patient`.
+    pub(crate) fn while_open(
+        &self,
+        handle: SessionHandle,
+        patient: bool,
+        work: impl FnOnce(),
+    ) -> Option<bool> {
+        let Ok(place) = self.of(handle) else { return Some(false) };
+        let _session = match place.session.try_lock() {
+            Ok(session) => session,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if patient => lock(&place.session),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let is_open = place.handle.load(Ordering::Acquire) == handle.0;
+        if is_open {
+            work();
+        }
+        Some(is_open)
+    }
+
+    /// Waits for those who are opening a session: afterwards each of them has one that is seen, or
+    /// their `may` sees what this thread stored before.
+    pub(crate) fn settle(&self) {
+        let used = self.used.fetch_add(0, Ordering::AcqRel).min(MOST);
+        for at in 0..used {
+            let place = loop {
+                // The chunk of a place that was just taken may still be on its way.
+                match self.place(at) {
+                    Some(place) => break place,
+                    None => std::thread::yield_now(),
+                }
+            };
+            if place.handle.load(Ordering::Acquire) == 0 {
+                drop(place.session.lock());
             }
         }
     }

@@ -2,12 +2,15 @@
 //! Slot, token and session management (PKCS#11 3.2 §5.5, §5.6).
 
 use crate::engine::Engine;
-use crate::session::{Info, MOST};
-use crate::store::PinState;
-use crate::token::Login;
+use crate::object::Object;
+use crate::operation::OperationKind;
+use crate::session::{Info, MOST, Session};
 use crate::token::login::PIN_LENGTH;
+use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::*;
+use metaslot_spi::store::PinState;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// `CK_SLOT_INFO`, before padding.
 #[derive(Clone, Debug)]
@@ -128,15 +131,20 @@ impl Engine {
     /// As PKCS#11 3.2 §5.5.7 names them.
     pub fn init_token(&self, slot: SlotId, so_pin: &[u8], label: &str) -> Result<()> {
         let token = self.token(slot)?;
-        if self.sessions.any(|info| info.slot == slot) {
-            return Err(Error::SESSION_EXISTS);
-        }
         if so_pin.len() < PIN_LENGTH.0 || so_pin.len() > PIN_LENGTH.1 {
             return Err(Error::PIN_LEN_RANGE);
         }
+        let _changing = token.changing();
+        let _closed = token.close_to_sessions();
+        self.sessions.settle();
+        if self.sessions.any(|info| info.slot == slot) {
+            return Err(Error::SESSION_EXISTS);
+        }
         token.store.initialize(so_pin, label)?;
+        token.clock.begin(Login::Public);
         token.handles.renew();
-        token.forget_all();
+        token.objects.end_all();
+        token.clock.count_death();
         Ok(())
     }
 
@@ -150,11 +158,22 @@ impl Engine {
             return Err(Error::SESSION_PARALLEL_NOT_SUPPORTED);
         }
         let write = flags & CKF_RW_SESSION != 0;
-        if !write && token.login_state() == Login::So {
-            return Err(Error::SESSION_READ_WRITE_SO_EXISTS);
-        }
         let asynchronous = flags & CKF_ASYNC_SESSION != 0;
-        self.sessions.open(Info { slot, write, asynchronous })
+        loop {
+            let mut waits = false;
+            let opened = self.sessions.open(Info { slot, write, asynchronous }, || {
+                waits = token.is_closed_to_sessions();
+                match write || token.login_state() != Login::So {
+                    true if !waits => Ok(()),
+                    _ => Err(Error::SESSION_READ_WRITE_SO_EXISTS),
+                }
+            });
+            if !waits {
+                return opened;
+            }
+            // The token is being made anew, or somebody logs in or out: this session comes after.
+            drop(token.changing());
+        }
     }
 
     /// `C_CloseSession`: its session objects go with it.
@@ -162,14 +181,57 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.6.2 names them.
     pub fn close_session(&self, handle: SessionHandle) -> Result<()> {
-        let (slot, owned) = self.sessions.close(handle)?;
-        let taken = owned.into_iter().filter_map(|object| self.session_objects.take(object));
-        // Another session may still use one of them.
-        if taken.fold(false, |used, object| used | (Arc::strong_count(&object) > 1)) {
-            self.sessions.each(crate::session::Session::drop_stale);
+        let is_other = |slot| {
+            self.token(slot).is_ok_and(|token| token.anchor.load(Ordering::SeqCst) != handle.0)
+        };
+        let Some((slot, owned)) = self.sessions.close(handle, is_other)? else {
+            return self.close_anchor(handle);
+        };
+        let token = self.token(slot)?;
+        if !owned.is_empty() {
+            self.destroy_owned(token, owned);
         }
-        self.session_closed(handle, slot);
+        if token.anchor.load(Ordering::SeqCst) == HANDOVER {
+            self.wait_for_anchor(token);
+        }
         Ok(())
+    }
+
+    /// The session whose being open kept the login is being closed: which one was the last?
+    #[cold]
+    fn wait_for_anchor(&self, token: &Token) {
+        let _changing = token.changing();
+        self.pass_anchor(token);
+    }
+
+    /// Closes the session for which others did not look whether they are the last.
+    #[cold]
+    fn close_anchor(&self, handle: SessionHandle) -> Result<()> {
+        let token = self.token(self.sessions.info(handle)?.slot)?;
+        let _changing = token.changing();
+        if token.anchor.load(Ordering::SeqCst) == handle.0 {
+            token.anchor.store(HANDOVER, Ordering::SeqCst);
+        }
+        let closed = self.sessions.close(handle, |_| true).map(|closed| {
+            if let Some((_, owned)) = closed {
+                self.destroy_owned(token, owned);
+            }
+        });
+        self.pass_anchor(token);
+        closed
+    }
+
+    #[inline(never)]
+    fn destroy_owned(&self, token: &Token, owned: Vec<ObjectHandle>) {
+        let clock = &token.clock;
+        let taken = owned
+            .into_iter()
+            .filter_map(|object| self.session_objects.take(object, clock, |_| Ok(())).ok());
+        // Another session may still use one of them.
+        let used = |object: &Arc<_>| Arc::strong_count(object) > 1 || Object::has_others(object);
+        if taken.fold(false, |any, object| any | used(&object)) {
+            self.sweep_all(token);
+        }
     }
 
     /// `C_CloseAllSessions`
@@ -210,36 +272,51 @@ impl Engine {
         Ok(SessionInfo { slot: info.slot, state, flags })
     }
 
+    /// Of `error` and an invalid session, the one that comes first (PKCS#11 3.2 §5.1.7).
+    #[must_use]
+    pub fn foremost(&self, session: SessionHandle, error: Error) -> Error {
+        self.sessions.info(session).err().unwrap_or(error)
+    }
+
+    /// `*Init` without a mechanism: cancels the active operation of these kinds (PKCS#11 3.2 §5.8.1).
+    ///
+    /// # Errors
+    /// `CKR_SESSION_HANDLE_INVALID`; `CKR_ARGUMENTS_BAD` where none is active, which is what a missing
+    /// mechanism was before 3.0.
+    pub fn cancel_active(&self, session: SessionHandle, kinds: &[OperationKind]) -> Result<()> {
+        let mut session = self.session(session)?;
+        let Session { operations, recent, .. } = &mut *session;
+        let wanted = |kind| kinds.contains(&kind);
+        if !operations.any(|kind, operation| wanted(kind) && operation.is_active()) {
+            return Err(Error::ARGUMENTS_BAD);
+        }
+        operations.cancel(recent, |kind, _| wanted(kind));
+        Ok(())
+    }
+
+    /// A call for the active operation of these kinds failed before it reached the engine: the
+    /// operation ends, but one whose work goes on.
+    pub fn fail_active(&self, session: SessionHandle, kinds: &[OperationKind]) {
+        let Ok(mut session) = self.session(session) else { return };
+        let Session { operations, recent, .. } = &mut *session;
+        for kind in kinds {
+            let operation = operations.of(*kind);
+            if !operation.is_pending() {
+                operation.fail(recent);
+            }
+        }
+    }
+
     /// `C_SessionCancel`: ends the operations that `flags` (`CKF_ENCRYPT`, …) name.
     ///
     /// # Errors
     /// `CKR_SESSION_HANDLE_INVALID`
     pub fn session_cancel(&self, handle: SessionHandle, flags: u64) -> Result<()> {
         let mut session = self.session(handle)?;
-        let named = |flag| flags & flag != 0;
-        if named(CKF_DIGEST) {
-            session.digest.end();
-        }
-        if named(CKF_ENCRYPT) {
-            session.encrypt.end();
-        }
-        if named(CKF_DECRYPT) {
-            session.decrypt.end();
-        }
-        if named(CKF_SIGN) {
-            session.sign.end();
-        }
-        if named(CKF_SIGN_RECOVER) {
-            session.sign_recover.end();
-        }
-        if named(CKF_VERIFY) {
-            session.verify.end();
-        }
-        if named(CKF_VERIFY_RECOVER) {
-            session.verify_recover.end();
-        }
-        if named(CKF_FIND_OBJECTS) {
-            session.find = None;
+        let Session { operations, recent, find, .. } = &mut *session;
+        operations.cancel(recent, |kind, _| flags & kind.flag() != 0);
+        if flags & CKF_FIND_OBJECTS != 0 {
+            *find = None;
         }
         Ok(())
     }

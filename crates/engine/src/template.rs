@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Templates as the caller wrote them, and as the attribute table types them.
 
-use crate::Value;
-use crate::object::attribute::{AttributeRow, Kind};
-use crate::{Attributes, Secrets};
-use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_VALUE, CKO_CERTIFICATE, CKO_DATA, Error, Result};
+use metaslot_ck::attribute::{AttributeRow, Kind};
+use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
-
-/// What a caller gave, in its order: owned, untyped.
-pub type Template = Vec<(CK_ATTRIBUTE_TYPE, RawValue)>;
-
-/// One value before its type is known.
-#[derive(Debug)]
-pub enum RawValue {
-    /// Plain bytes.
-    Bytes(Vec<u8>),
-    /// Bytes of an attribute that can hold a secret (`CKA_VALUE`, `CKA_PRIVATE_EXPONENT`, …).
-    Secret(Secret),
-    /// An array of attributes.
-    Template(Template),
-}
+use metaslot_spi::{Attributes, RawValue, Secrets, Template, Value};
 
 /// A template after typing: what may be shown, and what may not.
 #[derive(Debug, Default)]
@@ -28,33 +13,24 @@ pub(crate) struct Typed {
     pub(crate) secrets: Secrets,
 }
 
-impl RawValue {
-    fn bytes(&self) -> Result<&[u8]> {
-        match self {
-            Self::Bytes(bytes) => Ok(bytes),
-            Self::Secret(secret) => Ok(secret.expose()),
-            Self::Template(_) => Err(Error::ATTRIBUTE_VALUE_INVALID),
-        }
-    }
-}
-
-/// Types every row. A class without secrets keeps its `CKA_VALUE` among the plain attributes.
+/// Types every row. What is secret in objects of `class` goes apart; without a class, what is secret
+/// in any.
 pub(crate) fn typed(template: Template, class: Option<u64>) -> Result<Typed> {
-    let plain_value = matches!(class, Some(CKO_DATA | CKO_CERTIFICATE));
     let mut out = Typed::default();
     for (attribute, raw) in template {
-        let row = AttributeRow::find(attribute).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
+        let kind = AttributeRow::kind_of(attribute).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
         if out.attributes.get(attribute).is_some() || out.secrets.get(attribute).is_some() {
             return Err(Error::TEMPLATE_INCONSISTENT);
         }
-        if row.kind == Kind::Secret && !(plain_value && attribute == CKA_VALUE) {
+        let row = class.and_then(|class| AttributeRow::of(attribute, class));
+        if row.map_or_else(|| AttributeRow::can_be_secret(attribute), |row| row.secret) {
             let secret = match raw {
                 RawValue::Secret(secret) => secret,
                 other => Secret::copy_of(other.bytes()?),
             };
             out.secrets.set(attribute, secret);
         } else {
-            out.attributes.set(attribute, value(row.kind, raw)?);
+            out.attributes.set(attribute, value(kind, raw)?);
         }
     }
     Ok(out)
@@ -71,7 +47,7 @@ fn value(kind: Kind, raw: RawValue) -> Result<Value> {
             let bytes = raw.bytes()?.try_into().map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
             Value::Ulong(u64::from_ne_bytes(bytes))
         }
-        Kind::Bytes | Kind::Secret => match raw {
+        Kind::Bytes => match raw {
             RawValue::Bytes(bytes) => Value::Bytes(bytes),
             other => Value::Bytes(other.bytes()?.to_vec()),
         },

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: who may set what, who sees what, and what goes when.
 
-mod common;
-
-use common::{Raw, aes, collect, engine, logged_in, open, row};
 use metaslot_ck::*;
-use metaslot_engine::{Answer, Engine, Params, Policy, RawValue, Template, Value};
+use metaslot_engine::{Answer, Engine, Policy};
+use metaslot_models::{MemoryStore, Raw, aes, collect, engine, engine_over, logged_in, open, row};
+use metaslot_spi::store::{Change, Record, Store};
+use metaslot_spi::{Attributes, Bytes, KdfParam, Params, RawValue, Template, Value};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn boolean(engine: &Engine, session: SessionHandle, object: ObjectHandle, attribute: u64) -> bool {
     let object = engine.object(session, object).expect("it is there");
@@ -138,7 +139,7 @@ fn handles_of_private_objects_die_at_logout() {
     engine.encrypt_init(session, key).expect("it may encrypt");
     engine.logout(session).expect("logged in before");
     let after = collect(|out| {
-        engine.cipher(metaslot_engine::provider::Direction::Forward, session, &[0; 16], out)
+        engine.cipher(metaslot_spi::provider::Direction::Forward, session, &[0; 16], out)
     });
     assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
     engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
@@ -152,12 +153,9 @@ trait EncryptInit {
 
 impl EncryptInit for Engine {
     fn encrypt_init(&self, session: SessionHandle, key: ObjectHandle) -> Result<()> {
-        let forward = metaslot_engine::provider::Direction::Forward;
-        let params = Params::Gcm {
-            iv: metaslot_engine::Bytes::from_slice(&[7; 12]),
-            aad: metaslot_engine::Bytes::new(),
-            tag_bits: 128,
-        };
+        let forward = metaslot_spi::provider::Direction::Forward;
+        let params =
+            Params::Gcm { iv: Bytes::from_slice(&[7; 12]), aad: Bytes::new(), tag_bits: 128 };
         self.cipher_init(forward, session, CKM_AES_GCM, params, key)
     }
 }
@@ -170,7 +168,7 @@ fn a_destroyed_key_ends_operations_of_other_sessions() {
     engine.encrypt_init(other, key).expect("another session of the slot sees it");
     engine.destroy_object(session, key).expect("it goes");
     let after = collect(|out| {
-        engine.cipher(metaslot_engine::provider::Direction::Forward, other, &[0; 16], out)
+        engine.cipher(metaslot_spi::provider::Direction::Forward, other, &[0; 16], out)
     });
     assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
     assert_eq!(engine.destroy_object(session, key), Err(Error::OBJECT_HANDLE_INVALID));
@@ -259,22 +257,344 @@ fn four_threads_make_find_and_destroy_without_a_wrong_answer() {
     });
 }
 
+/// A row that somebody without a login wrote into the file.
 #[test]
 fn trust_written_without_a_login_does_not_count() {
-    let engine = engine(Policy::legacy());
+    let attributes: Attributes = [
+        (CKA_CLASS, Value::Ulong(CKO_CERTIFICATE)),
+        (CKA_TOKEN, Value::Bool(true)),
+        (CKA_TRUSTED, Value::Bool(true)),
+        (CKA_MODIFIABLE, Value::Bool(true)),
+    ]
+    .into_iter()
+    .collect();
+    let record =
+        Record { private: false, attributes: attributes.encode(), secrets: None, terms: vec![] };
+    let store = MemoryStore::default();
+    store.write(vec![Change::Insert(record)]).expect("it is written");
+    let engine = engine_over(store, Policy::legacy());
     let session = open(&engine);
-    let certificate = vec![
-        row(CKA_CLASS, CKO_CERTIFICATE),
-        row(CKA_CERTIFICATE_TYPE, CKC_X_509),
-        row(CKA_TOKEN, true),
-        row(CKA_TRUSTED, true),
-        row(CKA_VALUE, "der"),
-    ];
-    let made = engine.create_object(session, certificate).expect("a certificate is kept");
+    let found = search(&engine, session, vec![]);
+    let [made] = found[..] else { panic!("one certificate") };
     assert!(!boolean(&engine, session, made, CKA_TRUSTED));
     engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
     assert!(!boolean(&engine, session, made, CKA_TRUSTED));
     let label = vec![row(CKA_LABEL, "mine")];
     engine.set_attributes(session, made, label).expect("the row is written again, verified now");
     assert!(!boolean(&engine, session, made, CKA_TRUSTED));
+}
+
+/// More than a token's cache holds.
+const MANY: usize = 1_500;
+
+fn many_keys(engine: &Engine, session: SessionHandle) -> Vec<ObjectHandle> {
+    let make = |_| aes(engine, session, vec![row(CKA_TOKEN, true)]).expect("a key is made");
+    (0..MANY).map(make).collect()
+}
+
+fn encrypts(engine: &Engine, session: SessionHandle) -> Result<Vec<u8>> {
+    collect(|out| engine.cipher(metaslot_spi::provider::Direction::Forward, session, &[0; 16], out))
+}
+
+#[test]
+fn logout_ends_every_use_however_many_objects_there_are() {
+    let (engine, session) = logged_in();
+    let keys = many_keys(&engine, session);
+    // Each session remembers its last keys and has begun to use another one.
+    let sessions: Vec<_> = (0..50).map(|_| open(&engine)).collect();
+    for (session, keys) in sessions.iter().zip(keys.chunks(2)) {
+        engine.encrypt_init(*session, keys[0]).expect("it may encrypt");
+        encrypts(&engine, *session).expect("it encrypts");
+        engine.encrypt_init(*session, keys[1]).expect("it may encrypt");
+    }
+    for key in &keys {
+        engine.object(session, *key).expect("it is there");
+    }
+    engine.logout(session).expect("logged in before");
+    for (session, keys) in sessions.iter().zip(keys.chunks(2)) {
+        assert_eq!(encrypts(&engine, *session), Err(Error::OPERATION_NOT_INITIALIZED));
+        assert_eq!(engine.encrypt_init(*session, keys[0]), Err(Error::KEY_HANDLE_INVALID));
+    }
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    for (session, keys) in sessions.iter().zip(keys.chunks(2)) {
+        assert_eq!(engine.encrypt_init(*session, keys[0]), Err(Error::KEY_HANDLE_INVALID));
+    }
+}
+
+#[test]
+fn destruction_ends_every_use_however_many_objects_there_are() {
+    let (engine, session) = logged_in();
+    let keys = many_keys(&engine, session);
+    let sessions: Vec<_> = (0..50).map(|_| open(&engine)).collect();
+    for (session, key) in sessions.iter().zip(&keys) {
+        engine.encrypt_init(*session, *key).expect("it may encrypt");
+    }
+    for key in &keys {
+        engine.object(session, *key).expect("it is there");
+    }
+    for (other, key) in sessions.iter().zip(&keys) {
+        engine.destroy_object(session, *key).expect("it goes");
+        assert_eq!(encrypts(&engine, *other), Err(Error::OPERATION_NOT_INITIALIZED));
+        assert_eq!(engine.encrypt_init(*other, *key), Err(Error::KEY_HANDLE_INVALID));
+    }
+}
+
+#[test]
+fn a_changed_key_goes_on_in_operations_that_began_before_and_ends_with_the_object() {
+    let (engine, session) = logged_in();
+    let other = open(&engine);
+    for on_token in [true, false] {
+        let key = aes(&engine, session, vec![row(CKA_TOKEN, on_token)]).expect("a key is made");
+        engine.encrypt_init(other, key).expect("it may encrypt");
+        engine.set_attributes(session, key, vec![row(CKA_LABEL, "new")]).expect("it changes");
+        // Whatever else dies meanwhile.
+        let another = aes(&engine, session, vec![]).expect("a key is made");
+        engine.destroy_object(session, another).expect("it goes");
+        encrypts(&engine, other).expect("the key is still there");
+        engine.encrypt_init(other, key).expect("it may encrypt");
+        engine.set_attributes(session, key, vec![row(CKA_LABEL, "newer")]).expect("it changes");
+        engine.destroy_object(session, key).expect("it goes");
+        assert_eq!(encrypts(&engine, other), Err(Error::OPERATION_NOT_INITIALIZED));
+    }
+}
+
+/// Two threads: one does one thing while the other does another a few times, again and again.
+fn race(rounds: u64, once: impl Fn(u64) + Sync, often: impl Fn(u64) + Sync) {
+    let arrived = AtomicU64::new(0);
+    let meet = |round: u64| {
+        arrived.fetch_add(1, Ordering::SeqCst);
+        for spins in 0_u64.. {
+            if arrived.load(Ordering::SeqCst) >= 2 * (round + 1) {
+                return;
+            }
+            if spins % 1_000 == 999 { std::thread::yield_now() } else { std::hint::spin_loop() }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..rounds {
+                meet(round);
+                (0..round % 256).for_each(|_| std::hint::spin_loop());
+                once(round);
+            }
+        });
+        for round in 0..rounds {
+            meet(round);
+            (0..8).for_each(|_| often(round));
+        }
+    });
+}
+
+#[test]
+fn what_protects_a_key_is_not_lost_to_a_change_at_the_same_time() {
+    let (engine, session) = logged_in();
+    let other = open(&engine);
+    for on_token in [false, true] {
+        let open_key = || {
+            vec![row(CKA_SENSITIVE, false), row(CKA_EXTRACTABLE, true), row(CKA_TOKEN, on_token)]
+        };
+        let keys: Vec<_> =
+            (0..2_000).map(|_| aes(&engine, session, open_key()).expect("a key is made")).collect();
+        let key = |round| keys[usize::try_from(round).expect("a small number")];
+        let protect = |round| {
+            let set = engine.set_attributes(session, key(round), vec![row(CKA_SENSITIVE, true)]);
+            set.expect("a key may be protected");
+        };
+        let name = |round| {
+            let set = engine.set_attributes(other, key(round), vec![row(CKA_LABEL, "name")]);
+            set.expect("a key may be named");
+        };
+        race(2_000, protect, name);
+        assert_eq!(search(&engine, session, vec![row(CKA_SENSITIVE, false)]), []);
+    }
+}
+
+#[test]
+fn a_destroyed_object_does_not_come_back_by_a_change_at_the_same_time() {
+    let (engine, session) = logged_in();
+    let other = open(&engine);
+    let keys: Vec<_> =
+        (0..2_000).map(|_| aes(&engine, session, vec![]).expect("a key is made")).collect();
+    let key = |round| keys[usize::try_from(round).expect("a small number")];
+    let name = |round| {
+        let set = engine.set_attributes(other, key(round), vec![row(CKA_LABEL, "name")]);
+        assert!(matches!(set, Ok(()) | Err(Error::OBJECT_HANDLE_INVALID)), "{set:?}");
+    };
+    race(2_000, |round| engine.destroy_object(session, key(round)).expect("it goes"), name);
+    assert_eq!(search(&engine, session, vec![]), []);
+}
+
+#[test]
+fn derived_keys_come_in_the_order_of_their_templates_wherever_they_live() {
+    let engine = engine(Policy::legacy());
+    let session = open(&engine);
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let base = vec![row(CKA_VALUE_LEN, 32), row(CKA_DERIVE, true)];
+    let generic = CKM_GENERIC_SECRET_KEY_GEN;
+    let base = engine.generate_key(session, generic, Params::None, base).expect("a key is made");
+    for places in 0..8 {
+        let on_token = |key: u64| places >> key & 1 == 1;
+        let template =
+            |key: u64, length: u64| vec![row(CKA_TOKEN, on_token(key)), row(CKA_VALUE_LEN, length)];
+        let data = vec![KdfParam::Iteration { little_endian: false, bits: 16 }];
+        let additional = vec![template(1, 16), template(2, 24)];
+        let params = Params::Sp800108 { prf: CKM_SHA256_HMAC, data, iv: Bytes::new(), additional };
+        let mechanism = CKM_SP800_108_COUNTER_KDF;
+        let derived = engine.derive_key(session, mechanism, params, base, template(0, 32));
+        let (first, others) = derived.expect("keys are derived");
+        for (key, handle) in (0..).zip([first].into_iter().chain(others)) {
+            assert_eq!(boolean(&engine, session, handle, CKA_TOKEN), on_token(key));
+            let object = engine.object(session, handle).expect("it is there");
+            let Ok(Answer::Value(Value::Ulong(length))) = object.answer(CKA_VALUE_LEN) else {
+                panic!("a secret key has a length")
+            };
+            assert_eq!(*length, [32, 16, 24][usize::try_from(key).expect("three keys")]);
+        }
+    }
+}
+
+#[test]
+fn of_a_pair_that_the_store_refuses_no_half_is_left() {
+    let (engine, session) = logged_in();
+    let curve = || row(CKA_EC_PARAMS, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7][..]);
+    for private_on_token in [true, false] {
+        let template = |on_token| match on_token {
+            true => vec![row(CKA_TOKEN, true), row(CKA_LABEL, "no room")],
+            false => vec![row(CKA_TOKEN, false)],
+        };
+        let (mut public, private) = (template(!private_on_token), template(private_on_token));
+        public.push(curve());
+        let pair = CKM_EC_KEY_PAIR_GEN;
+        let made = engine.generate_key_pair(session, pair, Params::None, public, private);
+        assert_eq!(made, Err(Error::DEVICE_MEMORY));
+        assert_eq!(search(&engine, session, vec![]), []);
+    }
+}
+
+fn certificate(engine: &Engine, session: SessionHandle) -> ObjectHandle {
+    let template = vec![
+        row(CKA_CLASS, CKO_CERTIFICATE),
+        row(CKA_CERTIFICATE_TYPE, CKC_X_509),
+        row(CKA_SUBJECT, &b"subject"[..]),
+        row(CKA_VALUE, &b"certificate"[..]),
+    ];
+    engine.create_object(session, template).expect("a certificate is created")
+}
+
+fn set(
+    engine: &Engine,
+    session: SessionHandle,
+    object: ObjectHandle,
+    attribute: CK_ATTRIBUTE_TYPE,
+    value: impl Raw,
+) -> Result<()> {
+    engine.set_attributes(session, object, vec![row(attribute, value)])
+}
+
+/// PKCS#11 3.2 §4.6.3: only identifier, issuer and serial number.
+#[test]
+fn a_certificate_keeps_its_value_and_subject() {
+    let (engine, session) = logged_in();
+    let object = certificate(&engine, session);
+    for attribute in [CKA_VALUE, CKA_SUBJECT, CKA_URL] {
+        let changed = set(&engine, session, object, attribute, &b"other"[..]);
+        assert_eq!(changed, Err(Error::ATTRIBUTE_READ_ONLY));
+    }
+    for attribute in [CKA_ID, CKA_ISSUER, CKA_SERIAL_NUMBER, CKA_LABEL] {
+        set(&engine, session, object, attribute, &b"other"[..]).expect("it may be changed");
+    }
+}
+
+/// What the standard calls "default empty" is answered and found, although it is not written.
+#[test]
+fn what_a_template_leaves_out_is_empty_and_found_as_empty() {
+    let (engine, session) = logged_in();
+    let empty: &[u8] = &[];
+    let data = engine.create_object(session, vec![row(CKA_CLASS, CKO_DATA)]).expect("created");
+    let cases: [(ObjectHandle, &[CK_ATTRIBUTE_TYPE]); 3] = [
+        (data, &[CKA_LABEL, CKA_APPLICATION, CKA_OBJECT_ID, CKA_VALUE]),
+        (
+            certificate(&engine, session),
+            &[
+                CKA_LABEL,
+                CKA_ID,
+                CKA_ISSUER,
+                CKA_SERIAL_NUMBER,
+                CKA_URL,
+                CKA_START_DATE,
+                CKA_END_DATE,
+                CKA_HASH_OF_SUBJECT_PUBLIC_KEY,
+                CKA_HASH_OF_ISSUER_PUBLIC_KEY,
+                CKA_PUBLIC_KEY_INFO,
+            ],
+        ),
+        (
+            aes(&engine, session, vec![]).expect("a key is made"),
+            &[CKA_LABEL, CKA_ID, CKA_START_DATE, CKA_END_DATE],
+        ),
+    ];
+    for (object, attributes) in cases {
+        let shown = engine.object(session, object).expect("it is there");
+        for attribute in attributes {
+            let answer = shown.answer(*attribute);
+            let is_empty = matches!(&answer, Ok(Answer::Value(Value::Bytes(b))) if b.is_empty());
+            assert!(is_empty, "attribute {attribute:#x}: {answer:?}");
+            engine.find_init(session, vec![row(*attribute, empty)]).expect("a search begins");
+            let found = engine.find(session, 10).expect("it runs");
+            assert!(found.contains(&object), "attribute {attribute:#x}");
+            engine.find_final(session).expect("it ends");
+        }
+    }
+}
+
+#[test]
+fn a_key_without_a_list_of_mechanisms_shows_an_empty_one() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    let shown = engine.object(session, key).expect("it is there");
+    let answer = shown.answer(CKA_ALLOWED_MECHANISMS);
+    assert!(matches!(answer, Ok(Answer::Value(Value::Ulongs(list))) if list.is_empty()));
+}
+
+#[test]
+fn copies_may_only_shorten_the_list_of_mechanisms() {
+    let (engine, session) = logged_in();
+    let list = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<_>>();
+    let copied = |from, numbers: &[u64]| {
+        let changes = vec![row(CKA_ALLOWED_MECHANISMS, &list(numbers)[..])];
+        engine.copy_object(session, from, changes)
+    };
+    let free = aes(&engine, session, vec![]).expect("a key is made");
+    let two = copied(free, &[CKM_AES_CTR, CKM_AES_GCM]).expect("a limit is set");
+    copied(two, &[CKM_AES_GCM]).expect("a shorter list");
+    for more in [&[CKM_AES_ECB, CKM_AES_GCM][..], &[]] {
+        assert_eq!(copied(two, more), Err(Error::ATTRIBUTE_READ_ONLY));
+    }
+}
+
+#[test]
+fn copies_keep_the_templates_and_the_login_for_each_use() {
+    let (engine, session) = logged_in();
+    let inner = vec![row(CKA_LABEL, "x")];
+    let template = vec![(CKA_WRAP_TEMPLATE, RawValue::Template(inner)), row(CKA_WRAP, true)];
+    let key = aes(&engine, session, template).expect("a key is made");
+    let emptied = vec![(CKA_WRAP_TEMPLATE, RawValue::Template(vec![]))];
+    assert_eq!(engine.copy_object(session, key, emptied), Err(Error::ATTRIBUTE_READ_ONLY));
+    let private = vec![row(CKA_ALWAYS_AUTHENTICATE, true)];
+    let p256 = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+    let public = vec![row(CKA_EC_PARAMS, &p256[..])];
+    let pair =
+        engine.generate_key_pair(session, CKM_EC_KEY_PAIR_GEN, Params::None, public, private);
+    let (_, key) = pair.expect("a pair is made");
+    let lowered = engine.copy_object(session, key, vec![row(CKA_ALWAYS_AUTHENTICATE, false)]);
+    assert_eq!(lowered, Err(Error::ATTRIBUTE_READ_ONLY));
+}
+
+/// PKCS#11 3.2 §4.10: a token that keeps no check values ignores them.
+#[test]
+fn a_check_value_is_taken_and_not_kept() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![row(CKA_CHECK_VALUE, &[1, 2, 3][..])]).expect("made");
+    let shown = engine.object(session, key).expect("it is there");
+    assert_eq!(shown.answer(CKA_CHECK_VALUE).err(), Some(Error::ATTRIBUTE_TYPE_INVALID));
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The lifecycle of operations, results of variable length, and login.
 
-mod common;
-
-use common::{aes, collect, engine, logged_in, open, row};
 use metaslot_ck::*;
-use metaslot_engine::provider::Direction::{Backward, Forward};
-use metaslot_engine::{Bytes, Output, Params, Policy};
+use metaslot_engine::{Output, Policy};
+use metaslot_models::{aes, collect, engine, logged_in, open, row};
+use metaslot_spi::provider::Direction::{Backward, Forward};
+use metaslot_spi::{Bytes, Params};
 
 fn gcm(tag_bits: u64) -> Params {
     Params::Gcm { iv: Bytes::from_slice(&[7; 12]), aad: Bytes::new(), tag_bits }
@@ -35,15 +34,75 @@ fn a_short_buffer_keeps_the_operation() {
 }
 
 #[test]
-fn one_shot_after_update_is_out_of_turn() {
+fn one_shot_after_update_is_out_of_turn_and_ends_the_operation() {
     let (engine, session) = logged_in();
     engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
     engine.digest_update(session, b"ab").expect("data is taken");
     let single = collect(|out| engine.digest(session, b"abc", out));
     assert_eq!(single, Err(Error::OPERATION_ACTIVE));
-    engine.digest_update(session, b"c").expect("data is taken");
+    let after = engine.digest_update(session, b"c");
+    assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+#[test]
+fn restoring_a_state_cancels_what_was_active() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    let state = engine.operation_state(session).expect("a digest can be saved");
+    engine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key).expect("an encryption begins");
+    engine.find_init(session, vec![]).expect("a search begins");
+    let none = ObjectHandle(0);
+    engine.set_operation_state(session, &state, none, none).expect("it is restored");
+    let sealed = collect(|out| engine.cipher(Forward, session, b"hello", out));
+    assert_eq!(sealed, Err(Error::OPERATION_NOT_INITIALIZED));
+    assert_eq!(engine.find(session, 1).err(), Some(Error::OPERATION_NOT_INITIALIZED));
     let digest = collect(|out| engine.digest_final(session, out)).expect("a digest");
-    assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
+    assert_eq!(digest[..4], [0xe3, 0xb0, 0xc4, 0x42]);
+}
+
+#[test]
+fn a_digest_that_holds_a_sensitive_key_is_not_saved() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_key(session, key).expect("a key is digested");
+    assert_eq!(engine.operation_state(session).err(), Some(Error::STATE_UNSAVEABLE));
+}
+
+#[test]
+fn a_cipher_stands_still_when_its_companion_cannot_take_data() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    let ctr = || Params::Ctr { bits: 128, block: [0; 16] };
+    let public = vec![row(CKA_MODULUS_BITS, 2048)];
+    let pair =
+        engine.generate_key_pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, Params::None, public, vec![]);
+    let (_, signer) = pair.expect("a pair is made");
+    engine.cipher_init(Forward, session, CKM_AES_CTR, ctr(), key).expect("an encryption begins");
+    engine.sign_init(session, CKM_RSA_PKCS, Params::None, signer).expect("a signature begins");
+    let mut room = [0xee; 16];
+    let out = &mut Output::buffer(&mut room);
+    // CKM_RSA_PKCS has no parts.
+    assert!(engine.sign_encrypt_update(session, &[0; 16], out).is_err());
+    assert_eq!(room, [0xee; 16], "nothing was written");
+    let first = collect(|out| engine.cipher(Forward, session, &[0; 16], out)).expect("one shot");
+    engine.cipher_init(Forward, session, CKM_AES_CTR, ctr(), key).expect("an encryption begins");
+    let again = collect(|out| engine.cipher(Forward, session, &[0; 16], out)).expect("one shot");
+    assert_eq!(first, again, "the cipher had not moved");
+}
+
+#[test]
+fn a_question_for_the_length_leaves_the_digest_beside_a_decryption_as_it_is() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    let ctr = Params::Ctr { bits: 128, block: [0; 16] };
+    engine.cipher_init(Backward, session, CKM_AES_CTR, ctr, key).expect("a decryption begins");
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    let mut ask = Output::ask();
+    engine.decrypt_digest_update(session, &[0; 16], &mut ask).expect("a length");
+    assert_eq!(ask.length(), 16);
+    collect(|out| engine.digest(session, b"abc", out)).expect("the digest has not begun its parts");
 }
 
 #[test]
@@ -75,7 +134,7 @@ fn a_changed_ciphertext_fails_and_ends_the_operation() {
     engine.cipher_init(Backward, session, CKM_AES_GCM, gcm(128), key).expect("it begins");
     let mut room = [0xaa; 32];
     let opened = engine.cipher(Backward, session, &sealed, &mut Output::buffer(&mut room));
-    assert_eq!(opened, Err(Error::AEAD_DECRYPT_FAILED));
+    assert_eq!(opened, Err(Error::ENCRYPTED_DATA_INVALID));
     assert!(!room.starts_with(b"hello"), "nothing of a forged message is released");
     let opened = engine.cipher(Backward, session, &sealed, &mut Output::buffer(&mut room));
     assert_eq!(opened, Err(Error::OPERATION_NOT_INITIALIZED));
@@ -162,6 +221,11 @@ fn always_authenticate_asks_before_each_use() {
         engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key).expect("it begins");
         let early = engine.sign(session, b"data", &mut Output::buffer(&mut [0; 256]));
         assert_eq!(early, Err(Error::USER_NOT_LOGGED_IN));
+        // PKCS#11 3.2 §5.13.2: C_Sign always ends the operation, except for a length or a short buffer.
+        let ended = engine.login(session, CKU_CONTEXT_SPECIFIC, b"user-pin");
+        assert_eq!(ended, Err(Error::OPERATION_NOT_INITIALIZED));
+        engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key).expect("it begins");
+        engine.sign(session, b"data", &mut Output::ask()).expect("a length needs no PIN");
         let wrong = engine.login(session, CKU_CONTEXT_SPECIFIC, b"wrong");
         assert_eq!(wrong, Err(Error::PIN_INCORRECT));
         engine.login(session, CKU_CONTEXT_SPECIFIC, b"user-pin").expect("the PIN is right");

@@ -6,9 +6,9 @@
 //! keeps the token in DIRECTORY for the next run.
 
 use metaslot_ck::{CKA_CLASS, CKA_KEY_TYPE, CKA_LABEL, CKA_UNIQUE_ID};
-use metaslot_engine::store::{Change, Record, Role, Scope, Store, Term};
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::Secret;
+use metaslot_spi::store::{Change, Record, Role, Scope, Store, Term};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::process::Command;

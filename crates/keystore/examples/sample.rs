@@ -9,10 +9,10 @@ use metaslot_ck::{
     CKA_CLASS, CKA_ID, CKA_KEY_TYPE, CKA_LABEL, CKA_PRIVATE, CKA_TOKEN, CKA_VALUE, CKK_AES,
     CKO_CERTIFICATE, CKO_DATA, CKO_SECRET_KEY,
 };
-use metaslot_engine::store::{Change, Record, Role, Store, Term};
-use metaslot_engine::{Attributes, Secrets, Value};
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::Secret;
+use metaslot_spi::store::{Change, Record, Role, Store, Term};
+use metaslot_spi::{Attributes, Secrets, Value};
 use std::path::Path;
 
 type Failure = Box<dyn std::error::Error>;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Failure> {
         Change::Insert(key("secret key two")),
         Change::Insert(key("deleted")),
     ])?;
-    store.write(vec![Change::Delete { id: 5 }])?;
+    store.write(vec![Change::Delete { id: 5, version: 1 }])?;
     store.write(vec![Change::Update { id: 4, version: 1, record: key("changed key") }])?;
     drop(store);
     let connection = rusqlite::Connection::open(&path)?;

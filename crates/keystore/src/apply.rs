@@ -5,8 +5,8 @@ use crate::crypto::{self, Keys, LOOKUP, Place};
 use crate::error::{Error, Result};
 use crate::schema::{Head, Stored, signed};
 use crate::set::Set;
-use metaslot_engine::store::{Change, Record, Term};
 use metaslot_memory::Secret;
+use metaslot_spi::store::{Change, Record, Term};
 use rusqlite::Connection;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl<'a> Batch<'a> {
                 Change::Update { id, version, record } => {
                     self.update(*id, *version, record, keys)?;
                 }
-                Change::Delete { id } => self.delete(*id, keys)?,
+                Change::Delete { id, version } => self.delete(*id, *version, keys)?,
             }
         }
         Ok(ids)
@@ -118,8 +118,11 @@ impl<'a> Batch<'a> {
     }
 
     /// Takes a row out, damaged or not.
-    fn delete(&mut self, id: u64, keys: Option<&Arc<Keys>>) -> Result<()> {
+    fn delete(&mut self, id: u64, version: u64, keys: Option<&Arc<Keys>>) -> Result<()> {
         let old = self.stored(id)?;
+        if old.version != version {
+            return Err(Error::Gone { id });
+        }
         if old.private || old.verified {
             current(keys, &self.head)?;
         }

@@ -8,7 +8,7 @@
 use crate::apply::Batch;
 use crate::crypto::Keys;
 use crate::error::{Error, Result};
-use metaslot_engine::store::Change;
+use metaslot_spi::store::Change;
 use rusqlite::Connection;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

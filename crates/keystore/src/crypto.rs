@@ -7,11 +7,11 @@
 
 use crate::error::{Error, Result};
 use crate::search::SEARCHED;
-use metaslot_awslc::digest::{self, Hash};
-use metaslot_awslc::{aead, constant_time, hkdf, hmac, random};
+use metaslot_awslc_wrapper::digest::{self, Hash};
+use metaslot_awslc_wrapper::{aead, constant_time, hkdf, hmac, random};
 use metaslot_ck::CK_ATTRIBUTE_TYPE;
-use metaslot_engine::store::{Role, Term};
 use metaslot_memory::Secret;
+use metaslot_spi::store::{Role, Term};
 
 /// Length of the master key and of every key made from it, in bytes.
 pub(crate) const KEY: usize = 32;

@@ -206,8 +206,8 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-impl From<metaslot_awslc::Failed> for Error {
-    fn from(_: metaslot_awslc::Failed) -> Self {
+impl From<metaslot_awslc_wrapper::Failed> for Error {
+    fn from(_: metaslot_awslc_wrapper::Failed) -> Self {
         Self::Cryptography
     }
 }

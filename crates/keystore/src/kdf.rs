@@ -4,7 +4,7 @@
 use crate::crypto;
 use crate::error::{Error, Result};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
-use metaslot_awslc::{digest::Hash, pbkdf2};
+use metaslot_awslc_wrapper::{digest::Hash, pbkdf2};
 use metaslot_memory::Secret;
 use std::hint::black_box;
 

@@ -14,8 +14,8 @@ use crate::set::Set;
 use crate::store::{Announce, SqliteStore};
 use crate::wrap::{self, Opened};
 use metaslot_counters as counters;
-use metaslot_engine::store::{PinState, Role};
 use metaslot_memory::Secret;
+use metaslot_spi::store::{PinState, Role};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// After so many failures in a row a PIN is locked.

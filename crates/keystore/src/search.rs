@@ -5,7 +5,7 @@ use crate::crypto::{self, Keys};
 use crate::error::Result;
 use crate::schema::signed;
 use metaslot_ck::*;
-use metaslot_engine::store::{Found, Scope, Term};
+use metaslot_spi::store::{Found, Scope, Term};
 use rusqlite::{Connection, ToSql, params_from_iter};
 use std::borrow::Cow;
 use std::sync::OnceLock;

@@ -4,8 +4,8 @@
 use crate::crypto::{self, KEY, OVERHEAD, Serial};
 use crate::error::Result;
 use crate::kdf::{ENCODED, Kdf, SALT};
-use metaslot_engine::store::Role;
 use metaslot_memory::Secret;
+use metaslot_spi::store::Role;
 
 /// Length of a wrap, in bytes.
 const LENGTH: usize = ENCODED + SALT + KEY + OVERHEAD;

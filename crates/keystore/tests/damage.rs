@@ -6,8 +6,8 @@ mod common;
 
 use common::{Place, USER, find, insert, private, public};
 use metaslot_ck::Error;
-use metaslot_engine::store::{Change, Role, Scope, Store};
 use metaslot_keystore::SqliteStore;
+use metaslot_spi::store::{Change, Role, Scope, Store};
 
 /// Ten private rows and two public ones, checked.
 fn place() -> (Place, SqliteStore, Vec<u64>) {
@@ -41,7 +41,7 @@ fn a_damaged_row_fails_alone_and_is_named() {
     }
     assert_eq!(store.verify().unwrap().damaged[0].0, ids[3]);
     // It can be thrown away, and then all is well again.
-    store.write(vec![Change::Delete { id: ids[3] }]).unwrap();
+    store.write(vec![Change::Delete { id: ids[3], version: 1 }]).unwrap();
     assert!(store.verify().unwrap().is_sound());
 }
 

@@ -6,8 +6,8 @@ mod common;
 
 use common::{Place, SO, USER};
 use metaslot_ck::Error;
-use metaslot_engine::store::{Role, Store};
 use metaslot_keystore::{Config, SqliteStore};
+use metaslot_spi::store::{Role, Store};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;

@@ -6,8 +6,8 @@ mod common;
 
 use common::{Place, SO, USER, find, insert, private, public};
 use metaslot_ck::Error;
-use metaslot_engine::store::{Role, Scope, Store};
 use metaslot_keystore::{Config, SqliteStore};
+use metaslot_spi::store::{Role, Scope, Store};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -242,7 +242,7 @@ fn child_with_a_full_disk() {
         let label = format!("key {}", acknowledged.len());
         let mut record = private(&label);
         record.attributes = vec![7; 3_000];
-        match store.write(vec![metaslot_engine::store::Change::Insert(record)]) {
+        match store.write(vec![metaslot_spi::store::Change::Insert(record)]) {
             Ok(ids) => acknowledged.push((ids[0], label)),
             Err(error) => break error,
         }

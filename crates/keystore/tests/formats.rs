@@ -6,9 +6,9 @@ mod common;
 
 use common::{Place, find, insert, private, term};
 use metaslot_ck::{CKA_ID, CKA_LABEL, CKA_VALUE};
-use metaslot_engine::store::{Role, Scope, Store};
-use metaslot_engine::{Attributes, Secrets};
 use metaslot_keystore::SqliteStore;
+use metaslot_spi::store::{Role, Scope, Store};
+use metaslot_spi::{Attributes, Secrets};
 use std::fs;
 use std::path::Path;
 

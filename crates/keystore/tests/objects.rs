@@ -6,8 +6,8 @@ mod common;
 
 use common::{Place, find, ids, insert, private, public, term};
 use metaslot_ck::{CKA_CLASS, CKA_ID, CKA_LABEL, Error};
-use metaslot_engine::store::{Change, Role, Scope, Store, Term};
 use metaslot_keystore::SqliteStore;
+use metaslot_spi::store::{Change, Role, Scope, Store, Term};
 
 #[test]
 fn a_private_object_is_written_found_and_opened_again() {
@@ -39,7 +39,7 @@ fn a_private_object_is_not_there_for_who_is_not_logged_in() {
     assert_eq!(store.secrets(id, 1).unwrap_err(), Error::USER_NOT_LOGGED_IN);
     let refused = store.write(vec![Change::Insert(private("another"))]);
     assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
-    let refused = store.write(vec![Change::Delete { id }]);
+    let refused = store.write(vec![Change::Delete { id, version: 1 }]);
     assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
 }
 
@@ -55,7 +55,7 @@ fn a_public_object_written_before_login_is_marked_so() {
     store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
     assert!(store.read(id).unwrap().unwrap().verified);
     store.logout();
-    let refused = store.write(vec![Change::Delete { id }]);
+    let refused = store.write(vec![Change::Delete { id, version: 2 }]);
     assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
 }
 
@@ -79,10 +79,24 @@ fn an_update_keeps_the_secrets_and_moves_the_index() {
 fn all_changes_happen_or_none() {
     let place = Place::new();
     let store = place.user();
-    let changes = vec![Change::Insert(private("first")), Change::Delete { id: 77 }];
+    let changes = vec![Change::Insert(private("first")), Change::Delete { id: 77, version: 1 }];
     assert_eq!(store.write(changes).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
     assert!(find(&store, "first").is_empty());
     assert!(store.search(&[], Scope::Private, 0, 10).unwrap().is_empty());
+}
+
+#[test]
+fn what_was_changed_since_it_was_read_is_not_deleted() {
+    let place = Place::new();
+    let store = place.user();
+    let id = insert(&store, private("mine"));
+    let record = private("must stay");
+    store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
+    let refused = store.write(vec![Change::Delete { id, version: 1 }]);
+    assert_eq!(refused.unwrap_err(), Error::OBJECT_HANDLE_INVALID);
+    assert_eq!(find(&store, "must stay"), [id]);
+    store.write(vec![Change::Delete { id, version: 2 }]).unwrap();
+    assert!(find(&store, "must stay").is_empty());
 }
 
 #[test]
@@ -90,7 +104,7 @@ fn an_id_is_never_given_twice() {
     let place = Place::new();
     let store = place.user();
     let first = insert(&store, private("one"));
-    store.write(vec![Change::Delete { id: first }]).unwrap();
+    store.write(vec![Change::Delete { id: first, version: 1 }]).unwrap();
     assert!(insert(&store, private("two")) > first);
 }
 

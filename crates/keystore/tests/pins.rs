@@ -6,8 +6,8 @@ mod common;
 
 use common::{CHEAP, Place, SO, USER, find, insert, private};
 use metaslot_ck::Error;
-use metaslot_engine::store::{Role, Scope, Store};
 use metaslot_keystore::{Config, DEFAULT_KDF, Kdf, SqliteStore};
+use metaslot_spi::store::{Role, Scope, Store};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Lets the time pass that a PIN has to wait for.
@@ -115,7 +115,7 @@ fn initialising_again_empties_the_token_and_voids_other_logins() {
     assert_eq!((row.label.as_str(), row.serial), ("fresh", serial));
     assert!(!row.user_pin_set);
     assert!(find(&store, "old").is_empty());
-    let refused = store.write(vec![metaslot_engine::store::Change::Insert(private("late"))]);
+    let refused = store.write(vec![metaslot_spi::store::Change::Insert(private("late"))]);
     assert_eq!(refused.unwrap_err(), Error::USER_NOT_LOGGED_IN);
     other.login(Role::So, SO).unwrap();
     assert!(insert(&other, private("new")) > 1, "ids go on");

@@ -9,8 +9,8 @@
 mod common;
 
 use common::{Place, USER, find, insert, private};
-use metaslot_engine::store::{Change, Role, Store};
 use metaslot_keystore::{Config, SqliteStore};
+use metaslot_spi::store::{Change, Role, Store};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn child_that_is_recorded() {
         println!("\nacknowledged {id} {label}");
         if number % 10 == 9 {
             println!("\nforgotten {last}");
-            store.write(vec![Change::Delete { id: last }]).unwrap();
+            store.write(vec![Change::Delete { id: last, version: 1 }]).unwrap();
         }
         last = id;
     }

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{Place, USER, find, insert, private, public};
-use metaslot_engine::store::{Change, Role, Scope, Store};
 use metaslot_keystore::SqliteStore;
+use metaslot_spi::store::{Change, Role, Scope, Store};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -28,13 +28,14 @@ fn child_that_writes() {
         let label = format!("{} {number}", std::process::id());
         let id = insert(&store, private(&label));
         println!("\nacknowledged {id} {label}");
-        kept.push(id);
+        let changes = number % 4 != 3 && number % 5 == 4;
+        kept.push((id, if changes { 2 } else { 1 }));
         // Every fourth goes away again, and every fifth changes.
         if number % 4 == 3 {
-            let id = kept.remove(0);
+            let (id, version) = kept.remove(0);
             println!("\ndeleting {id}");
-            store.write(vec![Change::Delete { id }]).unwrap();
-        } else if number % 5 == 4 {
+            store.write(vec![Change::Delete { id, version }]).unwrap();
+        } else if changes {
             let record = private(&label);
             store.write(vec![Change::Update { id, version: 1, record }]).unwrap();
         }
@@ -149,7 +150,7 @@ fn the_generation_moves_with_every_commit_and_with_no_login() {
     assert_eq!(two.generation(), Some(before), "a login changes no object");
     insert(&one, public("news"));
     assert_eq!(two.generation(), Some(before + 2));
-    assert!(one.write(vec![Change::Delete { id: 99 }]).is_err());
+    assert!(one.write(vec![Change::Delete { id: 99, version: 1 }]).is_err());
     assert_eq!(two.generation().unwrap() & 1, 0);
 }
 
@@ -212,8 +213,10 @@ fn one_failing_change_harms_no_other_in_its_commit() {
                     if thread % 2 == 0 {
                         insert(store, private(&format!("{thread} {at}")));
                     } else {
-                        let changes =
-                            vec![Change::Insert(private("never")), Change::Delete { id: 1 << 40 }];
+                        let changes = vec![
+                            Change::Insert(private("never")),
+                            Change::Delete { id: 1 << 40, version: 1 },
+                        ];
                         assert!(store.write(changes).is_err());
                     }
                 }

@@ -7,8 +7,8 @@
 //! would double the edge's cost; cryptography makes no such system call.
 
 use metaslot_ck::Result;
-use metaslot_engine::store::{Change, Found, Role, Row, Scope, Store, Term, TokenRow};
 use metaslot_memory::Secret;
+use metaslot_spi::store::{Change, Found, Role, Row, Scope, Store, Term, TokenRow};
 use std::ffi::c_int;
 
 unsafe extern "C" {

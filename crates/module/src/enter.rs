@@ -7,10 +7,12 @@ use crate::library::Library;
 use crate::process::{self, State};
 use crate::thread;
 use metaslot_ck::{
-    CK_RV, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_GENERAL_ERROR, CKR_OK, Error, Function, Result,
+    CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_GENERAL_ERROR, CKR_OK, Error,
+    Function, Result, SessionHandle,
 };
 use metaslot_counters as counters;
-use metaslot_engine::{Engine, detail};
+use metaslot_engine::Engine;
+use metaslot_spi::detail;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs `call` with the engine: initialised? not forked? then caught, counted, answered.
@@ -26,6 +28,26 @@ pub(crate) unsafe fn enter(
 ) -> CK_RV {
     // SAFETY: our caller promises the same.
     unsafe { enter_library(function, |library, caller| call(library.engine()?, caller)) }
+}
+
+/// As [`enter`], for functions of a session: that it is none comes before every other error
+/// (PKCS#11 3.2 §5.1.7).
+///
+/// # Safety
+/// As [`enter`].
+#[inline]
+pub(crate) unsafe fn enter_session(
+    function: Function,
+    session: CK_SESSION_HANDLE,
+    call: impl FnOnce(&Engine, Caller<'_>, SessionHandle) -> Result<()>,
+) -> CK_RV {
+    let session = SessionHandle(session);
+    // SAFETY: our caller promises the same.
+    unsafe {
+        enter(function, |engine, caller| {
+            call(engine, caller, session).map_err(|error| engine.foremost(session, error))
+        })
+    }
 }
 
 /// As [`enter`], for functions that need no engine.

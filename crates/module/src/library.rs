@@ -5,28 +5,29 @@ use crate::cancel::{Uncancelled, UncancelledStore};
 use crate::config::{self, Config, Counters, TokenConfig};
 use crate::environment::directory;
 use crate::process;
-use metaslot_awslc as awslc;
+use metaslot_awslc::AWSLC;
+use metaslot_awslc_wrapper as awslc;
 use metaslot_ck::{Error, Result};
 use metaslot_counters as counters;
-use metaslot_engine::provider::Provider;
-use metaslot_engine::{Config as EngineConfig, Engine, SlotConfig, detail};
+use metaslot_engine::{Config as EngineConfig, Engine, SlotConfig};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_lanes::cpu;
 use metaslot_lanes::provider::{Lanes, Off};
-use metaslot_soft::SOFT;
+use metaslot_spi::detail;
+use metaslot_spi::provider::Provider;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 /// In the order in which the metaslot asks them.
 #[cfg(not(feature = "panicking-provider"))]
-static PROVIDERS: &[&dyn Provider] = &[&LANES, &SOFT];
+static PROVIDERS: &[&dyn Provider] = &[&LANES, &AWSLC];
 #[cfg(feature = "panicking-provider")]
-static PROVIDERS: &[&dyn Provider] = &[&crate::panicking::Panicking, &LANES, &SOFT];
-/// The same without the lanes. `soft` keeps its place, which is its number in the counters.
-static WITHOUT_LANES: &[&dyn Provider] = &[&Off, &SOFT];
+static PROVIDERS: &[&dyn Provider] = &[&crate::panicking::Panicking, &LANES, &AWSLC];
+/// The same without the lanes. `awslc` keeps its place, which is its number in the counters.
+static WITHOUT_LANES: &[&dyn Provider] = &[&Off, &AWSLC];
 
-static LANES: Lanes = Lanes::beside(&SOFT);
+static LANES: Lanes = Lanes::beside(&AWSLC);
 
 /// The engine, made at the first call that needs it.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! A provider that panics, for the test of what a caller sees of it (`tests/c/panics.c`).
 
 use metaslot_ck::*;
-use metaslot_engine::provider::{Algorithm, Digest, DigestStream, Provider};
+use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
 
 /// Has one mechanism, MD5, and panics when it should compute.
 #[derive(Debug)]

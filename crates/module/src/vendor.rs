@@ -7,8 +7,8 @@ use crate::enter::{caught, enter};
 use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;
-use metaslot_engine::detail;
-use metaslot_engine::store::PinState;
+use metaslot_spi::detail;
+use metaslot_spi::store::PinState;
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The metaslot: which provider serves, and what policy refuses.
+//! The metaslot: which provider serves.
 
-pub(crate) mod policy;
 pub(crate) mod route;

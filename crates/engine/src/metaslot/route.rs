@@ -3,10 +3,10 @@
 //! operation.
 
 use crate::engine::Engine;
-use crate::mechanism::Mechanism;
-use crate::provider::{Algorithm, Provider};
+use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Watch;
+use metaslot_spi::provider::{Algorithm, Provider};
 use smallvec::SmallVec;
 
 /// For each mechanism of the vocabulary the rows that serve it, in order.
@@ -37,10 +37,10 @@ impl Count {
 
 impl Routes {
     pub(crate) fn new(providers: &[&'static dyn Provider]) -> Self {
-        let mut rows = vec![Rows::new(); Mechanism::all().len()];
+        let mut rows = vec![Rows::new(); MechanismRow::all().len()];
         for (number, provider) in (0u8..).zip(providers) {
             for row in provider.algorithms() {
-                if let Some(at) = Mechanism::index(row.mechanism) {
+                if let Some(at) = MechanismRow::index(row.mechanism) {
                     rows[at].push((number, row));
                 }
             }
@@ -50,7 +50,7 @@ impl Routes {
 
     /// Mechanisms that somebody serves, sorted.
     pub(crate) fn served(&self) -> impl Iterator<Item = CK_MECHANISM_TYPE> {
-        Mechanism::all()
+        MechanismRow::all()
             .iter()
             .zip(&self.0)
             .filter(|(_, rows)| !rows.is_empty())
@@ -59,7 +59,7 @@ impl Routes {
 
     /// Smallest and largest key and the flags, over all providers (PKCS#11 3.2 §5.5.6).
     pub(crate) fn info(&self, mechanism: CK_MECHANISM_TYPE) -> Result<(u64, u64, u64)> {
-        let at = Mechanism::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
         let rows =
             self.0[at].iter().map(|(_, row)| (row.key_sizes.0, row.key_sizes.1, row.flags()));
         rows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1), a.2 | b.2)).ok_or(Error::MECHANISM_INVALID)
@@ -70,7 +70,7 @@ impl Routes {
         mechanism: CK_MECHANISM_TYPE,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> Result<(Count, T)> {
-        let at = Mechanism::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
         for (provider, row) in &self.0[at] {
             if let Some(found) = operation(row) {
                 let mechanism = u16::try_from(at).unwrap_or(u16::MAX);

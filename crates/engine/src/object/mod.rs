@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: attributes and, for keys, material.
 
-pub(crate) mod attribute;
 pub(crate) mod rules;
 pub(crate) mod session_objects;
 
-use crate::key::Material;
-use crate::metaslot::policy::weak_curve;
-use crate::{Attributes, Key, Secrets, Value};
-use attribute::{AttributeRow, INDEXED, Kind, class_bit};
+use crate::policy::{Purposes, ROLES, weak_curve};
+use crate::token::epoch::Epoch;
+use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::*;
+use metaslot_spi::Material;
+use metaslot_spi::{Attributes, Key, Secrets, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -22,8 +22,22 @@ pub(crate) enum Place {
     Token { id: u64, version: u64, verified: bool },
 }
 
-/// One object as it was at one version. Immutable: a change makes a new one under the same handle
-/// and marks this one stale.
+/// Shared by every version of an object that somebody holds: who destroys the object finds them all.
+#[derive(Debug, Default)]
+pub(crate) struct Life(AtomicBool);
+
+impl Life {
+    pub(crate) fn end(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// One object as it was at one version. Immutable: a change makes a new one under the same handle,
+/// with the same life, and supersedes this one.
 #[derive(Debug)]
 pub struct Object {
     pub(crate) handle: ObjectHandle,
@@ -33,7 +47,10 @@ pub struct Object {
     facts: Facts,
     has_secrets: bool,
     key: OnceLock<Arc<Key>>,
-    stale: AtomicBool,
+    /// In which epoch of its token it was read or made.
+    pub(crate) epoch: Epoch,
+    life: Arc<Life>,
+    superseded: AtomicBool,
     /// The store's generation at which this version was known to be current.
     seen: AtomicU64,
 }
@@ -43,8 +60,12 @@ pub struct Object {
 pub(crate) struct Facts {
     pub(crate) class: u64,
     pub(crate) key_type: u64,
-    /// As [`rules::roles`].
+    /// A bit for each of [`ROLES`].
     usages: u64,
+    /// What it is for.
+    pub(crate) purposes: Purposes,
+    /// Whether the value of a secret or private key may be read: then it has nothing to protect.
+    pub(crate) readable: bool,
     private: bool,
     pub(crate) always_authenticate: bool,
     pub(crate) restricted: bool,
@@ -55,14 +76,21 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    fn new(attributes: &Attributes) -> Self {
+    /// `verified`: written by somebody logged in. What an unverified row says of its purposes, which
+    /// nobody vouches for, does not count.
+    fn new(attributes: &Attributes, verified: bool) -> Self {
+        let class = attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE);
+        let purposes = Purposes::of_key(attributes);
+        let readable = !attributes.bool(CKA_SENSITIVE) && attributes.bool(CKA_EXTRACTABLE);
         Self {
-            class: attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE),
+            class,
             key_type: attributes.ulong(CKA_KEY_TYPE).unwrap_or(UNAVAILABLE),
-            usages: rules::roles(attributes),
+            usages: usages(attributes),
+            purposes: if verified { purposes } else { purposes.without(Purposes::SEALED) },
+            readable: readable && matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY),
             private: attributes.bool(CKA_PRIVATE),
             always_authenticate: attributes.bool(CKA_ALWAYS_AUTHENTICATE),
-            restricted: attributes.get(CKA_ALLOWED_MECHANISMS).is_some(),
+            restricted: rules::has_elements(attributes.get(CKA_ALLOWED_MECHANISMS)),
             modulus_bits: attributes.bytes(CKA_MODULUS).map_or(0, bits),
             weak_curve: weak_curve(attributes),
         }
@@ -72,10 +100,26 @@ impl Facts {
         matches!(self.class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY)
     }
 
+    /// Whether the caller can encrypt what it likes by this key, or compute it outside.
+    pub(crate) fn encrypts(&self) -> bool {
+        let by_use = self.purposes.has(Purposes::DATA) && self.may(CKA_ENCRYPT);
+        self.readable || self.class == CKO_PUBLIC_KEY || by_use
+    }
+
+    /// Whether the caller can decrypt what it likes by this key, or compute it outside.
+    pub(crate) fn decrypts(&self) -> bool {
+        self.readable || (self.purposes.has(Purposes::DATA) && self.may(CKA_DECRYPT))
+    }
+
     /// Whether the key has this usage (`CKA_SIGN`, …).
     pub(crate) fn may(&self, usage: CK_ATTRIBUTE_TYPE) -> bool {
-        self.usages & rules::role(usage) != 0
+        let bit = ROLES.iter().position(|role| *role == usage);
+        bit.is_some_and(|bit| self.usages >> bit & 1 == 1)
     }
+}
+
+fn usages(attributes: &Attributes) -> u64 {
+    (0..).zip(ROLES).fold(0, |bits, (at, role)| bits | u64::from(attributes.bool(*role)) << at)
 }
 
 /// Bits of a big integer without leading zeros.
@@ -99,10 +143,12 @@ impl Object {
         place: Place,
         attributes: Attributes,
         has_secrets: bool,
+        epoch: Epoch,
     ) -> Self {
-        let facts = Facts::new(&attributes);
+        let verified = !matches!(place, Place::Token { verified: false, .. });
+        let facts = Facts::new(&attributes, verified);
         let attributes = Arc::new(attributes);
-        let (stale, seen) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
+        let (superseded, seen) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
         Self {
             handle,
             slot,
@@ -111,9 +157,26 @@ impl Object {
             facts,
             has_secrets,
             key: OnceLock::new(),
-            stale,
+            epoch,
+            life: Arc::default(),
+            superseded,
             seen,
         }
+    }
+
+    /// The object as another version of the one whose life this is.
+    pub(crate) fn living(self, life: Arc<Life>) -> Self {
+        Self { life, ..self }
+    }
+
+    /// The next version of this one: other attributes, the same material.
+    pub(crate) fn changed(&self, attributes: Attributes) -> Self {
+        let Self { handle, slot, place, has_secrets, epoch, .. } = *self;
+        let new = Self::new(handle, slot, place, attributes, has_secrets, epoch);
+        if let Some(key) = self.key() {
+            new.attach(Arc::clone(key.material()));
+        }
+        new.living(Arc::clone(&self.life))
     }
 
     pub(crate) fn with_secrets(
@@ -122,8 +185,9 @@ impl Object {
         place: Place,
         attributes: Attributes,
         secrets: Secrets,
+        epoch: Epoch,
     ) -> Self {
-        let object = Self::new(handle, slot, place, attributes, !secrets.is_empty());
+        let object = Self::new(handle, slot, place, attributes, !secrets.is_empty(), epoch);
         object.attach(Arc::new(Material::new(secrets)));
         object
     }
@@ -164,12 +228,45 @@ impl Object {
         matches!(self.place, Place::Token { .. })
     }
 
-    pub(crate) fn retire(&self) {
-        self.stale.store(true, Ordering::Release);
+    /// Another version has taken this one's place. Operations under way go on with this one.
+    pub(crate) fn supersede(&self) {
+        self.superseded.store(true, Ordering::Release);
     }
 
-    pub(crate) fn is_stale(&self) -> bool {
-        self.stale.load(Ordering::Acquire)
+    /// The object is destroyed, in every version.
+    pub(crate) fn end(&self) {
+        self.life.end();
+    }
+
+    /// Whether it was destroyed.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.life.is_over()
+    }
+
+    /// Whether it shares this life.
+    pub(crate) fn shares(&self, life: &Arc<Life>) -> bool {
+        Arc::ptr_eq(&self.life, life)
+    }
+
+    /// Whether anybody holds another version of it, or is about to.
+    pub(crate) fn has_others(&self) -> bool {
+        Arc::strong_count(&self.life) > 1
+    }
+
+    /// Whether another version has its place.
+    pub(crate) fn is_superseded(&self) -> bool {
+        self.superseded.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing may be done with it in this epoch, not even in an operation that began before:
+    /// it was destroyed, or the login ended in which it could be used.
+    pub(crate) fn is_over(&self, now: Epoch) -> bool {
+        self.life.is_over() || (self.needs_login() && self.epoch != now)
+    }
+
+    /// Whether it goes at logout: a private object, or one whose secrets a login opened.
+    pub(crate) const fn needs_login(&self) -> bool {
+        self.private() || (self.on_token() && self.has_secrets)
     }
 
     /// Whether this version was current at `generation` of its store.
@@ -192,15 +289,17 @@ impl Object {
     /// # Errors
     /// `CKR_ATTRIBUTE_SENSITIVE`, `CKR_ATTRIBUTE_TYPE_INVALID`
     pub fn answer(&self, attribute: CK_ATTRIBUTE_TYPE) -> Result<Answer<'_>> {
-        if attribute == attribute::CKA_BIRTH_ROLES {
+        if matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES) {
             return Err(Error::ATTRIBUTE_TYPE_INVALID);
         }
         if let Some(value) = self.attributes.get(attribute) {
             return Ok(Answer::Value(value));
         }
-        let row = AttributeRow::find(attribute).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
-        let on = class_bit(self.class()).is_some_and(|bit| row.on & bit != 0);
-        if row.kind != Kind::Secret || !on || !self.has_secrets {
+        let row = AttributeRow::of(attribute, self.class()).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
+        if let Some(standing) = row.absent {
+            return Ok(Answer::Value(rules::standing(standing, row.kind)));
+        }
+        if !row.secret || !self.has_secrets {
             return Err(Error::ATTRIBUTE_TYPE_INVALID);
         }
         if !self.shows_secrets() {
@@ -213,16 +312,21 @@ impl Object {
     /// Whether every attribute of `query` has the same value here (PKCS#11 3.2 §5.7.7). A secret
     /// never matches: a search must not be an oracle for key values.
     pub(crate) fn matches(&self, query: &Attributes) -> bool {
-        query.iter().all(|(attribute, value)| self.attributes.get(attribute) == Some(value))
+        query.iter().all(|(attribute, value)| match self.attributes.get(attribute) {
+            Some(there) => there == value,
+            None => AttributeRow::of(attribute, self.class())
+                .and_then(|row| row.absent.map(|standing| rules::standing(standing, row.kind)))
+                .is_some_and(|absent| absent == value),
+        })
     }
 }
 
 /// The rows of the store's index for these attributes.
-pub(crate) fn terms(attributes: &Attributes) -> Vec<crate::store::Term> {
-    INDEXED.iter().filter_map(|attribute| term(attributes, *attribute)).collect()
+pub(crate) fn terms(attributes: &Attributes) -> Vec<metaslot_spi::store::Term> {
+    AttributeRow::indexed().filter_map(|attribute| term(attributes, attribute)).collect()
 }
 
-pub(crate) fn term(attributes: &Attributes, attribute: u64) -> Option<crate::store::Term> {
+pub(crate) fn term(attributes: &Attributes, attribute: u64) -> Option<metaslot_spi::store::Term> {
     let bytes = match attributes.get(attribute)? {
         Value::Ulong(number) => number.to_le_bytes().to_vec(),
         Value::Bytes(bytes) if !bytes.is_empty() => bytes.clone(),

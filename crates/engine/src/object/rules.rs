@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a template may say, what it leaves open, and what follows from it.
 
-use super::attribute::{self, AttributeRow, CKA_BIRTH_ROLES, ROLES, class_bit};
-use crate::metaslot::policy::Policy;
+use crate::object::Object;
+use crate::policy::{Policy, Purposes, Refusal};
 use crate::template::Typed;
 use crate::token::Login;
-use crate::{Attributes, NewObject, Value};
+use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Kind, Standing, class_bit};
 use metaslot_ck::*;
+use metaslot_spi::{Attributes, NewObject, Value};
+
+/// What is known of an object when it is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Birth {
+    origin: Origin,
+    purposes: Purposes,
+    login: Login,
+}
+
+impl Birth {
+    pub(crate) const fn new(origin: Origin, purposes: Purposes, login: Login) -> Self {
+        Self { origin, purposes, login }
+    }
+}
 
 /// How an object comes to be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,40 +36,51 @@ pub(crate) enum Origin {
     Derived { always_sensitive: bool, never_extractable: bool },
 }
 
-/// Checks each attribute of a template for `class` against the table.
-pub(crate) fn check(
-    typed: &Typed,
-    class: u64,
-    may: u32,
-    login: Login,
-    policy: &Policy,
-) -> Result<()> {
-    let bit = class_bit(class).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
+/// Checks each attribute of a template for `class` against the table; in the templates of a key, each
+/// attribute that it imposes.
+pub(crate) fn check(typed: &Typed, class: u64, right: u32, login: Login) -> Result<()> {
+    class_bit(class).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
     let attributes = typed.attributes.iter().map(|(attribute, value)| (attribute, Some(value)));
     let secrets = typed.secrets.iter().map(|(attribute, _)| (attribute, None));
     for (attribute, value) in attributes.chain(secrets) {
-        let row = AttributeRow::find(attribute).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
-        if row.on & bit == 0 {
-            return Err(Error::TEMPLATE_INCONSISTENT);
-        }
-        if row.may & may == 0 {
+        let row = AttributeRow::of(attribute, class).ok_or(Error::TEMPLATE_INCONSISTENT)?;
+        if !row.may(right) {
             // PKCS#11 3.2 §4.1.1: what only the token may set is read-only.
             return Err(Error::ATTRIBUTE_READ_ONLY);
         }
-        if row.may & attribute::SO != 0 && value == Some(&Value::Bool(true)) {
-            policy.trusting(login)?;
+        match value {
+            Some(Value::Template(imposed)) => check_imposed(imposed, login)?,
+            Some(value) => trusting(row, value, login)?,
+            None => {}
         }
     }
     Ok(())
 }
 
+/// A template inside a template: each attribute must be one that a caller could give.
+fn check_imposed(imposed: &Attributes, login: Login) -> Result<()> {
+    for (attribute, value) in imposed.iter() {
+        let mut rows = AttributeRow::named(attribute).iter();
+        let row =
+            rows.find(|row| row.may(attribute::MAKE)).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
+        trusting(row, value, login)?;
+    }
+    Ok(())
+}
+
+/// `CKA_TRUSTED` is the SO's word (PKCS#11 3.2 §4.1, footnote 10), either way: a key that stops being
+/// trusted would open what only trusted keys wrap as something less.
+fn trusting(row: &AttributeRow, value: &Value, login: Login) -> Result<()> {
+    let by_others = row.may(attribute::SO) && value == &Value::Bool(true) && login != Login::So;
+    if by_others { Err(Error::ATTRIBUTE_READ_ONLY) } else { Ok(()) }
+}
+
 /// The attributes of a new object: the template, what the provider found, and the defaults.
 pub(crate) fn complete(
-    origin: Origin,
+    birth: Birth,
     class: u64,
     template: Attributes,
     made: NewObject,
-    login: Login,
 ) -> Result<NewObject> {
     let NewObject { attributes: found, secrets } = made;
     let mut all = template;
@@ -68,126 +94,120 @@ pub(crate) fn complete(
         }
     }
     all.set(CKA_CLASS, Value::Ulong(class));
-    defaults(&mut all, COMMON);
-    match class {
-        CKO_DATA => defaults(&mut all, DATA),
-        CKO_CERTIFICATE => certificate(&mut all)?,
-        CKO_PUBLIC_KEY => key(&mut all, PUBLIC),
-        CKO_PRIVATE_KEY => {
-            key(&mut all, PRIVATE);
-            derive_default(&mut all);
-        }
-        CKO_SECRET_KEY => key(&mut all, SECRET),
-        _ => return Err(Error::ATTRIBUTE_VALUE_INVALID),
+    if class == CKO_CERTIFICATE {
+        certificate(&all)?;
     }
     let secret = matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY);
+    if secret {
+        key_defaults(&mut all, class, birth.origin);
+    }
+    defaults(&mut all, class, birth.purposes)?;
     if all.get(CKA_PRIVATE).is_none() {
         // Session keys of a token that nobody logged in to are public: plain acceleration works.
-        let private = secret && (all.bool(CKA_TOKEN) || login == Login::User);
+        let private = secret && (all.bool(CKA_TOKEN) || birth.login == Login::User);
         all.set(CKA_PRIVATE, Value::Bool(private));
     }
-    if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
-        provenance(&mut all, origin, secret);
+    if all.bool(CKA_ALWAYS_AUTHENTICATE) && !all.bool(CKA_PRIVATE) {
+        // PKCS#11 3.2 §4.9: only a private object can want a login for each use.
+        return Err(Error::TEMPLATE_INCONSISTENT);
+    }
+    if secret || class == CKO_PUBLIC_KEY {
+        provenance(&mut all, birth, secret);
     }
     Ok(NewObject { attributes: all, secrets })
 }
 
-type Defaults = &'static [(CK_ATTRIBUTE_TYPE, bool)];
-
-const COMMON: Defaults =
-    &[(CKA_TOKEN, false), (CKA_MODIFIABLE, true), (CKA_COPYABLE, true), (CKA_DESTROYABLE, true)];
-
-const DATA: Defaults = &[(CKA_PRIVATE, false)];
-
-const PUBLIC: Defaults = &[
-    (CKA_ENCRYPT, true),
-    (CKA_VERIFY, true),
-    (CKA_VERIFY_RECOVER, true),
-    (CKA_WRAP, false),
-    (CKA_DERIVE, false),
-    (CKA_TRUSTED, false),
-];
-
-const PRIVATE: Defaults = &[
-    (CKA_DECRYPT, true),
-    (CKA_SIGN, true),
-    (CKA_SIGN_RECOVER, true),
-    (CKA_UNWRAP, false),
-    (CKA_SENSITIVE, true),
-    (CKA_EXTRACTABLE, false),
-    (CKA_ALWAYS_AUTHENTICATE, false),
-    (CKA_WRAP_WITH_TRUSTED, false),
-];
-
-const SECRET: Defaults = &[
-    (CKA_ENCRYPT, true),
-    (CKA_DECRYPT, true),
-    (CKA_SIGN, true),
-    (CKA_VERIFY, true),
-    (CKA_WRAP, false),
-    (CKA_UNWRAP, false),
-    (CKA_DERIVE, false),
-    (CKA_SENSITIVE, true),
-    (CKA_EXTRACTABLE, false),
-    (CKA_TRUSTED, false),
-    (CKA_WRAP_WITH_TRUSTED, false),
-];
-
-fn defaults(all: &mut Attributes, rows: Defaults) {
-    for (attribute, value) in rows {
-        if all.get(*attribute).is_none() {
-            all.set(*attribute, Value::Bool(*value));
+/// What the table writes into every new object, and takes out of it. A usage that the template leaves
+/// out is one of the key's only where it serves what the key is for.
+fn defaults(all: &mut Attributes, class: u64, purposes: Purposes) -> Result<()> {
+    let bit = class_bit(class).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
+    for row in AttributeRow::all().iter().filter(|row| row.classes & bit != 0) {
+        if row.may(attribute::IGNORED) {
+            all.remove(row.number);
         }
-    }
-}
-
-fn key(all: &mut Attributes, rows: Defaults) {
-    defaults(all, rows);
-    for attribute in [CKA_LABEL, CKA_ID, CKA_START_DATE, CKA_END_DATE] {
-        if all.get(attribute).is_none() {
-            all.set(attribute, Value::Bytes(Vec::new()));
+        if let (None, Some(value)) = (all.get(row.number), row.at_birth) {
+            let serves = Purposes::of(row.number, class);
+            let beyond = row.may(attribute::USAGE) && !purposes.has(serves);
+            let value = if beyond { Standing::False } else { value };
+            all.set(row.number, standing(value, row.kind).clone());
         }
-    }
-    if rows.iter().any(|row| row.0 == CKA_VERIFY_RECOVER || row.0 == CKA_SIGN_RECOVER)
-        && all.get(CKA_SUBJECT).is_none()
-    {
-        all.set(CKA_SUBJECT, Value::Bytes(Vec::new()));
-    }
-}
-
-/// Many programs make EC keys without `CKA_DERIVE` and then derive with them.
-fn derive_default(all: &mut Attributes) {
-    if all.get(CKA_DERIVE).is_none() {
-        let agrees = matches!(all.ulong(CKA_KEY_TYPE), Some(CKK_EC | CKK_EC_MONTGOMERY));
-        all.set(CKA_DERIVE, Value::Bool(agrees));
-    }
-}
-
-fn certificate(all: &mut Attributes) -> Result<()> {
-    if all.ulong(CKA_CERTIFICATE_TYPE).is_none() {
-        return Err(Error::TEMPLATE_INCOMPLETE);
-    }
-    if all.get(CKA_VALUE).is_none() && all.get(CKA_URL).is_none() {
-        return Err(Error::TEMPLATE_INCOMPLETE);
-    }
-    defaults(all, &[(CKA_TRUSTED, false), (CKA_PRIVATE, false)]);
-    if all.get(CKA_CERTIFICATE_CATEGORY).is_none() {
-        all.set(CKA_CERTIFICATE_CATEGORY, Value::Ulong(0));
     }
     Ok(())
 }
 
-/// `CKA_LOCAL`, `CKA_ALWAYS_SENSITIVE`, `CKA_NEVER_EXTRACTABLE`, `CKA_KEY_GEN_MECHANISM` follow from
-/// where the key came from (PKCS#11 3.2 §4.9, §4.10, §5.18).
-fn provenance(all: &mut Attributes, origin: Origin, secret: bool) {
-    let (local, mechanism) = match origin {
+/// A standing value, as an attribute of this kind has it.
+pub(crate) const fn standing(standing: Standing, kind: Kind) -> &'static Value {
+    static NO_BYTES: Value = Value::Bytes(Vec::new());
+    static NO_NUMBERS: Value = Value::Ulongs(Vec::new());
+    static NO_ATTRIBUTES: Value = Value::Template(Attributes::new());
+    match (standing, kind) {
+        (Standing::False, _) => &Value::Bool(false),
+        (Standing::True, _) => &Value::Bool(true),
+        (Standing::Zero, _) => &Value::Ulong(0),
+        (Standing::Empty, Kind::Ulongs) => &NO_NUMBERS,
+        (Standing::Empty, Kind::Template) => &NO_ATTRIBUTES,
+        (Standing::Empty, _) => &NO_BYTES,
+    }
+}
+
+/// Defaults that the standard leaves to the token (footnote 9), and one that it does not: a secret key
+/// is protected unless the caller brings it in the clear or makes it extractable. Many programs make EC
+/// keys without `CKA_DERIVE` and then derive with them.
+fn key_defaults(all: &mut Attributes, class: u64, origin: Origin) {
+    let agrees = matches!(all.ulong(CKA_KEY_TYPE), Some(CKK_EC | CKK_EC_MONTGOMERY));
+    let derives = match class {
+        CKO_PRIVATE_KEY => agrees,
+        _ => all.ulong(CKA_KEY_TYPE) == Some(CKK_HKDF),
+    };
+    let brought = origin == Origin::Created;
+    let open = class == CKO_SECRET_KEY && (brought || all.bool(CKA_EXTRACTABLE));
+    let mut default = |attribute, value| {
+        if all.get(attribute).is_none() {
+            all.set(attribute, Value::Bool(value));
+        }
+        all.bool(attribute)
+    };
+    default(CKA_DERIVE, derives);
+    let sensitive = default(CKA_SENSITIVE, !open);
+    default(CKA_EXTRACTABLE, open && !sensitive);
+}
+
+/// The usages that a key made for use has where its template is silent.
+pub(crate) fn usual_usages(class: u64, key_type: CK_KEY_TYPE) -> Vec<CK_ATTRIBUTE_TYPE> {
+    let mut all = Attributes::default();
+    all.set(CKA_KEY_TYPE, Value::Ulong(key_type));
+    key_defaults(&mut all, class, Origin::Unwrapped);
+    let Ok(()) = defaults(&mut all, class, Purposes::USE) else { return Vec::new() };
+    let usual = |(attribute, value): (CK_ATTRIBUTE_TYPE, &Value)| {
+        let row = AttributeRow::of(attribute, class)?;
+        (row.may(attribute::USAGE) && value == &Value::Bool(true)).then_some(attribute)
+    };
+    all.iter().filter_map(usual).collect()
+}
+
+/// PKCS#11 3.2 §4.6: a certificate has a value, or a URL where it is found, and says whose it is.
+fn certificate(all: &Attributes) -> Result<()> {
+    let there = |attribute| all.get(attribute).is_some();
+    let kind = all.ulong(CKA_CERTIFICATE_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    let named = there(if kind == CKC_X_509_ATTR_CERT { CKA_OWNER } else { CKA_SUBJECT });
+    let complete = named && (there(CKA_VALUE) || there(CKA_URL));
+    if complete { Ok(()) } else { Err(Error::TEMPLATE_INCOMPLETE) }
+}
+
+/// `CKA_LOCAL`, `CKA_ALWAYS_SENSITIVE`, `CKA_NEVER_EXTRACTABLE`, `CKA_KEY_GEN_MECHANISM` and the purposes
+/// follow from where the key came from (PKCS#11 3.2 §4.9, §4.10, §5.18).
+fn provenance(all: &mut Attributes, birth: Birth, secret: bool) {
+    let (local, mechanism) = match birth.origin {
         Origin::Generated(mechanism) => (true, mechanism),
         _ => (false, UNAVAILABLE),
     };
     all.set(CKA_LOCAL, Value::Bool(local));
     all.set(CKA_KEY_GEN_MECHANISM, Value::Ulong(mechanism));
+    let mut purposes = birth.purposes;
     if secret {
-        let (was_sensitive, was_kept) = match origin {
+        let (was_sensitive, was_kept) = match birth.origin {
+            // Made of a password, which the caller knows.
+            Origin::Generated(CKM_PKCS5_PBKD2) => (false, false),
             Origin::Generated(_) => (true, true),
             Origin::Derived { always_sensitive, never_extractable } => {
                 (always_sensitive, never_extractable)
@@ -198,75 +218,110 @@ fn provenance(all: &mut Attributes, origin: Origin, secret: bool) {
         let never = was_kept && !all.bool(CKA_EXTRACTABLE);
         all.set(CKA_ALWAYS_SENSITIVE, Value::Bool(always));
         all.set(CKA_NEVER_EXTRACTABLE, Value::Bool(never));
-    }
-    let roles = all.ulong(CKA_BIRTH_ROLES).unwrap_or(0) | roles(all);
-    all.set(CKA_BIRTH_ROLES, Value::Ulong(roles));
-}
-
-/// The usages of these attributes as bits.
-pub(crate) fn roles(all: &Attributes) -> u64 {
-    ROLES.iter().enumerate().fold(0, |bits, (at, role)| bits | u64::from(all.bool(*role)) << at)
-}
-
-/// The bit of one usage among [`roles`].
-pub(crate) const fn role(usage: CK_ATTRIBUTE_TYPE) -> u64 {
-    let mut at = 0;
-    while at < ROLES.len() {
-        if ROLES[at] == usage {
-            return 1 << at;
+        if local && always && never {
+            purposes = purposes.and(Purposes::SEALED);
         }
-        at += 1;
     }
-    0
+    all.set(CKA_PURPOSES, purposes.value());
 }
 
-/// Applies changes (`C_SetAttributeValue`, `C_CopyObject`) to existing attributes; `may` says which
-/// of the two.
+/// Applies changes (`C_SetAttributeValue`, `C_CopyObject`) to an existing object; `right` says which of
+/// the two.
 pub(crate) fn change(
-    old: &Attributes,
+    old: &Object,
     changes: &Typed,
-    may: u32,
+    right: u32,
     login: Login,
-    policy: &Policy,
+    policy: Policy,
 ) -> Result<Attributes> {
     if !changes.secrets.is_empty() {
         return Err(Error::ATTRIBUTE_READ_ONLY);
     }
-    let bit = old.ulong(CKA_CLASS).and_then(class_bit).ok_or(Error::GENERAL_ERROR)?;
-    let mut new = old.clone();
+    let mut new = old.attributes().clone();
     for (attribute, value) in changes.attributes.iter() {
-        let row = AttributeRow::find(attribute).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
-        if old.get(attribute) == Some(value) {
+        let as_it_is = old.attributes().get(attribute) == Some(value);
+        if as_it_is && right == attribute::COPY {
             continue;
         }
-        if row.on & bit == 0 {
-            return Err(Error::ATTRIBUTE_TYPE_INVALID);
-        }
-        if row.may & may == 0 {
+        let row = AttributeRow::of(attribute, old.class()).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
+        if !row.may(right) {
             return Err(Error::ATTRIBUTE_READ_ONLY);
         }
-        one_way(row, old, value)?;
-        if row.may & attribute::SO != 0 && value == &Value::Bool(true) {
-            policy.trusting(login)?;
+        one_way(row, old.attributes().get(attribute), value)?;
+        if row.may(attribute::SO) && login != Login::So {
+            return Err(Error::ATTRIBUTE_READ_ONLY);
         }
-        if row.may & attribute::USAGE != 0 && value == &Value::Bool(true) {
-            policy.adding_usage()?;
+        if row.may(attribute::USAGE) && value == &Value::Bool(true) {
+            policy.adding_usage(old.facts())?;
         }
         new.set(attribute, value.clone());
-    }
-    if old.get(CKA_BIRTH_ROLES).is_some() {
-        let all = old.ulong(CKA_BIRTH_ROLES).unwrap_or(0) | roles(&new);
-        new.set(CKA_BIRTH_ROLES, Value::Ulong(all));
     }
     Ok(new)
 }
 
-fn one_way(row: &AttributeRow, old: &Attributes, value: &Value) -> Result<()> {
-    let was = old.bool(row.number);
-    let stuck_on = row.may & attribute::ONLY_ON != 0 && was;
-    let stuck_off = row.may & attribute::ONLY_OFF != 0 && !was && old.get(row.number).is_some();
-    if (stuck_on && value == &Value::Bool(false)) || (stuck_off && value == &Value::Bool(true)) {
-        return Err(Error::ATTRIBUTE_READ_ONLY);
+/// What a caller says of a key, within what its wrapped form says: no more than that, and what it
+/// leaves out is as it was.
+pub(crate) fn within(
+    said: &Attributes,
+    template: Attributes,
+    policy: Policy,
+) -> Result<Attributes> {
+    let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    let mut all = template;
+    for (attribute, value) in said.iter().filter(|(attribute, _)| *attribute != CKA_PURPOSES) {
+        match all.get(attribute) {
+            Some(other) => may_follow(class, attribute, value, other, policy)?,
+            None => all.set(attribute, value.clone()),
+        }
     }
-    Ok(())
+    Ok(all)
+}
+
+/// Whether an attribute of a key may be `to` where something else says `from`: what a change may not
+/// do, a template may not say.
+pub(crate) fn may_follow(
+    class: u64,
+    attribute: CK_ATTRIBUTE_TYPE,
+    from: &Value,
+    to: &Value,
+    policy: Policy,
+) -> Result<()> {
+    if from == to {
+        return Ok(());
+    }
+    let row = AttributeRow::of(attribute, class).ok_or(Error::TEMPLATE_INCONSISTENT)?;
+    if !row.may(attribute::CHANGE | attribute::COPY) {
+        return Err(Error::TEMPLATE_INCONSISTENT);
+    }
+    one_way(row, Some(from), to).map_err(|_| Error::TEMPLATE_INCONSISTENT)?;
+    let adds = row.may(attribute::USAGE) && to == &Value::Bool(true);
+    policy.refuse(Refusal::RoleChanges, adds, Error::TEMPLATE_INCONSISTENT)
+}
+
+fn one_way(row: &AttributeRow, old: Option<&Value>, new: &Value) -> Result<()> {
+    let stuck_on = row.may(attribute::ONLY_ON) && old == Some(&Value::Bool(true));
+    let stuck_off = row.may(attribute::ONLY_OFF) && old == Some(&Value::Bool(false));
+    let stuck = (stuck_on && new == &Value::Bool(false))
+        || (stuck_off && new == &Value::Bool(true))
+        || (row.may(attribute::ONLY_FEWER) && !is_fewer(old, new));
+    if stuck { Err(Error::ATTRIBUTE_READ_ONLY) } else { Ok(()) }
+}
+
+/// Whether `new` allows no more than `old`, where no elements mean no limit.
+fn is_fewer(old: Option<&Value>, new: &Value) -> bool {
+    match (old, new) {
+        (Some(Value::Ulongs(old)), Value::Ulongs(new)) if !old.is_empty() => {
+            !new.is_empty() && new.iter().all(|number| old.contains(number))
+        }
+        _ => true,
+    }
+}
+
+/// Whether an array or a template limits anything.
+pub(crate) fn has_elements(value: Option<&Value>) -> bool {
+    match value {
+        Some(Value::Ulongs(numbers)) => !numbers.is_empty(),
+        Some(Value::Template(template)) => !template.is_empty(),
+        _ => false,
+    }
 }

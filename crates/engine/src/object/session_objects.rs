@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects in memory: a sharded table by handle.
+//!
+//! What depends on an object's being there is done under its shard's lock: a change is made of what is
+//! there, a destroyed object is gone from the table and dead for its holders at one moment, and a
+//! private object comes in only while its login lasts.
 
 use super::Object;
+use crate::token::epoch::Clock;
 use metaslot_ck::{Error, ObjectHandle, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 const SHARDS: usize = 16;
 
@@ -28,38 +33,74 @@ impl SessionObjects {
         &self.0[(handle.0 >> 2) as usize % SHARDS]
     }
 
+    fn write(&self, handle: ObjectHandle) -> RwLockWriteGuard<'_, Shard> {
+        self.shard(handle).write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn find(&self, handle: ObjectHandle) -> Result<Arc<Object>> {
         let shard = self.shard(handle).read().unwrap_or_else(PoisonError::into_inner);
         shard.get(&handle.0).cloned().ok_or(Error::OBJECT_HANDLE_INVALID)
     }
 
-    /// Puts the object under its handle; what was there is retired.
-    pub(crate) fn put(&self, object: Arc<Object>) {
-        let shard = self.shard(object.handle);
-        let old =
-            shard.write().unwrap_or_else(PoisonError::into_inner).insert(object.handle.0, object);
-        if let Some(old) = old {
-            old.retire();
+    /// Whether the object is still there.
+    pub(crate) fn has(&self, handle: ObjectHandle) -> bool {
+        let shard = self.shard(handle).read().unwrap_or_else(PoisonError::into_inner);
+        shard.contains_key(&handle.0)
+    }
+
+    /// Puts a new object under its handle, if `welcome` says so then.
+    pub(crate) fn put(&self, object: Object, welcome: impl FnOnce(&Object) -> bool) -> bool {
+        let object = Arc::new(object);
+        let mut shard = self.write(object.handle);
+        let comes = welcome(&object);
+        if comes {
+            shard.insert(object.handle.0, object);
         }
+        comes
     }
 
-    pub(crate) fn take(&self, handle: ObjectHandle) -> Option<Arc<Object>> {
-        let mut shard = self.shard(handle).write().unwrap_or_else(PoisonError::into_inner);
-        let object = shard.remove(&handle.0)?;
-        object.retire();
-        Some(object)
+    /// Makes the next version of what is there.
+    ///
+    /// # Errors
+    /// `CKR_OBJECT_HANDLE_INVALID`; what `change` says.
+    pub(crate) fn update(
+        &self,
+        handle: ObjectHandle,
+        change: impl FnOnce(&Object) -> Result<Object>,
+    ) -> Result<()> {
+        let mut shard = self.write(handle);
+        let place = shard.get_mut(&handle.0).ok_or(Error::OBJECT_HANDLE_INVALID)?;
+        let new = Arc::new(change(place)?);
+        std::mem::replace(place, new).supersede();
+        Ok(())
     }
 
-    /// Takes out every object for which `leaves` is true.
-    pub(crate) fn take_all(&self, leaves: impl Fn(&Object) -> bool) {
+    /// Destroys what is there, if `may` allows it.
+    ///
+    /// # Errors
+    /// `CKR_OBJECT_HANDLE_INVALID`; what `may` says.
+    pub(crate) fn take(
+        &self,
+        handle: ObjectHandle,
+        clock: &Clock,
+        may: impl FnOnce(&Object) -> Result<()>,
+    ) -> Result<Arc<Object>> {
+        let mut shard = self.write(handle);
+        may(shard.get(&handle.0).ok_or(Error::OBJECT_HANDLE_INVALID)?)?;
+        let object = shard.remove(&handle.0).ok_or(Error::OBJECT_HANDLE_INVALID)?;
+        object.end();
+        clock.count_death();
+        Ok(object)
+    }
+
+    /// Destroys every object for which `leaves` is true.
+    pub(crate) fn take_all(&self, clock: &Clock, leaves: impl Fn(&Object) -> bool) {
         for shard in &self.0 {
-            shard.write().unwrap_or_else(PoisonError::into_inner).retain(|_, object| {
-                let goes = leaves(object);
-                if goes {
-                    object.retire();
-                }
-                !goes
-            });
+            let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+            for (_, object) in shard.extract_if(|_, object| leaves(object)) {
+                object.end();
+                clock.count_death();
+            }
         }
     }
 

@@ -1,40 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encryption and decryption (PKCS#11 3.2 §5.8, §5.10).
 
-use super::later::{self, Later};
-use super::{Active, ends, fails};
+use super::{Active, Chosen, OperationKind, Streams};
 use crate::engine::Engine;
-use crate::metaslot::route::Count;
-use crate::object::Object;
 use crate::output::{Output, Written};
-use crate::provider::{Algorithm, Cipher, CipherStream, Direction};
-use crate::session::Session;
-use crate::{Key, Params};
+use crate::session::{Recent, Session};
 use metaslot_ck::*;
 use metaslot_counters::Watch;
 use metaslot_memory::Secret;
-use std::sync::Arc;
-
-/// What `C_EncryptInit` or `C_DecryptInit` chose.
-#[derive(Debug)]
-pub(crate) struct CipherOp {
-    pub(crate) count: Count,
-    pub(crate) algorithm: &'static dyn Cipher,
-    pub(crate) object: Arc<Object>,
-    pub(crate) params: Params,
-    /// `CKA_ALWAYS_AUTHENTICATE`: a context-specific login is still missing.
-    pub(crate) locked: bool,
-}
-
-impl CipherOp {
-    fn key(&self) -> Result<&Arc<Key>> {
-        self.object.key().ok_or(Error::KEY_HANDLE_INVALID)
-    }
-
-    fn open(&self) -> Result<&Self> {
-        if self.locked { Err(Error::USER_NOT_LOGGED_IN) } else { Ok(self) }
-    }
-}
+use metaslot_spi::Params;
+use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
 
 /// A stream, and its last part once that was computed but did not fit the caller's buffer.
 #[derive(Debug)]
@@ -43,13 +18,8 @@ pub(crate) struct CipherRun {
     last: Option<Secret>,
 }
 
-pub(crate) type CipherState = Active<CipherOp, CipherRun>;
-
-const fn state(direction: Direction, session: &mut Session) -> &mut CipherState {
-    match direction {
-        Direction::Forward => &mut session.encrypt,
-        Direction::Backward => &mut session.decrypt,
-    }
+impl Streams for dyn Cipher {
+    type Stream = CipherRun;
 }
 
 impl Engine {
@@ -66,31 +36,13 @@ impl Engine {
         key: ObjectHandle,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        state(direction, &mut session).free()?;
-        let operation = |row: &'static Algorithm| match direction {
-            Direction::Forward => row.encrypt,
-            Direction::Backward => row.decrypt,
+        split(direction, &mut session).0.free()?;
+        let (kind, operation): (_, fn(&'static Algorithm) -> _) = match direction {
+            Direction::Forward => (OperationKind::Encrypt, |row| row.encrypt),
+            Direction::Backward => (OperationKind::Decrypt, |row| row.decrypt),
         };
-        let usage = match direction {
-            Direction::Forward => CKA_ENCRYPT,
-            Direction::Backward => CKA_DECRYPT,
-        };
-        let object = self
-            .key_for(&mut session, key, usage, mechanism)
-            .map_err(|error| self.refused(mechanism, operation, error))?;
-        self.policy(&session)?.using(mechanism, &params, object.facts(), direction, false)?;
-        let (key, later) = (self.key(&object)?, session.asynchronous);
-        let (count, algorithm) = self
-            .route(mechanism, |row| {
-                operation(row).filter(|algorithm| {
-                    algorithm.serves(key) && (later || algorithm.for_waiting(direction))
-                })
-            })
-            .map_err(|_| self.refused(mechanism, operation, Error::KEY_SIZE_RANGE))?;
-        algorithm.check(direction, key, &params)?;
-        let locked = object.facts().always_authenticate;
-        let op = CipherOp { count, algorithm, object, params, locked };
-        *state(direction, &mut session) = Active::Initialized(op);
+        let chosen = self.choose(&mut session, kind, (mechanism, params), key, operation)?;
+        *split(direction, &mut session).0 = Active::Initialized(chosen);
         Ok(())
     }
 
@@ -108,24 +60,9 @@ impl Engine {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
         let later = session.asynchronous;
-        let state = state(direction, &mut session);
-        let mut postponed = None;
-        let result = state.single().and_then(CipherOp::open).and_then(|op| {
-            let key = op.key()?;
-            let longest = op.algorithm.length(direction, key, &op.params, input.len())?;
-            if later {
-                let work = || op.algorithm.run_later(direction, key, &op.params, input);
-                postponed = later::begin(out.room(longest), work)?;
-                if postponed.is_some() {
-                    return Err(Error::PENDING);
-                }
-            }
-            out.at_most(longest, |room| op.algorithm.run(direction, key, &op.params, input, room))
-        });
-        if let Some((room, work)) = postponed {
-            state.postpone(Later { work, room, bytes: input.len(), watch });
-        }
-        conclude(direction, &mut session, input.len(), watch, result)
+        let (active, recent) = split(direction, &mut session);
+        let result = once(direction, active, later.then_some(watch), input, out);
+        active.conclude(recent, input.len(), watch, result)
     }
 
     /// `C_EncryptUpdate` and `C_DecryptUpdate`.
@@ -154,14 +91,66 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        let state = state(direction, &mut session);
-        let opened = state.chosen().and_then(CipherOp::open).map(drop);
-        let result = opened.and_then(|()| {
-            let (_, run) = state.stream(start(direction))?;
-            run.finish(out)
-        });
-        conclude(direction, &mut session, 0, Watch::OFF, result)
+        let (active, recent) = split(direction, &mut session);
+        let result = active.stream(start(direction)).and_then(|(_, run)| run.finish(out));
+        active.conclude(recent, 0, Watch::OFF, result)
     }
+}
+
+fn split(direction: Direction, session: &mut Session) -> (&mut Active<dyn Cipher>, &mut Recent) {
+    let Session { operations, recent, .. } = session;
+    match direction {
+        Direction::Forward => (&mut operations.encrypt, recent),
+        Direction::Backward => (&mut operations.decrypt, recent),
+    }
+}
+
+/// `later`: where the session is asynchronous, the clock of the call.
+fn once(
+    direction: Direction,
+    active: &mut Active<dyn Cipher>,
+    later: Option<Watch>,
+    input: &[u8],
+    out: &mut Output<'_>,
+) -> Result<Written> {
+    let chosen = active.single()?;
+    let longest = chosen.algorithm.length(direction, chosen.key()?, &chosen.params, input.len())?;
+    if let Some(watch) = later {
+        active.begin_later(longest, out, input.len(), watch, |chosen| {
+            let Chosen { algorithm, params, .. } = chosen;
+            algorithm.run_later(direction, chosen.unlocked_key()?, params, input)
+        })?;
+    }
+    let chosen = active.single()?;
+    out.at_most(longest, |room| {
+        chosen.algorithm.run(direction, chosen.unlocked_key()?, &chosen.params, input, room)
+    })
+}
+
+fn start(direction: Direction) -> impl FnOnce(&Chosen<dyn Cipher>) -> Result<CipherRun> {
+    move |chosen| {
+        let Chosen { algorithm, params, .. } = chosen;
+        let stream = algorithm.start(direction, chosen.unlocked_key()?, params)?;
+        Ok(CipherRun { stream, last: None })
+    }
+}
+
+pub(crate) fn update(
+    direction: Direction,
+    session: &mut Session,
+    input: &[u8],
+    out: &mut Output<'_>,
+) -> Result<()> {
+    let (active, recent) = split(direction, session);
+    let result = active.stream(start(direction)).and_then(|(chosen, run)| {
+        let length = run.stream.update_length(input.len());
+        let written = out.exact(length, |room| run.stream.update(input, room))?;
+        if written == Written::Done {
+            chosen.count.bytes(input.len());
+        }
+        Ok(written)
+    });
+    active.proceed(recent, result)
 }
 
 impl CipherRun {
@@ -180,53 +169,4 @@ impl CipherRun {
             Ok(part.len())
         })
     }
-}
-
-fn start(direction: Direction) -> impl FnOnce(&CipherOp) -> Result<CipherRun> {
-    move |op| {
-        let stream = op.algorithm.start(direction, op.key()?, &op.params)?;
-        Ok(CipherRun { stream, last: None })
-    }
-}
-
-pub(crate) fn update(
-    direction: Direction,
-    session: &mut Session,
-    input: &[u8],
-    out: &mut Output<'_>,
-) -> Result<()> {
-    let state = state(direction, session);
-    let opened = state.chosen().and_then(CipherOp::open).map(drop);
-    let result = opened.and_then(|()| {
-        let (op, run) = state.stream(start(direction))?;
-        let length = run.stream.update_length(input.len());
-        let written = out.exact(length, |room| run.stream.update(input, room))?;
-        if written == Written::Done {
-            op.count.bytes(input.len());
-        }
-        Ok(written)
-    });
-    if fails(result)
-        && let Some(op) = state.end()
-    {
-        op.count.done(0, false, Watch::OFF);
-        session.keep(op.object);
-    }
-    result.map(drop)
-}
-
-fn conclude(
-    direction: Direction,
-    session: &mut Session,
-    bytes: usize,
-    watch: Watch,
-    result: Result<Written>,
-) -> Result<()> {
-    if ends(result)
-        && let Some(op) = state(direction, session).end()
-    {
-        op.count.done(bytes, result.is_ok(), watch);
-        session.keep(op.object);
-    }
-    result.map(drop)
 }

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests (PKCS#11 3.2 §5.12).
 
-use super::later::{self, Later};
-use super::{Active, ends, fails};
-use crate::Params;
+use super::{Active, Chosen, Streams};
 use crate::engine::Engine;
-use crate::metaslot::route::Count;
 use crate::output::{Output, Written};
-use crate::provider::{Digest, DigestStream};
+use crate::policy::KeyUse;
+use crate::session::Session;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_VALUE, CKO_SECRET_KEY, Error, ObjectHandle, Result, SessionHandle,
 };
 use metaslot_counters::Watch;
+use metaslot_spi::Params;
+use metaslot_spi::provider::{Digest, DigestStream};
 
-/// What `C_DigestInit` chose.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DigestOp {
-    pub(crate) count: Count,
-    pub(crate) mechanism: CK_MECHANISM_TYPE,
-    pub(crate) algorithm: &'static dyn Digest,
+/// A hash in the middle.
+#[derive(Debug)]
+pub(crate) struct DigestRun {
+    pub(crate) stream: Box<dyn DigestStream>,
+    /// A key that may not be read went in: the state must not come out.
+    pub(crate) holds_key: bool,
 }
 
-pub(crate) type DigestState = Active<DigestOp, Box<dyn DigestStream>>;
+impl Streams for dyn Digest {
+    type Stream = DigestRun;
+}
 
 impl Engine {
     /// `C_DigestInit`
@@ -32,14 +34,21 @@ impl Engine {
         &self,
         session: SessionHandle,
         mechanism: CK_MECHANISM_TYPE,
-        _params: Params,
+        params: Params,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        session.digest.free()?;
+        session.operations.digest.free()?;
         let later = session.asynchronous;
         let (count, algorithm) =
             self.route(mechanism, |row| row.digest.filter(|digest| later || digest.for_waiting()))?;
-        session.digest = Active::Initialized(DigestOp { count, mechanism, algorithm });
+        session.operations.digest = Active::Initialized(Chosen {
+            count,
+            mechanism,
+            algorithm,
+            params,
+            object: None,
+            locked: false,
+        });
         Ok(())
     }
 
@@ -49,27 +58,12 @@ impl Engine {
     /// As PKCS#11 3.2 §5.12.2 names them.
     pub fn digest(&self, session: SessionHandle, data: &[u8], out: &mut Output<'_>) -> Result<()> {
         let mut session = self.session(session)?;
-        let op = *session.digest.single()?;
         let watch = metaslot_counters::begin();
-        let length = op.algorithm.length();
-        let postponed = if session.asynchronous {
-            later::begin(out.room(length), || op.algorithm.digest_later(data))
-        } else {
-            Ok(None)
-        };
-        let result = match postponed {
-            Ok(Some((room, work))) => {
-                session.digest.postpone(Later { work, room, bytes: data.len(), watch });
-                Err(Error::PENDING)
-            }
-            Ok(None) => out.exact(length, |room| op.algorithm.digest(data, room)),
-            Err(error) => Err(error),
-        };
-        if ends(result) {
-            session.digest.end();
-            op.count.done(data.len(), result.is_ok(), watch);
-        }
-        result.map(drop)
+        let later = session.asynchronous;
+        let Session { operations, recent, .. } = &mut *session;
+        let active = &mut operations.digest;
+        let result = once(active, later.then_some(watch), data, out);
+        active.conclude(recent, data.len(), watch, result)
     }
 
     /// `C_DigestUpdate`
@@ -77,8 +71,7 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.12.3 names them.
     pub fn digest_update(&self, session: SessionHandle, data: &[u8]) -> Result<()> {
-        let mut session = self.session(session)?;
-        update(&mut session.digest, data)
+        update(&mut *self.session(session)?, data)
     }
 
     /// `C_DigestKey`
@@ -87,13 +80,20 @@ impl Engine {
     /// As PKCS#11 3.2 §5.12.4 names them.
     pub fn digest_key(&self, session: SessionHandle, key: ObjectHandle) -> Result<()> {
         let mut session = self.session(session)?;
-        session.digest.chosen()?;
+        session.operations.digest.chosen()?;
         let object = self.object_in(&session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
         if object.class() != CKO_SECRET_KEY {
             return Err(Error::KEY_INDIGESTIBLE);
         }
+        self.policy(&session)?.using_key(KeyUse::DigestKey, object.facts())?;
         let key = self.key(&object)?;
-        update(&mut session.digest, key.secret(CKA_VALUE)?)
+        update(&mut session, key.secret(CKA_VALUE)?)?;
+        if !object.shows_secrets()
+            && let Active::MultiPart(_, run) = &mut session.operations.digest
+        {
+            run.holds_key = true;
+        }
+        Ok(())
     }
 
     /// `C_DigestFinal`
@@ -102,30 +102,44 @@ impl Engine {
     /// As PKCS#11 3.2 §5.12.5 names them.
     pub fn digest_final(&self, session: SessionHandle, out: &mut Output<'_>) -> Result<()> {
         let mut session = self.session(session)?;
-        let length = session.digest.chosen()?.algorithm.length();
-        let result = out.exact(length, |room| {
-            let (_, stream) = session.digest.stream(|op| op.algorithm.start())?;
-            stream.finish(room)
+        let Session { operations, recent, .. } = &mut *session;
+        let active = &mut operations.digest;
+        let result = active.chosen().map(|chosen| chosen.algorithm.length()).and_then(|length| {
+            out.exact(length, |room| {
+                let (_, run) = active.stream(start)?;
+                run.stream.finish(room)
+            })
         });
-        if ends(result)
-            && let Some(op) = session.digest.end()
-        {
-            op.count.done(0, result.is_ok(), Watch::OFF);
-        }
-        result.map(drop)
+        active.conclude(recent, 0, Watch::OFF, result)
     }
 }
 
-pub(crate) fn update(state: &mut DigestState, data: &[u8]) -> Result<()> {
-    let result = state.stream(|op| op.algorithm.start()).and_then(|(op, stream)| {
-        stream.update(data)?;
-        op.count.bytes(data.len());
+/// `later`: where the session is asynchronous, the clock of the call.
+fn once(
+    active: &mut Active<dyn Digest>,
+    later: Option<Watch>,
+    data: &[u8],
+    out: &mut Output<'_>,
+) -> Result<Written> {
+    let algorithm = active.single()?.algorithm;
+    let length = algorithm.length();
+    if let Some(watch) = later {
+        active.begin_later(length, out, data.len(), watch, |_| algorithm.digest_later(data))?;
+    }
+    out.exact(length, |room| algorithm.digest(data, room))
+}
+
+pub(crate) fn start(chosen: &Chosen<dyn Digest>) -> Result<DigestRun> {
+    Ok(DigestRun { stream: chosen.algorithm.start()?, holds_key: false })
+}
+
+pub(crate) fn update(session: &mut Session, data: &[u8]) -> Result<()> {
+    let Session { operations, recent, .. } = session;
+    let active = &mut operations.digest;
+    let result = active.stream(start).and_then(|(chosen, run)| {
+        run.stream.update(data)?;
+        chosen.count.bytes(data.len());
         Ok(Written::Done)
     });
-    if fails(result)
-        && let Some(op) = state.end()
-    {
-        op.count.done(0, false, Watch::OFF);
-    }
-    result.map(drop)
+    active.proceed(recent, result)
 }

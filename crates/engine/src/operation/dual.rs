@@ -1,76 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two operations in one call (PKCS#11 3.2 §5.16).
+//! Two operations in one call (PKCS#11 3.2 §5.17).
+//!
+//! The second operation takes the plaintext only after the cipher has found room for its output, and
+//! the cipher moves on only after the second operation is known to take data.
 
-use super::signature::Kind;
-use super::{cipher, digest, signature};
+use super::{OperationKind, cipher, digest, signature};
 use crate::engine::Engine;
 use crate::output::Output;
-use crate::provider::Direction;
+use crate::session::Session;
 use metaslot_ck::{Result, SessionHandle};
+use metaslot_spi::provider::Direction;
 
 impl Engine {
-    /// `C_DigestEncryptUpdate`: digests the plaintext that it encrypts. The digest takes the data
-    /// only once the output has found room.
+    /// `C_DigestEncryptUpdate`
     ///
     /// # Errors
-    /// As PKCS#11 3.2 §5.16.1 names them.
+    /// As PKCS#11 3.2 §5.17.1 names them.
     pub fn digest_encrypt_update(
         &self,
         session: SessionHandle,
         part: &[u8],
         out: &mut Output<'_>,
     ) -> Result<()> {
-        let mut session = self.session(session)?;
-        session.digest.chosen()?;
-        cipher::update(Direction::Forward, &mut session, part, out)?;
-        if out.was_asked() { Ok(()) } else { digest::update(&mut session.digest, part) }
+        encrypt(&mut *self.session(session)?, Companion::Digest, part, out)
     }
 
     /// `C_DecryptDigestUpdate`
     ///
     /// # Errors
-    /// As PKCS#11 3.2 §5.16.2 names them.
+    /// As PKCS#11 3.2 §5.17.2 names them.
     pub fn decrypt_digest_update(
         &self,
         session: SessionHandle,
         part: &[u8],
         out: &mut Output<'_>,
     ) -> Result<()> {
-        let mut session = self.session(session)?;
-        session.digest.chosen()?;
-        cipher::update(Direction::Backward, &mut session, part, out)?;
-        digest::update(&mut session.digest, out.written())
+        decrypt(&mut *self.session(session)?, Companion::Digest, part, out)
     }
 
     /// `C_SignEncryptUpdate`
     ///
     /// # Errors
-    /// As PKCS#11 3.2 §5.16.3 names them.
+    /// As PKCS#11 3.2 §5.17.3 names them.
     pub fn sign_encrypt_update(
         &self,
         session: SessionHandle,
         part: &[u8],
         out: &mut Output<'_>,
     ) -> Result<()> {
-        let mut session = self.session(session)?;
-        session.sign.chosen()?;
-        cipher::update(Direction::Forward, &mut session, part, out)?;
-        if out.was_asked() { Ok(()) } else { signature::update(Kind::Sign, &mut session, part) }
+        encrypt(&mut *self.session(session)?, Companion::Sign, part, out)
     }
 
     /// `C_DecryptVerifyUpdate`
     ///
     /// # Errors
-    /// As PKCS#11 3.2 §5.16.4 names them.
+    /// As PKCS#11 3.2 §5.17.4 names them.
     pub fn decrypt_verify_update(
         &self,
         session: SessionHandle,
         part: &[u8],
         out: &mut Output<'_>,
     ) -> Result<()> {
-        let mut session = self.session(session)?;
-        session.verify.chosen()?;
-        cipher::update(Direction::Backward, &mut session, part, out)?;
-        signature::update(Kind::Verify, &mut session, out.written())
+        decrypt(&mut *self.session(session)?, Companion::Verify, part, out)
+    }
+}
+
+/// What takes the plaintext beside the cipher.
+#[derive(Clone, Copy)]
+enum Companion {
+    Digest,
+    Sign,
+    Verify,
+}
+
+fn encrypt(
+    session: &mut Session,
+    companion: Companion,
+    part: &[u8],
+    out: &mut Output<'_>,
+) -> Result<()> {
+    session.operations.encrypt.chosen()?;
+    companion.prepare(session, out)?;
+    cipher::update(Direction::Forward, session, part, out)?;
+    if out.was_asked() { Ok(()) } else { companion.update(session, part) }
+}
+
+fn decrypt(
+    session: &mut Session,
+    companion: Companion,
+    part: &[u8],
+    out: &mut Output<'_>,
+) -> Result<()> {
+    session.operations.decrypt.chosen()?;
+    companion.prepare(session, out)?;
+    cipher::update(Direction::Backward, session, part, out)?;
+    if out.was_asked() { Ok(()) } else { companion.update(session, out.written()) }
+}
+
+impl Companion {
+    /// Fails, and ends the operation, where it cannot take data: a mechanism without parts, a key
+    /// whose login is missing. A caller that only asks for the length changes nothing.
+    fn prepare(self, session: &mut Session, out: &Output<'_>) -> Result<()> {
+        match self {
+            Self::Digest => session.operations.digest.chosen().map(drop)?,
+            Self::Sign => session.operations.sign.chosen().map(drop)?,
+            Self::Verify => session.operations.verify.chosen().map(drop)?,
+        }
+        if out.was_asked() { Ok(()) } else { self.update(session, &[]) }
+    }
+
+    fn update(self, session: &mut Session, data: &[u8]) -> Result<()> {
+        match self {
+            Self::Digest => digest::update(session, data),
+            Self::Sign => signature::update(OperationKind::Sign, session, data),
+            Self::Verify => signature::update(OperationKind::Verify, session, data),
+        }
     }
 }

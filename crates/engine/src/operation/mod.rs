@@ -1,31 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lifecycle of an operation, once for all kinds (PKCS#11 3.2 §5.9–§5.16).
+//! The lifecycle of an operation, once for all kinds (PKCS#11 3.2 §5.8–§5.17).
 
 pub(crate) mod cipher;
 pub(crate) mod digest;
 pub(crate) mod dual;
+mod keyed;
+mod kind;
 pub(crate) mod later;
 pub(crate) mod recover;
 pub(crate) mod signature;
 pub(crate) mod state;
 
-use crate::output::Written;
-use later::Later;
-use metaslot_ck::{Error, Result};
+pub use kind::OperationKind;
 
-/// One operation of one kind in one session: `T` is what `*Init` chose, `S` what a multi-part
-/// operation keeps between its calls.
-#[derive(Debug, Default)]
-pub(crate) enum Active<T, S> {
-    #[default]
-    Idle,
-    Initialized(T),
-    MultiPart(T, S),
-    /// The one call that does everything has returned and the work goes on.
-    Pending(T, Later),
+use crate::metaslot::route::Count;
+use crate::object::Object;
+use crate::output::Written;
+use crate::session::Recent;
+use later::Later;
+use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+use metaslot_counters::Watch;
+use metaslot_spi::provider::{Cipher, Digest, Recover, Signature};
+use metaslot_spi::{Key, Params};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// What an algorithm keeps between the calls of a multi-part operation.
+pub(crate) trait Streams {
+    /// The state; an empty type where there is no multi-part form.
+    type Stream: Debug;
 }
 
-impl<T, S> Active<T, S> {
+/// What `*Init` chose.
+#[derive(Debug)]
+pub(crate) struct Chosen<A: ?Sized + 'static> {
+    pub(crate) count: Count,
+    pub(crate) mechanism: CK_MECHANISM_TYPE,
+    pub(crate) algorithm: &'static A,
+    pub(crate) params: Params,
+    /// `None` for a digest.
+    pub(crate) object: Option<Arc<Object>>,
+    /// `CKA_ALWAYS_AUTHENTICATE`: a context-specific login is still missing.
+    pub(crate) locked: bool,
+}
+
+impl<A: ?Sized> Chosen<A> {
+    /// The key, to ask about it.
+    pub(crate) fn key(&self) -> Result<&Arc<Key>> {
+        self.object.as_ref().and_then(|object| object.key()).ok_or(Error::KEY_HANDLE_INVALID)
+    }
+
+    /// The key, to compute with it.
+    pub(crate) fn unlocked_key(&self) -> Result<&Arc<Key>> {
+        if self.locked { Err(Error::USER_NOT_LOGGED_IN) } else { self.key() }
+    }
+}
+
+/// One operation of one kind in one session.
+#[derive(Debug, Default)]
+pub(crate) enum Active<A: Streams + ?Sized + 'static> {
+    #[default]
+    Idle,
+    Initialized(Chosen<A>),
+    MultiPart(Chosen<A>, A::Stream),
+    /// The one call that does everything has returned and the work goes on.
+    Pending(Chosen<A>, Later),
+}
+
+impl<A: Streams + ?Sized> Active<A> {
     /// `*Init` may begin only where nothing is active.
     pub(crate) const fn free(&self) -> Result<()> {
         match self {
@@ -35,7 +77,7 @@ impl<T, S> Active<T, S> {
     }
 
     /// What `*Init` chose, for a call that does everything at once.
-    pub(crate) const fn single(&self) -> Result<&T> {
+    pub(crate) const fn single(&self) -> Result<&Chosen<A>> {
         match self {
             Self::Idle => Err(Error::OPERATION_NOT_INITIALIZED),
             Self::Initialized(chosen) => Ok(chosen),
@@ -43,33 +85,20 @@ impl<T, S> Active<T, S> {
         }
     }
 
-    /// The work goes on after the call.
-    pub(crate) fn postpone(&mut self, later: Later) {
-        match std::mem::take(self) {
-            Self::Initialized(chosen) => *self = Self::Pending(chosen, later),
-            other => *self = other,
-        }
-    }
-
-    pub(crate) const fn is_pending(&self) -> bool {
-        matches!(self, Self::Pending(..))
-    }
-
-    /// What `*Init` chose, in any state.
-    pub(crate) const fn chosen(&self) -> Result<&T> {
+    /// What `*Init` chose, for a call that closes a multi-part operation.
+    pub(crate) const fn chosen(&self) -> Result<&Chosen<A>> {
         match self {
             Self::Idle => Err(Error::OPERATION_NOT_INITIALIZED),
-            Self::Initialized(chosen) | Self::MultiPart(chosen, _) | Self::Pending(chosen, _) => {
-                Ok(chosen)
-            }
+            Self::Initialized(chosen) | Self::MultiPart(chosen, _) => Ok(chosen),
+            Self::Pending(..) => Err(Error::OPERATION_ACTIVE),
         }
     }
 
     /// The stream of a multi-part operation; `start` makes it at the first data.
     pub(crate) fn stream(
         &mut self,
-        start: impl FnOnce(&T) -> Result<S>,
-    ) -> Result<(&mut T, &mut S)> {
+        start: impl FnOnce(&Chosen<A>) -> Result<A::Stream>,
+    ) -> Result<(&Chosen<A>, &mut A::Stream)> {
         if let Self::Initialized(chosen) = self {
             let stream = start(chosen)?;
             let Self::Initialized(chosen) = std::mem::take(self) else {
@@ -84,10 +113,18 @@ impl<T, S> Active<T, S> {
         }
     }
 
+    /// The work goes on after the call.
+    fn postpone(&mut self, later: Later) {
+        match std::mem::take(self) {
+            Self::Initialized(chosen) => *self = Self::Pending(chosen, later),
+            other => *self = other,
+        }
+    }
+
     /// Ends the operation; gives back what `*Init` chose.
     #[inline]
-    pub(crate) fn end(&mut self) -> Option<T> {
-        if !self.is_active() {
+    pub(crate) fn end(&mut self) -> Option<Chosen<A>> {
+        if matches!(self, Self::Idle) {
             return None;
         }
         match std::mem::take(self) {
@@ -98,26 +135,178 @@ impl<T, S> Active<T, S> {
         }
     }
 
-    pub(crate) const fn is_active(&self) -> bool {
-        !matches!(self, Self::Idle)
+    /// After a call that closes the operation (`C_Sign`, `C_SignFinal`, …).
+    ///
+    /// PKCS#11 3.2 §5.8.2 and its like: such a call always ends the operation, unless it asked for
+    /// the length, found a short buffer, or its work goes on.
+    #[inline]
+    pub(crate) fn conclude(
+        &mut self,
+        recent: &mut Recent,
+        bytes: usize,
+        watch: Watch,
+        result: Result<Written>,
+    ) -> Result<()> {
+        if matches!(result, Ok(Written::Asked) | Err(Error::BUFFER_TOO_SMALL)) || self.is_pending()
+        {
+            return result.map(drop);
+        }
+        if let Some(chosen) = self.end() {
+            chosen.count.done(bytes, result.is_ok(), watch);
+            recent.keep(chosen.object);
+        }
+        result.map(drop)
+    }
+
+    /// After a call that takes more data (`C_SignUpdate`, …): only a failure ends the operation, and
+    /// a short buffer is none (PKCS#11 3.2 §5.8.3).
+    #[inline]
+    pub(crate) fn proceed(&mut self, recent: &mut Recent, result: Result<Written>) -> Result<()> {
+        if result.is_err_and(|error| error != Error::BUFFER_TOO_SMALL) && !self.is_pending() {
+            Operation::fail(self, recent);
+        }
+        result.map(drop)
+    }
+
+    const fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending(..))
+    }
+
+    fn any(&self) -> Option<&Chosen<A>> {
+        match self {
+            Self::Idle => None,
+            Self::Initialized(chosen) | Self::MultiPart(chosen, _) | Self::Pending(chosen, _) => {
+                Some(chosen)
+            }
+        }
     }
 }
 
-/// Whether a closing call (`C_Sign`, `C_SignFinal`, …) ends its operation: every result does but a
-/// question for the length, a short buffer, and a call that came out of turn (§5.2).
-pub(crate) fn ends(result: Result<Written>) -> bool {
-    !matches!(
-        result,
-        Ok(Written::Asked)
-            | Err(Error::BUFFER_TOO_SMALL
-                | Error::OPERATION_NOT_INITIALIZED
-                | Error::OPERATION_ACTIVE
-                | Error::PENDING
-                | Error::USER_NOT_LOGGED_IN)
-    )
+/// An operation of any kind, for what is the same for all.
+pub(crate) trait Operation {
+    fn is_active(&self) -> bool;
+
+    fn is_pending(&self) -> bool;
+
+    /// The key that it uses.
+    fn object(&self) -> Option<&Arc<Object>>;
+
+    /// Whether a context-specific login is missing.
+    fn is_locked(&self) -> bool;
+
+    /// The context-specific login is done.
+    fn unlock(&mut self);
+
+    /// Ends it without a result.
+    fn cancel(&mut self, recent: &mut Recent);
+
+    /// Ends it, as a failure.
+    fn fail(&mut self, recent: &mut Recent);
+
+    /// The result of one that is pending, if it is there; then the operation is over.
+    ///
+    /// # Errors
+    /// `CKR_PENDING`, `CKR_OPERATION_NOT_INITIALIZED`
+    fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count)>;
 }
 
-/// Whether an `*Update` call ends its operation: only a failure does.
-pub(crate) fn fails(result: Result<Written>) -> bool {
-    result.is_err() && ends(result)
+impl<A: Streams + ?Sized> Operation for Active<A> {
+    fn is_active(&self) -> bool {
+        !matches!(self, Self::Idle)
+    }
+
+    fn is_pending(&self) -> bool {
+        Self::is_pending(self)
+    }
+
+    fn object(&self) -> Option<&Arc<Object>> {
+        self.any().and_then(|chosen| chosen.object.as_ref())
+    }
+
+    fn is_locked(&self) -> bool {
+        self.any().is_some_and(|chosen| chosen.locked)
+    }
+
+    fn unlock(&mut self) {
+        if let Self::Initialized(chosen) | Self::MultiPart(chosen, _) = self {
+            chosen.locked = false;
+        }
+    }
+
+    fn cancel(&mut self, recent: &mut Recent) {
+        if let Some(chosen) = self.end() {
+            recent.keep(chosen.object);
+        }
+    }
+
+    fn fail(&mut self, recent: &mut Recent) {
+        if let Some(chosen) = self.end() {
+            chosen.count.done(0, false, Watch::OFF);
+            recent.keep(chosen.object);
+        }
+    }
+
+    fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count)> {
+        let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
+        if !later.work.poll() {
+            return Err(Error::PENDING);
+        }
+        let Self::Pending(chosen, later) = std::mem::take(self) else {
+            return Err(Error::GENERAL_ERROR);
+        };
+        recent.keep(chosen.object);
+        Ok((later, chosen.count))
+    }
+}
+
+/// The operations of one session: one of each kind, independently.
+#[derive(Debug, Default)]
+pub(crate) struct Operations {
+    pub(crate) digest: Active<dyn Digest>,
+    pub(crate) encrypt: Active<dyn Cipher>,
+    pub(crate) decrypt: Active<dyn Cipher>,
+    pub(crate) sign: Active<dyn Signature>,
+    pub(crate) sign_recover: Active<dyn Signature>,
+    pub(crate) verify: Active<dyn Signature>,
+    pub(crate) verify_recover: Active<dyn Recover>,
+}
+
+impl Operations {
+    pub(crate) fn of(&mut self, kind: OperationKind) -> &mut dyn Operation {
+        match kind {
+            OperationKind::Digest => &mut self.digest,
+            OperationKind::Encrypt => &mut self.encrypt,
+            OperationKind::Decrypt => &mut self.decrypt,
+            OperationKind::Sign => &mut self.sign,
+            OperationKind::SignRecover => &mut self.sign_recover,
+            OperationKind::Verify => &mut self.verify,
+            OperationKind::VerifyRecover => &mut self.verify_recover,
+        }
+    }
+
+    /// Every operation: the one place that visits all of them.
+    pub(crate) fn each(&mut self, mut visit: impl FnMut(OperationKind, &mut dyn Operation)) {
+        for kind in OperationKind::ALL {
+            visit(kind, self.of(kind));
+        }
+    }
+
+    /// Cancels those for which `wanted` holds.
+    pub(crate) fn cancel(
+        &mut self,
+        recent: &mut Recent,
+        wanted: impl Fn(OperationKind, &dyn Operation) -> bool,
+    ) {
+        self.each(|kind, operation| {
+            if operation.is_active() && wanted(kind, operation) {
+                operation.cancel(recent);
+            }
+        });
+    }
+
+    pub(crate) fn any(&mut self, is: impl Fn(OperationKind, &dyn Operation) -> bool) -> bool {
+        let mut found = false;
+        self.each(|kind, operation| found |= is(kind, operation));
+        found
+    }
 }

@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verification that gives the data back (PKCS#11 3.2 §5.15.5).
 
-use super::{Active, ends};
-use crate::Params;
+use super::{Active, OperationKind, Streams};
 use crate::engine::Engine;
-use crate::metaslot::route::Count;
-use crate::object::Object;
 use crate::output::Output;
-use crate::provider::Recover;
+use crate::session::Session;
 use metaslot_ck::*;
-use std::sync::Arc;
-
-/// What `C_VerifyRecoverInit` chose.
-#[derive(Debug)]
-pub(crate) struct RecoverOp {
-    count: Count,
-    algorithm: &'static dyn Recover,
-    pub(crate) object: Arc<Object>,
-    params: Params,
-}
+use metaslot_spi::Params;
+use metaslot_spi::provider::Recover;
 
 /// There is no multi-part form.
 #[derive(Debug)]
 pub(crate) enum Never {}
 
-pub(crate) type RecoverState = Active<RecoverOp, Never>;
+impl Streams for dyn Recover {
+    type Stream = Never;
+}
 
 impl Engine {
     /// `C_VerifyRecoverInit`
@@ -39,12 +30,11 @@ impl Engine {
         key: ObjectHandle,
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        session.verify_recover.free()?;
-        let (count, algorithm) = self.route(mechanism, |row| row.verify_recover)?;
-        let object = self.key_for(&mut session, key, CKA_VERIFY_RECOVER, mechanism)?;
-        algorithm.check(self.key(&object)?, &params)?;
-        let op = RecoverOp { count, algorithm, object, params };
-        session.verify_recover = Active::Initialized(op);
+        session.operations.verify_recover.free()?;
+        let kind = OperationKind::VerifyRecover;
+        let chosen =
+            self.choose(&mut session, kind, (mechanism, params), key, |row| row.verify_recover)?;
+        session.operations.verify_recover = Active::Initialized(chosen);
         Ok(())
     }
 
@@ -60,18 +50,14 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
-        let result = session.verify_recover.single().and_then(|op| {
-            let key = op.object.key().ok_or(Error::KEY_HANDLE_INVALID)?;
-            out.at_most(op.algorithm.length(key, &op.params), |room| {
-                op.algorithm.recover(key, &op.params, signature, room)
+        let Session { operations, recent, .. } = &mut *session;
+        let active = &mut operations.verify_recover;
+        let result = active.single().and_then(|chosen| {
+            let key = chosen.unlocked_key()?;
+            out.at_most(chosen.algorithm.length(key, &chosen.params), |room| {
+                chosen.algorithm.recover(key, &chosen.params, signature, room)
             })
         });
-        if ends(result)
-            && let Some(op) = session.verify_recover.end()
-        {
-            op.count.done(signature.len(), result.is_ok(), watch);
-            session.keep(op.object);
-        }
-        result.map(drop)
+        active.conclude(recent, signature.len(), watch, result)
     }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Saved operations (PKCS#11 3.2 §5.6.6): digests only, since nothing else can be saved without a key.
 
-use super::Active;
-use super::digest::DigestOp;
+use super::{Active, Chosen, OperationKind, digest};
 use crate::engine::Engine;
+use crate::session::Session;
 use metaslot_ck::{Error, ObjectHandle, Result, SessionHandle};
+use metaslot_spi::Params;
 
 /// Begins every saved state; the digit is its version.
 const MAGIC: &[u8; 8] = b"metadig1";
@@ -13,24 +14,27 @@ impl Engine {
     /// `C_GetOperationState`: the bytes are [`MAGIC`], the mechanism, and the provider's own.
     ///
     /// # Errors
-    /// `CKR_OPERATION_NOT_INITIALIZED`, `CKR_STATE_UNSAVEABLE`
+    /// `CKR_OPERATION_NOT_INITIALIZED`; `CKR_STATE_UNSAVEABLE` for any operation but a digest, and for
+    /// a digest that holds a key which may not be read.
     pub fn operation_state(&self, session: SessionHandle) -> Result<Vec<u8>> {
         let mut session = self.session(session)?;
-        if session.encrypt.is_active()
-            || session.decrypt.is_active()
-            || session.sign.is_active()
-            || session.verify.is_active()
-        {
+        let operations = &mut session.operations;
+        if operations.any(|kind, operation| {
+            operation.is_pending() || (kind != OperationKind::Digest && operation.is_active())
+        }) {
             return Err(Error::STATE_UNSAVEABLE);
         }
-        let (op, stream) = session.digest.stream(|op| op.algorithm.start())?;
+        let (op, run) = operations.digest.stream(digest::start)?;
+        if run.holds_key {
+            return Err(Error::STATE_UNSAVEABLE);
+        }
         let mut state = MAGIC.to_vec();
         state.extend_from_slice(&op.mechanism.to_le_bytes());
-        state.extend_from_slice(&stream.save()?);
+        state.extend_from_slice(&run.stream.save()?);
         Ok(state)
     }
 
-    /// `C_SetOperationState`
+    /// `C_SetOperationState`: what was active in the session is cancelled.
     ///
     /// # Errors
     /// `CKR_SAVED_STATE_INVALID`, `CKR_KEY_NOT_NEEDED`
@@ -50,8 +54,13 @@ impl Engine {
         let mechanism = u64::from_le_bytes(*mechanism);
         let (count, algorithm) =
             self.route(mechanism, |row| row.digest).map_err(|_| Error::SAVED_STATE_INVALID)?;
-        let stream = algorithm.restore(rest)?;
-        session.digest = Active::MultiPart(DigestOp { count, mechanism, algorithm }, stream);
+        let run = digest::DigestRun { stream: algorithm.restore(rest)?, holds_key: false };
+        let Session { operations, recent, find, .. } = &mut *session;
+        operations.cancel(recent, |_, _| true);
+        *find = None;
+        let params = Params::None;
+        let chosen = Chosen { count, mechanism, algorithm, params, object: None, locked: false };
+        operations.digest = Active::MultiPart(chosen, run);
         Ok(())
     }
 }

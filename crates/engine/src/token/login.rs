@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Login and logout (PKCS#11 3.2 §5.6.8–§5.6.10). The state belongs to the token, not to sessions.
 
-use super::{Login, Token};
+use super::{HANDOVER, Login, NOBODY, Token};
 use crate::engine::Engine;
-use crate::store::Role;
+use crate::object::Object;
+use crate::session::Info;
 use metaslot_ck::*;
-use std::sync::PoisonError;
+use metaslot_spi::store::Role;
 use std::sync::atomic::Ordering;
 
 impl Engine {
@@ -26,15 +27,13 @@ impl Engine {
     fn log_in(&self, session: SessionHandle, role: Role, pin: &[u8]) -> Result<()> {
         let slot = self.sessions.info(session)?.slot;
         let token = self.token(slot)?;
-        let changing = token.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = token.changing();
         match (token.login_state(), role) {
             (Login::User, Role::User) | (Login::So, Role::So) => {
                 return Err(Error::USER_ALREADY_LOGGED_IN);
             }
             (Login::User | Login::So, _) => return Err(Error::USER_ANOTHER_ALREADY_LOGGED_IN),
-            (Login::Public, Role::So)
-                if self.sessions.any(|info| info.slot == slot && !info.write) =>
-            {
+            (Login::Public, Role::So) if self.has_read_only_session(slot) => {
                 return Err(Error::SESSION_READ_ONLY_EXISTS);
             }
             (Login::Public, _) => {}
@@ -46,23 +45,57 @@ impl Engine {
             return Err(Error::TOKEN_NOT_RECOGNIZED);
         }
         token.store.login(role, pin)?;
-        token.handles.renew_private();
-        token.read_again();
-        token.anchor.store(session.0, Ordering::Release);
-        let state = if role == Role::User { 1 } else { 2 };
-        token.login.store(state, Ordering::Release);
-        drop(changing);
-        // The session may have closed while the PIN was checked.
-        if self.sessions.info(session).is_err() {
-            self.session_closed(session, slot);
+        // Sessions come and go while the PIN is checked.
+        if let Err(refused) = self.admit(token, session, role) {
+            token.store.logout();
+            return Err(refused);
         }
         Ok(())
+    }
+
+    /// Begins the epoch of whoever has shown the PIN.
+    fn admit(&self, token: &Token, session: SessionHandle, role: Role) -> Result<()> {
+        let login = if role == Role::User { Login::User } else { Login::So };
+        let _closed = (login == Login::So).then(|| token.close_to_sessions());
+        if login == Login::So {
+            self.sessions.settle();
+            if self.has_read_only_session(token.slot) {
+                return Err(Error::SESSION_READ_ONLY_EXISTS);
+            }
+        }
+        if self.anchors(token, session, false) != Some(true) && !self.find_anchor(token) {
+            return Err(Error::SESSION_HANDLE_INVALID);
+        }
+        token.handles.renew_private();
+        token.clock.begin(login);
+        Ok(())
+    }
+
+    /// Makes the session the anchor, if it is open.
+    fn anchors(&self, token: &Token, session: SessionHandle, patient: bool) -> Option<bool> {
+        let anchor = || token.anchor.store(session.0, Ordering::SeqCst);
+        self.sessions.while_open(session, patient, anchor)
+    }
+
+    /// Makes any open session the anchor, rather one that is at rest; says whether there is one.
+    fn find_anchor(&self, token: &Token) -> bool {
+        let mine =
+            |(session, info): (SessionHandle, Info)| (info.slot == token.slot).then_some(session);
+        let found = |patient: bool| {
+            let mut open = self.sessions.open_ones().filter_map(mine);
+            open.any(|session| self.anchors(token, session, patient) == Some(true))
+        };
+        found(false) || found(true)
+    }
+
+    fn has_read_only_session(&self, slot: SlotId) -> bool {
+        self.sessions.any(|info| info.slot == slot && !info.write)
     }
 
     /// A context-specific login unlocks the operations of this session that wait for it.
     fn authenticate(&self, handle: SessionHandle, pin: &[u8]) -> Result<()> {
         let mut session = self.session(handle)?;
-        if !session.has_locked_operation() {
+        if !session.operations.any(|_, operation| operation.is_locked()) {
             return Err(Error::OPERATION_NOT_INITIALIZED);
         }
         let token = self.token(session.slot)?;
@@ -70,7 +103,7 @@ impl Engine {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
         token.store.check_pin(Role::User, pin)?;
-        session.unlock_operations();
+        session.operations.each(|_, operation| operation.unlock());
         Ok(())
     }
 
@@ -81,47 +114,37 @@ impl Engine {
     pub fn logout(&self, session: SessionHandle) -> Result<()> {
         let slot = self.sessions.info(session)?.slot;
         let token = self.token(slot)?;
-        let changing = token.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = token.changing();
         if token.login_state() == Login::Public {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
         self.log_out(token);
-        drop(changing);
         Ok(())
     }
 
-    /// After this no private object, and no copy of a key of the token, remains in the process.
-    fn log_out(&self, token: &Token) {
-        token.login.store(0, Ordering::Release);
+    /// With the end of the epoch every private object is dead, whoever holds it. After this none of
+    /// them, and no copy of a key of the token, remains in the process. The caller holds `changing`.
+    pub(crate) fn log_out(&self, token: &Token) {
+        token.clock.begin(Login::Public);
+        token.anchor.store(NOBODY, Ordering::SeqCst);
         token.store.logout();
-        token.handles.renew_private();
-        token.forget_private();
+        token.objects.let_go(Object::needs_login);
         let slot = token.slot;
-        self.session_objects.take_all(|object| object.slot == slot && object.private());
-        self.sessions.each(|session| {
-            if session.slot == slot {
-                session.drop_stale();
-            }
-        });
+        self.session_objects
+            .take_all(&token.clock, |object| object.slot == slot && object.private());
+        self.sweep_all(token);
     }
 
-    /// When the last session of a slot closes, its user is logged out (PKCS#11 3.2 §5.6.2).
-    pub(crate) fn session_closed(&self, closed: SessionHandle, slot: SlotId) {
-        let Ok(token) = self.token(slot) else { return };
-        if token.anchor.load(Ordering::Acquire) != closed.0 {
+    /// The anchor is closed: another session takes its place. Without one the user is logged out
+    /// (PKCS#11 3.2 §5.6.2). The caller holds `changing`.
+    pub(crate) fn pass_anchor(&self, token: &Token) {
+        if token.anchor.load(Ordering::SeqCst) != HANDOVER || self.find_anchor(token) {
             return;
         }
-        let _changing = token.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        while token.login_state() != Login::Public {
-            let Some(other) = self.sessions.first(|info| info.slot == slot) else {
-                self.log_out(token);
-                return;
-            };
-            token.anchor.store(other.0, Ordering::SeqCst);
-            // The new anchor may have closed before it could see that it is one.
-            if self.sessions.info(other).is_ok() {
-                return;
-            }
+        let _closed = token.close_to_sessions();
+        self.sessions.settle();
+        if !self.find_anchor(token) {
+            self.log_out(token);
         }
     }
 

@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A slot with its token: login, and the objects of the store as this process knows them.
 
+pub(crate) mod epoch;
 pub(crate) mod handles;
 pub(crate) mod login;
+pub(crate) mod objects;
 
-use crate::attributes::Secrets;
-use crate::key::Material;
-use crate::metaslot::policy::Policy;
+use crate::engine::SlotConfig;
 use crate::object::{Object, Place};
-use crate::store::Store;
-use crate::{Attributes, Key, Value};
+use crate::policy::Policy;
+pub(crate) use epoch::Login;
+use epoch::{Clock, Epoch};
 use handles::Handles;
-use metaslot_ck::{CKA_TRUSTED, Error, Result, SlotId};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use metaslot_ck::{CKA_TRUSTED, Error, ObjectHandle, Result, SlotId};
+use metaslot_spi::store::{Row, Store};
+use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
+use objects::TokenObjects;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Who is logged in to a token, in this process.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Login {
-    Public,
-    User,
-    So,
-}
 
 /// One slot. The slot number is its place in the configuration.
 #[derive(Debug)]
@@ -32,135 +27,147 @@ pub(crate) struct Token {
     pub(crate) store: Box<dyn Store>,
     pub(crate) policy: Policy,
     pub(crate) handles: Handles,
-    login: AtomicU8,
-    /// Taken while somebody logs in or out.
+    pub(crate) clock: Clock,
+    pub(crate) objects: TokenObjects,
+    /// Taken while somebody logs in or out, or initialises the token.
     changing: Mutex<()>,
-    /// A session that is open for as long as somebody is logged in: closing any other one needs
-    /// no look at how many are left.
+    /// Whether whoever opens a session has to wait, for whoever holds `changing`.
+    closed: AtomicBool,
+    /// While somebody is logged in, a session that is open: closing any other one needs no look at how
+    /// many are left. Or [`NOBODY`], or [`HANDOVER`]. Only who holds `changing` changes it, and closes
+    /// the session that it names.
     pub(crate) anchor: AtomicU64,
-    cache: [Mutex<HashMap<u64, Arc<Object>>>; SHARDS],
 }
 
-const SHARDS: usize = 16;
+/// No login, so no anchor.
+pub(crate) const NOBODY: u64 = 0;
+/// The anchor is being closed: who closes another session has to look, too.
+pub(crate) const HANDOVER: u64 = 1;
 
-/// Objects held per shard: 1,024 in all, so that the prepared keys fit protected memory.
-const HELD: usize = 64;
+/// See [`Token::close_to_sessions`].
+pub(crate) struct Closed<'a>(&'a AtomicBool);
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Objects cached for each token, so that the prepared keys fit protected memory.
+pub(crate) const CACHED: usize = 1024;
 
 impl Token {
-    pub(crate) fn new(
-        slot: SlotId,
-        description: String,
-        store: Box<dyn Store>,
-        policy: Policy,
-    ) -> Self {
+    pub(crate) fn new(slot: SlotId, config: SlotConfig, cached: usize) -> Self {
+        let SlotConfig { description, store, policy } = config;
         Self {
             slot,
             description,
             store,
             policy,
             handles: Handles::new(slot),
-            login: AtomicU8::new(0),
+            clock: Clock::default(),
+            objects: TokenObjects::new(cached),
             changing: Mutex::new(()),
-            anchor: AtomicU64::new(0),
-            cache: Default::default(),
+            closed: AtomicBool::new(false),
+            anchor: AtomicU64::new(NOBODY),
         }
+    }
+
+    /// Waits for whoever logs in or out, or initialises the token.
+    pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No session is opened while this lives, except by those who began before; see
+    /// [`crate::session::Sessions::settle`]. The caller holds `changing`.
+    pub(crate) fn close_to_sessions(&self) -> Closed<'_> {
+        self.closed.store(true, Ordering::SeqCst);
+        Closed(&self.closed)
+    }
+
+    pub(crate) fn is_closed_to_sessions(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.clock.epoch()
     }
 
     pub(crate) fn login_state(&self) -> Login {
-        match self.login.load(Ordering::Acquire) {
-            0 => Login::Public,
-            1 => Login::User,
-            _ => Login::So,
-        }
+        self.epoch().login()
     }
 
-    fn shard(&self, id: u64) -> MutexGuard<'_, HashMap<u64, Arc<Object>>> {
-        self.cache[usize::try_from(id).unwrap_or(0) % SHARDS]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// The handle of row `id` in `epoch`.
+    pub(crate) fn name(&self, id: u64, private: bool, epoch: Epoch) -> Option<ObjectHandle> {
+        self.handles.name(id, private, epoch, &self.clock)
     }
 
-    /// The object in row `id` as it is now.
-    pub(crate) fn object(&self, id: u64) -> Result<Arc<Object>> {
+    /// The object under a handle of `epoch`, if that is not over afterwards.
+    pub(crate) fn find(&self, handle: ObjectHandle, epoch: Epoch) -> Result<Arc<Object>> {
+        let (id, private) = self.handles.row(handle, epoch).ok_or(Error::OBJECT_HANDLE_INVALID)?;
+        let object = self.object(id, epoch)?;
+        if object.private() == private { Ok(object) } else { Err(Error::OBJECT_HANDLE_INVALID) }
+    }
+
+    /// Whether the sessions of this slot see the object in `epoch`.
+    pub(crate) fn shows(&self, object: &Object, epoch: Epoch) -> bool {
+        let hidden = object.private() && (epoch.login() != Login::User || object.epoch != epoch);
+        object.slot == self.slot && !hidden
+    }
+
+    /// The object in row `id` as it is now. It was so in `epoch` if that is not over afterwards.
+    pub(crate) fn object(&self, id: u64, epoch: Epoch) -> Result<Arc<Object>> {
         let generation = self.store.generation();
-        let held = self.shard(id).get(&id).cloned();
-        if let Some(object) = &held
-            && object.seen_at(generation)
-        {
-            return Ok(Arc::clone(object));
+        match self.objects.find(id) {
+            Some(object) if object.epoch == epoch && object.seen_at(generation) => Ok(object),
+            held => self.read(id, epoch, generation, held),
         }
+    }
+
+    fn read(
+        &self,
+        id: u64,
+        epoch: Epoch,
+        generation: Option<u64>,
+        held: Option<Arc<Object>>,
+    ) -> Result<Arc<Object>> {
+        let life = self.objects.life(id);
         let Some(row) = self.store.read(id)? else {
-            if let Some(object) = held {
-                object.retire();
-                self.shard(id).remove(&id);
+            // Without a login a private row is not there, which does not say that it is gone.
+            let readable = epoch.login() != Login::Public && self.epoch() == epoch;
+            if let Some(held) = held
+                && (readable || !held.private())
+            {
+                self.objects.end(id);
+                self.clock.count_death();
             }
             return Err(Error::OBJECT_HANDLE_INVALID);
         };
         let place = Place::Token { id, version: row.version, verified: row.verified };
-        if let Some(object) = held {
-            if object.place == place {
-                object.mark_seen(generation);
-                return Ok(object);
-            }
-            object.retire();
+        if let Some(held) = held
+            && held.place == place
+            && held.epoch == epoch
+            && held.shares(&life)
+        {
+            held.mark_seen(generation);
+            return Ok(held);
         }
+        let handle = self.name(id, row.private, epoch).ok_or(Error::OBJECT_HANDLE_INVALID)?;
+        let object = self.typed(handle, place, row, epoch)?.living(life);
+        object.mark_seen(generation);
+        let object = Arc::new(object);
+        self.objects.keep(id, &object);
+        // Destroyed since it was read: its holders have been looked for already.
+        if object.has_ended() { Err(Error::OBJECT_HANDLE_INVALID) } else { Ok(object) }
+    }
+
+    fn typed(&self, handle: ObjectHandle, place: Place, row: Row, epoch: Epoch) -> Result<Object> {
         let mut attributes = Attributes::decode(&row.attributes)?;
         if !row.verified && attributes.bool(CKA_TRUSTED) {
             // Somebody without a login may have written it.
             attributes.set(CKA_TRUSTED, Value::Bool(false));
         }
-        let handle = self.handles.name(id, row.private);
-        let object = Object::new(handle, self.slot, place, attributes, row.has_secrets);
-        object.mark_seen(generation);
-        Ok(self.hold(id, Arc::new(object)))
-    }
-
-    fn hold(&self, id: u64, object: Arc<Object>) -> Arc<Object> {
-        let mut shard = self.shard(id);
-        if shard.len() >= HELD
-            && let Some(any) = shard.keys().next().copied()
-        {
-            shard.remove(&any);
-        }
-        shard.insert(id, Arc::clone(&object));
-        object
-    }
-
-    /// Forgets the row: it was changed or destroyed here.
-    pub(crate) fn forget(&self, id: u64) {
-        if let Some(object) = self.shard(id).remove(&id) {
-            object.retire();
-        }
-    }
-
-    /// Forgets everything: the token was initialised anew.
-    pub(crate) fn forget_all(&self) {
-        for shard in &self.cache {
-            for (_, object) in shard.lock().unwrap_or_else(PoisonError::into_inner).drain() {
-                object.retire();
-            }
-        }
-    }
-
-    /// Has every object read again: what could not be verified before a login can be now.
-    fn read_again(&self) {
-        for shard in &self.cache {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        }
-    }
-
-    /// Forgets every private object.
-    fn forget_private(&self) {
-        for shard in &self.cache {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, object| {
-                if object.private() || object.has_secrets() {
-                    object.retire();
-                    false
-                } else {
-                    true
-                }
-            });
-        }
+        Ok(Object::new(handle, self.slot, place, attributes, row.has_secrets, epoch))
     }
 
     /// The key of an object, with its material read and opened if need be.
@@ -170,10 +177,26 @@ impl Token {
         }
         let secrets = match object.place {
             Place::Token { id, version, .. } if object.has_secrets() => {
-                Secrets::decode(&self.store.secrets(id, version)?)?
+                self.secrets(id, version)?
             }
             _ => Secrets::new(),
         };
         Ok(object.attach(Arc::new(Material::new(secrets))))
+    }
+
+    /// What a row keeps sealed, from the version that is there now: a change of attributes keeps it.
+    fn secrets(&self, id: u64, mut version: u64) -> Result<Secrets> {
+        loop {
+            match self.store.secrets(id, version) {
+                Err(error @ (Error::OBJECT_HANDLE_INVALID | Error::USER_NOT_LOGGED_IN)) => {
+                    match self.store.read(id)? {
+                        None => return Err(Error::OBJECT_HANDLE_INVALID),
+                        Some(row) if row.version == version => return Err(error),
+                        Some(row) => version = row.version,
+                    }
+                }
+                secrets => return Secrets::decode(&secrets?),
+            }
+        }
     }
 }

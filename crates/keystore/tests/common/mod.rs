@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_CLASS, CKA_ID, CKA_LABEL};
-use metaslot_engine::store::{Change, Record, Role, Scope, Store, Term};
 use metaslot_keystore::{Config, Kdf, SqliteStore};
 use metaslot_memory::Secret;
+use metaslot_spi::store::{Change, Record, Role, Scope, Store, Term};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -4,7 +4,8 @@
 use super::Caller;
 use super::template::nth;
 use metaslot_ck::*;
-use metaslot_engine::{Answer, Attributes, Object, Value};
+use metaslot_engine::{Answer, Object};
+use metaslot_spi::{Attributes, Value};
 
 /// No caller asks for more at once.
 const MOST: CK_ULONG = 512;

@@ -4,10 +4,11 @@
 
 use super::template::nth;
 use super::{Caller, Fields, Place, mapped};
+use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::mechanism::Shape;
 use metaslot_ck::*;
-use metaslot_engine::mechanism::Mechanism;
-use metaslot_engine::{Bytes, KdfParam, Params, Shape, Template};
 use metaslot_memory::Secret;
+use metaslot_spi::{Bytes, KdfParam, Params, Template};
 use std::mem::offset_of;
 
 /// A mechanism as the engine takes it.
@@ -24,6 +25,8 @@ struct ShortGcmParams {
     tag_bits: CK_ULONG,
 }
 
+/// Length of the only IV that GMAC takes bare, in bytes.
+const GMAC_IV: CK_ULONG = 12;
 /// No KDF has more inputs or makes more keys in one call.
 const MOST: CK_ULONG = 64;
 /// What older headers have in the place of a password's length is a pointer, and no pointer is so
@@ -40,7 +43,7 @@ impl<'a> Caller<'a> {
     #[inline(always)]
     pub(crate) fn mechanism(self, at: *const CK_MECHANISM) -> Result<Chosen> {
         let mechanism = self.read(at)?;
-        let row = Mechanism::find(mechanism.mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        let row = MechanismRow::find(mechanism.mechanism).ok_or(Error::MECHANISM_INVALID)?;
         let params = self.params(row.shape, &mechanism).map_err(|error| match error {
             Error::ARGUMENTS_BAD => Error::MECHANISM_PARAM_INVALID,
             other => other,
@@ -56,12 +59,11 @@ impl<'a> Caller<'a> {
             Shape::Iv(length) => self.iv(raw, length),
             Shape::OptionalIv(_) if raw.ulParameterLen == 0 => Ok(Params::None),
             Shape::OptionalIv(length) => self.iv(raw, length),
-            // PKCS#11 3.2 §6.13.6 has the structure of GCM; callers also pass the bare IV.
-            Shape::Nonce if matches!(raw.ulParameterLen, 40 | 48) => self.gcm(raw),
-            Shape::Nonce => {
-                let iv = self.parameter_bytes(raw)?;
-                if iv.is_empty() { Err(Error::MECHANISM_PARAM_INVALID) } else { Ok(Params::Iv(iv)) }
+            // PKCS#11 3.2 §6.13.6 has the structure of GCM; callers also pass a bare IV.
+            Shape::Nonce if raw.ulParameterLen == GMAC_IV => {
+                self.parameter_bytes(raw).map(Params::Iv)
             }
+            Shape::Nonce => self.gcm(raw),
             Shape::Ulong => Ok(Params::Ulong(self.parameter::<CK_ULONG>(raw)?)),
             Shape::Ctr => {
                 let ctr = self.parameter::<CK_AES_CTR_PARAMS>(raw)?;
@@ -305,7 +307,7 @@ impl<'a> Caller<'a> {
         at: *const CK_MECHANISM,
     ) -> Result<Vec<Place<'a, CK_OBJECT_HANDLE>>> {
         let raw = self.read(at)?;
-        let (keys, count) = match Mechanism::find(raw.mechanism).map(|row| row.shape) {
+        let (keys, count) = match MechanismRow::find(raw.mechanism).map(|row| row.shape) {
             Some(Shape::Sp800108Counter | Shape::Sp800108DoublePipeline) => {
                 let p = self.parameter::<CK_SP800_108_KDF_PARAMS>(&raw)?;
                 (p.pAdditionalDerivedKeys, p.ulAdditionalDerivedKeys)

@@ -2,9 +2,10 @@
 //! Templates: arrays of `CK_ATTRIBUTE`.
 
 use super::Caller;
+use metaslot_ck::attribute::{AttributeRow, Kind};
 use metaslot_ck::*;
-use metaslot_engine::{RawValue, Template};
 use metaslot_memory::Secret;
+use metaslot_spi::{RawValue, Template};
 
 /// No template has more attributes; there are not so many in the standard.
 const MOST: CK_ULONG = 512;
@@ -41,7 +42,7 @@ impl Caller<'_> {
         if length > LONGEST || (at.is_null() && length > 0) {
             return Err(Error::ATTRIBUTE_VALUE_INVALID);
         }
-        if is_array_of_attributes(attribute.type_) {
+        if AttributeRow::kind_of(attribute.type_) == Some(Kind::Template) {
             let size = size_of::<CK_ATTRIBUTE>() as CK_ULONG;
             if length % size != 0 {
                 return Err(Error::ATTRIBUTE_VALUE_INVALID);
@@ -49,7 +50,7 @@ impl Caller<'_> {
             return self.nested(at.cast(), length / size, depth + 1).map(RawValue::Template);
         }
         let bytes = self.bytes(at.cast(), length).map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
-        Ok(if can_be_secret(attribute.type_) {
+        Ok(if AttributeRow::can_be_secret(attribute.type_) {
             RawValue::Secret(Secret::copy_of(bytes))
         } else {
             RawValue::Bytes(bytes.to_vec())
@@ -63,31 +64,4 @@ impl Caller<'_> {
 /// `CKR_ARGUMENTS_BAD` for NULL.
 pub(super) fn nth<T>(at: *const T, index: usize) -> Result<*const T> {
     if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(at.wrapping_add(index)) }
-}
-
-/// Attributes whose value is again a template (`CKF_ARRAY_ATTRIBUTE`), but for the one array of
-/// mechanisms.
-pub(super) const fn is_array_of_attributes(attribute: CK_ATTRIBUTE_TYPE) -> bool {
-    matches!(
-        attribute,
-        CKA_WRAP_TEMPLATE
-            | CKA_UNWRAP_TEMPLATE
-            | CKA_DERIVE_TEMPLATE
-            | CKA_ENCAPSULATE_TEMPLATE
-            | CKA_DECAPSULATE_TEMPLATE
-    )
-}
-
-const fn can_be_secret(attribute: CK_ATTRIBUTE_TYPE) -> bool {
-    matches!(
-        attribute,
-        CKA_VALUE
-            | CKA_PRIVATE_EXPONENT
-            | CKA_PRIME_1
-            | CKA_PRIME_2
-            | CKA_EXPONENT_1
-            | CKA_EXPONENT_2
-            | CKA_COEFFICIENT
-            | CKA_SEED
-    )
 }

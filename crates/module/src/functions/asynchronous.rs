@@ -6,7 +6,7 @@
 //! compute what is pending in all sessions.
 
 use crate::decode::Caller;
-use crate::enter::enter;
+use crate::enter::enter_session;
 use metaslot_ck::*;
 use std::ffi::CStr;
 
@@ -21,7 +21,7 @@ const NAMED: [(&CStr, Function); 5] = [
 
 /// Which function is meant. Others are never pending.
 fn named(caller: Caller<'_>, name: *const CK_UTF8CHAR) -> Result<Function> {
-    if name.is_null() {
+    if name.is_null() || caller.is_text(name, c"") {
         return Err(Error::ARGUMENTS_BAD);
     }
     let known = NAMED.iter().find(|(known, _)| caller.is_text(name, known));
@@ -37,12 +37,12 @@ pub unsafe extern "C" fn C_AsyncComplete(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::AsyncComplete, |engine, caller| {
+        enter_session(Function::AsyncComplete, session, |engine, caller, session| {
             let function = named(caller, function)?;
             // Where there is nothing to say but the code, the caller may pass NULL.
             let place = if result.is_null() { None } else { Some(caller.place(result)?) };
             let mut given = None;
-            let complete = engine.async_complete(SessionHandle(session), function, |room| {
+            let complete = engine.async_complete(session, function, |room| {
                 given = Some(room);
                 caller.room(room)
             });
@@ -69,9 +69,9 @@ pub unsafe extern "C" fn C_AsyncGetID(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::AsyncGetID, |engine, caller| {
+        enter_session(Function::AsyncGetID, session, |engine, caller, session| {
             caller.place(id)?;
-            let pending = engine.is_pending(SessionHandle(session), named(caller, function)?)?;
+            let pending = engine.is_pending(session, named(caller, function)?)?;
             Err(if pending { Error::STATE_UNSAVEABLE } else { Error::OPERATION_NOT_INITIALIZED })
         })
     }
@@ -88,8 +88,8 @@ pub unsafe extern "C" fn C_AsyncJoin(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::AsyncJoin, |engine, caller| {
-            engine.is_pending(SessionHandle(session), named(caller, function)?)?;
+        enter_session(Function::AsyncJoin, session, |engine, caller, session| {
+            engine.is_pending(session, named(caller, function)?)?;
             Err(Error::SAVED_STATE_INVALID)
         })
     }

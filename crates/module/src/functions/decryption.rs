@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Decryption functions.
 
-use crate::enter::enter;
+use super::call::{begin, finish, transform};
 use metaslot_ck::*;
-use metaslot_engine::provider::Direction;
+use metaslot_spi::provider::Direction;
 
-/// `C_DecryptInit` (PKCS#11 3.2 §5.10)
+/// `C_DecryptInit` (PKCS#11 3.2 §5.10.1)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DecryptInit(
     session: CK_SESSION_HANDLE,
@@ -14,20 +14,19 @@ pub unsafe extern "C" fn C_DecryptInit(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DecryptInit, |engine, caller| {
-            let (mechanism, params) = caller.mechanism(mechanism)?;
-            engine.cipher_init(
-                Direction::Backward,
-                SessionHandle(session),
-                mechanism,
-                params,
-                ObjectHandle(key),
-            )
-        })
+        begin(
+            Function::DecryptInit,
+            session,
+            mechanism,
+            key,
+            |engine, session, mechanism, params, key| {
+                engine.cipher_init(Direction::Backward, session, mechanism, params, key)
+            },
+        )
     }
 }
 
-/// `C_Decrypt` (PKCS#11 3.2 §5.10)
+/// `C_Decrypt` (PKCS#11 3.2 §5.10.2)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_Decrypt(
     session: CK_SESSION_HANDLE,
@@ -38,37 +37,40 @@ pub unsafe extern "C" fn C_Decrypt(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::Decrypt, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(data, length, &output)?;
-            output
-                .fill(|out| engine.cipher(Direction::Backward, SessionHandle(session), &input, out))
-        })
+        transform(
+            Function::Decrypt,
+            session,
+            (data, length),
+            (out, out_length),
+            |engine, session, data, out| engine.cipher(Direction::Backward, session, data, out),
+        )
     }
 }
 
-/// `C_DecryptUpdate` (PKCS#11 3.2 §5.10)
+/// `C_DecryptUpdate` (PKCS#11 3.2 §5.10.3)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DecryptUpdate(
     session: CK_SESSION_HANDLE,
-    data: *mut CK_BYTE,
+    part: *mut CK_BYTE,
     length: CK_ULONG,
     out: *mut CK_BYTE,
     out_length: *mut CK_ULONG,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DecryptUpdate, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(data, length, &output)?;
-            output.fill(|out| {
-                engine.cipher_update(Direction::Backward, SessionHandle(session), &input, out)
-            })
-        })
+        transform(
+            Function::DecryptUpdate,
+            session,
+            (part, length),
+            (out, out_length),
+            |engine, session, part, out| {
+                engine.cipher_update(Direction::Backward, session, part, out)
+            },
+        )
     }
 }
 
-/// `C_DecryptFinal` (PKCS#11 3.2 §5.10)
+/// `C_DecryptFinal` (PKCS#11 3.2 §5.10.4)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DecryptFinal(
     session: CK_SESSION_HANDLE,
@@ -77,9 +79,8 @@ pub unsafe extern "C" fn C_DecryptFinal(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DecryptFinal, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            output.fill(|out| engine.cipher_final(Direction::Backward, SessionHandle(session), out))
+        finish(Function::DecryptFinal, session, (out, out_length), |engine, session, out| {
+            engine.cipher_final(Direction::Backward, session, out)
         })
     }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Message digesting functions.
 
-use crate::enter::enter;
+use super::call::{begin, finish, transform, update};
+use crate::enter::enter_session;
 use metaslot_ck::*;
+use metaslot_engine::Engine;
 
-/// `C_DigestInit` (PKCS#11 3.2 §5.12)
+/// `C_DigestInit` (PKCS#11 3.2 §5.12.1)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DigestInit(
     session: CK_SESSION_HANDLE,
@@ -12,14 +14,17 @@ pub unsafe extern "C" fn C_DigestInit(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DigestInit, |engine, caller| {
-            let (mechanism, params) = caller.mechanism(mechanism)?;
-            engine.digest_init(SessionHandle(session), mechanism, params)
-        })
+        begin(
+            Function::DigestInit,
+            session,
+            mechanism,
+            CK_INVALID_HANDLE,
+            |engine, session, mechanism, params, _| engine.digest_init(session, mechanism, params),
+        )
     }
 }
 
-/// `C_Digest` (PKCS#11 3.2 §5.12)
+/// `C_Digest` (PKCS#11 3.2 §5.12.2)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_Digest(
     session: CK_SESSION_HANDLE,
@@ -30,15 +35,11 @@ pub unsafe extern "C" fn C_Digest(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::Digest, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(data, length, &output)?;
-            output.fill(|out| engine.digest(SessionHandle(session), &input, out))
-        })
+        transform(Function::Digest, session, (data, length), (out, out_length), Engine::digest)
     }
 }
 
-/// `C_DigestUpdate` (PKCS#11 3.2 §5.12)
+/// `C_DigestUpdate` (PKCS#11 3.2 §5.12.3)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DigestUpdate(
     session: CK_SESSION_HANDLE,
@@ -46,26 +47,21 @@ pub unsafe extern "C" fn C_DigestUpdate(
     length: CK_ULONG,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::DigestUpdate, |engine, caller| {
-            let part = caller.bytes(part, length)?;
-            engine.digest_update(SessionHandle(session), part)
-        })
-    }
+    unsafe { update(Function::DigestUpdate, session, (part, length), Engine::digest_update) }
 }
 
-/// `C_DigestKey` (PKCS#11 3.2 §5.12)
+/// `C_DigestKey` (PKCS#11 3.2 §5.12.4)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DigestKey(session: CK_SESSION_HANDLE, key: CK_OBJECT_HANDLE) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DigestKey, |engine, _| {
-            engine.digest_key(SessionHandle(session), ObjectHandle(key))
+        enter_session(Function::DigestKey, session, |engine, _, session| {
+            engine.digest_key(session, ObjectHandle(key))
         })
     }
 }
 
-/// `C_DigestFinal` (PKCS#11 3.2 §5.12)
+/// `C_DigestFinal` (PKCS#11 3.2 §5.12.5)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DigestFinal(
     session: CK_SESSION_HANDLE,
@@ -73,10 +69,5 @@ pub unsafe extern "C" fn C_DigestFinal(
     out_length: *mut CK_ULONG,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::DigestFinal, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            output.fill(|out| engine.digest_final(SessionHandle(session), out))
-        })
-    }
+    unsafe { finish(Function::DigestFinal, session, (out, out_length), Engine::digest_final) }
 }

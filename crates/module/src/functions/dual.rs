@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Dual-function cryptographic functions.
 
-use crate::enter::enter;
+use super::call::transform;
 use metaslot_ck::*;
+use metaslot_engine::Engine;
 
-/// `C_DigestEncryptUpdate` (PKCS#11 3.2 §5.17)
+/// `C_DigestEncryptUpdate` (PKCS#11 3.2 §5.17.1)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DigestEncryptUpdate(
     session: CK_SESSION_HANDLE,
@@ -15,15 +16,17 @@ pub unsafe extern "C" fn C_DigestEncryptUpdate(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DigestEncryptUpdate, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(part, length, &output)?;
-            output.fill(|out| engine.digest_encrypt_update(SessionHandle(session), &input, out))
-        })
+        transform(
+            Function::DigestEncryptUpdate,
+            session,
+            (part, length),
+            (out, out_length),
+            Engine::digest_encrypt_update,
+        )
     }
 }
 
-/// `C_DecryptDigestUpdate` (PKCS#11 3.2 §5.17)
+/// `C_DecryptDigestUpdate` (PKCS#11 3.2 §5.17.2)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DecryptDigestUpdate(
     session: CK_SESSION_HANDLE,
@@ -34,15 +37,17 @@ pub unsafe extern "C" fn C_DecryptDigestUpdate(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DecryptDigestUpdate, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(part, length, &output)?;
-            output.fill(|out| engine.decrypt_digest_update(SessionHandle(session), &input, out))
-        })
+        transform(
+            Function::DecryptDigestUpdate,
+            session,
+            (part, length),
+            (out, out_length),
+            Engine::decrypt_digest_update,
+        )
     }
 }
 
-/// `C_SignEncryptUpdate` (PKCS#11 3.2 §5.17)
+/// `C_SignEncryptUpdate` (PKCS#11 3.2 §5.17.3)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_SignEncryptUpdate(
     session: CK_SESSION_HANDLE,
@@ -53,15 +58,17 @@ pub unsafe extern "C" fn C_SignEncryptUpdate(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::SignEncryptUpdate, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(part, length, &output)?;
-            output.fill(|out| engine.sign_encrypt_update(SessionHandle(session), &input, out))
-        })
+        transform(
+            Function::SignEncryptUpdate,
+            session,
+            (part, length),
+            (out, out_length),
+            Engine::sign_encrypt_update,
+        )
     }
 }
 
-/// `C_DecryptVerifyUpdate` (PKCS#11 3.2 §5.17)
+/// `C_DecryptVerifyUpdate` (PKCS#11 3.2 §5.17.4)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_DecryptVerifyUpdate(
     session: CK_SESSION_HANDLE,
@@ -72,10 +79,12 @@ pub unsafe extern "C" fn C_DecryptVerifyUpdate(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DecryptVerifyUpdate, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(part, length, &output)?;
-            output.fill(|out| engine.decrypt_verify_update(SessionHandle(session), &input, out))
-        })
+        transform(
+            Function::DecryptVerifyUpdate,
+            session,
+            (part, length),
+            (out, out_length),
+            Engine::decrypt_verify_update,
+        )
     }
 }

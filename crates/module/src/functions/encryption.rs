@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encryption functions.
 
-use crate::enter::enter;
+use super::call::{begin, finish, transform};
 use metaslot_ck::*;
-use metaslot_engine::provider::Direction;
+use metaslot_spi::provider::Direction;
 
-/// `C_EncryptInit` (PKCS#11 3.2 §5.8)
+/// `C_EncryptInit` (PKCS#11 3.2 §5.8.1)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_EncryptInit(
     session: CK_SESSION_HANDLE,
@@ -14,20 +14,19 @@ pub unsafe extern "C" fn C_EncryptInit(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::EncryptInit, |engine, caller| {
-            let (mechanism, params) = caller.mechanism(mechanism)?;
-            engine.cipher_init(
-                Direction::Forward,
-                SessionHandle(session),
-                mechanism,
-                params,
-                ObjectHandle(key),
-            )
-        })
+        begin(
+            Function::EncryptInit,
+            session,
+            mechanism,
+            key,
+            |engine, session, mechanism, params, key| {
+                engine.cipher_init(Direction::Forward, session, mechanism, params, key)
+            },
+        )
     }
 }
 
-/// `C_Encrypt` (PKCS#11 3.2 §5.8)
+/// `C_Encrypt` (PKCS#11 3.2 §5.8.2)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_Encrypt(
     session: CK_SESSION_HANDLE,
@@ -38,37 +37,40 @@ pub unsafe extern "C" fn C_Encrypt(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::Encrypt, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(data, length, &output)?;
-            output
-                .fill(|out| engine.cipher(Direction::Forward, SessionHandle(session), &input, out))
-        })
+        transform(
+            Function::Encrypt,
+            session,
+            (data, length),
+            (out, out_length),
+            |engine, session, data, out| engine.cipher(Direction::Forward, session, data, out),
+        )
     }
 }
 
-/// `C_EncryptUpdate` (PKCS#11 3.2 §5.8)
+/// `C_EncryptUpdate` (PKCS#11 3.2 §5.8.3)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_EncryptUpdate(
     session: CK_SESSION_HANDLE,
-    data: *mut CK_BYTE,
+    part: *mut CK_BYTE,
     length: CK_ULONG,
     out: *mut CK_BYTE,
     out_length: *mut CK_ULONG,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::EncryptUpdate, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(data, length, &output)?;
-            output.fill(|out| {
-                engine.cipher_update(Direction::Forward, SessionHandle(session), &input, out)
-            })
-        })
+        transform(
+            Function::EncryptUpdate,
+            session,
+            (part, length),
+            (out, out_length),
+            |engine, session, part, out| {
+                engine.cipher_update(Direction::Forward, session, part, out)
+            },
+        )
     }
 }
 
-/// `C_EncryptFinal` (PKCS#11 3.2 §5.8)
+/// `C_EncryptFinal` (PKCS#11 3.2 §5.8.4)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_EncryptFinal(
     session: CK_SESSION_HANDLE,
@@ -77,9 +79,8 @@ pub unsafe extern "C" fn C_EncryptFinal(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::EncryptFinal, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            output.fill(|out| engine.cipher_final(Direction::Forward, SessionHandle(session), out))
+        finish(Function::EncryptFinal, session, (out, out_length), |engine, session, out| {
+            engine.cipher_final(Direction::Forward, session, out)
         })
     }
 }

@@ -106,7 +106,7 @@ pub unsafe extern "C" fn C_GetInterface(
         let place = caller.place(interface)?;
         let wanted = |known: &CStr| name.is_null() || caller.is_text(name, known);
         let version = if version.is_null() { None } else { Some(caller.read(version)?) };
-        let found = interface::find(wanted, version, flags).ok_or(Error::FUNCTION_FAILED)?;
+        let found = interface::find(wanted, version, flags).ok_or(Error::ARGUMENTS_BAD)?;
         place.set(std::ptr::from_ref(found).cast_mut());
         Ok(())
     })

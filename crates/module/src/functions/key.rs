@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management functions.
 
-use crate::enter::{enter, unserved};
+use crate::enter::{enter_session, unserved};
 use metaslot_ck::*;
 
 /// `C_GenerateKey` (PKCS#11 3.2 §5.18)
@@ -15,16 +15,11 @@ pub unsafe extern "C" fn C_GenerateKey(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::GenerateKey, |engine, caller| {
+        enter_session(Function::GenerateKey, session, |engine, caller, session| {
             let place = caller.place(key)?;
             let (mechanism, params) = caller.mechanism(mechanism)?;
             let template = caller.template(template, count)?;
-            place.set_object(engine.generate_key(
-                SessionHandle(session),
-                mechanism,
-                params,
-                template,
-            )?);
+            place.set_object(engine.generate_key(session, mechanism, params, template)?);
             Ok(())
         })
     }
@@ -44,18 +39,12 @@ pub unsafe extern "C" fn C_GenerateKeyPair(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::GenerateKeyPair, |engine, caller| {
+        enter_session(Function::GenerateKeyPair, session, |engine, caller, session| {
             let places = (caller.place(public_key)?, caller.place(private_key)?);
             let (mechanism, params) = caller.mechanism(mechanism)?;
             let public = caller.template(public, public_count)?;
             let private = caller.template(private, private_count)?;
-            let made = engine.generate_key_pair(
-                SessionHandle(session),
-                mechanism,
-                params,
-                public,
-                private,
-            )?;
+            let made = engine.generate_key_pair(session, mechanism, params, public, private)?;
             places.0.set_object(made.0);
             places.1.set_object(made.1);
             Ok(())
@@ -75,13 +64,11 @@ pub unsafe extern "C" fn C_WrapKey(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::WrapKey, |engine, caller| {
+        enter_session(Function::WrapKey, session, |engine, caller, session| {
             let output = caller.output(out, out_length)?;
             let (mechanism, params) = caller.mechanism(mechanism)?;
             let keys = (ObjectHandle(wrapping_key), ObjectHandle(key));
-            output.fill(|out| {
-                engine.wrap_key(SessionHandle(session), mechanism, params, keys.0, keys.1, out)
-            })
+            output.fill(|out| engine.wrap_key(session, mechanism, params, keys.0, keys.1, out))
         })
     }
 }
@@ -115,12 +102,12 @@ pub unsafe extern "C" fn C_UnwrapKey(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::UnwrapKey, |engine, caller| {
+        enter_session(Function::UnwrapKey, session, |engine, caller, session| {
             let place = caller.place(key)?;
             let (mechanism, params) = caller.mechanism(mechanism)?;
             let wrapped = caller.bytes(wrapped, length)?;
             let template = caller.template(template, count)?;
-            let (session, unwrapping) = (SessionHandle(session), ObjectHandle(unwrapping_key));
+            let (session, unwrapping) = (session, ObjectHandle(unwrapping_key));
             place.set_object(
                 engine.unwrap_key(session, mechanism, params, unwrapping, wrapped, template)?,
             );
@@ -158,20 +145,15 @@ pub unsafe extern "C" fn C_DeriveKey(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DeriveKey, |engine, caller| {
+        enter_session(Function::DeriveKey, session, |engine, caller, session| {
             let further = caller.additional_keys(mechanism)?;
             // Some mechanisms make further keys only, and their callers pass NULL here.
             let place =
                 if key.is_null() && !further.is_empty() { None } else { Some(caller.place(key)?) };
             let (mechanism, params) = caller.mechanism(mechanism)?;
             let template = caller.template(template, count)?;
-            let (first, others) = engine.derive_key(
-                SessionHandle(session),
-                mechanism,
-                params,
-                ObjectHandle(base_key),
-                template,
-            )?;
+            let (first, others) =
+                engine.derive_key(session, mechanism, params, ObjectHandle(base_key), template)?;
             if let Some(place) = place {
                 place.set_object(first);
             }

@@ -6,6 +6,7 @@
 #![expect(clippy::missing_safety_doc, reason = "the contract is the standard, stated above")]
 
 mod asynchronous;
+mod call;
 mod decryption;
 mod digesting;
 mod dual;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Object management functions.
 
-use crate::enter::enter;
+use crate::enter::enter_session;
 use metaslot_ck::*;
 
 /// `C_CreateObject` (PKCS#11 3.2 §5.7)
@@ -14,10 +14,10 @@ pub unsafe extern "C" fn C_CreateObject(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::CreateObject, |engine, caller| {
+        enter_session(Function::CreateObject, session, |engine, caller, session| {
             let place = caller.place(object)?;
             let template = caller.template(template, count)?;
-            place.set_object(engine.create_object(SessionHandle(session), template)?);
+            place.set_object(engine.create_object(session, template)?);
             Ok(())
         })
     }
@@ -34,14 +34,10 @@ pub unsafe extern "C" fn C_CopyObject(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::CopyObject, |engine, caller| {
+        enter_session(Function::CopyObject, session, |engine, caller, session| {
             let place = caller.place(copy)?;
             let template = caller.template(template, count)?;
-            place.set_object(engine.copy_object(
-                SessionHandle(session),
-                ObjectHandle(object),
-                template,
-            )?);
+            place.set_object(engine.copy_object(session, ObjectHandle(object), template)?);
             Ok(())
         })
     }
@@ -55,8 +51,8 @@ pub unsafe extern "C" fn C_DestroyObject(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::DestroyObject, |engine, _| {
-            engine.destroy_object(SessionHandle(session), ObjectHandle(object))
+        enter_session(Function::DestroyObject, session, |engine, _, session| {
+            engine.destroy_object(session, ObjectHandle(object))
         })
     }
 }
@@ -70,9 +66,9 @@ pub unsafe extern "C" fn C_GetObjectSize(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::GetObjectSize, |engine, caller| {
+        enter_session(Function::GetObjectSize, session, |engine, caller, session| {
             let place = caller.place(size)?;
-            place.set(engine.object_size(SessionHandle(session), ObjectHandle(object))?);
+            place.set(engine.object_size(session, ObjectHandle(object))?);
             Ok(())
         })
     }
@@ -88,8 +84,8 @@ pub unsafe extern "C" fn C_GetAttributeValue(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::GetAttributeValue, |engine, caller| {
-            let object = engine.object(SessionHandle(session), ObjectHandle(object))?;
+        enter_session(Function::GetAttributeValue, session, |engine, caller, session| {
+            let object = engine.object(session, ObjectHandle(object))?;
             caller.answer(&object, template, count)
         })
     }
@@ -105,9 +101,9 @@ pub unsafe extern "C" fn C_SetAttributeValue(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::SetAttributeValue, |engine, caller| {
+        enter_session(Function::SetAttributeValue, session, |engine, caller, session| {
             let template = caller.template(template, count)?;
-            engine.set_attributes(SessionHandle(session), ObjectHandle(object), template)
+            engine.set_attributes(session, ObjectHandle(object), template)
         })
     }
 }
@@ -121,9 +117,9 @@ pub unsafe extern "C" fn C_FindObjectsInit(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::FindObjectsInit, |engine, caller| {
+        enter_session(Function::FindObjectsInit, session, |engine, caller, session| {
             let template = caller.template(template, count)?;
-            engine.find_init(SessionHandle(session), template)
+            engine.find_init(session, template)
         })
     }
 }
@@ -138,13 +134,13 @@ pub unsafe extern "C" fn C_FindObjects(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::FindObjects, |engine, caller| {
+        enter_session(Function::FindObjects, session, |engine, caller, session| {
             let place = caller.place(count)?;
             if most > 0 {
                 caller.place(objects)?;
             }
             let most = usize::try_from(most).unwrap_or(usize::MAX);
-            let found = engine.find(SessionHandle(session), most)?;
+            let found = engine.find(session, most)?;
             for (at, object) in found.iter().enumerate() {
                 caller.place(objects.wrapping_add(at))?.set_object(*object);
             }
@@ -159,6 +155,8 @@ pub unsafe extern "C" fn C_FindObjects(
 pub unsafe extern "C" fn C_FindObjectsFinal(session: CK_SESSION_HANDLE) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::FindObjectsFinal, |engine, _| engine.find_final(SessionHandle(session)))
+        enter_session(Function::FindObjectsFinal, session, |engine, _, session| {
+            engine.find_final(session)
+        })
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random number generation functions.
 
-use crate::enter::enter;
+use crate::enter::enter_session;
 use metaslot_ck::*;
 
 /// `C_SeedRandom` (PKCS#11 3.2 §5.19)
@@ -13,9 +13,9 @@ pub unsafe extern "C" fn C_SeedRandom(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::SeedRandom, |engine, caller| {
+        enter_session(Function::SeedRandom, session, |engine, caller, session| {
             let seed = caller.bytes(seed, length)?;
-            engine.seed_random(SessionHandle(session), seed)
+            engine.seed_random(session, seed)
         })
     }
 }
@@ -29,9 +29,9 @@ pub unsafe extern "C" fn C_GenerateRandom(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::GenerateRandom, |engine, caller| {
+        enter_session(Function::GenerateRandom, session, |engine, caller, session| {
             let out = caller.bytes_mut(out, length)?;
-            engine.random(SessionHandle(session), out)
+            engine.random(session, out)
         })
     }
 }

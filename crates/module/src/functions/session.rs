@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Session management functions.
 
-use crate::enter::{enter, unserved};
+use crate::enter::{enter, enter_session, unserved};
 use metaslot_ck::*;
 use std::ffi::c_void;
 
@@ -31,7 +31,9 @@ pub unsafe extern "C" fn C_OpenSession(
 pub unsafe extern "C" fn C_CloseSession(session: CK_SESSION_HANDLE) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::CloseSession, |engine, _| engine.close_session(SessionHandle(session)))
+        enter_session(Function::CloseSession, session, |engine, _, session| {
+            engine.close_session(session)
+        })
     }
 }
 
@@ -52,9 +54,9 @@ pub unsafe extern "C" fn C_GetSessionInfo(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::GetSessionInfo, |engine, caller| {
+        enter_session(Function::GetSessionInfo, session, |engine, caller, session| {
             let place = caller.place(info)?;
-            let session = engine.session_info(SessionHandle(session))?;
+            let session = engine.session_info(session)?;
             place.set(CK_SESSION_INFO {
                 slotID: session.slot.0,
                 state: session.state,
@@ -71,8 +73,8 @@ pub unsafe extern "C" fn C_GetSessionInfo(
 pub unsafe extern "C" fn C_SessionCancel(session: CK_SESSION_HANDLE, flags: CK_FLAGS) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::SessionCancel, |engine, _| {
-            engine.session_cancel(SessionHandle(session), flags)
+        enter_session(Function::SessionCancel, session, |engine, _, session| {
+            engine.session_cancel(session, flags)
         })
     }
 }
@@ -86,9 +88,9 @@ pub unsafe extern "C" fn C_GetOperationState(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::GetOperationState, |engine, caller| {
+        enter_session(Function::GetOperationState, session, |engine, caller, session| {
             caller.place(length)?;
-            let saved = engine.operation_state(SessionHandle(session))?;
+            let saved = engine.operation_state(session)?;
             caller.list(&saved, state, length)
         })
     }
@@ -105,10 +107,13 @@ pub unsafe extern "C" fn C_SetOperationState(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::SetOperationState, |engine, caller| {
+        enter_session(Function::SetOperationState, session, |engine, caller, session| {
+            if state.is_null() {
+                return Err(Error::ARGUMENTS_BAD);
+            }
             let state = caller.bytes(state, length)?;
             engine.set_operation_state(
-                SessionHandle(session),
+                session,
                 state,
                 ObjectHandle(encryption_key),
                 ObjectHandle(authentication_key),
@@ -127,9 +132,9 @@ pub unsafe extern "C" fn C_Login(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::Login, |engine, caller| {
+        enter_session(Function::Login, session, |engine, caller, session| {
             let pin = caller.pin(pin, pin_length)?;
-            engine.login(SessionHandle(session), user, pin.expose())
+            engine.login(session, user, pin.expose())
         })
     }
 }
@@ -151,7 +156,7 @@ pub unsafe extern "C" fn C_LoginUser(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_Logout(session: CK_SESSION_HANDLE) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe { enter(Function::Logout, |engine, _| engine.logout(SessionHandle(session))) }
+    unsafe { enter_session(Function::Logout, session, |engine, _, session| engine.logout(session)) }
 }
 
 /// `C_GetSessionValidationFlags` (PKCS#11 3.2 §5.6)
@@ -163,9 +168,9 @@ pub unsafe extern "C" fn C_GetSessionValidationFlags(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::GetSessionValidationFlags, |engine, caller| {
+        enter_session(Function::GetSessionValidationFlags, session, |engine, caller, session| {
             let place = caller.place(flags)?;
-            engine.session_info(SessionHandle(session))?;
+            engine.session_info(session)?;
             // Nothing here has been validated by anybody, whatever kind is asked for.
             let _ = kind;
             place.set(0);

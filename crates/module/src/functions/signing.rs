@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Signing and MACing functions.
 
-use crate::enter::enter;
+use super::call::{begin, finish, transform, update};
 use metaslot_ck::*;
+use metaslot_engine::Engine;
 
-/// `C_SignInit` (PKCS#11 3.2 §5.13)
+/// `C_SignInit` (PKCS#11 3.2 §5.13.1)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_SignInit(
     session: CK_SESSION_HANDLE,
@@ -12,15 +13,10 @@ pub unsafe extern "C" fn C_SignInit(
     key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::SignInit, |engine, caller| {
-            let (mechanism, params) = caller.mechanism(mechanism)?;
-            engine.sign_init(SessionHandle(session), mechanism, params, ObjectHandle(key))
-        })
-    }
+    unsafe { begin(Function::SignInit, session, mechanism, key, Engine::sign_init) }
 }
 
-/// `C_Sign` (PKCS#11 3.2 §5.13)
+/// `C_Sign` (PKCS#11 3.2 §5.13.2)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_Sign(
     session: CK_SESSION_HANDLE,
@@ -30,16 +26,10 @@ pub unsafe extern "C" fn C_Sign(
     out_length: *mut CK_ULONG,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::Sign, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(data, length, &output)?;
-            output.fill(|out| engine.sign(SessionHandle(session), &input, out))
-        })
-    }
+    unsafe { transform(Function::Sign, session, (data, length), (out, out_length), Engine::sign) }
 }
 
-/// `C_SignUpdate` (PKCS#11 3.2 §5.13)
+/// `C_SignUpdate` (PKCS#11 3.2 §5.13.3)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_SignUpdate(
     session: CK_SESSION_HANDLE,
@@ -47,15 +37,10 @@ pub unsafe extern "C" fn C_SignUpdate(
     length: CK_ULONG,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::SignUpdate, |engine, caller| {
-            let part = caller.bytes(part, length)?;
-            engine.sign_update(SessionHandle(session), part)
-        })
-    }
+    unsafe { update(Function::SignUpdate, session, (part, length), Engine::sign_update) }
 }
 
-/// `C_SignFinal` (PKCS#11 3.2 §5.13)
+/// `C_SignFinal` (PKCS#11 3.2 §5.13.4)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_SignFinal(
     session: CK_SESSION_HANDLE,
@@ -63,15 +48,10 @@ pub unsafe extern "C" fn C_SignFinal(
     out_length: *mut CK_ULONG,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::SignFinal, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            output.fill(|out| engine.sign_final(SessionHandle(session), out))
-        })
-    }
+    unsafe { finish(Function::SignFinal, session, (out, out_length), Engine::sign_final) }
 }
 
-/// `C_SignRecoverInit` (PKCS#11 3.2 §5.13)
+/// `C_SignRecoverInit` (PKCS#11 3.2 §5.13.5)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_SignRecoverInit(
     session: CK_SESSION_HANDLE,
@@ -79,15 +59,10 @@ pub unsafe extern "C" fn C_SignRecoverInit(
     key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::SignRecoverInit, |engine, caller| {
-            let (mechanism, params) = caller.mechanism(mechanism)?;
-            engine.sign_recover_init(SessionHandle(session), mechanism, params, ObjectHandle(key))
-        })
-    }
+    unsafe { begin(Function::SignRecoverInit, session, mechanism, key, Engine::sign_recover_init) }
 }
 
-/// `C_SignRecover` (PKCS#11 3.2 §5.13)
+/// `C_SignRecover` (PKCS#11 3.2 §5.13.6)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_SignRecover(
     session: CK_SESSION_HANDLE,
@@ -98,10 +73,12 @@ pub unsafe extern "C" fn C_SignRecover(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::SignRecover, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(data, length, &output)?;
-            output.fill(|out| engine.sign_recover(SessionHandle(session), &input, out))
-        })
+        transform(
+            Function::SignRecover,
+            session,
+            (data, length),
+            (out, out_length),
+            Engine::sign_recover,
+        )
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Slot and token management functions.
 
-use crate::enter::{enter, enter_library};
+use crate::enter::{enter, enter_library, enter_session};
 use crate::process;
 use crate::text::{self, padded};
 use crate::version;
@@ -171,9 +171,9 @@ pub unsafe extern "C" fn C_InitPIN(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::InitPIN, |engine, caller| {
+        enter_session(Function::InitPIN, session, |engine, caller, session| {
             let pin = caller.pin(pin, pin_length)?;
-            engine.init_pin(SessionHandle(session), pin.expose())
+            engine.init_pin(session, pin.expose())
         })
     }
 }
@@ -189,10 +189,10 @@ pub unsafe extern "C" fn C_SetPIN(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::SetPIN, |engine, caller| {
+        enter_session(Function::SetPIN, session, |engine, caller, session| {
             let old = caller.pin(old, old_length)?;
             let new = caller.pin(new, new_length)?;
-            engine.set_pin(SessionHandle(session), old.expose(), new.expose())
+            engine.set_pin(session, old.expose(), new.expose())
         })
     }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Functions for verifying signatures and MACs.
 
-use crate::enter::{enter, unserved};
+use super::call::{begin, check, transform, update};
+use crate::enter::unserved;
 use metaslot_ck::*;
+use metaslot_engine::Engine;
 
-/// `C_VerifyInit` (PKCS#11 3.2 §5.15)
+/// `C_VerifyInit` (PKCS#11 3.2 §5.15.1)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_VerifyInit(
     session: CK_SESSION_HANDLE,
@@ -12,15 +14,10 @@ pub unsafe extern "C" fn C_VerifyInit(
     key: CK_OBJECT_HANDLE,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::VerifyInit, |engine, caller| {
-            let (mechanism, params) = caller.mechanism(mechanism)?;
-            engine.verify_init(SessionHandle(session), mechanism, params, ObjectHandle(key))
-        })
-    }
+    unsafe { begin(Function::VerifyInit, session, mechanism, key, Engine::verify_init) }
 }
 
-/// `C_Verify` (PKCS#11 3.2 §5.15)
+/// `C_Verify` (PKCS#11 3.2 §5.15.2)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_Verify(
     session: CK_SESSION_HANDLE,
@@ -31,15 +28,12 @@ pub unsafe extern "C" fn C_Verify(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::Verify, |engine, caller| {
-            let data = caller.bytes(data, length)?;
-            let signature = caller.bytes(signature, signature_length)?;
-            engine.verify(SessionHandle(session), data, signature)
-        })
+        let signature = (signature, signature_length);
+        check(Function::Verify, session, (data, length), signature, Engine::verify)
     }
 }
 
-/// `C_VerifyUpdate` (PKCS#11 3.2 §5.15)
+/// `C_VerifyUpdate` (PKCS#11 3.2 §5.15.3)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_VerifyUpdate(
     session: CK_SESSION_HANDLE,
@@ -47,15 +41,10 @@ pub unsafe extern "C" fn C_VerifyUpdate(
     length: CK_ULONG,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::VerifyUpdate, |engine, caller| {
-            let part = caller.bytes(part, length)?;
-            engine.verify_update(SessionHandle(session), part)
-        })
-    }
+    unsafe { update(Function::VerifyUpdate, session, (part, length), Engine::verify_update) }
 }
 
-/// `C_VerifyFinal` (PKCS#11 3.2 §5.15)
+/// `C_VerifyFinal` (PKCS#11 3.2 §5.15.4)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_VerifyFinal(
     session: CK_SESSION_HANDLE,
@@ -63,15 +52,10 @@ pub unsafe extern "C" fn C_VerifyFinal(
     length: CK_ULONG,
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe {
-        enter(Function::VerifyFinal, |engine, caller| {
-            let signature = caller.bytes(signature, length)?;
-            engine.verify_final(SessionHandle(session), signature)
-        })
-    }
+    unsafe { update(Function::VerifyFinal, session, (signature, length), Engine::verify_final) }
 }
 
-/// `C_VerifyRecoverInit` (PKCS#11 3.2 §5.15)
+/// `C_VerifyRecoverInit` (PKCS#11 3.2 §5.15.5)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_VerifyRecoverInit(
     session: CK_SESSION_HANDLE,
@@ -80,14 +64,11 @@ pub unsafe extern "C" fn C_VerifyRecoverInit(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::VerifyRecoverInit, |engine, caller| {
-            let (mechanism, params) = caller.mechanism(mechanism)?;
-            engine.verify_recover_init(SessionHandle(session), mechanism, params, ObjectHandle(key))
-        })
+        begin(Function::VerifyRecoverInit, session, mechanism, key, Engine::verify_recover_init)
     }
 }
 
-/// `C_VerifyRecover` (PKCS#11 3.2 §5.15)
+/// `C_VerifyRecover` (PKCS#11 3.2 §5.15.6)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_VerifyRecover(
     session: CK_SESSION_HANDLE,
@@ -98,11 +79,14 @@ pub unsafe extern "C" fn C_VerifyRecover(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::VerifyRecover, |engine, caller| {
-            let output = caller.output(out, out_length)?;
-            let input = caller.input(signature, length, &output)?;
-            output.fill(|out| engine.verify_recover(SessionHandle(session), &input, out))
-        })
+        let signature = (signature, length);
+        transform(
+            Function::VerifyRecover,
+            session,
+            signature,
+            (out, out_length),
+            Engine::verify_recover,
+        )
     }
 }
 

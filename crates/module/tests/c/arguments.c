@@ -134,9 +134,14 @@ static void call(const struct function *function, any pointer, const uintptr_t *
 	memcpy(given, arguments, sizeof given);
 	if (waits) given[0] |= CKF_DONT_BLOCK;
 	current = function;
-	pointer(given[0], given[1], given[2], given[3], given[4], given[5], given[6], given[7], given[8],
-		given[9]);
+	CK_RV rv = pointer(given[0], given[1], given[2], given[3], given[4], given[5], given[6], given[7],
+			   given[8], given[9]);
 	calls++;
+	/* An invalid session comes before every other error (PKCS#11 3.2 §5.1.7). */
+	if (function->kinds[0] != 's' || given[0] == session) return;
+	if (rv != CKR_SESSION_HANDLE_INVALID && rv != CKR_FUNCTION_NOT_SUPPORTED &&
+	    rv != CKR_FUNCTION_NOT_PARALLEL)
+		FAIL("%s of no session: 0x%lx", function->name, rv);
 }
 
 /* These derive keys from PINs, on purpose slowly. */

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line as clap sees it: help, man pages and completions are made from these types.
+
+use crate::command::{explain, key, lab, mechanisms, pages, sign, stat, token, verify};
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Keys in an encrypted token, behind one PKCS#11 module
+///
+/// Tokens and keys are named by PKCS#11 URIs (RFC 7512). PINs are asked for on the terminal or read
+/// from a file or a command; they are never arguments.
+#[derive(Debug, Parser)]
+#[command(name = "metaslot", version, max_term_width = 100)]
+#[command(disable_help_subcommand = true, subcommand_required = true)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such module, token or key \
+(or several), 4 PIN wrong, locked or missing, 5 signature not valid"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Common {
+    /// The PKCS#11 module [default: $METASLOT_MODULE, or libmetaslot.so beside this command or
+    /// installed]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) module: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, global = true, conflicts_with = "quiet")]
+    pub(crate) json: bool,
+    /// Print URIs only
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// The commands, a noun each where there are several verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make, list and re-key tokens
+    #[command(subcommand)]
+    Token(token::Command),
+    /// Generate, list, export and delete keys
+    #[command(subcommand)]
+    Key(key::Command),
+    /// Sign a file with a key of the token
+    ///
+    /// Without --mechanism, RSA keys sign with PKCS#1 v1.5 and SHA-256, EC keys with ECDSA and a
+    /// hash as strong as the curve, Ed25519 keys with EdDSA; AES keys make a CMAC, and generic
+    /// secrets an HMAC with SHA-256. Data of any length is read in pieces, except for EdDSA, which
+    /// needs it whole.
+    Sign(sign::Args),
+    /// Check the signature of a file with a key of the token
+    ///
+    /// Exit code 0 says that the signature is valid, 5 that it is not. Public keys need no PIN.
+    Verify(verify::Args),
+    /// List the mechanisms of a token
+    ///
+    /// MIN and MAX are sizes of keys in the unit that the mechanism uses, bits or bytes.
+    Mechanisms(mechanisms::Args),
+    /// Say who does a mechanism's operations, and what stands in the way of the others
+    ///
+    /// The first provider of the list that has the operation does it. "lanes" takes the requests that wait together, and leaves
+    /// alone what gains nothing by company; "awslc" does one at a time.
+    Explain(explain::Args),
+    /// Show what the module did in every process, by mechanism and by function
+    ///
+    /// Reads the counter pages of the processes that use the module and that this user may read;
+    /// it does not disturb them. Pages are kept only where the directory for them exists:
+    /// $XDG_RUNTIME_DIR/metaslot or /run/metaslot.
+    Stat(stat::Args),
+    /// Measure: speed, copies, sockets, the store, what survives a kill
+    ///
+    /// A program of its own, metaslot-lab, does it.
+    Lab(lab::Args),
+    /// Print the completions for a shell
+    ///
+    /// For example: metaslot completions bash > /etc/bash_completion.d/metaslot
+    Completions(pages::Completions),
+    /// Write the man pages
+    ///
+    /// One page for each command, in section 1.
+    Man(pages::Man),
+    /// Print the versions of the command and of the module
+    Version,
+}

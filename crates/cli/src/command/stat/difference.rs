@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What changed between two readings of the pages, and the sum over processes.
+
+use metaslot_counters::read::{Calls, Cell, Process};
+
+/// What each process did since `before`; a process that is new did all of it.
+pub(super) fn since(now: &[Process], before: &[Process]) -> Vec<Process> {
+    let changes = now.iter().map(|now| {
+        let same = |old: &&Process| old.pid == now.pid && old.since == now.since;
+        before.iter().find(same).map_or_else(|| now.clone(), |old| change(now, old))
+    });
+    changes.collect()
+}
+
+fn change(now: &Process, old: &Process) -> Process {
+    let mut change = now.clone();
+    for (function, calls) in &mut change.calls {
+        if let Some((_, was)) = old.calls.iter().find(|row| row.0 == *function) {
+            calls.calls = calls.calls.saturating_sub(was.calls);
+            calls.errors = calls.errors.saturating_sub(was.errors);
+        }
+    }
+    for (function, code, count) in &mut change.codes {
+        let was = old.codes.iter().find(|row| row.0 == *function && row.1 == *code);
+        *count = count.saturating_sub(was.map_or(0, |row| row.2));
+    }
+    for (event, count) in &mut change.events {
+        let was = old.events.iter().find(|row| row.0 == *event);
+        *count = count.saturating_sub(was.map_or(0, |row| row.1));
+    }
+    for (kind, cell) in &mut change.operations {
+        if let Some((_, was)) = old.operations.iter().find(|row| row.0 == *kind) {
+            combine(cell, was, u64::saturating_sub);
+        }
+    }
+    change.calls.retain(|row| row.1.calls > 0);
+    change.codes.retain(|row| row.2 > 0);
+    change.events.retain(|row| row.1 > 0);
+    change.operations.retain(|row| row.1.operations > 0);
+    change
+}
+
+fn combine(cell: &mut Cell, other: &Cell, with: impl Fn(u64, u64) -> u64) {
+    cell.operations = with(cell.operations, other.operations);
+    cell.bytes = with(cell.bytes, other.bytes);
+    cell.errors = with(cell.errors, other.errors);
+    cell.nanoseconds = with(cell.nanoseconds, other.nanoseconds);
+    for (bucket, other) in cell.buckets.iter_mut().zip(&other.buckets) {
+        *bucket = with(*bucket, *other);
+    }
+}
+
+/// All processes as one, without number and name.
+pub(super) fn sum<'a>(processes: impl IntoIterator<Item = &'a Process>) -> Process {
+    let mut all = Process::default();
+    for process in processes {
+        for (function, more) in &process.calls {
+            let calls = entry(&mut all.calls, function, Calls::default());
+            calls.calls += more.calls;
+            calls.errors += more.errors;
+        }
+        for (function, code, more) in &process.codes {
+            match all.codes.iter_mut().find(|row| row.0 == *function && row.1 == *code) {
+                Some(row) => row.2 += more,
+                None => all.codes.push((*function, *code, *more)),
+            }
+        }
+        for (event, more) in &process.events {
+            *entry(&mut all.events, event, 0) += more;
+        }
+        for (kind, more) in &process.operations {
+            combine(entry(&mut all.operations, kind, Cell::default()), more, u64::wrapping_add);
+        }
+    }
+    all.operations.sort_by(|a, b| a.0.cmp(&b.0));
+    all
+}
+
+fn entry<'a, K: Clone + PartialEq, V>(rows: &'a mut Vec<(K, V)>, key: &K, new: V) -> &'a mut V {
+    let at = rows.iter().position(|row| row.0 == *key).unwrap_or_else(|| {
+        rows.push((key.clone(), new));
+        rows.len() - 1
+    });
+    &mut rows[at].1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_ck::{CKM_SHA256, CKR_ARGUMENTS_BAD, Function};
+    use metaslot_counters::Event;
+    use metaslot_counters::read::Kind;
+
+    fn process(pid: u32, count: u64) -> Process {
+        let kind = Kind { provider: "awslc".into(), mechanism: CKM_SHA256, size: 0 };
+        let cell = Cell { operations: count, bytes: 10 * count, ..Cell::default() };
+        Process {
+            pid,
+            calls: vec![(Function::Digest, Calls { calls: count, errors: 1 })],
+            codes: vec![(Function::Digest, CKR_ARGUMENTS_BAD, count)],
+            events: vec![(Event::Login, count)],
+            operations: vec![(kind, cell)],
+            ..Process::default()
+        }
+    }
+
+    #[test]
+    fn a_difference_keeps_only_what_changed() {
+        let changes = since(&[process(1, 5), process(2, 7)], &[process(1, 5)]);
+        assert!(changes[0].operations.is_empty() && changes[0].calls.is_empty());
+        assert_eq!(changes[1].operations[0].1.operations, 7);
+        let changes = since(&[process(1, 5)], &[process(1, 2)]);
+        assert_eq!(changes[0].operations[0].1.bytes, 30);
+        assert_eq!(changes[0].events, [(Event::Login, 3)]);
+    }
+
+    #[test]
+    fn a_number_that_another_process_got_is_not_subtracted() {
+        let reborn = Process { since: 9, ..process(1, 1) };
+        assert_eq!(since(&[reborn], &[process(1, 5)])[0].calls[0].1.calls, 1);
+    }
+
+    #[test]
+    fn a_sum_joins_equal_rows() {
+        let all = sum(&[process(1, 5), process(2, 7)]);
+        assert_eq!(all.calls, [(Function::Digest, Calls { calls: 12, errors: 2 })]);
+        assert_eq!(all.codes, [(Function::Digest, CKR_ARGUMENTS_BAD, 12)]);
+        assert_eq!(all.operations.len(), 1);
+        assert_eq!(all.operations[0].1.bytes, 120);
+    }
+}

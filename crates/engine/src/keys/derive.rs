@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `C_DeriveKey` (PKCS#11 3.2 §5.18.5).
+
+use super::{set_parity, unless_said, with_imposed};
+use crate::engine::Engine;
+use crate::object::Object;
+use crate::object::rules::{self, Birth, Origin};
+use crate::session::SessionGuard;
+use crate::template::{class_of, typed};
+use crate::token::Token;
+use metaslot_ck::attribute;
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::provider::Keys;
+use metaslot_spi::{Attributes, Key, NewObject, Params, Template, Value};
+use std::sync::Arc;
+
+impl Engine {
+    /// `C_DeriveKey`: the derived key, then those that [`Params::Sp800108`] asks for besides.
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.18.5 names them.
+    pub fn derive_key(
+        &self,
+        session: SessionHandle,
+        mechanism: CK_MECHANISM_TYPE,
+        mut params: Params,
+        base: ObjectHandle,
+        template: Template,
+    ) -> Result<(ObjectHandle, Vec<ObjectHandle>)> {
+        let mut session = self.session(session)?;
+        let token = self.token(session.slot)?;
+        let refused = |error| self.refused(mechanism, |row| row.derive, error);
+        let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
+        token.policy.deriving(mechanism, base.facts())?;
+        let mut templates = vec![derived_template(token, mechanism, &base, template)?];
+        if let Params::Sp800108 { additional, .. } = &mut params {
+            for template in std::mem::take(additional) {
+                templates.push(derived_template(token, mechanism, &base, template)?);
+            }
+        }
+        let by = self.key(&base)?;
+        let (count, algorithm) = self
+            .route(mechanism, |row| row.derive.filter(|algorithm| algorithm.serves(by)))
+            .map_err(|_| refused(Error::KEY_SIZE_RANGE))?;
+        algorithm.check(by, &params)?;
+        let natural = algorithm.natural_length(by, &params);
+        let mut lengths = Vec::new();
+        for all in &templates {
+            lengths.push(derived_length(all, natural)?);
+            if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
+                token.policy.making(all, true)?;
+                if !base.facts().readable {
+                    token
+                        .policy
+                        .long_enough(*lengths.last().unwrap_or(&0), Error::KEY_SIZE_RANGE)?;
+                }
+            }
+        }
+        let keys = SessionKeys { engine: self, session: &session };
+        let watch = metaslot_counters::begin();
+        let values = algorithm.derive(by, &params, &lengths, &keys);
+        count.done(lengths.iter().sum(), values.is_ok(), watch);
+        let mut objects = Vec::new();
+        for (all, value) in templates.into_iter().zip(values?) {
+            objects.push(self.derived(token, &base, &params, all, value)?);
+        }
+        session.recent.keep(Some(base));
+        let mut handles = self.add(&mut session, objects)?;
+        let first = handles.remove(0);
+        Ok((first, handles))
+    }
+
+    fn derived(
+        &self,
+        token: &Token,
+        base: &Object,
+        params: &Params,
+        mut all: Attributes,
+        mut value: Secret,
+    ) -> Result<NewObject> {
+        all.remove(CKA_VALUE_LEN);
+        let class = all.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        let made = if class == CKO_DATA {
+            let mut made = NewObject::default();
+            made.attributes.set(CKA_VALUE, Value::Bytes(value.expose().to_vec()));
+            made
+        } else {
+            set_parity(all.ulong(CKA_KEY_TYPE), value.expose_mut());
+            self.secret_key(&all, value)?
+        };
+        inherit(base, &mut all, class);
+        let purposes = token.policy.purposes_of_derived(base, params, &all)?;
+        let origin = Origin::Derived {
+            always_sensitive: base.attributes().bool(CKA_ALWAYS_SENSITIVE),
+            never_extractable: base.attributes().bool(CKA_NEVER_EXTRACTABLE),
+        };
+        let birth = Birth::new(origin, purposes, token.login_state());
+        let object = rules::complete(birth, class, all, made)?;
+        token.policy.derived(base, &object.attributes)?;
+        Ok(object)
+    }
+}
+
+/// A template of a derived key, with class and key type, and with what the base key imposes.
+fn derived_template(
+    token: &Token,
+    mechanism: CK_MECHANISM_TYPE,
+    base: &Object,
+    template: Template,
+) -> Result<Attributes> {
+    let natural = if mechanism == CKM_HKDF_DATA { CKO_DATA } else { CKO_SECRET_KEY };
+    let class = class_of(&template).unwrap_or(natural);
+    if class != natural {
+        return Err(Error::TEMPLATE_INCONSISTENT);
+    }
+    // A data object has no CKA_VALUE_LEN of its own; a derivation says its length by it.
+    let (lengths, rest): (Template, Template) =
+        template.into_iter().partition(|(attribute, _)| *attribute == CKA_VALUE_LEN);
+    let typed_rest = typed(rest, Some(class))?;
+    rules::check(&typed_rest, class, attribute::MAKE, token.login_state())?;
+    let mut all = typed_rest.attributes;
+    all.set(CKA_CLASS, Value::Ulong(class));
+    let login = token.login_state();
+    let mut all = with_imposed(all, base.attributes(), CKA_DERIVE_TEMPLATE, login, token.policy)?;
+    if let Some(length) = typed(lengths, Some(class))?.attributes.remove(CKA_VALUE_LEN) {
+        all.set(CKA_VALUE_LEN, length);
+    }
+    if class == CKO_SECRET_KEY && all.get(CKA_KEY_TYPE).is_none() {
+        all.set(CKA_KEY_TYPE, Value::Ulong(CKK_GENERIC_SECRET));
+    }
+    Ok(all)
+}
+
+/// What a derived secret key has from a secret key where the template says nothing: readable from a
+/// readable one, protected and as private from any other.
+fn inherit(base: &Object, all: &mut Attributes, class: u64) {
+    if base.class() != CKO_SECRET_KEY || class != CKO_SECRET_KEY {
+        return;
+    }
+    let readable = base.facts().readable;
+    unless_said(all, CKA_SENSITIVE, !readable);
+    unless_said(all, CKA_EXTRACTABLE, readable);
+    if base.private() {
+        unless_said(all, CKA_PRIVATE, true);
+    }
+}
+
+/// The other keys of a derivation, as this session may use them.
+struct SessionKeys<'a, 'b> {
+    engine: &'a Engine,
+    session: &'a SessionGuard<'b>,
+}
+
+impl Keys for SessionKeys<'_, '_> {
+    fn key(&self, handle: ObjectHandle) -> Result<Arc<Key>> {
+        let object =
+            self.engine.object_in(self.session, handle).map_err(|_| Error::KEY_HANDLE_INVALID)?;
+        self.engine.policy(self.session)?.salting(object.facts())?;
+        self.engine.key(&object).cloned()
+    }
+}
+
+/// How many bytes to derive: what the template says, what the key type fixes, or what comes out.
+fn derived_length(all: &Attributes, natural: Option<usize>) -> Result<usize> {
+    let length = match (all.ulong(CKA_VALUE_LEN), all.ulong(CKA_KEY_TYPE)) {
+        (Some(length), _) => usize::try_from(length).unwrap_or(usize::MAX),
+        (None, Some(CKK_CHACHA20)) => 32,
+        (None, Some(CKK_DES3)) => 24,
+        (None, Some(CKK_DES2)) => 16,
+        (None, Some(CKK_GENERIC_SECRET | CKK_HKDF) | None) => {
+            natural.ok_or(Error::TEMPLATE_INCOMPLETE)?
+        }
+        (None, Some(_)) => return natural.ok_or(Error::TEMPLATE_INCOMPLETE),
+    };
+    if length == 0 || length > MAX_DERIVED { Err(Error::KEY_SIZE_RANGE) } else { Ok(length) }
+}
+
+/// No derivation gives more than this, in bytes.
+const MAX_DERIVED: usize = 1 << 16;

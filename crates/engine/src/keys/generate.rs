@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `C_GenerateKey` and `C_GenerateKeyPair` (PKCS#11 3.2 §5.18.1, §5.18.2).
+
+use super::set_parity;
+use crate::engine::Engine;
+use crate::object::rules::{self, Birth, Origin};
+use crate::policy::Purposes;
+use metaslot_ck::attribute::CKA_PURPOSES;
+use metaslot_ck::*;
+use metaslot_spi::key_info::EcParams;
+use metaslot_spi::{NewObject, Params, Template, Value};
+
+impl Engine {
+    /// `C_GenerateKey`
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.18.1 names them.
+    pub fn generate_key(
+        &self,
+        session: SessionHandle,
+        mechanism: CK_MECHANISM_TYPE,
+        params: Params,
+        template: Template,
+    ) -> Result<ObjectHandle> {
+        let mut session = self.session(session)?;
+        let token = self.token(session.slot)?;
+        let (count, algorithm) = self.route(mechanism, |row| row.generate)?;
+        let template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
+        token.policy.making(&template, true)?;
+        let purposes = Purposes::at_birth(&template, CKO_SECRET_KEY);
+        let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
+        let watch = metaslot_counters::begin();
+        let made = algorithm.generate(&params, &template).and_then(|mut made| {
+            made.attributes
+                .set(CKA_KEY_TYPE, template.get(CKA_KEY_TYPE).cloned().unwrap_or(Value::Ulong(0)));
+            if let Some(value) = made.secrets.get_mut(CKA_VALUE) {
+                set_parity(template.ulong(CKA_KEY_TYPE), value);
+            }
+            rules::complete(birth, CKO_SECRET_KEY, template, made)
+        });
+        count.done(0, made.is_ok(), watch);
+        self.add(&mut session, vec![made.map_err(size)?]).map(|handles| handles[0])
+    }
+
+    /// `C_GenerateKeyPair`: the public key's handle first.
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.18.2 names them.
+    pub fn generate_key_pair(
+        &self,
+        session: SessionHandle,
+        mechanism: CK_MECHANISM_TYPE,
+        params: Params,
+        public: Template,
+        private: Template,
+    ) -> Result<(ObjectHandle, ObjectHandle)> {
+        let mut session = self.session(session)?;
+        let token = self.token(session.slot)?;
+        self.route(mechanism, |row| row.generate_pair)?;
+        let public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
+        public.bytes(CKA_EC_PARAMS).map_or(Ok(()), |params| EcParams::parse(params).map(drop))?;
+        let (count, algorithm) = self
+            .route(mechanism, |row| row.generate_pair.filter(|algorithm| algorithm.serves(&public)))
+            .map_err(|_| Error::CURVE_NOT_SUPPORTED)?;
+        let private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
+        token.policy.making(&public, true)?;
+        let purposes = Purposes::of_pair(&public, &private);
+        let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
+        let watch = metaslot_counters::begin();
+        let made = algorithm.generate_pair(&params, &public);
+        count.done(0, made.is_ok(), watch);
+        let (first, second) = made.map_err(size)?;
+        let mut first = rules::complete(birth, CKO_PUBLIC_KEY, public, first)?;
+        let second = rules::complete(birth, CKO_PRIVATE_KEY, private, second)?;
+        seal_as(&mut first, &second);
+        let handles = self.add(&mut session, vec![first, second])?;
+        Ok((handles[0], handles[1]))
+    }
+}
+
+/// These functions name a size that cannot be by the attribute that says it.
+fn size(error: Error) -> Error {
+    if error == Error::KEY_SIZE_RANGE { Error::ATTRIBUTE_VALUE_INVALID } else { error }
+}
+
+/// A public key keeps what it wraps as well as its private half is kept.
+fn seal_as(public: &mut NewObject, private: &NewObject) {
+    let purposes = Purposes::of_key(&public.attributes);
+    if Purposes::of_key(&private.attributes).has(Purposes::SEALED) {
+        public.attributes.set(CKA_PURPOSES, purposes.and(Purposes::SEALED).value());
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Key management functions (PKCS#11 3.2 §5.18).
+
+mod derive;
+mod generate;
+mod unwrap;
+mod wrap;
+
+use crate::engine::Engine;
+use crate::object::rules;
+use crate::policy::Policy;
+use crate::template::{Typed, typed};
+use crate::token::{Login, Token};
+use metaslot_ck::attribute;
+use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::{Attributes, NewObject, Template, Value};
+
+impl Engine {
+    /// A template for making a key of `class`: checked, with class and key type in it.
+    fn make(
+        &self,
+        token: &Token,
+        mechanism: CK_MECHANISM_TYPE,
+        class: u64,
+        template: Template,
+    ) -> Result<Attributes> {
+        let typed = typed(template, Some(class))?;
+        rules::check(&typed, class, attribute::MAKE, token.login_state())?;
+        let Typed { attributes: mut all, .. } = typed;
+        if all.ulong(CKA_CLASS).is_some_and(|said| said != class) {
+            return Err(Error::TEMPLATE_INCONSISTENT);
+        }
+        all.set(CKA_CLASS, Value::Ulong(class));
+        let rows = MechanismRow::find(mechanism).ok_or(Error::MECHANISM_INVALID)?.keys;
+        match (all.ulong(CKA_KEY_TYPE), rows) {
+            (None, [first, ..]) => all.set(CKA_KEY_TYPE, Value::Ulong(*first)),
+            (Some(said), rows) if mechanism != CKM_PKCS5_PBKD2 && !rows.contains(&said) => {
+                return Err(Error::TEMPLATE_INCONSISTENT);
+            }
+            _ => {}
+        }
+        Ok(all)
+    }
+
+    /// A secret key of these bytes, checked by the provider.
+    fn secret_key(&self, all: &Attributes, value: Secret) -> Result<NewObject> {
+        let mut made = NewObject::default();
+        made.attributes.set(CKA_CLASS, Value::Ulong(CKO_SECRET_KEY));
+        let kind = all.get(CKA_KEY_TYPE).cloned().ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        made.attributes.set(CKA_KEY_TYPE, kind);
+        made.secrets.set(CKA_VALUE, value);
+        self.complete(&mut made)?;
+        Ok(made)
+    }
+}
+
+/// What `template` of a key imposes on its offspring, with what the caller says of it.
+///
+/// PKCS#11 3.2 §4.9, §4.10: the caller's template is applied as if the object had been made by the
+/// key's; so what a change may not do, it may not say.
+fn with_imposed(
+    said: Attributes,
+    by: &Attributes,
+    template: CK_ATTRIBUTE_TYPE,
+    login: Login,
+    policy: Policy,
+) -> Result<Attributes> {
+    let Some(Value::Template(imposed)) = by.get(template) else { return Ok(said) };
+    let class = said.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    let typed = Typed { attributes: imposed.clone(), ..Typed::default() };
+    rules::check(&typed, class, attribute::MAKE, login)?;
+    let mut all = said;
+    for (attribute, value) in imposed.iter() {
+        match all.get(attribute) {
+            Some(other) => rules::may_follow(class, attribute, value, other, policy)?,
+            None => all.set(attribute, value.clone()),
+        }
+    }
+    Ok(all)
+}
+
+/// What a key has from the one that makes it, where its template says nothing.
+fn unless_said(template: &mut Attributes, attribute: CK_ATTRIBUTE_TYPE, value: bool) {
+    if template.get(attribute).is_none() {
+        template.set(attribute, Value::Bool(value));
+    }
+}
+
+/// DES keys that are made here have odd parity in every byte (PKCS#11 3.2 §6.18.2).
+fn set_parity(key_type: Option<u64>, value: &mut [u8]) {
+    if let Some(CKK_DES2 | CKK_DES3) = key_type {
+        for byte in value {
+            *byte ^= u8::from(byte.count_ones().is_multiple_of(2));
+        }
+    }
+}
+
+/// The same failure of the key that wraps or unwraps: of its handle, its type, or its size
+/// (PKCS#11 3.2 §5.18.3, §5.18.4).
+fn told_of([handle, key_type, size]: [Error; 3]) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::KEY_HANDLE_INVALID => handle,
+        Error::KEY_TYPE_INCONSISTENT => key_type,
+        Error::KEY_SIZE_RANGE => size,
+        other => other,
+    }
+}

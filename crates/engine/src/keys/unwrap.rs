@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `C_UnwrapKey` (PKCS#11 3.2 §5.18.4).
+
+use super::wrap::{Head, head_bound};
+use super::{told_of, unless_said, with_imposed};
+use crate::engine::Engine;
+use crate::object::Object;
+use crate::object::rules::{self, Birth, Origin};
+use crate::policy::{Purposes, Refusal, WrapForm, imposed_purposes, wrap_form};
+use crate::template::{class_of, typed};
+use crate::token::Token;
+use metaslot_ck::attribute;
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::provider::{Direction, Wrap};
+use metaslot_spi::{Attributes, NewObject, Params, Template, Value};
+
+/// What is wrong with the unwrapping key, where something is.
+const UNWRAPPING: [Error; 3] = [
+    Error::UNWRAPPING_KEY_HANDLE_INVALID,
+    Error::UNWRAPPING_KEY_TYPE_INCONSISTENT,
+    Error::UNWRAPPING_KEY_SIZE_RANGE,
+];
+
+impl Engine {
+    /// `C_UnwrapKey`
+    ///
+    /// # Errors
+    /// As PKCS#11 3.2 §5.18.4 names them.
+    pub fn unwrap_key(
+        &self,
+        session: SessionHandle,
+        mechanism: CK_MECHANISM_TYPE,
+        params: Params,
+        unwrapping: ObjectHandle,
+        wrapped: &[u8],
+        template: Template,
+    ) -> Result<ObjectHandle> {
+        let mut session = self.session(session)?;
+        let token = self.token(session.slot)?;
+        let (count, algorithm) = self.route(mechanism, |row| row.unwrap)?;
+        let by = self
+            .key_for(&mut session, unwrapping, CKA_UNWRAP, mechanism)
+            .map_err(told_of(UNWRAPPING))?;
+        let arriving = self.arriving(token, template)?;
+        let login = token.login_state();
+        let arriving =
+            with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login, token.policy)?;
+        let facts = by.facts();
+        token.policy.using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
+        token.policy.unwrapping(mechanism, &params, &by, &arriving)?;
+        let form = wrap_form(mechanism, &params);
+        let watch = metaslot_counters::begin();
+        let opened = self.open(token, (form, algorithm), &by, params, wrapped, arriving);
+        count.done(wrapped.len(), opened.is_ok(), watch);
+        let object = self.opened(token, &by, opened?, algorithm.key_at_end())?;
+        session.recent.keep(Some(by));
+        self.add(&mut session, vec![object]).map(|handles| handles[0])
+    }
+
+    /// A template of a key that arrives: class and key type must be said.
+    fn arriving(&self, token: &Token, template: Template) -> Result<Attributes> {
+        let class = class_of(&template).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        if !matches!(class, CKO_SECRET_KEY | CKO_PRIVATE_KEY) {
+            return Err(Error::TEMPLATE_INCONSISTENT);
+        }
+        let typed = typed(template, Some(class))?;
+        rules::check(&typed, class, attribute::MAKE, token.login_state())?;
+        if typed.attributes.get(CKA_KEY_TYPE).is_none() {
+            return Err(Error::TEMPLATE_INCOMPLETE);
+        }
+        Ok(typed.attributes)
+    }
+
+    /// The bytes, and the template with what the wrapped form says of the key.
+    fn open(
+        &self,
+        token: &Token,
+        (form, algorithm): (WrapForm, &dyn Wrap),
+        by: &Object,
+        params: Params,
+        wrapped: &[u8],
+        template: Attributes,
+    ) -> Result<Opened> {
+        let key = self.key(by)?;
+        if form != WrapForm::Bound {
+            algorithm.check(Direction::Backward, key, &params).map_err(told_of(UNWRAPPING))?;
+            let plain = algorithm.unwrap(key, &params, wrapped)?;
+            return Ok(Opened { plain, template, said: None });
+        }
+        let (head, bytes, sealed) = Head::decode(wrapped)?;
+        let params = head_bound(params, head.iv, bytes)?;
+        algorithm.check(Direction::Backward, key, &params).map_err(told_of(UNWRAPPING))?;
+        let plain = algorithm.unwrap(key, &params, sealed)?;
+        let template = rules::within(&head.said, template, token.policy)?;
+        Ok(Opened { plain, template, said: Some(Purposes::of_key(&head.said)) })
+    }
+
+    /// The object in what was opened.
+    fn opened(
+        &self,
+        token: &Token,
+        by: &Object,
+        opened: Opened,
+        at_end: bool,
+    ) -> Result<NewObject> {
+        let Opened { plain, mut template, said } = opened;
+        let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        let protected = !by.facts().decrypts();
+        let made = if class == CKO_PRIVATE_KEY {
+            let made = self.first(|provider| provider.decode_private_key(plain.expose()))?;
+            token.policy.making(&made.attributes, false)?;
+            made
+        } else {
+            token.policy.making(&template, protected)?;
+            let value = self.value(token, &mut template, plain, at_end, protected)?;
+            let made = self.secret_key(&template, value).map_err(|error| match error {
+                Error::ATTRIBUTE_VALUE_INVALID => Error::WRAPPED_KEY_LEN_RANGE,
+                other => other,
+            })?;
+            token.policy.parity(&made.attributes, &made.secrets)?;
+            made
+        };
+        let imposed = imposed_purposes(by.attributes(), CKA_UNWRAP_TEMPLATE, class);
+        let purposes = match (said, protected) {
+            (Some(said), _) => said,
+            (None, true) => imposed.unwrap_or(Purposes::USE),
+            (None, false) => Purposes::at_birth(&template, class),
+        };
+        if protected && by.private() {
+            unless_said(&mut template, CKA_PRIVATE, true);
+        }
+        if protected && token.policy.refuses(Refusal::UnwrapNonSensitive) {
+            unless_said(&mut template, CKA_SENSITIVE, true);
+        }
+        if protected && said.is_none() && by.attributes().bool(CKA_TRUSTED) {
+            // It may have been one that only a trusted key may wrap; a bare form cannot say so.
+            template.set(CKA_WRAP_WITH_TRUSTED, Value::Bool(true));
+        }
+        let birth = Birth::new(Origin::Unwrapped, purposes, token.login_state());
+        rules::complete(birth, class, template, made)
+    }
+
+    /// The value in unwrapped bytes: at their beginning, or `at_end`.
+    fn value(
+        &self,
+        token: &Token,
+        template: &mut Attributes,
+        plain: Secret,
+        at_end: bool,
+        protected: bool,
+    ) -> Result<Secret> {
+        let length = match template.remove(CKA_VALUE_LEN) {
+            Some(Value::Ulong(length)) => usize::try_from(length).unwrap_or(usize::MAX),
+            _ => plain.len(),
+        };
+        if length > plain.len() || length == 0 {
+            return Err(Error::WRAPPED_KEY_LEN_RANGE);
+        }
+        if protected {
+            token.policy.opening(plain.expose(), length)?;
+            token.policy.long_enough(length, Error::WRAPPED_KEY_LEN_RANGE)?;
+        }
+        Ok(match plain.len() - length {
+            0 => plain,
+            surplus if at_end => Secret::copy_of(&plain.expose()[surplus..]),
+            _ => plain.truncated(length),
+        })
+    }
+}
+
+/// What came out of a wrapped key.
+struct Opened {
+    plain: Secret,
+    template: Attributes,
+    /// What the wrapped form says that the key is for.
+    said: Option<Purposes>,
+}

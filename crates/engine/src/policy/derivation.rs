@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys that are made from others (PKCS#11 3.2 §5.18.5): what may be derived, and what for.
+//!
+//! Results of a protected secret key must not say anything of each other. With one value that is a
+//! MAC key for one caller and a derivation key for another, the first computes what the second derives;
+//! so results are for use, never for further derivation, unless the base key's own
+//! `CKA_DERIVE_TEMPLATE` makes all of them something else. The extract step of HKDF (RFC 5869) is the
+//! exception that follows from the same rule: what it gives is the key of the expand step.
+
+use super::table::{DERIVES, KeyUse};
+use super::{Policy, Purposes, Refusal};
+use crate::object::{Facts, Object};
+use metaslot_ck::*;
+use metaslot_spi::{Attributes, Params, Value};
+
+impl Policy {
+    /// May this key be derived from by this mechanism?
+    pub(crate) fn deriving(self, mechanism: CK_MECHANISM_TYPE, base: &Facts) -> Result<()> {
+        if base.class == CKO_PRIVATE_KEY {
+            return self.using_key(KeyUse::Agree, base);
+        }
+        self.using_key(KeyUse::Derive, base)?;
+        let related = !base.readable && !DERIVES.contains(&mechanism);
+        self.refuse(Refusal::RelatedKeys, related, Error::MECHANISM_INVALID)
+    }
+
+    /// May this key be the salt of HKDF? It is the key of a MAC over what the caller chooses, which is
+    /// also how the expand step computes.
+    pub(crate) fn salting(self, salt: &Facts) -> Result<()> {
+        let protected = salt.class == CKO_SECRET_KEY && !salt.readable;
+        self.refuse(Refusal::RelatedKeys, protected, Error::KEY_FUNCTION_NOT_PERMITTED)
+    }
+
+    /// May `result` be derived from `base`?
+    pub(crate) fn derived(self, base: &Object, result: &Attributes) -> Result<()> {
+        if base.class() != CKO_SECRET_KEY || base.facts().readable {
+            // What a private key agrees on says nothing of the key, and can be agreed on again.
+            return Ok(());
+        }
+        let open = !result.bool(CKA_SENSITIVE)
+            || (result.bool(CKA_EXTRACTABLE) && !base.attributes().bool(CKA_EXTRACTABLE));
+        self.refuse(Refusal::DeriveNonSensitive, open, Error::TEMPLATE_INCONSISTENT)?;
+        let shown = base.private() && !result.bool(CKA_PRIVATE);
+        self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)
+    }
+
+    /// What a derived key is for. `template` is the caller's, with what the base key imposes.
+    pub(crate) fn purposes_of_derived(
+        self,
+        base: &Object,
+        params: &Params,
+        template: &Attributes,
+    ) -> Result<Purposes> {
+        let own = Purposes::at_birth(template, CKO_SECRET_KEY);
+        if base.class() != CKO_SECRET_KEY || base.facts().readable {
+            return Ok(own);
+        }
+        let imposed = imposed_purposes(base.attributes(), CKA_DERIVE_TEMPLATE, CKO_SECRET_KEY);
+        let extracts = matches!(params, Params::Hkdf { extract: true, expand: false, .. });
+        let purposes = match (imposed, extracts) {
+            (Some(purposes), false) => purposes,
+            (None, false) => Purposes::USE,
+            (Some(Purposes::DERIVATION) | None, true) => Purposes::DERIVATION,
+            (Some(imposed), true) => {
+                self.refuse(Refusal::RelatedKeys, true, Error::TEMPLATE_INCONSISTENT)?;
+                imposed
+            }
+        };
+        let kept = template.bool(CKA_SENSITIVE)
+            && template.get(CKA_EXTRACTABLE) == Some(&Value::Bool(false));
+        let sealed = base.facts().purposes.has(Purposes::SEALED) && imposed.is_some() && kept;
+        Ok(if sealed { purposes.and(Purposes::SEALED) } else { purposes })
+    }
+}
+
+/// What a key's template makes all of its offspring for; `None` where it leaves that open.
+pub(crate) fn imposed_purposes(
+    parent: &Attributes,
+    template: CK_ATTRIBUTE_TYPE,
+    class: CK_OBJECT_CLASS,
+) -> Option<Purposes> {
+    let Some(Value::Template(imposed)) = parent.get(template) else { return None };
+    Purposes::asked(imposed, class).chosen()
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is refused although it would work: the attacks on the interface itself, and cryptography
+//! that is broken. `legacy` re-opens everything, `allow` one thing by its name.
+
+mod derivation;
+pub(crate) mod purpose;
+mod table;
+mod transport;
+mod weak;
+
+pub(crate) use derivation::imposed_purposes;
+pub(crate) use purpose::Purposes;
+pub(crate) use table::{KeyUse, WrapForm};
+pub(crate) use transport::{described, wrap_form};
+pub(crate) use weak::weak_curve;
+
+use crate::object::Facts;
+use metaslot_ck::*;
+use metaslot_spi::detail;
+use table::REFUSALS;
+
+/// Something that the standard allows and a policy may refuse.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Refusal {
+    /// A key is used for more than the purpose that it was made for.
+    BeyondPurpose,
+    /// A usage is switched on after the key was made.
+    RoleChanges,
+    /// A protected key is wrapped by one that somebody outside may know.
+    WrapUntrusted,
+    /// A protected key is wrapped in a way that forgets its restrictions.
+    LostRestrictions,
+    /// A key is wrapped or unwrapped by a mechanism that leaks, or under an IV of the caller's.
+    WrapMechanisms,
+    /// A key is wrapped by a weaker one.
+    WeakWrappingKeys,
+    /// An unwrapped key is made readable.
+    UnwrapNonSensitive,
+    /// An unwrapped or derived key is less private than its parent.
+    LessPrivate,
+    /// A piece of what was wrapped becomes a key, or a private key a secret one.
+    KeyPieces,
+    /// A key derived from a protected one is made readable.
+    DeriveNonSensitive,
+    /// A protected key is the salt of a derivation, or derived from by a mechanism that shows how the
+    /// results are related.
+    RelatedKeys,
+    /// A key that wants its login for each use is used where no login can be given.
+    Unauthenticated,
+    /// A tag of GCM below 96 bits, or any other tag or MAC below 64.
+    ShortTags,
+    /// A derived, unwrapped or wrapped secret key below 112 bits.
+    ShortKeys,
+    /// RSA below 2048 bits.
+    WeakRsa,
+    /// A curve below 112 bits of security.
+    WeakCurves,
+    /// A public exponent below 65537, or an even one.
+    WeakExponents,
+    /// A signature over an MD5.
+    Md5Signatures,
+    /// Triple DES and RC4 for something new.
+    WeakCiphers,
+    /// A DES key with a byte of even parity.
+    DesParity,
+}
+
+/// One set of refusals.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Policy(u32);
+
+impl Policy {
+    /// Leaves no way from a sensitive key to its value, and makes nothing new with broken
+    /// cryptography.
+    pub const DEFAULT: Self = Self((1 << REFUSALS.len()) - 1);
+
+    /// Refuses only what the standard refuses.
+    #[must_use]
+    pub const fn legacy() -> Self {
+        Self(0)
+    }
+
+    /// Re-opens one thing by its name; `false` when there is no such name.
+    pub fn allow(&mut self, name: &str) -> bool {
+        let found = REFUSALS.iter().find(|row| row.name == name);
+        found.map(|row| self.0 &= !bit(row.refusal)).is_some()
+    }
+
+    /// Every name that [`Self::allow`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        REFUSALS.iter().map(|row| row.name)
+    }
+
+    /// The tables of this policy, as `docs/policy.md` shows them.
+    #[must_use]
+    pub fn tables() -> String {
+        table::markdown()
+    }
+
+    pub(crate) const fn refuses(self, refusal: Refusal) -> bool {
+        self.0 & bit(refusal) != 0
+    }
+
+    /// `error`, with a sentence that names what re-opens it, where this is refused and `found`.
+    pub(crate) fn refuse(self, refusal: Refusal, found: bool, error: Error) -> Result<()> {
+        if !found || !self.refuses(refusal) {
+            return Ok(());
+        }
+        let row = &REFUSALS[refusal as usize];
+        detail::set(format_args!(
+            "refused by the token's policy: {} (allow = [\"{}\"] re-opens it)",
+            row.sentence, row.name
+        ));
+        Err(error)
+    }
+
+    /// May a key be used so? A key whose value can be read anyway may be used for anything, a public
+    /// key by everybody, except to wrap; and a key that decrypts may unwrap, which is the same.
+    pub(crate) fn using_key(self, what: KeyUse, key: &Facts) -> Result<()> {
+        let free = key.readable
+            || match what {
+                KeyUse::Wrap => false,
+                KeyUse::Unwrap => key.decrypts(),
+                _ => key.class == CKO_PUBLIC_KEY,
+            };
+        let beyond = !free && !key.purposes.has(what.purposes());
+        self.refuse(Refusal::BeyondPurpose, beyond, what.error())?;
+        let unasked = key.always_authenticate && !what.asks_for_login();
+        self.refuse(Refusal::Unauthenticated, unasked, Error::USER_NOT_LOGGED_IN)
+    }
+
+    /// May a usage of this key be switched on after it was made?
+    pub(crate) fn adding_usage(self, key: &Facts) -> Result<()> {
+        self.refuse(Refusal::RoleChanges, !key.readable, Error::ATTRIBUTE_READ_ONLY)
+    }
+}
+
+const fn bit(refusal: Refusal) -> u32 {
+    1 << refusal as u32
+}
+
+/// The usages, in the order of the bits of `CKA_BIRTH_ROLES`.
+pub(crate) const ROLES: &[CK_ATTRIBUTE_TYPE] = &[
+    CKA_ENCRYPT,
+    CKA_DECRYPT,
+    CKA_WRAP,
+    CKA_UNWRAP,
+    CKA_SIGN,
+    CKA_VERIFY,
+    CKA_DERIVE,
+    CKA_SIGN_RECOVER,
+    CKA_VERIFY_RECOVER,
+];

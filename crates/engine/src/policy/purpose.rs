@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a key is for. It is decided when the key is made and stays through copies, wraps and
+//! derivations (Bortolozzo, Centenaro, Focardi, Steel 2010; Fröschle, Steel 2009).
+
+use metaslot_ck::attribute::CKA_BIRTH_ROLES;
+use metaslot_ck::*;
+use metaslot_spi::{Attributes, Value};
+
+/// Our own attribute: the purposes of a key as the bits of [`Purposes`].
+pub(crate) use metaslot_ck::attribute::CKA_PURPOSES;
+
+/// A set of purposes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Purposes(u64);
+
+impl Purposes {
+    /// Encrypts and decrypts.
+    pub(crate) const DATA: Self = Self(1);
+    /// Signs, verifies, is digested.
+    pub(crate) const AUTHENTICATION: Self = Self(2);
+    /// A private key that agrees on secrets with other public keys.
+    pub(crate) const AGREEMENT: Self = Self(4);
+    /// A secret key that other keys are made from.
+    pub(crate) const DERIVATION: Self = Self(8);
+    /// Wraps keys.
+    pub(crate) const WRAPPING: Self = Self(16);
+    /// Unwraps keys.
+    pub(crate) const UNWRAPPING: Self = Self(32);
+    /// Made here, sensitive and never extractable since: nobody outside knows it, or (of a public
+    /// key) its private half.
+    pub(crate) const SEALED: Self = Self(64);
+
+    /// No purpose.
+    pub(crate) const NONE: Self = Self(0);
+    /// Works on what the caller gives and takes. Neither gives nor takes keys, so these may be one
+    /// key's: programs make RSA keys that sign and decrypt.
+    pub(crate) const USE: Self = Self(1 | 2 | 4);
+    /// Gives and takes keys.
+    pub(crate) const TRANSPORT: Self = Self(16 | 32);
+
+    /// The three sets of which a key has one. Where a template asks for several, the first counts:
+    /// what goes beyond can be stated, because programs state it, and cannot be used.
+    const GROUPS: [Self; 3] = [Self::USE, Self::TRANSPORT, Self::DERIVATION];
+
+    pub(crate) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The purpose that a usage serves in keys of a class.
+    pub(crate) const fn of(usage: CK_ATTRIBUTE_TYPE, class: CK_OBJECT_CLASS) -> Self {
+        match usage {
+            CKA_ENCRYPT | CKA_DECRYPT => Self::DATA,
+            CKA_SIGN | CKA_VERIFY | CKA_SIGN_RECOVER | CKA_VERIFY_RECOVER => Self::AUTHENTICATION,
+            CKA_DERIVE if class == CKO_SECRET_KEY => Self::DERIVATION,
+            CKA_DERIVE => Self::AGREEMENT,
+            CKA_WRAP => Self::WRAPPING,
+            CKA_UNWRAP => Self::UNWRAPPING,
+            _ => Self::NONE,
+        }
+    }
+
+    /// What a template asks for by name: the purposes of the usages that it switches on.
+    pub(crate) fn asked(template: &Attributes, class: CK_OBJECT_CLASS) -> Self {
+        let on = template.iter().filter(|(_, value)| *value == &Value::Bool(true));
+        on.fold(Self::NONE, |all, (usage, _)| all.and(Self::of(usage, class)))
+    }
+
+    /// The one group of what was asked for; `None` where nothing was.
+    pub(crate) fn chosen(self) -> Option<Self> {
+        Self::GROUPS.into_iter().find(|group| self.has(*group))
+    }
+
+    /// The purposes of a key that is made by this template and nothing else.
+    pub(crate) fn at_birth(template: &Attributes, class: CK_OBJECT_CLASS) -> Self {
+        let derives = template.ulong(CKA_KEY_TYPE) == Some(CKK_HKDF);
+        let silent = if derives { Self::DERIVATION } else { Self::USE };
+        Self::asked(template, class).chosen().unwrap_or(silent)
+    }
+
+    /// The purposes of a pair. The private half decides: what its public half does with data, anybody
+    /// can do.
+    pub(crate) fn of_pair(public: &Attributes, private: &Attributes) -> Self {
+        let asked = Self::asked(private, CKO_PRIVATE_KEY).chosen();
+        asked.unwrap_or_else(|| Self::at_birth(public, CKO_PUBLIC_KEY))
+    }
+
+    /// What the attributes of a key say. A row of a release that knew roles only has them by its
+    /// roles.
+    pub(crate) fn of_key(attributes: &Attributes) -> Self {
+        match (attributes.ulong(CKA_PURPOSES), attributes.ulong(CKA_BIRTH_ROLES)) {
+            (Some(bits), _) => Self(bits),
+            (None, Some(roles)) => Self::of_roles(roles, attributes),
+            (None, None) => Self::NONE,
+        }
+    }
+
+    fn of_roles(roles: u64, attributes: &Attributes) -> Self {
+        let class = attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE);
+        let usages = (0..).zip(super::ROLES).filter(|(bit, _)| roles >> bit & 1 == 1);
+        let asked = usages.fold(Self::NONE, |all, (_, usage)| all.and(Self::of(*usage, class)));
+        let chosen = asked.chosen().unwrap_or(Self::NONE);
+        let since_birth = [CKA_LOCAL, CKA_ALWAYS_SENSITIVE, CKA_NEVER_EXTRACTABLE];
+        let known = attributes.ulong(CKA_KEY_GEN_MECHANISM) == Some(CKM_PKCS5_PBKD2);
+        match since_birth.iter().all(|attribute| attributes.bool(*attribute)) && !known {
+            true => chosen.and(Self::SEALED),
+            false => chosen,
+        }
+    }
+
+    /// As the attribute has it.
+    pub(crate) const fn value(self) -> Value {
+        Value::Ulong(self.0)
+    }
+}

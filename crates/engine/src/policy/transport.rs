@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys that leave and arrive (PKCS#11 3.2 §5.18.3, §5.18.4): which key may wrap which, in what form,
+//! and what an unwrapped key may be.
+
+use super::table::{KeyUse, WRAPS, WrapForm};
+use super::{Policy, Purposes, Refusal};
+use crate::object::Object;
+use crate::object::rules::{self, has_elements};
+use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES};
+use metaslot_ck::*;
+use metaslot_spi::{Attributes, Params, Value};
+
+/// The first half of the integrity check value of key wrap with padding (RFC 5649 §3).
+const KWP_CONSTANT: [u8; 4] = [0xa6, 0x59, 0x59, 0xa6];
+
+/// What the wrapped form by this mechanism is worth.
+///
+/// GCM under an IV that the caller chooses repeats its key stream for another key when the caller
+/// repeats the IV; without an IV the token chooses one. The two kinds of AES key wrap are told apart
+/// by their integrity values, so neither may be given the other's.
+pub(crate) fn wrap_form(mechanism: CK_MECHANISM_TYPE, params: &Params) -> WrapForm {
+    let row = WRAPS.iter().find(|row| row.0 == mechanism);
+    let form = row.map_or(WrapForm::Unsafe, |row| row.1);
+    match (mechanism, params) {
+        (CKM_AES_GCM, Params::Gcm { iv, .. }) if !iv.is_empty() => WrapForm::Unsafe,
+        (CKM_AES_KEY_WRAP, Params::Iv(iv)) if iv.starts_with(&KWP_CONSTANT) => WrapForm::Unsafe,
+        (CKM_AES_KEY_WRAP_KWP, Params::Iv(iv)) if iv[..] != KWP_CONSTANT => WrapForm::Unsafe,
+        _ => form,
+    }
+}
+
+impl Policy {
+    /// May `by` wrap `key`, of `length` bytes, by this mechanism?
+    pub(crate) fn wrapping(
+        self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        by: &Object,
+        key: &Object,
+        length: usize,
+    ) -> Result<()> {
+        let (open, readable) = (key.facts().readable, by.facts().readable);
+        if open && by.facts().encrypts() {
+            // The caller can read the one and encrypt it by the other.
+            return Ok(());
+        }
+        self.using_key(KeyUse::Wrap, by.facts())?;
+        let form = wrap_form(mechanism, params);
+        let leaks = form == WrapForm::Unsafe;
+        self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)?;
+        // Under a short key's wrap lies one block of the cipher, which other modes compute with.
+        self.long_enough(length, Error::KEY_SIZE_RANGE)?;
+        if open {
+            return Ok(());
+        }
+        self.strong_enough(by.attributes(), key.attributes(), length)?;
+        let trusted = by.attributes().bool(CKA_TRUSTED) && !readable;
+        let known = !trusted && !by.facts().purposes.has(Purposes::SEALED);
+        self.refuse(Refusal::WrapUntrusted, known, Error::KEY_NOT_WRAPPABLE)?;
+        // No form brings CKA_TRUSTED back, which is the SO's word.
+        let lost =
+            key.attributes().bool(CKA_TRUSTED) || (form == WrapForm::Bare && is_restricted(key));
+        self.refuse(Refusal::LostRestrictions, lost, Error::KEY_NOT_WRAPPABLE)
+    }
+
+    /// May `by` open a key by this mechanism into `template`?
+    pub(crate) fn unwrapping(
+        self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        by: &Object,
+        template: &Attributes,
+    ) -> Result<()> {
+        self.using_key(KeyUse::Unwrap, by.facts())?;
+        if by.facts().decrypts() {
+            // The caller can decrypt what arrives and create it as it likes.
+            return Ok(());
+        }
+        let form = wrap_form(mechanism, params);
+        let leaks = form == WrapForm::Unsafe;
+        self.refuse(Refusal::WrapMechanisms, leaks, Error::MECHANISM_INVALID)?;
+        let says = |attribute| template.get(attribute) == Some(&Value::Bool(false));
+        let open = form == WrapForm::Bare && says(CKA_SENSITIVE);
+        self.refuse(Refusal::UnwrapNonSensitive, open, Error::TEMPLATE_INCONSISTENT)?;
+        let shown = by.private() && says(CKA_PRIVATE);
+        self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)
+    }
+}
+
+impl Policy {
+    /// May `length` of these unwrapped bytes be a secret key? Keys of growing length would give a
+    /// longer one away byte by byte, a private key's encoding begins with bytes that everybody knows.
+    pub(crate) fn opening(self, plain: &[u8], length: usize) -> Result<()> {
+        let cut = length != plain.len();
+        self.refuse(Refusal::KeyPieces, cut, Error::WRAPPED_KEY_LEN_RANGE)?;
+        let other = may_be_private_key(plain);
+        self.refuse(Refusal::KeyPieces, other, Error::WRAPPED_KEY_INVALID)
+    }
+}
+
+/// Whether a wrapped form that says nothing of the key would forget something: a purpose beyond data
+/// and authentication, a usage that it lacks, or a limit that its owner set.
+fn is_restricted(key: &Object) -> bool {
+    let attributes = key.attributes();
+    let usual = rules::usual_usages(key.class(), key.facts().key_type);
+    let lacks = usual.iter().any(|usage| !attributes.bool(*usage));
+    let beyond = !key.facts().purposes.without(Purposes::USE.and(Purposes::SEALED)).is_empty();
+    let limits =
+        [CKA_ALLOWED_MECHANISMS, CKA_WRAP_TEMPLATE, CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE];
+    lacks
+        || beyond
+        || attributes.bool(CKA_ALWAYS_AUTHENTICATE)
+        || [CKA_COPYABLE, CKA_MODIFIABLE].iter().any(|attribute| !attributes.bool(*attribute))
+        || limits.iter().any(|attribute| has_elements(attributes.get(*attribute)))
+}
+
+/// What a bound form says of a key: everything that limits it.
+pub(crate) fn described(key: &Object) -> Attributes {
+    let limits = |row: &&AttributeRow| {
+        row.may(attribute::USAGE)
+            || matches!(
+                row.number,
+                CKA_CLASS
+                    | CKA_KEY_TYPE
+                    | CKA_PRIVATE
+                    | CKA_SENSITIVE
+                    | CKA_EXTRACTABLE
+                    | CKA_MODIFIABLE
+                    | CKA_COPYABLE
+                    | CKA_ALWAYS_AUTHENTICATE
+                    | CKA_WRAP_WITH_TRUSTED
+                    | CKA_ALLOWED_MECHANISMS
+                    | CKA_WRAP_TEMPLATE
+                    | CKA_UNWRAP_TEMPLATE
+                    | CKA_DERIVE_TEMPLATE
+            )
+    };
+    let there = |row: &AttributeRow| Some((row.number, key.attributes().get(row.number)?.clone()));
+    let mut said: Attributes =
+        AttributeRow::all().iter().filter(limits).filter_map(there).collect();
+    said.set(CKA_PURPOSES, key.facts().purposes.without(Purposes::SEALED).value());
+    said
+}
+
+/// Whether bytes begin as a PKCS#8 `PrivateKeyInfo` or `OneAsymmetricKey` does (RFC 5958 §2): what was
+/// wrapped as a private key must not come back as a secret one. Of random bytes one in 2⁴⁰ does.
+fn may_be_private_key(plain: &[u8]) -> bool {
+    let [0x30, length, rest @ ..] = plain else { return false };
+    let (length, content) = match (*length, rest) {
+        (short @ 0..=0x7f, content) => (usize::from(short), content),
+        (0x81, [length, content @ ..]) => (usize::from(*length), content),
+        (0x82, [high, low, content @ ..]) => (usize::from(*high) << 8 | usize::from(*low), content),
+        _ => return false,
+    };
+    length <= content.len() && matches!(content, [0x02, 0x01, 0x00 | 0x01, 0x30, ..])
+}

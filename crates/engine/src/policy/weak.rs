@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cryptography that is broken, or nearly: sizes, curves, exponents, tags, ciphers.
+
+use super::{Policy, Refusal};
+use crate::object::{Facts, bits};
+use metaslot_ck::*;
+use metaslot_spi::key_info::EcParams;
+use metaslot_spi::provider::Direction;
+use metaslot_spi::{Attributes, Params, Secrets};
+
+/// No tag of GCM below this, in bytes: a forgery of a short one gives its hash key (SP 800-38D §5.2.1.2).
+const MIN_GCM_TAG: u64 = 12;
+/// No other tag and no truncated MAC below this, in bytes (SP 800-38B App. A, SP 800-38C App. B).
+const MIN_TAG: u64 = 8;
+/// No derived, unwrapped or wrapped secret key below this (112 bits), in bytes.
+const MIN_KEY: usize = 14;
+/// No RSA key below this is made or signs, in bits.
+const MIN_RSA: u64 = 2048;
+/// Nothing below this wraps a key, in bits of security.
+const MIN_STRENGTH: u64 = 112;
+/// The last numbers of 1.3.132.0 and the names of curves below 112 bits of security: no key on them is made
+/// or signs.
+const WEAK_CURVES: [(u8, &[&str]); 3] =
+    [(1, &["sect163k1", "K-163"]), (2, &["sect163r1"]), (15, &["sect163r2", "B-163"])];
+
+impl Policy {
+    /// May a key have this size, curve and exponent? `new`: it is generated or derived, or it comes
+    /// out of a wrap under a key that is not readable.
+    pub(crate) fn making(self, attributes: &Attributes, new: bool) -> Result<()> {
+        let weak = weak_curve(attributes);
+        self.refuse(Refusal::WeakCurves, new && weak, Error::ATTRIBUTE_VALUE_INVALID)?;
+        let weak = attributes.ulong(CKA_KEY_TYPE).is_some_and(weak_cipher);
+        self.refuse(Refusal::WeakCiphers, new && weak, Error::MECHANISM_INVALID)?;
+        if attributes.ulong(CKA_KEY_TYPE) != Some(CKK_RSA) {
+            return Ok(());
+        }
+        let bits = attributes.ulong(CKA_MODULUS_BITS).or_else(|| modulus_bits(attributes));
+        let small = new && bits.is_some_and(|bits| bits < MIN_RSA);
+        self.refuse(Refusal::WeakRsa, small, Error::ATTRIBUTE_VALUE_INVALID)?;
+        let weak = attributes.bytes(CKA_PUBLIC_EXPONENT).is_some_and(|e| weak_exponent(e, new));
+        self.refuse(Refusal::WeakExponents, weak, Error::ATTRIBUTE_VALUE_INVALID)
+    }
+
+    /// May a DES key that somebody brings have these bytes (PKCS#11 3.2 §6.18.2, §6.18.3)? All of them
+    /// are looked at, whatever they are.
+    pub(crate) fn parity(self, attributes: &Attributes, secrets: &Secrets) -> Result<()> {
+        let des = matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DES2 | CKK_DES3));
+        let Some(value) = secrets.get(CKA_VALUE).filter(|_| des) else { return Ok(()) };
+        let odd = value.iter().fold(1, |all, byte| all & byte.count_ones()) & 1 == 1;
+        self.refuse(Refusal::DesParity, !odd, Error::ATTRIBUTE_VALUE_INVALID)
+    }
+
+    /// May this mechanism with these parameters and this key sign, or encrypt?
+    pub(crate) fn using_mechanism(
+        self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        key: &Facts,
+        direction: Direction,
+        signing: bool,
+    ) -> Result<()> {
+        let forward = direction == Direction::Forward;
+        let md5 = mechanism == CKM_MD5_RSA_PKCS && forward;
+        self.refuse(Refusal::Md5Signatures, md5, Error::MECHANISM_INVALID)?;
+        let old = forward && seals_weakly(mechanism);
+        self.refuse(Refusal::WeakCiphers, old, Error::MECHANISM_INVALID)?;
+        let small = signing && forward && (1..MIN_RSA).contains(&key.modulus_bits);
+        self.refuse(Refusal::WeakRsa, small, Error::KEY_SIZE_RANGE)?;
+        let weak = signing && forward && key.weak_curve;
+        self.refuse(Refusal::WeakCurves, weak, Error::KEY_SIZE_RANGE)?;
+        let short = match params {
+            Params::Gcm { tag_bits, .. } => tag_bits / 8 < MIN_GCM_TAG,
+            Params::Ccm { mac_length, .. } => *mac_length < MIN_TAG,
+            Params::Ulong(length) => signing && *length < MIN_TAG,
+            _ => false,
+        };
+        self.refuse(Refusal::ShortTags, short, Error::MECHANISM_PARAM_INVALID)
+    }
+
+    /// May a secret key of this length come out of a derivation, or go through a wrap?
+    pub(crate) fn long_enough(self, length: usize, error: Error) -> Result<()> {
+        self.refuse(Refusal::ShortKeys, length < MIN_KEY, error)
+    }
+
+    /// May `wrapping` wrap a key of this strength? A public key is strong enough from 112 bits on,
+    /// because RSA-2048 is what keys are brought to other tokens by; a secret one is never shorter
+    /// than what it wraps.
+    pub(super) fn strong_enough(
+        self,
+        wrapping: &Attributes,
+        key: &Attributes,
+        length: usize,
+    ) -> Result<()> {
+        let by = strength(wrapping, 0);
+        let public = wrapping.ulong(CKA_CLASS) == Some(CKO_PUBLIC_KEY);
+        let weak = if public { by < MIN_STRENGTH } else { by < strength(key, length) };
+        self.refuse(Refusal::WeakWrappingKeys, weak, Error::WRAPPING_KEY_SIZE_RANGE)
+    }
+}
+
+/// Triple DES, whose blocks repeat after some gigabytes (SP 800-131A rev. 2), and RC4, whose key stream shows (RFC 7465): no
+/// key is made for them, and nothing new is sealed with them.
+const fn weak_cipher(key_type: CK_KEY_TYPE) -> bool {
+    matches!(key_type, CKK_RC4 | CKK_DES2 | CKK_DES3)
+}
+
+const fn seals_weakly(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(mechanism, CKM_RC4 | CKM_DES3_ECB | CKM_DES3_CBC | CKM_DES3_CBC_PAD)
+}
+
+/// 1 and even exponents make no RSA. Below 65537 no key is made; keys with 3 exist, and sign.
+fn weak_exponent(exponent: &[u8], new: bool) -> bool {
+    let small = match *exponent {
+        [] | [0 | 1] => true,
+        [_] | [_, _] => new,
+        _ => false,
+    };
+    small || exponent.last().is_some_and(|byte| byte & 1 == 0)
+}
+
+fn modulus_bits(attributes: &Attributes) -> Option<u64> {
+    attributes.bytes(CKA_MODULUS).map(bits)
+}
+
+/// Whether a key lies, or shall lie, on one of [`WEAK_CURVES`].
+pub(crate) fn weak_curve(attributes: &Attributes) -> bool {
+    let on_curve = attributes.ulong(CKA_KEY_TYPE) == Some(CKK_EC);
+    let params = attributes.bytes(CKA_EC_PARAMS).filter(|_| on_curve);
+    match params.map(EcParams::parse) {
+        Some(Ok(EcParams::Oid([0x2b, 0x81, 0x04, 0x00, last]))) => {
+            WEAK_CURVES.iter().any(|row| row.0 == *last)
+        }
+        Some(Ok(EcParams::Name(name))) => {
+            WEAK_CURVES.iter().any(|row| row.1.iter().any(|known| known.as_bytes() == name))
+        }
+        _ => false,
+    }
+}
+
+/// Security strength in bits (SP 800-57 part 1, table 2); `length` is that of a secret key.
+fn strength(key: &Attributes, length: usize) -> u64 {
+    match key.ulong(CKA_KEY_TYPE) {
+        Some(CKK_RSA) => match modulus_bits(key).unwrap_or(0) {
+            0..2048 => 80,
+            2048..3072 => 112,
+            3072..7680 => 128,
+            7680..15360 => 192,
+            _ => 256,
+        },
+        Some(CKK_EC) => match key.bytes(CKA_EC_PARAMS).unwrap_or_default() {
+            [.., 0x81, 0x04, 0x00, 1 | 2 | 15] => 80,
+            [.., 0x81, 0x04, 0x00, 0x21 | 26 | 27] => 112,
+            [.., 0x81, 0x04, 0x00, 0x22 | 36 | 37] => 192,
+            [.., 0x81, 0x04, 0x00, 0x23 | 38 | 39] => 256,
+            _ => 128,
+        },
+        Some(CKK_EC_EDWARDS | CKK_EC_MONTGOMERY) => 128,
+        Some(CKK_DES2 | CKK_RC4) => 80,
+        Some(CKK_DES3) => 112,
+        Some(CKK_AES_XTS) => key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 4,
+        // A secret of any kind and length is worth at most what AES-256 protects.
+        _ => (key.ulong(CKA_VALUE_LEN).unwrap_or(length as u64) * 8).min(256),
+    }
+}

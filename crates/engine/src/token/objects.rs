@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rows of a token that this process knows: a cache of bounded size, and whatever is held by
+//! somebody besides. Who destroys a row ends its life here, and so finds everybody who holds it.
+
+use crate::object::{Life, Object};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const SHARDS: usize = 16;
+
+/// By row.
+#[derive(Debug)]
+pub(crate) struct TokenObjects {
+    shards: [Mutex<Shard>; SHARDS],
+    /// Most rows in a shard that nobody else holds.
+    cached: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    rows: HashMap<u64, Known>,
+    /// Beyond so many it is looked for those that can go.
+    limit: usize,
+}
+
+/// One row. It stays for as long as anybody shares its life.
+#[derive(Debug, Default)]
+struct Known {
+    /// Shared by every version of the object.
+    life: Arc<Life>,
+    /// The version that was read last.
+    object: Option<Arc<Object>>,
+}
+
+impl Known {
+    /// Whether nobody else has it: nobody can get it meanwhile but through the locked shard.
+    fn is_idle(&self) -> bool {
+        let own = 1 + usize::from(self.object.is_some());
+        let alone = self.object.as_ref().is_none_or(|object| Arc::strong_count(object) == 1);
+        alone && Arc::strong_count(&self.life) == own
+    }
+}
+
+impl Shard {
+    /// The row, which is known from now on.
+    fn know(&mut self, id: u64, cached: usize) -> &mut Known {
+        if !self.rows.contains_key(&id) && self.rows.len() >= self.limit.max(cached) {
+            let surplus = self.rows.len() + 1 - cached;
+            let idle = self.rows.iter().filter(|(_, known)| known.is_idle());
+            let gone: Vec<u64> = idle.map(|(id, _)| *id).take(surplus).collect();
+            for id in gone {
+                self.rows.remove(&id);
+            }
+            // Where more are held, an eighth comes before the next look: it costs little each time.
+            let len = self.rows.len();
+            self.limit = if len < cached { cached } else { len + len / 8 + 1 };
+        }
+        self.rows.entry(id).or_default()
+    }
+}
+
+impl TokenObjects {
+    pub(crate) fn new(cached: usize) -> Self {
+        Self { shards: Default::default(), cached: (cached / SHARDS).max(1) }
+    }
+
+    fn shard(&self, id: u64) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[usize::try_from(id).unwrap_or(0) % SHARDS])
+    }
+
+    /// The version that was read last.
+    pub(crate) fn find(&self, id: u64) -> Option<Arc<Object>> {
+        self.shard(id).rows.get(&id)?.object.clone()
+    }
+
+    /// The life of a row that is about to be read: who destroys it meanwhile ends it.
+    pub(crate) fn life(&self, id: u64) -> Arc<Life> {
+        Arc::clone(&self.shard(id).know(id, self.cached).life)
+    }
+
+    /// Keeps what was read, unless the row was destroyed meanwhile.
+    pub(crate) fn keep(&self, id: u64, object: &Arc<Object>) {
+        if let Some(known) = self.shard(id).rows.get_mut(&id)
+            && object.shares(&known.life)
+            && let Some(old) = known.object.replace(Arc::clone(object))
+        {
+            old.supersede();
+        }
+    }
+
+    /// The row is gone: so is every version of it, whoever holds it.
+    pub(crate) fn end(&self, id: u64) {
+        if let Some(known) = self.shard(id).rows.remove(&id) {
+            known.life.end();
+        }
+    }
+
+    /// Lets go of those for which `leaves` is true; they stay known for as long as they are held.
+    pub(crate) fn let_go(&self, leaves: impl Fn(&Object) -> bool) {
+        for shard in &self.shards {
+            lock(shard).rows.retain(|_, known| {
+                known.object = known.object.take().filter(|object| !leaves(object));
+                !(known.object.is_none() && known.is_idle())
+            });
+        }
+    }
+
+    /// Every row is gone.
+    pub(crate) fn end_all(&self) {
+        for shard in &self.shards {
+            for (_, known) in lock(shard).rows.drain() {
+                known.life.end();
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a key is for, and that nothing leads beyond it: each attack works under `legacy`, or its
+//! refusal would mean nothing, and is refused under the default policy; what programs do every day
+//! works under both.
+
+use metaslot_ck::*;
+use metaslot_engine::{Answer, Engine, Policy};
+use metaslot_models::{aes, collect, engine, open, row};
+use metaslot_spi::provider::Direction::{Backward, Forward};
+use metaslot_spi::{Bytes, Params, RawValue, Template};
+
+type Row = (CK_ATTRIBUTE_TYPE, RawValue);
+
+/// A logged-in user's session.
+struct User {
+    engine: Engine,
+    session: SessionHandle,
+}
+
+impl User {
+    fn under(policy: Policy) -> Self {
+        let engine = engine(policy);
+        let session = open(&engine);
+        engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+        Self { engine, session }
+    }
+
+    fn aes(&self, template: Template) -> Result<ObjectHandle> {
+        aes(&self.engine, self.session, template)
+    }
+
+    fn generic(&self, template: Template) -> Result<ObjectHandle> {
+        let mut all = vec![row(CKA_VALUE_LEN, 32)];
+        all.extend(template);
+        let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
+        self.engine.generate_key(self.session, mechanism, Params::None, all)
+    }
+
+    fn brought(&self, key_type: u64, value: &[u8], more: Template) -> Result<ObjectHandle> {
+        let mut template = secret(key_type);
+        template.push(row(CKA_VALUE, value));
+        template.extend(more);
+        self.engine.create_object(self.session, template)
+    }
+
+    fn rsa(&self, public: Template, private: Template) -> Result<(ObjectHandle, ObjectHandle)> {
+        let mut all = vec![row(CKA_MODULUS_BITS, 2048)];
+        all.extend(public);
+        let mechanism = CKM_RSA_PKCS_KEY_PAIR_GEN;
+        self.engine.generate_key_pair(self.session, mechanism, Params::None, all, private)
+    }
+
+    fn wrap(
+        &self,
+        (mechanism, params): (u64, impl Fn() -> Params),
+        by: ObjectHandle,
+        key: ObjectHandle,
+    ) -> Result<Vec<u8>> {
+        collect(|out| self.engine.wrap_key(self.session, mechanism, params(), by, key, out))
+    }
+
+    fn unwrap(
+        &self,
+        (mechanism, params): (u64, impl Fn() -> Params),
+        by: ObjectHandle,
+        wrapped: &[u8],
+        template: Template,
+    ) -> Result<ObjectHandle> {
+        self.engine.unwrap_key(self.session, mechanism, params(), by, wrapped, template)
+    }
+
+    fn derive(&self, params: Params, base: ObjectHandle, more: Template) -> Result<ObjectHandle> {
+        let mut template = secret(CKK_GENERIC_SECRET);
+        template.push(row(CKA_VALUE_LEN, 32));
+        template.extend(more);
+        let derived = self.engine.derive_key(self.session, CKM_HKDF_DERIVE, params, base, template);
+        derived.map(|keys| keys.0)
+    }
+
+    fn sign(
+        &self,
+        mechanism: u64,
+        params: Params,
+        key: ObjectHandle,
+        data: &[u8],
+    ) -> Result<Vec<u8>> {
+        self.engine.sign_init(self.session, mechanism, params, key)?;
+        collect(|out| self.engine.sign(self.session, data, out))
+    }
+
+    fn hmac(&self, key: ObjectHandle, data: &[u8]) -> Result<Vec<u8>> {
+        self.sign(CKM_SHA256_HMAC, Params::None, key, data)
+    }
+
+    fn cipher(
+        &self,
+        direction: metaslot_spi::provider::Direction,
+        (mechanism, params): (u64, impl Fn() -> Params),
+        key: ObjectHandle,
+        data: &[u8],
+    ) -> Result<Vec<u8>> {
+        self.engine.cipher_init(direction, self.session, mechanism, params(), key)?;
+        collect(|out| self.engine.cipher(direction, self.session, data, out))
+    }
+
+    fn bool(&self, object: ObjectHandle, attribute: u64) -> bool {
+        let object = self.engine.object(self.session, object).expect("it is there");
+        matches!(object.answer(attribute), Ok(Answer::Value(metaslot_spi::Value::Bool(true))))
+    }
+
+    fn value(&self, object: ObjectHandle) -> Result<Vec<u8>> {
+        match self.engine.object(self.session, object)?.answer(CKA_VALUE)? {
+            Answer::Secret(value) => Ok(value.to_vec()),
+            Answer::Value(_) => Err(Error::GENERAL_ERROR),
+        }
+    }
+}
+
+fn secret(key_type: u64) -> Template {
+    vec![row(CKA_CLASS, CKO_SECRET_KEY), row(CKA_KEY_TYPE, key_type)]
+}
+
+const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+const KW: (u64, fn() -> Params) = (CKM_AES_KEY_WRAP, || Params::None);
+const KWP: (u64, fn() -> Params) = (CKM_AES_KEY_WRAP_KWP, || Params::None);
+const CBC_PAD: (u64, fn() -> Params) =
+    (CKM_AES_CBC_PAD, || Params::Iv(Bytes::from_slice(&[0; 16])));
+const CTR: (u64, fn() -> Params) = (CKM_AES_CTR, || Params::Ctr { bits: 32, block: [0; 16] });
+/// GCM under an IV of the caller's.
+const GCM: (u64, fn() -> Params) = (CKM_AES_GCM, || gcm(&[7; 12]));
+/// GCM under an IV of the token's.
+const BOUND: (u64, fn() -> Params) = (CKM_AES_GCM, || gcm(&[]));
+const OAEP: (u64, fn() -> Params) = (CKM_RSA_PKCS_OAEP, || Params::Oaep {
+    hash: CKM_SHA256,
+    mgf: CKG_MGF1_SHA256,
+    label: Bytes::new(),
+});
+
+fn gcm(iv: &[u8]) -> Params {
+    Params::Gcm { iv: Bytes::from_slice(iv), aad: Bytes::from_slice(b"aad"), tag_bits: 128 }
+}
+
+fn hkdf(extract: bool, expand: bool) -> Params {
+    salted(extract, expand, ObjectHandle(0))
+}
+
+fn salted(extract: bool, expand: bool, salt_key: ObjectHandle) -> Params {
+    let salt_type = if salt_key.0 == 0 { CKF_HKDF_SALT_NULL } else { CKF_HKDF_SALT_KEY };
+    Params::Hkdf {
+        extract,
+        expand,
+        prf: CKM_SHA256,
+        salt_type,
+        salt: Bytes::new(),
+        salt_key,
+        info: Bytes::from_slice(b"info"),
+    }
+}
+
+fn on(usage: CK_ATTRIBUTE_TYPE) -> Row {
+    row(usage, true)
+}
+
+fn transport() -> Template {
+    vec![on(CKA_WRAP), on(CKA_UNWRAP)]
+}
+
+fn target() -> Template {
+    vec![on(CKA_SENSITIVE), on(CKA_EXTRACTABLE)]
+}
+
+fn readable() -> Template {
+    vec![row(CKA_SENSITIVE, false), on(CKA_EXTRACTABLE)]
+}
+
+/// `attack` gives what it learned; that must be so under `legacy` and refused by default.
+fn refused(attack: impl Fn(&User) -> Result<bool>) -> Error {
+    let learned = attack(&User::under(Policy::legacy()));
+    assert_eq!(learned, Ok(true), "under legacy");
+    attack(&User::under(Policy::DEFAULT)).expect_err("under the default policy")
+}
+
+#[test]
+fn a_key_generated_for_transport_carries_protected_keys() {
+    for policy in [Policy::DEFAULT, Policy::legacy()] {
+        let user = User::under(policy);
+        let by = user.aes(transport()).expect("a key is made");
+        for mechanism in [KW, KWP, BOUND] {
+            let key = user.aes(target()).expect("a key is made");
+            let sealed = user.cipher(Forward, CTR, key, b"some data").expect("it encrypts");
+            let wrapped = user.wrap(mechanism, by, key).expect("it wraps");
+            let back = user.unwrap(mechanism, by, &wrapped, secret(CKK_AES)).expect("it unwraps");
+            let opened = user.cipher(Backward, CTR, back, &sealed).expect("it decrypts");
+            assert_eq!(opened, b"some data");
+            assert!(user.bool(back, CKA_SENSITIVE));
+        }
+    }
+}
+
+#[test]
+fn a_pair_generated_for_transport_carries_protected_keys() {
+    let user = User::under(Policy::DEFAULT);
+    let (public, private) =
+        user.rsa(vec![on(CKA_WRAP)], vec![on(CKA_UNWRAP)]).expect("a pair is made");
+    let key = user.aes(target()).expect("a key is made");
+    let wrapped = user.wrap(OAEP, public, key).expect("it wraps");
+    user.unwrap(OAEP, private, &wrapped, secret(CKK_AES)).expect("it unwraps");
+    assert!(!user.bool(private, CKA_DECRYPT) && !user.bool(private, CKA_SIGN));
+}
+
+/// As a browser's database imports a PKCS#12 file: with a key of its own, by CBC with padding.
+#[test]
+fn a_readable_key_unwraps_by_any_mechanism() {
+    let user = User::under(Policy::DEFAULT);
+    let by = user.brought(CKK_AES, &[3; 32], transport()).expect("a key is brought");
+    assert_eq!(user.value(by), Ok(vec![3; 32]), "a key brought in the clear stays readable");
+    let key = user.aes(readable()).expect("a key is made");
+    let wrapped = user.wrap(CBC_PAD, by, key).expect("it wraps");
+    let back = user.unwrap(CBC_PAD, by, &wrapped, secret(CKK_AES)).expect("it unwraps");
+    assert!(user.bool(back, CKA_SENSITIVE));
+}
+
+#[test]
+fn usages_beyond_the_purpose_can_be_stated_and_not_used() {
+    let user = User::under(Policy::DEFAULT);
+    let all = [CKA_ENCRYPT, CKA_DECRYPT, CKA_SIGN, CKA_VERIFY, CKA_WRAP, CKA_UNWRAP, CKA_DERIVE];
+    let key = user.aes(all.into_iter().map(on).collect()).expect("a key is made");
+    user.cipher(Forward, CTR, key, b"data").expect("it encrypts");
+    user.sign(CKM_AES_CMAC, Params::None, key, b"data").expect("it signs");
+    let other = user.aes(target()).expect("a key is made");
+    assert_eq!(user.wrap(KW, key, other), Err(Error::KEY_NOT_WRAPPABLE));
+}
+
+/// It computes nothing that reading the one and encrypting by the other does not.
+#[test]
+fn a_key_that_encrypts_wraps_readable_keys_by_any_mechanism() {
+    let user = User::under(Policy::DEFAULT);
+    let by = user.aes(vec![on(CKA_ENCRYPT), on(CKA_DECRYPT), on(CKA_WRAP), on(CKA_UNWRAP)]);
+    let by = by.expect("a key is made");
+    let plain = user.brought(CKK_GENERIC_SECRET, &[1; 16], vec![]).expect("a key is brought");
+    for mechanism in [KW, KWP, CBC_PAD, CTR, GCM] {
+        let wrapped = user.wrap(mechanism, by, plain).expect("it wraps");
+        let mut template = secret(CKK_GENERIC_SECRET);
+        template.extend(readable());
+        let back = user.unwrap(mechanism, by, &wrapped, template).expect("it unwraps");
+        assert_eq!(user.value(back), Ok(vec![1; 16]));
+        let mut template = secret(CKK_GENERIC_SECRET);
+        template.extend(transport());
+        let known = user.unwrap(mechanism, by, &wrapped, template).expect("it unwraps");
+        assert!(!user.bool(known, CKA_ALWAYS_SENSITIVE));
+    }
+    let verifies = user.aes(vec![row(CKA_ENCRYPT, false), on(CKA_SIGN), on(CKA_WRAP)]);
+    let verifies = verifies.expect("a key is made");
+    assert_eq!(user.wrap(CTR, verifies, plain), Err(Error::KEY_NOT_WRAPPABLE));
+    let by = user.aes(vec![row(CKA_DECRYPT, false), on(CKA_ENCRYPT), on(CKA_WRAP), on(CKA_UNWRAP)]);
+    let by = by.expect("a key is made");
+    let wrapped = user.wrap(CTR, by, plain).expect("it encrypts, so it wraps");
+    let opened = user.unwrap(CTR, by, &wrapped, secret(CKK_GENERIC_SECRET));
+    assert_eq!(opened, Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+}
+
+#[test]
+fn a_weaker_transport_key_wraps_readable_keys_only() {
+    let user = User::under(Policy::DEFAULT);
+    let mut template = vec![row(CKA_VALUE_LEN, 16)];
+    template.extend(transport());
+    let mechanism = CKM_AES_KEY_GEN;
+    let by = user.engine.generate_key(user.session, mechanism, Params::None, template);
+    let by = by.expect("a key is made");
+    user.wrap(KW, by, user.aes(readable()).expect("a key is made")).expect("it wraps");
+    let wrapped = user.wrap(KW, by, user.aes(target()).expect("a key is made"));
+    assert_eq!(wrapped, Err(Error::WRAPPING_KEY_SIZE_RANGE));
+}
+
+/// PKCS#11 3.2 §4.10: `CKA_SENSITIVE` of a secret key is false unless the template says more.
+#[test]
+fn a_secret_key_is_sensitive_unless_it_is_made_extractable() {
+    for policy in [Policy::DEFAULT, Policy::legacy()] {
+        let user = User::under(policy);
+        let open = user.aes(vec![on(CKA_EXTRACTABLE)]).expect("a key is made");
+        let kept = user.aes(vec![]).expect("a key is made");
+        assert!(!user.bool(open, CKA_SENSITIVE) && user.bool(kept, CKA_SENSITIVE));
+        let by = user.aes(transport()).expect("a key is made");
+        let wrapped = user.wrap(KW, by, open).expect("it wraps");
+        let mut template = secret(CKK_AES);
+        template.push(on(CKA_EXTRACTABLE));
+        let back = user.unwrap(KW, by, &wrapped, template).expect("it unwraps");
+        assert_eq!(user.bool(back, CKA_SENSITIVE), policy == Policy::DEFAULT);
+    }
+}
+
+/// An EC key agrees unless it was made without: a bare form would bring that back.
+#[test]
+fn a_private_key_that_does_not_agree_leaves_in_a_bound_form() {
+    let user = User::under(Policy::DEFAULT);
+    let by = user.aes(transport()).expect("a key is made");
+    for (agrees, bare) in [(true, true), (false, false)] {
+        let mut private = target();
+        private.extend([row(CKA_DERIVE, agrees), on(CKA_SIGN)]);
+        let public = vec![row(CKA_EC_PARAMS, &P256[..])];
+        let mechanism = CKM_EC_KEY_PAIR_GEN;
+        let (_, key) = user
+            .engine
+            .generate_key_pair(user.session, mechanism, Params::None, public, private)
+            .expect("a pair is made");
+        assert_eq!(user.wrap(KWP, by, key).is_ok(), bare);
+        let wrapped = user.wrap(BOUND, by, key).expect("it wraps");
+        let template = vec![row(CKA_CLASS, CKO_PRIVATE_KEY), row(CKA_KEY_TYPE, CKK_EC)];
+        let back = user.unwrap(BOUND, by, &wrapped, template).expect("it unwraps");
+        assert_eq!(user.bool(back, CKA_DERIVE), agrees);
+    }
+}
+
+#[test]
+fn a_usage_that_is_left_out_serves_the_purpose() {
+    let user = User::under(Policy::DEFAULT);
+    let kek = user.aes(transport()).expect("a key is made");
+    let data = user.aes(vec![on(CKA_ENCRYPT)]).expect("a key is made");
+    let base = user.generic(vec![on(CKA_DERIVE)]).expect("a key is made");
+    for (key, sign, decrypt) in [(kek, false, false), (data, true, true), (base, false, false)] {
+        assert_eq!((user.bool(key, CKA_SIGN), user.bool(key, CKA_DECRYPT)), (sign, decrypt));
+    }
+}
+
+#[test]
+fn a_digested_derivation_key_gives_no_derived_key() {
+    let error = refused(|user| {
+        let base = user.generic(vec![on(CKA_DERIVE), on(CKA_SIGN)])?;
+        user.engine.digest_init(user.session, CKM_SHA256, Params::None)?;
+        user.engine.digest_update(user.session, &[0x36; 64])?;
+        user.engine.digest_key(user.session, base)?;
+        collect(|out| user.engine.digest_final(user.session, out))?;
+        user.derive(hkdf(true, false), base, vec![])?;
+        Ok(true)
+    });
+    // The key signs, so it is digestible, and does not derive.
+    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+    let user = User::under(Policy::DEFAULT);
+    let base = user.generic(vec![on(CKA_DERIVE)]).expect("a key is made");
+    user.engine.digest_init(user.session, CKM_SHA256, Params::None).expect("a digest begins");
+    assert_eq!(user.engine.digest_key(user.session, base), Err(Error::KEY_INDIGESTIBLE));
+}
+
+/// One IV for a known key and for the target: the difference of the two gives the target.
+#[test]
+fn keys_are_not_wrapped_by_gcm_under_an_iv_of_the_caller() {
+    let error = refused(|user| {
+        let by = user.aes(transport())?;
+        let key = user.aes(target())?;
+        let known = user.brought(CKK_AES, &[9; 32], vec![])?;
+        let (one, other) = (user.wrap(GCM, by, known)?, user.wrap(GCM, by, key)?);
+        let value: Vec<u8> = one.iter().zip(&other).take(32).map(|(a, b)| a ^ b ^ 9).collect();
+        let copy = user.brought(CKK_AES, &value, vec![])?;
+        let zeros = [0; 16];
+        Ok(user.cipher(Forward, CTR, copy, &zeros)? == user.cipher(Forward, CTR, key, &zeros)?)
+    });
+    assert_eq!(error, Error::MECHANISM_INVALID);
+}
+
+#[test]
+fn an_oaep_wrap_is_not_opened_by_raw_signatures() {
+    let error = refused(|user| {
+        let (public, private) = user.rsa(vec![on(CKA_WRAP)], vec![on(CKA_UNWRAP), on(CKA_SIGN)])?;
+        let key = user.aes(target())?;
+        let wrapped = user.wrap(OAEP, public, key)?;
+        Ok(user.sign(CKM_RSA_X_509, Params::None, private, &wrapped)?.len() == 256)
+    });
+    assert_eq!(error, Error::KEY_NOT_WRAPPABLE);
+}
+
+/// PKCS#8 begins with bytes that everybody knows; a MAC at each length gives the next one.
+#[test]
+fn a_private_key_does_not_come_back_as_a_secret_one() {
+    let error = refused(|user| {
+        let by = user.aes(transport())?;
+        let (_, private) = user.rsa(vec![], vec![on(CKA_EXTRACTABLE)])?;
+        let wrapped = user.wrap(KWP, by, private)?;
+        let mut template = secret(CKK_GENERIC_SECRET);
+        template.push(row(CKA_VALUE_LEN, 24));
+        let piece = user.unwrap(KWP, by, &wrapped, template)?;
+        Ok(user.hmac(piece, b"guess")?.len() == 32)
+    });
+    assert_eq!(error, Error::WRAPPED_KEY_LEN_RANGE);
+    let user = User::under(Policy::DEFAULT);
+    let by = user.aes(transport()).expect("a key is made");
+    let (_, private) = user.rsa(vec![], vec![on(CKA_EXTRACTABLE)]).expect("a pair is made");
+    let wrapped = user.wrap(KWP, by, private).expect("it wraps");
+    let whole = user.unwrap(KWP, by, &wrapped, secret(CKK_GENERIC_SECRET));
+    assert_eq!(whole, Err(Error::WRAPPED_KEY_INVALID));
+}
+
+#[test]
+fn a_bare_wrap_takes_no_key_with_restrictions() {
+    let restricted: [fn() -> Template; 4] = [
+        || vec![row(CKA_SIGN, false)],
+        || vec![row(CKA_COPYABLE, false)],
+        || vec![on(CKA_DERIVE)],
+        || vec![row(CKA_ALLOWED_MECHANISMS, &CKM_AES_CTR.to_ne_bytes()[..])],
+    ];
+    for more in restricted {
+        let user = User::under(Policy::DEFAULT);
+        let by = user.aes(transport()).expect("a key is made");
+        let mut template = target();
+        template.extend(more());
+        let key = user.aes(template).expect("a key is made");
+        assert_eq!(user.wrap(KWP, by, key), Err(Error::KEY_NOT_WRAPPABLE));
+        let wrapped = user.wrap(BOUND, by, key).expect("a bound wrap says what it is");
+        user.unwrap(BOUND, by, &wrapped, secret(CKK_AES)).expect("it unwraps");
+    }
+}
+
+#[test]
+fn a_bound_wrap_comes_back_as_no_more_than_it_was() {
+    let user = User::under(Policy::DEFAULT);
+    let by = user.aes(transport()).expect("a key is made");
+    let mut template = target();
+    template.extend([row(CKA_SIGN, false), row(CKA_COPYABLE, false)]);
+    let key = user.aes(template).expect("a key is made");
+    let wrapped = user.wrap(BOUND, by, key).expect("it wraps");
+    let back = user.unwrap(BOUND, by, &wrapped, secret(CKK_AES)).expect("it unwraps");
+    assert!(!user.bool(back, CKA_SIGN) && !user.bool(back, CKA_COPYABLE));
+    assert!(user.bool(back, CKA_SENSITIVE) && user.bool(back, CKA_DECRYPT));
+    for more in [on(CKA_SIGN), row(CKA_SENSITIVE, false), on(CKA_COPYABLE), on(CKA_WRAP)] {
+        let mut template = secret(CKK_AES);
+        template.push(more);
+        let opened = user.unwrap(BOUND, by, &wrapped, template);
+        assert_eq!(opened, Err(Error::TEMPLATE_INCONSISTENT));
+    }
+    let mut less = secret(CKK_AES);
+    less.extend([row(CKA_EXTRACTABLE, false), row(CKA_DECRYPT, false)]);
+    user.unwrap(BOUND, by, &wrapped, less).expect("less than it was");
+    let mut changed = wrapped.clone();
+    // The description is authenticated with the key: SIGN cannot be written into it.
+    let at = changed.iter().rposition(|byte| *byte == 0).expect("there is a false");
+    changed[at] ^= 1;
+    let opened = user.unwrap(BOUND, by, &changed, secret(CKK_AES));
+    assert_eq!(opened, Err(Error::WRAPPED_KEY_INVALID));
+    let other = |aad: &'static [u8]| {
+        move || Params::Gcm { iv: Bytes::new(), aad: Bytes::from_slice(aad), tag_bits: 128 }
+    };
+    let opened = user.unwrap((CKM_AES_GCM, other(b"else")), by, &wrapped, secret(CKK_AES));
+    assert_eq!(opened, Err(Error::WRAPPED_KEY_INVALID));
+}
+
+#[test]
+fn a_derived_key_is_not_computed_with_its_base_key() {
+    let error = refused(|user| {
+        let base = user.generic(vec![on(CKA_DERIVE), on(CKA_SIGN)])?;
+        let derived = user.derive(hkdf(false, true), base, vec![on(CKA_SIGN)])?;
+        let block = [&b"info"[..], &[1]].concat();
+        let copy = user.brought(CKK_GENERIC_SECRET, &user.hmac(base, &block)?, vec![])?;
+        Ok(user.hmac(derived, b"x")? == user.hmac(copy, b"x")?)
+    });
+    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+}
+
+/// RFC 5869: expanding what extraction gave is what both steps give together.
+#[test]
+fn what_hkdf_extracts_is_for_derivation_only() {
+    let error = refused(|user| {
+        let base = user.generic(vec![on(CKA_DERIVE)])?;
+        let derived = user.derive(hkdf(true, true), base, vec![on(CKA_SIGN)])?;
+        let extracted = user.derive(hkdf(true, false), base, vec![on(CKA_SIGN)])?;
+        let block = [&b"info"[..], &[1]].concat();
+        let copy = user.brought(CKK_GENERIC_SECRET, &user.hmac(extracted, &block)?, vec![])?;
+        Ok(user.hmac(derived, b"x")? == user.hmac(copy, b"x")?)
+    });
+    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+    let user = User::under(Policy::DEFAULT);
+    let base = user.generic(vec![on(CKA_DERIVE)]).expect("a key is made");
+    let extracted = user.derive(hkdf(true, false), base, vec![on(CKA_DERIVE)]).expect("extracted");
+    let derived = user.derive(hkdf(false, true), extracted, vec![]).expect("expanded");
+    user.hmac(derived, b"x").expect("it signs");
+}
+
+#[test]
+fn a_protected_key_is_no_salt() {
+    let error = refused(|user| {
+        let base = user.generic(vec![on(CKA_DERIVE)])?;
+        let derived = user.derive(hkdf(false, true), base, vec![on(CKA_SIGN)])?;
+        let message = [&b"info"[..], &[1]].concat();
+        let known = user.brought(CKK_GENERIC_SECRET, &message, vec![on(CKA_DERIVE)])?;
+        let copy = user.derive(salted(true, false, base), known, readable())?;
+        Ok(user.hmac(derived, b"x")? == user.hmac(copy, b"x")?)
+    });
+    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+}
+
+#[test]
+fn what_is_derived_does_not_derive_or_carry_keys() {
+    for usage in [CKA_DERIVE, CKA_WRAP] {
+        let user = User::under(Policy::DEFAULT);
+        let base = user.generic(vec![on(CKA_DERIVE)]).expect("a key is made");
+        let derived = user.derive(hkdf(true, true), base, vec![on(usage)]).expect("derived");
+        let key = user.aes(readable()).expect("a key is made");
+        let used = match usage {
+            CKA_DERIVE => user.derive(hkdf(true, true), derived, vec![]).map(drop),
+            _ => user.wrap(KW, derived, key).map(drop),
+        };
+        assert!(used.is_err(), "{usage:#x}");
+    }
+}
+
+#[test]
+fn a_derive_template_says_what_all_results_are_for() {
+    let user = User::under(Policy::DEFAULT);
+    let imposed = vec![(CKA_DERIVE_TEMPLATE, RawValue::Template(vec![on(CKA_DERIVE)]))];
+    let mut template = vec![on(CKA_DERIVE)];
+    template.extend(imposed);
+    let base = user.generic(template).expect("a key is made");
+    let derived = user.derive(hkdf(true, true), base, vec![]).expect("derived");
+    user.derive(hkdf(true, true), derived, vec![]).expect("derived again");
+    let signs = user.derive(hkdf(true, true), base, vec![on(CKA_SIGN)]).expect("derived");
+    assert_eq!(user.hmac(signs, b"x"), Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+}
+
+#[test]
+fn keys_of_a_readable_base_are_readable_by_default() {
+    let user = User::under(Policy::DEFAULT);
+    let base = user.brought(CKK_GENERIC_SECRET, &[1; 32], vec![on(CKA_DERIVE)]).expect("brought");
+    let mut template = secret(CKK_GENERIC_SECRET);
+    template.push(row(CKA_VALUE_LEN, 12));
+    let (short, _) = user
+        .engine
+        .derive_key(user.session, CKM_HKDF_DERIVE, hkdf(true, true), base, template)
+        .expect("a key of 12 bytes");
+    assert_eq!(user.value(short).map(|value| value.len()), Ok(12));
+}
+
+#[test]
+fn a_key_made_of_a_password_wraps_no_protected_key() {
+    let user = User::under(Policy::DEFAULT);
+    let params = Params::Pbkd2 {
+        prf: CKP_PKCS5_PBKD2_HMAC_SHA256,
+        salt: Bytes::from_slice(b"salt"),
+        iterations: 10,
+        password: metaslot_memory::Secret::copy_of(b"password"),
+    };
+    let mut template = vec![row(CKA_KEY_TYPE, CKK_AES), row(CKA_VALUE_LEN, 32)];
+    template.extend(transport());
+    let by = user
+        .engine
+        .generate_key(user.session, CKM_PKCS5_PBKD2, params, template)
+        .expect("a key is made");
+    let key = user.aes(target()).expect("a key is made");
+    assert_eq!(user.wrap(KW, by, key), Err(Error::KEY_NOT_WRAPPABLE));
+}
+
+#[test]
+fn unwrapped_keys_neither_open_nor_carry_others() {
+    for usage in [CKA_UNWRAP, CKA_WRAP, CKA_DERIVE] {
+        let user = User::under(Policy::DEFAULT);
+        let by = user.aes(transport()).expect("a key is made");
+        let key = user.aes(target()).expect("a key is made");
+        let wrapped = user.wrap(KW, by, key).expect("it wraps");
+        let derives = usage == CKA_DERIVE;
+        let mut template = secret(if derives { CKK_GENERIC_SECRET } else { CKK_AES });
+        template.extend([on(usage), row(CKA_DECRYPT, false)]);
+        let back = user.unwrap(KW, by, &wrapped, template).expect("the usage can be stated");
+        let used = match usage {
+            CKA_WRAP => user.wrap(KW, back, key).map(drop),
+            CKA_UNWRAP => user.unwrap(KW, back, &wrapped, secret(CKK_AES)).map(drop),
+            _ => user.derive(hkdf(true, true), back, vec![]).map(drop),
+        };
+        assert!(used.is_err_and(|error| error
+            == match usage {
+                CKA_WRAP => Error::KEY_NOT_WRAPPABLE,
+                _ => Error::KEY_FUNCTION_NOT_PERMITTED,
+            }));
+    }
+}
+
+/// One block under AES key wrap with padding is one block of AES, which GCM computes with.
+#[test]
+fn no_short_key_is_wrapped_by_a_protected_one() {
+    let user = User::under(Policy::DEFAULT);
+    let by = user.aes(transport()).expect("a key is made");
+    let short = user.brought(CKK_GENERIC_SECRET, &[1; 8], vec![]).expect("a key is brought");
+    assert_eq!(user.wrap(KWP, by, short), Err(Error::KEY_SIZE_RANGE));
+}
+
+#[test]
+fn the_two_kinds_of_aes_key_wrap_are_not_taken_for_each_other() {
+    let user = User::under(Policy::DEFAULT);
+    let by = user.aes(transport()).expect("a key is made");
+    let key = user.generic(target()).expect("a key is made");
+    let wrapped = user.wrap(KWP, by, key).expect("it wraps");
+    let iv = || Params::Iv(Bytes::from_slice(&[0xa6, 0x59, 0x59, 0xa6, 0, 0, 0, 32]));
+    let opened = user.unwrap((CKM_AES_KEY_WRAP, iv), by, &wrapped, secret(CKK_GENERIC_SECRET));
+    assert_eq!(opened, Err(Error::MECHANISM_INVALID));
+}
+
+#[test]
+fn a_key_that_wants_its_login_for_each_use_agrees_on_nothing() {
+    let user = User::under(Policy::DEFAULT);
+    let (mechanism, private) = (CKM_EC_KEY_PAIR_GEN, vec![on(CKA_ALWAYS_AUTHENTICATE)]);
+    let public = vec![row(CKA_EC_PARAMS, &P256[..])];
+    let (public, private) = user
+        .engine
+        .generate_key_pair(user.session, mechanism, Params::None, public, private)
+        .expect("a pair is made");
+    let point = user.engine.object(user.session, public).expect("it is there");
+    let Ok(Answer::Value(metaslot_spi::Value::Bytes(point))) = point.answer(CKA_EC_POINT) else {
+        panic!("a public key has a point")
+    };
+    let (shared, public) = (Bytes::new(), Bytes::from_slice(point));
+    let params = Params::Ecdh1 { kdf: CKD_NULL, shared, public };
+    let template = secret(CKK_GENERIC_SECRET);
+    let agreed = user.engine.derive_key(user.session, CKM_ECDH1_DERIVE, params, private, template);
+    assert_eq!(agreed.map(|keys| keys.0), Err(Error::USER_NOT_LOGGED_IN));
+}
+
+#[test]
+fn what_a_private_key_opens_is_not_public() {
+    let user = User::under(Policy::DEFAULT);
+    let by = user.aes(transport()).expect("a key is made");
+    assert!(user.bool(by, CKA_PRIVATE));
+    let key = user.aes(target()).expect("a key is made");
+    let wrapped = user.wrap(KW, by, key).expect("it wraps");
+    let mut template = secret(CKK_AES);
+    template.push(row(CKA_PRIVATE, false));
+    let opened = user.unwrap(KW, by, &wrapped, template);
+    assert_eq!(opened, Err(Error::TEMPLATE_INCONSISTENT));
+}
+
+#[test]
+fn a_policy_names_what_reopens_a_refusal() {
+    let user = User::under(Policy::DEFAULT);
+    let by = user.brought(CKK_AES, &[1; 32], vec![on(CKA_WRAP), on(CKA_SENSITIVE)]);
+    let key = user.aes(target()).expect("a key is made");
+    let wrapped = user.wrap(KW, by.expect("a key is brought"), key);
+    assert_eq!(wrapped, Err(Error::KEY_NOT_WRAPPABLE));
+    metaslot_spi::detail::failed();
+    metaslot_spi::detail::with(|said| assert!(said.contains("wrap-untrusted"), "{said}"));
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which code a wrong call answers: one that is in the list of its function (PKCS#11 3.2 §5.6 to §5.18), and the most exact. */
+#include "common.h"
+
+static CK_SESSION_HANDLE session;
+static CK_OBJECT_CLASS data_class = CKO_DATA, secret_class = CKO_SECRET_KEY, certificate_class = CKO_CERTIFICATE;
+static CK_KEY_TYPE aes_type = CKK_AES, generic_type = CKK_GENERIC_SECRET, des3_type = CKK_DES3;
+static CK_MECHANISM aes_gen = {CKM_AES_KEY_GEN, NULL, 0}, generic_gen = {CKM_GENERIC_SECRET_KEY_GEN, NULL, 0},
+		    key_wrap = {CKM_AES_KEY_WRAP, NULL, 0}, wrap_pad = {CKM_AES_KEY_WRAP_KWP, NULL, 0},
+		    rsa_gen = {CKM_RSA_PKCS_KEY_PAIR_GEN, NULL, 0}, ec_gen = {CKM_EC_KEY_PAIR_GEN, NULL, 0};
+static CK_BYTE out[4096];
+static CK_ULONG length;
+
+#define COUNT(template) (sizeof(template) / sizeof *(template))
+
+/* A readable secret key that may do everything; `more` comes first. */
+static CK_OBJECT_HANDLE generate(CK_MECHANISM *mechanism, CK_ULONG size, CK_ATTRIBUTE *more)
+{
+	CK_OBJECT_HANDLE key = 0;
+	CK_ATTRIBUTE template[] = {
+		*more,
+		{CKA_VALUE_LEN, &size, sizeof size}, {CKA_SENSITIVE, &no, 1}, {CKA_EXTRACTABLE, &yes, 1},
+		{CKA_WRAP, &yes, 1}, {CKA_UNWRAP, &yes, 1}, {CKA_ENCRYPT, &yes, 1}, {CKA_DECRYPT, &yes, 1},
+		{CKA_DERIVE, &yes, 1},
+	};
+	OK(p11->C_GenerateKey(session, mechanism, template, COUNT(template), &key));
+	return key;
+}
+
+static CK_OBJECT_HANDLE plain(CK_MECHANISM *mechanism, CK_ULONG size)
+{
+	return generate(mechanism, size, &(CK_ATTRIBUTE){CKA_TOKEN, &no, 1});
+}
+
+static CK_RV wrap(CK_MECHANISM *mechanism, CK_OBJECT_HANDLE by, CK_OBJECT_HANDLE key)
+{
+	length = sizeof out;
+	return p11->C_WrapKey(session, mechanism, by, key, out, &length);
+}
+
+static CK_RV unwrap(CK_MECHANISM *mechanism, CK_OBJECT_HANDLE by, CK_KEY_TYPE *type)
+{
+	CK_OBJECT_HANDLE key;
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &secret_class, sizeof secret_class}, {CKA_KEY_TYPE, type, sizeof *type}};
+	return p11->C_UnwrapKey(session, mechanism, by, out, length, template, COUNT(template), &key);
+}
+
+static void wrapping_keys_are_named(void)
+{
+	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32), generic = plain(&generic_gen, 32), wants;
+	CK_ATTRIBUTE wanted[] = {{CKA_KEY_TYPE, &aes_type, sizeof aes_type}};
+	EXPECT(wrap(&key_wrap, generic, aes), CKR_WRAPPING_KEY_TYPE_INCONSISTENT);
+	EXPECT(wrap(&key_wrap, 12345, aes), CKR_WRAPPING_KEY_HANDLE_INVALID);
+	EXPECT(wrap(&key_wrap, aes, 12345), CKR_KEY_HANDLE_INVALID);
+	OK(wrap(&key_wrap, aes, aes));
+	EXPECT(unwrap(&key_wrap, generic, &aes_type), CKR_UNWRAPPING_KEY_TYPE_INCONSISTENT);
+	EXPECT(unwrap(&key_wrap, 12345, &aes_type), CKR_UNWRAPPING_KEY_HANDLE_INVALID);
+	EXPECT(unwrap(&key_wrap, aes, &des3_type), CKR_WRAPPED_KEY_LEN_RANGE);
+	wants = generate(&aes_gen, 32, &(CK_ATTRIBUTE){CKA_WRAP_TEMPLATE, wanted, sizeof wanted});
+	OK(wrap(&wrap_pad, wants, aes));
+	EXPECT(wrap(&wrap_pad, wants, generic), CKR_KEY_HANDLE_INVALID);
+}
+
+static CK_RV pair(CK_MECHANISM *mechanism, CK_ATTRIBUTE_TYPE type, void *value, CK_ULONG value_length)
+{
+	CK_OBJECT_HANDLE public, private;
+	CK_ATTRIBUTE template[] = {{type, value, value_length}};
+	return p11->C_GenerateKeyPair(session, mechanism, template, 1, NULL, 0, &public, &private);
+}
+
+static void sizes_and_curves_are_attributes(void)
+{
+	static const CK_ULONG sizes[] = {0, 1, 17, 33, 1UL << 40, ~0UL}, moduli[] = {0, 8, 511, 512, 2047, 8193, ~0UL};
+	static CK_BYTE unknown[] = {0x06, 0x03, 0x55, 0x04, 0x03}, explicit[] = {0x30, 0x00};
+	static CK_BYTE *const malformed[] = {(CK_BYTE *)"\x06\x04\x55\x04\x03", (CK_BYTE *)"\xff\xff\xff\xff\xff"};
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		CK_ULONG size = sizes[i];
+		CK_OBJECT_HANDLE key;
+		CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &size, sizeof size}};
+		EXPECT(p11->C_GenerateKey(session, &aes_gen, template, 1, &key), CKR_ATTRIBUTE_VALUE_INVALID);
+	}
+	for (size_t i = 0; i < COUNT(moduli); i++) {
+		CK_ULONG bits = moduli[i];
+		EXPECT(pair(&rsa_gen, CKA_MODULUS_BITS, &bits, sizeof bits), CKR_ATTRIBUTE_VALUE_INVALID);
+	}
+	EXPECT(pair(&ec_gen, CKA_EC_PARAMS, unknown, sizeof unknown), CKR_CURVE_NOT_SUPPORTED);
+	EXPECT(pair(&ec_gen, CKA_EC_PARAMS, explicit, sizeof explicit), CKR_CURVE_NOT_SUPPORTED);
+	for (size_t i = 0; i < COUNT(malformed); i++)
+		EXPECT(pair(&ec_gen, CKA_EC_PARAMS, malformed[i], 5), CKR_DOMAIN_PARAMS_INVALID);
+	EXPECT(pair(&ec_gen, CKA_EC_PARAMS, unknown, 0), CKR_DOMAIN_PARAMS_INVALID);
+}
+
+static void parameters_have_their_form(void)
+{
+	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32);
+	CK_BYTE iv[64] = {0};
+	static const CK_ULONG lengths[] = {0, 1, 11, 13, 16, 39, 47, 56};
+	CK_MECHANISM gmac = {CKM_AES_GMAC, iv, 12};
+	OK(p11->C_SignInit(session, &gmac, aes));
+	length = sizeof out;
+	OK(p11->C_Sign(session, iv, 16, out, &length));
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		gmac.ulParameterLen = lengths[i];
+		EXPECT(p11->C_SignInit(session, &gmac, aes), CKR_MECHANISM_PARAM_INVALID);
+		EXPECT(p11->C_VerifyInit(session, &gmac, aes), CKR_MECHANISM_PARAM_INVALID);
+	}
+}
+
+/* An operation in parts that must see everything before it gives anything holds no more than 1 GiB. */
+static void what_waits_for_its_tag_is_bounded(void)
+{
+	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32);
+	CK_BYTE iv[12] = {0}, tag[32] = {0};
+	CK_GCM_PARAMS params = {iv, 12, 96, NULL, 0, 128};
+	CK_MECHANISM gcm = {CKM_AES_GCM, &params, sizeof params};
+	size_t large = (1UL << 32) - 1;
+	CK_BYTE *zeros = mmap(NULL, large, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(zeros != MAP_FAILED);
+	OK(p11->C_DecryptInit(session, &gcm, aes));
+	length = sizeof out;
+	EXPECT(p11->C_DecryptUpdate(session, zeros, large, out, &length), CKR_ENCRYPTED_DATA_LEN_RANGE);
+	EXPECT(p11->C_DecryptFinal(session, out, &length), CKR_OPERATION_NOT_INITIALIZED);
+	CHECK(munmap(zeros, large) == 0);
+	OK(p11->C_DecryptInit(session, &gcm, aes));
+	length = sizeof out;
+	EXPECT(p11->C_Decrypt(session, tag, sizeof tag, out, &length), CKR_ENCRYPTED_DATA_INVALID);
+}
+
+static void arguments_are_asked_for(void)
+{
+	CK_ULONG id;
+	EXPECT(p11->C_SetOperationState(session, NULL, 0, 0, 0), CKR_ARGUMENTS_BAD);
+	EXPECT(p11->C_AsyncGetID(session, (CK_UTF8CHAR *)"", &id), CKR_ARGUMENTS_BAD);
+	EXPECT(p11->C_AsyncGetID(session, (CK_UTF8CHAR *)"C_Sign", &id), CKR_OPERATION_NOT_INITIALIZED);
+}
+
+static CK_RV set(CK_OBJECT_HANDLE object, CK_ATTRIBUTE_TYPE type, void *value, CK_ULONG value_length)
+{
+	CK_ATTRIBUTE attribute = {type, value, value_length};
+	return p11->C_SetAttributeValue(session, object, &attribute, 1);
+}
+
+static void what_cannot_be_set_cannot_be_set_to_what_it_is(void)
+{
+	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32);
+	CK_MECHANISM_TYPE mechanism = CKM_AES_KEY_GEN;
+	EXPECT(set(aes, CKA_KEY_GEN_MECHANISM, &mechanism, sizeof mechanism), CKR_ATTRIBUTE_READ_ONLY);
+	EXPECT(set(aes, CKA_LOCAL, &yes, 1), CKR_ATTRIBUTE_READ_ONLY);
+	EXPECT(set(aes, CKA_KEY_TYPE, &aes_type, sizeof aes_type), CKR_ATTRIBUTE_READ_ONLY);
+	OK(set(aes, CKA_EXTRACTABLE, &yes, 1));
+}
+
+static void no_template_is_an_empty_one(void)
+{
+	static const CK_ATTRIBUTE_TYPE arrays[] = {CKA_WRAP_TEMPLATE, CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE,
+						   CKA_ALLOWED_MECHANISMS};
+	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32);
+	for (size_t i = 0; i < COUNT(arrays); i++) {
+		CK_ATTRIBUTE attribute = {arrays[i], NULL, 77};
+		OK(p11->C_GetAttributeValue(session, aes, &attribute, 1));
+		CHECK(attribute.ulValueLen == 0);
+	}
+}
+
+static void a_copy_may_say_what_a_change_may(void)
+{
+	CK_OBJECT_HANDLE data, copy;
+	CK_BYTE read[8] = {0};
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &data_class, sizeof data_class}, {CKA_VALUE, "old", 3}};
+	CK_ATTRIBUTE changed[] = {{CKA_VALUE, "other", 5}}, value = {CKA_VALUE, read, sizeof read};
+	OK(p11->C_CreateObject(session, template, COUNT(template), &data));
+	OK(p11->C_CopyObject(session, data, changed, 1, &copy));
+	OK(p11->C_GetAttributeValue(session, copy, &value, 1));
+	CHECK(value.ulValueLen == 5 && memcmp(read, "other", 5) == 0);
+}
+
+static void a_certificate_says_whose_it_is(void)
+{
+	CK_CERTIFICATE_TYPE kind = CKC_X_509;
+	CK_OBJECT_HANDLE certificate;
+	CK_ATTRIBUTE template[] = {
+		{CKA_CLASS, &certificate_class, sizeof certificate_class},
+		{CKA_CERTIFICATE_TYPE, &kind, sizeof kind},
+		{CKA_VALUE, "\x30\x00", 2},
+		{CKA_SUBJECT, "\x30\x00", 2},
+	};
+	EXPECT(p11->C_CreateObject(session, template, 3, &certificate), CKR_TEMPLATE_INCOMPLETE);
+	OK(p11->C_CreateObject(session, template, 4, &certificate));
+}
+
+static void hkdf_gives_a_hash_where_no_length_is_said(void)
+{
+	CK_OBJECT_HANDLE base = plain(&generic_gen, 32), derived;
+	CK_HKDF_PARAMS params = {CK_TRUE, CK_TRUE, CKM_SHA384, CKF_HKDF_SALT_NULL, NULL, 0, 0, NULL, 0};
+	CK_MECHANISM hkdf = {CKM_HKDF_DERIVE, &params, sizeof params};
+	CK_ULONG said = 0;
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &secret_class, sizeof secret_class},
+				   {CKA_KEY_TYPE, &generic_type, sizeof generic_type}};
+	CK_ATTRIBUTE value_length = {CKA_VALUE_LEN, &said, sizeof said};
+	OK(p11->C_DeriveKey(session, &hkdf, base, template, COUNT(template), &derived));
+	OK(p11->C_GetAttributeValue(session, derived, &value_length, 1));
+	CHECK(said == 48);
+}
+
+int main(void)
+{
+	load();
+	OK(p11->C_Initialize(NULL));
+	session = open_session();
+	wrapping_keys_are_named();
+	sizes_and_curves_are_attributes();
+	parameters_have_their_form();
+	what_waits_for_its_tag_is_bounded();
+	arguments_are_asked_for();
+	what_cannot_be_set_cannot_be_set_to_what_it_is();
+	no_template_is_an_empty_one();
+	a_copy_may_say_what_a_change_may();
+	a_certificate_says_whose_it_is();
+	hkdf_gives_a_hash_where_no_length_is_said();
+	OK(p11->C_Finalize(NULL));
+	return 0;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//! AES in its modes (PKCS#11 3.2 §6.13–§6.19); one file per mode that is its own.
+
+mod ccm;
+mod ctr;
+mod gcm;
+mod key_wrap;
+mod mac;
+mod xts;
+
+use crate::block::cbc::{Cbc, CbcPad};
+use crate::block::ecb::Ecb;
+use crate::block::{BlockCipher, length_error, way};
+use crate::device_error;
+use crate::wrapping::ByCipher;
+use metaslot_awslc_wrapper::aes::{self, BLOCK, Keys, Way};
+use metaslot_ck::*;
+use metaslot_spi::Key;
+use metaslot_spi::provider::Algorithm;
+
+/// One row per mode.
+pub(crate) const ROWS: [Algorithm; 12] = [
+    ECB_ROW,
+    CBC_ROW,
+    CBC_PAD_ROW,
+    ctr::ROW,
+    gcm::ROW,
+    ccm::ROW,
+    mac::CMAC_ROW,
+    mac::CMAC_GENERAL_ROW,
+    mac::GMAC_ROW,
+    xts::ROW,
+    key_wrap::ROW,
+    key_wrap::PADDED_ROW,
+];
+
+/// Sizes of AES keys, in bytes.
+const KEYS: (u64, u64) = (16, 32);
+
+/// The key schedules.
+fn keys(key: &Key) -> Result<&Keys> {
+    key.prepared(|key| Keys::new(key.secret(CKA_VALUE)?).map_err(|_| Error::KEY_SIZE_RANGE))
+}
+
+const ECB_ROW: Algorithm = Algorithm {
+    mechanism: CKM_AES_ECB,
+    key_sizes: KEYS,
+    encrypt: Some(&Ecb::<Aes, BLOCK>::NEW),
+    decrypt: Some(&Ecb::<Aes, BLOCK>::NEW),
+    ..Algorithm::NONE
+};
+
+const CBC_ROW: Algorithm = Algorithm {
+    mechanism: CKM_AES_CBC,
+    key_sizes: KEYS,
+    encrypt: Some(&Cbc::<Aes, BLOCK>::NEW),
+    decrypt: Some(&Cbc::<Aes, BLOCK>::NEW),
+    wrap: Some(&ByCipher(Cbc::<Aes, BLOCK>::NEW)),
+    unwrap: Some(&ByCipher(Cbc::<Aes, BLOCK>::NEW)),
+    ..Algorithm::NONE
+};
+
+const CBC_PAD_ROW: Algorithm = Algorithm {
+    mechanism: CKM_AES_CBC_PAD,
+    key_sizes: KEYS,
+    encrypt: Some(&CbcPad::<Aes, BLOCK>::NEW),
+    decrypt: Some(&CbcPad::<Aes, BLOCK>::NEW),
+    wrap: Some(&ByCipher(CbcPad::<Aes, BLOCK>::NEW)),
+    unwrap: Some(&ByCipher(CbcPad::<Aes, BLOCK>::NEW)),
+    ..Algorithm::NONE
+};
+
+/// Up to here the prepared schedule is faster than a context that works on several blocks at once,
+/// in bytes.
+const FEW: usize = 8 * BLOCK;
+
+/// AES in the modes that every block cipher has.
+#[derive(Debug)]
+struct Aes;
+
+impl BlockCipher<BLOCK> for Aes {
+    type Keys = Keys;
+
+    fn keys(key: &Key) -> Result<&Keys> {
+        keys(key)
+    }
+
+    fn ecb(key: &Key, way: Way, input: &[u8], out: &mut [u8]) -> Result<()> {
+        if input.len() <= FEW {
+            keys(key)?.ecb(way, input, out);
+            return Ok(());
+        }
+        aes::ecb(key.secret(CKA_VALUE)?, way, input, out).map_err(device_error)
+    }
+
+    fn cbc(keys: &Keys, way: Way, iv: &mut [u8; BLOCK], input: &[u8], out: &mut [u8]) {
+        keys.cbc(way, iv, input, out);
+    }
+}

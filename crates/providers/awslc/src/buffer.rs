@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Data that must be whole before it can be worked on.
+
+use metaslot_ck::{Error, Result};
+use metaslot_memory::Secret;
+
+/// No operation in parts holds more than this, in bytes.
+pub(crate) const MOST_HELD: usize = 1 << 30;
+
+/// Adds `data`, which is no secret, to what an operation holds; beyond [`MOST_HELD`] that is `too_long`.
+///
+/// # Errors
+/// As said, or `CKR_DEVICE_MEMORY`.
+pub(crate) fn hold(held: &mut Vec<u8>, data: &[u8], too_long: Error) -> Result<()> {
+    if data.len() > MOST_HELD - held.len() {
+        return Err(too_long);
+    }
+    held.try_reserve(data.len()).map_err(|_| Error::DEVICE_MEMORY)?;
+    held.extend_from_slice(data);
+    Ok(())
+}
+
+/// Protected memory that grows as data comes; what it leaves behind is zeroised.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    place: Secret,
+    length: usize,
+}
+
+impl Buffer {
+    pub(crate) fn new() -> Self {
+        Self { place: Secret::zeroed(0), length: 0 }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.place.expose()[..self.length]
+    }
+
+    /// Adds `data`.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_MEMORY`
+    pub(crate) fn push(&mut self, data: &[u8]) -> Result<()> {
+        let length = self.length.checked_add(data.len()).ok_or(Error::DEVICE_MEMORY)?;
+        if length > self.place.len() {
+            let room = length.checked_next_power_of_two().ok_or(Error::DEVICE_MEMORY)?.max(256);
+            let mut larger = Secret::try_zeroed(room).ok_or(Error::DEVICE_MEMORY)?;
+            larger.expose_mut()[..self.length].copy_from_slice(self.bytes());
+            self.place = larger;
+        }
+        self.place.expose_mut()[self.length..length].copy_from_slice(data);
+        self.length = length;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_pushed_is_there_in_order() {
+        let mut buffer = Buffer::new();
+        let data: Vec<u8> = (0..=255).cycle().take(5000).collect();
+        for part in data.chunks(77) {
+            buffer.push(part).unwrap();
+        }
+        assert_eq!(buffer.bytes(), data);
+        assert_eq!(buffer.len(), 5000);
+    }
+}

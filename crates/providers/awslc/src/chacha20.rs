@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ChaCha20-Poly1305 (PKCS#11 3.2 §6.63) with nonces of 12 bytes. A multi-part decryption keeps the
+//! ciphertext and releases nothing before the tag is verified.
+
+use crate::buffer::hold;
+use metaslot_awslc_wrapper::aead::{self, TAG};
+use metaslot_awslc_wrapper::chacha20::Stream;
+use metaslot_ck::*;
+use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::{Bytes, Key, Params};
+use std::sync::Arc;
+
+/// One row.
+pub(crate) const ROWS: [Algorithm; 1] = [Algorithm {
+    mechanism: CKM_CHACHA20_POLY1305,
+    key_sizes: (32, 32),
+    encrypt: Some(&ChaCha20Poly1305),
+    decrypt: Some(&ChaCha20Poly1305),
+    ..Algorithm::NONE
+}];
+
+#[derive(Debug)]
+struct ChaCha20Poly1305;
+
+fn fields(params: &Params) -> Result<(&[u8], &[u8])> {
+    match params {
+        Params::ChaCha20Poly1305 { nonce, aad } if nonce.len() == 12 => Ok((nonce, aad)),
+        _ => Err(Error::MECHANISM_PARAM_INVALID),
+    }
+}
+
+#[derive(Debug)]
+struct Prepared(aead::Key);
+
+fn prepared(key: &Key) -> Result<&aead::Key> {
+    let form = key.prepared(|key| {
+        let value = key.secret(CKA_VALUE)?;
+        Ok(Prepared(aead::Key::chacha20_poly1305(value).map_err(|_| Error::KEY_SIZE_RANGE)?))
+    })?;
+    Ok(&form.0)
+}
+
+fn length(direction: Direction, input: usize) -> Result<usize> {
+    match direction {
+        Direction::Forward => input.checked_add(TAG).ok_or(Error::DATA_LEN_RANGE),
+        Direction::Backward => input.checked_sub(TAG).ok_or(Error::ENCRYPTED_DATA_LEN_RANGE),
+    }
+}
+
+fn run(
+    key: &Key,
+    direction: Direction,
+    (nonce, aad): (&[u8], &[u8]),
+    input: &[u8],
+    out: &mut [u8],
+) -> Result<usize> {
+    let length = length(direction, input.len())?;
+    let (key, out) = (prepared(key)?, &mut out[..length]);
+    match direction {
+        Direction::Forward => {
+            key.seal(nonce, aad, input, out).map_err(|_| Error::DATA_LEN_RANGE)?;
+        }
+        Direction::Backward => {
+            key.open(nonce, aad, input, out).map_err(|_| Error::ENCRYPTED_DATA_INVALID)?;
+        }
+    }
+    Ok(length)
+}
+
+impl Cipher for ChaCha20Poly1305 {
+    fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
+        fields(params)?;
+        prepared(key).map(|_| ())
+    }
+
+    fn length(&self, direction: Direction, _: &Key, _: &Params, input: usize) -> Result<usize> {
+        length(direction, input)
+    }
+
+    fn run(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        run(key, direction, fields(params)?, input, out)
+    }
+
+    fn start(
+        &self,
+        direction: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn CipherStream>> {
+        let (nonce, aad) = fields(params)?;
+        Ok(match direction {
+            Direction::Forward => {
+                let stream = Stream::encrypt(key.secret(CKA_VALUE)?, nonce, aad);
+                Box::new(Sealing(stream.map_err(|_| Error::KEY_SIZE_RANGE)?))
+            }
+            Direction::Backward => Box::new(Opening {
+                key: Arc::clone(key),
+                nonce: Bytes::from_slice(nonce),
+                aad: Bytes::from_slice(aad),
+                sealed: Vec::new(),
+            }),
+        })
+    }
+}
+
+/// Encryption in the middle.
+#[derive(Debug)]
+struct Sealing(Stream);
+
+impl CipherStream for Sealing {
+    fn update_length(&self, input: usize) -> usize {
+        input
+    }
+
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        self.0.update(input, out).map_err(|_| Error::DATA_LEN_RANGE)
+    }
+
+    fn finish_length(&self) -> usize {
+        TAG
+    }
+
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
+        let mut tag = [0; TAG];
+        self.0.finish(&mut tag);
+        out[..TAG].copy_from_slice(&tag);
+        Ok(TAG)
+    }
+}
+
+/// Decryption in the middle: the ciphertext waits for its tag.
+#[derive(Debug)]
+struct Opening {
+    key: Arc<Key>,
+    nonce: Bytes,
+    aad: Bytes,
+    sealed: Vec<u8>,
+}
+
+impl CipherStream for Opening {
+    fn update_length(&self, _: usize) -> usize {
+        0
+    }
+
+    fn update(&mut self, input: &[u8], _: &mut [u8]) -> Result<()> {
+        hold(&mut self.sealed, input, Error::ENCRYPTED_DATA_LEN_RANGE)
+    }
+
+    fn finish_length(&self) -> usize {
+        self.sealed.len().saturating_sub(TAG)
+    }
+
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
+        let fields = (self.nonce.as_slice(), self.aad.as_slice());
+        run(&self.key, Direction::Backward, fields, &self.sealed, out)
+    }
+}

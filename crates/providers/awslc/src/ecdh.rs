@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ECDH with one key pair a side (PKCS#11 3.2 §6.3.19 and §6.3.20) on the short Weierstrass curves
+//! and with X25519, and the key derivation functions after it.
+
+use crate::{device_error, digest, ec, montgomery};
+use metaslot_awslc_wrapper::counter_kdf;
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::agreement::Agreement;
+use metaslot_spi::provider::{Algorithm, Derive, Keys, checked};
+use metaslot_spi::{Key, Params};
+
+const fn row(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
+    Algorithm {
+        mechanism,
+        key_sizes: ec::SIZES,
+        derive: Some(&Ecdh),
+        extra_flags: ec::FLAGS,
+        ..Algorithm::NONE
+    }
+}
+
+// Every curve here has cofactor 1, and X25519 clears its own: both mechanisms are one.
+pub(crate) const ROWS: [Algorithm; 2] =
+    checked([row(CKM_ECDH1_DERIVE), row(CKM_ECDH1_COFACTOR_DERIVE)]);
+
+#[derive(Debug)]
+struct Ecdh;
+
+fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
+    if key.key_type() == CKK_EC_MONTGOMERY {
+        return montgomery::agree(key, peer);
+    }
+    let key = ec::prepared(key)?;
+    let mut secret = Secret::zeroed(key.curve().length());
+    key.diffie_hellman(ec::point(key.curve(), peer), secret.expose_mut())
+        .map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
+    Ok(secret)
+}
+
+impl Derive for Ecdh {
+    fn check(&self, key: &Key, params: &Params) -> Result<()> {
+        if key.class() != CKO_PRIVATE_KEY {
+            return Err(Error::KEY_TYPE_INCONSISTENT);
+        }
+        Agreement::read(params)?;
+        match key.key_type() {
+            CKK_EC => ec::prepared(key).map(|_| ()),
+            CKK_EC_MONTGOMERY => montgomery::check(key),
+            _ => Err(Error::KEY_TYPE_INCONSISTENT),
+        }
+    }
+
+    fn natural_length(&self, key: &Key, params: &Params) -> Option<usize> {
+        match key.key_type() {
+            _ if !Agreement::read(params).ok()?.is_plain() => None,
+            CKK_EC_MONTGOMERY => Some(montgomery::LENGTH),
+            _ => ec::prepared(key).ok().map(|key| key.curve().length()),
+        }
+    }
+
+    fn derive(
+        &self,
+        key: &Key,
+        params: &Params,
+        lengths: &[usize],
+        _: &dyn Keys,
+    ) -> Result<Vec<Secret>> {
+        let agreement = Agreement::read(params)?;
+        agreement.derive(lengths, || agree(key, agreement.public), expand)
+    }
+}
+
+fn expand(
+    mechanism: CK_MECHANISM_TYPE,
+    length: usize,
+    head: &[u8],
+    tail: &[&[u8]],
+) -> Result<Secret> {
+    let hash = digest::hash(mechanism).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+    counter_kdf::expand(hash, length, head, tail).map_err(device_error)
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The provider over AWS-LC: one request at a time, on the thread that calls.
+//!
+//! Each file holds a table of rows and the operations behind them; the tables are put together and
+//! checked at compile time. Nothing here decides whether something is allowed: that is policy.
+#![forbid(unsafe_code)]
+
+mod aes;
+mod block;
+mod buffer;
+mod chacha20;
+mod curve25519;
+mod des;
+mod digest;
+mod ec;
+mod ecdh;
+mod ecdsa;
+mod eddsa;
+mod generate;
+mod hashes;
+mod hkdf;
+mod hmac;
+mod keccak;
+mod mac;
+mod montgomery;
+mod pbkdf2;
+mod private_key;
+mod private_key_info;
+mod public_key;
+mod rc4;
+mod rsa;
+mod rsa_cipher;
+mod rsa_pkcs1;
+mod rsa_pss;
+mod rsa_raw;
+mod rsa_rejection;
+mod secret_key;
+mod sp800_108;
+mod table;
+mod wrapping;
+
+use metaslot_ck::{Error, Result};
+use metaslot_memory::Secret;
+use metaslot_spi::provider::{Algorithm, Provider, checked};
+use metaslot_spi::{Key, NewObject};
+
+/// The provider.
+pub static AWSLC: Awslc = Awslc;
+
+/// AWS-LC as a provider; it has no state.
+#[derive(Clone, Copy, Debug)]
+pub struct Awslc;
+
+/// The tables of the files.
+const PARTS: &[&[Algorithm]] = &[
+    &aes::ROWS,
+    &chacha20::ROWS,
+    &des::ROWS,
+    &hkdf::ROWS,
+    &pbkdf2::ROWS,
+    &rc4::ROWS,
+    &sp800_108::ROWS,
+    &digest::ROWS,
+    &generate::ROWS,
+    &hmac::ROWS,
+    &ec::ROWS,
+    &ecdh::ROWS,
+    &ecdsa::ROWS,
+    &eddsa::ROWS,
+    &montgomery::ROWS,
+    &rsa::ROWS,
+    &rsa_pkcs1::ROWS,
+    &rsa_pss::ROWS,
+];
+
+static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };
+
+impl Provider for Awslc {
+    fn name(&self) -> &'static str {
+        "awslc"
+    }
+
+    fn algorithms(&'static self) -> &'static [Algorithm] {
+        &ALGORITHMS
+    }
+
+    fn random(&self, out: &mut [u8]) -> Result<()> {
+        metaslot_awslc_wrapper::random::fill(out).map_err(device_error)
+    }
+
+    fn complete(&self, key: &mut NewObject) -> Result<()> {
+        private_key::complete(key)
+    }
+
+    fn encode_private_key(&self, key: &Key) -> Result<Secret> {
+        private_key_info::encode(key)
+    }
+
+    fn decode_private_key(&self, der: &[u8]) -> Result<NewObject> {
+        private_key_info::decode(der)
+    }
+}
+
+/// For failures that no input explains.
+pub(crate) fn device_error(_: metaslot_awslc_wrapper::Failed) -> Error {
+    Error::DEVICE_ERROR
+}

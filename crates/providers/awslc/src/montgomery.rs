@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! X25519 keys (PKCS#11 3.2 §6.3.11); the agreement itself is reached through `ecdh`.
+
+use crate::curve25519::{self, Form};
+use crate::public_key;
+use metaslot_awslc_wrapper::curve25519::{KEY_LENGTH, x25519, x25519_public};
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::provider::{Algorithm, GeneratePair, checked};
+use metaslot_spi::{Attributes, Key, NewObject, Params, key_info};
+
+/// Length of keys and of the shared secret, in bytes.
+pub(crate) const LENGTH: usize = KEY_LENGTH;
+
+pub(crate) const ROWS: [Algorithm; 1] = checked([Algorithm {
+    mechanism: CKM_EC_MONTGOMERY_KEY_PAIR_GEN,
+    key_sizes: (255, 255),
+    generate_pair: Some(&KeyPair),
+    extra_flags: CKF_EC_F_P | CKF_EC_NAMEDCURVE | CKF_EC_CURVENAME,
+    ..Algorithm::NONE
+}]);
+
+pub(crate) const X25519: Form = Form {
+    oid: public_key::X25519,
+    names: &[b"curve25519", b"X25519", b"x25519"],
+    public: x25519_public,
+};
+
+#[derive(Debug)]
+struct KeyPair;
+
+impl GeneratePair for KeyPair {
+    fn generate_pair(&self, _: &Params, template: &Attributes) -> Result<(NewObject, NewObject)> {
+        X25519.generate(template)
+    }
+}
+
+/// Whether `key` can agree.
+pub(crate) fn check(key: &Key) -> Result<()> {
+    curve25519::private(key).map(|_| ())
+}
+
+/// The shared secret with `peer`.
+pub(crate) fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
+    let peer = key_info::number_point(peer).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+    let mut secret = Secret::zeroed(LENGTH);
+    let out = secret.expose_mut().try_into().map_err(|_| Error::DEVICE_ERROR)?;
+    x25519(curve25519::private(key)?, peer, out).map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
+    Ok(secret)
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys that come from outside, by class and key type.
+
+use crate::eddsa::ED25519;
+use crate::montgomery::X25519;
+use crate::{ec, rsa, secret_key};
+use metaslot_ck::*;
+use metaslot_spi::NewObject;
+
+/// As `Provider::complete`.
+pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
+    let class = object.attributes.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    let key_type = object.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    match (class, key_type) {
+        (CKO_SECRET_KEY, _) => secret_key::complete(object),
+        (CKO_PUBLIC_KEY, CKK_RSA) => rsa::complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_RSA) => rsa::complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_EC) => ec::complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_EC) => ec::complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_EC_EDWARDS) => ED25519.complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_EC_EDWARDS) => ED25519.complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_EC_MONTGOMERY) => X25519.complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_EC_MONTGOMERY) => X25519.complete_private(object),
+        (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, _) => Err(Error::ATTRIBUTE_VALUE_INVALID),
+        _ => Err(Error::TEMPLATE_INCONSISTENT),
+    }
+}

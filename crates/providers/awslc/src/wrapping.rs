@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Wrapping a key is encrypting its bytes: the rows of `C_WrapKey` that say just that.
+
+use metaslot_ck::{Error, Result};
+use metaslot_memory::Secret;
+use metaslot_spi::provider::{Cipher, Direction, Wrap};
+use metaslot_spi::{Key, Params};
+
+/// Wraps with a cipher.
+#[derive(Debug)]
+pub(crate) struct ByCipher<C>(pub(crate) C);
+
+impl<C: Cipher> Wrap for ByCipher<C> {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.0.check(direction, key, params)
+    }
+
+    fn length(&self, key: &Key, params: &Params, plain: usize) -> Result<usize> {
+        let length = self.0.length(Direction::Forward, key, params, plain);
+        length.map_err(|_| Error::KEY_SIZE_RANGE)
+    }
+
+    fn wrap(&self, key: &Key, params: &Params, plain: &[u8], out: &mut [u8]) -> Result<usize> {
+        let wrapped = self.0.run(Direction::Forward, key, params, plain, out);
+        wrapped.map_err(|error| match error {
+            Error::DATA_LEN_RANGE => Error::KEY_SIZE_RANGE,
+            other => other,
+        })
+    }
+
+    fn unwrap(&self, key: &Key, params: &Params, wrapped: &[u8]) -> Result<Secret> {
+        let length = self.0.length(Direction::Backward, key, params, wrapped.len());
+        let length = length.map_err(|_| Error::WRAPPED_KEY_LEN_RANGE)?;
+        let mut plain = Secret::try_zeroed(length).ok_or(Error::DEVICE_MEMORY)?;
+        let opened = self.0.run(Direction::Backward, key, params, wrapped, plain.expose_mut());
+        match opened {
+            Ok(length) => Ok(plain.truncated(length)),
+            Err(Error::ENCRYPTED_DATA_LEN_RANGE | Error::DATA_LEN_RANGE) => {
+                Err(Error::WRAPPED_KEY_LEN_RANGE)
+            }
+            Err(Error::ENCRYPTED_DATA_INVALID) => Err(Error::WRAPPED_KEY_INVALID),
+            Err(other) => Err(other),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys and rows for the tests of this folder.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use metaslot_awslc::AWSLC;
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::provider::{Algorithm, Provider};
+use metaslot_spi::{Attributes, Key, Material, NewObject, Params, Secrets, Value};
+use std::sync::Arc;
+
+/// Both halves.
+pub(crate) struct Pair {
+    pub(crate) public: Arc<Key>,
+    pub(crate) private: Arc<Key>,
+}
+
+/// The provider's row.
+pub(crate) fn algorithm(mechanism: CK_MECHANISM_TYPE) -> &'static Algorithm {
+    AWSLC.algorithms().iter().find(|row| row.mechanism == mechanism).unwrap()
+}
+
+/// A key as the engine would make it of what a provider handed back.
+pub(crate) fn key(class: u64, key_type: u64, object: NewObject) -> Arc<Key> {
+    let NewObject { mut attributes, secrets } = object;
+    attributes.set(CKA_CLASS, Value::Ulong(class));
+    attributes.set(CKA_KEY_TYPE, Value::Ulong(key_type));
+    Arc::new(Key::new(Arc::new(attributes), Arc::new(Material::new(secrets))))
+}
+
+/// A new pair.
+pub(crate) fn pair(
+    mechanism: CK_MECHANISM_TYPE,
+    key_type: u64,
+    template: &[(CK_ATTRIBUTE_TYPE, Value)],
+) -> Pair {
+    let template: Attributes = template.iter().cloned().collect();
+    let (public, private) = algorithm(mechanism)
+        .generate_pair
+        .unwrap()
+        .generate_pair(&Params::None, &template)
+        .unwrap();
+    Pair {
+        public: key(CKO_PUBLIC_KEY, key_type, public),
+        private: key(CKO_PRIVATE_KEY, key_type, private),
+    }
+}
+
+/// A key that the application brings.
+pub(crate) fn imported(
+    class: u64,
+    key_type: u64,
+    shown: &[(CK_ATTRIBUTE_TYPE, Vec<u8>)],
+    secret: &[(CK_ATTRIBUTE_TYPE, &[u8])],
+) -> Result<Arc<Key>> {
+    let mut object = NewObject::default();
+    object.attributes.set(CKA_CLASS, Value::Ulong(class));
+    object.attributes.set(CKA_KEY_TYPE, Value::Ulong(key_type));
+    for (attribute, value) in shown {
+        object.attributes.set(*attribute, Value::Bytes(value.clone()));
+    }
+    let mut secrets = Secrets::new();
+    for (attribute, value) in secret {
+        secrets.set(*attribute, Secret::copy_of(value));
+    }
+    object.secrets = secrets;
+    AWSLC.complete(&mut object)?;
+    Ok(key(class, key_type, object))
+}

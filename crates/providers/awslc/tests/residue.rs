@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Nothing of a private key stays in the process once the key is gone: not on the heap, not on the
+//! stack, not in the arena.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use common::{Pair, algorithm, key, pair};
+use metaslot_awslc::AWSLC;
+use metaslot_ck::*;
+use metaslot_spi::provider::{Direction, Keys, Provider};
+use metaslot_spi::{Bytes, Key, Params, Value};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// Patterns are kept masked, so that the search does not find itself.
+const MASK: u8 = 0xa5;
+/// As much of a secret as is looked for, in bytes.
+const WINDOW: usize = 16;
+const PAGE: usize = 4096;
+
+/// The beginning, middle and end of each secret, as they are and as the library's numbers have
+/// them. (The middle, because X25519 clamps both ends.)
+fn patterns(key: &Key) -> Vec<(u64, [u8; WINDOW])> {
+    let mut found = Vec::new();
+    for (attribute, value) in key.secrets().iter() {
+        let masked: Vec<u8> = value.iter().map(|byte| byte ^ MASK).collect();
+        let backwards: Vec<u8> = masked.iter().rev().copied().collect();
+        for form in [&masked, &backwards] {
+            for start in [0, (form.len() - WINDOW) / 2, form.len() - WINDOW] {
+                found.push((attribute, *form[start..].first_chunk().unwrap()));
+            }
+        }
+    }
+    found
+}
+
+/// Where the patterns are in writable memory.
+fn search(patterns: &[(u64, [u8; WINDOW])]) -> Vec<String> {
+    let memory = File::open("/proc/self/mem").unwrap();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let mut starts = vec![false; 1 << 16];
+    for (_, pattern) in patterns {
+        starts[usize::from(u16::from_le_bytes([pattern[0] ^ MASK, pattern[1] ^ MASK]))] = true;
+    }
+    let mut buffer = vec![0; PAGE + WINDOW - 1];
+    let own = buffer.as_ptr() as u64..buffer.as_ptr() as u64 + buffer.len() as u64;
+    let mut hits = Vec::new();
+    for line in maps.lines().filter(|line| line.contains(" rw")) {
+        let (range, name) = line.split_once(' ').unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let (start, end) =
+            (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap());
+        for page in (start..end).step_by(PAGE) {
+            // A little of the next page too, for what crosses the boundary.
+            let Ok(length) = memory.read_at(&mut buffer, page) else { break };
+            let bytes = &buffer[..length];
+            if bytes.starts_with(&[0; PAGE]) {
+                continue;
+            }
+            for at in 0..length.saturating_sub(WINDOW - 1) {
+                if starts[usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))]
+                    && let Some(attribute) = matching(patterns, &bytes[at..at + WINDOW])
+                    && !own.contains(&(page + at as u64))
+                {
+                    hits.push(format!("{attribute:x} at {:x} in {name}", page + at as u64));
+                }
+            }
+        }
+    }
+    hits
+}
+
+fn matching(patterns: &[(u64, [u8; WINDOW])], window: &[u8]) -> Option<u64> {
+    let fits = |pattern: &[u8; WINDOW]| window.iter().zip(pattern).all(|(a, b)| a ^ MASK == *b);
+    patterns.iter().find(|(_, pattern)| fits(pattern)).map(|(attribute, _)| *attribute)
+}
+
+#[derive(Debug)]
+struct NoKeys;
+
+impl Keys for NoKeys {
+    fn key(&self, _: ObjectHandle) -> Result<Arc<Key>> {
+        Err(Error::KEY_HANDLE_INVALID)
+    }
+}
+
+fn signs(keys: &Pair, mechanism: CK_MECHANISM_TYPE) {
+    let sign = algorithm(mechanism).sign.unwrap();
+    sign.check(Direction::Forward, &keys.private, &Params::None).unwrap();
+    let mut out = vec![0; sign.length(&keys.private, &Params::None)];
+    sign.sign(&keys.private, &Params::None, b"message", &mut out).unwrap();
+}
+
+fn agrees(keys: &Pair) {
+    let public = Bytes::from_slice(keys.public.bytes(CKA_EC_POINT).unwrap());
+    let params = Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public };
+    let derive = algorithm(CKM_ECDH1_DERIVE).derive.unwrap();
+    derive.check(&keys.private, &params).unwrap();
+    drop(derive.derive(&keys.private, &params, &[32], &NoKeys).unwrap());
+}
+
+fn decrypts(keys: &Pair) {
+    let row = algorithm(CKM_RSA_PKCS);
+    let (encrypt, decrypt) = (row.encrypt.unwrap(), row.decrypt.unwrap());
+    let mut sealed = vec![0; 128];
+    encrypt.run(Direction::Forward, &keys.public, &Params::None, b"message", &mut sealed).unwrap();
+    let mut opened = vec![0; 117];
+    decrypt.run(Direction::Backward, &keys.private, &Params::None, &sealed, &mut opened).unwrap();
+}
+
+/// Uses the keys of `make` in every way, drops them and looks for what is left.
+fn leaves_nothing(key_type: u64, make: impl FnOnce() -> Pair, operations: impl Fn(&Pair)) {
+    let patterns = {
+        let keys = make();
+        operations(&keys);
+        let der = AWSLC.encode_private_key(&keys.private).unwrap();
+        let back = AWSLC.decode_private_key(der.expose()).unwrap();
+        let again = Pair {
+            public: Arc::clone(&keys.public),
+            private: key(CKO_PRIVATE_KEY, key_type, back),
+        };
+        operations(&again);
+        let patterns = patterns(&keys.private);
+        assert!(!search(&patterns).is_empty(), "a living key is found");
+        patterns
+    };
+    let left = search(&patterns);
+    assert!(left.is_empty(), "{left:#?}");
+}
+
+fn on(mechanism: CK_MECHANISM_TYPE, key_type: u64, params: &[u8]) -> Pair {
+    pair(mechanism, key_type, &[(CKA_EC_PARAMS, Value::Bytes(params.to_vec()))])
+}
+
+#[test]
+fn a_dropped_rsa_key_leaves_nothing() {
+    let bits = [(CKA_MODULUS_BITS, Value::Ulong(1024))];
+    leaves_nothing(
+        CKK_RSA,
+        || pair(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, &bits),
+        |keys| {
+            signs(keys, CKM_SHA256_RSA_PKCS);
+            decrypts(keys);
+        },
+    );
+}
+
+#[test]
+fn a_dropped_ec_key_leaves_nothing() {
+    for params in [
+        &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7][..],
+        &[6, 5, 0x2b, 0x81, 4, 0, 0x22],
+        &[6, 5, 0x2b, 0x81, 4, 0, 0x0a],
+    ] {
+        leaves_nothing(
+            CKK_EC,
+            || on(CKM_EC_KEY_PAIR_GEN, CKK_EC, params),
+            |keys| {
+                signs(keys, CKM_ECDSA_SHA256);
+                agrees(keys);
+            },
+        );
+    }
+}
+
+#[test]
+fn a_dropped_ed25519_key_leaves_nothing() {
+    leaves_nothing(
+        CKK_EC_EDWARDS,
+        || on(CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS, &[6, 3, 0x2b, 0x65, 0x70]),
+        |keys| signs(keys, CKM_EDDSA),
+    );
+}
+
+#[test]
+fn a_dropped_x25519_key_leaves_nothing() {
+    leaves_nothing(
+        CKK_EC_MONTGOMERY,
+        || on(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY, &[6, 3, 0x2b, 0x65, 0x6e]),
+        agrees,
+    );
+}
+
+/// Everything that a symmetric key can do, then nothing of it is left.
+fn symmetric_leaves_nothing(generate: CK_MECHANISM_TYPE, key_type: u64, length: u64) {
+    let template = [(CKA_VALUE_LEN, Value::Ulong(length))].into_iter().collect();
+    let patterns = {
+        let made =
+            algorithm(generate).generate.unwrap().generate(&Params::None, &template).unwrap();
+        let key = key(CKO_SECRET_KEY, key_type, made);
+        let used = AWSLC.algorithms().iter().filter(|row| uses(row.mechanism, &key)).count();
+        assert!(used > 0);
+        let mut patterns = patterns(&key);
+        // As the two pads of HMAC have it.
+        for pad in [0x36_u8, 0x5c] {
+            let plain = patterns.iter().filter(|(form, _)| *form == CKA_VALUE);
+            let padded: Vec<_> =
+                plain.map(|(_, value)| (u64::from(pad), value.map(|byte| byte ^ pad))).collect();
+            patterns.extend(padded);
+        }
+        assert!(!search(&patterns).is_empty(), "a living key is found");
+        patterns
+    };
+    let left = search(&patterns);
+    assert!(left.is_empty(), "{} {length}: {left:#?}", mechanism_name(generate).unwrap());
+}
+
+/// Uses the key with a mechanism, in one call and in parts, where parameters for it are known.
+fn uses(mechanism: CK_MECHANISM_TYPE, key: &Arc<Key>) -> bool {
+    let (row, iv) = (algorithm(mechanism), Bytes::from_slice(&[1; 16]));
+    let nonce = Bytes::from_slice(&[2; 12]);
+    let params = match (key.key_type(), mechanism) {
+        (CKK_AES, CKM_AES_ECB | CKM_AES_CMAC | CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_KWP)
+        | (CKK_GENERIC_SECRET, CKM_SHA256_HMAC | CKM_SHA512_HMAC | CKM_SHA3_256_HMAC) => {
+            Params::None
+        }
+        (CKK_AES, CKM_AES_CBC | CKM_AES_CBC_PAD | CKM_AES_GMAC) | (CKK_AES_XTS, CKM_AES_XTS) => {
+            Params::Iv(iv)
+        }
+        (CKK_RC4, CKM_RC4) | (CKK_DES3, CKM_DES3_ECB) => Params::None,
+        (CKK_DES3, CKM_DES3_CBC | CKM_DES3_CBC_PAD) => Params::Iv(Bytes::from_slice(&[1; 8])),
+        (CKK_AES, CKM_AES_CTR) => Params::Ctr { bits: 64, block: [3; 16] },
+        (CKK_AES, CKM_AES_GCM) => Params::Gcm { iv: nonce, aad: iv, tag_bits: 96 },
+        (CKK_AES, CKM_AES_CCM) => Params::Ccm { data_length: 512, nonce, aad: iv, mac_length: 16 },
+        (CKK_CHACHA20, CKM_CHACHA20_POLY1305) => Params::ChaCha20Poly1305 { nonce, aad: iv },
+        _ => return false,
+    };
+    let data = [0x42; 512];
+    if let (Some(encrypt), Some(decrypt)) = (row.encrypt, row.decrypt) {
+        let length = encrypt.length(Direction::Forward, key, &params, data.len()).unwrap();
+        let mut sealed = vec![0; length];
+        encrypt.run(Direction::Forward, key, &params, &data, &mut sealed).unwrap();
+        let mut opened =
+            vec![0; decrypt.length(Direction::Backward, key, &params, length).unwrap()];
+        decrypt.run(Direction::Backward, key, &params, &sealed, &mut opened).unwrap();
+        if let Ok(mut stream) = encrypt.start(Direction::Forward, key, &params) {
+            let mut out = vec![0; stream.update_length(data.len())];
+            stream.update(&data, &mut out).unwrap();
+            // Left in the middle.
+        }
+    }
+    if let Some(sign) = row.sign {
+        let mut out = vec![0; sign.length(key, &params)];
+        sign.sign(key, &params, &data, &mut out).unwrap();
+        let mut stream = sign.start(Direction::Forward, key, &params).unwrap();
+        stream.update(&data).unwrap();
+    }
+    true
+}
+
+#[test]
+fn a_dropped_secret_key_leaves_nothing() {
+    for (generate, key_type, length) in [
+        (CKM_AES_KEY_GEN, CKK_AES, 16),
+        (CKM_AES_KEY_GEN, CKK_AES, 32),
+        (CKM_AES_XTS_KEY_GEN, CKK_AES_XTS, 32),
+        (CKM_AES_XTS_KEY_GEN, CKK_AES_XTS, 64),
+        (CKM_CHACHA20_KEY_GEN, CKK_CHACHA20, 32),
+        (CKM_RC4_KEY_GEN, CKK_RC4, 16),
+        (CKM_DES3_KEY_GEN, CKK_DES3, 24),
+        (CKM_GENERIC_SECRET_KEY_GEN, CKK_GENERIC_SECRET, 32),
+    ] {
+        symmetric_leaves_nothing(generate, key_type, length);
+    }
+}

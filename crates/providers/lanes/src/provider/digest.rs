@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Digests of whole messages (PKCS#11 3.2 §6.20–§6.26). A thread that waits goes through the combiner only with a message so long
+//! that its lane saves more than two switches of threads cost; an asynchronous session with nearly any.
+
+use super::{
+    Answer, Message, Plain, WIDTH, Wins, batch, device_error, kept, later, no_result, put,
+};
+use crate::combiner::{Combiner, Kernel};
+use crate::hash::{self, Request};
+use metaslot_awslc_wrapper::counter_kdf;
+use metaslot_awslc_wrapper::digest::{Hash, MAX_LENGTH};
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Postponed};
+use smallvec::SmallVec;
+
+/// Shorter messages are hashed before a job could be made of them, in bytes; the second for functions that have instructions of
+/// their own.
+const WORTH_A_JOB: (usize, usize) = (128, 1024);
+/// The most requests that any function takes side by side.
+pub(super) const MOST: usize = 32;
+
+/// One function: its mechanism, and from which length on, in bytes, a waiting thread's message is worth company; `usize::MAX` where
+/// the library hashes faster than threads switch.
+struct Row {
+    mechanism: CK_MECHANISM_TYPE,
+    hash: Hash,
+    worth_waiting: usize,
+    combiner: Combiner<Function>,
+}
+
+const fn row(mechanism: CK_MECHANISM_TYPE, hash: Hash, worth_waiting: usize) -> Row {
+    Row { mechanism, hash, worth_waiting, combiner: Combiner::new(Function(hash)) }
+}
+
+static ROWS: [Row; 12] = [
+    row(CKM_MD5, Hash::Md5, 8 << 10),
+    row(CKM_SHA_1, Hash::Sha1, usize::MAX),
+    row(CKM_SHA224, Hash::Sha224, usize::MAX),
+    row(CKM_SHA256, Hash::Sha256, usize::MAX),
+    row(CKM_SHA384, Hash::Sha384, 8 << 10),
+    row(CKM_SHA512, Hash::Sha512, 8 << 10),
+    row(CKM_SHA512_224, Hash::Sha512_224, 8 << 10),
+    row(CKM_SHA512_256, Hash::Sha512_256, 8 << 10),
+    row(CKM_SHA3_224, Hash::Sha3_224, 8 << 10),
+    row(CKM_SHA3_256, Hash::Sha3_256, 8 << 10),
+    row(CKM_SHA3_384, Hash::Sha3_384, 8 << 10),
+    row(CKM_SHA3_512, Hash::Sha3_512, 8 << 10),
+];
+
+/// The function of a digest mechanism.
+pub(super) fn function(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
+    ROWS.iter().find(|row| row.mechanism == mechanism).map(|row| row.hash)
+}
+
+/// [`counter_kdf::expand`] with it.
+pub(super) fn expand(
+    mechanism: CK_MECHANISM_TYPE,
+    length: usize,
+    head: &[u8],
+    tail: &[&[u8]],
+) -> Result<Secret> {
+    let hash = function(mechanism).ok_or(Error::MECHANISM_PARAM_INVALID)?;
+    counter_kdf::expand(hash, length, head, tail).map_err(device_error)
+}
+
+/// From which length on, in bytes, a waiting thread's message is worth company.
+pub(super) fn worth_waiting(hash: Hash) -> usize {
+    ROWS.iter().find(|row| row.hash == hash).map_or(usize::MAX, |row| row.worth_waiting)
+}
+
+/// From how many messages on a batch wins.
+pub(super) fn wins(hash: Hash) -> Wins {
+    let lanes = hash::lanes(hash);
+    let wins = match hash {
+        // The library has an instruction for a round of these; no thread waits for them.
+        Hash::Sha1 | Hash::Sha224 | Hash::Sha256 => Wins { jobs: lanes * 5 / 8, threads: lanes },
+        Hash::Md5 => Wins { jobs: 2, threads: 3 },
+        Hash::Sha384 | Hash::Sha512 | Hash::Sha512_224 | Hash::Sha512_256 => {
+            Wins { jobs: 2, threads: 4 }
+        }
+        _ => Wins { jobs: 2, threads: 3 },
+    };
+    wins.when(lanes > 0)
+}
+
+/// A row for each function that the plain provider has too.
+pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
+    let algorithm = |row: &'static Row| {
+        let plain = plain.row(row.mechanism)?.digest?;
+        let digest = kept(Hashing { row, plain });
+        let algorithm =
+            Algorithm { mechanism: row.mechanism, digest: Some(digest), ..Algorithm::NONE };
+        Some(algorithm)
+    };
+    ROWS.iter().filter_map(algorithm).collect()
+}
+
+struct Hashing {
+    row: &'static Row,
+    plain: &'static dyn Digest,
+}
+
+impl std::fmt::Debug for Hashing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hashing").field("hash", &self.row.hash).finish_non_exhaustive()
+    }
+}
+
+impl Digest for Hashing {
+    fn for_waiting(&self) -> bool {
+        self.row.worth_waiting < usize::MAX && hash::lanes(self.row.hash) > 0
+    }
+
+    fn length(&self) -> usize {
+        self.row.hash.length()
+    }
+
+    fn digest(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        if data.len() < self.row.worth_waiting {
+            return self.plain.digest(data, out);
+        }
+        let mut job = Job::new(Message::Borrowed(data));
+        self.row.combiner.run(&mut job).map_err(no_result)?;
+        job.write(out).map(drop)
+    }
+
+    fn digest_later(&self, data: &[u8]) -> Postponed {
+        let least = if self.for_waiting() { WORTH_A_JOB.0 } else { WORTH_A_JOB.1 };
+        if data.len() < least || hash::lanes(self.row.hash) == 0 {
+            return Ok(None);
+        }
+        later(self.row.combiner.submit(Job::new(Message::copy(data)?)))
+    }
+
+    fn start(&self) -> Result<Box<dyn DigestStream>> {
+        self.plain.start()
+    }
+
+    fn restore(&self, state: &[u8]) -> Result<Box<dyn DigestStream>> {
+        self.plain.restore(state)
+    }
+}
+
+/// A message to be hashed.
+#[derive(Debug)]
+struct Job<'a> {
+    data: Message<'a>,
+    digest: [u8; MAX_LENGTH],
+    result: Result<usize>,
+}
+
+impl<'a> Job<'a> {
+    const fn new(data: Message<'a>) -> Self {
+        Self { data, digest: [0; MAX_LENGTH], result: Err(Error::DEVICE_ERROR) }
+    }
+
+    fn write(&self, out: &mut [u8]) -> Result<usize> {
+        put(&self.digest[..self.result?], out)
+    }
+}
+
+impl Answer for Job<'static> {
+    fn answer(self, out: &mut [u8]) -> Result<usize> {
+        self.write(out)
+    }
+}
+
+/// One function's batches.
+struct Function(Hash);
+
+impl Kernel for Function {
+    type Job<'a> = Job<'a>;
+
+    fn lanes(&self) -> usize {
+        hash::lanes(self.0).clamp(1, MOST)
+    }
+
+    fn enough(&self) -> usize {
+        self.lanes().min(WIDTH)
+    }
+
+    fn break_even(&self) -> usize {
+        wins(self.0).jobs
+    }
+
+    fn crowd(&self) -> usize {
+        wins(self.0).threads
+    }
+
+    fn one(&self, job: &mut Self::Job<'_>) {
+        let length = self.0.length();
+        let hashed = self.0.digest(&job.data, &mut job.digest[..length]).map_err(device_error);
+        job.result = hashed.map(|()| length);
+    }
+
+    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
+        batch(jobs.len());
+        let length = self.0.length();
+        let mut requests = SmallVec::<[Request<'_>; MOST]>::new();
+        for job in jobs {
+            let Job { data, digest, result } = &mut **job;
+            *result = Ok(length);
+            requests.push(Request { data, output: &mut digest[..length] });
+        }
+        hash::digest(self.0, &mut requests);
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The border between the engine and what serves it: the traits that providers and stores implement,
+//! and the values that cross it.
+//!
+//! Providers and stores know this crate and not the engine. No session, no file, no pointer and no
+//! cryptographic library is known here.
+#![forbid(unsafe_code)]
+
+pub mod agreement;
+mod attributes;
+pub mod der;
+pub mod detail;
+pub mod hashes;
+mod key;
+pub mod key_info;
+mod params;
+pub mod provider;
+pub mod store;
+mod template;
+
+pub use attributes::{Attributes, NewObject, Secrets, Value};
+pub use key::{Key, Material};
+pub use params::{Bytes, KdfParam, Params};
+pub use template::{RawValue, Template};

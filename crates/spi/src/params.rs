@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mechanism parameters, decoded: owned values, because the caller may free its own after `*Init`.
+
+use metaslot_ck::{CK_MECHANISM_TYPE, ObjectHandle};
+use metaslot_memory::Secret;
+use smallvec::SmallVec;
+
+/// Short byte strings (IVs, nonces, labels) without an allocation up to 16 bytes.
+pub type Bytes = SmallVec<[u8; 16]>;
+
+/// One decoded parameter.
+///
+/// The tag is a whole word, so that every field is aligned and a move copies words: with a tag of one
+/// byte the counter block began at an odd address, and reading what was just written there in
+/// other pieces cost more than all the rest of `C_EncryptInit`.
+#[derive(Debug)]
+#[repr(u64)]
+pub enum Params {
+    /// Nothing was given.
+    None,
+    /// An IV or other fixed-length bytes ([`Shape::Iv`], [`Shape::OptionalIv`], [`Shape::Nonce`]).
+    Iv(Bytes),
+    /// A number ([`Shape::Ulong`]).
+    Ulong(u64),
+    /// Counter mode: the low `bits` of the block count (1–128).
+    Ctr {
+        /// Width of the counter, in bits.
+        bits: u64,
+        /// The first counter block.
+        block: [u8; 16],
+    },
+    /// AES-GCM (PKCS#11 3.2 §6.13).
+    Gcm {
+        /// Any length from 1 byte.
+        iv: Bytes,
+        /// Additional authenticated data.
+        aad: Bytes,
+        /// Length of the tag, in bits.
+        tag_bits: u64,
+    },
+    /// AES-CCM.
+    Ccm {
+        /// Length of the plaintext, in bytes, declared beforehand.
+        data_length: u64,
+        /// 7 to 13 bytes.
+        nonce: Bytes,
+        /// Additional authenticated data.
+        aad: Bytes,
+        /// Length of the MAC, in bytes.
+        mac_length: u64,
+    },
+    /// ChaCha20-Poly1305.
+    ChaCha20Poly1305 {
+        /// 12 bytes.
+        nonce: Bytes,
+        /// Additional authenticated data.
+        aad: Bytes,
+    },
+    /// RSA OAEP; hash 0 and mgf 0 were already read as SHA-1.
+    Oaep {
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: u64,
+        /// The encoding parameter (label).
+        label: Bytes,
+    },
+    /// RSA PSS.
+    Pss {
+        /// `CKM_SHA…`
+        hash: CK_MECHANISM_TYPE,
+        /// `CKG_MGF1_…`
+        mgf: u64,
+        /// In bytes.
+        salt_length: u64,
+    },
+    /// ECDH with one key pair a side.
+    Ecdh1 {
+        /// `CKD_…`
+        kdf: u64,
+        /// Shared data for the KDF.
+        shared: Bytes,
+        /// The other side's public point, raw or as a DER OCTET STRING.
+        public: Bytes,
+    },
+    /// EdDSA: absent parameters mean plain Ed25519.
+    EdDsa {
+        /// Ed25519ph
+        prehash: bool,
+        /// Up to 255 bytes.
+        context: Bytes,
+    },
+    /// HKDF (PKCS#11 3.2 §6.64).
+    Hkdf {
+        /// Run the extract step.
+        extract: bool,
+        /// Run the expand step.
+        expand: bool,
+        /// `CKM_SHA…` of the PRF.
+        prf: CK_MECHANISM_TYPE,
+        /// `CKF_HKDF_SALT_…`
+        salt_type: u64,
+        /// The salt, for `CKF_HKDF_SALT_DATA`.
+        salt: Bytes,
+        /// The salt, for `CKF_HKDF_SALT_KEY`.
+        salt_key: ObjectHandle,
+        /// Context of the expand step.
+        info: Bytes,
+    },
+    /// PKCS#5 PBKDF2.
+    Pbkd2 {
+        /// `CKP_PKCS5_PBKD2_HMAC_…`
+        prf: u64,
+        /// The salt.
+        salt: Bytes,
+        /// How often.
+        iterations: u64,
+        /// The password; absent when the base key is one.
+        password: Secret,
+    },
+    /// SP 800-108 in any of its three modes.
+    Sp800108 {
+        /// `CKM_…HMAC` or `CKM_AES_CMAC`
+        prf: CK_MECHANISM_TYPE,
+        /// The input of each step, in order.
+        data: Vec<KdfParam>,
+        /// Feedback mode: the first input.
+        iv: Bytes,
+        /// Templates of further keys; the engine takes them, the edge writes their handles.
+        additional: Vec<crate::Template>,
+    },
+}
+
+/// One `CK_PRF_DATA_PARAM`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum KdfParam {
+    /// `CK_SP800_108_ITERATION_VARIABLE`: the counter, or (feedback modes) the previous block.
+    Iteration {
+        /// Little-endian counter.
+        little_endian: bool,
+        /// Width of the counter, in bits; 0 where the variable is the previous block.
+        bits: u64,
+    },
+    /// `CK_SP800_108_COUNTER` (feedback and double pipeline): an optional counter.
+    Counter {
+        /// Little-endian counter.
+        little_endian: bool,
+        /// Width, in bits.
+        bits: u64,
+    },
+    /// `CK_SP800_108_DKM_LENGTH`: the length of the derived keys.
+    DkmLength {
+        /// Sum of segments rather than of keys.
+        sum_of_segments: bool,
+        /// Little-endian.
+        little_endian: bool,
+        /// Width, in bits.
+        bits: u64,
+    },
+    /// `CK_SP800_108_BYTE_ARRAY`
+    Bytes(Bytes),
+}

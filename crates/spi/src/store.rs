@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the engine asks of a place where tokens live. SQLite implements it; PostgreSQL will.
+//!
+//! A store seals, indexes and counts; it knows nothing of sessions or of what attributes mean.
+
+use metaslot_ck::{CK_ATTRIBUTE_TYPE, Result};
+use metaslot_memory::Secret;
+use std::fmt::Debug;
+
+/// One token's place. All functions may be called from any thread.
+pub trait Store: Send + Sync + Debug {
+    /// The token's own row. `initialized` is false where no token is yet; nothing is created.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR`, `CKR_TOKEN_NOT_RECOGNIZED` (a newer format, a damaged file).
+    fn token(&self) -> Result<TokenRow>;
+
+    /// Makes the token, or empties it after checking the SO PIN (`C_InitToken`). `label` is UTF-8
+    /// without padding, at most 32 bytes.
+    ///
+    /// # Errors
+    /// `CKR_PIN_INCORRECT`, `CKR_PIN_LOCKED`, `CKR_DEVICE_ERROR`, `CKR_TOKEN_WRITE_PROTECTED`
+    fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()>;
+
+    /// Counts the attempt, opens the master key and keeps it until [`Self::logout`].
+    ///
+    /// # Errors
+    /// `CKR_PIN_INCORRECT`, `CKR_PIN_LOCKED`, `CKR_USER_PIN_NOT_INITIALIZED`,
+    /// `CKR_FUNCTION_REJECTED` (too soon after failures), `CKR_TOKEN_WRITE_PROTECTED` (cannot count).
+    fn login(&self, role: Role, pin: &[u8]) -> Result<()>;
+
+    /// Checks a PIN while logged in (context-specific login); counts like a login.
+    ///
+    /// # Errors
+    /// As [`Self::login`].
+    fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()>;
+
+    /// Forgets every key.
+    fn logout(&self);
+
+    /// Sets the user's PIN, by the SO (`C_InitPIN`); clears the counter.
+    ///
+    /// # Errors
+    /// `CKR_USER_NOT_LOGGED_IN`, `CKR_DEVICE_ERROR`
+    fn init_pin(&self, pin: &[u8]) -> Result<()>;
+
+    /// Changes a PIN; the old one counts as an attempt. One small row, atomically.
+    ///
+    /// # Errors
+    /// As [`Self::login`].
+    fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> Result<()>;
+
+    /// All changes or none, durable when it returns. Gives the id of each inserted object.
+    ///
+    /// # Errors
+    /// `CKR_USER_NOT_LOGGED_IN`, `CKR_OBJECT_HANDLE_INVALID` (gone, or changed since it was read),
+    /// `CKR_DEVICE_MEMORY` (disk full), `CKR_TOKEN_WRITE_PROTECTED`, `CKR_DEVICE_ERROR`
+    fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>>;
+
+    /// One row, opened; `None` when there is none, or when it is private and nobody is logged in.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR` for a damaged row: that row only.
+    fn read(&self, id: u64) -> Result<Option<Row>>;
+
+    /// The sealed secrets of a row at this version.
+    ///
+    /// # Errors
+    /// `CKR_USER_NOT_LOGGED_IN`, `CKR_OBJECT_HANDLE_INVALID` (gone or newer), `CKR_DEVICE_ERROR`
+    fn secrets(&self, id: u64, version: u64) -> Result<Secret>;
+
+    /// Rows above the id `after`, at most `limit`, whose indexed attributes are all as in `query`
+    /// (all rows for an empty query), in ascending order; private ones only while somebody is
+    /// logged in. Holds no lock and no read transaction between calls.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR`
+    fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>>;
+
+    /// Counts everybody's commits: one load of a mapped page. Odd while a commit is under way;
+    /// `None` when there is no page, and every look must go to the store.
+    fn generation(&self) -> Option<u64>;
+
+    /// Goes quiet for a fork: nothing may be held or open when it returns.
+    fn before_fork(&self);
+
+    /// In the parent, after the fork.
+    fn after_fork(&self);
+}
+
+/// Which rows a search looks at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scope {
+    /// Those that are there before a login.
+    Public,
+    /// Those that are there after one only.
+    Private,
+    /// All.
+    Both,
+}
+
+/// A row that a search found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Found {
+    /// Its number.
+    pub id: u64,
+    /// `CKA_PRIVATE`
+    pub private: bool,
+}
+
+/// Who logs in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Role {
+    /// `CKU_SO`
+    So,
+    /// `CKU_USER`
+    User,
+}
+
+/// What everybody may know of a token.
+#[derive(Clone, Debug, Default)]
+pub struct TokenRow {
+    /// Whether there is a token at all.
+    pub initialized: bool,
+    /// UTF-8, without padding.
+    pub label: String,
+    /// 16 hexadecimal digits.
+    pub serial: String,
+    /// Whether the user has a PIN.
+    pub user_pin_set: bool,
+    /// Whether the SO's PIN is as it was set by `C_InitToken` before a user PIN existed.
+    pub so: PinState,
+    /// The user's.
+    pub user: PinState,
+    /// Whether this process may write the store.
+    pub writable: bool,
+}
+
+/// The counter of one PIN.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PinState {
+    /// Failures since the last success.
+    pub failures: u32,
+    /// How many are left before it is locked.
+    pub left: u32,
+    /// No attempt is taken before then, in seconds since 1970; 0 when one may try now.
+    pub retry_at: u64,
+}
+
+/// A row to write.
+#[derive(Debug)]
+pub struct Record {
+    /// Sealed whole (`CKA_PRIVATE`), or plain but for the secrets.
+    pub private: bool,
+    /// [`crate::Attributes::encode`].
+    pub attributes: Vec<u8>,
+    /// [`crate::Secrets::encode`]; always sealed.
+    pub secrets: Option<Secret>,
+    /// What the index holds: attribute and value.
+    pub terms: Vec<Term>,
+}
+
+/// An attribute and its value, as the index has it.
+pub type Term = (CK_ATTRIBUTE_TYPE, Vec<u8>);
+
+/// One change of a transaction.
+#[derive(Debug)]
+pub enum Change {
+    /// A new object.
+    Insert(Record),
+    /// New attributes for the object that is at `version`; `secrets: None` keeps the sealed ones.
+    Update {
+        /// Which.
+        id: u64,
+        /// As it was read.
+        version: u64,
+        /// As it shall be.
+        record: Record,
+    },
+    /// Takes out the object that is at `version`.
+    Delete {
+        /// Which.
+        id: u64,
+        /// As it was read: what was read may say that it must stay.
+        version: u64,
+    },
+}
+
+/// A row as read.
+#[derive(Debug)]
+pub struct Row {
+    /// Goes up with every change of the row.
+    pub version: u64,
+    /// Sealed whole.
+    pub private: bool,
+    /// Written while somebody was logged in, and its MAC is right.
+    pub verified: bool,
+    /// [`crate::Attributes::encode`].
+    pub attributes: Vec<u8>,
+    /// Whether there are sealed secrets.
+    pub has_secrets: bool,
+}

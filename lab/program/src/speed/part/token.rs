@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Jobs by a module: keys in a fresh token, one session for each thread, `C_…Init` and the one-shot call.
+
+use super::job::{Curve, Function, Job, Key, secret};
+use super::team::Maker;
+use crate::buffer::Buffer;
+use crate::speed::subject::{Loop, Nonce, Operation, expect};
+use crate::token::{self, Pair, Token};
+use crate::{Failure, Result};
+use metaslot_bare as bench;
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Session, Template};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// A module with a token, and the keys that were needed so far. A secret key is both halves of a pair.
+pub(super) struct Tokens {
+    pub(super) token: Token,
+    keys: Mutex<HashMap<Key, Pair>>,
+}
+
+/// A session with everything that an operation needs.
+struct State {
+    session: Session,
+    nonce: Nonce,
+    iv: [u8; 16],
+    data: Buffer,
+    out: Buffer,
+    used: usize,
+}
+
+impl State {
+    /// The next IV, where one must not come twice.
+    fn turn(&mut self, job: &Job) {
+        if job.fresh() {
+            self.iv = self.nonce.next();
+        }
+    }
+
+    fn result(&self) -> &[u8] {
+        &self.out[..self.used]
+    }
+}
+
+impl Tokens {
+    /// A fresh token.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn new(module: &Path) -> Result<Self> {
+        Ok(Self { token: Token::make(module)?, keys: Mutex::default() })
+    }
+
+    /// The failure of a call, with the module's own words where it has any.
+    fn said(&self, mut failure: Failure) -> Failure {
+        if let Some(detail) = self.token.module.detail() {
+            failure.message = format!("{}: {detail}", failure.message);
+        }
+        failure
+    }
+
+    fn state(&self, job: &Job) -> Result<State> {
+        Ok(State {
+            session: self.token.session()?,
+            nonce: Nonce::new(),
+            iv: [0; 16],
+            data: Buffer::input(job.bytes),
+            out: Buffer::output(job.bytes + job.longer()),
+            used: 0,
+        })
+    }
+
+    /// The key that a job needs, made when it is needed for the first time.
+    fn pair(&self, job: &Job) -> Result<Pair> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pair) = keys.get(&job.key) {
+            return Ok(*pair);
+        }
+        let pair = made(&self.token.session, job.key)?;
+        keys.insert(job.key, pair);
+        Ok(pair)
+    }
+
+    fn made(&self, job: Job) -> Result<Box<dyn Operation>> {
+        if job.function == Function::Digest {
+            return self.digests(job);
+        }
+        let key = self.pair(&job)?;
+        match job.function {
+            Function::Encrypt => self.encrypts(job, key),
+            Function::Sign => self.signs(job, key),
+            Function::Verify | Function::Digest => self.verifies(job, key),
+        }
+    }
+
+    fn digests(&self, job: Job) -> Result<Box<dyn Operation>> {
+        let state = self.state(&job)?;
+        let right = state.session.digest(&job.with(&[0; 16]), &state.data)?;
+        let mechanism = Mechanism::new(job.mechanism);
+        Ok(Loop::boxed(
+            state,
+            move |state| {
+                state.session.digest_init(&mechanism)?;
+                state.used = state.session.digest_into(&state.data, &mut state.out)?;
+                Ok(())
+            },
+            move |state| expect(state.result() == right, "a digest changes"),
+        ))
+    }
+
+    fn encrypts(&self, job: Job, key: Pair) -> Result<Box<dyn Operation>> {
+        Ok(Loop::boxed(
+            self.state(&job)?,
+            move |state| {
+                state.turn(&job);
+                state.session.encrypt_init(&job.with(&state.iv), key.public)?;
+                state.used = state.session.encrypt_into(&state.data, &mut state.out)?;
+                Ok(())
+            },
+            move |state| {
+                let mechanism = job.with(&state.iv);
+                let back = state.session.decrypt(&mechanism, key.private, state.result())?;
+                // Raw RSA gives the whole number back, zeros first.
+                expect(back.ends_with(&state.data), "what was encrypted decrypts to other bytes")
+            },
+        ))
+    }
+
+    fn signs(&self, job: Job, key: Pair) -> Result<Box<dyn Operation>> {
+        let state = self.state(&job)?;
+        let judge = judge(&state.session, &job, key)?;
+        Ok(Loop::boxed(
+            state,
+            move |state| {
+                state.turn(&job);
+                state.session.sign_init(&job.with(&state.iv), key.private)?;
+                state.used = state.session.sign_into(&state.data, &mut state.out)?;
+                Ok(())
+            },
+            move |state| match &judge {
+                Some(judge) => Ok(judge.verify(&state.data, state.result())?),
+                None => {
+                    let (mechanism, data) = (job.with(&state.iv), &state.data);
+                    Ok(state.session.verify(&mechanism, key.public, data, state.result())?)
+                }
+            },
+        ))
+    }
+
+    fn verifies(&self, job: Job, key: Pair) -> Result<Box<dyn Operation>> {
+        let state = self.state(&job)?;
+        let iv = [0; 16];
+        let signature = state.session.sign(&job.with(&iv), key.private, &state.data)?;
+        Ok(Loop::boxed(
+            (state, signature),
+            move |(state, signature)| {
+                state.session.verify_init(&job.with(&iv), key.public)?;
+                Ok(state.session.verify_initialized(&state.data, signature)?)
+            },
+            move |(state, signature)| {
+                let (mechanism, data) = (job.with(&iv), &state.data);
+                signature[0] ^= 1;
+                let refused =
+                    state.session.verify(&mechanism, key.public, data, signature).is_err();
+                signature[0] ^= 1;
+                expect(refused, "a changed signature verifies")
+            },
+        ))
+    }
+}
+
+impl Maker for Tokens {
+    fn make(&self, job: &Job) -> Result<Box<dyn Operation>> {
+        self.made(*job).map_err(|failure| self.said(failure))
+    }
+
+    fn result(&self, job: &Job) -> Result<Option<Vec<u8>>> {
+        if !job.determined() {
+            return Ok(None);
+        }
+        let (session, iv, data) = (&self.token.session, [0; 16], Buffer::input(job.bytes));
+        let mechanism = job.with(&iv);
+        let result = match job.function {
+            Function::Digest => session.digest(&mechanism, &data),
+            Function::Encrypt => session.encrypt(&mechanism, self.pair(job)?.public, &data),
+            Function::Sign | Function::Verify => {
+                session.sign(&mechanism, self.pair(job)?.private, &data)
+            }
+        };
+        result.map(Some).map_err(|error| self.said(error.into()))
+    }
+}
+
+/// The raw library with the public key of the token, where it is to judge.
+fn judge(session: &Session, job: &Job, key: Pair) -> Result<Option<bench::Rsa>> {
+    if job.mechanism != CKM_SHA256_RSA_PKCS {
+        return Ok(None);
+    }
+    let modulus = session.attribute(key.public, CKA_MODULUS)?;
+    let exponent = session.attribute(key.public, CKA_PUBLIC_EXPONENT)?;
+    Ok(Some(bench::Rsa::public(&modulus, &exponent)?))
+}
+
+/// A token key.
+fn made(session: &Session, key: Key) -> Result<Pair> {
+    let (name, private) = ("speed", Template::new().token(true).bool(CKA_PRIVATE, true));
+    let private = private.bool(CKA_SENSITIVE, true).bool(CKA_SIGN, true).label(name);
+    let public = Template::new().token(true).bool(CKA_VERIFY, true).label(name);
+    let (mechanism, public, private) = match key {
+        Key::None => return Err(Failure::new("a job without a key")),
+        Key::Secret(kind, length) => {
+            let key = session.create(&secret_key(kind, &secret(length)))?;
+            return Ok(Pair { public: key, private: key });
+        }
+        Key::Curve(Curve::P256) => {
+            (CKM_EC_KEY_PAIR_GEN, public.bytes(CKA_EC_PARAMS, token::P256), private)
+        }
+        Key::Curve(Curve::Ed25519) => {
+            let named = public.bytes(CKA_EC_PARAMS, [6, 3, 0x2B, 0x65, 0x70]);
+            (CKM_EC_EDWARDS_KEY_PAIR_GEN, named, private)
+        }
+        Key::Rsa(bits) => {
+            let public = public.ulong(CKA_MODULUS_BITS, bits).bool(CKA_ENCRYPT, true);
+            let public = public.bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1]);
+            (CKM_RSA_PKCS_KEY_PAIR_GEN, public, private.bool(CKA_DECRYPT, true))
+        }
+    };
+    let (public, private) = session.generate_key_pair(&mechanism.into(), &public, &private)?;
+    Ok(Pair { public, private })
+}
+
+/// A secret key for whatever its type is good for: ciphers encrypt, the others sign.
+fn secret_key(kind: CK_KEY_TYPE, value: &[u8]) -> Template {
+    let ciphers = [CKK_AES, CKK_AES_XTS, CKK_RC4, CKK_DES3, CKK_CHACHA20];
+    let key = Template::new().class(CKO_SECRET_KEY).key_type(kind).token(true);
+    let key = key.bool(CKA_PRIVATE, true).bytes(CKA_VALUE, value).label("speed");
+    let signs = !ciphers.contains(&kind) || matches!(kind, CKK_AES | CKK_DES3);
+    let key = key.bool(CKA_SIGN, signs).bool(CKA_VERIFY, signs);
+    let cipher = ciphers.contains(&kind);
+    key.bool(CKA_ENCRYPT, cipher).bool(CKA_DECRYPT, cipher)
+}

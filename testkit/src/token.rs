@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token for one test: a directory, a configuration, PINs, and the module that serves it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result};
+
+use crate::process::Program;
+
+/// The user's PIN of every test token.
+pub const USER_PIN: &str = "123456";
+/// The security officer's PIN of every test token.
+pub const SO_PIN: &str = "87654321";
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// An initialised token in a directory of its own.
+#[derive(Debug)]
+pub struct TestToken {
+    home: PathBuf,
+    module: PathBuf,
+    label: String,
+    environment: Vec<(&'static str, OsString)>,
+}
+
+/// The module under test, if one is built.
+#[must_use]
+pub fn module_path() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("METASLOT_MODULE") {
+        return Some(PathBuf::from(path)).filter(|path| path.exists());
+    }
+    let target = target();
+    ["release", "debug"]
+        .iter()
+        .map(|profile| target.join(profile).join("libmetaslot.so"))
+        .find(|path| path.exists())
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from)
+}
+
+impl TestToken {
+    /// A directory named after the test, with a token that has both PINs; `None` when no module is
+    /// built.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be made or the module cannot initialise the token.
+    pub fn new(name: &str) -> Result<Option<Self>> {
+        let Some(token) = Self::uninitialized(name)? else { return Ok(None) };
+        token.initialize()?;
+        Ok(Some(token))
+    }
+
+    /// As [`TestToken::new`], but nobody has initialised the token yet.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be made.
+    pub fn uninitialized(name: &str) -> Result<Option<Self>> {
+        let Some(module) = module_path() else { return Ok(None) };
+        let module = fs::canonicalize(&module).context("find the module")?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let short: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .take(40)
+            .collect();
+        let home = target().join("tokens").join(format!("{short}-{}-{number}", std::process::id()));
+        fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
+        let home = fs::canonicalize(&home).context("find the token's directory")?;
+        let mut token = Self { home, module, label: "testing".into(), environment: Vec::new() };
+        token.configure()?;
+        Ok(Some(token))
+    }
+
+    fn configure(&mut self) -> Result<()> {
+        for directory in ["tokens", "run", "data", "config"] {
+            fs::create_dir_all(self.home.join(directory)).context("make a directory")?;
+        }
+        fs::write(self.home.join("pin"), USER_PIN).context("write the PIN file")?;
+        let soft = self.home.join("softhsm2.conf");
+        let text = format!(
+            "directories.tokendir = {}\nobjectstore.backend = file\nlog.level = ERROR\n",
+            self.home.join("tokens").display()
+        );
+        fs::write(&soft, text).context("write the configuration")?;
+        self.policy("default")?;
+        self.environment = vec![
+            ("HOME", self.home.clone().into()),
+            ("SOFTHSM2_CONF", soft.into()),
+            ("XDG_CONFIG_HOME", self.home.join("config").into()),
+            ("XDG_DATA_HOME", self.home.join("data").into()),
+            ("XDG_RUNTIME_DIR", self.home.join("run").into()),
+            ("METASLOT_CONF", self.home.join("metaslot.toml").into()),
+            ("METASLOT_MODULE", self.module.clone().into()),
+        ];
+        Ok(())
+    }
+
+    fn initialize(&self) -> Result<()> {
+        let label = self.label.clone();
+        self.pkcs11_tool()
+            .args(["--slot-index", "0", "--init-token", "--label", &label, "--so-pin", SO_PIN])
+            .run()
+            .context("initialise the token")?;
+        self.pkcs11_tool()
+            .args(["--token-label", &label, "--login", "--login-type", "so", "--so-pin", SO_PIN])
+            .args(["--init-pin", "--pin", USER_PIN])
+            .run()
+            .context("set the user's PIN")?;
+        Ok(())
+    }
+
+    /// Where the test may write.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// A file in the test's directory.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.home.join(name)
+    }
+
+    /// Writes a file into the test's directory.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Result<PathBuf> {
+        let path = self.path(name);
+        fs::write(&path, content).with_context(|| format!("write {}", path.display()))?;
+        Ok(path)
+    }
+
+    /// The module that serves the token.
+    #[must_use]
+    pub fn module(&self) -> &Path {
+        &self.module
+    }
+
+    /// The token's label.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Is the module under test our own?
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.module.file_name().is_some_and(|name| name == "libmetaslot.so")
+    }
+
+    /// Serves the token under the policy `name`, where the module is our own.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be written.
+    pub fn policy(&mut self, name: &str) -> Result<()> {
+        let text = format!(
+            "counters = \"{home}/run\"\n\n[[token]]\npath = \"{home}/tokens/token.db\"\npolicy = \
+             \"{name}\"\n",
+            home = self.home.display()
+        );
+        self.write("metaslot.toml", text).map(|_| ())
+    }
+
+    /// Adds a variable to the environment of every program run with this token.
+    pub fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.environment.retain(|(old, _)| *old != name);
+        self.environment.push((name, value.into()));
+    }
+
+    /// A program that runs in the test's directory and finds this token.
+    #[must_use]
+    pub fn program(&self, name: &str) -> Program {
+        let program = Program::new(name).directory(&self.home);
+        self.environment.iter().fold(program, |program, (name, value)| program.env(name, value))
+    }
+
+    /// `pkcs11-tool` with the module.
+    #[must_use]
+    pub fn pkcs11_tool(&self) -> Program {
+        self.program("pkcs11-tool").arg("--module").arg(&self.module)
+    }
+
+    /// `pkcs11-tool` with the module and the user logged in to this token.
+    #[must_use]
+    pub fn pkcs11_user(&self) -> Program {
+        self.pkcs11_tool().args(["--token-label", &self.label, "--login", "--pin", USER_PIN])
+    }
+
+    /// Makes a key pair with `pkcs11-tool`; `kind` in its words, `id` in hexadecimal.
+    ///
+    /// # Errors
+    ///
+    /// When the module refuses.
+    pub fn key_pair(&self, kind: &str, id: &str, label: &str) -> Result<()> {
+        self.pkcs11_user()
+            .args(["--keypairgen", "--key-type", kind, "--id", id, "--label", label])
+            .run()
+            .map(|_| ())
+    }
+
+    /// Takes the directory away; a test that failed keeps it.
+    pub(crate) fn remove(&self) {
+        drop(fs::remove_dir_all(&self.home));
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Java's SunPKCS11: keytool, and `testdata/java/TokenClient.java` for everything else.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use metaslot_testkit::{Program, TestToken, USER_PIN, check};
+
+const CLIENT: &str = "Java SunPKCS11";
+const NEEDS: &[&str] = &["java", "javac", "keytool", "pkcs11-tool"];
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// SunPKCS11's configuration. `compatibility` is what its own handbook gives for tokens that follow
+/// the standard's defaults.
+fn configure(token: &TestToken) -> Result<()> {
+    let slot = if token.is_ours() { "slotListIndex = 0" } else { return configure_by_id(token) };
+    write(token, slot)
+}
+
+/// SoftHSM numbers its slots anew when a token is initialised, so its slot is looked up.
+fn configure_by_id(token: &TestToken) -> Result<()> {
+    let list = token.pkcs11_tool().arg("--list-token-slots").run()?.text();
+    let id = list
+        .split("(0x")
+        .nth(1)
+        .and_then(|rest| rest.split(')').next())
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+        .context("no slot")?;
+    write(token, &format!("slot = {id}"))
+}
+
+fn write(token: &TestToken, slot: &str) -> Result<()> {
+    let text = format!(
+        "name = Testing\nlibrary = {}\n{slot}\nattributes = compatibility\n",
+        token.module().display()
+    );
+    token.write("p11.cfg", text).map(|_| ())
+}
+
+fn keytool(token: &TestToken) -> Program {
+    token.program("keytool").limit(LIMIT).args(["-J-Xshare:auto", "-J-XX:TieredStopAtLevel=1"])
+}
+
+fn store(program: Program) -> Program {
+    program
+        .line("-keystore NONE -storetype PKCS11 -addprovider SunPKCS11 -providerarg p11.cfg")
+        .args(["-storepass", USER_PIN])
+}
+
+fn key_pair(token: &TestToken, algorithm: &str, alias: &str) -> Result<()> {
+    let program = keytool(token).arg("-genkeypair").line(algorithm).args(["-alias", alias]);
+    let program = program.line("-dname CN=localhost -ext san=dns:localhost,ip:127.0.0.1");
+    store(program).line("-providername SunPKCS11-Testing").run().map(|_| ())
+}
+
+/// The compiled client, once for all tests of this process.
+fn classes() -> Result<&'static Path> {
+    static CLASSES: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    CLASSES
+        .get_or_init(|| compile().map_err(|error| format!("{error:#}")))
+        .as_deref()
+        .map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+fn compile() -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let out = root.join("target/java");
+    std::fs::create_dir_all(&out).context("make the directory of classes")?;
+    Program::new("javac")
+        .arg("-d")
+        .arg(&out)
+        .arg(root.join("testdata/java/TokenClient.java"))
+        .limit(LIMIT)
+        .run()?;
+    std::fs::canonicalize(out).context("find the classes")
+}
+
+fn client(what: &str, part: &str) {
+    check(CLIENT, what, NEEDS, |token| {
+        configure(token)?;
+        if ["keystore", "tls"].contains(&part) {
+            key_pair(token, "-keyalg RSA -keysize 2048", "jrsa")?;
+            key_pair(token, "-keyalg EC -groupname secp256r1", "jec")?;
+        }
+        token
+            .program("java")
+            .line("-Xshare:auto -XX:TieredStopAtLevel=1 -cp")
+            .arg(classes()?)
+            .args(["TokenClient", "p11.cfg", USER_PIN, part])
+            .limit(LIMIT)
+            .run()?
+            .with(&["done"])
+            .map(|_| ())
+    });
+}
+
+#[test]
+fn keytool_generates_and_lists() {
+    check(CLIENT, "keytool", NEEDS, |token| {
+        configure(token)?;
+        key_pair(token, "-keyalg RSA -keysize 2048", "jrsa")?;
+        key_pair(token, "-keyalg EC -groupname secp256r1", "jec")?;
+        store(keytool(token).line("-genseckey -keyalg AES -keysize 256 -alias jaes")).run()?;
+        store(keytool(token).arg("-list")).run()?.with(&[
+            "jrsa, PrivateKeyEntry",
+            "jec, PrivateKeyEntry",
+            "jaes, SecretKeyEntry",
+        ])?;
+        store(keytool(token).line("-delete -alias jec")).run()?;
+        let left = store(keytool(token).arg("-list")).run()?.all();
+        ensure!(!left.contains("jec"), "the entry is still there: {left}");
+        Ok(())
+    });
+}
+
+#[test]
+fn keytool_imports_a_key_made_in_software() {
+    check(CLIENT, "import by keytool", NEEDS, |token| {
+        configure(token)?;
+        let program =
+            keytool(token).line("-genkeypair -keyalg EC -groupname secp256r1 -alias soft");
+        store(program.line("-dname CN=soft")).run()?;
+        store(keytool(token).line("-list")).run()?.with(&["soft, PrivateKeyEntry"]).map(|_| ())
+    });
+}
+
+#[test]
+fn signatures_are_made_and_verified() {
+    client("Signature", "signature");
+}
+
+#[test]
+fn ciphers_open_what_they_sealed() {
+    client("Cipher", "cipher");
+}
+
+#[test]
+fn key_store_gives_keys_that_sign() {
+    client("KeyStore", "keystore");
+}
+
+#[test]
+fn digests_and_macs_match_those_of_the_runtime() {
+    client("MessageDigest and Mac", "digest");
+}
+
+#[test]
+fn key_agreement_gives_both_sides_one_secret() {
+    client("KeyAgreement", "agreement");
+}
+
+#[test]
+fn tls_server_has_its_key_in_the_token() {
+    client("TLS server", "tls");
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Python's PyKCS11: `testdata/python/client.py` does the work.
+
+use std::path::{Path, PathBuf};
+
+use metaslot_testkit::{TestToken, USER_PIN, check};
+
+const CLIENT: &str = "PyKCS11";
+
+/// The Python with PyKCS11 in it: `cargo xtask test` makes it.
+fn python() -> String {
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/venv/bin/python3");
+    std::env::var_os("METASLOT_TEST_PYTHON")
+        .map_or(made, PathBuf::from)
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn client(what: &str, part: &str) {
+    check(CLIENT, what, &[&python(), "pkcs11-tool"], |token: &mut TestToken| {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/python/client.py");
+        token
+            .program(&python())
+            .arg(script)
+            .arg(token.module())
+            .args([token.label(), USER_PIN, part])
+            .run()?
+            .with(&["done"])
+            .map(|_| ())
+    });
+}
+
+#[test]
+fn signatures_are_made_and_verified() {
+    client("signatures", "sign");
+}
+
+#[test]
+fn ciphers_open_what_they_sealed() {
+    client("ciphers", "cipher");
+}
+
+#[test]
+fn digests_match_those_of_python() {
+    client("digests", "digest");
+}
+
+#[test]
+fn objects_are_found_changed_and_destroyed() {
+    client("objects", "objects");
+}

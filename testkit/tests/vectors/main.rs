@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Project Wycheproof's vectors through the C ABI: every file in `testdata/wycheproof`, judged by
+//! the family that its algorithm belongs to. A file of an unknown family is a failure.
+#![forbid(unsafe_code)]
+
+mod binary;
+mod cipher;
+mod derive;
+mod file;
+mod mac;
+mod old;
+mod rsa;
+mod signature;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use metaslot_client::{Mechanism, Session};
+use metaslot_testkit::{apart, user_session};
+
+use file::{Expected, File, Vector, Verdict};
+
+const CLIENT: &str = "Wycheproof vectors";
+
+/// What judges the vectors of some algorithms.
+struct Family {
+    /// How the files' names begin.
+    prefixes: &'static [&'static str],
+    judge: fn(&Session, &Vector<'_>) -> Result<Verdict>,
+}
+
+const AEAD: Family =
+    Family { prefixes: &["aes_gcm_", "aes_ccm_", "chacha20_poly1305_"], judge: cipher::aead };
+const CIPHERS: Family = Family { prefixes: &["aes_cbc_", "aes_xts_"], judge: cipher::plain };
+const KEY_WRAP: Family = Family { prefixes: &["aes_wrap_", "aes_kwp_"], judge: cipher::key_wrap };
+const MACS: Family = Family { prefixes: &["hmac_", "aes_cmac_", "aes_gmac_"], judge: mac::mac };
+const KDFS: Family = Family { prefixes: &["hkdf_", "pbkdf2_"], judge: derive::kdf };
+const AGREEMENT: Family = Family { prefixes: &["ecdh_", "x25519_"], judge: derive::agreement };
+const CURVES: Family = Family { prefixes: &["ecdsa_", "ed25519_"], judge: signature::curve };
+const RSA_SIGNATURES: Family =
+    Family { prefixes: &["rsa_signature_", "rsa_pss_"], judge: rsa::verify };
+const RSA_DECRYPTION: Family = Family {
+    prefixes: &["rsa_oaep_", "rsa_three_primes_oaep_", "rsa_pkcs1_"],
+    judge: rsa::private,
+};
+const FAMILIES: &[&Family] = &[
+    &AEAD,
+    &CIPHERS,
+    &KEY_WRAP,
+    &MACS,
+    &KDFS,
+    &AGREEMENT,
+    &CURVES,
+    &RSA_SIGNATURES,
+    &RSA_DECRYPTION,
+];
+
+fn directory() -> PathBuf {
+    std::env::var_os("METASLOT_TEST_VECTORS").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/wycheproof"),
+        PathBuf::from,
+    )
+}
+
+/// The names of the files, in order.
+fn files() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(directory()).context("read the directory of vectors")? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".json") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+impl Family {
+    fn has(&self, name: &str) -> bool {
+        self.prefixes.iter().any(|prefix| name.starts_with(prefix))
+    }
+
+    /// Runs every file of the family and prints a line for each.
+    fn run(&self) -> Result<()> {
+        let (_module, session) = user_session()?;
+        let mut wrong = Vec::new();
+        for name in files()?.iter().filter(|name| self.has(name)) {
+            let file = File::read(&directory().join(name))?;
+            let mut count = [0_usize; 4];
+            for vector in file.vectors() {
+                let at = match self.one(&session, &vector) {
+                    Ok(at) => at,
+                    Err(error) => {
+                        wrong.push(format!("{name} {}: {error:#}", vector.number()));
+                        3
+                    }
+                };
+                count[at] += 1;
+            }
+            let [passed, acceptable, skipped, failed] = count;
+            println!(
+                "    {name:<48} {passed:>5} passed {acceptable:>4} acceptable {skipped:>4} not \
+                 applicable {failed:>4} failed"
+            );
+        }
+        let shown: Vec<&String> = wrong.iter().take(20).collect();
+        ensure!(wrong.is_empty(), "{} vectors failed, among them {shown:#?}", wrong.len());
+        Ok(())
+    }
+
+    fn one(&self, session: &Session, vector: &Vector<'_>) -> Result<usize> {
+        let verdict = (self.judge)(session, vector).context("no verdict")?;
+        match (vector.expected(), verdict) {
+            (_, Verdict::NotApplicable) => Ok(2),
+            (Expected::Valid, Verdict::Accepted) | (Expected::Invalid, Verdict::Refused(_)) => {
+                Ok(0)
+            }
+            (Expected::Acceptable, _) => Ok(1),
+            (Expected::Valid, Verdict::Refused(why)) => bail!("valid, and refused: {why}"),
+            (Expected::Invalid, Verdict::Accepted) => {
+                bail!("invalid, and accepted ({})", vector.comment())
+            }
+        }
+    }
+}
+
+fn family(what: &str, name: &str, family: &'static Family) {
+    let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
+    apart(CLIENT, what, name, legacy, || family.run());
+}
+
+/// A mechanism without a parameter.
+const fn bare(number: metaslot_ck::CK_MECHANISM_TYPE) -> Mechanism<'static> {
+    Mechanism::new(number)
+}
+
+#[test]
+fn every_file_belongs_to_one_family() {
+    let names = files().expect("the directory of vectors");
+    assert!(!names.is_empty());
+    for name in names {
+        let owners = FAMILIES.iter().filter(|family| family.has(&name)).count();
+        assert_eq!(owners, 1, "{name}");
+    }
+}
+
+#[test]
+fn authenticated_ciphers() {
+    family("authenticated ciphers", "authenticated_ciphers", &AEAD);
+}
+
+#[test]
+fn plain_ciphers() {
+    family("ciphers", "plain_ciphers", &CIPHERS);
+}
+
+#[test]
+fn key_wrap() {
+    family("key wrap", "key_wrap", &KEY_WRAP);
+}
+
+#[test]
+fn message_authentication() {
+    family("message authentication", "message_authentication", &MACS);
+}
+
+#[test]
+fn key_derivation() {
+    family("key derivation", "key_derivation", &KDFS);
+}
+
+#[test]
+fn key_agreement() {
+    family("key agreement", "key_agreement", &AGREEMENT);
+}
+
+#[test]
+fn signatures_on_curves() {
+    family("signatures on curves", "signatures_on_curves", &CURVES);
+}
+
+#[test]
+fn binary_curves() {
+    let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
+    apart(CLIENT, "binary curves, by OpenSSL", "binary_curves", legacy, binary::run);
+}
+
+#[test]
+fn triple_des_and_rc4() {
+    let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
+    apart(CLIENT, "triple DES and RC4, by OpenSSL", "triple_des_and_rc4", legacy, old::run);
+}
+
+#[test]
+fn rsa_signatures() {
+    family("RSA signatures", "rsa_signatures", &RSA_SIGNATURES);
+}
+
+#[test]
+fn rsa_decryption_and_generation_of_signatures() {
+    family(
+        "RSA decryption and generation of signatures",
+        "rsa_decryption_and_generation_of_signatures",
+        &RSA_DECRYPTION,
+    );
+}
