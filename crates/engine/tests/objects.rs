@@ -598,3 +598,17 @@ fn a_check_value_is_taken_and_not_kept() {
     let shown = engine.object(session, key).expect("it is there");
     assert_eq!(shown.answer(CKA_CHECK_VALUE).err(), Some(Error::ATTRIBUTE_TYPE_INVALID));
 }
+
+#[test]
+fn a_template_of_a_key_keeps_its_order() {
+    let (engine, session) = logged_in();
+    let inner = || vec![row(CKA_SIGN, true), row(CKA_TOKEN, false), row(CKA_LABEL, "x")];
+    let template = vec![(CKA_UNWRAP_TEMPLATE, RawValue::Template(inner())), row(CKA_TOKEN, true)];
+    let key = aes(&engine, session, template).expect("a key is made");
+    let shown = engine.object(session, key).expect("it is there");
+    let Ok(Answer::Value(Value::Template(shown))) = shown.answer(CKA_UNWRAP_TEMPLATE) else {
+        panic!("it has a template");
+    };
+    let order: Vec<_> = shown.iter().map(|(attribute, _)| attribute).collect();
+    assert_eq!(order, [CKA_SIGN, CKA_TOKEN, CKA_LABEL]);
+}

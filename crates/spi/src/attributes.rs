@@ -22,7 +22,7 @@ pub enum Value {
     Ulongs(Vec<u64>),
 }
 
-/// A set of attributes, sorted by type; none is secret.
+/// A set of attributes in the order in which they were given; none is secret.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Attributes(Vec<(CK_ATTRIBUTE_TYPE, Value)>);
 
@@ -36,20 +36,20 @@ impl Attributes {
     /// The value of `attribute`, where there is one.
     #[must_use]
     pub fn get(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<&Value> {
-        self.position(attribute).ok().map(|at| &self.0[at].1)
+        self.position(attribute).map(|at| &self.0[at].1)
     }
 
     /// Sets `attribute`, replacing what was there.
     pub fn set(&mut self, attribute: CK_ATTRIBUTE_TYPE, value: Value) {
         match self.position(attribute) {
-            Ok(at) => self.0[at].1 = value,
-            Err(at) => self.0.insert(at, (attribute, value)),
+            Some(at) => self.0[at].1 = value,
+            None => self.0.push((attribute, value)),
         }
     }
 
     /// Takes `attribute` out.
     pub fn remove(&mut self, attribute: CK_ATTRIBUTE_TYPE) -> Option<Value> {
-        self.position(attribute).ok().map(|at| self.0.remove(at).1)
+        self.position(attribute).map(|at| self.0.remove(at).1)
     }
 
     /// `true` only where the attribute is there and true.
@@ -76,7 +76,7 @@ impl Attributes {
         }
     }
 
-    /// All of them, sorted by type.
+    /// All of them, in the order in which they were given.
     pub fn iter(&self) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, &Value)> {
         self.0.iter().map(|(attribute, value)| (*attribute, value))
     }
@@ -93,8 +93,8 @@ impl Attributes {
         self.0.is_empty()
     }
 
-    fn position(&self, attribute: CK_ATTRIBUTE_TYPE) -> std::result::Result<usize, usize> {
-        self.0.binary_search_by_key(&attribute, |row| row.0)
+    fn position(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<usize> {
+        self.0.iter().position(|row| row.0 == attribute)
     }
 
     /// The bytes of a stored row: for each attribute its number (8 bytes, little-endian), a kind
