@@ -44,8 +44,7 @@ impl Engine {
             .map_err(told_of(UNWRAPPING))?;
         let arriving = self.arriving(token, template)?;
         let login = token.login_state();
-        let arriving =
-            with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login, token.policy)?;
+        let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;
         let facts = by.facts();
         token.policy.using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
         token.policy.unwrapping(mechanism, &params, &by, &arriving)?;
