@@ -21,7 +21,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("awslc", 30),
     ("awslc-wrapper", 2),
     ("ck", 4),
-    ("cli", 26),
+    ("cli", 7),
     ("client", 3),
     ("counters", 3),
     ("engine", 14),
