@@ -50,6 +50,10 @@ pub(crate) fn check(typed: &Typed, class: u64, right: u32, login: Login) -> Resu
         }
         match value {
             Some(Value::Template(imposed)) => check_imposed(imposed, login)?,
+            // Shown where nothing limits the key, an empty list is not a limit that allows nothing.
+            Some(Value::Ulongs(limit)) if limit.is_empty() => {
+                return Err(Error::ATTRIBUTE_VALUE_INVALID);
+            }
             Some(value) => trusting(row, value, login)?,
             None => {}
         }
