@@ -21,7 +21,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("awslc", 30),
     ("cli", 7),
     ("client", 3),
-    ("engine", 14),
     ("keystore", 6),
     ("lab", 86),
     ("lanes", 47),
