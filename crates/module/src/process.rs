@@ -6,7 +6,7 @@
 //! destructor and no exit handler: a call that comes after `exit` began still finds everything.
 
 use crate::cancel::Uncancelled;
-use crate::enter::caught;
+use crate::caught::caught;
 use crate::library::Library;
 use crate::thread;
 use crate::wiped::{self, WORDS as WORD_COUNT, Words};
@@ -80,7 +80,7 @@ pub(crate) fn initialize() -> Result<()> {
     if INHERITED.swap(true, Ordering::AcqRel) {
         begin_anew();
     }
-    let library = Box::into_raw(Box::new(Library::new()));
+    let library = Box::into_raw(Box::new(Library::new(EPOCH.load(Ordering::SeqCst))));
     words[LIBRARY].store(library.expose_provenance() as u64, Ordering::SeqCst);
     Ok(())
 }
