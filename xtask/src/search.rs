@@ -7,21 +7,30 @@ use crate::cargo::cargo;
 
 /// `[--policy default|legacy] [--minutes N] [--seed N]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let test =
-        ["test", "--release", "--locked", "--package", "metaslot-models", "--test", "search"];
-    let mut search = cargo(&test);
-    search.args(["--", "--ignored", "--exact", "long", "--nocapture"]);
+    let (mut policy, mut minutes, mut seed) = ("default", "1", None);
     for pair in arguments.chunks(2) {
         let [option, value] = pair else { bail!("{} wants a value", pair[0]) };
-        let right = match option.as_str() {
-            "--policy" => matches!(value.as_str(), "default" | "legacy"),
-            "--minutes" | "--seed" => value.parse::<u64>().is_ok(),
+        match option.as_str() {
+            "--policy" => policy = value,
+            "--minutes" => minutes = value,
+            "--seed" => seed = Some(value),
             _ => bail!("search takes --policy, --minutes and --seed, and no {option}"),
-        };
-        ensure!(right, "{option} cannot be {value}");
-        search.env(format!("METASLOT_SEARCH_{}", option[2..].to_uppercase()), value);
+        }
+    }
+    let test = match policy {
+        "default" => "nothing_is_found_under_the_default_policy",
+        "legacy" => "attacks_are_found_under_legacy",
+        other => bail!("no policy is called {other}"),
+    };
+    let mut search =
+        cargo(&["test", "--release", "--locked", "--package=metaslot-models", "--test=search"]);
+    search.args(["--", "--exact", test, "--nocapture"]);
+    for (name, number) in [("MINUTES", Some(minutes)), ("SEED", seed.map(String::as_str))] {
+        let Some(number) = number else { continue };
+        ensure!(number.parse::<u64>().is_ok(), "{number} is no number");
+        search.env(format!("METASLOT_SEARCH_{name}"), number);
     }
     let status = search.status().context("run cargo")?;
-    ensure!(status.success(), "the search failed, or found something: {status}");
+    ensure!(status.success(), "the search failed: {status}");
     Ok(())
 }

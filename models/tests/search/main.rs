@@ -27,8 +27,8 @@ fn policy(name: &str) -> Policy {
     if name == "legacy" { Policy::legacy() } else { Policy::DEFAULT }
 }
 
-fn number(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+fn named(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
 }
 
 fn by_the_clock() -> u64 {
@@ -55,37 +55,33 @@ fn print(search: &Search) {
     }
 }
 
-fn run(name: &str, seed: u64, wanted: impl Fn(&Search) -> bool) -> Search {
+/// Of each policy in the usual run.
+const SEQUENCES: u64 = 3_000;
+
+/// As long as `METASLOT_SEARCH_MINUTES` says, otherwise as long as the usual run is `wanted`.
+fn run(name: &str, wanted: impl Fn(&Search) -> bool) -> Search {
+    let seed = named("METASLOT_SEARCH_SEED").unwrap_or_else(by_the_clock);
     println!("policy {name}, seed {seed}");
+    let minutes = named("METASLOT_SEARCH_MINUTES").map(|minutes| Duration::from_secs(60 * minutes));
     let mut search = Search::new(Stock::new(policy(name)), seed);
+    let wanted = |search: &Search| match minutes {
+        Some(minutes) => search.begun.elapsed() < minutes,
+        None => search.sequences < SEQUENCES && wanted(search),
+    };
     search.run(wanted, show);
     print(&search);
     show(&search);
     search
 }
 
-/// Of each policy in the usual run.
-const SEQUENCES: u64 = 3_000;
-
 #[test]
 fn nothing_is_found_under_the_default_policy() {
-    let search = run("default", by_the_clock(), |search| search.sequences < SEQUENCES);
+    let search = run("default", |_| true);
     assert!(search.found.is_empty(), "found: {:?}", search.found.keys());
 }
 
 #[test]
 fn attacks_are_found_under_legacy() {
-    let wanted = |search: &Search| search.found.len() < 8 && search.sequences < SEQUENCES;
-    let search = run("legacy", by_the_clock(), wanted);
+    let search = run("legacy", |search| search.found.len() < 8);
     assert!(search.found.len() >= 8, "found only: {:?}", search.found.keys());
-}
-
-#[test]
-#[ignore = "runs as long as it is told: cargo xtask search"]
-fn long() {
-    let policy = std::env::var("METASLOT_SEARCH_POLICY").unwrap_or_else(|_| "default".into());
-    let minutes = Duration::from_secs(60 * number("METASLOT_SEARCH_MINUTES", 1));
-    let seed = number("METASLOT_SEARCH_SEED", by_the_clock());
-    let search = run(&policy, seed, |search| search.begun.elapsed() < minutes);
-    assert!(policy == "legacy" || search.found.is_empty(), "found: {:?}", search.found.keys());
 }
