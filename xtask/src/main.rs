@@ -27,8 +27,8 @@ usage: cargo xtask TASK
   test                everything that decides whether a change may go in
   bench [ARGUMENTS]   metaslot lab speed with the release build; bench lanes [ARGUMENTS]: metaslot lab lanes;
                       bench tls: handshakes of a Java server
-  search [--policy default|legacy] [--minutes N] [--seed N]
-                      look for attacks on the interface that nobody thought of
+  search [--policy default|legacy] [--allow NAME] [--minutes N] [--seed N]
+                      look for attacks on the interface; --allow: would one be found, were this not refused?
   codegen [--check]   write (or compare) the files generated from the standard's bindings
   structure           check the tree against ARCHITECTURE.md
   man                 write man pages and completions to target/man

@@ -5,16 +5,17 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::cargo::cargo;
 
-/// `[--policy default|legacy] [--minutes N] [--seed N]`
+/// `[--policy default|legacy] [--allow NAME] [--minutes N] [--seed N]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let (mut policy, mut minutes, mut seed) = ("default", "1", None);
+    let (mut policy, mut minutes, mut seed, mut allow) = ("default", "1", None, None);
     for pair in arguments.chunks(2) {
         let [option, value] = pair else { bail!("{} wants a value", pair[0]) };
         match option.as_str() {
             "--policy" => policy = value,
             "--minutes" => minutes = value,
             "--seed" => seed = Some(value),
-            _ => bail!("search takes --policy, --minutes and --seed, and no {option}"),
+            "--allow" => allow = Some(value),
+            _ => bail!("search takes --policy, --allow, --minutes and --seed, and no {option}"),
         }
     }
     let test = match policy {
@@ -30,6 +31,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         ensure!(number.parse::<u64>().is_ok(), "{number} is no number");
         search.env(format!("METASLOT_SEARCH_{name}"), number);
     }
+    allow.map(|name| search.env("METASLOT_SEARCH_ALLOW", name));
     let status = search.status().context("run cargo")?;
     ensure!(status.success(), "the search failed: {status}");
     Ok(())
