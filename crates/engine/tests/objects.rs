@@ -557,6 +557,13 @@ fn a_key_without_a_list_of_mechanisms_shows_an_empty_one() {
 }
 
 #[test]
+fn a_list_of_no_mechanisms_is_refused() {
+    let (engine, session) = logged_in();
+    let empty = vec![row(CKA_ALLOWED_MECHANISMS, &[][..])];
+    assert_eq!(aes(&engine, session, empty).err(), Some(Error::ATTRIBUTE_VALUE_INVALID));
+}
+
+#[test]
 fn copies_may_only_shorten_the_list_of_mechanisms() {
     let (engine, session) = logged_in();
     let list = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<_>>();

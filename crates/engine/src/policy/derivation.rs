@@ -8,8 +8,10 @@
 //! exception that follows from the same rule: what it gives is the key of the expand step.
 
 use super::table::{DERIVES, KeyUse};
-use super::{Policy, Purposes, Refusal};
-use crate::object::{Facts, Object};
+use super::{Policy, Refusal};
+use crate::object::Object;
+use crate::object::facts::Facts;
+use crate::object::purpose::Purposes;
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Params, Value};
 
