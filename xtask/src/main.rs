@@ -14,6 +14,7 @@ mod header;
 mod packages;
 mod report;
 mod run;
+mod search;
 mod structure;
 mod test;
 mod tls;
@@ -27,6 +28,8 @@ usage: cargo xtask TASK
   test                everything that decides whether a change may go in
   bench [ARGUMENTS]   metaslot lab speed with the release build; bench lanes [ARGUMENTS]: metaslot lab lanes;
                       bench tls: handshakes of a Java server
+  search [--policy default|legacy] [--allow NAME] [--minutes N] [--seed N]
+                      look for attacks on the interface; --allow: would one be found, were this not refused?
   codegen [--check]   write (or compare) the files generated from the standard's bindings
   structure           check the tree against ARCHITECTURE.md
   man                 write man pages and completions to target/man
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Some("run") => run::run(),
         Some("test") => test::run(),
         Some("bench") => bench::run(rest),
+        Some("search") => search::run(rest),
         Some("codegen") => codegen::run(rest.iter().any(|word| word == "--check")),
         Some("structure") => structure::run(),
         Some("man") => dist::man().map(|_| ()),
