@@ -147,10 +147,6 @@ impl Store for MemoryStore {
     fn generation(&self) -> Option<u64> {
         Some(self.generation.load(Ordering::SeqCst))
     }
-
-    fn before_fork(&self) {}
-
-    fn after_fork(&self) {}
 }
 
 /// What the store has no room for.

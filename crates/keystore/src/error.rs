@@ -29,6 +29,11 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The process was forked while its parent had a database open.
+    Inherited {
+        /// The database file.
+        path: PathBuf,
+    },
     /// SQLite refused.
     Database {
         /// The database file.
@@ -167,6 +172,12 @@ impl fmt::Display for Error {
                 write!(f, "{}: cannot {action}: {reason}", path.display())
             }
             Self::Unsafe { path, reason } => write!(f, "{}: refused: {reason}", path.display()),
+            Self::Inherited { path } => write!(
+                f,
+                "{}: not opened: this process was forked inside a call or without the C library's knowledge, \
+                 while a token was open",
+                path.display()
+            ),
             Self::Database { path, reason } => write!(f, "{}: {reason}", path.display()),
             Self::NotToken { path, reason } => {
                 write!(f, "{}: not a token that can be used: {reason}", path.display())
@@ -220,6 +231,7 @@ impl From<Error> for ck::Error {
             | Error::NewerFormat { .. }
             | Error::Unsafe { .. } => Self::TOKEN_NOT_RECOGNIZED,
             Error::File { .. }
+            | Error::Inherited { .. }
             | Error::Database { .. }
             | Error::Damaged { .. }
             | Error::Cryptography => Self::DEVICE_ERROR,

@@ -382,12 +382,4 @@ impl Store for SqliteStore {
     fn generation(&self) -> Option<u64> {
         self.gate.generation().map(crate::generation::Generation::now)
     }
-
-    fn before_fork(&self) {
-        self.gate.before_fork();
-    }
-
-    fn after_fork(&self) {
-        self.gate.after_fork();
-    }
 }

@@ -69,22 +69,8 @@ impl Library {
         self.epoch
     }
 
-    /// Nobody is inside a call, and a fork follows.
-    pub(crate) fn before_fork(&self) {
-        if let Some(Ok(engine)) = self.engine.get() {
-            engine.before_fork();
-        }
-    }
-
-    /// In the parent.
-    pub(crate) fn after_fork(&self) {
-        if let Some(Ok(engine)) = self.engine.get() {
-            engine.after_fork();
-        }
-    }
-
     /// Whether or not there is a library, the calling thread forks.
-    pub(crate) fn before_any_fork() {
+    pub(crate) fn before_fork() {
         awslc::fork::before();
     }
 

@@ -71,6 +71,11 @@ fn a_forked_child_begins_anew_and_the_parent_goes_on() {
 }
 
 #[test]
+fn whatever_threads_do_at_a_fork_the_child_inherits_no_open_store() {
+    Home::new("fork-at-work").run(&program("fork_at_work"), &[]);
+}
+
+#[test]
 fn three_hundred_cycles_keep_memory_and_descriptors_as_they_are() {
     println!("{}", Home::new("cycles").run(&program("cycles"), &[]));
 }

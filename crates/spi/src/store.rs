@@ -80,12 +80,6 @@ pub trait Store: Send + Sync + Debug {
     /// Counts everybody's commits: one load of a mapped page. Odd while a commit is under way;
     /// `None` when there is no page, and every look must go to the store.
     fn generation(&self) -> Option<u64>;
-
-    /// Goes quiet for a fork: nothing may be held or open when it returns.
-    fn before_fork(&self);
-
-    /// In the parent, after the fork.
-    fn after_fork(&self);
 }
 
 /// Which rows a search looks at.
