@@ -7,6 +7,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
+mod batch;
 mod binary;
 #[cfg(target_arch = "x86_64")]
 mod des;
