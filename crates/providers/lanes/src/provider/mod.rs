@@ -17,6 +17,7 @@ mod ecdsa;
 mod eddsa;
 mod either;
 mod hmac;
+mod over;
 mod prime;
 #[cfg(target_arch = "x86_64")]
 mod rc4;
