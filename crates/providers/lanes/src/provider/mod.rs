@@ -16,6 +16,7 @@ mod ecdh;
 mod ecdsa;
 mod eddsa;
 mod either;
+mod hashed;
 mod hmac;
 mod over;
 mod prime;
@@ -208,6 +209,13 @@ const WIDTH: usize = 8;
 struct Wins {
     jobs: usize,
     threads: usize,
+}
+
+impl From<usize> for Wins {
+    /// Where so many jobs pay for their waiting too.
+    fn from(jobs: usize) -> Self {
+        Self { jobs, threads: jobs }
+    }
 }
 
 impl Wins {
