@@ -7,6 +7,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
+mod batch;
 mod binary;
 #[cfg(target_arch = "x86_64")]
 mod des;
@@ -15,7 +16,9 @@ mod ecdh;
 mod ecdsa;
 mod eddsa;
 mod either;
+mod hashed;
 mod hmac;
+mod over;
 mod prime;
 #[cfg(target_arch = "x86_64")]
 mod rc4;
@@ -206,6 +209,13 @@ const WIDTH: usize = 8;
 struct Wins {
     jobs: usize,
     threads: usize,
+}
+
+impl From<usize> for Wins {
+    /// Where so many jobs pay for their waiting too.
+    fn from(jobs: usize) -> Self {
+        Self { jobs, threads: jobs }
+    }
 }
 
 impl Wins {
