@@ -175,11 +175,9 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     let locks = store.gate.locks()?;
     let _attempt = locks.login.hold()?;
     let pepper = pepper(store)?;
-    let fast = match settle {
-        Settle::Login => fast::Place::new(&store.config),
-        Settle::Change(_) | Settle::Initialize(_) => None,
-    };
-    let (token, quick) = store.transact(Announce::No, |database| {
+    let fast_wanted = store.config.fast_login.is_some() && matches!(settle, Settle::Login);
+    fast::remove_former_secret(&store.config);
+    let (token, fast, quick) = store.transact(Announce::No, |database| {
         let token = Token::read(&database.connection)?;
         let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
         let wrapped = pin_row(&token, role).wrap.as_deref();
@@ -190,19 +188,21 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             wrap::kdf(wrapped)?;
         }
         count(database, &token, role)?;
-        let quick = fast.as_ref().map(|place| place.read(database, role)).transpose()?.flatten();
-        Ok((token, quick))
+        let fast = fast::Place::new(&store.config, &token.serial, role, pin);
+        let fast = fast.filter(|_| fast_wanted);
+        let quick = fast.as_ref().map(|place| place.read(database)).transpose()?.flatten();
+        Ok((token, fast, quick))
     })?;
     let (serial, row) = (token.serial, pin_row(&token, role));
     if let (Some(place), Some(quick)) = (&fast, quick)
-        && let Some(master) = place.open(&quick, &serial, role, pin)?
+        && let Some(master) = place.open(&quick, pin)?
     {
         store.counts.fast_hits.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         counters::event(counters::Event::FastLogin);
         store.transact(Announce::No, |database| clear(database, role))?;
         return Ok(Attempt { serial, master });
     }
-    if fast.is_some() {
+    if fast_wanted {
         store.counts.fast_misses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         counters::event(counters::Event::FastLoginMiss);
     }
@@ -215,8 +215,9 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     };
     match settle {
         Settle::Login => {
-            let renewed = fast.map(|place| place.seal(&serial, role, pin, &master)).transpose()?;
+            let renewed = fast.map(|place| place.seal(pin, &master)).transpose()?.flatten();
             store.transact(Announce::No, |database| {
+                fast::tidy(database, role, renewed.is_some() || !fast_wanted)?;
                 if let Some(renewed) = &renewed {
                     renewed.write(database, role)?;
                 }

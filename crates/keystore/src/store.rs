@@ -26,9 +26,11 @@ pub struct Config {
     pub path: PathBuf,
     /// A group whose members use the token: name or number. Matters when the directory is made.
     pub group: Option<String>,
-    /// How long a fast login lasts after a login that took the long way; `None` for never.
+    /// How long a fast login lasts after a login that took the long way; `None` for never. Only with
+    /// PINs of 8 bytes or more, and where the kernel keeps secrets for the user.
     pub fast_login: Option<Duration>,
-    /// The runtime directory, where fast login keeps this boot's secret. Never created.
+    /// The runtime directory, where releases before this one kept fast login's secret: a login
+    /// removes it.
     pub runtime: Option<PathBuf>,
     /// What makes guessing PINs expensive, for wraps written from now on.
     pub kdf: Kdf,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Everything that maps memory: the protected arena, secrets in it, the fork sentinel, shared pages.
+//! Everything that maps memory: the protected arena, secrets in it, the fork sentinel, shared pages;
+//! and secrets that the kernel keeps.
 
 mod arena;
+pub mod keyring;
 mod lock;
 mod os;
 mod per_process;
