@@ -18,8 +18,10 @@ mod lock;
 mod pin;
 mod schema;
 mod search;
-mod set;
+mod state;
 mod store;
+mod tree;
+mod v1;
 mod verify;
 mod wrap;
 
