@@ -27,7 +27,7 @@ pub const DEEPEST: usize = 2;
 /// More than a caller may give, and than there are in the standard.
 const MOST: usize = 1024;
 
-/// A set of attributes, sorted by type; none is secret.
+/// A set of attributes in the order in which they were given; none is secret.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Attributes(Vec<(CK_ATTRIBUTE_TYPE, Value)>);
 
@@ -41,20 +41,20 @@ impl Attributes {
     /// The value of `attribute`, where there is one.
     #[must_use]
     pub fn get(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<&Value> {
-        self.position(attribute).ok().map(|at| &self.0[at].1)
+        self.position(attribute).map(|at| &self.0[at].1)
     }
 
     /// Sets `attribute`, replacing what was there.
     pub fn set(&mut self, attribute: CK_ATTRIBUTE_TYPE, value: Value) {
         match self.position(attribute) {
-            Ok(at) => self.0[at].1 = value,
-            Err(at) => self.0.insert(at, (attribute, value)),
+            Some(at) => self.0[at].1 = value,
+            None => self.0.push((attribute, value)),
         }
     }
 
     /// Takes `attribute` out.
     pub fn remove(&mut self, attribute: CK_ATTRIBUTE_TYPE) -> Option<Value> {
-        self.position(attribute).ok().map(|at| self.0.remove(at).1)
+        self.position(attribute).map(|at| self.0.remove(at).1)
     }
 
     /// `true` only where the attribute is there and true.
@@ -81,7 +81,7 @@ impl Attributes {
         }
     }
 
-    /// All of them, sorted by type.
+    /// All of them, in the order in which they were given.
     pub fn iter(&self) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, &Value)> {
         self.0.iter().map(|(attribute, value)| (*attribute, value))
     }
@@ -98,8 +98,8 @@ impl Attributes {
         self.0.is_empty()
     }
 
-    fn position(&self, attribute: CK_ATTRIBUTE_TYPE) -> std::result::Result<usize, usize> {
-        self.0.binary_search_by_key(&attribute, |row| row.0)
+    fn position(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<usize> {
+        self.0.iter().position(|row| row.0 == attribute)
     }
 
     /// The bytes of a stored row: for each attribute its number (8 bytes, little-endian), a kind
@@ -131,8 +131,8 @@ impl Attributes {
     }
 
     /// Reads what [`Self::encode`] wrote. Anybody who can write the file may have written it: what
-    /// is out of order, too many or too deep is refused, so that the cost stays in proportion to the
-    /// length and the stack is safe.
+    /// is there twice, too many or too deep is refused, so that the cost stays small and the stack is
+    /// safe.
     ///
     /// # Errors
     /// `CKR_DATA_INVALID` when the bytes are not such a row.
@@ -147,8 +147,8 @@ impl Attributes {
             let attribute = u64::from_le_bytes(take(&mut rest)?);
             let [kind] = take(&mut rest)?;
             let length = u32::from_le_bytes(take(&mut rest)?) as usize;
-            let ascends = set.0.last().is_none_or(|last| last.0 < attribute);
-            if length > rest.len() || !ascends || set.len() == MOST {
+            let repeats = set.position(attribute).is_some();
+            if length > rest.len() || repeats || set.len() == MOST {
                 return Err(Error::DATA_INVALID);
             }
             let (value, tail) = rest.split_at(length);
@@ -312,10 +312,11 @@ mod tests {
     }
 
     #[test]
-    fn attributes_out_of_order_are_refused() {
+    fn an_attribute_that_is_there_twice_is_refused() {
         let (one, two) = (row(1, KIND_BOOL, &[1]), row(2, KIND_BOOL, &[1]));
-        assert!(Attributes::decode(&[&one[..], &two].concat()).is_ok());
-        assert!(Attributes::decode(&[&two[..], &one].concat()).is_err());
+        let order = |row: &Attributes| row.iter().map(|(number, _)| number).collect::<Vec<_>>();
+        let decoded = Attributes::decode(&[&two[..], &one].concat()).expect("both are read");
+        assert_eq!(order(&decoded), [2, 1]);
         assert!(Attributes::decode(&[&one[..], &one].concat()).is_err());
     }
 
