@@ -21,7 +21,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("awslc", 30),
     ("cli", 7),
     ("client", 3),
-    ("keystore", 6),
+    ("keystore", 4),
     ("lab", 86),
     ("lanes", 47),
     ("module", 3),

@@ -190,7 +190,7 @@ impl fmt::Display for Error {
                 f,
                 "{}: format {found} is newer than this release, which knows {}; left untouched",
                 path.display(),
-                crate::schema::FORMAT
+                crate::format::FORMAT
             ),
             Self::Damaged { path, id, reason } => {
                 write!(f, "{}: object {id} is damaged: {reason}", path.display())

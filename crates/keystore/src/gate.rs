@@ -8,9 +8,9 @@
 
 use crate::error::{Error, Result};
 use crate::files::{Files, Inode};
+use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
-use crate::schema::{APPLICATION, FORMAT, OLDEST};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};

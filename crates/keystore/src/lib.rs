@@ -11,6 +11,7 @@ mod crypto;
 mod error;
 mod fast;
 mod files;
+mod format;
 mod gate;
 mod generation;
 mod kdf;

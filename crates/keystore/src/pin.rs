@@ -8,10 +8,9 @@ use crate::crypto::{self, Keys, Serial};
 use crate::error::{Error, Result};
 use crate::fast;
 use crate::files;
+use crate::format::{APPLICATION, FORMAT};
 use crate::gate::Database;
-use crate::schema::{
-    APPLICATION, CREATE, CREATE_TREE, CREATE_UNVERIFIED, FORMAT, PinRow, Token, signed,
-};
+use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, signed};
 use crate::state::{self, State};
 use crate::store::{Announce, SqliteStore};
 use crate::wrap;

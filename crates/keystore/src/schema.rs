@@ -4,14 +4,6 @@
 use crate::crypto::{KeyId, Serial};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-/// The format that this release writes, in `PRAGMA user_version`.
-pub(crate) const FORMAT: i64 = 2;
-/// The oldest that is opened. A login makes it the current one.
-pub(crate) const OLDEST: i64 = 1;
-
-/// "MSLT", in `PRAGMA application_id`.
-pub(crate) const APPLICATION: i64 = 0x4d53_4c54;
-
 /// Everything, in one transaction.
 pub(crate) const CREATE: &str = "
 CREATE TABLE token(

@@ -4,7 +4,8 @@
 
 use crate::crypto::{self, Keys};
 use crate::error::{Error, Result};
-use crate::schema::{CREATE_TREE, CREATE_UNVERIFIED, FORMAT, Head, Token, unsigned};
+use crate::format::FORMAT;
+use crate::schema::{CREATE_TREE, CREATE_UNVERIFIED, Head, Token, unsigned};
 use crate::state::{State, name};
 use crate::tree::{self, Tree};
 use metaslot_memory::Secret;

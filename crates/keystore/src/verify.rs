@@ -5,7 +5,8 @@
 use crate::apply;
 use crate::crypto::{Keys, LOOKUP};
 use crate::error::{Error, Result};
-use crate::schema::{FORMAT, Head, Stored, Token, signed, unsigned};
+use crate::format::FORMAT;
+use crate::schema::{Head, Stored, Token, signed, unsigned};
 use crate::state::State;
 use crate::store::{Announce, SqliteStore};
 use crate::tree::{self, Entry, Tree};

@@ -133,12 +133,15 @@ pub(crate) fn ids(
     found.iter().map(|row| row.id).collect()
 }
 
+/// What is wrong, with which row.
+pub(crate) type Findings = Vec<(Option<u64>, String)>;
+
 /// The whole of a check, with what is wrong as text; `repair` takes it out.
 pub(crate) fn examine(
     store: &SqliteStore,
     pin: &[u8],
     repair: bool,
-) -> metaslot_ck::Result<(Examined, Vec<(Option<u64>, String)>)> {
+) -> metaslot_ck::Result<(Examined, Findings)> {
     let role = if pin == SO { Role::So } else { Role::User };
     let mut findings = Vec::new();
     let examined = store.examine(role, pin, repair, &mut |remark| {
