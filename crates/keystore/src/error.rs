@@ -64,6 +64,13 @@ pub enum Error {
         /// Which check failed.
         reason: &'static str,
     },
+    /// What belongs to the token as a whole is not as it was last written.
+    Tampered {
+        /// The database file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// This process may not write the store.
     WriteProtected {
         /// The file that cannot be written.
@@ -97,6 +104,8 @@ pub enum Error {
     },
     /// The SO has not set the user's PIN yet.
     PinNotInitialized,
+    /// The caller ended it.
+    Canceled,
     /// The cryptographic library failed, or memory ran out.
     Cryptography,
 }
@@ -126,6 +135,7 @@ impl Error {
         if let Self::Database { path, .. }
         | Self::NotToken { path, .. }
         | Self::Damaged { path, .. }
+        | Self::Tampered { path, .. }
         | Self::WriteProtected { path, .. }
         | Self::Full { path } = &mut self
             && path.as_os_str().is_empty()
@@ -138,6 +148,11 @@ impl Error {
     /// A row that fails a check.
     pub(crate) const fn damaged(id: u64, reason: &'static str) -> Self {
         Self::Damaged { path: PathBuf::new(), id, reason }
+    }
+
+    /// A token that somebody else has changed.
+    pub(crate) fn tampered(reason: &str) -> Self {
+        Self::Tampered { path: PathBuf::new(), reason: reason.to_owned() }
     }
 
     /// A token whose own row is not as it must be.
@@ -186,11 +201,16 @@ impl fmt::Display for Error {
                 f,
                 "{}: format {found} is newer than this release, which knows {}; left untouched",
                 path.display(),
-                crate::schema::FORMAT
+                crate::format::FORMAT
             ),
             Self::Damaged { path, id, reason } => {
                 write!(f, "{}: object {id} is damaged: {reason}", path.display())
             }
+            Self::Tampered { path, reason } => write!(
+                f,
+                "{}: refused: {reason}; 'metaslot token verify' looks at all of it",
+                path.display()
+            ),
             Self::WriteProtected { path, reason } => {
                 write!(f, "{}: may not be written: {reason}", path.display())
             }
@@ -203,6 +223,7 @@ impl fmt::Display for Error {
                 write!(f, "no PIN is taken before second {retry_at} of the epoch")
             }
             Self::PinNotInitialized => f.write_str("the user has no PIN yet"),
+            Self::Canceled => f.write_str("ended by the caller"),
             Self::Cryptography => f.write_str("the cryptographic library failed"),
         }
     }
@@ -234,7 +255,9 @@ impl From<Error> for ck::Error {
             | Error::Inherited { .. }
             | Error::Database { .. }
             | Error::Damaged { .. }
+            | Error::Tampered { .. }
             | Error::Cryptography => Self::DEVICE_ERROR,
+            Error::Canceled => Self::FUNCTION_CANCELED,
             Error::WriteProtected { .. } => Self::TOKEN_WRITE_PROTECTED,
             Error::Full { .. } => Self::DEVICE_MEMORY,
             Error::Gone { .. } => Self::OBJECT_HANDLE_INVALID,

@@ -5,9 +5,9 @@
 use crate::error::{Error, Result};
 use crate::files::{Files, Inode};
 use crate::fork::{Connections, Counted, Process};
+use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
-use crate::schema::{APPLICATION, FORMAT};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -245,9 +245,11 @@ impl Database {
         let database = Self::connect(files.clone(), Some(inode))?;
         let version: i64 = database.pragma("user_version")?;
         match version {
-            FORMAT if database.pragma::<i64>("application_id")? == APPLICATION => Ok(database),
-            FORMAT => Err(Error::not_token("it is some other program's database")),
             0 => Err(uninitialized()),
+            OLDEST..=FORMAT if database.pragma::<i64>("application_id")? == APPLICATION => {
+                Ok(database)
+            }
+            OLDEST..=FORMAT => Err(Error::not_token("it is some other program's database")),
             found if found > FORMAT => {
                 Err(Error::NewerFormat { path: files.database.clone(), found })
             }
@@ -282,6 +284,21 @@ impl Database {
         let writable = !read_only
             && accessat(CWD, &files.database, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
         Ok(Self { connection, files, writable, inode, _counted: counted })
+    }
+
+    /// What `work` reads in one snapshot.
+    pub(crate) fn snapshot<R>(&self, work: impl FnOnce(&Connection) -> Result<R>) -> Result<R> {
+        /// Ends the transaction, whatever happens in it.
+        struct Open<'a>(&'a Connection);
+        impl Drop for Open<'_> {
+            fn drop(&mut self) {
+                let ended = self.0.prepare_cached("ROLLBACK").and_then(|mut end| end.execute(()));
+                ended.map(drop).unwrap_or_default();
+            }
+        }
+        self.connection.prepare_cached("BEGIN")?.execute(())?;
+        let open = Open(&self.connection);
+        work(open.0)
     }
 
     pub(crate) fn pragma<T: rusqlite::types::FromSql>(&self, name: &str) -> Result<T> {

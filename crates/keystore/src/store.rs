@@ -5,15 +5,19 @@ use crate::commit::{Group, Queue};
 use crate::crypto::Keys;
 use crate::error::{Error, Result};
 use crate::files::Files;
+use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
 use crate::kdf::{DEFAULT_KDF, Kdf};
 use crate::schema::{Head, Stored, Token};
-use crate::{apply, pin, search};
+use crate::state::{self, State};
+use crate::{apply, pin, search, v1, verify};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
-use metaslot_spi::store::{Change, Found, Role, Row, Scope, Store, Term, TokenRow};
+use metaslot_spi::store::{
+    Change, Examined, Found, Remark, Role, Row, Scope, Store, Term, TokenRow,
+};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -201,6 +205,31 @@ impl SqliteStore {
         done
     }
 
+    /// Lets somebody in whose PIN was right: unless the token is not as it was last written.
+    pub(crate) fn admit(&self, keys: Keys) -> Result<()> {
+        self.upgrade(&keys)?;
+        self.gate.read(|database| {
+            database.snapshot(|connection| state::of(connection, &keys)?.check_count(connection))
+        })?;
+        self.set_keys(Some(keys));
+        Ok(())
+    }
+
+    /// Makes a store of an older format the current one.
+    pub(crate) fn upgrade(&self, keys: &Keys) -> Result<()> {
+        let is_old = |database: &Database| -> Result<bool> {
+            Ok(database.pragma::<i64>("user_version")? < FORMAT)
+        };
+        if !self.gate.read(is_old)? {
+            return Ok(());
+        }
+        self.transact(Announce::Yes, |database| match is_old(database)? {
+            true => v1::upgrade(&database.connection, keys),
+            // Another process was faster.
+            false => Ok(()),
+        })
+    }
+
     fn commit_group(&self, take: &dyn Fn() -> Group) {
         let failed = self
             .gate
@@ -252,15 +281,21 @@ impl SqliteStore {
     fn read_row(&self, id: u64) -> Result<Option<Row>> {
         let keys = self.keys();
         self.gate.read(|database| {
-            let Some(row) = Stored::read(&database.connection, id)? else { return Ok(None) };
             let Some(keys) = keys else {
-                return Ok((!row.private).then(|| public(row, false)));
+                let row = Stored::read(&database.connection, id)?;
+                return Ok(row.filter(|row| !row.private).map(|row| public(row, false)));
             };
-            if let Err(error) = apply::check(&keys, id, &row) {
+            let row = database.snapshot(|connection| {
                 // After another process made the token anew, our keys are those of the old one.
-                apply::current(Some(&keys), &Head::read(&database.connection)?)?;
-                return Err(error);
-            }
+                let head = Head::read(connection)?;
+                apply::current(Some(&keys), &head)?;
+                let row = Stored::read(connection, id)?;
+                let mut tree = State::open(&keys, &head.state)?.tree();
+                apply::is_last(connection, &keys, &mut tree, id, row.as_ref())?;
+                Ok(row)
+            })?;
+            let Some(row) = row else { return Ok(None) };
+            apply::check(&keys, id, &row)?;
             if !row.private {
                 let verified = row.verified;
                 return Ok(Some(public(row, verified)));
@@ -379,6 +414,16 @@ impl Store for SqliteStore {
             search::search(&database.connection, keys.as_deref(), query, scope, after, limit)
         });
         self.report(nothing(found))
+    }
+
+    fn examine(
+        &self,
+        role: Role,
+        pin: &[u8],
+        repair: bool,
+        remark: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> ck::Result<Examined> {
+        self.report(verify::examine(self, role, pin, repair, remark))
     }
 
     fn generation(&self) -> Option<u64> {

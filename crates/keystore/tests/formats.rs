@@ -54,7 +54,7 @@ fn version_1_opens_and_holds_what_it_held() {
     }
     let report = store.verify().unwrap();
     assert!(report.is_sound(), "{report:?}");
-    assert_eq!((report.rows, report.unverified), (4, 1));
+    assert_eq!((report.examined.rows, report.examined.unverified), (4, 1));
     assert_eq!(insert(&store, private("one more")), 6, "id 5 was given before");
 }
 
