@@ -5,13 +5,14 @@
 //! Whoever writes without a login raises `next_id` in its column only; the one here is the least that
 //! it can be.
 
-use crate::crypto::{self, Keys};
+use crate::crypto::{self, KeyId, Keys};
 use crate::error::{Error, Result};
 use crate::schema::{Head, Token, signed, unsigned};
 use crate::tree::{HIGHEST, Node, Tree};
 use metaslot_awslc_wrapper::digest;
 use metaslot_spi::store::Role;
 use rusqlite::Connection;
+use std::sync::{Mutex, PoisonError};
 
 /// Length of the parts before the root, in bytes.
 const FIXED: usize = 8 + 8 + 8 + 1 + 3 * DIGEST;
@@ -116,13 +117,13 @@ impl State {
     }
 
     /// Seals and stores with the next id.
-    pub(crate) fn write_next(&mut self, connection: &Connection, keys: &Keys) -> Result<()> {
+    pub(crate) fn write_next(&mut self, connection: &Connection, keys: &Keys) -> Result<Vec<u8>> {
         let next_id = signed(self.next_id);
         let sealed = self.seal(keys)?;
         connection
             .prepare_cached("UPDATE token SET next_id = ?1, row_set = ?2")?
-            .execute((next_id, sealed))?;
-        Ok(())
+            .execute((next_id, &sealed))?;
+        Ok(sealed)
     }
 
     pub(crate) fn tree(&self) -> Tree {
@@ -185,6 +186,54 @@ impl State {
     /// Whether `next_id` can have come from this state.
     pub(crate) fn has_ids(&self, next_id: u64) -> bool {
         (self.next_id..=self.next_id.saturating_add(MOST_OPEN)).contains(&next_id)
+    }
+}
+
+/// A state with what was read of the tree under it: as good as the file for as long as that has the
+/// same state.
+#[derive(Debug)]
+pub(crate) struct Known {
+    key: KeyId,
+    sealed: Vec<u8>,
+    pub(crate) state: State,
+    pub(crate) tree: Tree,
+}
+
+/// What is known from the last time. Locked only while a connection is.
+pub(crate) type Memory = Mutex<Option<Known>>;
+
+/// So many nodes are kept, a KiB each.
+const MOST_NODES: usize = 256;
+
+impl Known {
+    /// The stored state, from memory where it is still the same.
+    pub(crate) fn recall(memory: &Memory, keys: &Keys, sealed: &[u8]) -> Result<Self> {
+        let last = memory.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(known) = last.filter(|last| last.key == keys.id && last.sealed == sealed) {
+            return Ok(known);
+        }
+        let state = State::open(keys, sealed)?;
+        Ok(Self { key: keys.id, sealed: sealed.to_vec(), tree: state.tree(), state })
+    }
+
+    /// Writes the tree and the state, and remembers both.
+    pub(crate) fn write(
+        mut self,
+        connection: &Connection,
+        keys: &Keys,
+        memory: &Memory,
+    ) -> Result<()> {
+        self.tree.finish(connection, keys)?;
+        self.state.plant(&self.tree);
+        self.sealed = self.state.write_next(connection, keys)?;
+        self.keep(memory);
+        Ok(())
+    }
+
+    pub(crate) fn keep(self, memory: &Memory) {
+        if self.tree.len() <= MOST_NODES {
+            *memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+        }
     }
 }
 

@@ -310,7 +310,7 @@ impl<'a> Survey<'a> {
         let token = Token::read(connection)?;
         state.label = crate::state::name(token.as_ref().map(|token| token.label.as_bytes()));
         connection.execute("UPDATE token SET key_id = ?1", [self.keys.id])?;
-        state.write_next(connection, self.keys)
+        state.write_next(connection, self.keys).map(drop)
     }
 }
 
