@@ -24,6 +24,8 @@ const MOST_OPEN: u64 = 1 << 32;
 
 pub(crate) const IDS_CHANGED: &str = "the number of its next object was changed";
 
+const USER_PIN: &str = "the user PIN is not the one that was last set; the SO can set a new one";
+
 type Digest = [u8; DIGEST];
 
 /// The authenticated part of the token's row.
@@ -149,12 +151,10 @@ impl State {
         token: &Token,
         head: &Head,
     ) -> impl Iterator<Item = &'static str> + use<> {
-        let so = self.so == name(token.so.wrap.as_deref());
-        let user = self.user == name(token.user.wrap.as_deref());
         let label = self.label == name(Some(token.label.as_bytes()));
         [
-            (so, "the SO PIN is not the one that was last set"),
-            (user, "the user PIN is not the one that was last set"),
+            (self.has_wrap(token, Role::So), "the SO PIN is not the one that was last set"),
+            (self.has_wrap(token, Role::User), USER_PIN),
             (label, "its label was changed"),
             (self.has_ids(head.next_id), IDS_CHANGED),
         ]
@@ -162,9 +162,12 @@ impl State {
         .filter_map(|(holds, reason)| (!holds).then_some(reason))
     }
 
-    /// Whether both PINs are those that were last set.
-    pub(crate) fn has_wraps(&self, token: &Token) -> bool {
-        [self.so, self.user] == [&token.so, &token.user].map(|pin| name(pin.wrap.as_deref()))
+    /// Whether a PIN is the one that was last set.
+    pub(crate) fn has_wrap(&self, token: &Token, role: Role) -> bool {
+        match role {
+            Role::So => self.so == name(token.so.wrap.as_deref()),
+            Role::User => self.user == name(token.user.wrap.as_deref()),
+        }
     }
 
     /// Whether there are as many rows as there should be. Reads no row.
@@ -237,7 +240,8 @@ impl Known {
     }
 }
 
-/// The state of a token of the current format whose row is as it was last written.
+/// The state of a token of the current format whose row is as it was last written. The user's PIN is
+/// not the officer's concern, who can set a new one.
 pub(crate) fn of(connection: &Connection, keys: &Keys) -> Result<State> {
     let head = Head::read(connection)?;
     if keys.id != head.key_id {
@@ -246,6 +250,7 @@ pub(crate) fn of(connection: &Connection, keys: &Keys) -> Result<State> {
     let state = State::open(keys, &head.state)?;
     let token = Token::read(connection)?;
     let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
-    let difference = state.differences(&token, &head).next();
+    let is_ours = |reason: &&str| keys.role == Role::User || *reason != USER_PIN;
+    let difference = state.differences(&token, &head).find(is_ours);
     difference.map_or(Ok(state), |reason| Err(Error::tampered(reason)))
 }
