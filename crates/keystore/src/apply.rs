@@ -4,7 +4,7 @@
 use crate::crypto::{self, Keys, LOOKUP, Place};
 use crate::error::{Error, Result};
 use crate::schema::{Head, Stored, signed};
-use crate::state::{IDS_CHANGED, State};
+use crate::state::{IDS_CHANGED, Known, Memory};
 use crate::tree::{self, Tree};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Change, Record, Term};
@@ -19,15 +19,8 @@ pub(crate) struct Batch<'a> {
     /// The next id as it was stored.
     first: u64,
     /// The authenticated rows, opened by the first change that needs them.
-    rows: Option<Rows>,
-}
-
-/// Which authenticated rows there are, under the keys that say so.
-#[derive(Debug)]
-struct Rows {
-    keys: Arc<Keys>,
-    state: State,
-    tree: Tree,
+    rows: Option<(Arc<Keys>, Known)>,
+    memory: &'a Memory,
 }
 
 /// The keys that sealed a row may be gone: the token was initialised anew by somebody else.
@@ -36,9 +29,9 @@ pub(crate) fn current<'a>(keys: Option<&'a Arc<Keys>>, head: &Head) -> Result<&'
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn begin(connection: &'a Connection) -> Result<Self> {
+    pub(crate) fn begin(connection: &'a Connection, memory: &'a Memory) -> Result<Self> {
         let head = Head::read(connection)?;
-        Ok(Self { connection, first: head.next_id, head, rows: None })
+        Ok(Self { connection, first: head.next_id, head, rows: None, memory })
     }
 
     /// Applies one change set. When it fails the whole transaction must be given up.
@@ -62,17 +55,15 @@ impl<'a> Batch<'a> {
 
     /// Writes what the token's own row must know of the changes.
     pub(crate) fn finish(self) -> Result<()> {
-        let Self { connection, head, rows, .. } = self;
-        let Some(Rows { keys, mut state, mut tree }) = rows else {
-            connection
-                .prepare_cached("UPDATE token SET next_id = ?1")?
-                .execute([signed(head.next_id)])?;
-            return Ok(());
-        };
-        tree.finish(connection, &keys)?;
-        state.plant(&tree);
-        state.next_id = head.next_id;
-        state.write_next(connection, &keys)
+        let Self { connection, head, rows, memory, .. } = self;
+        if let Some((keys, mut known)) = rows {
+            known.state.next_id = head.next_id;
+            return known.write(connection, &keys, memory);
+        }
+        connection
+            .prepare_cached("UPDATE token SET next_id = ?1")?
+            .execute([signed(head.next_id)])?;
+        Ok(())
     }
 
     fn insert(&mut self, record: &Record, keys: Option<&Arc<Keys>>) -> Result<u64> {
@@ -237,7 +228,7 @@ impl<'a> Batch<'a> {
         entry: Option<tree::Entry>,
     ) -> Result<Option<tree::Entry>> {
         let connection = self.connection;
-        let Rows { keys, state, tree } = self.rows(keys)?;
+        let Known { state, tree, .. } = self.rows(keys)?;
         let before = tree.set(connection, keys, id, entry)?;
         state.count += u64::from(entry.is_some());
         state.count -= u64::from(before.is_some());
@@ -246,22 +237,21 @@ impl<'a> Batch<'a> {
 
     fn is_last(&mut self, keys: &Arc<Keys>, id: u64, row: &Stored) -> Result<()> {
         let connection = self.connection;
-        let Rows { keys, tree, .. } = self.rows(keys)?;
-        is_last(connection, keys, tree, id, Some(row))
+        is_last(connection, keys, &mut self.rows(keys)?.tree, id, Some(row))
     }
 
-    fn rows(&mut self, keys: &Arc<Keys>) -> Result<&mut Rows> {
+    fn rows(&mut self, keys: &Arc<Keys>) -> Result<&mut Known> {
         let rows = match self.rows.take() {
             Some(opened) => opened,
             None => {
-                let state = State::open(keys, &self.head.state)?;
-                if !state.has_ids(self.first) {
+                let known = Known::recall(self.memory, keys, &self.head.state)?;
+                if !known.state.has_ids(self.first) {
                     return Err(Error::tampered(IDS_CHANGED));
                 }
-                Rows { keys: Arc::clone(keys), tree: state.tree(), state }
+                (Arc::clone(keys), known)
             }
         };
-        Ok(self.rows.insert(rows))
+        Ok(&mut self.rows.insert(rows).1)
     }
 }
 

@@ -304,9 +304,7 @@ fn empty(database: &Database, new: &NewToken, label: &str) -> Result<()> {
     let connection = &database.connection;
     let head = crate::schema::Head::read(connection)?;
     if database.pragma::<i64>("user_version")? < FORMAT {
-        connection.execute_batch(CREATE_TREE)?;
-        connection.execute_batch(CREATE_UNVERIFIED)?;
-        connection.pragma_update(None, "user_version", FORMAT)?;
+        crate::v1::create(connection)?;
     }
     connection.execute_batch(
         "DELETE FROM object; DELETE FROM lookup; DELETE FROM tree; DELETE FROM fast_login;",

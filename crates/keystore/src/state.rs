@@ -5,13 +5,14 @@
 //! Whoever writes without a login raises `next_id` in its column only; the one here is the least that
 //! it can be.
 
-use crate::crypto::{self, Keys};
+use crate::crypto::{self, KeyId, Keys};
 use crate::error::{Error, Result};
 use crate::schema::{Head, Token, signed, unsigned};
 use crate::tree::{HIGHEST, Node, Tree};
 use metaslot_awslc_wrapper::digest;
 use metaslot_spi::store::Role;
 use rusqlite::Connection;
+use std::sync::{Mutex, PoisonError};
 
 /// Length of the parts before the root, in bytes.
 const FIXED: usize = 8 + 8 + 8 + 1 + 3 * DIGEST;
@@ -22,6 +23,8 @@ pub(crate) const MAC: usize = 32;
 const MOST_OPEN: u64 = 1 << 32;
 
 pub(crate) const IDS_CHANGED: &str = "the number of its next object was changed";
+
+const USER_PIN: &str = "the user PIN is not the one that was last set; the SO can set a new one";
 
 type Digest = [u8; DIGEST];
 
@@ -116,13 +119,13 @@ impl State {
     }
 
     /// Seals and stores with the next id.
-    pub(crate) fn write_next(&mut self, connection: &Connection, keys: &Keys) -> Result<()> {
+    pub(crate) fn write_next(&mut self, connection: &Connection, keys: &Keys) -> Result<Vec<u8>> {
         let next_id = signed(self.next_id);
         let sealed = self.seal(keys)?;
         connection
             .prepare_cached("UPDATE token SET next_id = ?1, row_set = ?2")?
-            .execute((next_id, sealed))?;
-        Ok(())
+            .execute((next_id, &sealed))?;
+        Ok(sealed)
     }
 
     pub(crate) fn tree(&self) -> Tree {
@@ -148,12 +151,10 @@ impl State {
         token: &Token,
         head: &Head,
     ) -> impl Iterator<Item = &'static str> + use<> {
-        let so = self.so == name(token.so.wrap.as_deref());
-        let user = self.user == name(token.user.wrap.as_deref());
         let label = self.label == name(Some(token.label.as_bytes()));
         [
-            (so, "the SO PIN is not the one that was last set"),
-            (user, "the user PIN is not the one that was last set"),
+            (self.has_wrap(token, Role::So), "the SO PIN is not the one that was last set"),
+            (self.has_wrap(token, Role::User), USER_PIN),
             (label, "its label was changed"),
             (self.has_ids(head.next_id), IDS_CHANGED),
         ]
@@ -161,9 +162,12 @@ impl State {
         .filter_map(|(holds, reason)| (!holds).then_some(reason))
     }
 
-    /// Whether both PINs are those that were last set.
-    pub(crate) fn has_wraps(&self, token: &Token) -> bool {
-        [self.so, self.user] == [&token.so, &token.user].map(|pin| name(pin.wrap.as_deref()))
+    /// Whether a PIN is the one that was last set.
+    pub(crate) fn has_wrap(&self, token: &Token, role: Role) -> bool {
+        match role {
+            Role::So => self.so == name(token.so.wrap.as_deref()),
+            Role::User => self.user == name(token.user.wrap.as_deref()),
+        }
     }
 
     /// Whether there are as many rows as there should be. Reads no row.
@@ -188,7 +192,56 @@ impl State {
     }
 }
 
-/// The state of a token of the current format whose row is as it was last written.
+/// A state with what was read of the tree under it: as good as the file for as long as that has the
+/// same state.
+#[derive(Debug)]
+pub(crate) struct Known {
+    key: KeyId,
+    sealed: Vec<u8>,
+    pub(crate) state: State,
+    pub(crate) tree: Tree,
+}
+
+/// What is known from the last time. Locked only while a connection is.
+pub(crate) type Memory = Mutex<Option<Known>>;
+
+/// So many nodes are kept, a KiB each.
+const MOST_NODES: usize = 256;
+
+impl Known {
+    /// The stored state, from memory where it is still the same.
+    pub(crate) fn recall(memory: &Memory, keys: &Keys, sealed: &[u8]) -> Result<Self> {
+        let last = memory.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(known) = last.filter(|last| last.key == keys.id && last.sealed == sealed) {
+            return Ok(known);
+        }
+        let state = State::open(keys, sealed)?;
+        Ok(Self { key: keys.id, sealed: sealed.to_vec(), tree: state.tree(), state })
+    }
+
+    /// Writes the tree and the state, and remembers both.
+    pub(crate) fn write(
+        mut self,
+        connection: &Connection,
+        keys: &Keys,
+        memory: &Memory,
+    ) -> Result<()> {
+        self.tree.finish(connection, keys)?;
+        self.state.plant(&self.tree);
+        self.sealed = self.state.write_next(connection, keys)?;
+        self.keep(memory);
+        Ok(())
+    }
+
+    pub(crate) fn keep(self, memory: &Memory) {
+        if self.tree.len() <= MOST_NODES {
+            *memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+        }
+    }
+}
+
+/// The state of a token of the current format whose row is as it was last written. The user's PIN is
+/// not the officer's concern, who can set a new one.
 pub(crate) fn of(connection: &Connection, keys: &Keys) -> Result<State> {
     let head = Head::read(connection)?;
     if keys.id != head.key_id {
@@ -197,6 +250,7 @@ pub(crate) fn of(connection: &Connection, keys: &Keys) -> Result<State> {
     let state = State::open(keys, &head.state)?;
     let token = Token::read(connection)?;
     let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
-    let difference = state.differences(&token, &head).next();
+    let is_ours = |reason: &&str| keys.role == Role::User || *reason != USER_PIN;
+    let difference = state.differences(&token, &head).find(is_ours);
     difference.map_or(Ok(state), |reason| Err(Error::tampered(reason)))
 }

@@ -9,7 +9,7 @@ use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
 use crate::kdf::{DEFAULT_KDF, Kdf};
 use crate::schema::{Head, Stored, Token};
-use crate::state::{self, State};
+use crate::state::{self, Known, Memory};
 use crate::{apply, pin, search, v1, verify};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
@@ -89,6 +89,8 @@ pub struct SqliteStore {
     pub(crate) counts: Counts,
     keys: RwLock<Option<Arc<Keys>>>,
     queue: Queue,
+    read_last: Memory,
+    written_last: Memory,
     last_error: Mutex<Option<String>>,
 }
 
@@ -113,6 +115,8 @@ impl SqliteStore {
             counts: Counts::default(),
             keys: RwLock::new(None),
             queue: Queue::default(),
+            read_last: Memory::default(),
+            written_last: Memory::default(),
             last_error: Mutex::new(None),
         }
     }
@@ -208,7 +212,7 @@ impl SqliteStore {
     /// Lets somebody in whose PIN was right: unless the token is not as it was last written.
     pub(crate) fn admit(&self, keys: Keys) -> Result<()> {
         self.upgrade(&keys)?;
-        self.gate.read(|database| {
+        self.gate.write(|database| {
             database.snapshot(|connection| state::of(connection, &keys)?.check_count(connection))
         })?;
         self.set_keys(Some(keys));
@@ -220,7 +224,7 @@ impl SqliteStore {
         let is_old = |database: &Database| -> Result<bool> {
             Ok(database.pragma::<i64>("user_version")? < FORMAT)
         };
-        if !self.gate.read(is_old)? {
+        if !self.gate.write(is_old)? {
             return Ok(());
         }
         self.transact(Announce::Yes, |database| match is_old(database)? {
@@ -238,8 +242,9 @@ impl SqliteStore {
                 let _turn = locks.queue.hold()?;
                 self.gate.write(|database| {
                     let group = take();
-                    let applied =
-                        self.commit(database, Announce::Yes, || group.apply(&database.connection));
+                    let applied = self.commit(database, Announce::Yes, || {
+                        group.apply(&database.connection, &self.written_last)
+                    });
                     match applied {
                         Ok(outcomes) => group.succeed(outcomes),
                         Err(error) => group.fail(&error.at(&database.files.database)),
@@ -290,8 +295,9 @@ impl SqliteStore {
                 let head = Head::read(connection)?;
                 apply::current(Some(&keys), &head)?;
                 let row = Stored::read(connection, id)?;
-                let mut tree = State::open(&keys, &head.state)?.tree();
-                apply::is_last(connection, &keys, &mut tree, id, row.as_ref())?;
+                let mut known = Known::recall(&self.read_last, &keys, &head.state)?;
+                apply::is_last(connection, &keys, &mut known.tree, id, row.as_ref())?;
+                known.keep(&self.read_last);
                 Ok(row)
             })?;
             let Some(row) = row else { return Ok(None) };

@@ -127,6 +127,11 @@ impl Tree {
         &self.root
     }
 
+    /// How many nodes it has in memory, besides the root.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The entry of row `id`; `None` where there is no authenticated row.
     pub(crate) fn get(
         &mut self,

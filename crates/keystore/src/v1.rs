@@ -53,24 +53,41 @@ fn key(keys: &Keys, purpose: &str) -> Result<Secret> {
 
 /// Makes the store that `connection` has open the current version, inside the open transaction.
 pub(crate) fn upgrade(connection: &Connection, keys: &Keys) -> Result<()> {
+    let stored = Set::open(keys, &Head::read(connection)?.state)?;
+    create(connection)?;
+    let (found, tree) = survey(connection, keys, stored.next_id)?;
+    if found != stored {
+        return Err(Error::tampered(OTHER_ROWS));
+    }
+    let mut state = state(connection, keys)?;
+    state.count = found.count;
+    state.plant(&tree);
+    state.write(connection, keys)
+}
+
+/// What keeps a store from becoming one of the current version.
+pub(crate) const OTHER_ROWS: &str = "its rows are not those that were last written";
+
+/// The tables, and the mark, of the current version.
+pub(crate) fn create(connection: &Connection) -> Result<()> {
+    connection.execute_batch(CREATE_TREE)?;
+    connection.execute_batch(CREATE_UNVERIFIED)?;
+    Ok(connection.pragma_update(None, "user_version", FORMAT)?)
+}
+
+/// The state of the token as the current version has it, but for the rows.
+pub(crate) fn state(connection: &Connection, keys: &Keys) -> Result<State> {
     let head = Head::read(connection)?;
     let token = Token::read(connection)?;
     let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
     let stored = Set::open(keys, &head.state)?;
-    connection.execute_batch(CREATE_TREE)?;
-    connection.execute_batch(CREATE_UNVERIFIED)?;
-    let (found, tree) = survey(connection, keys, stored.next_id)?;
-    if keys.id != head.key_id || found != stored || head.next_id < stored.next_id {
-        return Err(Error::tampered("its rows are not those that were last written"));
-    }
     let so_wrap = token.so.wrap.unwrap_or_default();
     let mut state = State::new(head.next_id, &token.label, &so_wrap);
     state.user = name(token.user.wrap.as_deref());
-    state.count = found.count;
-    state.plant(&tree);
-    state.write(connection, keys)?;
-    connection.pragma_update(None, "user_version", FORMAT)?;
-    Ok(())
+    if keys.id != head.key_id || head.next_id < stored.next_id {
+        return Err(Error::tampered("its own row was changed or is damaged"));
+    }
+    Ok(state)
 }
 
 /// The sum and the tree of the authenticated rows.

@@ -10,7 +10,7 @@ use crate::schema::{Head, Stored, Token, signed, unsigned};
 use crate::state::State;
 use crate::store::{Announce, SqliteStore};
 use crate::tree::{self, Entry, Tree};
-use crate::v1::BATCH;
+use crate::v1::{self, BATCH};
 use metaslot_spi::store::{Examined, Remark, Role};
 use rusqlite::{Connection, Rows};
 
@@ -100,6 +100,8 @@ struct Survey<'a> {
     total: u64,
     /// What the token's row says, where it is to be believed.
     state: Option<State>,
+    /// The same, of a store of an older format that could not be made the current one.
+    old: Option<State>,
     /// Why the token's row can be mended by nobody.
     hopeless: Option<String>,
     /// Where nobody knows which rows there should be.
@@ -122,6 +124,7 @@ impl<'a> Survey<'a> {
             seen: Examined::default(),
             total: 0,
             state: None,
+            old: None,
             hopeless: None,
             unknown: Vec::new(),
             damaged: Vec::new(),
@@ -173,10 +176,16 @@ impl<'a> Survey<'a> {
         let version: i64 =
             self.connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         if version < FORMAT {
-            let what = "it could not be brought to the current format: its rows are not those that \
-                        were last written";
-            self.hopeless = Some(what.to_owned());
-            return self.find(None, what);
+            match v1::state(self.connection, self.keys) {
+                Ok(state) => self.old = Some(state),
+                Err(Error::Tampered { reason, .. }) => {
+                    self.find(None, &reason)?;
+                    self.hopeless = Some(reason);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+            return self.find(None, v1::OTHER_ROWS);
         }
         let state = match State::open(self.keys, &head.state) {
             Ok(state) => state,
@@ -193,7 +202,7 @@ impl<'a> Survey<'a> {
         for reason in state.differences(&token, &head) {
             self.find(None, reason)?;
         }
-        if !state.has_wraps(&token) {
+        if !(state.has_wrap(&token, Role::So) && state.has_wrap(&token, self.keys.role)) {
             self.hopeless = Some("a PIN is not the one that was last set".to_owned());
         }
         self.state = Some(state);
@@ -284,7 +293,11 @@ impl<'a> Survey<'a> {
     /// been put back nothing is mended: whoever knew it would be let in for good.
     fn mend(&mut self) -> Result<()> {
         let connection = self.connection;
-        let Some(mut state) = self.state.take().filter(|_| self.hopeless.is_none()) else {
+        if self.old.is_some() {
+            v1::create(connection)?;
+        }
+        let state = self.state.take().or_else(|| self.old.take());
+        let Some(mut state) = state.filter(|_| self.hopeless.is_none()) else {
             let why = self.hopeless.take().unwrap_or_default();
             return Err(Error::tampered(&format!(
                 "{why}: it cannot be repaired, only replaced by a copy or initialised anew"
@@ -310,7 +323,7 @@ impl<'a> Survey<'a> {
         let token = Token::read(connection)?;
         state.label = crate::state::name(token.as_ref().map(|token| token.label.as_bytes()));
         connection.execute("UPDATE token SET key_id = ?1", [self.keys.id])?;
-        state.write_next(connection, self.keys)
+        state.write_next(connection, self.keys).map(drop)
     }
 }
 

@@ -219,8 +219,7 @@ fn the_old_pin_put_back_is_refused() {
     put_back("user_wrap");
     let text = refused(&store, Role::User, USER);
     assert!(text.contains("the user PIN is not the one that was last set"), "{text}");
-    // Neither the officer nor a repair makes it the right one.
-    assert!(refused(&store, Role::So, SO).contains("the user PIN is not the one"));
+    // Neither a change nor a repair makes it the right one.
     assert_eq!(store.set_pin(Role::User, USER, b"and-another").unwrap_err(), Error::DEVICE_ERROR);
     assert_eq!(examine(&store, USER, true).unwrap_err(), Error::DEVICE_ERROR);
     assert!(store.last_error().unwrap().contains("cannot be repaired"));
@@ -228,6 +227,22 @@ fn the_old_pin_put_back_is_refused() {
     // Nothing else has changed since: with this the whole file is the old one.
     put_back("row_set");
     store.login(Role::User, USER).unwrap();
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn the_officer_sets_a_new_pin_where_an_old_one_was_put_back() {
+    let (place, store, ids) = place();
+    store.set_pin(Role::User, USER, NEW).unwrap();
+    store.logout();
+    let put_back = "UPDATE token SET user_wrap = (SELECT user_wrap FROM old_token)";
+    place.raw().execute_batch(put_back).unwrap();
+    assert!(refused(&store, Role::User, USER).contains("the SO can set a new one"));
+    store.login(Role::So, SO).unwrap();
+    store.init_pin(b"and-another").unwrap();
+    store.logout();
+    store.login(Role::User, b"and-another").unwrap();
+    assert!(store.read(ids[0]).unwrap().unwrap().verified);
     assert!(store.verify().unwrap().is_sound());
 }
 
