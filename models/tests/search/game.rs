@@ -89,7 +89,9 @@ impl<'a> Game<'a> {
         let stored = self.stage.stored();
         let bytes = stored.into_iter().next_back().unwrap_or_default();
         let parent = step.keys.first().and_then(|key| self.truth.of(*key));
-        let mut breach = None;
+        let imposes = |parent: usize| &self.truth.values[parent].birth;
+        let imposed = parent.is_none_or(|parent| imposes(parent).imposed_on(step.function, &facts));
+        let mut breach = (!imposed).then_some(Breach::Imposed);
         let standing = match step.function {
             Function::Copy => {
                 self.truth.same(name, parent?);
@@ -103,7 +105,7 @@ impl<'a> Game<'a> {
                 let base = self.stage.facts(step.keys[0])?;
                 let secret = |name: &Name| self.truth.value(*name).is_some_and(Value::is_secret);
                 if base.class == CKO_SECRET_KEY && !base.readable() && secret(&step.keys[0]) {
-                    breach = verdict::derived(&base, &facts);
+                    breach = breach.or_else(|| verdict::derived(&base, &facts));
                     Standing::Derived
                 } else {
                     if !step.keys[1..].iter().any(secret) {
