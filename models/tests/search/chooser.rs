@@ -10,6 +10,9 @@ pub(crate) enum Chooser {
     Every(Odometer),
 }
 
+/// Rows of this weight are usual ways.
+const HEAVY: u64 = 3;
+
 /// The decisions of one sequence after another: the last one that has another way left takes it.
 #[derive(Debug, Default)]
 pub(crate) struct Odometer {
@@ -54,9 +57,12 @@ impl Chooser {
         if all.is_empty() { None } else { Some(all[self.below(all.len())]) }
     }
 
-    /// One of the rows, by their weights.
+    /// One of the rows, by their weights; where every usual way is taken, one of the heavy ones.
     pub(crate) fn weighted<T: Copy>(&mut self, rows: &[(u64, T)]) -> T {
-        let Self::Chance(chance) = self else { return rows[self.below(rows.len())].1 };
+        let Self::Chance(chance) = self else {
+            let heavy: Vec<T> = rows.iter().filter(|row| row.0 >= HEAVY).map(|row| row.1).collect();
+            return self.one_of(&heavy).unwrap_or(rows[0].1);
+        };
         let mut at = chance.below(rows.iter().map(|row| row.0).sum());
         let row = rows.iter().find(|row| {
             let here = at < row.0;
@@ -64,6 +70,11 @@ impl Chooser {
             here
         });
         row.expect("the weights are summed up").1
+    }
+
+    /// Whether every usual way is taken in turn.
+    pub(crate) const fn takes_every(&self) -> bool {
+        matches!(self, Self::Every(_))
     }
 
     /// True in `part` of a hundred cases; what is unusual never, where every usual way is taken.

@@ -16,7 +16,7 @@ type Weighed<T> = [(u64, T)];
 const USAGES: &Weighed<&[&str]> = &[
     (4, &[]),
     (3, &["+wrap"]),
-    (3, &["+wrap", "+unwrap"]),
+    (4, &["+wrap", "+unwrap"]),
     (2, &["+unwrap"]),
     (2, &["+wrap", "+decrypt"]),
     (2, &["+wrap", "+sign"]),
@@ -51,7 +51,7 @@ const PROTECTION: &Weighed<&[&str]> = &[
 
 const ATTACKERS_PROTECTION: &Weighed<&[&str]> = &[
     (3, &["sensitive", "kept"]),
-    (2, &["sensitive", "extractable"]),
+    (3, &["sensitive", "extractable"]),
     (3, &["open", "extractable"]),
     (1, &["sensitive"]),
     (1, &["open"]),
@@ -62,16 +62,16 @@ const ATTACKERS_PROTECTION: &Weighed<&[&str]> = &[
 const CHANGES: &Weighed<&str> = &[
     (3, "+decrypt"),
     (2, "+encrypt"),
-    (2, "+sign"),
-    (2, "+wrap"),
+    (3, "+sign"),
+    (3, "+wrap"),
     (2, "+unwrap"),
-    (2, "+derive"),
+    (3, "+derive"),
     (1, "+verify"),
     (1, "-decrypt"),
     (1, "-encrypt"),
     (1, "-sign"),
     (1, "-wrap"),
-    (2, "open"),
+    (3, "open"),
     (2, "extractable"),
     (1, "sensitive"),
     (1, "kept"),
@@ -134,32 +134,71 @@ const NEXT: &Weighed<Function> = &[
     (1, Function::Resume),
 ];
 
+/// What is done with the owner's keys.
+const USES: &[Function] = &[
+    Function::Copy,
+    Function::Set,
+    Function::Wrap,
+    Function::Unwrap,
+    Function::Derive,
+    Function::Encrypt,
+    Function::Decrypt,
+    Function::Sign,
+    Function::Digest,
+    Function::State,
+];
+
 const OWNERS_VALUES: [&str; 4] = ["value-1", "value-2", "value-3", "value-4"];
 
-/// The next step of the owner's: keys to protect, of several kinds.
+/// The next step of the owner's: keys to protect, of several kinds, and keys that the SO trusts.
 pub(crate) fn owners(game: &Game<'_>, chooser: &mut Chooser, number: usize) -> Option<Step> {
-    let trusts = [(12, Function::Generate), (4, Function::Create), (4, Function::Pair)];
-    if chooser.rarely(15) {
-        let public =
-            |name: &Name| game.stage.facts(*name).is_some_and(|facts| !facts.has(CKA_PRIVATE));
-        let keys: Vec<Name> = game.stage.objects().filter(public).collect();
-        let mut step = Step::new(number, true, Function::Trust);
-        step.keys = vec![chooser.one_of(&keys)?];
-        return Some(step);
-    }
-    let function = chooser.weighted(&trusts);
-    let mut step = maker(chooser, number, function, PROTECTION)?;
+    let mut step = if chooser.rarely(25) {
+        trusted(game, chooser, number)?
+    } else {
+        let functions = [(12, Function::Generate), (4, Function::Create), (4, Function::Pair)];
+        let function = chooser.weighted(&functions);
+        maker(chooser, number, function, PROTECTION)?
+    };
     step.owner = true;
-    if function == Function::Create {
+    if step.function == Function::Create {
         // Each of the owner's values is another.
         step.words.push(alphabet::named(OWNERS_VALUES[(number - 1) % OWNERS_VALUES.len()])?);
     }
     Some(step)
 }
 
+/// A key that the SO can see, as he would trust it, or his word for one.
+fn trusted(game: &Game<'_>, chooser: &mut Chooser, number: usize) -> Option<Step> {
+    let seen = |facts: &Facts| facts.has(CKA_WRAP) && !facts.has(CKA_PRIVATE);
+    if let Some(key) = any_key(game, chooser, seen) {
+        let mut step = Step::new(number, true, Function::Trust);
+        step.keys = vec![key];
+        return Some(step);
+    }
+    let mut step = Step::new(number, true, Function::Generate);
+    step.mechanism = Mechanism::named("aes-gen");
+    let usages: &Weighed<&[&str]> =
+        &[(2, &["+wrap"]), (2, &["+wrap", "+unwrap"]), (1, &["+wrap", "+decrypt"])];
+    let mut said = vec!["length-32", "public"];
+    said.extend(chooser.weighted(usages));
+    said.extend(chooser.weighted(PROTECTION));
+    said.extend(unusual(chooser));
+    step.words = alphabet::words(&said);
+    Some(step)
+}
+
 /// The attacker's next step.
-pub(crate) fn attackers(game: &Game<'_>, chooser: &mut Chooser, number: usize) -> Option<Step> {
-    let function = chooser.weighted(NEXT);
+pub(crate) fn attackers(
+    game: &Game<'_>,
+    chooser: &mut Chooser,
+    number: usize,
+    before: &[Step],
+) -> Option<Step> {
+    if chooser.rarely(8) {
+        return repeated(game, chooser, number, before);
+    }
+    let exhaustive = chooser.takes_every();
+    let function = if exhaustive { chooser.one_of(USES)? } else { chooser.weighted(NEXT) };
     let mut step = Step::new(number, false, function);
     match function {
         Function::Generate | Function::Create | Function::Pair => {
@@ -207,6 +246,28 @@ pub(crate) fn attackers(game: &Game<'_>, chooser: &mut Chooser, number: usize) -
     Some(step)
 }
 
+/// A step that succeeded, with another key, mechanism or word.
+fn repeated(
+    game: &Game<'_>,
+    chooser: &mut Chooser,
+    number: usize,
+    before: &[Step],
+) -> Option<Step> {
+    let steps: Vec<usize> = (0..before.len()).filter(|at| !before[*at].owner).collect();
+    let mut step = Step { number, ..before[chooser.one_of(&steps)?].clone() };
+    let serves = step.mechanism.map_or(0, |by| by.serves);
+    match chooser.below(4) {
+        0 if serves != 0 => step.mechanism = Some(mechanism(chooser, serves, |_| true)?),
+        1 if !step.keys.is_empty() => {
+            let at = chooser.below(step.keys.len());
+            step.keys[at] = any_key(game, chooser, |_| true)?;
+        }
+        2 if !step.words.is_empty() => drop(step.words.pop()),
+        _ => step.words.extend(alphabet::named(chooser.one_of(UNUSUAL)?)),
+    }
+    Some(step)
+}
+
 /// A key of somebody's own.
 fn maker(
     chooser: &mut Chooser,
@@ -238,6 +299,10 @@ fn maker(
             step.private = alphabet::words(&said);
             return Some(step);
         }
+        Function::Create if chooser.rarely(15) => {
+            step.words = alphabet::words(&["known-rsa", "+wrap"]);
+            return Some(step);
+        }
         Function::Create => {
             said.push(chooser.weighted(&[(3, "aes"), (2, "generic"), (1, "hkdf")]));
             said.push(chooser.weighted(&[(2, "value-a"), (2, "value-b"), (1, "value-info")]));
@@ -256,7 +321,7 @@ fn maker(
 }
 
 fn unusual(chooser: &mut Chooser) -> Option<&'static str> {
-    if chooser.rarely(20) { chooser.one_of(UNUSUAL) } else { None }
+    if chooser.rarely(30) { chooser.one_of(UNUSUAL) } else { None }
 }
 
 /// What is unwrapped is mostly something that was wrapped, by the same key and mechanism.
@@ -350,13 +415,14 @@ fn key_for(
 fn any_key(game: &Game<'_>, chooser: &mut Chooser, fits: impl Fn(&Facts) -> bool) -> Option<Name> {
     let fits = |name: &Name| game.stage.facts(*name).is_some_and(|facts| fits(&facts));
     let keys: Vec<Name> = game.stage.objects().filter(fits).collect();
-    chooser.one_of(&keys)
+    // What was made last is what the steps before were for.
+    if chooser.rarely(30) { keys.last().copied() } else { chooser.one_of(&keys) }
 }
 
 /// Data: in `given` of a hundred cases something that a call gave out.
 fn data(game: &Game<'_>, chooser: &mut Chooser, given: u64) -> Option<Data> {
     let outputs: Vec<usize> = game.stage.outputs().map(|output| output.0).collect();
-    let exhaustive = matches!(chooser, Chooser::Every(_));
+    let exhaustive = chooser.takes_every();
     if !outputs.is_empty() && (chooser.rarely(given) || (exhaustive && given > 50)) {
         let cut =
             if chooser.rarely(8) { chooser.one_of(&[Cut::Head, Cut::Tail])? } else { Cut::Whole };

@@ -3,7 +3,7 @@
 
 use crate::alphabet::Mechanism;
 use crate::knowledge::{How, Knowledge, decoded, derives, guess};
-use crate::stage::{Done, Stage, Stock};
+use crate::stage::{Done, Facts, Stage, Stock};
 use crate::step::{Function, Name, Step};
 use crate::truth::{Standing, Truth, Value, Wrapped};
 use crate::verdict::{self, Breach, Finding};
@@ -89,7 +89,7 @@ impl<'a> Game<'a> {
         let stored = self.stage.stored();
         let bytes = stored.into_iter().next_back().unwrap_or_default();
         let parent = step.keys.first().and_then(|key| self.truth.of(*key));
-        let mut breach = None;
+        let mut breach = self.imposed(step, &facts);
         let standing = match step.function {
             Function::Copy => {
                 self.truth.same(name, parent?);
@@ -103,7 +103,7 @@ impl<'a> Game<'a> {
                 let base = self.stage.facts(step.keys[0])?;
                 let secret = |name: &Name| self.truth.value(*name).is_some_and(Value::is_secret);
                 if base.class == CKO_SECRET_KEY && !base.readable() && secret(&step.keys[0]) {
-                    breach = verdict::derived(&base, &facts);
+                    breach = breach.or_else(|| verdict::derived(&base, &facts));
                     Standing::Derived
                 } else {
                     if !step.keys[1..].iter().any(secret) {
@@ -122,6 +122,15 @@ impl<'a> Game<'a> {
         let index = self.truth.note(name, bytes, facts, standing);
         names.iter().for_each(|name| self.truth.same(*name, index));
         breach.map(Finding::Used).or_else(|| self.read(name))
+    }
+
+    /// Whether a new key is what its parent imposes: as that was born, so that no copy imposes less.
+    fn imposed(&self, step: &Step, made: &Facts) -> Option<Breach> {
+        let parent = *step.keys.first()?;
+        let now = self.stage.facts(parent)?;
+        let value = self.truth.value(parent).filter(|value| value.standing == Standing::Protected);
+        let imposed = value.map_or(&now, |value| &value.birth).imposed_on(step.function, made);
+        (!imposed).then_some(Breach::Imposed)
     }
 
     fn read(&mut self, name: Name) -> Option<Finding> {
@@ -182,6 +191,9 @@ impl<'a> Game<'a> {
             }
         }
         let value = key.map(|key| &self.truth.values[key]);
+        if step.function == Function::Sign && value.is_some_and(Value::begins_encoded) {
+            return value.map(held(How::Guessed));
+        }
         if number == CKM_SHA256_HMAC && value.is_some_and(|v| v.is_secret() && v.main().len() == 1)
         {
             let data = self.stage.data(step.data.first()?).ok()?;

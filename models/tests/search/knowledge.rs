@@ -55,7 +55,9 @@ impl Knowledge {
     pub(crate) fn opens<'a>(&self, truth: &'a Truth) -> Option<&'a Value> {
         let open = |wrap: &&Wrapped| {
             let (by, key) = (&truth.values[wrap.by], &truth.values[wrap.key]);
-            key.is_secret() && (!by.is_secret() || self.holds(by))
+            // What the SO trusts although it can be known is believed (docs/policy.md).
+            let known = if by.is_secret() { self.holds(by) } else { !by.trusted };
+            key.is_secret() && known
         };
         truth.wraps.iter().find(open).map(|wrap| &truth.values[wrap.key])
     }

@@ -83,8 +83,11 @@ impl Search {
         let mut found = None;
         let owners = if short { size.owners } else { 1 + chooser.below(size.owners) };
         for number in 1..=owners + size.attackers {
-            let next = if number <= owners { compose::owners } else { compose::attackers };
-            let Some(step) = next(&game, chooser, number) else { continue };
+            let next = match number <= owners {
+                true => compose::owners(&game, chooser, number),
+                false => compose::attackers(&game, chooser, number, &steps),
+            };
+            let Some(step) = next else { continue };
             self.calls += 1;
             let Ok(finding) = game.play(&step) else { continue };
             self.successes += 1;

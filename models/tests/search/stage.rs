@@ -34,12 +34,25 @@ pub(crate) struct Facts {
     pub(crate) key_type: u64,
     on: Vec<CK_ATTRIBUTE_TYPE>,
     pub(crate) allowed: Vec<u64>,
+    /// What its templates impose on the keys that it unwraps and derives.
+    unwraps: Vec<(CK_ATTRIBUTE_TYPE, bool)>,
+    derives: Vec<(CK_ATTRIBUTE_TYPE, bool)>,
 }
 
 impl Facts {
     /// Whether this attribute is true.
     pub(crate) fn has(&self, attribute: CK_ATTRIBUTE_TYPE) -> bool {
         self.on.contains(&attribute)
+    }
+
+    /// Whether a key that this one unwrapped or derived is what its template imposes.
+    pub(crate) fn imposed_on(&self, function: Function, made: &Self) -> bool {
+        let imposed = match function {
+            Function::Unwrap => &self.unwraps,
+            Function::Derive => &self.derives,
+            _ => return true,
+        };
+        imposed.iter().all(|(attribute, flag)| made.has(*attribute) == *flag)
     }
 
     /// Whether its value may be read.
@@ -125,8 +138,19 @@ impl<'a> Stage<'a> {
             Ok(Answer::Value(Value::Ulong(key_type))) => *key_type,
             _ => UNAVAILABLE,
         };
+        let flags = |template| match object.answer(template) {
+            Ok(Answer::Value(Value::Template(rows))) => {
+                let flag = |row: (_, &Value)| match row {
+                    (attribute, Value::Bool(flag)) => Some((attribute, *flag)),
+                    _ => None,
+                };
+                rows.iter().filter_map(flag).collect()
+            }
+            _ => Vec::new(),
+        };
+        let (unwraps, derives) = (flags(CKA_UNWRAP_TEMPLATE), flags(CKA_DERIVE_TEMPLATE));
         let on = FLAGS.iter().copied().filter(on).collect();
-        Some(Facts { class: object.class(), key_type, on, allowed })
+        Some(Facts { class: object.class(), key_type, on, allowed, unwraps, derives })
     }
 
     /// What `C_GetAttributeValue` gives of the value.
@@ -347,6 +371,7 @@ const FLAGS: &[CK_ATTRIBUTE_TYPE] = &[
     CKA_WRAP,
     CKA_UNWRAP,
     CKA_DERIVE,
+    CKA_PRIVATE,
     CKA_SENSITIVE,
     CKA_EXTRACTABLE,
     CKA_TRUSTED,

@@ -43,6 +43,12 @@ impl Value {
         self.bytes.first().map_or(&[], Vec::as_slice)
     }
 
+    /// Whether it is the beginning of a private key's encoding, which everybody knows, and so byte by
+    /// byte the rest: the attacker may choose every length.
+    pub(crate) fn begins_encoded(&self) -> bool {
+        self.standing == Standing::Piece && self.main().starts_with(&[0x30, 0x82])
+    }
+
     /// Whether these bytes give the value away.
     pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
         self.bytes.iter().any(|value| value.len() >= MEANS_SOMETHING && contains(bytes, value))

@@ -29,6 +29,8 @@ pub(crate) enum Breach {
     Extractable,
     /// Only trusted keys may wrap the key, and one that the SO does not trust did.
     Trust,
+    /// A key is not what its parent's template imposes.
+    Imposed,
     /// What was derived from a protected key may be read.
     ReadableDerivative,
     /// What was derived from an unextractable key may be extracted.
@@ -165,6 +167,7 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         },
         Finding::Used(Breach::Extractable) => "unextractable key is wrapped",
         Finding::Used(Breach::Trust) => "wrapped by a key that the SO does not trust",
+        Finding::Used(Breach::Imposed) => "what a key imposes is lost",
         Finding::Used(Breach::ReadableDerivative) => "derived as readable",
         Finding::Used(Breach::ExtractableDerivative) => "derived as extractable",
     }
