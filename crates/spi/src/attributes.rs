@@ -125,14 +125,25 @@ impl Attributes {
         }
     }
 
-    /// Reads what [`Self::encode`] wrote.
+    /// Reads what [`Self::encode`] wrote. The bytes may be anybody's: what no object has is refused before it costs time or
+    /// stack.
     ///
     /// # Errors
     /// `CKR_DATA_INVALID` when the bytes are not such a row.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
+        Self::nested(bytes, 0)
+    }
+
+    fn nested(bytes: &[u8], depth: usize) -> Result<Self> {
+        if depth > DEEPEST {
+            return Err(Error::DATA_INVALID);
+        }
         let mut set = Self::new();
         let mut rest = bytes;
         while !rest.is_empty() {
+            if set.len() == MOST {
+                return Err(Error::DATA_INVALID);
+            }
             let attribute = u64::from_le_bytes(take(&mut rest)?);
             let [kind] = take(&mut rest)?;
             let length = u32::from_le_bytes(take(&mut rest)?) as usize;
@@ -141,7 +152,7 @@ impl Attributes {
             }
             let (value, tail) = rest.split_at(length);
             rest = tail;
-            set.set(attribute, decode_value(kind, value)?);
+            set.set(attribute, decode_value(kind, value, depth)?);
         }
         Ok(set)
     }
@@ -157,6 +168,11 @@ impl FromIterator<(CK_ATTRIBUTE_TYPE, Value)> for Attributes {
     }
 }
 
+/// No object has more attributes; there are not so many in the standard.
+const MOST: usize = 512;
+/// A template in a template in a template is not in the standard.
+const DEEPEST: usize = 2;
+
 const KIND_BOOL: u8 = 1;
 const KIND_ULONG: u8 = 2;
 const KIND_BYTES: u8 = 3;
@@ -169,13 +185,13 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     Ok(*head)
 }
 
-fn decode_value(kind: u8, bytes: &[u8]) -> Result<Value> {
+fn decode_value(kind: u8, bytes: &[u8], depth: usize) -> Result<Value> {
     let mut rest = bytes;
     Ok(match kind {
         KIND_BOOL => Value::Bool(take::<1>(&mut rest)?[0] != 0),
         KIND_ULONG => Value::Ulong(u64::from_le_bytes(take(&mut rest)?)),
         KIND_BYTES => Value::Bytes(bytes.to_vec()),
-        KIND_TEMPLATE => Value::Template(Attributes::decode(bytes)?),
+        KIND_TEMPLATE => Value::Template(Attributes::nested(bytes, depth + 1)?),
         KIND_ULONGS if bytes.len().is_multiple_of(8) => {
             Value::Ulongs(bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n)).collect())
         }
@@ -274,4 +290,50 @@ pub struct NewObject {
     pub attributes: Attributes,
     /// What may not: `CKA_VALUE`, `CKA_PRIVATE_EXPONENT`, …
     pub secrets: Secrets,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An attribute with this value around it.
+    fn around(kind: u8, value: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(value.len()).expect("it is short").to_le_bytes();
+        [&[0x11, 2, 0, 0x40, 0, 0, 0, 0, kind], &length[..], value].concat()
+    }
+
+    #[test]
+    fn templates_in_templates_end_somewhere() {
+        let mut row = around(KIND_BOOL, &[1]);
+        for depth in 0..DEEPEST {
+            row = around(KIND_TEMPLATE, &row);
+            assert!(Attributes::decode(&row).is_ok(), "{depth}");
+        }
+        // Each around all that follows.
+        let length = 100_000 * 13;
+        let deep: Vec<u8> = (0..100_000)
+            .flat_map(|depth| {
+                let rest = u32::try_from(length - 13 * (depth + 1)).expect("it is short");
+                let mut head = around(KIND_TEMPLATE, &[]);
+                head[9..13].copy_from_slice(&rest.to_le_bytes());
+                head
+            })
+            .collect();
+        assert_eq!(Attributes::decode(&deep), Err(Error::DATA_INVALID));
+        assert_eq!(Attributes::decode(&around(KIND_TEMPLATE, &row)), Err(Error::DATA_INVALID));
+    }
+
+    #[test]
+    fn more_attributes_than_there_are_end_somewhere() {
+        let row = |count: u64| -> Vec<u8> {
+            let rows = (0..count).flat_map(|number| {
+                let mut row = around(KIND_BYTES, &[]);
+                row[..8].copy_from_slice(&(count - number).to_le_bytes());
+                row
+            });
+            rows.collect()
+        };
+        assert_eq!(Attributes::decode(&row(512)).map(|set| set.len()), Ok(512));
+        assert_eq!(Attributes::decode(&row(513)), Err(Error::DATA_INVALID));
+    }
 }
