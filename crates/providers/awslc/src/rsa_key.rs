@@ -111,8 +111,10 @@ pub(crate) fn complete_private(object: &mut NewObject) -> Result<()> {
             secrets.set(number, value);
         }
     }
-    if secrets.get(CKA_PRIVATE_EXPONENT).is_none() {
-        return Err(Error::TEMPLATE_INCOMPLETE);
+    let d = secrets.get(CKA_PRIVATE_EXPONENT).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+    // The library takes such a key and then computes nothing with it (RFC 8017 §3.2: d is below n).
+    if der::without_zeros(d).len() > modulus.len() {
+        return Err(Error::ATTRIBUTE_VALUE_INVALID);
     }
     let rsa = private(attributes, secrets)?;
     size_fits(&rsa).map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
