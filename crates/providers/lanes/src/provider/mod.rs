@@ -7,6 +7,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
+mod agree;
 mod batch;
 mod binary;
 #[cfg(target_arch = "x86_64")]
@@ -15,9 +16,9 @@ mod digest;
 mod ecdh;
 mod ecdsa;
 mod eddsa;
-mod either;
 mod hashed;
 mod hmac;
+mod one_of;
 mod over;
 mod prime;
 #[cfg(target_arch = "x86_64")]
@@ -69,7 +70,7 @@ impl Lanes {
             };
             let needs = families.iter().flat_map(needs).collect();
             let rows = families.into_iter().flat_map(|family| family.0).collect();
-            Table { rows: either::joined(rows), needs }
+            Table { rows: one_of::joined(rows), needs }
         })
     }
 }
