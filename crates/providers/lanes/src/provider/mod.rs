@@ -26,6 +26,7 @@ mod rc4;
 mod rsa;
 mod x25519;
 
+use self::over::{Ciphering, Over};
 use crate::combiner::{Failure, Kernel, Ticket};
 use crate::cpu::{self, Cpu};
 #[cfg(target_arch = "x86_64")]
@@ -151,13 +152,13 @@ impl Plain {
     }
 
     /// A row over that of a cipher, for both directions.
-    fn cipher<C: Cipher + 'static>(
+    fn cipher<C: Ciphering + 'static>(
         self,
         mechanism: CK_MECHANISM_TYPE,
         over: impl FnOnce(&'static dyn Cipher) -> C,
     ) -> Option<Algorithm> {
         let row = self.row(mechanism)?;
-        let cipher = kept(over(row.encrypt?));
+        let cipher = kept(Over(over(row.encrypt?)));
         Some(Algorithm {
             mechanism,
             key_sizes: row.key_sizes,
