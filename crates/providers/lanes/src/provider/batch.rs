@@ -194,3 +194,11 @@ fn no_result(failure: Failure) -> Error {
         Failure::Forked => Error::OPERATION_NOT_INITIALIZED,
     }
 }
+
+/// What becomes of works that meet in one batch.
+#[cfg(test)]
+pub(super) fn together<B: Batch>(batch: B, works: Vec<B::Work<'_>>) -> Vec<Result<B::Work<'_>>> {
+    let mut jobs: Vec<_> = works.into_iter().map(Job::new).collect();
+    Lanes(batch).many(&mut jobs.iter_mut().collect::<Vec<_>>());
+    jobs.into_iter().map(Job::done).collect()
+}

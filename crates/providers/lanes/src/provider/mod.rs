@@ -7,6 +7,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
+mod agree;
 mod batch;
 mod binary;
 #[cfg(target_arch = "x86_64")]
@@ -15,9 +16,9 @@ mod digest;
 mod ecdh;
 mod ecdsa;
 mod eddsa;
-mod either;
 mod hashed;
 mod hmac;
+mod one_of;
 mod over;
 mod prime;
 #[cfg(target_arch = "x86_64")]
@@ -25,6 +26,7 @@ mod rc4;
 mod rsa;
 mod x25519;
 
+use self::over::{Ciphering, Over};
 use crate::combiner::{Failure, Kernel, Ticket};
 use crate::cpu::{self, Cpu};
 #[cfg(target_arch = "x86_64")]
@@ -69,7 +71,7 @@ impl Lanes {
             };
             let needs = families.iter().flat_map(needs).collect();
             let rows = families.into_iter().flat_map(|family| family.0).collect();
-            Table { rows: either::joined(rows), needs }
+            Table { rows: one_of::joined(rows), needs }
         })
     }
 }
@@ -150,13 +152,13 @@ impl Plain {
     }
 
     /// A row over that of a cipher, for both directions.
-    fn cipher<C: Cipher + 'static>(
+    fn cipher<C: Ciphering + 'static>(
         self,
         mechanism: CK_MECHANISM_TYPE,
         over: impl FnOnce(&'static dyn Cipher) -> C,
     ) -> Option<Algorithm> {
         let row = self.row(mechanism)?;
-        let cipher = kept(over(row.encrypt?));
+        let cipher = kept(Over(over(row.encrypt?)));
         Some(Algorithm {
             mechanism,
             key_sizes: row.key_sizes,

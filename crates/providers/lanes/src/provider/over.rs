@@ -4,7 +4,9 @@
 use super::batch::{Batch, Meeting};
 use super::{Held, Message};
 use metaslot_ck::Result;
-use metaslot_spi::provider::{Direction, Postponed, Signature, SignatureStream};
+use metaslot_spi::provider::{
+    Cipher, CipherStream, Direction, Postponed, Signature, SignatureStream,
+};
 use metaslot_spi::{Key, Params};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -154,5 +156,91 @@ impl<S: Signing> Signature for Over<S> {
             Some(stream) => Ok(stream),
             None => self.0.plain().start(direction, key, params),
         }
+    }
+}
+
+/// What kernels do of a row of ciphers.
+pub(super) trait Ciphering: Debug + Sync {
+    /// The row beneath.
+    fn plain(&self) -> &'static dyn Cipher;
+
+    /// As [`Cipher::serves`].
+    fn serves(&self) -> bool {
+        true
+    }
+
+    /// As [`Cipher::for_waiting`].
+    fn for_waiting(&self, _: Direction) -> bool {
+        true
+    }
+
+    /// As [`Cipher::run`]; `None` for what the plain row does.
+    fn run(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<Option<usize>>;
+
+    /// As [`Cipher::run_later`].
+    fn run_later(&self, _: Direction, _: &Arc<Key>, _: &Params, _: &[u8]) -> Postponed;
+}
+
+impl<C: Ciphering> Cipher for Over<C> {
+    fn serves(&self, _: &Key) -> bool {
+        self.0.serves()
+    }
+
+    fn for_waiting(&self, direction: Direction) -> bool {
+        self.0.for_waiting(direction)
+    }
+
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.0.plain().check(direction, key, params)
+    }
+
+    fn length(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: usize,
+    ) -> Result<usize> {
+        self.0.plain().length(direction, key, params, input)
+    }
+
+    fn run(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        match self.0.run(direction, key, params, input, out)? {
+            Some(length) => Ok(length),
+            None => self.0.plain().run(direction, key, params, input, out),
+        }
+    }
+
+    fn run_later(
+        &self,
+        direction: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+        input: &[u8],
+    ) -> Postponed {
+        self.0.run_later(direction, key, params, input)
+    }
+
+    fn start(
+        &self,
+        direction: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn CipherStream>> {
+        self.0.plain().start(direction, key, params)
     }
 }
