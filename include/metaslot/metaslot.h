@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface "Vendor Metaslot" 1.0 of libmetaslot.so: what return codes cannot say.
+/* The interface "Vendor Metaslot" 1.1 of libmetaslot.so: what return codes cannot say.
  *
  *	CK_INTERFACE *interface;
  *	if (C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL_PTR, &interface, 0) == CKR_OK) {
@@ -32,6 +32,18 @@ typedef struct METASLOT_TOKEN_STATUS {
 	METASLOT_PIN_STATUS so;
 } METASLOT_TOKEN_STATUS;
 
+/* What a guess at one PIN costs who has a copy of the token's file. */
+typedef struct METASLOT_PIN_COST {
+	CK_ULONG ulMemory;	/* Argon2id's memory in KiB; 0: PBKDF2 */
+	CK_ULONG ulPasses;	/* Argon2id's passes, PBKDF2's iterations; 0: there is no PIN */
+	CK_ULONG ulMicroseconds; /* of one processor, when this process did it last; 0: it did not */
+} METASLOT_PIN_COST;
+
+typedef struct METASLOT_TOKEN_COST {
+	METASLOT_PIN_COST user;
+	METASLOT_PIN_COST so;
+} METASLOT_TOKEN_COST;
+
 /* One provider that serves a mechanism, or could. Texts are padded with blanks. */
 typedef struct METASLOT_CANDIDATE {
 	CK_UTF8CHAR provider[16];
@@ -49,6 +61,8 @@ typedef struct METASLOT_FUNCTION_LIST {
 	CK_RV (*CountersPath)(CK_UTF8CHAR *pPath, CK_ULONG *pulPathLen);
 	/* Who serves a mechanism, in the order in which they are asked. */
 	CK_RV (*Candidates)(CK_MECHANISM_TYPE type, METASLOT_CANDIDATE *pList, CK_ULONG *pulCount);
+	/* Since 1.1. */
+	CK_RV (*TokenCost)(CK_SLOT_ID slotID, METASLOT_TOKEN_COST *pCost);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

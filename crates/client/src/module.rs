@@ -2,7 +2,7 @@
 //! A loaded module: its function lists, its slots and its tokens.
 
 use crate::interface::by_interface;
-use crate::vendor::{Candidate, TokenStatus, Vendor};
+use crate::vendor::{Candidate, TokenCost, TokenStatus, Vendor};
 use crate::{
     Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, ulong,
 };
@@ -109,6 +109,12 @@ impl Module {
     #[must_use]
     pub fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
         self.0.vendor.as_ref().and_then(|vendor| vendor.token_status(slot))
+    }
+
+    /// What a guess at the PINs of a slot's token costs who has its file; only Metaslot says it.
+    #[must_use]
+    pub fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
+        self.0.vendor.as_ref().and_then(|vendor| vendor.token_cost(slot))
     }
 
     /// Who serves `mechanism`, in the order in which they are asked; only Metaslot says it.

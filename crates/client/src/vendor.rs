@@ -26,6 +26,14 @@ struct FunctionList {
         Option<unsafe extern "C" fn(CK_MECHANISM_TYPE, *mut RawCandidate, *mut CK_ULONG) -> CK_RV>,
 }
 
+/// What 1.1 appended.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FunctionList11 {
+    v1_0: FunctionList,
+    token_cost: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut TokenCost) -> CK_RV>,
+}
+
 /// `METASLOT_CANDIDATE`
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -74,8 +82,30 @@ pub struct TokenStatus {
     pub so: PinStatus,
 }
 
+/// What a guess at one PIN costs who has a copy of the token's file.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct PinCost {
+    /// Argon2id's memory, in KiB; 0 for PBKDF2.
+    pub memory: CK_ULONG,
+    /// Argon2id's passes, PBKDF2's iterations; 0 where there is no PIN.
+    pub passes: CK_ULONG,
+    /// Microseconds of one processor when this process did it last; 0 when it did not.
+    pub microseconds: CK_ULONG,
+}
+
+/// The cost of both PINs of a token.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct TokenCost {
+    /// The user's.
+    pub user: PinCost,
+    /// The security officer's.
+    pub so: PinCost,
+}
+
 /// A module's vendor functions.
-pub(crate) struct Vendor(FunctionList);
+pub(crate) struct Vendor(FunctionList11);
 
 impl Vendor {
     /// The vendor functions, where the module has them.
@@ -89,22 +119,38 @@ impl Vendor {
     ) -> Option<Self> {
         let list = named_interface(function, c"Vendor Metaslot", None)?;
         // SAFETY: only Metaslot has an interface of this name, and its list begins like this.
-        let list = unsafe { list.cast::<FunctionList>().read() };
-        (list.version.major == 1).then_some(Self(list))
+        let v1_0 = unsafe { list.cast::<FunctionList>().read() };
+        let version = (v1_0.version.major, v1_0.version.minor);
+        let list = if version < (1, 1) {
+            FunctionList11 { v1_0, token_cost: None }
+        } else {
+            // SAFETY: since this version the list goes on like this.
+            unsafe { list.cast::<FunctionList11>().read() }
+        };
+        (version.0 == 1).then_some(Self(list))
     }
 
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.
     pub(crate) fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
-        let function = self.0.token_status?;
+        let function = self.0.v1_0.token_status?;
         let mut status = TokenStatus::default();
         // SAFETY: `status` is a structure of this layout to be written.
         let rv = unsafe { function(slot.0, &raw mut status) };
         (rv == CKR_OK).then_some(status)
     }
 
+    /// What a guess at the PINs of the token in `slot` costs; `None` when the module does not say.
+    pub(crate) fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
+        let function = self.0.token_cost?;
+        let mut cost = TokenCost::default();
+        // SAFETY: `cost` is a structure of this layout to be written.
+        let rv = unsafe { function(slot.0, &raw mut cost) };
+        (rv == CKR_OK).then_some(cost)
+    }
+
     /// Who serves `mechanism`, in the order in which they are asked; `None` when the module does not say.
     pub(crate) fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
-        let function = self.0.candidates?;
+        let function = self.0.v1_0.candidates?;
         let mut list =
             [RawCandidate { provider: [0; 16], flags: 0, remark: [0; 96] }; MOST_CANDIDATES];
         let mut count = ulong(list.len());
@@ -116,7 +162,7 @@ impl Vendor {
 
     /// The explanation of this thread's last failure; `None` when there is none.
     pub(crate) fn detail(&self) -> Option<String> {
-        let function = self.0.detail?;
+        let function = self.0.v1_0.detail?;
         let mut used: CK_ULONG = 0;
         // SAFETY: NULL asks for the length.
         let rv = unsafe { function(ptr::null_mut(), &raw mut used) };

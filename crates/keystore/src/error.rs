@@ -263,8 +263,8 @@ impl From<Error> for ck::Error {
             Error::Gone { .. } => Self::OBJECT_HANDLE_INVALID,
             Error::NotLoggedIn => Self::USER_NOT_LOGGED_IN,
             Error::PinIncorrect { .. } => Self::PIN_INCORRECT,
-            Error::PinLocked => Self::PIN_LOCKED,
-            Error::TooSoon { .. } => Self::FUNCTION_REJECTED,
+            // C_Login has no code for a pause; PIN_INCORRECT would call a right PIN wrong.
+            Error::PinLocked | Error::TooSoon { .. } => Self::PIN_LOCKED,
             Error::PinNotInitialized => Self::USER_PIN_NOT_INITIALIZED,
         }
     }

@@ -28,6 +28,6 @@ mod verify;
 mod wrap;
 
 pub use error::Error;
-pub use kdf::{DEFAULT_KDF, Kdf, PBKDF2};
+pub use kdf::{Cost, Kdf};
 pub use store::{Config, SqliteStore, Statistics};
 pub use verify::Report;

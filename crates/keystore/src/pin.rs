@@ -10,6 +10,7 @@ use crate::fast;
 use crate::files;
 use crate::format::{APPLICATION, FORMAT};
 use crate::gate::Database;
+use crate::kdf::Kdf;
 use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, signed};
 use crate::state::{self, State};
 use crate::store::{Announce, SqliteStore};
@@ -41,7 +42,9 @@ pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
         _ => 0,
     };
     let left = MOST_FAILURES.saturating_sub(row.failures);
-    PinState { failures: row.failures, left, retry_at }
+    let kdf = row.wrap.as_deref().and_then(|wrap| wrap::kdf(wrap).ok());
+    let cost = kdf.map(Kdf::cost).unwrap_or_default();
+    PinState { failures: row.failures, left, retry_at, cost }
 }
 
 /// `C_Login`
@@ -71,8 +74,14 @@ pub(crate) fn init_user(store: &SqliteStore, pin: &[u8]) -> Result<()> {
     let locks = store.gate.locks()?;
     let _attempt = locks.login.hold()?;
     let pepper = pepper(store)?;
-    let wrap =
-        wrap::seal(store.config.kdf, &keys.serial, Role::User, pin, pepper.as_ref(), &keys.master)?;
+    let wrap = wrap::seal(
+        store.config.kdf.kdf()?,
+        &keys.serial,
+        Role::User,
+        pin,
+        pepper.as_ref(),
+        &keys.master,
+    )?;
     store.transact(Announce::Yes, |database| {
         let head = crate::schema::Head::read(&database.connection)?;
         crate::apply::current(Some(&keys), &head)?;
@@ -148,8 +157,14 @@ impl NewToken {
     fn new(store: &SqliteStore, serial: Serial, so_pin: &[u8]) -> Result<Self> {
         let master = crypto::random_key()?;
         let pepper = pepper(store)?;
-        let so_wrap =
-            wrap::seal(store.config.kdf, &serial, Role::So, so_pin, pepper.as_ref(), &master)?;
+        let so_wrap = wrap::seal(
+            store.config.kdf.kdf()?,
+            &serial,
+            Role::So,
+            so_pin,
+            pepper.as_ref(),
+            &master,
+        )?;
         let key_id = crypto::key_id(&master, &serial)?;
         Ok(Self { serial, key_id, so_wrap, keys: Keys::new(master, serial, Role::So)? })
     }
@@ -232,7 +247,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             })?;
         }
         Settle::Change(new) => {
-            let kdf = store.config.kdf;
+            let kdf = store.config.kdf.kdf()?;
             let wrap = wrap::seal(kdf, &serial, role, new, pepper.as_ref(), &master)?;
             let keys = Keys::new(Secret::copy_of(master.expose()), serial, role)?;
             store.upgrade(&keys)?;

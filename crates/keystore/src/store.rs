@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
-use crate::kdf::{DEFAULT_KDF, Kdf};
+use crate::kdf::Cost;
 use crate::schema::{Head, Stored, Token};
 use crate::state::{self, Known, Memory};
 use crate::{apply, pin, search, v1, verify};
@@ -37,10 +37,12 @@ pub struct Config {
     /// removes it.
     pub runtime: Option<PathBuf>,
     /// What makes guessing PINs expensive, for wraps written from now on.
-    pub kdf: Kdf,
+    pub kdf: Cost,
     /// A file of this machine, at least 16 bytes, that every PIN set from now on is mixed with:
     /// without it a copied database cannot be opened, and neither can the original.
     pub pepper: Option<PathBuf>,
+    /// The shortest PIN that may be set, in bytes, where that is more than the engine's own.
+    pub shortest_pin: usize,
 }
 
 impl Config {
@@ -52,8 +54,9 @@ impl Config {
             group: None,
             fast_login: None,
             runtime: None,
-            kdf: DEFAULT_KDF,
+            kdf: Cost::Argon2id,
             pepper: None,
+            shortest_pin: 0,
         }
     }
 }
@@ -273,12 +276,15 @@ impl SqliteStore {
                 serial: token.serial.iter().map(|byte| format!("{byte:02x}")).collect(),
                 label: token.label,
                 writable: database.writable,
+                shortest_pin: self.config.shortest_pin,
             })
         });
         match read {
-            Err(Error::Uninitialized { .. }) => {
-                Ok(TokenRow { writable: true, ..TokenRow::default() })
-            }
+            Err(Error::Uninitialized { .. }) => Ok(TokenRow {
+                writable: true,
+                shortest_pin: self.config.shortest_pin,
+                ..TokenRow::default()
+            }),
             read => read,
         }
     }

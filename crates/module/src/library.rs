@@ -116,6 +116,7 @@ fn slot(token: TokenConfig) -> SlotConfig {
         fast_login: token.fast_login,
         runtime: runtime_directories().find(|directory| directory.is_dir()),
         kdf: token.kdf,
+        shortest_pin: token.pin_min,
         pepper: token.pepper,
     });
     SlotConfig {

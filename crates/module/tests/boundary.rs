@@ -170,6 +170,15 @@ fn old_ciphers_give_the_same_in_one_call_in_parts_and_together() {
 }
 
 #[test]
+fn pins_are_as_long_as_configured_and_a_pause_is_no_wrong_pin() {
+    let home = Home::new("pins");
+    let file = home.path().join("metaslot.toml");
+    let token = home.path().join("token/token.db");
+    fs::write(&file, format!("[[token]]\npath = {token:?}\npin_min = 8\n")).unwrap();
+    home.run_with(&program("pins"), &[], &[("METASLOT_CONF", file.as_os_str())]);
+}
+
+#[test]
 fn no_copy_of_a_key_outlives_it() {
     println!("{}", Home::new("memory").run(&program("memory"), &[]));
 }

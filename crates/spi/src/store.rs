@@ -25,8 +25,8 @@ pub trait Store: Send + Sync + Debug {
     /// Counts the attempt, opens the master key and keeps it until [`Self::logout`].
     ///
     /// # Errors
-    /// `CKR_PIN_INCORRECT`, `CKR_PIN_LOCKED`, `CKR_USER_PIN_NOT_INITIALIZED`,
-    /// `CKR_FUNCTION_REJECTED` (too soon after failures), `CKR_TOKEN_WRITE_PROTECTED` (cannot count).
+    /// `CKR_PIN_INCORRECT`, `CKR_PIN_LOCKED` (for good, or too soon after failures, which does not
+    /// count), `CKR_USER_PIN_NOT_INITIALIZED`, `CKR_TOKEN_WRITE_PROTECTED` (cannot count).
     fn login(&self, role: Role, pin: &[u8]) -> Result<()>;
 
     /// Checks a PIN while logged in (context-specific login); counts like a login.
@@ -176,9 +176,11 @@ pub struct TokenRow {
     pub user: PinState,
     /// Whether this process may write the store.
     pub writable: bool,
+    /// The shortest PIN that may be set, in bytes, where that is more than the engine's own.
+    pub shortest_pin: usize,
 }
 
-/// The counter of one PIN.
+/// How one PIN stands.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PinState {
     /// Failures since the last success.
@@ -187,6 +189,19 @@ pub struct PinState {
     pub left: u32,
     /// No attempt is taken before then, in seconds since 1970; 0 when one may try now.
     pub retry_at: u64,
+    /// What a guess costs.
+    pub cost: PinCost,
+}
+
+/// What a guess at a PIN costs whoever has a copy of the store.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PinCost {
+    /// Argon2id's memory, in KiB; 0 for PBKDF2.
+    pub memory_kib: u32,
+    /// Argon2id's passes or PBKDF2's iterations; 0 where there is no PIN.
+    pub passes: u32,
+    /// Microseconds of one processor that it took when this process did it last; 0 when it did not.
+    pub microseconds: u32,
 }
 
 /// A row to write.
