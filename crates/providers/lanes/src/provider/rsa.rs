@@ -10,7 +10,7 @@ use metaslot_awslc_wrapper::digest::{self, Hash, MAX_LENGTH};
 use metaslot_awslc_wrapper::rsa::{Pss, Rsa, RsaNumbers, RsaPadding, digest_info};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
-use metaslot_spi::{Key, Params, hashes};
+use metaslot_spi::{Key, Params, der, hashes};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Signature for Signing {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let Some(combiner) = private_combiner(key) else {
+        let Some(combiner) = self.combiner(key, data) else {
             return self.plain.sign(key, params, data, out);
         };
         let mut job = self.job(Held::Borrowed(key), params, data)?;
@@ -102,7 +102,7 @@ impl Signature for Signing {
     }
 
     fn sign_later(&self, key: &Arc<Key>, params: &Params, data: &[u8]) -> Postponed {
-        let Some(combiner) = private_combiner(key) else { return Ok(None) };
+        let Some(combiner) = self.combiner(key, data) else { return Ok(None) };
         later(combiner.submit(self.job(Held::Shared(Arc::clone(key)), params, data)?))
     }
 
@@ -150,6 +150,14 @@ impl Signature for Signing {
 }
 
 impl Signing {
+    /// Where `data` is signed; `None` where that is for the plain provider.
+    fn combiner(&self, key: &Key, data: &[u8]) -> Option<&'static Combiner<Private>> {
+        if matches!(self.scheme, Scheme::Bare) && !is_blinded(key.bytes(CKA_MODULUS).ok()?, data) {
+            return None;
+        }
+        private_combiner(key)
+    }
+
     /// Hashes and encodes.
     fn job<'a>(&self, key: Held<'a>, params: &Params, data: &[u8]) -> Result<Job<'a>> {
         let pss = self.scheme.pss(params)?;
@@ -238,6 +246,18 @@ impl SignatureStream for Stream {
     fn verify(&mut self, _: &[u8]) -> Result<()> {
         Err(Error::GENERAL_ERROR)
     }
+}
+
+/// Whether a number is below n and none of 0, 1 and n−1, which are their own powers: those no blinding
+/// hides, and the library refuses them.
+fn is_blinded(modulus: &[u8], number: &[u8]) -> bool {
+    let mut last = modulus.to_vec();
+    if let Some(byte) = last.last_mut() {
+        // The modulus is odd.
+        *byte &= !1;
+    }
+    let number = der::without_zeros(number);
+    !matches!(number, [] | [1]) && (number.len(), number) < (last.len(), &last[..])
 }
 
 /// The library's form of the key, which the plain provider has prepared.
