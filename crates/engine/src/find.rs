@@ -143,7 +143,9 @@ fn candidate(token: &Token, id: u64, epoch: Epoch, rest: &Attributes) -> Result<
 /// A value that would be secret in a key is compared with data objects and certificates only: keys
 /// do not hold theirs where a search could see it.
 fn query(template: Template) -> Result<Option<Attributes>> {
-    if template.iter().any(|(attribute, _)| AttributeRow::named(*attribute).is_empty()) {
+    let is_unknown =
+        |attribute| object::is_our_own(attribute) || AttributeRow::named(attribute).is_empty();
+    if template.iter().any(|(attribute, _)| is_unknown(*attribute)) {
         return Ok(None);
     }
     let class = class_of(&template);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: who may set what, who sees what, and what goes when.
 
+use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::*;
 use metaslot_engine::{Answer, Engine, Policy};
 use metaslot_models::{MemoryStore, Raw, aes, collect, engine, engine_over, logged_in, open, row};
@@ -597,4 +598,17 @@ fn a_check_value_is_taken_and_not_kept() {
     let key = aes(&engine, session, vec![row(CKA_CHECK_VALUE, &[1, 2, 3][..])]).expect("made");
     let shown = engine.object(session, key).expect("it is there");
     assert_eq!(shown.answer(CKA_CHECK_VALUE).err(), Some(Error::ATTRIBUTE_TYPE_INVALID));
+}
+
+#[test]
+fn what_the_token_keeps_to_itself_is_not_found_by() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    let found = |template| search(&engine, session, template);
+    assert_eq!(found(vec![row(CKA_CLASS, CKO_SECRET_KEY)]), [key]);
+    for attribute in [CKA_PURPOSES, CKA_BIRTH_ROLES] {
+        for number in 0..256 {
+            assert_eq!(found(vec![row(attribute, number)]), [], "{attribute:x} {number}");
+        }
+    }
 }
