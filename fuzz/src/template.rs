@@ -4,7 +4,7 @@
 
 use crate::input::{Input, Seen};
 use crate::tokens::{find, raw, session, shown};
-use metaslot_ck::attribute::AttributeRow;
+use metaslot_ck::attribute::{AttributeRow, Kind};
 use metaslot_ck::*;
 use metaslot_engine::{Engine, Policy};
 use metaslot_models::row;
@@ -133,6 +133,10 @@ fn like(
         let attribute = input.attribute();
         let value = match shown(engine, session, object, attribute) {
             Ok(value) => raw(&value),
+            // What it does not show, it is not found by, whatever the number.
+            Err(_) if AttributeRow::kind_of(attribute) == Some(Kind::Ulong) => {
+                RawValue::Bytes(u64::from(input.byte()).to_ne_bytes().to_vec())
+            }
             Err(_) => input.value(attribute, 1),
         };
         template.push((attribute, value));
