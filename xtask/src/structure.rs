@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cargo::{Metadata, built_into, root};
 use crate::cycles::{self, File};
+use crate::deny;
 
 /// Lines beyond which a file that is not a table is reported.
 const LONG_FILE: usize = 800;
@@ -69,13 +70,14 @@ pub(crate) fn run() -> Result<()> {
     let mut wrong = Vec::new();
     dependencies(&metadata, &rows, &mut wrong);
     module_packages(&mut wrong)?;
+    deny::packages(&metadata, &mut wrong)?;
     unsafe_code(&rows, &sources, &mut wrong);
     files(&sources, &mut wrong);
     circles(&rows, &sources, &mut wrong);
     macros(&rows, &sources, &mut wrong);
     invariants(&text, &sources, &mut wrong);
     if !wrong.is_empty() {
-        bail!("the tree and ARCHITECTURE.md disagree:\n  {}", wrong.join("\n  "));
+        bail!("the tree and what is written about it disagree:\n  {}", wrong.join("\n  "));
     }
     println!("    {} crates, {} files", rows.len(), sources.len());
     Ok(())

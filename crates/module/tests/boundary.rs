@@ -249,6 +249,31 @@ fn only_functions_of_the_standard_are_exported() {
     assert_eq!(names, expected);
 }
 
+/// Nothing of the file can be written and executed, or written after loading where code is reached through it, and no
+/// directory that it names is searched for libraries.
+#[test]
+fn the_file_is_as_hard_as_the_linker_makes_it() {
+    let dynamic = harness::output("readelf", &["-d", "--wide"], harness::module());
+    for unwanted in ["(RPATH)", "(RUNPATH)", "(TEXTREL)", " TEXTREL"] {
+        assert!(!dynamic.contains(unwanted), "{unwanted}:\n{dynamic}");
+    }
+    // Full RELRO: bound when loaded, so that the whole table of addresses is read only afterwards.
+    assert!(dynamic.contains("Flags: NOW"), "{dynamic}");
+    let segments = harness::output("readelf", &["-l", "--wide"], harness::module());
+    let flags = |name: &str| -> Vec<String> {
+        let lines = segments.lines().filter(|line| line.trim_start().starts_with(name));
+        // Six numbers stand between the name and the flags, which have spaces in them.
+        lines.map(|line| line.split_whitespace().skip(6).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let is = |flags: &str, of: char| flags.chars().any(|flag| flag == of);
+    assert_eq!(flags("GNU_RELRO").len(), 1, "{segments}");
+    let stack = flags("GNU_STACK");
+    assert!(stack.len() == 1 && !is(&stack[0], 'E'), "{segments}");
+    let loaded = flags("LOAD");
+    assert!(loaded.len() >= 3, "{segments}");
+    assert!(!loaded.iter().any(|flags| is(flags, 'W') && is(flags, 'E')), "{segments}");
+}
+
 #[test]
 fn nothing_but_the_c_library_is_needed() {
     let undefined = harness::output("nm", &["-D", "--undefined-only"], harness::module());
