@@ -8,6 +8,7 @@
 mod bench;
 mod cargo;
 mod codegen;
+mod cycles;
 mod dist;
 mod header;
 mod packages;

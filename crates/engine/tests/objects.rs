@@ -557,6 +557,13 @@ fn a_key_without_a_list_of_mechanisms_shows_an_empty_one() {
 }
 
 #[test]
+fn a_list_of_no_mechanisms_is_refused() {
+    let (engine, session) = logged_in();
+    let empty = vec![row(CKA_ALLOWED_MECHANISMS, &[][..])];
+    assert_eq!(aes(&engine, session, empty).err(), Some(Error::ATTRIBUTE_VALUE_INVALID));
+}
+
+#[test]
 fn copies_may_only_shorten_the_list_of_mechanisms() {
     let (engine, session) = logged_in();
     let list = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<_>>();
@@ -597,4 +604,18 @@ fn a_check_value_is_taken_and_not_kept() {
     let key = aes(&engine, session, vec![row(CKA_CHECK_VALUE, &[1, 2, 3][..])]).expect("made");
     let shown = engine.object(session, key).expect("it is there");
     assert_eq!(shown.answer(CKA_CHECK_VALUE).err(), Some(Error::ATTRIBUTE_TYPE_INVALID));
+}
+
+#[test]
+fn a_template_of_a_key_keeps_its_order() {
+    let (engine, session) = logged_in();
+    let inner = || vec![row(CKA_SIGN, true), row(CKA_TOKEN, false), row(CKA_LABEL, "x")];
+    let template = vec![(CKA_UNWRAP_TEMPLATE, RawValue::Template(inner())), row(CKA_TOKEN, true)];
+    let key = aes(&engine, session, template).expect("a key is made");
+    let shown = engine.object(session, key).expect("it is there");
+    let Ok(Answer::Value(Value::Template(shown))) = shown.answer(CKA_UNWRAP_TEMPLATE) else {
+        panic!("it has a template");
+    };
+    let order: Vec<_> = shown.iter().map(|(attribute, _)| attribute).collect();
+    assert_eq!(order, [CKA_SIGN, CKA_TOKEN, CKA_LABEL]);
 }

@@ -6,7 +6,6 @@ pub(crate) mod handles;
 pub(crate) mod login;
 pub(crate) mod objects;
 
-use crate::engine::SlotConfig;
 use crate::object::{Object, Place};
 use crate::policy::Policy;
 pub(crate) use epoch::Login;
@@ -18,6 +17,17 @@ use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
 use objects::TokenObjects;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What the configuration says of a slot.
+#[derive(Debug)]
+pub struct SlotConfig {
+    /// At most 64 bytes of UTF-8.
+    pub description: String,
+    /// Where its token lives.
+    pub store: Box<dyn Store>,
+    /// What is refused there.
+    pub policy: Policy,
+}
 
 /// One slot. The slot number is its place in the configuration.
 #[derive(Debug)]
