@@ -27,16 +27,13 @@ mod rsa;
 mod x25519;
 
 use self::over::{Ciphering, Over};
-use crate::combiner::{Failure, Kernel, Ticket};
 use crate::cpu::{self, Cpu};
 #[cfg(target_arch = "x86_64")]
 use crate::data::Way;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
-use metaslot_counters::Event;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Cipher, Direction, Pending, Postponed, Provider};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction, Provider};
 use metaslot_spi::{Key, NewObject};
-use std::fmt::{self, Debug};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -185,7 +182,6 @@ fn kept<T>(value: T) -> &'static T {
 }
 
 /// A key for the time of a job: borrowed while a thread waits, shared when nobody does.
-#[derive(Debug)]
 enum Held<'a> {
     Borrowed(&'a Key),
     Shared(Arc<Key>),
@@ -250,65 +246,10 @@ impl Deref for Message<'_> {
     }
 }
 
-impl Debug for Message<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Message({} bytes)", self.len())
-    }
-}
-
 /// Writes a result to where the caller wants it.
 fn put(result: &[u8], out: &mut [u8]) -> Result<usize> {
     out.get_mut(..result.len()).ok_or(Error::BUFFER_TOO_SMALL)?.copy_from_slice(result);
     Ok(result.len())
-}
-
-/// A job that knows how to answer its caller.
-trait Answer: Send + Debug {
-    /// Writes the result.
-    fn answer(self, out: &mut [u8]) -> Result<usize>;
-}
-
-/// A job in a combiner, as the engine holds it.
-struct Waiting<K: Kernel + 'static>(Ticket<'static, K>);
-
-impl<K: Kernel> Debug for Waiting<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Waiting").field(&self.0).finish()
-    }
-}
-
-impl<K: Kernel> Pending for Waiting<K>
-where
-    K::Job<'static>: Answer,
-{
-    fn poll(&mut self) -> bool {
-        self.0.poll()
-    }
-
-    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
-        self.0.complete().map_err(no_result)?.answer(out)
-    }
-}
-
-fn later<K: Kernel>(ticket: Ticket<'static, K>) -> Postponed
-where
-    K::Job<'static>: Answer + 'static,
-{
-    Ok(Some(Box::new(Waiting(ticket))))
-}
-
-/// A panic of a kernel, or a parent's job in a forked child.
-fn no_result(failure: Failure) -> Error {
-    match failure {
-        Failure::Panicked => Error::GENERAL_ERROR,
-        Failure::Forked => Error::OPERATION_NOT_INITIALIZED,
-    }
-}
-
-/// Counts a batch.
-fn batch(jobs: usize) {
-    metaslot_counters::event(Event::LaneBatch);
-    metaslot_counters::events(Event::LaneBatched, jobs as u64);
 }
 
 /// For failures that no input explains.
