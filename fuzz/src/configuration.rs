@@ -12,7 +12,7 @@ pub(crate) mod environment {
     use std::path::PathBuf;
 
     pub(crate) fn variable(_: &CStr) -> Option<OsString> {
-        Some(super::file().into())
+        Some(crate::configuration::file().into())
     }
 
     pub(crate) fn directory(_: &CStr) -> Option<PathBuf> {
