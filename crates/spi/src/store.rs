@@ -77,8 +77,9 @@ pub trait Store: Send + Sync + Debug {
     /// `CKR_DEVICE_ERROR`
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>>;
 
-    /// Counts everybody's commits: one load of a mapped page. Odd while a commit is under way;
-    /// `None` when there is no page, and every look must go to the store.
+    /// Counts everybody's commits: one load of a mapped page, or a system call where others could
+    /// cut it. Odd while a commit is under way; `None` when it is not known, and every look must go
+    /// to the store.
     fn generation(&self) -> Option<u64>;
 
     /// Goes quiet for a fork: nothing may be held or open when it returns.
