@@ -5,19 +5,23 @@ use metaslot_ck::*;
 use metaslot_engine::{Config, Engine, Output, Policy, SlotConfig};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
-use metaslot_spi::store::{Change, Found, Record, Role, Row, Scope, Store, Term, TokenRow};
+use metaslot_spi::store::{
+    Change, Found, PinState, Record, Role, Row, Scope, Store, Term, TokenRow,
+};
 use metaslot_spi::{Attributes, Params, RawValue, Secrets, Template};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A store without a disk: PINs are `so-pin` and `user-pin`. A clone is the same store.
+/// A store without a disk: PINs are `so-pin` and `user-pin`; ten other user PINs in a row lock it, and
+/// `too-soon` finds it in a pause. A clone is the same store.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
     rows: Arc<Mutex<Rows>>,
     next: Arc<AtomicU64>,
     generation: Arc<AtomicU64>,
     open: Arc<AtomicBool>,
+    failures: Arc<AtomicU32>,
 }
 
 /// By their numbers: the version, the row, and whether somebody was logged in.
@@ -43,6 +47,10 @@ impl Store for MemoryStore {
             label: "test".into(),
             serial: "0123456789abcdef".into(),
             user_pin_set: true,
+            user: PinState {
+                left: 10_u32.saturating_sub(self.failures.load(Ordering::SeqCst)),
+                ..PinState::default()
+            },
             writable: true,
             ..TokenRow::default()
         })
@@ -60,8 +68,20 @@ impl Store for MemoryStore {
     }
 
     fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
-        let right: &[u8] = if role == Role::So { b"so-pin" } else { b"user-pin" };
-        if pin == right { Ok(()) } else { Err(Error::PIN_INCORRECT) }
+        if role == Role::So {
+            return if pin == b"so-pin" { Ok(()) } else { Err(Error::PIN_INCORRECT) };
+        }
+        match (pin, self.failures.load(Ordering::SeqCst)) {
+            (b"too-soon", _) | (_, 10..) => Err(Error::PIN_LOCKED),
+            (b"user-pin", _) => {
+                self.failures.store(0, Ordering::SeqCst);
+                Ok(())
+            }
+            _ => {
+                self.failures.fetch_add(1, Ordering::SeqCst);
+                Err(Error::PIN_INCORRECT)
+            }
+        }
     }
 
     fn logout(&self) {

@@ -148,7 +148,7 @@ impl Gate {
         Ok(state.locks.insert(Locks { login, queue }).clone())
     }
 
-    /// The generation, where its page could be mapped.
+    /// The generation, where this process may have it.
     pub(crate) fn generation(&self) -> Option<&Generation> {
         self.page.get()
     }
@@ -165,12 +165,17 @@ impl Gate {
     fn open(&self) -> Result<Database> {
         let files = self.configured.resolve()?;
         let database = Database::open(files)?;
-        if self.page.get().is_none()
-            && let Ok(page) = Generation::open(&database.files)
-        {
-            repair(&page, &database.files);
-            // The other slot may have been faster; its page is the same.
-            drop(self.page.set(page));
+        if self.page.get().is_none() {
+            match Generation::open(&database.files) {
+                Ok(page) => {
+                    repair(&page, &database.files);
+                    // The other slot may have been faster; its page is the same.
+                    drop(self.page.set(page));
+                }
+                // Whoever has the page would miss a change that is not announced there.
+                Err(error) if database.writable => return Err(error),
+                Err(_) => {}
+            }
         }
         Ok(database)
     }
@@ -228,11 +233,11 @@ impl Slot {
 
 /// A page that is odd while nobody writes was left so by a writer that died.
 fn repair(page: &Generation, files: &Files) {
-    if page.now() & 1 == 1
+    if page.is_odd()
         && let Ok(queue) = Lock::open(&files.queue, files.mode(false))
         && let Some(_held) = queue.try_hold()
     {
-        page.end();
+        page.end().unwrap_or_default();
     }
 }
 

@@ -193,7 +193,7 @@ impl SqliteStore {
         let page = self.gate.generation().filter(|_| announce == Announce::Yes);
         let done = work().and_then(|value| {
             if let Some(page) = page {
-                page.begin();
+                page.begin()?;
             }
             let committed = run("COMMIT");
             committed.map(|()| value)
@@ -202,9 +202,10 @@ impl SqliteStore {
             run("ROLLBACK")?;
         }
         if let Some(page) = page
-            && page.now() & 1 == 1
+            && page.is_odd()
         {
-            page.end();
+            // It is committed, or not, whatever this says; an odd number is always safe.
+            page.end().unwrap_or_default();
         }
         if done.is_ok() {
             self.counts.commits.fetch_add(1, Ordering::Relaxed);
@@ -439,6 +440,6 @@ impl Store for SqliteStore {
     }
 
     fn generation(&self) -> Option<u64> {
-        self.gate.generation().map(crate::generation::Generation::now)
+        self.gate.generation().and_then(crate::generation::Generation::now)
     }
 }

@@ -93,8 +93,9 @@ pub trait Store: Send + Sync + Debug {
         Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
-    /// Counts everybody's commits: one load of a mapped page. Odd while a commit is under way;
-    /// `None` when there is no page, and every look must go to the store.
+    /// Counts everybody's commits: one load of a mapped page, or a system call where others could
+    /// cut it. Odd while a commit is under way; `None` when it is not known, and every look must go
+    /// to the store.
     fn generation(&self) -> Option<u64>;
 }
 

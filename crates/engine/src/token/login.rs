@@ -106,9 +106,31 @@ impl Engine {
         if token.login_state() != Login::User {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
-        token.store.check_pin(Role::User, pin)?;
-        session.operations.each(|_, operation| operation.unlock());
-        Ok(())
+        match token.store.check_pin(Role::User, pin) {
+            Ok(()) => {
+                session.operations.each(|_, operation| operation.unlock());
+                Ok(())
+            }
+            Err(Error::PIN_LOCKED) => {
+                // Logout visits every session, and waits for nobody who has one.
+                drop(session);
+                Err(self.locked_meanwhile(token))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// PKCS#11 3.2 §4.9: a PIN that is locked for good logs the user out. One that is locked for
+    /// seconds does not: the key stays locked, as after a wrong PIN.
+    fn locked_meanwhile(&self, token: &Token) -> Error {
+        if !token.store.token().is_ok_and(|row| row.user.left == 0) {
+            return Error::PIN_INCORRECT;
+        }
+        let _changing = token.changing();
+        if token.login_state() == Login::User {
+            self.log_out(token);
+        }
+        Error::PIN_LOCKED
     }
 
     /// `C_Logout`
