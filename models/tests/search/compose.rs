@@ -6,6 +6,7 @@ use crate::chooser::Chooser;
 use crate::game::Game;
 use crate::stage::Facts;
 use crate::step::{Cut, Data, Function, Name, Step};
+use crate::verdict;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 
@@ -40,6 +41,8 @@ const RSA_USAGES: &Weighed<[&[&str]; 2]> = &[
     (1, [&[], &["+sign", "-decrypt"]]),
     (1, [&["+encrypt"], &["+decrypt", "-sign"]]),
     (1, [&["+wrap"], &["open", "extractable", "+decrypt"]]),
+    (1, [&["+wrap"], &["+unwrap", "asks"]]),
+    (1, [&[], &["+sign", "asks"]]),
 ];
 
 const PROTECTION: &Weighed<&[&str]> = &[
@@ -128,6 +131,7 @@ const NEXT: &Weighed<Function> = &[
     (6, Function::Encrypt),
     (12, Function::Decrypt),
     (14, Function::Sign),
+    (3, Function::SignRecover),
     (2, Function::Verify),
     (3, Function::Digest),
     (1, Function::State),
@@ -218,14 +222,14 @@ pub(crate) fn attackers(
         Function::Unwrap => unwrap(game, chooser, &mut step)?,
         Function::Derive => derive(game, chooser, &mut step)?,
         Function::Encrypt | Function::Decrypt => {
-            let used = if function == Function::Encrypt { CKA_ENCRYPT } else { CKA_DECRYPT };
+            let used = verdict::usage(function)?;
             step.keys = vec![key_for(game, chooser, &mut step, alphabet::ENCRYPTS, used)?];
             let given = if function == Function::Encrypt { 20 } else { 95 };
             step.data = vec![data(game, chooser, given)?];
             follow(game, chooser, &mut step);
         }
-        Function::Sign | Function::Verify => {
-            let used = if function == Function::Sign { CKA_SIGN } else { CKA_VERIFY };
+        Function::Sign | Function::SignRecover | Function::Verify => {
+            let used = verdict::usage(function)?;
             step.keys = vec![key_for(game, chooser, &mut step, alphabet::SIGNS, used)?];
             let opens = step.mechanism.is_some_and(|by| by.number == CKM_RSA_X_509);
             step.data = vec![data(game, chooser, if opens { 95 } else { 20 })?];
@@ -255,6 +259,9 @@ fn repeated(
 ) -> Option<Step> {
     let steps: Vec<usize> = (0..before.len()).filter(|at| !before[*at].owner).collect();
     let mut step = Step { number, ..before[chooser.one_of(&steps)?].clone() };
+    if step.function == Function::Pair {
+        return None;
+    }
     let serves = step.mechanism.map_or(0, |by| by.serves);
     match chooser.below(4) {
         0 if serves != 0 => step.mechanism = Some(mechanism(chooser, serves, |_| true)?),
@@ -279,7 +286,8 @@ fn maker(
     let mut said: Vec<&str> = Vec::new();
     match function {
         Function::Pair => {
-            let by = mechanism(chooser, alphabet::PAIRS, |_| true)?;
+            // RSA takes a hundred times as long as all the rest.
+            let by = Mechanism::named(chooser.weighted(&[(3, "ec-gen"), (1, "rsa-gen")]))?;
             step.mechanism = Some(by);
             if by.number == CKM_RSA_PKCS_KEY_PAIR_GEN {
                 let [public, private] = chooser.weighted(RSA_USAGES);
@@ -310,7 +318,8 @@ fn maker(
         _ => {
             let by = mechanism(chooser, alphabet::GENERATES, |_| true)?;
             step.mechanism = Some(by);
-            said.push(if chooser.rarely(20) { "length-16" } else { "length-32" });
+            let length = [(10, "length-32"), (2, "length-16"), (1, "length-80")];
+            said.push(chooser.weighted(&length));
         }
     }
     said.extend(chooser.weighted(USAGES));
@@ -367,6 +376,12 @@ fn derive(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
         said.extend(unusual(chooser));
     }
     step.words = alphabet::words(&said);
+    if by.number == CKM_SP800_108_COUNTER_KDF && chooser.rarely(25) {
+        let mut said = vec![chooser.weighted(kind), "length-32"];
+        said.extend(chooser.weighted(USAGES));
+        said.extend(chooser.weighted(ATTACKERS_PROTECTION));
+        step.private = alphabet::words(&said);
+    }
     Some(())
 }
 
