@@ -54,7 +54,7 @@ pub(crate) static WORDS: &[Word] = &[
     // A value that the attacker brings.
     word("value-a", &[(CKA_VALUE, Said::Bytes(&[0xa5; 32]))]),
     word("value-b", &[(CKA_VALUE, Said::Bytes(b"a value that the attacker brings"))]),
-    word("value-info", &[(CKA_VALUE, Said::Bytes(INFO_1))]),
+    word("value-info", &[(CKA_VALUE, Said::Bytes(INFO_1)), (CKA_DERIVE, ON)]),
     // One that the owner brings.
     word("value-1", &[(CKA_VALUE, Said::Bytes(b"the first value of the owner's.."))]),
     word("value-2", &[(CKA_VALUE, Said::Bytes(b"the second value of the owner's."))]),

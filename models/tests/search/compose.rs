@@ -138,6 +138,21 @@ const NEXT: &Weighed<Function> = &[
     (1, Function::Resume),
 ];
 
+/// What is often done with what a call made or gave out.
+const fn after(function: Function) -> &'static [Function] {
+    match function {
+        Function::Wrap => &[Function::Wrap, Function::Unwrap, Function::Decrypt, Function::Sign],
+        Function::Unwrap | Function::Copy | Function::Derive | Function::Set => &[
+            Function::Sign,
+            Function::Encrypt,
+            Function::Decrypt,
+            Function::Derive,
+            Function::Wrap,
+        ],
+        _ => &[],
+    }
+}
+
 /// What is done with the owner's keys.
 const USES: &[Function] = &[
     Function::Copy,
@@ -202,7 +217,14 @@ pub(crate) fn attackers(
         return repeated(game, chooser, number, before);
     }
     let exhaustive = chooser.takes_every();
-    let function = if exhaustive { chooser.one_of(USES)? } else { chooser.weighted(NEXT) };
+    let follows = before.last().map_or(&[][..], |step| after(step.function));
+    let function = if exhaustive {
+        chooser.one_of(USES)?
+    } else if !follows.is_empty() && chooser.rarely(40) {
+        chooser.one_of(follows)?
+    } else {
+        chooser.weighted(NEXT)
+    };
     let mut step = Step::new(number, false, function);
     match function {
         Function::Generate | Function::Create | Function::Pair => {
@@ -348,7 +370,7 @@ fn unwrap(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
         ])
         .to_vec();
     if chooser.rarely(20) {
-        said.push(chooser.weighted(&[(2, "length-1"), (1, "length-16")]));
+        said.push(chooser.weighted(&[(1, "length-1"), (1, "length-16")]));
     }
     said.extend(chooser.weighted(USAGES));
     said.extend(chooser.weighted(ATTACKERS_PROTECTION));
@@ -362,6 +384,11 @@ fn derive(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
     step.keys = vec![base];
     let by = step.mechanism?;
     if by.is_salted() {
+        // Of a base that he knows he can read the result.
+        let known = |facts: &Facts| facts.readable() && facts.has(CKA_DERIVE);
+        if chooser.rarely(60) {
+            step.keys = vec![any_key(game, chooser, known)?];
+        }
         step.keys.push(any_key(game, chooser, |facts| facts.class == CKO_SECRET_KEY)?);
     }
     let data = by.number == CKM_HKDF_DATA;

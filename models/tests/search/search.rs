@@ -61,6 +61,11 @@ impl Search {
         }
     }
 
+    /// How many of the kinds that were found people had thought of.
+    pub(crate) fn named(&self) -> usize {
+        verdict::NAMED.iter().filter(|kind| self.found.contains_key(*kind)).count()
+    }
+
     /// Plays as long as it is `wanted`; `show` is told now and then.
     pub(crate) fn run(&mut self, wanted: impl Fn(&Self) -> bool, mut show: impl FnMut(&Self)) {
         let mut shown = Instant::now();

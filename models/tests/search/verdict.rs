@@ -106,6 +106,26 @@ pub(crate) fn derived(base: &Facts, result: &Facts) -> Option<Breach> {
     }
 }
 
+/// Kinds that people thought of: `testkit/tests/attacks` has them by name.
+pub(crate) const NAMED: [&str; 16] = [
+    "wrapped and decrypted",
+    "usage is switched on",
+    "unwrapped as readable",
+    "wrapped under a key that is known",
+    "two wraps under one IV",
+    "wrap is opened by a signature",
+    "wrap is opened by MACs of the wrapping key",
+    "piece of a wrapped key is guessed",
+    "wrapped key comes back with more usages",
+    "key wraps itself and comes back with more usages",
+    "derived key is a MAC by its base",
+    "derived key is computed by another derivation",
+    "derived key is computed with what its base extracts",
+    "derived key is computed with a digest of its base",
+    "short derived key is guessed",
+    "derived as readable",
+];
+
 /// The kind of attack that these steps are, the last of which led to the finding.
 pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
     let has = |function| steps.iter().any(|step| !step.owner && step.function == function);
