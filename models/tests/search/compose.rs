@@ -173,6 +173,8 @@ const OWNERS_VALUES: [&str; 4] = ["value-1", "value-2", "value-3", "value-4"];
 pub(crate) fn owners(game: &Game<'_>, chooser: &mut Chooser, number: usize) -> Option<Step> {
     let mut step = if chooser.rarely(25) {
         trusted(game, chooser, number)?
+    } else if chooser.rarely(30) {
+        transport(chooser, number, "sensitive")
     } else {
         let functions = [(12, Function::Generate), (4, Function::Create), (4, Function::Pair)];
         let function = chooser.weighted(&functions);
@@ -194,16 +196,22 @@ fn trusted(game: &Game<'_>, chooser: &mut Chooser, number: usize) -> Option<Step
         step.keys = vec![key];
         return Some(step);
     }
+    Some(transport(chooser, number, "public"))
+}
+
+/// A key that wraps what the policy protects.
+fn transport(chooser: &mut Chooser, number: usize, also: &'static str) -> Step {
     let mut step = Step::new(number, true, Function::Generate);
     step.mechanism = Mechanism::named("aes-gen");
     let usages: &Weighed<&[&str]> =
-        &[(2, &["+wrap"]), (2, &["+wrap", "+unwrap"]), (1, &["+wrap", "+decrypt"])];
-    let mut said = vec!["length-32", "public"];
+        &[(2, &["+wrap"]), (4, &["+wrap", "+unwrap"]), (1, &["+wrap", "+decrypt"])];
+    let kept = [(3, "kept"), (1, "extractable")];
+    let mut said = vec!["length-32", also];
     said.extend(chooser.weighted(usages));
-    said.extend(chooser.weighted(PROTECTION));
+    said.push(chooser.weighted(&kept));
     said.extend(unusual(chooser));
     step.words = alphabet::words(&said);
-    Some(step)
+    step
 }
 
 /// The attacker's next step.

@@ -112,8 +112,8 @@ impl<'a> Game<'a> {
             Function::Copy => {
                 self.truth.same(name, parent?);
                 let value = &self.truth.values[parent?];
-                let secret = value.is_secret() && facts.class != CKO_PUBLIC_KEY;
-                let only = secret && !value.birth.has(CKA_COPYABLE);
+                let born = value.standing == Standing::Protected && facts.class != CKO_PUBLIC_KEY;
+                let only = born && !value.birth.has(CKA_COPYABLE);
                 return only.then_some(Finding::Used(Breach::Copied)).or_else(|| self.read(name));
             }
             Function::Unwrap => {

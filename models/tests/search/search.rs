@@ -42,7 +42,7 @@ pub(crate) struct Search {
     chance: Chooser,
     every: Chooser,
     /// Whether every short sequence has been played.
-    pub(crate) exhausted: bool,
+    exhausted: bool,
     pub(crate) begun: Instant,
 }
 
@@ -58,6 +58,14 @@ impl Search {
             every: Chooser::Every(Odometer::default()),
             exhausted: false,
             begun: Instant::now(),
+        }
+    }
+
+    /// Which part of the short sequences has been played.
+    pub(crate) fn of_every(&self) -> f64 {
+        match &self.every {
+            Chooser::Every(odometer) if !self.exhausted => odometer.done(),
+            _ => 1.0,
         }
     }
 

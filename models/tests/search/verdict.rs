@@ -147,6 +147,9 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         Finding::Held(How::Given, standing) => match (last.function, standing) {
             (Function::State, _) => "value in a digest's state",
             (Function::Digest, _) => "MAC key is known by its digest",
+            (Function::Sign, Standing::Derived) if origin == Some(Function::Derive) => {
+                "derived key is computed with what its base extracts"
+            }
             (Function::Sign, Standing::Derived) => "derived key is a MAC by its base",
             (Function::Sign | Function::SignRecover, _) => "wrap is opened by a signature",
             (Function::Encrypt, Standing::Derived) if !has(Function::Wrap) => {
