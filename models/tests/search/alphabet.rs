@@ -50,10 +50,11 @@ pub(crate) static WORDS: &[Word] = &[
     word("length-16", &[(CKA_VALUE_LEN, Said::Number(16))]),
     word("length-32", &[(CKA_VALUE_LEN, Said::Number(32))]),
     word("known-rsa", &[(CKA_CLASS, Said::Number(CKO_PUBLIC_KEY)), (CKA_KEY_TYPE, Said::Number(CKK_RSA)), (CKA_MODULUS, Said::Bytes(&[0xc5; 256])), (CKA_PUBLIC_EXPONENT, Said::Bytes(&[1, 0, 1]))]),
+    word("length-80", &[(CKA_VALUE_LEN, Said::Number(80))]),
     // A value that the attacker brings.
     word("value-a", &[(CKA_VALUE, Said::Bytes(&[0xa5; 32]))]),
     word("value-b", &[(CKA_VALUE, Said::Bytes(b"a value that the attacker brings"))]),
-    word("value-info", &[(CKA_VALUE, Said::Bytes(INFO_1))]),
+    word("value-info", &[(CKA_VALUE, Said::Bytes(INFO_1)), (CKA_DERIVE, ON)]),
     // One that the owner brings.
     word("value-1", &[(CKA_VALUE, Said::Bytes(b"the first value of the owner's.."))]),
     word("value-2", &[(CKA_VALUE, Said::Bytes(b"the second value of the owner's."))]),
@@ -154,7 +155,7 @@ pub(crate) const DIGESTS: u32 = 64;
 #[derive(Debug)]
 enum Shape {
     None,
-    Iv,
+    Iv(&'static [u8]),
     Ctr,
     Gcm(&'static [u8]),
     Oaep,
@@ -186,11 +187,13 @@ pub(crate) static MECHANISMS: &[Mechanism] = &[
     mechanism("ec-gen", CKM_EC_KEY_PAIR_GEN, Shape::None, PAIRS),
     mechanism("kw", CKM_AES_KEY_WRAP, Shape::None, WRAPS),
     mechanism("kwp", CKM_AES_KEY_WRAP_KWP, Shape::None, WRAPS),
+    mechanism("kw-as-kwp", CKM_AES_KEY_WRAP, Shape::Iv(&[0xa6, 0x59, 0x59, 0xa6, 0, 0, 0, 32]), WRAPS),
+    mechanism("kwp-as-kw", CKM_AES_KEY_WRAP_KWP, Shape::Iv(&[0xa6; 4]), WRAPS),
     mechanism("bound", CKM_AES_GCM, Shape::Gcm(&[]), WRAPS),
     mechanism("gcm", CKM_AES_GCM, Shape::Gcm(&[7; 12]), WRAPS | ENCRYPTS),
     mechanism("ctr", CKM_AES_CTR, Shape::Ctr, WRAPS | ENCRYPTS),
-    mechanism("cbc", CKM_AES_CBC, Shape::Iv, WRAPS | ENCRYPTS),
-    mechanism("cbc-pad", CKM_AES_CBC_PAD, Shape::Iv, WRAPS | ENCRYPTS),
+    mechanism("cbc", CKM_AES_CBC, Shape::Iv(&[5; 16]), WRAPS | ENCRYPTS),
+    mechanism("cbc-pad", CKM_AES_CBC_PAD, Shape::Iv(&[5; 16]), WRAPS | ENCRYPTS),
     mechanism("ecb", CKM_AES_ECB, Shape::None, WRAPS | ENCRYPTS),
     mechanism("oaep", CKM_RSA_PKCS_OAEP, Shape::Oaep, WRAPS | ENCRYPTS),
     mechanism("pkcs1", CKM_RSA_PKCS, Shape::None, WRAPS | ENCRYPTS | SIGNS),
@@ -232,7 +235,7 @@ impl Mechanism {
     pub(crate) fn params(&self, salt: ObjectHandle) -> Params {
         match self.shape {
             Shape::None => Params::None,
-            Shape::Iv => Params::Iv(Bytes::from_slice(&[5; 16])),
+            Shape::Iv(iv) => Params::Iv(Bytes::from_slice(iv)),
             Shape::Ctr => Params::Ctr { bits: 64, block: [3; 16] },
             Shape::Gcm(iv) => {
                 Params::Gcm { iv: Bytes::from_slice(iv), aad: Bytes::new(), tag_bits: 128 }

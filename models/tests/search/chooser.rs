@@ -30,6 +30,17 @@ impl Odometer {
         self.taken[self.at - 1].0
     }
 
+    /// Which part of the sequences lies behind.
+    #[expect(clippy::cast_precision_loss, reason = "shown in whole hundredths")]
+    pub(crate) fn done(&self) -> f64 {
+        let mut share = 1.0;
+        let parts = self.taken.iter().map(|(taken, count)| {
+            share /= *count as f64;
+            *taken as f64 * share
+        });
+        parts.sum()
+    }
+
     /// To the next sequence; false after the last one.
     pub(crate) fn turn(&mut self) -> bool {
         self.at = 0;

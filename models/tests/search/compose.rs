@@ -6,6 +6,7 @@ use crate::chooser::Chooser;
 use crate::game::Game;
 use crate::stage::Facts;
 use crate::step::{Cut, Data, Function, Name, Step};
+use crate::verdict;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 
@@ -40,6 +41,8 @@ const RSA_USAGES: &Weighed<[&[&str]; 2]> = &[
     (1, [&[], &["+sign", "-decrypt"]]),
     (1, [&["+encrypt"], &["+decrypt", "-sign"]]),
     (1, [&["+wrap"], &["open", "extractable", "+decrypt"]]),
+    (1, [&["+wrap"], &["+unwrap", "asks"]]),
+    (1, [&[], &["+sign", "asks"]]),
 ];
 
 const PROTECTION: &Weighed<&[&str]> = &[
@@ -128,11 +131,27 @@ const NEXT: &Weighed<Function> = &[
     (6, Function::Encrypt),
     (12, Function::Decrypt),
     (14, Function::Sign),
+    (3, Function::SignRecover),
     (2, Function::Verify),
     (3, Function::Digest),
     (1, Function::State),
     (1, Function::Resume),
 ];
+
+/// What is often done with what a call made or gave out.
+const fn after(function: Function) -> &'static [Function] {
+    match function {
+        Function::Wrap => &[Function::Wrap, Function::Unwrap, Function::Decrypt, Function::Sign],
+        Function::Unwrap | Function::Copy | Function::Derive | Function::Set => &[
+            Function::Sign,
+            Function::Encrypt,
+            Function::Decrypt,
+            Function::Derive,
+            Function::Wrap,
+        ],
+        _ => &[],
+    }
+}
 
 /// What is done with the owner's keys.
 const USES: &[Function] = &[
@@ -154,6 +173,8 @@ const OWNERS_VALUES: [&str; 4] = ["value-1", "value-2", "value-3", "value-4"];
 pub(crate) fn owners(game: &Game<'_>, chooser: &mut Chooser, number: usize) -> Option<Step> {
     let mut step = if chooser.rarely(25) {
         trusted(game, chooser, number)?
+    } else if chooser.rarely(30) {
+        transport(chooser, number, "sensitive")
     } else {
         let functions = [(12, Function::Generate), (4, Function::Create), (4, Function::Pair)];
         let function = chooser.weighted(&functions);
@@ -175,16 +196,22 @@ fn trusted(game: &Game<'_>, chooser: &mut Chooser, number: usize) -> Option<Step
         step.keys = vec![key];
         return Some(step);
     }
+    Some(transport(chooser, number, "public"))
+}
+
+/// A key that wraps what the policy protects.
+fn transport(chooser: &mut Chooser, number: usize, also: &'static str) -> Step {
     let mut step = Step::new(number, true, Function::Generate);
     step.mechanism = Mechanism::named("aes-gen");
     let usages: &Weighed<&[&str]> =
-        &[(2, &["+wrap"]), (2, &["+wrap", "+unwrap"]), (1, &["+wrap", "+decrypt"])];
-    let mut said = vec!["length-32", "public"];
+        &[(2, &["+wrap"]), (4, &["+wrap", "+unwrap"]), (1, &["+wrap", "+decrypt"])];
+    let kept = [(3, "kept"), (1, "extractable")];
+    let mut said = vec!["length-32", also];
     said.extend(chooser.weighted(usages));
-    said.extend(chooser.weighted(PROTECTION));
+    said.push(chooser.weighted(&kept));
     said.extend(unusual(chooser));
     step.words = alphabet::words(&said);
-    Some(step)
+    step
 }
 
 /// The attacker's next step.
@@ -198,7 +225,14 @@ pub(crate) fn attackers(
         return repeated(game, chooser, number, before);
     }
     let exhaustive = chooser.takes_every();
-    let function = if exhaustive { chooser.one_of(USES)? } else { chooser.weighted(NEXT) };
+    let follows = before.last().map_or(&[][..], |step| after(step.function));
+    let function = if exhaustive {
+        chooser.one_of(USES)?
+    } else if !follows.is_empty() && chooser.rarely(40) {
+        chooser.one_of(follows)?
+    } else {
+        chooser.weighted(NEXT)
+    };
     let mut step = Step::new(number, false, function);
     match function {
         Function::Generate | Function::Create | Function::Pair => {
@@ -218,14 +252,14 @@ pub(crate) fn attackers(
         Function::Unwrap => unwrap(game, chooser, &mut step)?,
         Function::Derive => derive(game, chooser, &mut step)?,
         Function::Encrypt | Function::Decrypt => {
-            let used = if function == Function::Encrypt { CKA_ENCRYPT } else { CKA_DECRYPT };
+            let used = verdict::usage(function)?;
             step.keys = vec![key_for(game, chooser, &mut step, alphabet::ENCRYPTS, used)?];
             let given = if function == Function::Encrypt { 20 } else { 95 };
             step.data = vec![data(game, chooser, given)?];
             follow(game, chooser, &mut step);
         }
-        Function::Sign | Function::Verify => {
-            let used = if function == Function::Sign { CKA_SIGN } else { CKA_VERIFY };
+        Function::Sign | Function::SignRecover | Function::Verify => {
+            let used = verdict::usage(function)?;
             step.keys = vec![key_for(game, chooser, &mut step, alphabet::SIGNS, used)?];
             let opens = step.mechanism.is_some_and(|by| by.number == CKM_RSA_X_509);
             step.data = vec![data(game, chooser, if opens { 95 } else { 20 })?];
@@ -255,6 +289,9 @@ fn repeated(
 ) -> Option<Step> {
     let steps: Vec<usize> = (0..before.len()).filter(|at| !before[*at].owner).collect();
     let mut step = Step { number, ..before[chooser.one_of(&steps)?].clone() };
+    if step.function == Function::Pair {
+        return None;
+    }
     let serves = step.mechanism.map_or(0, |by| by.serves);
     match chooser.below(4) {
         0 if serves != 0 => step.mechanism = Some(mechanism(chooser, serves, |_| true)?),
@@ -279,7 +316,8 @@ fn maker(
     let mut said: Vec<&str> = Vec::new();
     match function {
         Function::Pair => {
-            let by = mechanism(chooser, alphabet::PAIRS, |_| true)?;
+            // RSA takes a hundred times as long as all the rest.
+            let by = Mechanism::named(chooser.weighted(&[(3, "ec-gen"), (1, "rsa-gen")]))?;
             step.mechanism = Some(by);
             if by.number == CKM_RSA_PKCS_KEY_PAIR_GEN {
                 let [public, private] = chooser.weighted(RSA_USAGES);
@@ -310,7 +348,8 @@ fn maker(
         _ => {
             let by = mechanism(chooser, alphabet::GENERATES, |_| true)?;
             step.mechanism = Some(by);
-            said.push(if chooser.rarely(20) { "length-16" } else { "length-32" });
+            let length = [(10, "length-32"), (2, "length-16"), (1, "length-80")];
+            said.push(chooser.weighted(&length));
         }
     }
     said.extend(chooser.weighted(USAGES));
@@ -339,7 +378,7 @@ fn unwrap(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
         ])
         .to_vec();
     if chooser.rarely(20) {
-        said.push(chooser.weighted(&[(2, "length-1"), (1, "length-16")]));
+        said.push(chooser.weighted(&[(1, "length-1"), (1, "length-16")]));
     }
     said.extend(chooser.weighted(USAGES));
     said.extend(chooser.weighted(ATTACKERS_PROTECTION));
@@ -353,6 +392,11 @@ fn derive(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
     step.keys = vec![base];
     let by = step.mechanism?;
     if by.is_salted() {
+        // Of a base that he knows he can read the result.
+        let known = |facts: &Facts| facts.readable() && facts.has(CKA_DERIVE);
+        if chooser.rarely(60) {
+            step.keys = vec![any_key(game, chooser, known)?];
+        }
         step.keys.push(any_key(game, chooser, |facts| facts.class == CKO_SECRET_KEY)?);
     }
     let data = by.number == CKM_HKDF_DATA;
@@ -367,6 +411,12 @@ fn derive(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
         said.extend(unusual(chooser));
     }
     step.words = alphabet::words(&said);
+    if by.number == CKM_SP800_108_COUNTER_KDF && chooser.rarely(25) {
+        let mut said = vec![chooser.weighted(kind), "length-32"];
+        said.extend(chooser.weighted(USAGES));
+        said.extend(chooser.weighted(ATTACKERS_PROTECTION));
+        step.private = alphabet::words(&said);
+    }
     Some(())
 }
 

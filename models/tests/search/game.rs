@@ -2,7 +2,7 @@
 //! One sequence against one engine: after each call, what is true and what the attacker knows of it.
 
 use crate::alphabet::Mechanism;
-use crate::knowledge::{How, Knowledge, decoded, derives, guess};
+use crate::knowledge::{self, How, Knowledge, decoded, derives, guess};
 use crate::stage::{Done, Facts, Stage, Stock};
 use crate::step::{Function, Name, Step};
 use crate::truth::{Standing, Truth, Value, Wrapped};
@@ -48,7 +48,7 @@ impl<'a> Game<'a> {
         };
         let breach = self.used(step).map(Finding::Used);
         let found = match done {
-            Done::Made(names) => self.made(step, &names),
+            Done::Made(names) => self.all_made(step, &names),
             Done::Gave(bytes) => self.gave(step, bytes),
             Done::Nothing => self.changed(step),
         };
@@ -82,18 +82,39 @@ impl<'a> Game<'a> {
         }
     }
 
-    /// New objects: whose value they have, and whether it may be read.
-    fn made(&mut self, step: &Step, names: &[Name]) -> Option<Finding> {
-        let name = *names.last()?;
+    /// New objects. A public key has the value of its private half.
+    fn all_made(&mut self, step: &Step, names: &[Name]) -> Option<Finding> {
+        let values = self.stage.stored();
+        if step.function == Function::Pair {
+            let found = self.made(step, names[1], values.into_iter().next_back()?);
+            self.truth.same(names[0], self.truth.of(names[1])?);
+            return found;
+        }
+        let mut values = values.into_iter();
+        let made = names.iter().map(|name| (*name, values.next().unwrap_or_default()));
+        let made: Vec<_> = made.collect();
+        made.into_iter().filter_map(|(name, bytes)| self.made(step, name, bytes)).last()
+    }
+
+    /// A new object: whose value it has, and whether that may be read.
+    fn made(&mut self, step: &Step, name: Name, mut bytes: Vec<Vec<u8>>) -> Option<Finding> {
         let facts = self.stage.facts(name)?;
-        let stored = self.stage.stored();
-        let bytes = stored.into_iter().next_back().unwrap_or_default();
+        if let [value] = &bytes[..]
+            && value.len() > 64
+        {
+            // An HMAC uses the digest of so long a key (RFC 2104 §2).
+            let digest = knowledge::digest(value);
+            bytes.push(digest);
+        }
         let parent = step.keys.first().and_then(|key| self.truth.of(*key));
         let mut breach = self.imposed(step, &facts);
         let standing = match step.function {
             Function::Copy => {
                 self.truth.same(name, parent?);
-                return self.read(name);
+                let value = &self.truth.values[parent?];
+                let born = value.standing == Standing::Protected && facts.class != CKO_PUBLIC_KEY;
+                let only = born && !value.birth.has(CKA_COPYABLE);
+                return only.then_some(Finding::Used(Breach::Copied)).or_else(|| self.read(name));
             }
             Function::Unwrap => {
                 let blob = step.data.first().and_then(|data| self.stage.data(data).ok())?;
@@ -119,8 +140,7 @@ impl<'a> Game<'a> {
         if facts.class == CKO_DATA {
             return breach.map(Finding::Used);
         }
-        let index = self.truth.note(name, bytes, facts, standing);
-        names.iter().for_each(|name| self.truth.same(*name, index));
+        self.truth.note(name, bytes, facts, standing);
         breach.map(Finding::Used).or_else(|| self.read(name))
     }
 

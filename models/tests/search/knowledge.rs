@@ -126,7 +126,8 @@ fn mac(mechanism: CK_MECHANISM_TYPE, key: &[u8], data: &[u8]) -> Option<Vec<u8>>
     Some(out)
 }
 
-fn digest(data: &[u8]) -> Vec<u8> {
+/// SHA-256.
+pub(crate) fn digest(data: &[u8]) -> Vec<u8> {
     let algorithm = row(CKM_SHA256).digest.expect("a digest");
     let mut out = vec![0; algorithm.length()];
     algorithm.digest(data, &mut out).expect("it needs memory only");

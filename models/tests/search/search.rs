@@ -42,7 +42,7 @@ pub(crate) struct Search {
     chance: Chooser,
     every: Chooser,
     /// Whether every short sequence has been played.
-    pub(crate) exhausted: bool,
+    exhausted: bool,
     pub(crate) begun: Instant,
 }
 
@@ -59,6 +59,19 @@ impl Search {
             exhausted: false,
             begun: Instant::now(),
         }
+    }
+
+    /// Which part of the short sequences has been played.
+    pub(crate) fn of_every(&self) -> f64 {
+        match &self.every {
+            Chooser::Every(odometer) if !self.exhausted => odometer.done(),
+            _ => 1.0,
+        }
+    }
+
+    /// How many of the kinds that were found people had thought of.
+    pub(crate) fn named(&self) -> usize {
+        verdict::NAMED.iter().filter(|kind| self.found.contains_key(*kind)).count()
     }
 
     /// Plays as long as it is `wanted`; `show` is told now and then.

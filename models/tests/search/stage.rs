@@ -8,9 +8,12 @@ use metaslot_engine::{Answer, Engine, Output, Policy};
 use metaslot_models::{MemoryStore, collect, engine_over, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
 use metaslot_spi::store::{Change, Record, Store};
-use metaslot_spi::{Attributes, Secrets, Template, Value};
+use metaslot_spi::{Attributes, Params, Secrets, Template, Value};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+
+/// Of RSA in one sequence: each has a stock of its own, so that no two are the same.
+const MOST_PAIRS: usize = 2;
 
 /// Where the values of keys are.
 pub(crate) const SECRET_ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 4] =
@@ -215,10 +218,7 @@ impl<'a> Stage<'a> {
                 let (by, template) = (self.key(step, 0)?, self.template(step));
                 engine.unwrap_key(session, number, params()?, by, &input(0)?, template)?
             }
-            Function::Derive => {
-                let (base, template) = (self.key(step, 0)?, self.template(step));
-                engine.derive_key(session, number, params()?, base, template)?.0
-            }
+            Function::Derive => return self.derive(step, number, params()?),
             Function::Wrap => {
                 let (by, key) = (self.key(step, 0)?, self.key(step, 1)?);
                 let wrap = |out: &mut Output<'_>| {
@@ -238,6 +238,11 @@ impl<'a> Stage<'a> {
                 let data = input(0)?;
                 engine.sign_init(session, number, params()?, self.key(step, 0)?)?;
                 return collect(|out| engine.sign(session, &data, out)).map(Done::Gave);
+            }
+            Function::SignRecover => {
+                let data = input(0)?;
+                engine.sign_recover_init(session, number, params()?, self.key(step, 0)?)?;
+                return collect(|out| engine.sign_recover(session, &data, out)).map(Done::Gave);
             }
             Function::Verify => {
                 let (data, signature) = (input(0)?, input(1)?);
@@ -265,10 +270,34 @@ impl<'a> Stage<'a> {
         in_store(labelled(&step.words, Name::of(step.number)))
     }
 
+    /// One key, or two of one derivation.
+    fn derive(
+        &mut self,
+        step: &Step,
+        mechanism: CK_MECHANISM_TYPE,
+        mut params: Params,
+    ) -> Result<Done> {
+        let mut names = vec![Name::of(step.number)];
+        if let Params::Sp800108 { additional, .. } = &mut params
+            && !step.private.is_empty()
+        {
+            names.push(Name { private: true, ..names[0] });
+            additional.push(in_store(labelled(&step.private, names[1])));
+        }
+        let (base, template) = (self.key(step, 0)?, self.template(step));
+        let (key, more) =
+            self.engine.derive_key(self.session, mechanism, params, base, template)?;
+        self.objects.extend(names.iter().copied().zip(std::iter::once(key).chain(more)));
+        Ok(Done::Made(names))
+    }
+
     fn pair(&mut self, step: &Step, mechanism: CK_MECHANISM_TYPE) -> Result<Done> {
         let public = Name::of(step.number);
         let names = vec![public, Name { private: true, ..public }];
         let slow = mechanism == CKM_RSA_PKCS_KEY_PAIR_GEN;
+        if slow && self.pairs_made == MOST_PAIRS {
+            return Err(Error::DEVICE_MEMORY);
+        }
         let what = format!("{} {:?} {:?}", self.pairs_made, step.words, step.private);
         let made = slow.then(|| self.stock.pairs.lock().expect("no panic").get(&what).cloned());
         if let Some(rows) = made.flatten() {
@@ -280,7 +309,7 @@ impl<'a> Stage<'a> {
             let before = self.store.rows_above(0).last().map_or(0, |row| row.0);
             let template = in_store(labelled(&step.words, public));
             let private = in_store(labelled(&step.private, names[1]));
-            let params = metaslot_spi::Params::None;
+            let params = Params::None;
             let session = self.session;
             let made =
                 self.engine.generate_key_pair(session, mechanism, params, template, private)?;
@@ -289,7 +318,7 @@ impl<'a> Stage<'a> {
             let rows = rows.map(|(_, all, secrets)| (all, secrets.encode().expose().to_vec()));
             self.stock.pairs.lock().expect("no panic").insert(what, rows.collect());
         }
-        self.pairs_made += 1;
+        self.pairs_made += usize::from(slow);
         Ok(Done::Made(names))
     }
 
@@ -324,7 +353,7 @@ impl<'a> Stage<'a> {
         let (engine, session) = (&self.engine, self.session);
         let before = step.data.first().map(|data| self.data(data)).transpose()?;
         let key = self.key(step, 0)?;
-        engine.digest_init(session, mechanism, metaslot_spi::Params::None)?;
+        engine.digest_init(session, mechanism, Params::None)?;
         let digest = || {
             before.map_or(Ok(()), |data| engine.digest_update(session, &data))?;
             engine.digest_key(session, key)?;
@@ -367,11 +396,13 @@ const FLAGS: &[CK_ATTRIBUTE_TYPE] = &[
     CKA_ENCRYPT,
     CKA_DECRYPT,
     CKA_SIGN,
+    CKA_SIGN_RECOVER,
     CKA_VERIFY,
     CKA_WRAP,
     CKA_UNWRAP,
     CKA_DERIVE,
     CKA_PRIVATE,
+    CKA_COPYABLE,
     CKA_SENSITIVE,
     CKA_EXTRACTABLE,
     CKA_TRUSTED,

@@ -3,7 +3,7 @@
 //!
 //! Each line has a number of its own. `k2` is the object that line 2 made (of a pair the public key),
 //! `p2` the private key of a pair; `d6` is what line 6 gave out, `d6.head` its first 16 bytes, `=zeros`
-//! a constant. What the owner does begins with `owner`.
+//! a constant. A derivation's second key is `p2`, too. What the owner does begins with `owner`.
 
 use crate::alphabet::{self, CONSTANTS, Mechanism, Word};
 use std::fmt;
@@ -85,6 +85,7 @@ pub(crate) enum Function {
     Encrypt,
     Decrypt,
     Sign,
+    SignRecover,
     Verify,
     /// `C_DigestInit`, `C_DigestUpdate` where there is data, `C_DigestKey`, `C_DigestFinal`.
     Digest,
@@ -94,7 +95,7 @@ pub(crate) enum Function {
     Resume,
 }
 
-const FUNCTIONS: [(&str, Function); 16] = [
+const FUNCTIONS: [(&str, Function); 17] = [
     ("create", Function::Create),
     ("generate", Function::Generate),
     ("pair", Function::Pair),
@@ -107,6 +108,7 @@ const FUNCTIONS: [(&str, Function); 16] = [
     ("encrypt", Function::Encrypt),
     ("decrypt", Function::Decrypt),
     ("sign", Function::Sign),
+    ("sign-recover", Function::SignRecover),
     ("verify", Function::Verify),
     ("digest", Function::Digest),
     ("state", Function::State),
@@ -125,7 +127,7 @@ pub(crate) struct Step {
     /// Verify: the data, then the signature.
     pub(crate) data: Vec<Data>,
     pub(crate) words: Vec<&'static Word>,
-    /// The template of a pair's private key.
+    /// The template of a pair's private key, or of a derivation's second key.
     pub(crate) private: Vec<&'static Word>,
 }
 

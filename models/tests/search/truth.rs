@@ -46,7 +46,7 @@ impl Value {
     /// Whether it is the beginning of a private key's encoding, which everybody knows, and so byte by
     /// byte the rest: the attacker may choose every length.
     pub(crate) fn begins_encoded(&self) -> bool {
-        self.standing == Standing::Piece && self.main().starts_with(&[0x30, 0x82])
+        self.standing == Standing::Piece && matches!(self.main(), [0x30, 0x81 | 0x82, ..])
     }
 
     /// Whether these bytes give the value away.

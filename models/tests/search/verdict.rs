@@ -29,6 +29,8 @@ pub(crate) enum Breach {
     Extractable,
     /// Only trusted keys may wrap the key, and one that the SO does not trust did.
     Trust,
+    /// The key was born to be the only one, and was copied.
+    Copied,
     /// A key is not what its parent's template imposes.
     Imposed,
     /// What was derived from a protected key may be read.
@@ -43,6 +45,7 @@ pub(crate) const fn usage(function: Function) -> Option<CK_ATTRIBUTE_TYPE> {
         Function::Encrypt => CKA_ENCRYPT,
         Function::Decrypt => CKA_DECRYPT,
         Function::Sign => CKA_SIGN,
+        Function::SignRecover => CKA_SIGN_RECOVER,
         Function::Verify => CKA_VERIFY,
         Function::Wrap => CKA_WRAP,
         Function::Unwrap => CKA_UNWRAP,
@@ -103,6 +106,26 @@ pub(crate) fn derived(base: &Facts, result: &Facts) -> Option<Breach> {
     }
 }
 
+/// Kinds that people thought of: `testkit/tests/attacks` has them by name.
+pub(crate) const NAMED: [&str; 16] = [
+    "wrapped and decrypted",
+    "usage is switched on",
+    "unwrapped as readable",
+    "wrapped under a key that is known",
+    "two wraps under one IV",
+    "wrap is opened by a signature",
+    "wrap is opened by MACs of the wrapping key",
+    "piece of a wrapped key is guessed",
+    "wrapped key comes back with more usages",
+    "key wraps itself and comes back with more usages",
+    "derived key is a MAC by its base",
+    "derived key is computed by another derivation",
+    "derived key is computed with what its base extracts",
+    "derived key is computed with a digest of its base",
+    "short derived key is guessed",
+    "derived as readable",
+];
+
 /// The kind of attack that these steps are, the last of which led to the finding.
 pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
     let has = |function| steps.iter().any(|step| !step.owner && step.function == function);
@@ -123,8 +146,12 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         },
         Finding::Held(How::Given, standing) => match (last.function, standing) {
             (Function::State, _) => "value in a digest's state",
+            (Function::Digest, _) => "MAC key is known by its digest",
+            (Function::Sign, Standing::Derived) if origin == Some(Function::Derive) => {
+                "derived key is computed with what its base extracts"
+            }
             (Function::Sign, Standing::Derived) => "derived key is a MAC by its base",
-            (Function::Sign, _) => "wrap is opened by a signature",
+            (Function::Sign | Function::SignRecover, _) => "wrap is opened by a signature",
             (Function::Encrypt, Standing::Derived) if !has(Function::Wrap) => {
                 "derived key is encrypted by its base"
             }
@@ -141,7 +168,7 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
             "wrapped and encrypted under one IV"
         }
         Finding::Held(How::OneStream, _) => "two wraps under one IV",
-        Finding::Held(How::Encoded, _) if last.function == Function::Sign => {
+        Finding::Held(How::Encoded, _) if last.function != Function::Decrypt => {
             "wrap is opened by a signature"
         }
         Finding::Held(How::Encoded, _) => "wrapped and decrypted",
@@ -167,6 +194,7 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         },
         Finding::Used(Breach::Extractable) => "unextractable key is wrapped",
         Finding::Used(Breach::Trust) => "wrapped by a key that the SO does not trust",
+        Finding::Used(Breach::Copied) => "key that cannot be copied is copied",
         Finding::Used(Breach::Imposed) => "what a key imposes is lost",
         Finding::Used(Breach::ReadableDerivative) => "derived as readable",
         Finding::Used(Breach::ExtractableDerivative) => "derived as extractable",
