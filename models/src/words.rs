@@ -5,7 +5,9 @@ use metaslot_ck::*;
 use metaslot_engine::{Config, Engine, Output, Policy, SlotConfig};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
-use metaslot_spi::store::{Change, Found, Record, Role, Row, Scope, Store, Term, TokenRow};
+use metaslot_spi::store::{
+    Change, Examined, Found, Record, Remark, Role, Row, Scope, Store, Term, TokenRow,
+};
 use metaslot_spi::{Params, RawValue, Template};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -126,6 +128,16 @@ impl Store for MemoryStore {
         };
         let found = rows.range(after + 1..).filter(|(_, row)| hit(&row.1));
         Ok(found.map(|(id, row)| Found { id: *id, private: row.1.private }).take(limit).collect())
+    }
+
+    fn examine(
+        &self,
+        _: Role,
+        _: &[u8],
+        _: bool,
+        _: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
     fn generation(&self) -> Option<u64> {

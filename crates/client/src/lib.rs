@@ -46,7 +46,7 @@ pub use module::{Initialize, Module};
 pub use object::Search;
 pub use session::{Access, Session, User};
 pub use template::{Template, Value};
-pub use vendor::{Candidate, PinStatus, TokenStatus};
+pub use vendor::{Candidate, Examined, PinStatus, Remark, TokenStatus};
 
 use metaslot_ck::CK_ULONG;
 

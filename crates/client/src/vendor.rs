@@ -6,6 +6,7 @@ use crate::info::text;
 use crate::module::named_interface;
 use crate::{length, ulong};
 use metaslot_ck::*;
+use std::ffi::c_void;
 use std::ptr;
 
 /// Longest explanation that is fetched, in bytes.
@@ -13,6 +14,57 @@ const LONGEST: usize = 4096;
 
 /// A module has no more providers.
 const MOST_CANDIDATES: usize = 8;
+
+/// `METASLOT_REMARK`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawRemark {
+    done: CK_ULONG,
+    total: CK_ULONG,
+    object: CK_ULONG,
+    text: [CK_UTF8CHAR; 192],
+}
+
+/// What an examination of a token tells while it goes on.
+#[derive(Clone, Debug)]
+pub struct Remark {
+    /// How many objects were looked at.
+    pub done: u64,
+    /// Of so many.
+    pub total: u64,
+    /// The object's number in the store; `None` for the token as a whole.
+    pub object: Option<u64>,
+    /// What is wrong; empty when only time has passed.
+    pub what: String,
+}
+
+/// `METASLOT_EXAMINED`: what an examination found.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Examined {
+    /// How many objects were looked at.
+    pub objects: CK_ULONG,
+    /// How many of them were made without a login, and can be anybody's.
+    pub unverified: CK_ULONG,
+    /// How much is wrong.
+    pub findings: CK_ULONG,
+    /// How many objects were taken out.
+    pub removed: CK_ULONG,
+}
+
+type Notify = unsafe extern "C" fn(*mut c_void, *const RawRemark) -> CK_RV;
+
+/// From version 1.1 on.
+type ExamineToken = unsafe extern "C" fn(
+    CK_SLOT_ID,
+    CK_USER_TYPE,
+    *const CK_UTF8CHAR,
+    CK_ULONG,
+    CK_BBOOL,
+    Option<Notify>,
+    *mut c_void,
+    *mut Examined,
+) -> CK_RV;
 
 /// The function list behind the name. Later versions only append.
 #[repr(C)]
@@ -74,8 +126,23 @@ pub struct TokenStatus {
     pub so: PinStatus,
 }
 
+/// Hands what the module tells to the closure behind `application`.
+unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK_RV {
+    // SAFETY: it is what `examine` passes, which waits meanwhile.
+    let remark = unsafe { &mut *application.cast::<&mut dyn FnMut(Remark) -> bool>() };
+    // SAFETY: the module's structure lives until we return.
+    let raw = unsafe { raw.read() };
+    let goes_on = remark(Remark {
+        done: raw.done,
+        total: raw.total,
+        object: (raw.object != UNAVAILABLE).then_some(raw.object),
+        what: text(&raw.text),
+    });
+    if goes_on { CKR_OK } else { CKR_CANCEL }
+}
+
 /// A module's vendor functions.
-pub(crate) struct Vendor(FunctionList);
+pub(crate) struct Vendor(FunctionList, Option<ExamineToken>);
 
 impl Vendor {
     /// The vendor functions, where the module has them.
@@ -89,8 +156,41 @@ impl Vendor {
     ) -> Option<Self> {
         let list = named_interface(function, c"Vendor Metaslot", None)?;
         // SAFETY: only Metaslot has an interface of this name, and its list begins like this.
-        let list = unsafe { list.cast::<FunctionList>().read() };
-        (list.version.major == 1).then_some(Self(list))
+        let first = unsafe { list.cast::<FunctionList>().read() };
+        let next = list.as_ptr().cast::<FunctionList>().wrapping_add(1);
+        let later = (first.version.minor >= 1).then(|| {
+            // SAFETY: from version 1.1 on one more function follows.
+            unsafe { next.cast::<Option<ExamineToken>>().read() }
+        });
+        (first.version.major == 1).then_some(Self(first, later.flatten()))
+    }
+
+    /// Looks at all of the token in `slot`; `None` when the module cannot.
+    pub(crate) fn examine(
+        &self,
+        slot: SlotId,
+        user: CK_USER_TYPE,
+        pin: &[u8],
+        repair: bool,
+        mut remark: &mut dyn FnMut(Remark) -> bool,
+    ) -> Option<(CK_RV, Examined)> {
+        let function = self.1?;
+        let mut examined = Examined::default();
+        // SAFETY: `pin` has so many bytes, `examined` is to be written, and `told` gets what it
+        // expects; all of them live until the function returns.
+        let rv = unsafe {
+            function(
+                slot.0,
+                user,
+                pin.as_ptr(),
+                ulong(pin.len()),
+                CK_BBOOL::from(repair),
+                Some(told),
+                (&raw mut remark).cast(),
+                &raw mut examined,
+            )
+        };
+        Some((rv, examined))
     }
 
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.
