@@ -37,6 +37,7 @@ pub(crate) struct TokenConfig {
     pub(crate) fast_login: Option<Duration>,
     pub(crate) kdf: Kdf,
     pub(crate) pepper: Option<PathBuf>,
+    pub(crate) anchor: Option<PathBuf>,
 }
 
 /// Where this process counts.
@@ -133,6 +134,7 @@ impl Config {
             fast_login: None,
             kdf: DEFAULT_KDF,
             pepper: None,
+            anchor: None,
         };
         Self { tokens: vec![token], ..Self::EMPTY }
     }
@@ -180,7 +182,7 @@ impl TokenConfig {
             return Err(at(section, "a token is a section"));
         };
         let (mut path, mut description, mut group) = (None, None, None);
-        let (mut fast_login, mut pepper) = (None, None);
+        let (mut fast_login, mut pepper, mut anchor) = (None, None, None);
         let (mut policy, mut kdf) = (Policy::DEFAULT, DEFAULT_KDF);
         // First the preset, then what is allowed beyond it, whatever their order.
         for (key, value) in table {
@@ -193,6 +195,7 @@ impl TokenConfig {
                 "allow" => {}
                 "kdf" => kdf = named_kdf(value)?,
                 "pepper" => pepper = Some(absolute(value)?),
+                "anchor" => anchor = Some(absolute(value)?),
                 other => return Err(at(key, &format!("a token has no setting {other:?}"))),
             }
         }
@@ -201,7 +204,7 @@ impl TokenConfig {
         }
         let path: PathBuf = path.ok_or_else(|| at(section, "a token needs a path"))?;
         let description = description.unwrap_or_else(|| path.display().to_string());
-        Ok(Self { path, description, policy, group, fast_login, kdf, pepper })
+        Ok(Self { path, description, policy, group, fast_login, kdf, pepper, anchor })
     }
 }
 

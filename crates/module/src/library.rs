@@ -133,6 +133,7 @@ fn slot(token: TokenConfig) -> SlotConfig {
         runtime: runtime_directories().find(|directory| directory.is_dir()),
         kdf: token.kdf,
         pepper: token.pepper,
+        anchor: token.anchor,
     });
     SlotConfig {
         description: token.description,
