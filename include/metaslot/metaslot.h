@@ -51,6 +51,26 @@ typedef struct METASLOT_CANDIDATE {
 	CK_UTF8CHAR remark[96];	/* what stands in its way: an instruction set that is not there, ... */
 } METASLOT_CANDIDATE;
 
+/* What ExamineToken tells while it goes on. */
+typedef struct METASLOT_REMARK {
+	CK_ULONG ulDone;	/* so many objects were looked at, */
+	CK_ULONG ulTotal;	/* of so many */
+	CK_ULONG ulObject;	/* its number in the store; CK_UNAVAILABLE_INFORMATION: the whole token */
+	CK_UTF8CHAR text[192];	/* what is wrong, padded with blanks; blank when only time has passed */
+} METASLOT_REMARK;
+
+/* What ExamineToken found. */
+typedef struct METASLOT_EXAMINED {
+	CK_ULONG ulObjects;	/* that were looked at */
+	CK_ULONG ulUnverified;	/* of them, that were made without a login and can be anybody's */
+	CK_ULONG ulFindings;	/* that something is wrong */
+	CK_ULONG ulRemoved;	/* objects that were taken out */
+} METASLOT_EXAMINED;
+
+/* Anything but CKR_OK ends the examination with CKR_FUNCTION_CANCELED, and nothing is changed. It
+ * must not call the library. */
+typedef CK_RV (*METASLOT_NOTIFY)(void *pApplication, const METASLOT_REMARK *pRemark);
+
 typedef struct METASLOT_FUNCTION_LIST {
 	CK_VERSION version;
 	/* Why the calling thread's last call failed: the file and the line of the configuration, the
@@ -63,6 +83,12 @@ typedef struct METASLOT_FUNCTION_LIST {
 	CK_RV (*Candidates)(CK_MECHANISM_TYPE type, METASLOT_CANDIDATE *pList, CK_ULONG *pulCount);
 	/* Since 1.1. */
 	CK_RV (*TokenCost)(CK_SLOT_ID slotID, METASLOT_TOKEN_COST *pCost);
+	/* From 1.1 on. Looks at every object of a token: is it as it was last written, is it found, and
+	 * are these all? CKU_USER or CKU_SO with the PIN, which counts like a login; needs no session.
+	 * With bRepair whatever is damaged is then taken out. notify may be NULL. */
+	CK_RV (*ExamineToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin,
+	    CK_ULONG ulPinLen, CK_BBOOL bRepair, METASLOT_NOTIFY notify, void *pApplication,
+	    METASLOT_EXAMINED *pExamined);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

@@ -6,7 +6,7 @@ use metaslot_engine::{Config, Engine, Output, Policy, SlotConfig};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{
-    Change, Found, PinState, Record, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examined, Found, PinState, Record, Remark, Role, Row, Scope, Store, Term, TokenRow,
 };
 use metaslot_spi::{Attributes, Params, RawValue, Secrets, Template};
 use std::collections::BTreeMap;
@@ -162,6 +162,16 @@ impl Store for MemoryStore {
         };
         let found = rows.range(after + 1..).filter(|(_, row)| hit(&row.1));
         Ok(found.map(|(id, row)| Found { id: *id, private: row.1.private }).take(limit).collect())
+    }
+
+    fn examine(
+        &self,
+        _: Role,
+        _: &[u8],
+        _: bool,
+        _: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
     fn generation(&self) -> Option<u64> {

@@ -50,6 +50,17 @@ impl Output {
         }
     }
 
+    /// How far a long command is, on a terminal.
+    pub(crate) fn progress(self, done: u64, total: u64) {
+        if self.quiet || self.json || !io::stderr().is_terminal() {
+            return;
+        }
+        match done < total {
+            true => write_error(&format!("\r{done} of {total} objects\x1b[K")),
+            false => write_error("\r\x1b[K"),
+        }
+    }
+
     /// An error, as JSON when the results are.
     pub(crate) fn failure(self, failure: &Failure) {
         if self.json {

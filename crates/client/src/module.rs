@@ -2,9 +2,10 @@
 //! A loaded module: its function lists, its slots and its tokens.
 
 use crate::interface::by_interface;
-use crate::vendor::{Candidate, TokenCost, TokenStatus, Vendor};
+use crate::vendor::{Candidate, Examined, Remark, TokenCost, TokenStatus, Vendor};
 use crate::{
-    Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, ulong,
+    Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, User, length,
+    ulong,
 };
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use metaslot_ck::{self as ck, *};
@@ -121,6 +122,24 @@ impl Module {
     #[must_use]
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
         self.0.vendor.as_ref().and_then(|vendor| vendor.candidates(mechanism))
+    }
+
+    /// Looks at every object of a token, telling `remark` what it finds; `false` from there ends it.
+    /// With `repair` whatever is damaged is then taken out. `None` when the module cannot.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn examine_token(
+        &self,
+        slot: SlotId,
+        user: User,
+        pin: &[u8],
+        repair: bool,
+        remark: &mut dyn FnMut(Remark) -> bool,
+    ) -> Option<Result<Examined>> {
+        let vendor = self.0.vendor.as_ref()?;
+        let (rv, examined) = vendor.examine(slot, user.number(), pin, repair, remark)?;
+        Some(Error::check(Function::Login, rv).map(|()| examined))
     }
 
     /// `C_Initialize` with `CKF_OS_LOCKING_OK`.

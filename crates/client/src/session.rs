@@ -35,7 +35,7 @@ pub enum User {
 }
 
 impl User {
-    const fn number(self) -> CK_USER_TYPE {
+    pub(crate) const fn number(self) -> CK_USER_TYPE {
         match self {
             Self::SecurityOfficer => CKU_SO,
             Self::User => CKU_USER,

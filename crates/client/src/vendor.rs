@@ -6,6 +6,7 @@ use crate::info::text;
 use crate::interface::named_interface;
 use crate::{length, ulong};
 use metaslot_ck::*;
+use std::ffi::c_void;
 use std::ptr;
 
 /// Longest explanation that is fetched, in bytes.
@@ -13,6 +14,57 @@ const LONGEST: usize = 4096;
 
 /// A module has no more providers.
 const MOST_CANDIDATES: usize = 8;
+
+/// `METASLOT_REMARK`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawRemark {
+    done: CK_ULONG,
+    total: CK_ULONG,
+    object: CK_ULONG,
+    text: [CK_UTF8CHAR; 192],
+}
+
+/// What an examination of a token tells while it goes on.
+#[derive(Clone, Debug)]
+pub struct Remark {
+    /// How many objects were looked at.
+    pub done: u64,
+    /// Of so many.
+    pub total: u64,
+    /// The object's number in the store; `None` for the token as a whole.
+    pub object: Option<u64>,
+    /// What is wrong; empty when only time has passed.
+    pub what: String,
+}
+
+/// `METASLOT_EXAMINED`: what an examination found.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Examined {
+    /// How many objects were looked at.
+    pub objects: CK_ULONG,
+    /// How many of them were made without a login, and can be anybody's.
+    pub unverified: CK_ULONG,
+    /// How much is wrong.
+    pub findings: CK_ULONG,
+    /// How many objects were taken out.
+    pub removed: CK_ULONG,
+}
+
+type Notify = unsafe extern "C" fn(*mut c_void, *const RawRemark) -> CK_RV;
+
+/// From version 1.1 on.
+type ExamineToken = unsafe extern "C" fn(
+    CK_SLOT_ID,
+    CK_USER_TYPE,
+    *const CK_UTF8CHAR,
+    CK_ULONG,
+    CK_BBOOL,
+    Option<Notify>,
+    *mut c_void,
+    *mut Examined,
+) -> CK_RV;
 
 /// The function list behind the name. Later versions only append.
 #[repr(C)]
@@ -32,6 +84,7 @@ struct FunctionList {
 struct FunctionList11 {
     v1_0: FunctionList,
     token_cost: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut TokenCost) -> CK_RV>,
+    examine: Option<ExamineToken>,
 }
 
 /// `METASLOT_CANDIDATE`
@@ -104,6 +157,21 @@ pub struct TokenCost {
     pub so: PinCost,
 }
 
+/// Hands what the module tells to the closure behind `application`.
+unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK_RV {
+    // SAFETY: it is what `examine` passes, which waits meanwhile.
+    let remark = unsafe { &mut *application.cast::<&mut dyn FnMut(Remark) -> bool>() };
+    // SAFETY: the module's structure lives until we return.
+    let raw = unsafe { raw.read() };
+    let goes_on = remark(Remark {
+        done: raw.done,
+        total: raw.total,
+        object: (raw.object != UNAVAILABLE).then_some(raw.object),
+        what: text(&raw.text),
+    });
+    if goes_on { CKR_OK } else { CKR_CANCEL }
+}
+
 /// A module's vendor functions.
 pub(crate) struct Vendor(FunctionList11);
 
@@ -122,12 +190,40 @@ impl Vendor {
         let v1_0 = unsafe { list.cast::<FunctionList>().read() };
         let version = (v1_0.version.major, v1_0.version.minor);
         let list = if version < (1, 1) {
-            FunctionList11 { v1_0, token_cost: None }
+            FunctionList11 { v1_0, token_cost: None, examine: None }
         } else {
             // SAFETY: since this version the list goes on like this.
             unsafe { list.cast::<FunctionList11>().read() }
         };
         (version.0 == 1).then_some(Self(list))
+    }
+
+    /// Looks at all of the token in `slot`; `None` when the module cannot.
+    pub(crate) fn examine(
+        &self,
+        slot: SlotId,
+        user: CK_USER_TYPE,
+        pin: &[u8],
+        repair: bool,
+        mut remark: &mut dyn FnMut(Remark) -> bool,
+    ) -> Option<(CK_RV, Examined)> {
+        let function = self.0.examine?;
+        let mut examined = Examined::default();
+        // SAFETY: `pin` has so many bytes, `examined` is to be written, and `told` gets what it
+        // expects; all of them live until the function returns.
+        let rv = unsafe {
+            function(
+                slot.0,
+                user,
+                pin.as_ptr(),
+                ulong(pin.len()),
+                CK_BBOOL::from(repair),
+                Some(told),
+                (&raw mut remark).cast(),
+                &raw mut examined,
+            )
+        };
+        Some((rv, examined))
     }
 
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.

@@ -10,7 +10,7 @@ use crate::token::login::{check_length, pin_lengths};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Provider};
-use metaslot_spi::store::PinState;
+use metaslot_spi::store::{Examined, PinState, Remark, Role};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -126,6 +126,31 @@ impl Engine {
     ) -> Result<(u64, u64, u64)> {
         self.token(slot)?;
         self.routes.info(mechanism)
+    }
+
+    /// Looks at all of a token, and with `repair` takes out what is damaged; see [`Store::examine`].
+    ///
+    /// # Errors
+    /// `CKR_SLOT_ID_INVALID`, `CKR_TOKEN_NOT_RECOGNIZED`, and as [`Store::examine`] says.
+    ///
+    /// [`Store::examine`]: metaslot_spi::store::Store::examine
+    pub fn examine_token(
+        &self,
+        slot: SlotId,
+        role: Role,
+        pin: &[u8],
+        repair: bool,
+        remark: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        let token = self.token(slot)?;
+        let _changing = token.changing();
+        if pin.is_empty() {
+            return Err(Error::PIN_INCORRECT);
+        }
+        if !token.store.token()?.initialized {
+            return Err(Error::TOKEN_NOT_RECOGNIZED);
+        }
+        token.store.examine(role, pin, repair, remark)
     }
 
     /// `C_InitToken`: `label` is UTF-8 without padding.

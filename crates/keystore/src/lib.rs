@@ -5,6 +5,7 @@
 //! under which they shall be found. `docs/format-keystore.md` describes the file.
 #![forbid(unsafe_code)]
 
+mod anchor;
 mod apply;
 mod commit;
 mod crypto;

@@ -4,6 +4,7 @@
 //! Order of locks: login file, writers' queue, the writing connection, the reading one. Neither
 //! connection is held while a key is derived.
 
+use crate::anchor;
 use crate::crypto::{self, Keys, Serial};
 use crate::error::{Error, Result};
 use crate::fast;
@@ -82,7 +83,7 @@ pub(crate) fn init_user(store: &SqliteStore, pin: &[u8]) -> Result<()> {
         pepper.as_ref(),
         &keys.master,
     )?;
-    store.transact(Announce::Yes, |database| {
+    store.transact_sealed(&keys, |database| {
         let head = crate::schema::Head::read(&database.connection)?;
         crate::apply::current(Some(&keys), &head)?;
         write_wrap(database, &keys, Role::User, &wrap)
@@ -135,7 +136,7 @@ fn create(files: files::Files, new: &NewToken, label: &str) -> Result<()> {
     }
     connection.execute(
         "INSERT INTO token VALUES(1, ?1, ?2, ?3, ?4, 0, 0, NULL, 0, 0, 1, ?5)",
-        (new.serial, label, new.key_id, &new.so_wrap, new.state(1, label)?),
+        (new.serial, label, new.key_id, &new.so_wrap, new.state(1, label, 0)?),
     )?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", FORMAT)?;
@@ -169,9 +170,10 @@ impl NewToken {
         Ok(Self { serial, key_id, so_wrap, keys: Keys::new(master, serial, Role::So)? })
     }
 
-    /// The state of a token without rows.
-    fn state(&self, next_id: u64, label: &str) -> Result<Vec<u8>> {
-        State::new(next_id, label, &self.so_wrap).seal(&self.keys)
+    /// The state of a token without rows, after so many changes.
+    fn state(&self, next_id: u64, label: &str, commits: u64) -> Result<Vec<u8>> {
+        let state = State::new(next_id, label, &self.so_wrap);
+        State { commits, ..state }.seal(&self.keys)
     }
 }
 
@@ -251,11 +253,14 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             let wrap = wrap::seal(kdf, &serial, role, new, pepper.as_ref(), &master)?;
             let keys = Keys::new(Secret::copy_of(master.expose()), serial, role)?;
             store.upgrade(&keys)?;
-            store.transact(Announce::Yes, |database| write_wrap(database, &keys, role, &wrap))?;
+            store.transact_sealed(&keys, |database| write_wrap(database, &keys, role, &wrap))?;
         }
         Settle::Initialize(label) => {
             let new = NewToken::new(store, serial, pin)?;
-            store.transact(Announce::Yes, |database| empty(database, &new, label))?;
+            let old = Keys::new(Secret::copy_of(master.expose()), serial, role)?;
+            let seen = store.config.anchor.as_deref().map_or(Ok(0), anchor::commits)?;
+            store
+                .transact_sealed(&new.keys, |database| empty(database, &new, &old, label, seen))?;
         }
     }
     Ok(Attempt { serial, master })
@@ -315,9 +320,11 @@ fn write_wrap(database: &Database, keys: &Keys, role: Role, wrap: &[u8]) -> Resu
 }
 
 /// The same token with a new master key and nothing in it. Ids go on where they were.
-fn empty(database: &Database, new: &NewToken, label: &str) -> Result<()> {
+/// The count of changes goes on from where it was, or where the anchor has `seen` it.
+fn empty(database: &Database, new: &NewToken, old: &Keys, label: &str, seen: u64) -> Result<()> {
     let connection = &database.connection;
     let head = crate::schema::Head::read(connection)?;
+    let commits = State::open(old, &head.state).map_or(0, |state| state.commits).max(seen);
     if database.pragma::<i64>("user_version")? < FORMAT {
         crate::v1::create(connection)?;
     }
@@ -327,7 +334,7 @@ fn empty(database: &Database, new: &NewToken, label: &str) -> Result<()> {
     connection.execute(
         "UPDATE token SET label = ?1, key_id = ?2, so_wrap = ?3, so_failures = 0, so_failed_at = 0,
                           user_wrap = NULL, user_failures = 0, user_failed_at = 0, row_set = ?4",
-        (label, new.key_id, &new.so_wrap, new.state(head.next_id, label)?),
+        (label, new.key_id, &new.so_wrap, new.state(head.next_id, label, commits)?),
     )?;
     Ok(())
 }

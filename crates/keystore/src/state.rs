@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub(crate) label: Digest,
     pub(crate) height: u8,
     pub(crate) root: Node,
+    /// As it is stored.
+    pub(crate) mac: [u8; MAC],
 }
 
 /// The short name of a column as it is stored; absent ones have a name, too.
@@ -61,6 +63,7 @@ impl State {
             label: name(Some(label.as_bytes())),
             height: 0,
             root: Node::default(),
+            mac: [0; MAC],
         }
     }
 
@@ -71,10 +74,10 @@ impl State {
         if !crypto::equal(mac, &keys.state(plain)?) {
             return Err(changed());
         }
-        Self::decode(plain).ok_or_else(changed)
+        Self::decode(plain, *mac).ok_or_else(changed)
     }
 
-    fn decode(plain: &[u8]) -> Option<Self> {
+    fn decode(plain: &[u8], mac: [u8; MAC]) -> Option<Self> {
         let (fixed, root) = plain.split_first_chunk::<FIXED>()?;
         let (numbers, rest) = fixed.split_at(24);
         let numbers = numbers.as_chunks().0.first_chunk::<3>()?;
@@ -91,6 +94,7 @@ impl State {
             label,
             height: *height,
             root,
+            mac,
         })
     }
 
@@ -106,8 +110,8 @@ impl State {
             out.extend_from_slice(&name);
         }
         out.extend_from_slice(self.root.encode());
-        let mac = keys.state(&out)?;
-        out.extend_from_slice(&mac);
+        self.mac = keys.state(&out)?;
+        out.extend_from_slice(&self.mac);
         Ok(out)
     }
 

@@ -9,8 +9,8 @@ use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
 use crate::kdf::Cost;
 use crate::schema::{Head, Stored, Token};
-use crate::state::{self, Known, Memory};
-use crate::{apply, pin, search, v1, verify};
+use crate::state::{self, Known, Memory, State};
+use crate::{anchor, apply, pin, search, v1, verify};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
@@ -43,6 +43,9 @@ pub struct Config {
     pub pepper: Option<PathBuf>,
     /// The shortest PIN that may be set, in bytes, where that is more than the engine's own.
     pub shortest_pin: usize,
+    /// A file outside of the store, where whoever can write the store cannot write, that remembers
+    /// the store's last state: an older one is refused. It begins as an empty file.
+    pub anchor: Option<PathBuf>,
 }
 
 impl Config {
@@ -57,6 +60,7 @@ impl Config {
             kdf: Cost::Argon2id,
             pepper: None,
             shortest_pin: 0,
+            anchor: None,
         }
     }
 }
@@ -174,6 +178,44 @@ impl SqliteStore {
         self.gate.write(|database| self.commit(database, announce, || work(database)))
     }
 
+    /// [`Self::transact`] for work that writes the token's state.
+    pub(crate) fn transact_sealed<R>(
+        &self,
+        keys: &Keys,
+        work: impl FnOnce(&Database) -> Result<R>,
+    ) -> Result<R> {
+        let locks = self.gate.locks()?;
+        let _turn = locks.queue.hold()?;
+        self.gate.write(|database| {
+            let done = self.commit(database, Announce::Yes, || work(database))?;
+            self.check_anchor(database, keys)?;
+            Ok(done)
+        })
+    }
+
+    /// Compares the state with the anchor, where there is one, and moves the anchor on to it. The
+    /// writers' queue is held.
+    fn check_anchor(&self, database: &Database, keys: &Keys) -> Result<()> {
+        let Some(anchor) = &self.config.anchor else { return Ok(()) };
+        let head = Head::read(&database.connection)?;
+        if head.key_id != keys.id {
+            // The token was made anew by another process, which has seen to the anchor.
+            return Ok(());
+        }
+        let state = State::open(keys, &head.state)?;
+        anchor::check(anchor, &self.config.path, &keys.serial, &state)
+    }
+
+    /// The same, for whoever has no lock yet.
+    pub(crate) fn is_anchored(&self, keys: &Keys) -> Result<()> {
+        if self.config.anchor.is_none() {
+            return Ok(());
+        }
+        let locks = self.gate.locks()?;
+        let _turn = locks.queue.hold()?;
+        self.gate.write(|database| self.check_anchor(database, keys))
+    }
+
     /// BEGIN, `work`, COMMIT, with the generation around the commit. The writers' queue is held.
     pub(crate) fn commit<R>(
         &self,
@@ -219,6 +261,7 @@ impl SqliteStore {
         self.gate.write(|database| {
             database.snapshot(|connection| state::of(connection, &keys)?.check_count(connection))
         })?;
+        self.is_anchored(&keys)?;
         self.set_keys(Some(keys));
         Ok(())
     }
@@ -231,7 +274,7 @@ impl SqliteStore {
         if !self.gate.write(is_old)? {
             return Ok(());
         }
-        self.transact(Announce::Yes, |database| match is_old(database)? {
+        self.transact_sealed(keys, |database| match is_old(database)? {
             true => v1::upgrade(&database.connection, keys),
             // Another process was faster.
             false => Ok(()),
@@ -249,7 +292,11 @@ impl SqliteStore {
                     let applied = self.commit(database, Announce::Yes, || {
                         group.apply(&database.connection, &self.written_last)
                     });
-                    match applied {
+                    let anchored = applied.and_then(|outcomes| match self.keys() {
+                        Some(keys) => self.check_anchor(database, &keys).map(|()| outcomes),
+                        None => Ok(outcomes),
+                    });
+                    match anchored {
                         Ok(outcomes) => group.succeed(outcomes),
                         Err(error) => group.fail(&error.at(&database.files.database)),
                     }

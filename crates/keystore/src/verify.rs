@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::format::FORMAT;
 use crate::schema::{Head, Stored, Token, signed, unsigned};
 use crate::state::State;
-use crate::store::{Announce, SqliteStore};
+use crate::store::SqliteStore;
 use crate::tree::{self, Entry, Tree};
 use crate::v1::{self, BATCH};
 use metaslot_spi::store::{Examined, Remark, Role};
@@ -70,17 +70,24 @@ pub(crate) fn examine(
         Ok(()) | Err(Error::Tampered { .. }) => {}
         Err(error) => return Err(error),
     }
+    let aged = match store.is_anchored(&keys) {
+        Ok(()) => None,
+        Err(Error::Tampered { reason, .. }) => Some(reason),
+        Err(error) => return Err(error),
+    };
     if !repair {
         return store.gate.read(|database| {
             database.snapshot(|connection| {
                 let mut survey = Survey::new(connection, &keys, remark);
+                survey.anchor(aged)?;
                 survey.run()?;
                 Ok(survey.seen)
             })
         });
     }
-    store.transact(Announce::Yes, |database| {
+    store.transact_sealed(&keys, |database| {
         let mut survey = Survey::new(&database.connection, &keys, remark);
+        survey.anchor(aged)?;
         survey.run()?;
         if survey.seen.findings > 0 {
             survey.mend()?;
@@ -130,6 +137,14 @@ impl<'a> Survey<'a> {
             damaged: Vec::new(),
             misindexed: false,
         }
+    }
+
+    /// What its anchor says of the token.
+    fn anchor(&mut self, aged: Option<String>) -> Result<()> {
+        let Some(reason) = aged else { return Ok(()) };
+        self.find(None, &reason)?;
+        self.hopeless = Some(reason);
+        Ok(())
     }
 
     fn run(&mut self) -> Result<()> {

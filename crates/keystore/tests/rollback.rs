@@ -7,7 +7,7 @@ mod common;
 
 use common::{Place, SO, USER, examine, find, insert, private, public};
 use metaslot_ck::Error;
-use metaslot_keystore::SqliteStore;
+use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Change, Record, Role, Scope, Store};
 
@@ -386,4 +386,91 @@ fn nested_templates_without_end_are_an_error() {
     let row = store.read(id).unwrap().unwrap();
     let decoded = metaslot_spi::Attributes::decode(&row.attributes);
     assert_eq!(decoded.unwrap_err(), Error::DATA_INVALID);
+}
+
+/// A copy of the whole store: the database and its log.
+fn copy(place: &Place, to: &Place) {
+    std::fs::create_dir_all(to.path()).unwrap();
+    for name in ["token.db", "token.db-wal", "token.db-shm"] {
+        std::fs::copy(place.path().join(name), to.path().join(name)).unwrap();
+    }
+}
+
+/// A token with an anchor beside its directory.
+fn anchored() -> (Place, Place, Config) {
+    let (place, outside) = (Place::in_memory(), Place::in_memory());
+    std::fs::create_dir_all(outside.path()).unwrap();
+    let anchor = outside.path().join("anchor");
+    std::fs::write(&anchor, "").unwrap();
+    let config = Config { anchor: Some(anchor), ..place.config() };
+    (place, outside, config)
+}
+
+#[test]
+fn a_store_that_is_older_than_its_anchor_is_refused() {
+    let (place, _outside, config) = anchored();
+    let anchor = config.anchor.clone().unwrap();
+    let store = SqliteStore::new(config.clone());
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("one"));
+    store.logout();
+    let old = Place::in_memory();
+    copy(&place, &old);
+    for step in 0..2 {
+        store.login(Role::User, USER).unwrap();
+        match step {
+            0 => drop(insert(&store, private("two"))),
+            _ => store.set_pin(Role::User, USER, NEW).unwrap(),
+        }
+        store.logout();
+        let back = Place::in_memory();
+        copy(&old, &back);
+        let aged = SqliteStore::new(Config { anchor: config.anchor.clone(), ..back.config() });
+        let text = refused(&aged, Role::User, USER);
+        assert!(text.contains("this is an older file"), "{text}");
+        assert!(examine(&aged, USER, false).unwrap().1[0].1.contains("this is an older file"));
+        assert_eq!(examine(&aged, SO, true).unwrap_err(), Error::DEVICE_ERROR);
+        refused(&aged, Role::So, SO);
+        // Somebody who has looked at it goes on with it.
+        let kept = std::fs::read(&anchor).unwrap();
+        std::fs::write(&anchor, "").unwrap();
+        aged.login(Role::User, USER).unwrap();
+        std::fs::write(&anchor, kept).unwrap();
+    }
+    store.login(Role::User, NEW).unwrap();
+    store.logout();
+    store.initialize(SO, "anew").unwrap();
+    store.login(Role::So, SO).unwrap();
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn a_store_that_is_newer_than_its_anchor_moves_it_on() {
+    let (place, _outside, config) = anchored();
+    let anchor = config.anchor.clone().unwrap();
+    let store = SqliteStore::new(config);
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+    let before = std::fs::read(&anchor).unwrap();
+    insert(&store, private("one"));
+    let after = std::fs::read(&anchor).unwrap();
+    assert_ne!(before, after, "it is written with each change");
+    // As after a crash between the commit and the anchor.
+    std::fs::write(&anchor, before).unwrap();
+    store.logout();
+    store.login(Role::User, USER).unwrap();
+    assert_eq!(std::fs::read(&anchor).unwrap(), after);
+    // Another file with as many changes is not the same.
+    let mut other = after;
+    other[47] ^= 1;
+    std::fs::write(&anchor, &other).unwrap();
+    store.logout();
+    assert!(refused(&store, Role::User, USER).contains("has seen another change"));
+    other[0] ^= 1;
+    std::fs::write(&anchor, &other).unwrap();
+    assert!(refused(&store, Role::User, USER).contains("is another token's"));
+    std::fs::remove_file(&anchor).unwrap();
+    assert!(refused(&store, Role::User, USER).contains("the anchor is missing"));
+    drop(place);
 }

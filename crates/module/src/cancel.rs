@@ -8,7 +8,9 @@
 
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
-use metaslot_spi::store::{Change, Found, Role, Row, Scope, Store, Term, TokenRow};
+use metaslot_spi::store::{
+    Change, Examined, Found, Remark, Role, Row, Scope, Store, Term, TokenRow,
+};
 use std::ffi::c_int;
 
 unsafe extern "C" {
@@ -96,6 +98,17 @@ impl<S: Store> Store for UncancelledStore<S> {
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>> {
         let _uncancelled = Uncancelled::begin();
         self.0.search(query, scope, after, limit)
+    }
+
+    fn examine(
+        &self,
+        role: Role,
+        pin: &[u8],
+        repair: bool,
+        remark: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        let _uncancelled = Uncancelled::begin();
+        self.0.examine(role, pin, repair, remark)
     }
 
     fn generation(&self) -> Option<u64> {

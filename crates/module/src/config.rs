@@ -38,6 +38,7 @@ pub(crate) struct TokenConfig {
     pub(crate) kdf: Cost,
     pub(crate) pin_min: usize,
     pub(crate) pepper: Option<PathBuf>,
+    pub(crate) anchor: Option<PathBuf>,
 }
 
 /// Where this process counts.
@@ -135,6 +136,7 @@ impl Config {
             kdf: Cost::Argon2id,
             pin_min: 0,
             pepper: None,
+            anchor: None,
         };
         Self { tokens: vec![token], ..Self::EMPTY }
     }
@@ -185,7 +187,7 @@ impl TokenConfig {
             return Err(at(section, "a token is a section"));
         };
         let (mut path, mut description, mut group) = (None, None, None);
-        let (mut fast_login, mut pepper) = (None, None);
+        let (mut fast_login, mut pepper, mut anchor) = (None, None, None);
         let (mut policy, mut kdf, mut pin_min) = (Policy::DEFAULT, Cost::Argon2id, 0);
         // First the preset, then what is allowed beyond it, whatever their order.
         for (key, value) in table {
@@ -199,6 +201,7 @@ impl TokenConfig {
                 "kdf" => kdf = named_kdf(value)?,
                 "pin_min" => pin_min = pin_length(value)?,
                 "pepper" => pepper = Some(absolute(value)?),
+                "anchor" => anchor = Some(absolute(value)?),
                 other => return Err(at(key, &format!("a token has no setting {other:?}"))),
             }
         }
@@ -207,7 +210,7 @@ impl TokenConfig {
         }
         let path: PathBuf = path.ok_or_else(|| at(section, "a token needs a path"))?;
         let description = description.unwrap_or_else(|| path.display().to_string());
-        Ok(Self { path, description, policy, group, fast_login, kdf, pin_min, pepper })
+        Ok(Self { path, description, policy, group, fast_login, kdf, pin_min, pepper, anchor })
     }
 }
 

@@ -118,6 +118,7 @@ fn slot(token: TokenConfig) -> SlotConfig {
         kdf: token.kdf,
         shortest_pin: token.pin_min,
         pepper: token.pepper,
+        anchor: token.anchor,
     });
     SlotConfig {
         description: token.description,

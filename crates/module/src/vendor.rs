@@ -9,9 +9,10 @@ use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_spi::detail;
-use metaslot_spi::store::PinState;
-use std::ffi::CStr;
+use metaslot_spi::store::{PinState, Remark as Told, Role};
+use std::ffi::{CStr, c_void};
 use std::os::unix::ffi::OsStrExt;
+use std::ptr;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
 pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 1 };
@@ -68,6 +69,33 @@ pub(crate) struct Candidate {
     remark: [CK_UTF8CHAR; 96],
 }
 
+/// `METASLOT_REMARK`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Remark {
+    /// How many objects were looked at.
+    done: CK_ULONG,
+    /// Of so many.
+    total: CK_ULONG,
+    /// The object's number in the store; `CK_UNAVAILABLE_INFORMATION` for the token as a whole.
+    object: CK_ULONG,
+    /// What is wrong, padded with blanks; nothing where only time has passed.
+    text: [CK_UTF8CHAR; 192],
+}
+
+/// `METASLOT_EXAMINED`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Examined {
+    objects: CK_ULONG,
+    unverified: CK_ULONG,
+    findings: CK_ULONG,
+    removed: CK_ULONG,
+}
+
+/// `METASLOT_NOTIFY`
+type Notify = Option<unsafe extern "C" fn(*mut c_void, *const Remark) -> CK_RV>;
+
 /// `METASLOT_FUNCTION_LIST`
 #[derive(Debug)]
 #[repr(C)]
@@ -78,10 +106,27 @@ pub(crate) struct List {
     counters_path: unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV,
     candidates: unsafe extern "C" fn(CK_MECHANISM_TYPE, *mut Candidate, *mut CK_ULONG) -> CK_RV,
     token_cost: unsafe extern "C" fn(CK_SLOT_ID, *mut TokenCost) -> CK_RV,
+    examine_token: unsafe extern "C" fn(
+        CK_SLOT_ID,
+        CK_USER_TYPE,
+        *const CK_UTF8CHAR,
+        CK_ULONG,
+        CK_BBOOL,
+        Notify,
+        *mut c_void,
+        *mut Examined,
+    ) -> CK_RV,
 }
 
-pub(crate) static LIST: List =
-    List { version: VERSION, last_error, token_status, counters_path, candidates, token_cost };
+pub(crate) static LIST: List = List {
+    version: VERSION,
+    last_error,
+    token_status,
+    counters_path,
+    candidates,
+    token_cost,
+    examine_token,
+};
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
 /// when the code says it all. Works before `C_Initialize` too.
@@ -156,4 +201,58 @@ unsafe extern "C" fn candidates(
             caller.list(&all, list, count)
         })
     }
+}
+
+/// Looks at all of a token.
+unsafe extern "C" fn examine_token(
+    slot: CK_SLOT_ID,
+    user: CK_USER_TYPE,
+    pin: *const CK_UTF8CHAR,
+    pin_length: CK_ULONG,
+    repair: CK_BBOOL,
+    notify: Notify,
+    application: *mut c_void,
+    examined: *mut Examined,
+) -> CK_RV {
+    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
+    unsafe {
+        enter(Function::Login, |engine, caller| {
+            let place = caller.place(examined)?;
+            let pin = caller.pin(pin, pin_length)?;
+            let role = match user {
+                CKU_SO => Role::So,
+                CKU_USER => Role::User,
+                _ => return Err(Error::USER_TYPE_INVALID),
+            };
+            let (mut done, mut total) = (0, 0);
+            let mut remark = |told: Told<'_>| {
+                let (object, what) = match told {
+                    Told::Progress { done: so_many, total: of } => {
+                        (done, total) = (so_many, of);
+                        (UNAVAILABLE, "")
+                    }
+                    Told::Finding { id, what } => (id.unwrap_or(UNAVAILABLE), what),
+                };
+                let remark = Remark { done, total, object, text: padded(what) };
+                tell(notify, application, &remark)
+            };
+            let repair = repair != CK_FALSE;
+            let found =
+                engine.examine_token(SlotId(slot), role, pin.expose(), repair, &mut remark)?;
+            place.set(Examined {
+                objects: found.rows,
+                unverified: found.unverified,
+                findings: found.findings,
+                removed: found.removed,
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Whether the application lets it go on.
+fn tell(notify: Notify, application: *mut c_void, remark: &Remark) -> bool {
+    let Some(notify) = notify else { return true };
+    // SAFETY: the application's function, which takes this structure until it returns.
+    unsafe { notify(application, ptr::from_ref(remark)) == CKR_OK }
 }

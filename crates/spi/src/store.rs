@@ -3,7 +3,7 @@
 //!
 //! A store seals, indexes and counts; it knows nothing of sessions or of what attributes mean.
 
-use metaslot_ck::{CK_ATTRIBUTE_TYPE, Error, Result};
+use metaslot_ck::{CK_ATTRIBUTE_TYPE, Result};
 use metaslot_memory::Secret;
 use std::fmt::Debug;
 
@@ -85,13 +85,11 @@ pub trait Store: Send + Sync + Debug {
     /// As [`Self::login`]; `CKR_FUNCTION_CANCELED`; `CKR_DEVICE_ERROR` where it cannot be repaired.
     fn examine(
         &self,
-        _role: Role,
-        _pin: &[u8],
-        _repair: bool,
-        _remark: &mut dyn FnMut(Remark<'_>) -> bool,
-    ) -> Result<Examined> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
+        role: Role,
+        pin: &[u8],
+        repair: bool,
+        remark: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined>;
 
     /// Counts everybody's commits: one load of a mapped page, or a system call where others could
     /// cut it. Odd while a commit is under way; `None` when it is not known, and every look must go

@@ -5,7 +5,9 @@
 use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
 use metaslot_models::chance;
-use metaslot_spi::store::{Change, Found, Record, Role, Row, Scope, Store, Term, TokenRow};
+use metaslot_spi::store::{
+    Change, Examined, Found, Record, Remark, Role, Row, Scope, Store, Term, TokenRow,
+};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -248,6 +250,16 @@ impl Store for SharedStore {
         drop(rows);
         chance::pause();
         Ok(found)
+    }
+
+    fn examine(
+        &self,
+        _: Role,
+        _: &[u8],
+        _: bool,
+        _: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
     fn generation(&self) -> Option<u64> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token`
 
+mod examine;
 mod init;
 mod list;
 mod pin;
@@ -25,6 +26,17 @@ pub(crate) enum Command {
     ///
     /// Without an option the user changes the user PIN.
     Pin(pin::Args),
+    /// Take out of a token what is damaged
+    ///
+    /// Says first what that is, as 'metaslot token verify' does. What is taken out is lost: make a copy
+    /// of the token's directory before, or restore an older one. A PIN that is not the one that was last
+    /// set is never accepted.
+    Repair(examine::RepairArgs),
+    /// Check every object of a token
+    ///
+    /// Is each as it was last written, can it be found, and are these all? Says what is wrong object by
+    /// object, and then fails.
+    Verify(examine::VerifyArgs),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<()> {
@@ -32,5 +44,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::Init(args) => init::run(app, &args),
         Command::List(args) => list::run(app, &args),
         Command::Pin(args) => pin::run(app, &args),
+        Command::Repair(args) => examine::repair(app, &args),
+        Command::Verify(args) => examine::verify(app, &args),
     }
 }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot token verify` and `metaslot token repair`
+
+use crate::app::App;
+use crate::command::arguments::TokenArg;
+use crate::failure::{Failure, Result};
+use crate::host::{Host, Token};
+use crate::output::{Output, Report};
+use crate::pin::{self, Role, Source};
+use metaslot_client::{Examined, Remark, User};
+use metaslot_memory::Secret;
+use serde_json::{Value, json};
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  metaslot token verify
+  metaslot token verify --token web --json";
+
+const REPAIR_EXAMPLES: &str = "\
+Examples:
+  cp -a /var/lib/metaslot /var/lib/metaslot.before
+  metaslot token repair --token web";
+
+/// Arguments of `token verify`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = VERIFY_EXAMPLES)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    who: Who,
+}
+
+/// Arguments of `token repair`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = REPAIR_EXAMPLES)]
+pub(crate) struct RepairArgs {
+    #[command(flatten)]
+    who: Who,
+    /// Take out what is damaged without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(clap::Args, Debug)]
+struct Who {
+    #[command(flatten)]
+    token: TokenArg,
+    /// Use the SO PIN
+    #[arg(long, conflicts_with = "pin_source")]
+    so: bool,
+    /// The user PIN's place: a file, 'file:/path' or '|command' [default: ask]
+    #[arg(long, value_name = "SOURCE")]
+    pin_source: Option<String>,
+    /// The SO PIN's place [default: ask]
+    #[arg(long, value_name = "SOURCE", requires = "so")]
+    so_pin_source: Option<String>,
+}
+
+/// A token, and a PIN that opens it.
+struct Opened<'a> {
+    host: &'a Host,
+    token: Token,
+    role: Role,
+    pin: Secret,
+}
+
+/// What one look found.
+struct Found {
+    examined: Examined,
+    /// With which object, and what; `None` for the token as a whole.
+    findings: Vec<(Option<u64>, String)>,
+}
+
+pub(crate) fn verify(app: &App, args: &VerifyArgs) -> Result<()> {
+    let opened = args.who.open(app)?;
+    let found = opened.examine(app.output, false)?;
+    app.output.print(&found.report(&opened.token))?;
+    if found.findings.is_empty() {
+        return Ok(());
+    }
+    let failure = Failure::failed(format!("{} is not as it should be", opened.token.name()));
+    Err(failure
+        .hint("'metaslot token repair' takes out what is damaged; a copy of the file is better"))
+}
+
+pub(crate) fn repair(app: &App, args: &RepairArgs) -> Result<()> {
+    let opened = args.who.open(app)?;
+    let found = opened.examine(app.output, false)?;
+    if found.findings.is_empty() {
+        return app.output.print(&found.report(&opened.token));
+    }
+    if !args.yes {
+        app.output.note(found.report(&opened.token).text.trim_end());
+        confirm(&opened.token)?;
+    }
+    let found = opened.examine(app.output, true)?;
+    app.output.print(&found.report(&opened.token))
+}
+
+fn confirm(token: &Token) -> Result<()> {
+    if !pin::is_interactive() {
+        return Err(Failure::failed("nothing was changed")
+            .hint("--yes takes out what is damaged without asking"));
+    }
+    let question = format!("take the damaged objects out of {} for good?", token.name());
+    if pin::confirm(&question)? { Ok(()) } else { Err(Failure::failed("nothing was changed")) }
+}
+
+impl Who {
+    fn open<'a>(&self, app: &'a App) -> Result<Opened<'a>> {
+        let uri = self.token.uri()?;
+        let token = app.token(&uri)?;
+        let host = app.host(&uri)?;
+        let (role, option) = match self.so {
+            true => (Role::So, self.so_pin_source.as_deref()),
+            false => (Role::User, self.pin_source.as_deref()),
+        };
+        let source = Source::find(role, option, &uri)?;
+        let pin = pin::existing(role, &token.info.label, source.as_ref())?;
+        Ok(Opened { host, token, role, pin })
+    }
+}
+
+impl Opened<'_> {
+    fn examine(&self, output: Output, repair: bool) -> Result<Found> {
+        let user = if self.role == Role::So { User::SecurityOfficer } else { User::User };
+        let mut findings = Vec::new();
+        let mut told = |remark: Remark| {
+            output.progress(remark.done, remark.total);
+            if !remark.what.is_empty() {
+                findings.push((remark.object, remark.what));
+            }
+            true
+        };
+        let module = self.host.module();
+        let slot = self.token.slot;
+        let examined = module.examine_token(slot, user, self.pin.expose(), repair, &mut told);
+        let examined = examined.ok_or_else(|| Failure::failed("the module cannot do that"))?;
+        let examined =
+            examined.map_err(|error| self.host.login_failure(&self.token, self.role, error))?;
+        Ok(Found { examined, findings })
+    }
+}
+
+impl Found {
+    /// One for each finding.
+    fn lines(&self) -> String {
+        let line = |(object, what): &(Option<u64>, String)| match object {
+            Some(object) => format!("object {object}: {what}\n"),
+            None => format!("token: {what}\n"),
+        };
+        self.findings.iter().map(line).collect()
+    }
+
+    fn report(&self, token: &Token) -> Report {
+        let Examined { objects, unverified, removed, .. } = self.examined;
+        let uri = token.uri().to_string();
+        let mut text = self.lines();
+        text += &match (self.findings.len(), removed) {
+            (0, _) => format!("{}: {objects} objects, nothing is wrong\n", token.name()),
+            (_, 0) => format!("{}: {objects} objects\n", token.name()),
+            (_, removed) => {
+                format!("{}: {removed} of {objects} objects taken out\n", token.name())
+            }
+        };
+        if unverified > 0 {
+            text += &format!("{unverified} of them made without a login: they can be anybody's\n");
+        }
+        let finding =
+            |(object, what): &(Option<u64>, String)| json!({"object": object, "problem": what});
+        Report {
+            text,
+            json: json!({
+                "token": uri,
+                "objects": objects,
+                "unverified": unverified,
+                "sound": self.findings.is_empty(),
+                "findings": self.findings.iter().map(finding).collect::<Vec<Value>>(),
+                "removed": removed,
+            }),
+            uris: vec![uri],
+        }
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The anchor: a small file outside of the store that remembers its last state, so that a store that
+//! was rolled back as a whole is refused. It must be where whoever can write the store cannot write.
+//!
+//! It is written after a commit and before the commit is acknowledged: a store may be newer than its
+//! anchor after a crash, never older.
+
+use crate::crypto::Serial;
+use crate::error::{Error, Result};
+use crate::state::{MAC, State};
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Length of a written anchor, in bytes.
+const LENGTH: usize = 8 + 8 + MAC;
+
+/// What an anchor remembers.
+struct Mark {
+    serial: Serial,
+    commits: u64,
+    mac: [u8; MAC],
+}
+
+/// Compares a token's state with its anchor, and moves that on to it. The caller holds the writers'
+/// queue. An empty file has no anchor yet.
+pub(crate) fn check(path: &Path, database: &Path, serial: &Serial, state: &State) -> Result<()> {
+    let file = open(path)?;
+    let Some(mark) = read(&file, path)? else { return write(&file, path, serial, state) };
+    let refused = |reason: String| {
+        let reason = format!("its anchor {} {reason}", path.display());
+        Err(Error::tampered(&reason).at(database))
+    };
+    if mark.serial != *serial {
+        return refused("is another token's".to_owned());
+    }
+    if state.commits < mark.commits {
+        return refused(format!(
+            "has seen change {} of it, and this is an older file with {}: restore the newer one, or \
+             empty the anchor to go on with this",
+            mark.commits, state.commits
+        ));
+    }
+    if state.commits == mark.commits && state.mac != mark.mac {
+        return refused(format!("has seen another change {} of it", mark.commits));
+    }
+    if state.commits > mark.commits { write(&file, path, serial, state) } else { Ok(()) }
+}
+
+/// How many changes an anchor has seen.
+pub(crate) fn commits(path: &Path) -> Result<u64> {
+    Ok(read(&open(path)?, path)?.map_or(0, |mark| mark.commits))
+}
+
+fn open(path: &Path) -> Result<File> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match fs::open(path, flags, Mode::empty()) {
+        Ok(file) => Ok(file.into()),
+        Err(Errno::NOENT) => Err(Error::file(
+            path,
+            "open",
+            "the anchor is missing; a new one begins as an empty file",
+        )),
+        Err(errno) => Err(Error::file(path, "open", errno)),
+    }
+}
+
+fn read(file: &File, path: &Path) -> Result<Option<Mark>> {
+    let failed = |error: std::io::Error| Error::file(path, "read", error);
+    let mut bytes = [0; LENGTH];
+    match file.metadata().map_err(failed)?.len() {
+        0 => return Ok(None),
+        length if length == LENGTH as u64 => {}
+        _ => return Err(Error::file(path, "read", "it is no anchor")),
+    }
+    file.read_exact_at(&mut bytes, 0).map_err(failed)?;
+    let mut mark = Mark { serial: [0; 8], commits: 0, mac: [0; MAC] };
+    let (serial, rest) = bytes.split_at(mark.serial.len());
+    let (commits, mac) = rest.split_at(8);
+    mark.serial.copy_from_slice(serial);
+    mark.mac.copy_from_slice(mac);
+    mark.commits = u64::from_le_bytes(commits.try_into().map_err(|_| Error::Cryptography)?);
+    Ok(Some(mark))
+}
+
+fn write(file: &File, path: &Path, serial: &Serial, state: &State) -> Result<()> {
+    let bytes = [&serial[..], &state.commits.to_le_bytes(), &state.mac].concat();
+    let written = file.write_all_at(&bytes, 0).and_then(|()| file.sync_data());
+    written.map_err(|error| Error::file(path, "write", error))
+}
