@@ -8,20 +8,36 @@ use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{
     Change, Found, PinState, Record, Role, Row, Scope, Store, Term, TokenRow,
 };
-use metaslot_spi::{Params, RawValue, Template};
+use metaslot_spi::{Attributes, Params, RawValue, Secrets, Template};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A store without a disk: PINs are `so-pin` and `user-pin`; ten other user PINs in a row lock it, and
-/// `too-soon` finds it in a pause.
-#[derive(Debug, Default)]
+/// `too-soon` finds it in a pause. A clone is the same store.
+#[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
-    rows: Mutex<BTreeMap<u64, (u64, Record, bool)>>,
-    next: AtomicU64,
-    generation: AtomicU64,
-    open: AtomicBool,
-    failures: AtomicU32,
+    rows: Arc<Mutex<Rows>>,
+    next: Arc<AtomicU64>,
+    generation: Arc<AtomicU64>,
+    open: Arc<AtomicBool>,
+    failures: Arc<AtomicU32>,
+}
+
+/// By their numbers: the version, the row, and whether somebody was logged in.
+type Rows = BTreeMap<u64, (u64, Record, bool)>;
+
+impl MemoryStore {
+    /// Attributes and secrets of the rows above `id`, in ascending order: what no caller may see.
+    pub fn rows_above(&self, id: u64) -> Vec<(u64, Attributes, Secrets)> {
+        let rows = self.rows.lock().expect("no panic");
+        let shown = |(id, (_, record, _)): (&u64, &(u64, Record, bool))| {
+            let secrets = record.secrets.as_ref().map(Secrets::decode);
+            let secrets = secrets.transpose().expect("the engine encoded it").unwrap_or_default();
+            (*id, Attributes::decode(&record.attributes).expect("as above"), secrets)
+        };
+        rows.range(id + 1..).map(shown).collect()
+    }
 }
 
 impl Store for MemoryStore {
@@ -151,10 +167,6 @@ impl Store for MemoryStore {
     fn generation(&self) -> Option<u64> {
         Some(self.generation.load(Ordering::SeqCst))
     }
-
-    fn before_fork(&self) {}
-
-    fn after_fork(&self) {}
 }
 
 /// What the store has no room for.

@@ -30,6 +30,7 @@
 
 mod error;
 mod info;
+mod interface;
 mod key;
 mod mechanism;
 mod module;

@@ -62,6 +62,38 @@ impl Drop for Session {
     }
 }
 
+impl Module {
+    /// `C_OpenSession`; the session is closed when it is dropped.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn open_session(&self, slot: SlotId, access: Access) -> Result<Session> {
+        let function = self.lists().v2_40.C_OpenSession;
+        let handle = self.fill(Function::OpenSession, function, |f, handle| {
+            // SAFETY: no callback is given; `handle` is to be written.
+            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
+        })?;
+        Ok(Session::new(self.clone(), SessionHandle(handle)))
+    }
+
+    /// `C_OpenSession` and `C_CloseSession`, and nothing else: a [`Session`] counts its module, and
+    /// threads that measure would fight for that count.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn open_and_close(&self, slot: SlotId, access: Access) -> Result<()> {
+        let (open, close) = (self.lists().v2_40.C_OpenSession, self.lists().v2_40.C_CloseSession);
+        let handle = self.fill(Function::OpenSession, open, |f, handle| {
+            // SAFETY: no callback is given; `handle` is to be written.
+            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
+        })?;
+        self.call(Function::CloseSession, close, |f| {
+            // SAFETY: takes a number only.
+            unsafe { f(handle) }
+        })
+    }
+}
+
 impl Session {
     pub(crate) const fn new(module: Module, handle: SessionHandle) -> Self {
         Self { module, handle, closed: false }

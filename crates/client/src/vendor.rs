@@ -3,7 +3,7 @@
 //! token stand, and who serves a mechanism.
 
 use crate::info::text;
-use crate::module::named_interface;
+use crate::interface::named_interface;
 use crate::{length, ulong};
 use metaslot_ck::*;
 use std::ptr;

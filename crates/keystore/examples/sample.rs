@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Makes the stored example of the current format, which every later release must open.
 //!
-//! `cargo run --release -p metaslot-keystore --example sample -- testdata/keystores/v1.db`
+//! `cargo run --release -p metaslot-keystore --example sample -- testdata/keystores/v2.db`
 //!
 //! Once a format is released, its example is never made again.
 
@@ -25,7 +25,7 @@ fn main() -> Result<(), Failure> {
     let directory = std::env::temp_dir().join(format!("metaslot-sample-{}", std::process::id()));
     let path = directory.join("token.db");
     let store = SqliteStore::new(Config::new(&path));
-    store.initialize(b"example-so-pin", "example of version 1")?;
+    store.initialize(b"example-so-pin", "example of version 2")?;
     store.write(vec![Change::Insert(open("before login", CKO_DATA))])?;
     store.login(Role::So, b"example-so-pin")?;
     store.init_pin(b"example-user-pin")?;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Changes of objects inside a transaction: sealing, indexing, and the set hash.
+//! Changes of objects inside a transaction: sealing, indexing, and the tree of hashes.
 
 use crate::crypto::{self, Keys, LOOKUP, Place};
 use crate::error::{Error, Result};
 use crate::schema::{Head, Stored, signed};
-use crate::set::Set;
+use crate::state::{IDS_CHANGED, Known, Memory};
+use crate::tree::{self, Tree};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Change, Record, Term};
 use rusqlite::Connection;
@@ -15,8 +16,11 @@ use std::sync::Arc;
 pub(crate) struct Batch<'a> {
     connection: &'a Connection,
     head: Head,
-    /// The set hash, opened by the first change that needs it.
-    set: Option<(Arc<Keys>, Set)>,
+    /// The next id as it was stored.
+    first: u64,
+    /// The authenticated rows, opened by the first change that needs them.
+    rows: Option<(Arc<Keys>, Known)>,
+    memory: &'a Memory,
 }
 
 /// The keys that sealed a row may be gone: the token was initialised anew by somebody else.
@@ -25,8 +29,9 @@ pub(crate) fn current<'a>(keys: Option<&'a Arc<Keys>>, head: &Head) -> Result<&'
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn begin(connection: &'a Connection) -> Result<Self> {
-        Ok(Self { connection, head: Head::read(connection)?, set: None })
+    pub(crate) fn begin(connection: &'a Connection, memory: &'a Memory) -> Result<Self> {
+        let head = Head::read(connection)?;
+        Ok(Self { connection, first: head.next_id, head, rows: None, memory })
     }
 
     /// Applies one change set. When it fails the whole transaction must be given up.
@@ -49,26 +54,23 @@ impl<'a> Batch<'a> {
     }
 
     /// Writes what the token's own row must know of the changes.
-    pub(crate) fn finish(mut self) -> Result<()> {
-        let next_id = signed(self.head.next_id);
-        match &mut self.set {
-            Some((keys, set)) => {
-                set.next_id = self.head.next_id;
-                let sealed = set.seal(keys)?;
-                self.connection
-                    .prepare_cached("UPDATE token SET next_id = ?1, row_set = ?2")?
-                    .execute((next_id, sealed))?;
-            }
-            None => {
-                self.connection
-                    .prepare_cached("UPDATE token SET next_id = ?1")?
-                    .execute([next_id])?;
-            }
+    pub(crate) fn finish(self) -> Result<()> {
+        let Self { connection, head, rows, memory, .. } = self;
+        if let Some((keys, mut known)) = rows {
+            known.state.next_id = head.next_id;
+            return known.write(connection, &keys, memory);
         }
+        connection
+            .prepare_cached("UPDATE token SET next_id = ?1")?
+            .execute([signed(head.next_id)])?;
         Ok(())
     }
 
     fn insert(&mut self, record: &Record, keys: Option<&Arc<Keys>>) -> Result<u64> {
+        if keys.is_some() {
+            // An id below the last one must not be given again.
+            self.rows(current(keys, &self.head)?)?;
+        }
         let id = self.head.next_id;
         self.head.next_id += 1;
         let row = self.seal(id, 1, record, record.secrets.as_ref(), keys)?;
@@ -78,7 +80,7 @@ impl<'a> Batch<'a> {
                  VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(columns(id, &row))?;
-        self.admit(id, &row, keys)?;
+        self.admit(id, None, &row, keys)?;
         Ok(id)
     }
 
@@ -97,6 +99,7 @@ impl<'a> Batch<'a> {
         if old.private || old.verified || old.secrets.is_some() {
             let keys = current(keys, &self.head)?;
             check(keys, id, &old)?;
+            self.is_last(keys, id, &old)?;
             if record.secrets.is_none()
                 && let Some(sealed) = &old.secrets
             {
@@ -105,7 +108,7 @@ impl<'a> Batch<'a> {
                 kept = Some(opened.ok_or_else(|| Error::damaged(id, "its secrets do not open"))?);
             }
         }
-        self.dismiss(id, &old, keys)?;
+        self.unlist(id, &old)?;
         let secrets = record.secrets.as_ref().or(kept.as_ref());
         let row = self.seal(id, version + 1, record, secrets, keys)?;
         self.connection
@@ -114,7 +117,7 @@ impl<'a> Batch<'a> {
                                    secrets = ?6, terms = ?7, tag = ?8 WHERE id = ?1",
             )?
             .execute(columns(id, &row))?;
-        self.admit(id, &row, keys)
+        self.admit(id, Some(&old), &row, keys)
     }
 
     /// Takes a row out, damaged or not.
@@ -126,7 +129,11 @@ impl<'a> Batch<'a> {
         if old.private || old.verified {
             current(keys, &self.head)?;
         }
-        self.dismiss(id, &old, keys)?;
+        self.unlist(id, &old)?;
+        // Whatever the row says of itself: what is gone must not be expected.
+        if let Some(keys) = keys.filter(|keys| keys.id == self.head.key_id) {
+            self.expect(keys, id, None)?;
+        }
         self.connection
             .prepare_cached("DELETE FROM object WHERE id = ?1")?
             .execute([signed(id)])?;
@@ -178,8 +185,14 @@ impl<'a> Batch<'a> {
         Ok(row)
     }
 
-    /// Index and set hash of a row that comes.
-    fn admit(&mut self, id: u64, row: &Stored, keys: Option<&Arc<Keys>>) -> Result<()> {
+    /// Index and tree of a row that comes.
+    fn admit(
+        &mut self,
+        id: u64,
+        old: Option<&Stored>,
+        row: &Stored,
+        keys: Option<&Arc<Keys>>,
+    ) -> Result<()> {
         let mut insert = self
             .connection
             .prepare_cached("INSERT OR IGNORE INTO lookup(value, object) VALUES(?1, ?2)")?;
@@ -187,39 +200,86 @@ impl<'a> Batch<'a> {
             insert.execute((value, signed(id)))?;
         }
         drop(insert);
-        if let Some((keys, tag)) = keys.zip(row.tag.as_ref()).filter(|_| row.verified) {
-            let member = keys.member(id, row.version, tag)?;
-            self.set(keys)?.add(&member);
+        let Some((keys, tag)) = keys.zip(row.tag.as_ref()) else { return Ok(()) };
+        let before = self.expect(keys, id, Some(tree::entry(tag)?))?;
+        // A row that is there although it should not, or is not although it should.
+        match before.is_some() == old.is_some_and(|old| old.verified) {
+            true => Ok(()),
+            false => Err(Error::damaged(id, NOT_LAST)),
         }
-        Ok(())
     }
 
-    /// Index and set hash of a row that goes.
-    fn dismiss(&mut self, id: u64, row: &Stored, keys: Option<&Arc<Keys>>) -> Result<()> {
+    /// Takes a row out of the index.
+    fn unlist(&self, id: u64, row: &Stored) -> Result<()> {
         let mut delete = self
             .connection
             .prepare_cached("DELETE FROM lookup WHERE value = ?1 AND object = ?2")?;
         for value in row.terms.chunks(LOOKUP) {
             delete.execute((value, signed(id)))?;
         }
-        drop(delete);
-        if let Some((keys, tag)) = keys.zip(row.tag.as_ref()).filter(|_| row.verified) {
-            let member = keys.member(id, row.version, tag)?;
-            self.set(keys)?.remove(&member);
-        }
         Ok(())
     }
 
-    fn set(&mut self, keys: &Arc<Keys>) -> Result<&mut Set> {
-        let entry = match self.set.take() {
+    /// Which row there is to be under this id from now on. Gives which there was.
+    fn expect(
+        &mut self,
+        keys: &Arc<Keys>,
+        id: u64,
+        entry: Option<tree::Entry>,
+    ) -> Result<Option<tree::Entry>> {
+        let connection = self.connection;
+        let Known { state, tree, .. } = self.rows(keys)?;
+        let before = tree.set(connection, keys, id, entry)?;
+        state.count += u64::from(entry.is_some());
+        state.count -= u64::from(before.is_some());
+        Ok(before)
+    }
+
+    fn is_last(&mut self, keys: &Arc<Keys>, id: u64, row: &Stored) -> Result<()> {
+        let connection = self.connection;
+        is_last(connection, keys, &mut self.rows(keys)?.tree, id, Some(row))
+    }
+
+    fn rows(&mut self, keys: &Arc<Keys>) -> Result<&mut Known> {
+        let rows = match self.rows.take() {
             Some(opened) => opened,
             None => {
-                let set = Set::open(keys, &self.head.set)?;
-                let set = set.ok_or_else(|| Error::not_token("its set hash is damaged"))?;
-                (Arc::clone(keys), set)
+                let known = Known::recall(self.memory, keys, &self.head.state)?;
+                if !known.state.has_ids(self.first) {
+                    return Err(Error::tampered(IDS_CHANGED));
+                }
+                (Arc::clone(keys), known)
             }
         };
-        Ok(&mut self.set.insert(entry).1)
+        Ok(&mut self.rows.insert(rows).1)
+    }
+}
+
+/// What is wrong with a row that is not there.
+pub(crate) const TAKEN_OUT: &str = "it was taken out of the file";
+/// What is wrong with a row that once was right.
+const NOT_LAST: &str = "it is not the row that was last written";
+
+/// Whether a row, or its absence, is what was last written under this id.
+pub(crate) fn is_last(
+    connection: &Connection,
+    keys: &Keys,
+    tree: &mut Tree,
+    id: u64,
+    row: Option<&Stored>,
+) -> Result<()> {
+    compare(id, row, tree.get(connection, keys, id)?)
+}
+
+/// Whether a row, or its absence, is what the tree says.
+pub(crate) fn compare(id: u64, row: Option<&Stored>, expected: Option<tree::Entry>) -> Result<()> {
+    let tag = row.filter(|row| row.verified).and_then(|row| row.tag.as_deref());
+    match (expected, tag) {
+        (None, None) => Ok(()),
+        (Some(expected), Some(tag)) if tag.starts_with(&expected) => Ok(()),
+        (Some(_), None) if row.is_none() => Err(Error::damaged(id, TAKEN_OUT)),
+        (Some(_), None) => Err(Error::damaged(id, "somebody without a login put it there")),
+        (_, Some(_)) => Err(Error::damaged(id, NOT_LAST)),
     }
 }
 

@@ -8,6 +8,7 @@
 use crate::apply::Batch;
 use crate::crypto::Keys;
 use crate::error::{Error, Result};
+use crate::state::Memory;
 use metaslot_spi::store::Change;
 use rusqlite::Connection;
 use std::mem;
@@ -129,10 +130,10 @@ impl Group {
     /// at once, the transaction is begun anew, and the others are applied again: savepoints would
     /// have SQLite copy every page that is changed, for the sake of what hardly ever happens. The
     /// ids of the others are given back until the commit is done.
-    pub(crate) fn apply(&self, connection: &Connection) -> Result<Outcomes> {
+    pub(crate) fn apply(&self, connection: &Connection, memory: &Memory) -> Result<Outcomes> {
         let mut work: Vec<Option<Vec<Change>>> = self.0.iter().map(|job| job.take()).collect();
         loop {
-            let (failed, error) = match self.apply_once(connection, &work) {
+            let (failed, error) = match self.apply_once(connection, memory, &work) {
                 Ok(outcomes) => return Ok(outcomes),
                 Err((Some(failed), error)) => (failed, error),
                 Err((None, error)) => return Err(error),
@@ -153,9 +154,10 @@ impl Group {
     fn apply_once(
         &self,
         connection: &Connection,
+        memory: &Memory,
         work: &[Option<Vec<Change>>],
     ) -> std::result::Result<Outcomes, (Option<usize>, Error)> {
-        let mut batch = Batch::begin(connection).map_err(|error| (None, error))?;
+        let mut batch = Batch::begin(connection, memory).map_err(|error| (None, error))?;
         let mut outcomes = Vec::with_capacity(work.len());
         for (at, (job, changes)) in self.0.iter().zip(work).enumerate() {
             let ids = changes.as_ref().map(|changes| batch.apply(changes, job.keys.as_ref()));

@@ -23,8 +23,6 @@ pub(crate) const OVERHEAD: usize = NONCE + aead::TAG;
 pub(crate) const TAG: usize = 32;
 /// Length of an entry of the index, in bytes.
 pub(crate) const LOOKUP: usize = 16;
-/// Length of the salt before the sealed set, in bytes.
-const SET_SALT: usize = 16;
 
 /// A token's serial number, as bytes.
 pub(crate) type Serial = [u8; 8];
@@ -114,8 +112,8 @@ pub(crate) struct Keys {
     index: hmac::Key,
     /// The keys of the attributes that are searched for, made beforehand.
     indexed: Vec<(CK_ATTRIBUTE_TYPE, hmac::Key)>,
-    members: hmac::Key,
-    set: hmac::Key,
+    nodes: hmac::Key,
+    state: hmac::Key,
 }
 
 impl Keys {
@@ -137,8 +135,8 @@ impl Keys {
             rows: key("rows")?,
             index,
             indexed,
-            members: key("members")?,
-            set: key("set")?,
+            nodes: key("nodes")?,
+            state: key("state")?,
             master,
         })
     }
@@ -207,27 +205,18 @@ impl Keys {
         Ok(tag)
     }
 
-    /// What a row adds to the set hash.
-    pub(crate) fn member(&self, id: u64, version: u64, tag: &[u8]) -> Result<[u8; 32]> {
+    /// What the node above has of a node of the tree.
+    pub(crate) fn node(&self, level: u8, number: u64, entries: &[u8]) -> Result<[u8; 16]> {
+        let mut out = [0; 16];
+        self.nodes.mac(&[&[level], &number.to_le_bytes(), entries], &mut out)?;
+        Ok(out)
+    }
+
+    /// The MAC over the token's state.
+    pub(crate) fn state(&self, plain: &[u8]) -> Result<[u8; 32]> {
         let mut out = [0; 32];
-        self.members.mac(&[&id.to_le_bytes(), &version.to_le_bytes(), tag], &mut out)?;
+        self.state.mac(&[plain], &mut out)?;
         Ok(out)
-    }
-
-    /// Salt, nonce, ciphertext, tag.
-    pub(crate) fn seal_set(&self, plain: &[u8]) -> Result<Vec<u8>> {
-        let salt = random::<SET_SALT>()?;
-        let key = Self::derived(&self.set, &salt)?;
-        let mut out = salt.to_vec();
-        out.extend(seal(&key, &self.serial, plain)?);
-        Ok(out)
-    }
-
-    pub(crate) fn open_set<const N: usize>(&self, sealed: &[u8]) -> Result<Option<[u8; N]>> {
-        let Some((salt, sealed)) = sealed.split_first_chunk::<SET_SALT>() else { return Ok(None) };
-        let key = Self::derived(&self.set, salt)?;
-        let mut plain = [0; N];
-        Ok(open(&key, &self.serial, sealed, &mut plain).then_some(plain))
     }
 
     /// The index entry of a private row's attribute: its key is the attribute's own.
@@ -274,7 +263,7 @@ fn secrets_aad(place: &Place, attributes: &[u8]) -> [u8; Place::ENCODED + 32] {
     aad
 }
 
-fn subkey(master: &Secret, serial: &Serial, purpose: &str) -> Result<Secret> {
+pub(crate) fn subkey(master: &Secret, serial: &Serial, purpose: &str) -> Result<Secret> {
     let mut key = Secret::zeroed(KEY);
     let info = ["metaslot 1 ", purpose].concat();
     hkdf::sha256(master.expose(), serial, info.as_bytes(), key.expose_mut())?;

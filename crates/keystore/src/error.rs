@@ -29,6 +29,11 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The process was forked while its parent had a database open.
+    Inherited {
+        /// The database file.
+        path: PathBuf,
+    },
     /// SQLite refused.
     Database {
         /// The database file.
@@ -58,6 +63,13 @@ pub enum Error {
         id: u64,
         /// Which check failed.
         reason: &'static str,
+    },
+    /// What belongs to the token as a whole is not as it was last written.
+    Tampered {
+        /// The database file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// This process may not write the store.
     WriteProtected {
@@ -92,6 +104,8 @@ pub enum Error {
     },
     /// The SO has not set the user's PIN yet.
     PinNotInitialized,
+    /// The caller ended it.
+    Canceled,
     /// The cryptographic library failed, or memory ran out.
     Cryptography,
 }
@@ -121,6 +135,7 @@ impl Error {
         if let Self::Database { path, .. }
         | Self::NotToken { path, .. }
         | Self::Damaged { path, .. }
+        | Self::Tampered { path, .. }
         | Self::WriteProtected { path, .. }
         | Self::Full { path } = &mut self
             && path.as_os_str().is_empty()
@@ -133,6 +148,11 @@ impl Error {
     /// A row that fails a check.
     pub(crate) const fn damaged(id: u64, reason: &'static str) -> Self {
         Self::Damaged { path: PathBuf::new(), id, reason }
+    }
+
+    /// A token that somebody else has changed.
+    pub(crate) fn tampered(reason: &str) -> Self {
+        Self::Tampered { path: PathBuf::new(), reason: reason.to_owned() }
     }
 
     /// A token whose own row is not as it must be.
@@ -167,6 +187,12 @@ impl fmt::Display for Error {
                 write!(f, "{}: cannot {action}: {reason}", path.display())
             }
             Self::Unsafe { path, reason } => write!(f, "{}: refused: {reason}", path.display()),
+            Self::Inherited { path } => write!(
+                f,
+                "{}: not opened: this process was forked inside a call or without the C library's knowledge, \
+                 while a token was open",
+                path.display()
+            ),
             Self::Database { path, reason } => write!(f, "{}: {reason}", path.display()),
             Self::NotToken { path, reason } => {
                 write!(f, "{}: not a token that can be used: {reason}", path.display())
@@ -175,11 +201,16 @@ impl fmt::Display for Error {
                 f,
                 "{}: format {found} is newer than this release, which knows {}; left untouched",
                 path.display(),
-                crate::schema::FORMAT
+                crate::format::FORMAT
             ),
             Self::Damaged { path, id, reason } => {
                 write!(f, "{}: object {id} is damaged: {reason}", path.display())
             }
+            Self::Tampered { path, reason } => write!(
+                f,
+                "{}: refused: {reason}; 'metaslot token verify' looks at all of it",
+                path.display()
+            ),
             Self::WriteProtected { path, reason } => {
                 write!(f, "{}: may not be written: {reason}", path.display())
             }
@@ -192,6 +223,7 @@ impl fmt::Display for Error {
                 write!(f, "no PIN is taken before second {retry_at} of the epoch")
             }
             Self::PinNotInitialized => f.write_str("the user has no PIN yet"),
+            Self::Canceled => f.write_str("ended by the caller"),
             Self::Cryptography => f.write_str("the cryptographic library failed"),
         }
     }
@@ -220,9 +252,12 @@ impl From<Error> for ck::Error {
             | Error::NewerFormat { .. }
             | Error::Unsafe { .. } => Self::TOKEN_NOT_RECOGNIZED,
             Error::File { .. }
+            | Error::Inherited { .. }
             | Error::Database { .. }
             | Error::Damaged { .. }
+            | Error::Tampered { .. }
             | Error::Cryptography => Self::DEVICE_ERROR,
+            Error::Canceled => Self::FUNCTION_CANCELED,
             Error::WriteProtected { .. } => Self::TOKEN_WRITE_PROTECTED,
             Error::Full { .. } => Self::DEVICE_MEMORY,
             Error::Gone { .. } => Self::OBJECT_HANDLE_INVALID,

@@ -7,6 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::files::{self, Inode};
+use metaslot_memory::PerProcess;
 use rustix::fs::{FlockOperation, Mode, fcntl_lock};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
@@ -41,14 +42,12 @@ pub(crate) struct Held<'a> {
 }
 
 struct Known {
-    process: u32,
     inode: Inode,
     lock: Weak<Lock>,
 }
 
-/// Every lock file open in this process. Touched only while a store opens, which is never during a
-/// fork, so a child does not inherit it held; what the child inherits is another process's.
-static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+/// Every lock file open in this process.
+static KNOWN: PerProcess<Mutex<Vec<Known>>> = PerProcess::new(|_| Mutex::default());
 
 impl Lock {
     /// The one lock of this file, made where it is missing.
@@ -56,12 +55,11 @@ impl Lock {
     /// # Errors
     /// [`Error::WriteProtected`] when it may not be written.
     pub(crate) fn open(path: &Path, mode: Mode) -> Result<Arc<Self>> {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|known| known.lock.strong_count() > 0);
-        let process = std::process::id();
         if let Ok(metadata) = std::fs::symlink_metadata(path) {
             let here = inode(&metadata);
-            let open = known.iter().find(|known| known.process == process && known.inode == here);
+            let open = known.iter().find(|known| known.inode == here);
             if let Some(lock) = open.and_then(|known| known.lock.upgrade()) {
                 return Ok(lock);
             }
@@ -69,7 +67,7 @@ impl Lock {
         let file = files::open_own(path, mode)?;
         let metadata = file.metadata().map_err(|error| Error::file(path, "open", error))?;
         let lock = Arc::new(Self { path: path.to_owned(), file, turn: Mutex::new(()) });
-        known.push(Known { process, inode: inode(&metadata), lock: Arc::downgrade(&lock) });
+        known.push(Known { inode: inode(&metadata), lock: Arc::downgrade(&lock) });
         Ok(lock)
     }
 

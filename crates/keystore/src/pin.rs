@@ -8,10 +8,11 @@ use crate::crypto::{self, Keys, Serial};
 use crate::error::{Error, Result};
 use crate::fast;
 use crate::files;
+use crate::format::{APPLICATION, FORMAT};
 use crate::gate::Database;
 use crate::kdf::Kdf;
-use crate::schema::{APPLICATION, CREATE, FORMAT, PinRow, Token, signed};
-use crate::set::Set;
+use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, signed};
+use crate::state::{self, State};
 use crate::store::{Announce, SqliteStore};
 use crate::wrap;
 use metaslot_counters as counters;
@@ -48,9 +49,13 @@ pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
 
 /// `C_Login`
 pub(crate) fn login(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<()> {
+    store.admit(keys(store, role, pin)?)
+}
+
+/// The keys that a PIN opens, whatever else is wrong with the token.
+pub(crate) fn keys(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<Keys> {
     let opened = attempt(store, role, pin, Settle::Login)?;
-    store.set_keys(Some(Keys::new(opened.master, opened.serial, role)?));
-    Ok(())
+    Keys::new(opened.master, opened.serial, role)
 }
 
 /// Checks a PIN and forgets what it opens.
@@ -80,7 +85,7 @@ pub(crate) fn init_user(store: &SqliteStore, pin: &[u8]) -> Result<()> {
     store.transact(Announce::Yes, |database| {
         let head = crate::schema::Head::read(&database.connection)?;
         crate::apply::current(Some(&keys), &head)?;
-        write_wrap(database, Role::User, &wrap)
+        write_wrap(database, &keys, Role::User, &wrap)
     })
 }
 
@@ -125,10 +130,12 @@ fn create(files: files::Files, new: &NewToken, label: &str) -> Result<()> {
     }
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    connection.execute_batch(CREATE)?;
+    for tables in [CREATE, CREATE_TREE, CREATE_UNVERIFIED] {
+        connection.execute_batch(tables)?;
+    }
     connection.execute(
         "INSERT INTO token VALUES(1, ?1, ?2, ?3, ?4, 0, 0, NULL, 0, 0, 1, ?5)",
-        (new.serial, label, new.key_id, &new.so_wrap, new.set(1)?),
+        (new.serial, label, new.key_id, &new.so_wrap, new.state(1, label)?),
     )?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", FORMAT)?;
@@ -162,9 +169,9 @@ impl NewToken {
         Ok(Self { serial, key_id, so_wrap, keys: Keys::new(master, serial, Role::So)? })
     }
 
-    /// The set hash of no rows.
-    fn set(&self, next_id: u64) -> Result<Vec<u8>> {
-        Set::empty(next_id).seal(&self.keys)
+    /// The state of a token without rows.
+    fn state(&self, next_id: u64, label: &str) -> Result<Vec<u8>> {
+        State::new(next_id, label, &self.so_wrap).seal(&self.keys)
     }
 }
 
@@ -242,7 +249,9 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         Settle::Change(new) => {
             let kdf = store.config.kdf.kdf()?;
             let wrap = wrap::seal(kdf, &serial, role, new, pepper.as_ref(), &master)?;
-            store.transact(Announce::Yes, |database| write_wrap(database, role, &wrap))?;
+            let keys = Keys::new(Secret::copy_of(master.expose()), serial, role)?;
+            store.upgrade(&keys)?;
+            store.transact(Announce::Yes, |database| write_wrap(database, &keys, role, &wrap))?;
         }
         Settle::Initialize(label) => {
             let new = NewToken::new(store, serial, pin)?;
@@ -291,7 +300,10 @@ fn clear(database: &Database, role: Role) -> Result<()> {
 }
 
 /// A new PIN: its wrap, no failures, no fast login.
-fn write_wrap(database: &Database, role: Role, wrap: &[u8]) -> Result<()> {
+fn write_wrap(database: &Database, keys: &Keys, role: Role, wrap: &[u8]) -> Result<()> {
+    let mut state = state::of(&database.connection, keys)?;
+    state.wrapped(role, wrap);
+    state.write(&database.connection, keys)?;
     let statement = match role {
         Role::So => "UPDATE token SET so_wrap = ?1, so_failures = 0, so_failed_at = 0",
         Role::User => "UPDATE token SET user_wrap = ?1, user_failures = 0, user_failed_at = 0",
@@ -306,11 +318,16 @@ fn write_wrap(database: &Database, role: Role, wrap: &[u8]) -> Result<()> {
 fn empty(database: &Database, new: &NewToken, label: &str) -> Result<()> {
     let connection = &database.connection;
     let head = crate::schema::Head::read(connection)?;
-    connection.execute_batch("DELETE FROM object; DELETE FROM lookup; DELETE FROM fast_login;")?;
+    if database.pragma::<i64>("user_version")? < FORMAT {
+        crate::v1::create(connection)?;
+    }
+    connection.execute_batch(
+        "DELETE FROM object; DELETE FROM lookup; DELETE FROM tree; DELETE FROM fast_login;",
+    )?;
     connection.execute(
         "UPDATE token SET label = ?1, key_id = ?2, so_wrap = ?3, so_failures = 0, so_failed_at = 0,
                           user_wrap = NULL, user_failures = 0, user_failed_at = 0, row_set = ?4",
-        (label, new.key_id, &new.so_wrap, new.set(head.next_id)?),
+        (label, new.key_id, &new.so_wrap, new.state(head.next_id, label)?),
     )?;
     Ok(())
 }

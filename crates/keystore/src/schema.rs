@@ -4,12 +4,6 @@
 use crate::crypto::{KeyId, Serial};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-/// The format that this release writes, in `PRAGMA user_version`.
-pub(crate) const FORMAT: i64 = 1;
-
-/// "MSLT", in `PRAGMA application_id`.
-pub(crate) const APPLICATION: i64 = 0x4d53_4c54;
-
 /// Everything, in one transaction.
 pub(crate) const CREATE: &str = "
 CREATE TABLE token(
@@ -50,6 +44,17 @@ CREATE TABLE fast_login(
     PRIMARY KEY(owner, role)
 ) WITHOUT ROWID;
 ";
+
+/// What came with version 2.
+pub(crate) const CREATE_TREE: &str = "
+CREATE TABLE tree(
+    node INTEGER PRIMARY KEY,
+    entries BLOB NOT NULL
+);
+";
+/// Hardly ever has an entry: rows are counted without those that anybody may have written.
+pub(crate) const CREATE_UNVERIFIED: &str =
+    "CREATE INDEX object_unverified ON object(verified) WHERE verified = 0;";
 
 /// What stands about one PIN.
 #[derive(Clone, Debug)]
@@ -95,7 +100,7 @@ impl Token {
 pub(crate) struct Head {
     pub(crate) key_id: KeyId,
     pub(crate) next_id: u64,
-    pub(crate) set: Vec<u8>,
+    pub(crate) state: Vec<u8>,
 }
 
 impl Head {
@@ -103,7 +108,7 @@ impl Head {
         connection
             .prepare_cached("SELECT key_id, next_id, row_set FROM token")?
             .query_row((), |row| {
-                Ok(Self { key_id: row.get(0)?, next_id: unsigned(row, 1)?, set: row.get(2)? })
+                Ok(Self { key_id: row.get(0)?, next_id: unsigned(row, 1)?, state: row.get(2)? })
             })
     }
 }

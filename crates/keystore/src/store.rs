@@ -5,15 +5,19 @@ use crate::commit::{Group, Queue};
 use crate::crypto::Keys;
 use crate::error::{Error, Result};
 use crate::files::Files;
+use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
 use crate::kdf::Cost;
 use crate::schema::{Head, Stored, Token};
-use crate::{apply, pin, search};
+use crate::state::{self, Known, Memory};
+use crate::{apply, pin, search, v1, verify};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
-use metaslot_spi::store::{Change, Found, Role, Row, Scope, Store, Term, TokenRow};
+use metaslot_spi::store::{
+    Change, Examined, Found, Remark, Role, Row, Scope, Store, Term, TokenRow,
+};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -88,6 +92,8 @@ pub struct SqliteStore {
     pub(crate) counts: Counts,
     keys: RwLock<Option<Arc<Keys>>>,
     queue: Queue,
+    read_last: Memory,
+    written_last: Memory,
     last_error: Mutex<Option<String>>,
 }
 
@@ -112,6 +118,8 @@ impl SqliteStore {
             counts: Counts::default(),
             keys: RwLock::new(None),
             queue: Queue::default(),
+            read_last: Memory::default(),
+            written_last: Memory::default(),
             last_error: Mutex::new(None),
         }
     }
@@ -205,6 +213,31 @@ impl SqliteStore {
         done
     }
 
+    /// Lets somebody in whose PIN was right: unless the token is not as it was last written.
+    pub(crate) fn admit(&self, keys: Keys) -> Result<()> {
+        self.upgrade(&keys)?;
+        self.gate.write(|database| {
+            database.snapshot(|connection| state::of(connection, &keys)?.check_count(connection))
+        })?;
+        self.set_keys(Some(keys));
+        Ok(())
+    }
+
+    /// Makes a store of an older format the current one.
+    pub(crate) fn upgrade(&self, keys: &Keys) -> Result<()> {
+        let is_old = |database: &Database| -> Result<bool> {
+            Ok(database.pragma::<i64>("user_version")? < FORMAT)
+        };
+        if !self.gate.write(is_old)? {
+            return Ok(());
+        }
+        self.transact(Announce::Yes, |database| match is_old(database)? {
+            true => v1::upgrade(&database.connection, keys),
+            // Another process was faster.
+            false => Ok(()),
+        })
+    }
+
     fn commit_group(&self, take: &dyn Fn() -> Group) {
         let failed = self
             .gate
@@ -213,8 +246,9 @@ impl SqliteStore {
                 let _turn = locks.queue.hold()?;
                 self.gate.write(|database| {
                     let group = take();
-                    let applied =
-                        self.commit(database, Announce::Yes, || group.apply(&database.connection));
+                    let applied = self.commit(database, Announce::Yes, || {
+                        group.apply(&database.connection, &self.written_last)
+                    });
                     match applied {
                         Ok(outcomes) => group.succeed(outcomes),
                         Err(error) => group.fail(&error.at(&database.files.database)),
@@ -259,15 +293,22 @@ impl SqliteStore {
     fn read_row(&self, id: u64) -> Result<Option<Row>> {
         let keys = self.keys();
         self.gate.read(|database| {
-            let Some(row) = Stored::read(&database.connection, id)? else { return Ok(None) };
             let Some(keys) = keys else {
-                return Ok((!row.private).then(|| public(row, false)));
+                let row = Stored::read(&database.connection, id)?;
+                return Ok(row.filter(|row| !row.private).map(|row| public(row, false)));
             };
-            if let Err(error) = apply::check(&keys, id, &row) {
+            let row = database.snapshot(|connection| {
                 // After another process made the token anew, our keys are those of the old one.
-                apply::current(Some(&keys), &Head::read(&database.connection)?)?;
-                return Err(error);
-            }
+                let head = Head::read(connection)?;
+                apply::current(Some(&keys), &head)?;
+                let row = Stored::read(connection, id)?;
+                let mut known = Known::recall(&self.read_last, &keys, &head.state)?;
+                apply::is_last(connection, &keys, &mut known.tree, id, row.as_ref())?;
+                known.keep(&self.read_last);
+                Ok(row)
+            })?;
+            let Some(row) = row else { return Ok(None) };
+            apply::check(&keys, id, &row)?;
             if !row.private {
                 let verified = row.verified;
                 return Ok(Some(public(row, verified)));
@@ -388,15 +429,17 @@ impl Store for SqliteStore {
         self.report(nothing(found))
     }
 
+    fn examine(
+        &self,
+        role: Role,
+        pin: &[u8],
+        repair: bool,
+        remark: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> ck::Result<Examined> {
+        self.report(verify::examine(self, role, pin, repair, remark))
+    }
+
     fn generation(&self) -> Option<u64> {
         self.gate.generation().and_then(crate::generation::Generation::now)
-    }
-
-    fn before_fork(&self) {
-        self.gate.before_fork();
-    }
-
-    fn after_fork(&self) {
-        self.gate.after_fork();
     }
 }

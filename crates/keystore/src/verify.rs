@@ -1,38 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Looking at every row: is it as it was written, is it found, and are these all of them?
+//! Looking at every row: is it as it was last written, is it found, and are these all of them? And
+//! taking out what is not.
 
 use crate::apply;
 use crate::crypto::{Keys, LOOKUP};
 use crate::error::{Error, Result};
-use crate::schema::{Head, Stored, signed, unsigned};
-use crate::set::Set;
+use crate::format::FORMAT;
+use crate::schema::{Head, Stored, Token, signed, unsigned};
+use crate::state::State;
 use crate::store::{Announce, SqliteStore};
-use rusqlite::Connection;
-use std::sync::Arc;
+use crate::tree::{self, Entry, Tree};
+use crate::v1::{self, BATCH};
+use metaslot_spi::store::{Examined, Remark, Role};
+use rusqlite::{Connection, Rows};
 
 /// What [`SqliteStore::verify`] found.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Report {
-    /// How many rows were looked at.
-    pub rows: u64,
-    /// How many of them were written before anybody had logged in, and can be anybody's.
-    pub unverified: u64,
-    /// Rows that fail a check, by id, with the check.
-    pub damaged: Vec<(u64, &'static str)>,
-    /// Rows that a search does not find, or finds by something that they do not have.
-    pub misindexed: Vec<u64>,
-    /// How many authenticated rows there should be.
-    pub expected: u64,
-    /// Whether the authenticated rows are exactly those that were last written: none was deleted,
-    /// restored or swapped behind the token's back.
-    pub set_matches: bool,
+    /// How many there are of what.
+    pub examined: Examined,
+    /// What is wrong, and with which row; with `None` it is the token as a whole.
+    pub findings: Vec<(Option<u64>, String)>,
 }
 
 impl Report {
     /// Whether nothing is wrong.
     #[must_use]
     pub const fn is_sound(&self) -> bool {
-        self.damaged.is_empty() && self.misindexed.is_empty() && self.set_matches
+        self.findings.is_empty()
     }
 }
 
@@ -43,68 +38,340 @@ impl SqliteStore {
     /// [`Error::NotLoggedIn`]; [`Error::Database`] where the file cannot be read.
     pub fn verify(&self) -> std::result::Result<Report, Error> {
         let keys = self.keys().ok_or(Error::NotLoggedIn)?;
-        self.gate.read(|database| {
-            // One read transaction, so that the rows and the set hash are of one moment.
-            let snapshot = database.connection.unchecked_transaction()?;
-            survey(&snapshot, &keys).map(|(report, _)| report)
-        })
-    }
-
-    /// Takes the rows that pass their checks as the new truth for the set hash: after a person has
-    /// looked at the report and has restored or deleted what was damaged.
-    ///
-    /// # Errors
-    /// As [`Self::verify`], and [`Error::WriteProtected`].
-    pub fn accept(&self) -> std::result::Result<Report, Error> {
-        let keys = self.keys().ok_or(Error::NotLoggedIn)?;
-        self.transact(Announce::Yes, |database| {
-            let connection = &database.connection;
-            let (report, mut set) = survey(connection, &keys)?;
-            set.next_id = Head::read(connection)?.next_id;
-            connection.execute("UPDATE token SET row_set = ?1", [set.seal(&keys)?])?;
-            Ok(report)
-        })
+        let mut findings = Vec::new();
+        let mut collect = |remark: Remark<'_>| {
+            if let Remark::Finding { id, what } = remark {
+                findings.push((id, what.to_owned()));
+            }
+            true
+        };
+        let examined = self.gate.read(|database| {
+            database.snapshot(|connection| {
+                let mut survey = Survey::new(connection, &keys, &mut collect);
+                survey.run()?;
+                Ok(survey.seen)
+            })
+        })?;
+        Ok(Report { examined, findings })
     }
 }
 
-fn survey(connection: &Connection, keys: &Arc<Keys>) -> Result<(Report, Set)> {
-    let head = Head::read(connection)?;
-    apply::current(Some(keys), &head)?;
-    let stored = Set::open(keys, &head.set)?;
-    let mut report = Report { expected: stored.map_or(0, |set| set.count), ..Report::default() };
-    let mut set = Set::empty(head.next_id);
-    let mut entries = 0;
-    let mut statement = connection.prepare(
-        "SELECT id, version, private, verified, attributes, secrets, terms, tag FROM object",
-    )?;
+/// [`metaslot_spi::store::Store::examine`]
+pub(crate) fn examine(
+    store: &SqliteStore,
+    role: Role,
+    pin: &[u8],
+    repair: bool,
+    remark: &mut dyn FnMut(Remark<'_>) -> bool,
+) -> Result<Examined> {
+    let keys = crate::pin::keys(store, role, pin)?;
+    match store.upgrade(&keys) {
+        // The survey says what is wrong.
+        Ok(()) | Err(Error::Tampered { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    if !repair {
+        return store.gate.read(|database| {
+            database.snapshot(|connection| {
+                let mut survey = Survey::new(connection, &keys, remark);
+                survey.run()?;
+                Ok(survey.seen)
+            })
+        });
+    }
+    store.transact(Announce::Yes, |database| {
+        let mut survey = Survey::new(&database.connection, &keys, remark);
+        survey.run()?;
+        if survey.seen.findings > 0 {
+            survey.mend()?;
+        }
+        Ok(survey.seen)
+    })
+}
+
+const NUMBERLESS: &str = "SELECT EXISTS(SELECT 1 FROM object WHERE id < 1)";
+
+/// One look at everything, within one transaction, so that all is of one moment.
+struct Survey<'a> {
+    connection: &'a Connection,
+    keys: &'a Keys,
+    remark: &'a mut dyn FnMut(Remark<'_>) -> bool,
+    seen: Examined,
+    total: u64,
+    /// What the token's row says, where it is to be believed.
+    state: Option<State>,
+    /// The same, of a store of an older format that could not be made the current one.
+    old: Option<State>,
+    /// Why the token's row can be mended by nobody.
+    hopeless: Option<String>,
+    /// Where nobody knows which rows there should be.
+    unknown: Vec<(u64, u64)>,
+    /// Rows that must go.
+    damaged: Vec<u64>,
+    misindexed: bool,
+}
+
+impl<'a> Survey<'a> {
+    fn new(
+        connection: &'a Connection,
+        keys: &'a Keys,
+        remark: &'a mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Self {
+        Self {
+            connection,
+            keys,
+            remark,
+            seen: Examined::default(),
+            total: 0,
+            state: None,
+            old: None,
+            hopeless: None,
+            unknown: Vec::new(),
+            damaged: Vec::new(),
+            misindexed: false,
+        }
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let connection = self.connection;
+        self.total = count(connection, "object")?;
+        self.token()?;
+        let tree = self.state.as_ref().map(State::tree);
+        let mut statement = connection.prepare(
+            "SELECT id, version, private, verified, attributes, secrets, terms, tag
+             FROM object WHERE id > 0 ORDER BY id",
+        )?;
+        if connection.query_row(NUMBERLESS, (), |row| row.get(0))? {
+            self.find(None, "there are rows whose numbers no object has")?;
+        }
+        let mut rows = Ahead::new(statement.query(())?)?;
+        if let Some(tree) = tree {
+            tree.visit(connection, self.keys, &mut |found| match found {
+                tree::Found::Row(id, entry) => self.expected(&mut rows, id, entry),
+                tree::Found::Damage(from, to) => {
+                    self.unknown.push((from, to));
+                    let what = format!(
+                        "the hashes of objects {from} to {to} were changed or are damaged: they may \
+                         be older than the last"
+                    );
+                    self.find(None, &what)
+                }
+            })?;
+        } else {
+            self.unknown.push((0, u64::MAX));
+        }
+        while rows.next.is_some() {
+            self.unexpected(&mut rows)?;
+        }
+        self.index()?;
+        (self.remark)(Remark::Progress { done: self.seen.rows, total: self.total });
+        Ok(())
+    }
+
+    /// The token's own row.
+    fn token(&mut self) -> Result<()> {
+        let head = Head::read(self.connection)?;
+        let token = Token::read(self.connection)?;
+        let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+        let version: i64 =
+            self.connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version < FORMAT {
+            match v1::state(self.connection, self.keys) {
+                Ok(state) => self.old = Some(state),
+                Err(Error::Tampered { reason, .. }) => {
+                    self.find(None, &reason)?;
+                    self.hopeless = Some(reason);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+            return self.find(None, v1::OTHER_ROWS);
+        }
+        let state = match State::open(self.keys, &head.state) {
+            Ok(state) => state,
+            Err(Error::Tampered { reason, .. }) => {
+                self.find(None, &reason)?;
+                self.hopeless = Some(reason);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if head.key_id != self.keys.id {
+            self.find(None, "the name of its key was changed")?;
+        }
+        for reason in state.differences(&token, &head) {
+            self.find(None, reason)?;
+        }
+        if !(state.has_wrap(&token, Role::So) && state.has_wrap(&token, self.keys.role)) {
+            self.hopeless = Some("a PIN is not the one that was last set".to_owned());
+        }
+        self.state = Some(state);
+        Ok(())
+    }
+
+    /// The row that should come next.
+    fn expected(&mut self, rows: &mut Ahead<'_>, id: u64, entry: Entry) -> Result<()> {
+        while rows.id().is_some_and(|next| next < id) {
+            self.unexpected(rows)?;
+        }
+        match rows.id() == Some(id) {
+            true => self.row(rows, Some(entry)),
+            false => self.find(Some(id), apply::TAKEN_OUT),
+        }
+    }
+
+    /// A row of which the tree knows nothing.
+    fn unexpected(&mut self, rows: &mut Ahead<'_>) -> Result<()> {
+        self.row(rows, None)
+    }
+
+    fn row(&mut self, rows: &mut Ahead<'_>, expected: Option<Entry>) -> Result<()> {
+        let Some((id, row)) = rows.take()? else { return Ok(()) };
+        self.seen.rows += 1;
+        if self.seen.rows.is_multiple_of(BATCH) {
+            let progress = Remark::Progress { done: self.seen.rows, total: self.total };
+            if !(self.remark)(progress) {
+                return Err(Error::Canceled);
+            }
+        }
+        let Some(row) = row else {
+            self.damaged.push(id);
+            return self.find(Some(id), "a column has the wrong type");
+        };
+        self.seen.unverified += u64::from(!row.verified);
+        let is_known = !self.unknown.iter().any(|(from, to)| (*from..=*to).contains(&id));
+        let checked = check_row(self.keys, id, &row).and_then(|()| match is_known {
+            true => apply::compare(id, Some(&row), expected),
+            false => Ok(()),
+        });
+        match checked {
+            Ok(()) if indexed(self.connection, id, &row)? => Ok(()),
+            Ok(()) => {
+                self.misindexed = true;
+                self.find(Some(id), "a search does not find it by all that it has")
+            }
+            Err(Error::Damaged { reason, .. }) => {
+                self.damaged.push(id);
+                self.find(Some(id), reason)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Entries of the index that no row has.
+    fn index(&mut self) -> Result<()> {
+        let mut statement = self.connection.prepare(
+            "SELECT sum(length(terms)) FROM object UNION ALL SELECT count(*) FROM lookup",
+        )?;
+        let counts: Vec<Option<u64>> = statement
+            .query_map((), |row| row.get::<_, Option<i64>>(0))?
+            .map(|count| Ok(count?.and_then(|count| u64::try_from(count).ok())))
+            .collect::<Result<_>>()?;
+        let [terms, entries] = counts[..] else { return Ok(()) };
+        if terms.unwrap_or(0) == entries.unwrap_or(0) * LOOKUP as u64 && !self.misindexed {
+            return Ok(());
+        }
+        self.misindexed = true;
+        let mut last = None;
+        for (id, _) in strangers(self.connection)? {
+            if last.replace(id) != Some(id) && !self.damaged.contains(&id) {
+                self.find(Some(id), "a search finds it by what it does not have")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&mut self, id: Option<u64>, what: &str) -> Result<()> {
+        self.seen.findings += 1;
+        match (self.remark)(Remark::Finding { id, what }) {
+            true => Ok(()),
+            false => Err(Error::Canceled),
+        }
+    }
+
+    /// Takes out what is damaged, and has the token's row say what is there. Where a PIN may have
+    /// been put back nothing is mended: whoever knew it would be let in for good.
+    fn mend(&mut self) -> Result<()> {
+        let connection = self.connection;
+        if self.old.is_some() {
+            v1::create(connection)?;
+        }
+        let state = self.state.take().or_else(|| self.old.take());
+        let Some(mut state) = state.filter(|_| self.hopeless.is_none()) else {
+            let why = self.hopeless.take().unwrap_or_default();
+            return Err(Error::tampered(&format!(
+                "{why}: it cannot be repaired, only replaced by a copy or initialised anew"
+            )));
+        };
+        connection.execute("DELETE FROM object WHERE id < 1", ())?;
+        for id in &self.damaged {
+            self.seen.removed += connection
+                .prepare_cached("DELETE FROM object WHERE id = ?1")?
+                .execute([signed(*id)])? as u64;
+        }
+        if self.misindexed || !self.damaged.is_empty() {
+            reindex(connection)?;
+        }
+        connection
+            .execute_batch("DELETE FROM tree; REINDEX object_private; REINDEX object_unverified")?;
+        let head = Head::read(connection)?;
+        let (tree, count, last) = plant(connection, self.keys)?;
+        state.plant(&tree);
+        state.count = count;
+        let next_id = if state.has_ids(head.next_id) { head.next_id } else { state.next_id };
+        state.next_id = next_id.max(last + 1);
+        let token = Token::read(connection)?;
+        state.label = crate::state::name(token.as_ref().map(|token| token.label.as_bytes()));
+        connection.execute("UPDATE token SET key_id = ?1", [self.keys.id])?;
+        state.write_next(connection, self.keys).map(drop)
+    }
+}
+
+/// The tree of the authenticated rows, how many there are, and the last id of all.
+fn plant(connection: &Connection, keys: &Keys) -> Result<(Tree, u64, u64)> {
+    let mut tree = Tree::empty();
+    let (mut count, mut last) = (0_u64, 0);
+    let mut statement = connection.prepare("SELECT id, tag FROM object ORDER BY id")?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
-        report.rows += 1;
-        let id = unsigned(row, 0)?;
-        let Ok(row) = Stored::from_row(row, 1) else {
-            report.damaged.push((id, "a column has the wrong type"));
-            continue;
+        last = unsigned(row, 0)?;
+        let Some(tag) = row.get::<_, Option<Vec<u8>>>(1)? else { continue };
+        tree.set(connection, keys, last, Some(tree::entry(&tag)?))?;
+        count += 1;
+        if count.is_multiple_of(BATCH) {
+            tree.finish(connection, keys)?;
+            tree.forget_below(last);
+        }
+    }
+    tree.finish(connection, keys)?;
+    Ok((tree, count, last))
+}
+
+/// Rows in the order of their ids, read one ahead.
+struct Ahead<'a> {
+    rows: Rows<'a>,
+    /// The id, and the row where it is one of ours.
+    next: Option<(u64, Option<Stored>)>,
+}
+
+impl<'a> Ahead<'a> {
+    fn new(rows: Rows<'a>) -> Result<Self> {
+        let mut ahead = Self { rows, next: None };
+        ahead.take()?;
+        Ok(ahead)
+    }
+
+    fn id(&self) -> Option<u64> {
+        self.next.as_ref().map(|(id, _)| *id)
+    }
+
+    fn take(&mut self) -> Result<Option<(u64, Option<Stored>)>> {
+        let next = match self.rows.next()? {
+            Some(row) => Some((unsigned(row, 0)?, Stored::from_row(row, 1).ok())),
+            None => None,
         };
-        if let Err(Error::Damaged { reason, .. }) = check_row(keys, id, &row) {
-            report.damaged.push((id, reason));
-        }
-        if let Some(tag) = row.tag.as_ref().filter(|_| row.verified) {
-            set.add(&keys.member(id, row.version, tag)?);
-        } else {
-            report.unverified += 1;
-        }
-        if indexed(connection, id, &row)? {
-            entries += (row.terms.len() / LOOKUP) as u64;
-        } else {
-            report.misindexed.push(id);
-        }
+        Ok(std::mem::replace(&mut self.next, next))
     }
-    if report.misindexed.is_empty() && entries != count(connection)? {
-        report.misindexed.extend(strangers(connection)?);
-    }
-    report.set_matches =
-        stored.is_some_and(|stored| stored.same_rows(&set) && head.next_id >= stored.next_id);
-    Ok((report, set))
 }
 
 fn check_row(keys: &Keys, id: u64, row: &Stored) -> Result<()> {
@@ -133,22 +400,38 @@ fn indexed(connection: &Connection, id: u64, row: &Stored) -> Result<bool> {
     Ok(true)
 }
 
-fn count(connection: &Connection) -> Result<u64> {
-    Ok(connection.query_row("SELECT count(*) FROM lookup", (), |row| unsigned(row, 0))?)
+fn count(connection: &Connection, table: &str) -> Result<u64> {
+    let statement = format!("SELECT count(*) FROM {table}");
+    Ok(connection.query_row(&statement, (), |row| unsigned(row, 0))?)
 }
 
-/// Rows with entries in the index that they do not have themselves.
-fn strangers(connection: &Connection) -> Result<Vec<u64>> {
+/// Rows with entries in the index that they do not have themselves, and which.
+fn strangers(connection: &Connection) -> Result<Vec<(u64, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut statement = connection.prepare("SELECT value, object FROM lookup ORDER BY object")?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
         let (value, id): (Vec<u8>, u64) = (row.get(0)?, unsigned(row, 1)?);
         let owner = Stored::read(connection, id).ok().flatten();
-        let owned = owner.is_some_and(|row| row.terms.chunks(LOOKUP).any(|term| term == value));
-        if !owned && found.last() != Some(&id) {
-            found.push(id);
+        if !owner.is_some_and(|row| row.terms.chunks(LOOKUP).any(|term| term == value)) {
+            found.push((id, value));
         }
     }
     Ok(found)
+}
+
+/// Makes the index that of the rows.
+fn reindex(connection: &Connection) -> Result<()> {
+    connection.execute("DELETE FROM lookup", ())?;
+    let mut insert =
+        connection.prepare("INSERT OR IGNORE INTO lookup(value, object) VALUES(?1, ?2)")?;
+    let mut statement = connection.prepare("SELECT id, terms FROM object")?;
+    let mut rows = statement.query(())?;
+    while let Some(row) = rows.next()? {
+        let (id, terms): (u64, Vec<u8>) = (unsigned(row, 0)?, row.get(1)?);
+        for value in terms.chunks(LOOKUP) {
+            insert.execute((value, signed(id)))?;
+        }
+    }
+    Ok(())
 }

@@ -5,9 +5,9 @@
 mod common;
 
 use common::{Place, find, insert, private, term};
-use metaslot_ck::{CKA_ID, CKA_LABEL, CKA_VALUE};
+use metaslot_ck::{CKA_ID, CKA_LABEL, CKA_VALUE, Error};
 use metaslot_keystore::SqliteStore;
-use metaslot_spi::store::{Role, Scope, Store};
+use metaslot_spi::store::{Remark, Role, Scope, Store};
 use metaslot_spi::{Attributes, Secrets};
 use std::fs;
 use std::path::Path;
@@ -27,9 +27,18 @@ fn copy(name: &str) -> (Place, SqliteStore) {
 
 #[test]
 fn version_1_opens_and_holds_what_it_held() {
-    let (_place, store) = copy("v1.db");
+    holds("v1.db", "example of version 1");
+}
+
+#[test]
+fn version_2_opens_and_holds_what_it_held() {
+    holds("v2.db", "example of version 2");
+}
+
+fn holds(name: &str, label: &str) {
+    let (place, store) = copy(name);
     let token = store.token().unwrap();
-    assert_eq!(token.label, "example of version 1");
+    assert_eq!(token.label, label);
     assert!(token.initialized && token.user_pin_set && token.writable);
     assert_eq!(find(&store, "before login"), [1]);
     assert_eq!(find(&store, "certificate"), [2]);
@@ -54,8 +63,18 @@ fn version_1_opens_and_holds_what_it_held() {
     }
     let report = store.verify().unwrap();
     assert!(report.is_sound(), "{report:?}");
-    assert_eq!((report.rows, report.unverified), (4, 1));
+    assert_eq!((report.examined.rows, report.examined.unverified), (4, 1));
     assert_eq!(insert(&store, private("one more")), 6, "id 5 was given before");
+    assert_eq!(version(&place), 2, "the login made it the current one");
+    for (role, pin) in [(Role::So, &b"example-so-pin"[..]), (Role::User, b"example-user-pin")] {
+        let again = place.store();
+        again.login(role, pin).unwrap();
+        assert!(again.verify().unwrap().is_sound());
+    }
+}
+
+fn version(place: &Place) -> i64 {
+    place.raw().query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap()
 }
 
 #[test]
@@ -66,4 +85,45 @@ fn version_1_opens_for_the_so() {
     store.logout();
     store.login(Role::User, b"a new user PIN").unwrap();
     assert_eq!(store.secrets(3, 1).unwrap().len(), 28);
+}
+
+#[test]
+fn version_1_stays_as_it_is_until_somebody_logs_in() {
+    let (place, store) = copy("v1.db");
+    assert_eq!(insert(&store, common::public("before login, too")), 6);
+    assert_eq!(store.login(Role::User, b"a wrong PIN").unwrap_err(), Error::PIN_INCORRECT);
+    assert_eq!(version(&place), 1);
+    // A change of the PIN is the first to know the key.
+    store.set_pin(Role::User, b"example-user-pin", b"another PIN").unwrap();
+    assert_eq!(version(&place), 2);
+    store.login(Role::User, b"another PIN").unwrap();
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn version_1_with_other_rows_than_it_should_have_is_not_made_the_current_one() {
+    let (place, store) = copy("v1.db");
+    place.raw().execute("DELETE FROM object WHERE id = 4", ()).unwrap();
+    assert_eq!(store.login(Role::User, b"example-user-pin").unwrap_err(), Error::DEVICE_ERROR);
+    let text = store.last_error().unwrap();
+    assert!(text.contains("its rows are not those that were last written"), "{text}");
+    assert_eq!(version(&place), 1);
+    // A person looks at it and goes on with what is there.
+    let mut remarks = Vec::new();
+    let mut examine = |repair| {
+        remarks.clear();
+        let examined = store.examine(Role::User, b"example-user-pin", repair, &mut |remark| {
+            if let Remark::Finding { what, .. } = remark {
+                remarks.push(what.to_owned());
+            }
+            true
+        });
+        (examined.map(|examined| examined.findings), remarks.clone())
+    };
+    let (findings, said) = examine(false);
+    assert_eq!(findings, Ok(2), "its entries of the index are left: {said:?}");
+    assert_eq!(examine(true).0, Ok(2));
+    assert_eq!(version(&place), 2);
+    store.login(Role::User, b"example-user-pin").unwrap();
+    assert!(store.verify().unwrap().is_sound());
 }

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Place, USER, find, insert, private, public};
 use metaslot_ck::Error;
-use metaslot_keystore::SqliteStore;
+use metaslot_keystore::{SqliteStore, fork};
 use metaslot_spi::store::{Change, Role, Scope, Store};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use std::io::{BufRead, BufReader, Read};
@@ -289,7 +289,7 @@ fn nothing_of_the_database_is_open_during_a_fork() {
     let store = place.user();
     let id = insert(&store, private("kept"));
     assert!(!descriptors(&place).is_empty());
-    store.before_fork();
+    fork::before();
     assert_eq!(descriptors(&place), [""; 0]);
     // A call in another thread waits until the fork is over.
     let over = AtomicBool::new(false);
@@ -301,7 +301,7 @@ fn nothing_of_the_database_is_open_during_a_fork() {
         });
         std::thread::sleep(Duration::from_millis(50));
         over.store(true, Ordering::SeqCst);
-        store.after_fork();
+        fork::after();
         assert_eq!(waiting.join().unwrap().attributes, b"attributes of kept");
     });
     insert(&store, private("after"));

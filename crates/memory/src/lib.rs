@@ -6,12 +6,14 @@ mod arena;
 pub mod keyring;
 mod lock;
 mod os;
+mod per_process;
 mod protected;
 mod secret;
 mod shared;
 mod stack;
 
 pub use arena::{ALIGNMENT, Stats, allocate, free, size_of_allocation, stats};
+pub use per_process::PerProcess;
 pub use protected::Protected;
 pub use secret::Secret;
 pub use shared::{SharedWords, WIPED_WORDS, wiped_on_fork};

@@ -2,8 +2,9 @@
 //! Our own interface, `Vendor Metaslot` 1.1: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
+use crate::caught::caught;
 use crate::decode::Caller;
-use crate::enter::{caught, enter};
+use crate::enter::enter;
 use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;

@@ -3,7 +3,7 @@
 //!
 //! A store seals, indexes and counts; it knows nothing of sessions or of what attributes mean.
 
-use metaslot_ck::{CK_ATTRIBUTE_TYPE, Result};
+use metaslot_ck::{CK_ATTRIBUTE_TYPE, Error, Result};
 use metaslot_memory::Secret;
 use std::fmt::Debug;
 
@@ -77,16 +77,58 @@ pub trait Store: Send + Sync + Debug {
     /// `CKR_DEVICE_ERROR`
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>>;
 
+    /// Looks at all of the token, whether or not somebody is logged in: the PIN is tried, and counts
+    /// like a login. What is wrong is told while it goes on; `false` from `remark` ends it. With
+    /// `repair` whatever is damaged is then taken out, all in one transaction.
+    ///
+    /// # Errors
+    /// As [`Self::login`]; `CKR_FUNCTION_CANCELED`; `CKR_DEVICE_ERROR` where it cannot be repaired.
+    fn examine(
+        &self,
+        _role: Role,
+        _pin: &[u8],
+        _repair: bool,
+        _remark: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
+
     /// Counts everybody's commits: one load of a mapped page, or a system call where others could
     /// cut it. Odd while a commit is under way; `None` when it is not known, and every look must go
     /// to the store.
     fn generation(&self) -> Option<u64>;
+}
 
-    /// Goes quiet for a fork: nothing may be held or open when it returns.
-    fn before_fork(&self);
+/// What [`Store::examine`] tells while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Remark<'a> {
+    /// How many rows were looked at, and how many there are.
+    Progress {
+        /// So many.
+        done: u64,
+        /// Of so many.
+        total: u64,
+    },
+    /// Something is wrong.
+    Finding {
+        /// With which row; `None` for the token as a whole.
+        id: Option<u64>,
+        /// What, in words.
+        what: &'a str,
+    },
+}
 
-    /// In the parent, after the fork.
-    fn after_fork(&self);
+/// What [`Store::examine`] found.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Examined {
+    /// How many rows were looked at.
+    pub rows: u64,
+    /// How many of them were written before anybody had logged in, and can be anybody's.
+    pub unverified: u64,
+    /// How much is wrong.
+    pub findings: u64,
+    /// How many rows were taken out.
+    pub removed: u64,
 }
 
 /// Which rows a search looks at.

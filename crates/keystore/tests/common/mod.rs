@@ -5,7 +5,7 @@
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_CLASS, CKA_ID, CKA_LABEL};
 use metaslot_keystore::{Config, Cost, Kdf, SqliteStore};
 use metaslot_memory::Secret;
-use metaslot_spi::store::{Change, Record, Role, Scope, Store, Term};
+use metaslot_spi::store::{Change, Examined, Record, Remark, Role, Scope, Store, Term};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -131,6 +131,27 @@ pub(crate) fn ids(
 ) -> Vec<u64> {
     let found = store.search(query, scope, after, limit).unwrap();
     found.iter().map(|row| row.id).collect()
+}
+
+/// What is wrong, with which row.
+pub(crate) type Findings = Vec<(Option<u64>, String)>;
+
+/// The whole of a check, with what is wrong as text; `repair` takes it out.
+pub(crate) fn examine(
+    store: &SqliteStore,
+    pin: &[u8],
+    repair: bool,
+) -> metaslot_ck::Result<(Examined, Findings)> {
+    let role = if pin == SO { Role::So } else { Role::User };
+    let mut findings = Vec::new();
+    let examined = store.examine(role, pin, repair, &mut |remark| {
+        if let Remark::Finding { id, what } = remark {
+            findings.push((id, what.to_owned()));
+        }
+        true
+    })?;
+    assert_eq!(examined.findings, findings.len() as u64);
+    Ok((examined, findings))
 }
 
 pub(crate) fn term(attribute: CK_ATTRIBUTE_TYPE, value: &str) -> (CK_ATTRIBUTE_TYPE, Vec<u8>) {

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is authenticated of the token as a whole, in its own row: which rows there are (the root of
+//! the tree), the next id, both wraps, the label. None of it can go back without the others.
+//!
+//! Whoever writes without a login raises `next_id` in its column only; the one here is the least that
+//! it can be.
+
+use crate::crypto::{self, KeyId, Keys};
+use crate::error::{Error, Result};
+use crate::schema::{Head, Token, signed, unsigned};
+use crate::tree::{HIGHEST, Node, Tree};
+use metaslot_awslc_wrapper::digest;
+use metaslot_spi::store::Role;
+use rusqlite::Connection;
+use std::sync::{Mutex, PoisonError};
+
+/// Length of the parts before the root, in bytes.
+const FIXED: usize = 8 + 8 + 8 + 1 + 3 * DIGEST;
+const DIGEST: usize = 16;
+/// Length of the MAC at the end, in bytes.
+pub(crate) const MAC: usize = 32;
+/// So many objects may have been made without a login since somebody was logged in.
+const MOST_OPEN: u64 = 1 << 32;
+
+pub(crate) const IDS_CHANGED: &str = "the number of its next object was changed";
+
+const USER_PIN: &str = "the user PIN is not the one that was last set; the SO can set a new one";
+
+type Digest = [u8; DIGEST];
+
+/// The authenticated part of the token's row.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// How many changes there were: no two states of a token have the same.
+    pub(crate) commits: u64,
+    /// How many authenticated rows there are.
+    pub(crate) count: u64,
+    pub(crate) next_id: u64,
+    pub(crate) so: Digest,
+    pub(crate) user: Digest,
+    pub(crate) label: Digest,
+    pub(crate) height: u8,
+    pub(crate) root: Node,
+}
+
+/// The short name of a column as it is stored; absent ones have a name, too.
+pub(crate) fn name(column: Option<&[u8]>) -> Digest {
+    let whole = column.map_or([0; 32], digest::sha256);
+    *whole.first_chunk().unwrap_or(&[0; DIGEST])
+}
+
+impl State {
+    /// A token without rows.
+    pub(crate) fn new(next_id: u64, label: &str, so_wrap: &[u8]) -> Self {
+        Self {
+            commits: 0,
+            count: 0,
+            next_id,
+            so: name(Some(so_wrap)),
+            user: name(None),
+            label: name(Some(label.as_bytes())),
+            height: 0,
+            root: Node::default(),
+        }
+    }
+
+    /// Opens what is stored.
+    pub(crate) fn open(keys: &Keys, stored: &[u8]) -> Result<Self> {
+        let changed = || Error::tampered("its own row was changed or is damaged");
+        let (plain, mac) = stored.split_last_chunk::<MAC>().ok_or_else(changed)?;
+        if !crypto::equal(mac, &keys.state(plain)?) {
+            return Err(changed());
+        }
+        Self::decode(plain).ok_or_else(changed)
+    }
+
+    fn decode(plain: &[u8]) -> Option<Self> {
+        let (fixed, root) = plain.split_first_chunk::<FIXED>()?;
+        let (numbers, rest) = fixed.split_at(24);
+        let numbers = numbers.as_chunks().0.first_chunk::<3>()?;
+        let [commits, count, next_id] = numbers.map(u64::from_le_bytes);
+        let (height, names) = rest.split_first()?;
+        let [so, user, label] = *names.as_chunks().0.first_chunk()?;
+        let root = Node::decode(root)?;
+        (*height <= HIGHEST).then_some(Self {
+            commits,
+            count,
+            next_id,
+            so,
+            user,
+            label,
+            height: *height,
+            root,
+        })
+    }
+
+    /// The next state, to be stored.
+    pub(crate) fn seal(&mut self, keys: &Keys) -> Result<Vec<u8>> {
+        self.commits += 1;
+        let mut out = Vec::with_capacity(FIXED + self.root.encode().len() + MAC);
+        for number in [self.commits, self.count, self.next_id] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.push(self.height);
+        for name in [self.so, self.user, self.label] {
+            out.extend_from_slice(&name);
+        }
+        out.extend_from_slice(self.root.encode());
+        let mac = keys.state(&out)?;
+        out.extend_from_slice(&mac);
+        Ok(out)
+    }
+
+    /// Seals and stores.
+    pub(crate) fn write(&mut self, connection: &Connection, keys: &Keys) -> Result<()> {
+        let sealed = self.seal(keys)?;
+        connection.prepare_cached("UPDATE token SET row_set = ?1")?.execute([sealed])?;
+        Ok(())
+    }
+
+    /// Seals and stores with the next id.
+    pub(crate) fn write_next(&mut self, connection: &Connection, keys: &Keys) -> Result<Vec<u8>> {
+        let next_id = signed(self.next_id);
+        let sealed = self.seal(keys)?;
+        connection
+            .prepare_cached("UPDATE token SET next_id = ?1, row_set = ?2")?
+            .execute((next_id, &sealed))?;
+        Ok(sealed)
+    }
+
+    pub(crate) fn tree(&self) -> Tree {
+        Tree::new(self.height, self.root.clone())
+    }
+
+    /// Takes over the root of a tree that is written.
+    pub(crate) fn plant(&mut self, tree: &Tree) {
+        (self.height, self.root) = (tree.height(), tree.root().clone());
+    }
+
+    pub(crate) fn wrapped(&mut self, role: Role, wrap: &[u8]) {
+        let name = name(Some(wrap));
+        match role {
+            Role::So => self.so = name,
+            Role::User => self.user = name,
+        }
+    }
+
+    /// What is wrong with the columns beside it.
+    pub(crate) fn differences(
+        &self,
+        token: &Token,
+        head: &Head,
+    ) -> impl Iterator<Item = &'static str> + use<> {
+        let label = self.label == name(Some(token.label.as_bytes()));
+        [
+            (self.has_wrap(token, Role::So), "the SO PIN is not the one that was last set"),
+            (self.has_wrap(token, Role::User), USER_PIN),
+            (label, "its label was changed"),
+            (self.has_ids(head.next_id), IDS_CHANGED),
+        ]
+        .into_iter()
+        .filter_map(|(holds, reason)| (!holds).then_some(reason))
+    }
+
+    /// Whether a PIN is the one that was last set.
+    pub(crate) fn has_wrap(&self, token: &Token, role: Role) -> bool {
+        match role {
+            Role::So => self.so == name(token.so.wrap.as_deref()),
+            Role::User => self.user == name(token.user.wrap.as_deref()),
+        }
+    }
+
+    /// Whether there are as many rows as there should be. Reads no row.
+    pub(crate) fn check_count(&self, connection: &Connection) -> Result<()> {
+        let there: u64 = connection
+            .prepare_cached(
+                "SELECT (SELECT count(*) FROM object)
+                      - (SELECT count(*) FROM object WHERE verified = 0)",
+            )?
+            .query_row((), |row| unsigned(row, 0))?;
+        match there == self.count {
+            true => Ok(()),
+            false => {
+                Err(Error::tampered(&format!("it has {there} objects and not {}", self.count)))
+            }
+        }
+    }
+
+    /// Whether `next_id` can have come from this state.
+    pub(crate) fn has_ids(&self, next_id: u64) -> bool {
+        (self.next_id..=self.next_id.saturating_add(MOST_OPEN)).contains(&next_id)
+    }
+}
+
+/// A state with what was read of the tree under it: as good as the file for as long as that has the
+/// same state.
+#[derive(Debug)]
+pub(crate) struct Known {
+    key: KeyId,
+    sealed: Vec<u8>,
+    pub(crate) state: State,
+    pub(crate) tree: Tree,
+}
+
+/// What is known from the last time. Locked only while a connection is.
+pub(crate) type Memory = Mutex<Option<Known>>;
+
+/// So many nodes are kept, a KiB each.
+const MOST_NODES: usize = 256;
+
+impl Known {
+    /// The stored state, from memory where it is still the same.
+    pub(crate) fn recall(memory: &Memory, keys: &Keys, sealed: &[u8]) -> Result<Self> {
+        let last = memory.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(known) = last.filter(|last| last.key == keys.id && last.sealed == sealed) {
+            return Ok(known);
+        }
+        let state = State::open(keys, sealed)?;
+        Ok(Self { key: keys.id, sealed: sealed.to_vec(), tree: state.tree(), state })
+    }
+
+    /// Writes the tree and the state, and remembers both.
+    pub(crate) fn write(
+        mut self,
+        connection: &Connection,
+        keys: &Keys,
+        memory: &Memory,
+    ) -> Result<()> {
+        self.tree.finish(connection, keys)?;
+        self.state.plant(&self.tree);
+        self.sealed = self.state.write_next(connection, keys)?;
+        self.keep(memory);
+        Ok(())
+    }
+
+    pub(crate) fn keep(self, memory: &Memory) {
+        if self.tree.len() <= MOST_NODES {
+            *memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+        }
+    }
+}
+
+/// The state of a token of the current format whose row is as it was last written. The user's PIN is
+/// not the officer's concern, who can set a new one.
+pub(crate) fn of(connection: &Connection, keys: &Keys) -> Result<State> {
+    let head = Head::read(connection)?;
+    if keys.id != head.key_id {
+        return Err(Error::tampered("the name of its key was changed"));
+    }
+    let state = State::open(keys, &head.state)?;
+    let token = Token::read(connection)?;
+    let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+    let is_ours = |reason: &&str| keys.role == Role::User || *reason != USER_PIN;
+    let difference = state.differences(&token, &head).find(is_ours);
+    difference.map_or(Ok(state), |reason| Err(Error::tampered(reason)))
+}
