@@ -76,7 +76,7 @@ impl Place {
         pin: &[u8],
     ) -> Result<Option<Secret>> {
         let key = self.key(serial, role, pin)?;
-        Ok(crypto::open_secret(&key, &self.aad(serial, role, wrap.expires), &wrap.sealed))
+        crypto::open_secret(&key, &self.aad(serial, role, wrap.expires), &wrap.sealed)
     }
 
     pub(crate) fn seal(

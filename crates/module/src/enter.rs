@@ -7,11 +7,12 @@ use crate::library::Library;
 use crate::process::{self, State};
 use crate::thread;
 use metaslot_ck::{
-    CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_GENERAL_ERROR, CKR_OK, Error,
-    Function, Result, SessionHandle,
+    CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_GENERAL_ERROR, CKR_HOST_MEMORY,
+    CKR_OK, Error, Function, Result, SessionHandle,
 };
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
+use metaslot_memory::Exhausted;
 use metaslot_spi::detail;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -84,7 +85,8 @@ pub(crate) unsafe fn enter_library(
     }
 }
 
-/// Answers what `call` says; a panic is `CKR_GENERAL_ERROR`, is counted, and prints nothing.
+/// Answers what `call` says; a panic is `CKR_GENERAL_ERROR`, is counted, and prints nothing. Where
+/// little protected memory was wanted and none was left, it is `CKR_HOST_MEMORY`.
 pub(crate) fn caught(call: impl FnOnce() -> Result<()>) -> CK_RV {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => CKR_OK,
@@ -92,6 +94,7 @@ pub(crate) fn caught(call: impl FnOnce() -> Result<()>) -> CK_RV {
             detail::failed();
             error.rv()
         }
+        Err(payload) if payload.is::<Exhausted>() => CKR_HOST_MEMORY,
         Err(payload) => {
             // Its destructor could panic in turn.
             std::mem::forget(payload);

@@ -170,6 +170,11 @@ fn old_ciphers_give_the_same_in_one_call_in_parts_and_together() {
 }
 
 #[test]
+fn a_call_for_which_memory_is_out_says_so_and_harms_no_other() {
+    println!("{}", Home::new("exhaustion").run(&program("exhaustion"), &[]));
+}
+
+#[test]
 fn no_copy_of_a_key_outlives_it() {
     println!("{}", Home::new("memory").run(&program("memory"), &[]));
 }

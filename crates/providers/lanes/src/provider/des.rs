@@ -233,12 +233,15 @@ impl Kernel for Cbc {
 
     fn one(&self, job: &mut Self::Job<'_>) {
         let Job { key, iv, text, result } = job;
-        *result = plain_form(key).map(|key| match text {
-            Text::Between(input, out) => key.cbc(PlainWay::Encrypt, iv, input, out),
-            Text::Own(data) => {
-                let input = Secret::copy_of(data.expose());
-                key.cbc(PlainWay::Encrypt, iv, input.expose(), data.expose_mut());
+        *result = plain_form(key).and_then(|key| {
+            match text {
+                Text::Between(input, out) => key.cbc(PlainWay::Encrypt, iv, input, out),
+                Text::Own(data) => {
+                    let input = Secret::try_copy_of(data.expose()).ok_or(Error::DEVICE_MEMORY)?;
+                    key.cbc(PlainWay::Encrypt, iv, input.expose(), data.expose_mut());
+                }
             }
+            Ok(())
         });
     }
 
