@@ -75,14 +75,14 @@ impl Engine {
         // What may fail comes first: the objects of the token, which are durable when they are
         // written. Those in memory are ready by then and only have to be put where they are seen.
         let mut changes = Vec::new();
-        let mut ready = |object: NewObject| match object.attributes.bool(CKA_TOKEN) {
-            true => {
-                changes.push(Change::Insert(record(&object.attributes, &object.secrets)));
-                Ready::Row { private: object.attributes.bool(CKA_PRIVATE) }
+        let mut ready = |object: NewObject| {
+            if !object.attributes.bool(CKA_TOKEN) {
+                return Ok(Ready::InMemory(in_memory(object, session.slot, epoch)));
             }
-            false => Ready::InMemory(in_memory(object, session.slot, epoch)),
+            changes.push(Change::Insert(record(&object.attributes, &object.secrets)?));
+            Ok(Ready::Row { private: object.attributes.bool(CKA_PRIVATE) })
         };
-        let ready: Vec<Ready> = objects.into_iter().map(&mut ready).collect();
+        let ready = objects.into_iter().map(&mut ready).collect::<Result<Vec<Ready>>>()?;
         let ids = if changes.is_empty() { Vec::new() } else { token.store.write(changes)? };
         let mut ids = ids.into_iter();
         let mut handles = Vec::with_capacity(ready.len());
@@ -152,7 +152,7 @@ impl Engine {
                 return Err(Error::SESSION_READ_ONLY);
             }
             let private = attributes.bool(CKA_PRIVATE);
-            let record = record(&attributes, material.secrets());
+            let record = record(&attributes, material.secrets())?;
             let ids = token.store.write(vec![Change::Insert(record)])?;
             let id = *ids.first().ok_or(Error::GENERAL_ERROR)?;
             return Ok(token.name(id, private, epoch).unwrap_or_else(|| token.handles.dead()));
@@ -298,7 +298,7 @@ impl Engine {
             });
         }
         let written = self.write_version(token, object, |old, id, version| {
-            let record = record(&changed(old)?, &Secrets::new());
+            let record = record(&changed(old)?, &Secrets::new())?;
             Ok(Change::Update { id, version, record })
         });
         written.map(drop)
@@ -317,11 +317,11 @@ fn in_memory(object: NewObject, slot: SlotId, epoch: Epoch) -> Object {
 }
 
 /// A row of the store. `CKA_TOKEN` and `CKA_PRIVATE` stand in it like any other attribute.
-fn record(attributes: &Attributes, secrets: &Secrets) -> Record {
-    Record {
+fn record(attributes: &Attributes, secrets: &Secrets) -> Result<Record> {
+    Ok(Record {
         private: attributes.bool(CKA_PRIVATE),
         attributes: attributes.encode(),
-        secrets: (!secrets.is_empty()).then(|| secrets.encode()),
+        secrets: (!secrets.is_empty()).then(|| secrets.encode()).transpose()?,
         terms: terms(attributes),
-    }
+    })
 }

@@ -94,7 +94,7 @@ impl<'a> Output<'a> {
             self.length = write(room)?;
             return Ok(Written::Done);
         }
-        let mut scratch = Secret::zeroed(most);
+        let mut scratch = Secret::try_zeroed(most).ok_or(Error::DEVICE_MEMORY)?;
         self.length = write(scratch.expose_mut())?;
         let room = buffer.get_mut(..self.length).ok_or(Error::BUFFER_TOO_SMALL)?;
         room.copy_from_slice(&scratch.expose()[..self.length]);

@@ -26,7 +26,7 @@ pub(crate) fn typed(template: Template, class: Option<u64>) -> Result<Typed> {
         if row.map_or_else(|| AttributeRow::can_be_secret(attribute), |row| row.secret) {
             let secret = match raw {
                 RawValue::Secret(secret) => secret,
-                other => Secret::copy_of(other.bytes()?),
+                other => Secret::try_copy_of(other.bytes()?).ok_or(Error::DEVICE_MEMORY)?,
             };
             out.secrets.set(attribute, secret);
         } else {

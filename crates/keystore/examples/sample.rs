@@ -57,7 +57,7 @@ fn open(label: &str, class: u64) -> Record {
 fn key(label: &str) -> Record {
     let mut secrets = Secrets::new();
     secrets.set(CKA_VALUE, Secret::copy_of(&[label.len().to_le_bytes()[0]; 16]));
-    record(label, CKO_SECRET_KEY, true, Some(secrets.encode()))
+    record(label, CKO_SECRET_KEY, true, Some(secrets.encode().expect("there is memory")))
 }
 
 fn record(label: &str, class: u64, private: bool, secrets: Option<Secret>) -> Record {

@@ -52,7 +52,7 @@ pub(crate) fn random_key() -> Result<Secret> {
 
 /// Nonce, ciphertext, tag.
 pub(crate) fn seal(key: &Secret, aad: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
-    let mut out = vec![0; plain.len() + OVERHEAD];
+    let mut out = zeros(plain.len() + OVERHEAD)?;
     let (nonce, sealed) = out.split_at_mut(NONCE);
     random::fill(nonce)?;
     aead::Key::aes_256_gcm(key.expose())?.seal(nonce, aad, plain, sealed)?;
@@ -71,9 +71,18 @@ pub(crate) fn open(key: &Secret, aad: &[u8], sealed: &[u8], out: &mut [u8]) -> b
 }
 
 /// [`open`] into protected memory.
-pub(crate) fn open_secret(key: &Secret, aad: &[u8], sealed: &[u8]) -> Option<Secret> {
-    let mut out = Secret::zeroed(sealed.len().checked_sub(OVERHEAD)?);
-    open(key, aad, sealed, out.expose_mut()).then_some(out)
+pub(crate) fn open_secret(key: &Secret, aad: &[u8], sealed: &[u8]) -> Result<Option<Secret>> {
+    let Some(length) = sealed.len().checked_sub(OVERHEAD) else { return Ok(None) };
+    let mut out = Secret::try_zeroed(length).ok_or(Error::Memory)?;
+    Ok(open(key, aad, sealed, out.expose_mut()).then_some(out))
+}
+
+/// Whoever wrote a row has chosen how long it is.
+fn zeros(length: usize) -> Result<Vec<u8>> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(length).map_err(|_| Error::Memory)?;
+    zeros.resize(length, 0);
+    Ok(zeros)
 }
 
 /// What a row is, for the associated data of everything in it.
@@ -156,7 +165,7 @@ impl Keys {
     pub(crate) fn open_attributes(&self, place: &Place, sealed: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(length) = sealed.len().checked_sub(OVERHEAD) else { return Ok(None) };
         let key = Self::derived(&self.attributes, &place.id.to_le_bytes())?;
-        let mut plain = vec![0; length];
+        let mut plain = zeros(length)?;
         Ok(open(&key, &place.encode(), sealed, &mut plain).then_some(plain))
     }
 
@@ -178,7 +187,7 @@ impl Keys {
         sealed: &[u8],
     ) -> Result<Option<Secret>> {
         let key = Self::derived(&self.secrets, &place.id.to_le_bytes())?;
-        Ok(open_secret(&key, &secrets_aad(place, attributes), sealed))
+        open_secret(&key, &secrets_aad(place, attributes), sealed)
     }
 
     /// The MAC over everything in a row, as it is stored.

@@ -106,8 +106,10 @@ pub enum Error {
     PinNotInitialized,
     /// The caller ended it.
     Canceled,
-    /// The cryptographic library failed, or memory ran out.
+    /// The cryptographic library failed.
     Cryptography,
+    /// Memory ran out.
+    Memory,
 }
 
 /// What nearly every function of this crate returns.
@@ -167,6 +169,7 @@ impl Error {
         let reason = error.to_string();
         let Some(code) = error.sqlite_error() else { return Self::Database { path, reason } };
         match code.code {
+            ErrorCode::OutOfMemory => Self::Memory,
             ErrorCode::DiskFull => Self::Full { path },
             // A file size limit (EFBIG) arrives here and not as "full".
             _ if code.extended_code == ffi::SQLITE_IOERR_WRITE => Self::Full { path },
@@ -225,6 +228,7 @@ impl fmt::Display for Error {
             Self::PinNotInitialized => f.write_str("the user has no PIN yet"),
             Self::Canceled => f.write_str("ended by the caller"),
             Self::Cryptography => f.write_str("the cryptographic library failed"),
+            Self::Memory => f.write_str("memory ran out"),
         }
     }
 }
@@ -259,7 +263,7 @@ impl From<Error> for ck::Error {
             | Error::Cryptography => Self::DEVICE_ERROR,
             Error::Canceled => Self::FUNCTION_CANCELED,
             Error::WriteProtected { .. } => Self::TOKEN_WRITE_PROTECTED,
-            Error::Full { .. } => Self::DEVICE_MEMORY,
+            Error::Full { .. } | Error::Memory => Self::DEVICE_MEMORY,
             Error::Gone { .. } => Self::OBJECT_HANDLE_INVALID,
             Error::NotLoggedIn => Self::USER_NOT_LOGGED_IN,
             Error::PinIncorrect { .. } => Self::PIN_INCORRECT,

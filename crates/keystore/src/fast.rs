@@ -79,7 +79,7 @@ impl Place {
     pub(crate) fn open(&self, wrap: &Wrap, pin: &[u8]) -> Result<Option<Secret>> {
         let Ok(Some(secret)) = keyring::find(&self.name, SECRET) else { return Ok(None) };
         let key = self.key(&secret, pin)?;
-        Ok(crypto::open_secret(&key, &self.aad(wrap.expires), &wrap.sealed))
+        crypto::open_secret(&key, &self.aad(wrap.expires), &wrap.sealed)
     }
 
     /// A wrap under a fresh secret; `None` where the kernel does not keep one.

@@ -271,7 +271,7 @@ fn argon2id(
     let params =
         Params::new(memory_kib, passes, lanes, Some(key.len())).map_err(|_| Error::Cryptography)?;
     let mut memory = Vec::new();
-    memory.try_reserve_exact(params.block_count()).map_err(|_| Error::Cryptography)?;
+    memory.try_reserve_exact(params.block_count()).map_err(|_| Error::Memory)?;
     memory.resize(params.block_count(), Block::new());
     let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
     let hashed = argon2.hash_password_into_with_memory(pin, salt, key, &mut memory);

@@ -2,7 +2,8 @@
 //! Tables, and the token's own row. `docs/format-keystore.md` describes every byte.
 
 use crate::crypto::{KeyId, Serial};
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, ffi};
 
 /// Everything, in one transaction.
 pub(crate) const CREATE: &str = "
@@ -132,8 +133,11 @@ impl Stored {
             version: unsigned(row, first)?,
             private: row.get(first + 1)?,
             verified: row.get(first + 2)?,
-            attributes: row.get(first + 3)?,
-            secrets: row.get(first + 4)?,
+            attributes: blob(row, first + 3)?,
+            secrets: match row.get_ref(first + 4)? {
+                ValueRef::Null => None,
+                _ => Some(blob(row, first + 4)?),
+            },
             terms: row.get(first + 5)?,
             tag: row.get(first + 6)?,
         })
@@ -149,6 +153,16 @@ impl Stored {
             .query_row([id], |row| Self::from_row(row, 0))
             .optional()
     }
+}
+
+/// Bytes that may be many.
+fn blob(row: &Row<'_>, at: usize) -> rusqlite::Result<Vec<u8>> {
+    let bytes = row.get_ref(at)?.as_blob()?;
+    let mut copy = Vec::new();
+    let no_memory = |_| rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOMEM), None);
+    copy.try_reserve_exact(bytes.len()).map_err(no_memory)?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
 }
 
 /// SQLite's integers are signed; ours never reach the sign.

@@ -70,7 +70,7 @@ pub(crate) fn open(
     salt.copy_from_slice(&head[ENCODED..]);
     let pepper = pepper.filter(|_| needs_pepper(head));
     let key = kdf.derive(pin, &salt, pepper)?;
-    Ok(crypto::open_secret(&key, &aad(serial, role, head), sealed))
+    crypto::open_secret(&key, &aad(serial, role, head), sealed)
 }
 
 fn aad(serial: &Serial, role: Role, head: &[u8]) -> Vec<u8> {

@@ -15,6 +15,6 @@ mod stack;
 pub use arena::{ALIGNMENT, Stats, allocate, free, size_of_allocation, stats};
 pub use per_process::PerProcess;
 pub use protected::Protected;
-pub use secret::Secret;
+pub use secret::{Exhausted, Secret};
 pub use shared::{SharedWords, WIPED_WORDS, wiped_on_fork};
 pub use stack::{wipe_deep_stack, wipe_shallow_stack, wipe_stack, wiping};

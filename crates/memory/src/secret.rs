@@ -19,17 +19,18 @@ unsafe impl Send for Secret {}
 // SAFETY: shared access only reads.
 unsafe impl Sync for Secret {}
 
+/// What a panic carries when there is no protected memory left: its catcher can say so.
+#[derive(Debug)]
+pub struct Exhausted;
+
 impl Secret {
     /// `length` zero bytes, to be filled in place.
     ///
     /// # Panics
-    /// When the address space is used up.
+    /// With [`Exhausted`] when the address space is used up.
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
-        match Self::try_zeroed(length) {
-            Some(secret) => secret,
-            None => panic!("no protected memory for {length} bytes"),
-        }
+        Self::try_zeroed(length).unwrap_or_else(|| std::panic::panic_any(Exhausted))
     }
 
     /// [`Self::zeroed`] for lengths that come from outside: `None` when there is no room.

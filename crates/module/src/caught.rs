@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where a panic ends.
 
-use metaslot_ck::{CK_RV, CKR_GENERAL_ERROR, CKR_OK, Result};
+use metaslot_ck::{CK_RV, CKR_GENERAL_ERROR, CKR_HOST_MEMORY, CKR_OK, Result};
 use metaslot_counters as counters;
+use metaslot_memory::Exhausted;
 use metaslot_spi::detail;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Answers what `call` says; a panic is `CKR_GENERAL_ERROR`, is counted, and prints nothing.
+/// Answers what `call` says; a panic is `CKR_GENERAL_ERROR`, is counted, and prints nothing. Where
+/// little protected memory was wanted and none was left, it is `CKR_HOST_MEMORY`.
 pub(crate) fn caught(call: impl FnOnce() -> Result<()>) -> CK_RV {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => CKR_OK,
@@ -14,6 +16,7 @@ pub(crate) fn caught(call: impl FnOnce() -> Result<()>) -> CK_RV {
             detail::failed();
             error.rv()
         }
+        Err(payload) if payload.is::<Exhausted>() => CKR_HOST_MEMORY,
         Err(payload) => {
             // Its destructor could panic in turn.
             std::mem::forget(payload);

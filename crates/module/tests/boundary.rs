@@ -179,6 +179,11 @@ fn pins_are_as_long_as_configured_and_a_pause_is_no_wrong_pin() {
 }
 
 #[test]
+fn a_call_for_which_memory_is_out_says_so_and_harms_no_other() {
+    println!("{}", Home::new("exhaustion").run(&program("exhaustion"), &[]));
+}
+
+#[test]
 fn no_copy_of_a_key_outlives_it() {
     println!("{}", Home::new("memory").run(&program("memory"), &[]));
 }

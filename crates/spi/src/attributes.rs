@@ -181,12 +181,20 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     Ok(*head)
 }
 
+/// Whoever wrote the row has chosen how long a value is.
+fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).map_err(|_| Error::DEVICE_MEMORY)?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
 fn decode_value(kind: u8, bytes: &[u8], depth: usize) -> Result<Value> {
     let mut rest = bytes;
     Ok(match kind {
         KIND_BOOL => Value::Bool(take::<1>(&mut rest)?[0] != 0),
         KIND_ULONG => Value::Ulong(u64::from_le_bytes(take(&mut rest)?)),
-        KIND_BYTES => Value::Bytes(bytes.to_vec()),
+        KIND_BYTES => Value::Bytes(copied(bytes)?),
         KIND_TEMPLATE if depth < DEEPEST => {
             Value::Template(Attributes::decode_at(bytes, depth + 1)?)
         }
@@ -243,10 +251,12 @@ impl Secrets {
 
     /// The plaintext of a sealed row: for each value its number (8 bytes, little-endian), its
     /// length (4 bytes) and the bytes.
-    #[must_use]
-    pub fn encode(&self) -> Secret {
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_MEMORY`
+    pub fn encode(&self) -> Result<Secret> {
         let length = self.0.iter().map(|(_, value)| 12 + value.len()).sum();
-        let mut out = Secret::zeroed(length);
+        let mut out = Secret::try_zeroed(length).ok_or(Error::DEVICE_MEMORY)?;
         let mut rest = out.expose_mut();
         for (attribute, value) in &self.0 {
             let (head, tail) = rest.split_at_mut(12 + value.len());
@@ -256,13 +266,13 @@ impl Secrets {
             head[12..].copy_from_slice(value.expose());
             rest = tail;
         }
-        out
+        Ok(out)
     }
 
     /// Reads what [`Self::encode`] wrote.
     ///
     /// # Errors
-    /// `CKR_DATA_INVALID` when the bytes are not such a row.
+    /// `CKR_DATA_INVALID` when the bytes are not such a row, `CKR_DEVICE_MEMORY`.
     pub fn decode(bytes: &Secret) -> Result<Self> {
         let mut set = Self::new();
         let mut rest = bytes.expose();
@@ -274,7 +284,7 @@ impl Secrets {
             }
             let (value, tail) = rest.split_at(length);
             rest = tail;
-            set.set(attribute, Secret::copy_of(value));
+            set.set(attribute, Secret::try_copy_of(value).ok_or(Error::DEVICE_MEMORY)?);
         }
         Ok(set)
     }

@@ -315,7 +315,9 @@ impl<'a> Stage<'a> {
                 self.engine.generate_key_pair(session, mechanism, params, template, private)?;
             self.objects.extend([(names[0], made.0), (names[1], made.1)]);
             let rows = self.store.rows_above(before).into_iter();
-            let rows = rows.map(|(_, all, secrets)| (all, secrets.encode().expose().to_vec()));
+            let rows = rows.map(|(_, all, secrets)| {
+                (all, secrets.encode().expect("there is memory").expose().to_vec())
+            });
             self.stock.pairs.lock().expect("no panic").insert(what, rows.collect());
         }
         self.pairs_made += usize::from(slow);

@@ -163,7 +163,9 @@ impl Engine {
         }
         Ok(match plain.len() - length {
             0 => plain,
-            surplus if at_end => Secret::copy_of(&plain.expose()[surplus..]),
+            surplus if at_end => {
+                Secret::try_copy_of(&plain.expose()[surplus..]).ok_or(Error::DEVICE_MEMORY)?
+            }
             _ => plain.truncated(length),
         })
     }

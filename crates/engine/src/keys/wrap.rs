@@ -65,7 +65,9 @@ impl Engine {
     fn plain(&self, token: &Token, object: &Object) -> Result<Secret> {
         let key = token.key(object)?;
         match object.class() {
-            CKO_SECRET_KEY => Ok(Secret::copy_of(key.secret(CKA_VALUE)?)),
+            CKO_SECRET_KEY => {
+                Secret::try_copy_of(key.secret(CKA_VALUE)?).ok_or(Error::DEVICE_MEMORY)
+            }
             CKO_PRIVATE_KEY => self.first(|provider| provider.encode_private_key(key)),
             _ => Err(Error::KEY_NOT_WRAPPABLE),
         }

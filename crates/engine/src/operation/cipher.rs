@@ -161,7 +161,7 @@ impl CipherRun {
         let (stream, last) = (&mut self.stream, &mut self.last);
         out.at_most(longest, |room| {
             if last.is_none() {
-                let mut part = Secret::zeroed(longest);
+                let mut part = Secret::try_zeroed(longest).ok_or(Error::DEVICE_MEMORY)?;
                 let length = stream.finish(part.expose_mut())?;
                 *last = Some(part.truncated(length));
             }

@@ -3,11 +3,10 @@
 //! the caller may free its own after `*Init`.
 
 use super::template::nth;
-use super::{Caller, Fields, Place, mapped};
+use super::{Caller, Fields, Place, check_room, mapped};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::mechanism::Shape;
 use metaslot_ck::*;
-use metaslot_memory::Secret;
 use metaslot_spi::{Bytes, KdfParam, Params, Template};
 use std::mem::offset_of;
 
@@ -129,7 +128,9 @@ impl<'a> Caller<'a> {
 
     #[inline(always)]
     fn owned(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
-        self.bytes(at, length).map(Bytes::from_slice)
+        let bytes = self.bytes(at, length)?;
+        check_room(bytes.len())?;
+        Ok(Bytes::from_slice(bytes))
     }
 
     fn iv(self, raw: &CK_MECHANISM, length: usize) -> Result<Params> {
@@ -219,7 +220,7 @@ impl<'a> Caller<'a> {
         if length > NO_POINTER as CK_ULONG {
             return Err(Error::MECHANISM_PARAM_INVALID);
         }
-        let password = Secret::copy_of(self.bytes(p.pPassword, length)?);
+        let password = self.secret(p.pPassword, length)?;
         Ok(Params::Pbkd2 { prf: p.prf, salt, iterations: p.iterations, password })
     }
 

@@ -93,6 +93,14 @@ impl<'a> Caller<'a> {
         Ok(unsafe { slice::from_raw_parts_mut(at, length) })
     }
 
+    /// A copy of bytes that may be secret.
+    ///
+    /// # Errors
+    /// As [`Self::bytes`], and `CKR_HOST_MEMORY`.
+    pub(crate) fn secret(self, at: *const u8, length: CK_ULONG) -> Result<Secret> {
+        Secret::try_copy_of(self.bytes(at, length)?).ok_or(Error::HOST_MEMORY)
+    }
+
     /// A PIN, out of the caller's memory.
     ///
     /// # Errors
@@ -104,7 +112,7 @@ impl<'a> Caller<'a> {
         if length > LONGEST_PIN {
             return Err(Error::PIN_LEN_RANGE);
         }
-        self.bytes(at, length).map(Secret::copy_of)
+        self.secret(at, length)
     }
 
     /// A result of variable length (PKCS#11 3.2 §5.2).
@@ -147,7 +155,7 @@ impl<'a> Caller<'a> {
         let bytes = self.bytes(at, length)?;
         Ok(match output.buffer {
             Some((buffer, room)) if overlap(bytes, buffer, room) => {
-                Input::Copied(Secret::copy_of(bytes))
+                Input::Copied(Secret::try_copy_of(bytes).ok_or(Error::HOST_MEMORY)?)
             }
             _ => Input::Borrowed(bytes),
         })
@@ -291,6 +299,20 @@ fn overlap(bytes: &[u8], buffer: *const u8, room: usize) -> bool {
     !bytes.is_empty()
         && start < other.saturating_add(room)
         && other < start.saturating_add(bytes.len())
+}
+
+/// Attributes and parameters are copied a few times on their way to a store or a provider, into memory
+/// that has to be there: for what is so long that it may not be, it is asked for beforehand, all at once.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`
+pub(super) fn check_room(length: usize) -> Result<()> {
+    const LONG: usize = 1 << 16;
+    const COPIES: usize = 8;
+    if length < LONG {
+        return Ok(());
+    }
+    Vec::<u8>::new().try_reserve_exact(COPIES * length).map_err(|_| Error::HOST_MEMORY)
 }
 
 /// A length that a slice can have, with memory behind it as far as that can be told cheaply.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Templates: arrays of `CK_ATTRIBUTE`.
 
-use super::Caller;
+use super::{Caller, check_room};
 use metaslot_ck::attribute::{AttributeRow, Kind};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -48,8 +48,9 @@ impl Caller<'_> {
             return self.nested(at.cast(), length / size, depth + 1).map(RawValue::Template);
         }
         let bytes = self.bytes(at.cast(), length).map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
+        check_room(bytes.len())?;
         Ok(if AttributeRow::can_be_secret(attribute.type_) {
-            RawValue::Secret(Secret::copy_of(bytes))
+            RawValue::Secret(Secret::try_copy_of(bytes).ok_or(Error::HOST_MEMORY)?)
         } else {
             RawValue::Bytes(bytes.to_vec())
         })

@@ -198,17 +198,17 @@ struct Dkm {
 }
 
 /// Gathers one step's input in protected memory: it may hold a previous block.
-fn gathered(mode: Mode, fields: &Fields<'_>, state: (u64, &[u8]), dkm: &Dkm) -> Secret {
+fn gathered(mode: Mode, fields: &Fields<'_>, state: (u64, &[u8]), dkm: &Dkm) -> Result<Secret> {
     let mut length = 0;
     input(mode, fields, state, dkm, &mut |part| length += part.len());
-    let mut out = Secret::zeroed(length);
+    let mut out = Secret::try_zeroed(length).ok_or(Error::DEVICE_MEMORY)?;
     let mut at = 0;
     let place = out.expose_mut();
     input(mode, fields, state, dkm, &mut |part| {
         place[at..at + part.len()].copy_from_slice(part);
         at += part.len();
     });
-    out
+    Ok(out)
 }
 
 /// The segments, one after the other.
@@ -218,8 +218,8 @@ fn segments(mode: Mode, fields: &Fields<'_>, prf: &Keyed, dkm: &Dkm) -> Result<S
     // The iteration variable: K(i-1), or A(i) of the double pipeline, which begins at A(0).
     let mut iteration = match mode {
         Mode::Counter => Secret::zeroed(0),
-        Mode::Feedback => Secret::copy_of(fields.iv),
-        Mode::DoublePipeline => gathered(mode, fields, (0, &[]), dkm),
+        Mode::Feedback => Secret::try_copy_of(fields.iv).ok_or(Error::DEVICE_MEMORY)?,
+        Mode::DoublePipeline => gathered(mode, fields, (0, &[]), dkm)?,
     };
     for (counter, segment) in (1..).zip(out.expose_mut().chunks_mut(block)) {
         if mode == Mode::DoublePipeline {
@@ -227,7 +227,7 @@ fn segments(mode: Mode, fields: &Fields<'_>, prf: &Keyed, dkm: &Dkm) -> Result<S
             prf.mac(&[iteration.expose()], next.expose_mut())?;
             iteration = next;
         }
-        let step = gathered(mode, fields, (counter, iteration.expose()), dkm);
+        let step = gathered(mode, fields, (counter, iteration.expose()), dkm)?;
         prf.mac(&[step.expose()], segment)?;
         if mode == Mode::Feedback {
             iteration = Secret::copy_of(segment);
@@ -271,14 +271,14 @@ impl Derive for Kdf {
         }
         let material = segments(self.0, &fields, &prf, &dkm)?;
         let mut rest = material.expose();
-        Ok(lengths
+        lengths
             .iter()
             .map(|length| {
                 let (own, others) = rest.split_at(length.next_multiple_of(block));
                 rest = others;
-                Secret::copy_of(&own[..*length])
+                Secret::try_copy_of(&own[..*length]).ok_or(Error::DEVICE_MEMORY)
             })
-            .collect())
+            .collect()
     }
 }
 

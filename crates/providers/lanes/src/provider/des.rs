@@ -229,7 +229,10 @@ impl Batch for Cbc {
             |input: &[u8], out: &mut [u8]| plain.run(Direction::Forward, key, &params, input, out);
         match text {
             Text::Between(input, out) => run(input, out),
-            Text::Own(data) => run(Secret::copy_of(data.expose()).expose(), data.expose_mut()),
+            Text::Own(data) => {
+                let input = Secret::try_copy_of(data.expose()).ok_or(Error::DEVICE_MEMORY)?;
+                run(input.expose(), data.expose_mut())
+            }
         }?;
         *iv = *text.encrypted().last_chunk().unwrap_or(iv);
         Ok(())

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory runs out in the middle of calls whose lengths the caller chooses: such a call says so, harms nothing else,
+ * and works when there is memory again. */
+#include "common.h"
+#include <sys/resource.h>
+
+#define LARGE (20UL << 20)
+
+static CK_SESSION_HANDLE session;
+static CK_BYTE *large;
+static int refused;
+
+static int is_memory(CK_RV rv)
+{
+	refused += rv == CKR_HOST_MEMORY || rv == CKR_DEVICE_MEMORY;
+	return rv == CKR_HOST_MEMORY || rv == CKR_DEVICE_MEMORY;
+}
+
+#define OK_OR_MEMORY(call) \
+	do { \
+		CK_RV rv_ = (call); \
+		if (rv_ != CKR_OK && !is_memory(rv_)) FAIL("%s: 0x%lx with %lu bytes left", #call, rv_, room); \
+	} while (0)
+
+static CK_OBJECT_HANDLE key(CK_KEY_TYPE type, CK_ULONG length)
+{
+	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
+	CK_OBJECT_HANDLE made;
+	CK_ATTRIBUTE template[] = {
+		{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type},
+		{CKA_VALUE, large, length}, {CKA_DERIVE, &yes, 1}, {CKA_SIGN, &yes, 1}, {CKA_SENSITIVE, &no, 1},
+	};
+	OK(p11->C_CreateObject(session, template, 6, &made));
+	return made;
+}
+
+/* An object, large in an attribute that is secret or in one that is not. */
+static CK_RV create(CK_OBJECT_CLASS class, CK_BBOOL *token, CK_BBOOL *private, CK_OBJECT_HANDLE *made)
+{
+	CK_KEY_TYPE type = CKK_GENERIC_SECRET;
+	CK_ATTRIBUTE template[] = {
+		{CKA_CLASS, &class, sizeof class}, {CKA_TOKEN, token, 1}, {CKA_PRIVATE, private, 1},
+		{CKA_VALUE, large, LARGE},	   {CKA_KEY_TYPE, &type, sizeof type},
+	};
+	return p11->C_CreateObject(session, template, class == CKO_DATA ? 4 : 5, made);
+}
+
+static void objects(CK_ULONG room)
+{
+	CK_OBJECT_CLASS classes[] = {CKO_DATA, CKO_SECRET_KEY};
+	for (int i = 0; i < 8; i++) {
+		CK_OBJECT_HANDLE made, copy;
+		CK_UTF8CHAR name[] = "large";
+		CK_ATTRIBUTE label = {CKA_LABEL, name, 5};
+		CK_RV rv = create(classes[i & 1], i & 2 ? &yes : &no, i & 4 ? &yes : &no, &made);
+		OK_OR_MEMORY(rv);
+		if (rv != CKR_OK) continue;
+		OK_OR_MEMORY(p11->C_SetAttributeValue(session, made, &label, 1));
+		rv = p11->C_CopyObject(session, made, &label, 1, &copy);
+		OK_OR_MEMORY(rv);
+		if (rv == CKR_OK) OK(p11->C_DestroyObject(session, copy));
+		OK(p11->C_DestroyObject(session, made));
+	}
+}
+
+static void searches(CK_ULONG room)
+{
+	CK_OBJECT_HANDLE found;
+	CK_ULONG count;
+	CK_ATTRIBUTE query[] = {{CKA_VALUE, large, LARGE}, {CKA_APPLICATION, large, LARGE}};
+	for (int i = 0; i < 2; i++) {
+		CK_RV rv = p11->C_FindObjectsInit(session, &query[i], 1);
+		OK_OR_MEMORY(rv);
+		if (rv != CKR_OK) continue;
+		OK_OR_MEMORY(p11->C_FindObjects(session, &found, 1, &count));
+		OK(p11->C_FindObjectsFinal(session));
+	}
+}
+
+static CK_OBJECT_HANDLE aes, secret, hmac;
+
+static void ciphers(CK_ULONG room)
+{
+	CK_BYTE iv[16] = {0};
+	CK_GCM_PARAMS gcm = {iv, 12, 96, large, LARGE / 2, 128};
+	CK_MECHANISM mechanisms[] = {{CKM_AES_CBC_PAD, iv, 16}, {CKM_AES_CTR, NULL, 0}, {CKM_AES_GCM, &gcm, sizeof gcm}};
+	CK_AES_CTR_PARAMS counter = {.ulCounterBits = 128};
+	mechanisms[1].pParameter = &counter, mechanisms[1].ulParameterLen = sizeof counter;
+	for (int i = 0; i < 3; i++) {
+		CK_ULONG length = LARGE;
+		CK_RV rv = p11->C_EncryptInit(session, &mechanisms[i], aes);
+		OK_OR_MEMORY(rv);
+		/* In place: the input is copied. */
+		if (rv == CKR_OK) OK_OR_MEMORY(p11->C_Encrypt(session, large, LARGE - 100, large, &length));
+		rv = p11->C_DecryptInit(session, &mechanisms[i], aes);
+		OK_OR_MEMORY(rv);
+		if (rv != CKR_OK) continue;
+		length = LARGE;
+		rv = p11->C_DecryptUpdate(session, large, LARGE / 2, large + LARGE / 2, &length);
+		OK_OR_MEMORY(rv);
+		if (rv != CKR_OK) continue;
+		length = LARGE / 2;
+		rv = p11->C_DecryptFinal(session, large + LARGE / 2, &length);
+		if (rv != CKR_ENCRYPTED_DATA_INVALID) OK_OR_MEMORY(rv);
+	}
+}
+
+static void derivations(CK_ULONG room)
+{
+	CK_OBJECT_CLASS class = CKO_SECRET_KEY;
+	CK_KEY_TYPE type = CKK_GENERIC_SECRET;
+	CK_ULONG length = 32;
+	CK_OBJECT_HANDLE made;
+	CK_ATTRIBUTE template[] = {
+		{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type}, {CKA_VALUE_LEN, &length, sizeof length},
+	};
+	CK_HKDF_PARAMS hkdf = {CK_TRUE, CK_TRUE, CKM_SHA256, CKF_HKDF_SALT_DATA, large, LARGE, 0, large, LARGE / 2};
+	CK_KEY_DERIVATION_STRING_DATA text = {large, LARGE};
+	CK_PRF_DATA_PARAM data[] = {{CK_SP800_108_ITERATION_VARIABLE, NULL, 0}, {CK_SP800_108_BYTE_ARRAY, large, LARGE}};
+	CK_SP800_108_FEEDBACK_KDF_PARAMS feedback = {CKM_SHA256_HMAC, 2, data, LARGE, large, 0, NULL};
+	CK_PKCS5_PBKD2_PARAMS2 pbkd2 = {CKZ_SALT_SPECIFIED, large, LARGE, 1, CKP_PKCS5_PBKD2_HMAC_SHA256, NULL, 0, large, 4096};
+	CK_MECHANISM derive[] = {
+		{CKM_HKDF_DERIVE, &hkdf, sizeof hkdf}, {CKM_CONCATENATE_BASE_AND_DATA, &text, sizeof text},
+		{CKM_XOR_BASE_AND_DATA, &text, sizeof text}, {CKM_SP800_108_FEEDBACK_KDF, &feedback, sizeof feedback},
+	};
+	CK_MECHANISM generate = {CKM_PKCS5_PBKD2, &pbkd2, sizeof pbkd2};
+	for (int i = 0; i < 4; i++) {
+		CK_RV rv = p11->C_DeriveKey(session, &derive[i], secret, template, i == 1 ? 2 : 3, &made);
+		if (rv == CKR_MECHANISM_INVALID || rv == CKR_MECHANISM_PARAM_INVALID || rv == CKR_KEY_FUNCTION_NOT_PERMITTED) {
+			CHECK(i > 0);
+			continue;
+		}
+		OK_OR_MEMORY(rv);
+		if (rv == CKR_OK) OK(p11->C_DestroyObject(session, made));
+	}
+	CK_RV rv = p11->C_GenerateKey(session, &generate, template, 3, &made);
+	OK_OR_MEMORY(rv);
+	if (rv == CKR_OK) OK(p11->C_DestroyObject(session, made));
+}
+
+static void reads(CK_ULONG room, CK_OBJECT_HANDLE stored)
+{
+	CK_ATTRIBUTE value = {CKA_VALUE, large, LARGE};
+	CK_SESSION_HANDLE own = open_session();
+	OK_OR_MEMORY(p11->C_GetAttributeValue(own, stored, &value, 1));
+	OK(p11->C_CloseSession(own));
+}
+
+static CK_ULONG in_use(void)
+{
+	CK_ULONG pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	CHECK(file != NULL && fscanf(file, "%lu", &pages) == 1);
+	fclose(file);
+	return pages * (CK_ULONG)sysconf(_SC_PAGESIZE);
+}
+
+static void limit(CK_ULONG bytes)
+{
+	struct rlimit limit = {bytes, RLIM_INFINITY};
+	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+}
+
+/* Protected memory ends without any limit. */
+static void protected_memory_ends(void)
+{
+	CK_OBJECT_HANDLE made[100];
+	int count = 0;
+	CK_ULONG room = 0;
+	for (CK_RV rv = CKR_OK; rv == CKR_OK && count < 100; count += rv == CKR_OK) {
+		rv = create(CKO_SECRET_KEY, &no, &no, &made[count]);
+		OK_OR_MEMORY(rv);
+	}
+	CHECK(count > 1 && count < 100);
+	check_works(session);
+	while (count > 0) OK(p11->C_DestroyObject(session, made[--count]));
+}
+
+int main(void)
+{
+	CK_OBJECT_HANDLE stored;
+	alarm(240);
+	load();
+	OK(p11->C_Initialize(NULL));
+	make_token();
+	session = open_session();
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	large = calloc(1, LARGE);
+	CHECK(large != NULL);
+	aes = key(CKK_AES, 32);
+	secret = key(CKK_GENERIC_SECRET, 32);
+	hmac = key(CKK_GENERIC_SECRET, 1 << 20);
+	OK(create(CKO_DATA, &yes, &yes, &stored));
+	protected_memory_ends();
+	CHECK(refused > 0);
+	refused = 0;
+	for (CK_ULONG room = 0; room <= 12 * LARGE; room += room < LARGE ? LARGE / 2 : 2 * LARGE) {
+		limit(in_use() + room + (4 << 20));
+		objects(room);
+		searches(room);
+		ciphers(room);
+		derivations(room);
+		reads(room, stored);
+		limit(RLIM_INFINITY);
+		check_works(session);
+	}
+	CHECK(refused > 0);
+	printf("memory was out %d times\n", refused);
+	objects(0);
+	OK(p11->C_Finalize(NULL));
+	return 0;
+}
