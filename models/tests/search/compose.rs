@@ -23,7 +23,7 @@ const USAGES: &Weighed<&[&str]> = &[
     (2, &["+wrap", "+sign"]),
     (1, &["+wrap", "+encrypt"]),
     (1, &["+unwrap", "+encrypt"]),
-    (2, &["+derive"]),
+    (4, &["+derive"]),
     (3, &["+derive", "+sign"]),
     (1, &["+derive", "+encrypt"]),
     (2, &["+sign"]),
@@ -390,13 +390,13 @@ fn unwrap(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
 fn derive(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()> {
     let base = key_for(game, chooser, step, alphabet::DERIVES, CKA_DERIVE)?;
     step.keys = vec![base];
+    // With a base that he knows the attacker can read what another key salts.
+    let known = |name: &Name| game.stage.facts(*name).is_some_and(|facts| facts.readable());
+    if known(&base) && chooser.rarely(50) {
+        step.mechanism = Mechanism::named("salted");
+    }
     let by = step.mechanism?;
     if by.is_salted() {
-        // Of a base that he knows he can read the result.
-        let known = |facts: &Facts| facts.readable() && facts.has(CKA_DERIVE);
-        if chooser.rarely(60) {
-            step.keys = vec![any_key(game, chooser, known)?];
-        }
         step.keys.push(any_key(game, chooser, |facts| facts.class == CKO_SECRET_KEY)?);
     }
     let data = by.number == CKM_HKDF_DATA;

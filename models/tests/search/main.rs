@@ -4,6 +4,8 @@
 //! he can compute. A sequence after which he holds a protected key's value, or a use that a key's birth
 //! forbade, is a finding.
 //!
+//! Left to other tests: padding oracles, weak keys, logins and logouts, several threads.
+//!
 //! The usual run takes some seconds. `cargo xtask search` runs longer, under a policy by its name.
 
 mod alphabet;
