@@ -4,7 +4,7 @@
 
 use super::batch::{Batch, Meeting};
 use super::over::Ciphering;
-use super::{Plain, Wins, put};
+use super::{Plain, Size, put};
 use crate::aes::{self, BLOCK, Counter, LANES, Stream};
 use crate::data::{Data, Way};
 use metaslot_ck::*;
@@ -149,16 +149,10 @@ impl Batch for Cbc {
     type Work<'a> = Text;
     type Request<'r> = Stream<'r>;
 
-    fn lanes(&self) -> usize {
-        LANES
-    }
+    const ONE_IN_A_LANE: bool = true;
 
-    fn wins(&self) -> Wins {
-        Wins::from(2)
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        true
+    fn size(&self) -> Size {
+        Size::new(LANES, 2)
     }
 
     fn request<'r>(&self, work: &'r mut Text) -> Option<Stream<'r>> {

@@ -141,7 +141,7 @@ pub(super) fn bad_points_fail_alone<A: Agreeing>(
         }
         (key, point)
     };
-    let pairs: Vec<_> = (0..batch.lanes()).map(pair).collect();
+    let pairs: Vec<_> = (0..batch.size().lanes).map(pair).collect();
     if !A::serves(&pairs[0].0) {
         return;
     }

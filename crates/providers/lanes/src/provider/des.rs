@@ -4,7 +4,7 @@
 
 use super::batch::{Batch, Meeting};
 use super::over::Ciphering;
-use super::{Held, Plain, Wins, put};
+use super::{Held, Plain, Size, put};
 use crate::data::{Data, Way};
 use crate::des::{self, BLOCK, Lanes, Stream};
 use metaslot_awslc_wrapper::cleanse;
@@ -198,16 +198,12 @@ impl Batch for Cbc {
     type Work<'a> = Work<'a>;
     type Request<'r> = Stream<'r>;
 
-    fn lanes(&self) -> usize {
-        BATCH
+    fn size(&self) -> Size {
+        Size::new(BATCH, 24).when(des::available())
     }
 
     fn enough(&self) -> usize {
         BATCH
-    }
-
-    fn wins(&self) -> Wins {
-        Wins::from(24).when(des::available())
     }
 
     fn request<'r>(&self, work: &'r mut Work<'_>) -> Option<Stream<'r>> {

@@ -18,7 +18,6 @@ mod ecdsa;
 mod eddsa;
 mod hashed;
 mod hmac;
-mod one_of;
 mod over;
 mod prime;
 #[cfg(target_arch = "x86_64")]
@@ -67,8 +66,9 @@ impl Lanes {
                 rows.iter().map(|row| (row.mechanism, *needs)).collect()
             };
             let needs = families.iter().flat_map(needs).collect();
-            let rows = families.into_iter().flat_map(|family| family.0).collect();
-            Table { rows: one_of::joined(rows), needs }
+            let mut rows: Vec<_> = families.into_iter().flat_map(|family| family.0).collect();
+            rows.sort_by_key(|row| row.mechanism);
+            Table { rows, needs }
         })
     }
 }
@@ -181,7 +181,7 @@ fn kept<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-/// A key for the time of a job: borrowed while a thread waits, shared when nobody does.
+/// A key for the time of a work: borrowed while a thread waits, shared when nobody does.
 enum Held<'a> {
     Borrowed(&'a Key),
     Shared(Arc<Key>),
@@ -201,29 +201,28 @@ impl Deref for Held<'_> {
 /// Requests side by side in a vector of 64-bit words; more in one call share an inversion at most.
 const WIDTH: usize = 8;
 
-/// From how many jobs on the lanes take less processor time than one job after the other, and from how many threads per core on
-/// that pays for their waiting; measured (`metaslot lab lanes`).
+/// How many works meet in a batch at most, from how many on it takes less processor time than one work after the other, and from
+/// how many threads per core on that pays for their waiting; measured (`metaslot lab lanes`).
 #[derive(Clone, Copy, Debug)]
-struct Wins {
+struct Size {
+    lanes: usize,
     jobs: usize,
     threads: usize,
 }
 
-impl From<usize> for Wins {
+impl Size {
     /// Where so many jobs pay for their waiting too.
-    fn from(jobs: usize) -> Self {
-        Self { jobs, threads: jobs }
+    const fn new(lanes: usize, jobs: usize) -> Self {
+        Self { lanes, jobs, threads: jobs }
     }
-}
 
-impl Wins {
     /// Without the instructions nothing wins.
     const fn when(self, available: bool) -> Self {
-        if available { self } else { Self { jobs: usize::MAX, threads: usize::MAX } }
+        if available { self } else { Self::new(self.lanes, usize::MAX) }
     }
 }
 
-/// A message for the time of a job: borrowed while a thread waits, a copy that is wiped when nobody does.
+/// A message for the time of a work: borrowed while a thread waits, a copy that is wiped when nobody does.
 enum Message<'a> {
     Borrowed(&'a [u8]),
     Copied(Secret),

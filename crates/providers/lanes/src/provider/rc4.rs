@@ -4,7 +4,7 @@
 
 use super::batch::{Batch, Meeting};
 use super::over::Ciphering;
-use super::{Plain, Wins, put};
+use super::{Plain, Size, put};
 use crate::data::Data;
 use crate::rc4::{LANES, Rc4, Stream, apply};
 use metaslot_ck::*;
@@ -77,16 +77,10 @@ impl Batch for Interleaved {
     type Work<'a> = Text;
     type Request<'r> = Stream<'r>;
 
-    fn lanes(&self) -> usize {
-        LANES
-    }
+    const ONE_IN_A_LANE: bool = true;
 
-    fn wins(&self) -> Wins {
-        Wins::from(3)
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        true
+    fn size(&self) -> Size {
+        Size::new(LANES, 3)
     }
 
     fn request<'r>(&self, work: &'r mut Text) -> Option<Stream<'r>> {

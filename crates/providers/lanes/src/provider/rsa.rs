@@ -6,7 +6,7 @@ use super::batch::{Batch, Meeting};
 use super::digest::function;
 use super::hashed::{self, Digest, DigestScheme, digest_of};
 use super::over::{Call, Over, Ready, Signing};
-use super::{Held, Plain, Wins, kept, put};
+use super::{Held, Plain, Size, kept, put};
 use crate::rsa::{self, PrivateKey, PrivateRequest, PublicKey, PublicRequest, WIDTH};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::rsa::{Pss, Rsa, RsaNumbers, digest_info, encode_pkcs1};
@@ -287,12 +287,8 @@ impl Batch for Private {
     type Work<'a> = ToRaise<'a>;
     type Request<'r> = PrivateRequest<'r>;
 
-    fn lanes(&self) -> usize {
-        WIDTH
-    }
-
-    fn wins(&self) -> Wins {
-        Wins::from(self.break_even).when(rsa::available())
+    fn size(&self) -> Size {
+        Size::new(WIDTH, self.break_even).when(rsa::available())
     }
 
     fn request<'r>(&self, work: &'r mut ToRaise<'_>) -> Option<PrivateRequest<'r>> {
@@ -346,12 +342,8 @@ impl Batch for Public {
     type Work<'a> = ToOpen<'a>;
     type Request<'r> = PublicRequest<'r>;
 
-    fn lanes(&self) -> usize {
-        WIDTH
-    }
-
-    fn wins(&self) -> Wins {
-        Wins::from(3).when(rsa::available())
+    fn size(&self) -> Size {
+        Size::new(WIDTH, 3).when(rsa::available())
     }
 
     fn request<'r>(&self, work: &'r mut ToOpen<'_>) -> Option<PublicRequest<'r>> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys: their curves' names, generation, import, the forms that are computed with and those that are wrapped.
 
-use super::{Batch, Meeting, Meetings, Wins, row, wins};
-use crate::binary::{self, BATCH, Curve, PrivateKey, PublicKey};
+use super::{Batch, Meeting, Meetings, Size, row, size};
+use crate::binary::{self, Curve, PrivateKey, PublicKey};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::key_info::{self, EcParams, PrivateKeyInfo};
@@ -189,16 +189,10 @@ impl Batch for Pairs {
     type Work<'a> = Pair;
     type Request<'r> = &'r mut Pair;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
+    const ONE_IN_A_LANE: bool = true;
 
-    fn wins(&self) -> Wins {
-        wins()
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        true
+    fn size(&self) -> Size {
+        size()
     }
 
     fn request<'r>(&self, work: &'r mut Pair) -> Option<&'r mut Pair> {

@@ -8,9 +8,9 @@ mod key;
 
 pub(super) use key::{complete, decode, encode};
 
-use super::Wins;
+use super::Size;
 use super::batch::{Batch, Meeting};
-use crate::binary::{self, Curve};
+use crate::binary::{self, BATCH, Curve};
 use metaslot_ck::*;
 use metaslot_spi::provider::Algorithm;
 
@@ -35,6 +35,6 @@ pub(super) fn rows() -> Vec<Algorithm> {
 type Meetings<B> = [Meeting<B>; Curve::ALL.len()];
 
 /// From when on a batch wins. Where there is none, one lane does what there is to do.
-fn wins() -> Wins {
-    Wins::from(2).when(binary::available())
+fn size() -> Size {
+    Size::new(BATCH, 2).when(binary::available())
 }
