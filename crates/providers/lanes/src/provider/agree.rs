@@ -4,7 +4,7 @@
 
 use super::batch::{Batch, Meeting};
 use super::digest::expand;
-use super::{Plain, kept};
+use super::parts::{Plain, kept};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;

@@ -2,7 +2,7 @@
 //! What becomes of works that meet: once for all kernels. A work that a lane cannot take, and one that failed in its lane, is done
 //! alone, as the plain provider does it.
 
-use super::{Size, WIDTH};
+use super::parts::{Size, WIDTH};
 use crate::combiner::{Combiner, Failure, Kernel, Ticket};
 use metaslot_ck::{Error, Result};
 use metaslot_counters::Event;

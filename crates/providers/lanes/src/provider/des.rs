@@ -3,8 +3,8 @@
 //! whose blocks are not, of many messages at a time. Padding, short messages and multi-part operations are the plain provider's.
 
 use super::batch::{Batch, Meeting};
-use super::over::Ciphering;
-use super::{Held, Plain, Size, put};
+use super::over::{Ciphering, cipher};
+use super::parts::{Held, Plain, Size, put};
 use crate::data::{Data, Way};
 use crate::des::{self, BLOCK, Lanes, Stream};
 use metaslot_awslc_wrapper::cleanse;
@@ -35,7 +35,7 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
     let cbc = plain.row(CKM_DES3_CBC).and_then(|row| row.encrypt);
     let row = |(mechanism, mode)| {
         let cbc = cbc?;
-        plain.cipher(mechanism, |plain| TripleDes { mode, plain, cbc })
+        cipher(plain, mechanism, |plain| TripleDes { mode, plain, cbc })
     };
     let modes =
         [(CKM_DES3_ECB, Mode::Ecb), (CKM_DES3_CBC, Mode::Cbc), (CKM_DES3_CBC_PAD, Mode::CbcPad)];

@@ -3,7 +3,7 @@
 //! that its lane saves more than two switches of threads cost; an asynchronous session with nearly any.
 
 use super::batch::{Batch, Meeting};
-use super::{Message, Plain, Size, device_error, kept, put};
+use super::parts::{Message, Plain, Size, device_error, kept, put};
 use crate::hash::{self, Request};
 use metaslot_awslc_wrapper::counter_kdf;
 use metaslot_awslc_wrapper::digest::{Hash, MAX_LENGTH};

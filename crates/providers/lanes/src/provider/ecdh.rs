@@ -3,8 +3,8 @@
 
 use super::agree::{self, Agreed, Agreeing};
 use super::batch::{Batch, Meeting};
+use super::parts::{Plain, Size};
 use super::prime::{self, FLAGS, Lanes, P256Kernel, P384Kernel, private_form};
-use super::{Plain, Size};
 use crate::weierstrass::DeriveRequest;
 use metaslot_ck::*;
 use metaslot_spi::provider::Algorithm;

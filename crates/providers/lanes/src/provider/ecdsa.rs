@@ -4,8 +4,8 @@
 use super::batch::{Batch, Meeting};
 use super::hashed::{self, Digest, DigestScheme, digest_of};
 use super::over::{Call, Over, Ready, Signing};
+use super::parts::{Held, Plain, Size, kept, put};
 use super::prime::{self, FLAGS, Lanes, P256Kernel, P384Kernel, private_form, public_form};
-use super::{Held, Plain, Size, kept, put};
 use crate::weierstrass::{SignRequest, VerifyRequest};
 use metaslot_awslc_wrapper::digest::{Hash, MAX_LENGTH};
 use metaslot_ck::*;

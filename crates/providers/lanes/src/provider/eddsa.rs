@@ -4,7 +4,7 @@
 
 use super::batch::{Batch, Meeting};
 use super::over::{Call, Over, Ready, Signing};
-use super::{Held, Message, Plain, Size, device_error, kept, put};
+use super::parts::{Held, Message, Plain, Size, device_error, kept, put};
 use crate::curve25519::{self, PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use metaslot_awslc_wrapper::curve25519::ED25519_SIGNATURE_LENGTH as LENGTH;
 use metaslot_ck::*;

@@ -5,7 +5,7 @@
 use super::batch::{Batch, Meeting};
 use super::digest;
 use super::over::{Call, Over, Ready, Signing};
-use super::{Held, Message, Plain, Size, device_error, kept, put};
+use super::parts::{Held, Message, Plain, Size, device_error, kept, put};
 use crate::hash::{self, Hash, MacRequest};
 use metaslot_awslc_wrapper::constant_time;
 use metaslot_ck::*;

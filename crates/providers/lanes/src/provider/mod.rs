@@ -3,7 +3,7 @@
 //!
 //! An operation that waits (`C_Sign` in an ordinary session) goes through the combiner's blocking door where a
 //! batch can win over a switch of threads; one of an asynchronous session through the other. What neither suits, the
-//! plain provider's row does, with the key that it has prepared.
+//! plain provider's row does. Only its rows are used: the form in which it keeps a key is its own.
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
@@ -19,22 +19,20 @@ mod eddsa;
 mod hashed;
 mod hmac;
 mod over;
+mod parts;
 mod prime;
 #[cfg(target_arch = "x86_64")]
 mod rc4;
 mod rsa;
 mod x25519;
 
-use self::over::{Ciphering, Over};
+use self::parts::Plain;
 use crate::cpu::{self, Cpu};
-#[cfg(target_arch = "x86_64")]
-use crate::data::Way;
-use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+use metaslot_ck::{CK_MECHANISM_TYPE, Result};
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Cipher, Direction, Provider};
+use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::{Key, NewObject};
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// The kernels as a provider beside a plain one.
 #[derive(Debug)]
@@ -137,121 +135,4 @@ impl Provider for Off {
     fn remark(&self, _: CK_MECHANISM_TYPE) -> String {
         String::from("the configuration leaves the lanes out")
     }
-}
-
-/// The rows beneath.
-#[derive(Clone, Copy)]
-struct Plain(&'static [Algorithm]);
-
-impl Plain {
-    fn row(self, mechanism: CK_MECHANISM_TYPE) -> Option<&'static Algorithm> {
-        self.0.iter().find(|row| row.mechanism == mechanism)
-    }
-
-    /// A row over that of a cipher, for both directions.
-    fn cipher<C: Ciphering + 'static>(
-        self,
-        mechanism: CK_MECHANISM_TYPE,
-        over: impl FnOnce(&'static dyn Cipher) -> C,
-    ) -> Option<Algorithm> {
-        let row = self.row(mechanism)?;
-        let cipher = kept(Over(over(row.encrypt?)));
-        Some(Algorithm {
-            mechanism,
-            key_sizes: row.key_sizes,
-            encrypt: Some(cipher),
-            decrypt: Some(cipher),
-            ..Algorithm::NONE
-        })
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl From<Direction> for Way {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Forward => Self::Encrypt,
-            Direction::Backward => Self::Decrypt,
-        }
-    }
-}
-
-/// A value that lives as long as the process, as rows need it; each is made once.
-fn kept<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
-
-/// A key for the time of a work: borrowed while a thread waits, shared when nobody does.
-enum Held<'a> {
-    Borrowed(&'a Key),
-    Shared(Arc<Key>),
-}
-
-impl Deref for Held<'_> {
-    type Target = Key;
-
-    fn deref(&self) -> &Key {
-        match self {
-            Self::Borrowed(key) => key,
-            Self::Shared(key) => key,
-        }
-    }
-}
-
-/// Requests side by side in a vector of 64-bit words; more in one call share an inversion at most.
-const WIDTH: usize = 8;
-
-/// How many works meet in a batch at most, from how many on it takes less processor time than one work after the other, and from
-/// how many threads per core on that pays for their waiting; measured (`metaslot lab lanes`).
-#[derive(Clone, Copy, Debug)]
-struct Size {
-    lanes: usize,
-    jobs: usize,
-    threads: usize,
-}
-
-impl Size {
-    /// Where so many jobs pay for their waiting too.
-    const fn new(lanes: usize, jobs: usize) -> Self {
-        Self { lanes, jobs, threads: jobs }
-    }
-
-    /// Without the instructions nothing wins.
-    const fn when(self, available: bool) -> Self {
-        if available { self } else { Self::new(self.lanes, usize::MAX) }
-    }
-}
-
-/// A message for the time of a work: borrowed while a thread waits, a copy that is wiped when nobody does.
-enum Message<'a> {
-    Borrowed(&'a [u8]),
-    Copied(Secret),
-}
-
-impl Message<'_> {
-    fn copy(data: &[u8]) -> Result<Self> {
-        Secret::try_copy_of(data).map(Self::Copied).ok_or(Error::DEVICE_MEMORY)
-    }
-}
-
-impl Deref for Message<'_> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Borrowed(data) => data,
-            Self::Copied(copy) => copy.expose(),
-        }
-    }
-}
-
-/// Writes a result to where the caller wants it.
-fn put(result: &[u8], out: &mut [u8]) -> Result<usize> {
-    out.get_mut(..result.len()).ok_or(Error::BUFFER_TOO_SMALL)?.copy_from_slice(result);
-    Ok(result.len())
-}
-
-/// For failures that no input explains.
-fn device_error(_: metaslot_awslc_wrapper::Failed) -> Error {
-    Error::DEVICE_ERROR
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the mechanisms of P-256 and P-384 have in common: which keys are theirs, and the forms of a key.
 
-use super::{Size, device_error};
+use super::parts::{Size, device_error};
 use crate::weierstrass::{DeriveRequest, PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use crate::{p256, p384};
 use metaslot_ck::*;

@@ -3,8 +3,8 @@
 //! interleaved. Short messages, whose time goes into the key's setup, and multi-part operations are the plain provider's.
 
 use super::batch::{Batch, Meeting};
-use super::over::Ciphering;
-use super::{Plain, Size, put};
+use super::over::{Ciphering, cipher};
+use super::parts::{Plain, Size, put};
 use crate::data::Data;
 use crate::rc4::{LANES, Rc4, Stream, apply};
 use metaslot_ck::*;
@@ -18,7 +18,7 @@ const LONG: usize = 2048;
 
 /// The row, where the plain provider has it too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    plain.cipher(CKM_RC4, |plain| Streams { plain }).into_iter().collect()
+    cipher(plain, CKM_RC4, |plain| Streams { plain }).into_iter().collect()
 }
 
 #[derive(Debug)]

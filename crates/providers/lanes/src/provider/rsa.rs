@@ -6,7 +6,7 @@ use super::batch::{Batch, Meeting};
 use super::digest::function;
 use super::hashed::{self, Digest, DigestScheme, digest_of};
 use super::over::{Call, Over, Ready, Signing};
-use super::{Held, Plain, Size, kept, put};
+use super::parts::{Held, Plain, Size, kept, put};
 use crate::rsa::{self, PrivateKey, PrivateRequest, PublicKey, PublicRequest, WIDTH};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::rsa::{Pss, Rsa, RsaNumbers, digest_info, encode_pkcs1};
@@ -97,7 +97,7 @@ impl Signing for Rows {
     fn sign<'a>(&self, call: Call<'a, '_>, params: &Params) -> Result<Ready<'a, Private>> {
         let Some(meeting) = private_meeting(call.key()) else { return Ok(None) };
         let block = self.scheme.block(call.key(), self.scheme.pss(params)?, call.data())?;
-        Ok(Some((meeting, self.to_raise(call.held(), block))))
+        Ok(Some((meeting, self.work(call.held(), block))))
     }
 
     fn verify<'a>(
@@ -139,7 +139,7 @@ impl Signing for Rows {
 }
 
 impl Rows {
-    fn to_raise<'a>(&self, key: Held<'a>, block: Block) -> ToRaise<'a> {
+    fn work<'a>(&self, key: Held<'a>, block: Block) -> ToRaise<'a> {
         ToRaise { bare: self.bare, key, raised: Block::from_elem(0, block.len()), block }
     }
 }
@@ -155,7 +155,7 @@ struct Multipart {
 impl DigestScheme for Multipart {
     fn sign_digest(&self, key: &Key, digest: Digest, out: &mut [u8]) -> Result<usize> {
         let block = self.rows.scheme.block_of_digest(key, self.pss, &digest)?;
-        let work = self.rows.to_raise(Held::Borrowed(key), block);
+        let work = self.rows.work(Held::Borrowed(key), block);
         Private::answer(self.meeting.run(work)?, out)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::agree::{self, Agreed, Agreeing};
 use super::batch::{Batch, Meeting};
-use super::{Plain, Size};
+use super::parts::{Plain, Size};
 use crate::curve25519::{self, KEY_LENGTH, X25519Key, X25519Request};
 use metaslot_ck::*;
 use metaslot_spi::provider::Algorithm;

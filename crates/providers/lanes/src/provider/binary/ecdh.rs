@@ -2,9 +2,11 @@
 //! ECDH with one key pair a side (PKCS#11 3.2 §6.3.19, §6.3.20), with the cofactor and without.
 
 use super::key::{curve, point, private};
-use super::{Batch, Meeting, Meetings, Size, row, size};
+use super::row::{Meetings, row, size};
 use crate::binary::{self, Curve, PublicKey};
+use crate::provider::batch::{Batch, Meeting};
 use crate::provider::digest::expand;
+use crate::provider::parts::Size;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;

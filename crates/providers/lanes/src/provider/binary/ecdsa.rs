@@ -2,11 +2,13 @@
 //! ECDSA (PKCS#11 3.2 §6.3.12, §6.3.13): the signature is r and s, each as long as the order.
 
 use super::key::{curve, private, public};
-use super::{Batch, Meeting, Meetings, Size, row, size};
+use super::row::{Meetings, row, size};
 use crate::binary::{self, Curve};
+use crate::provider::batch::{Batch, Meeting};
 use crate::provider::ecdsa::MECHANISMS;
 use crate::provider::hashed::{self, Digest, DigestScheme, digest_of};
-use crate::provider::{Held, kept, put};
+use crate::provider::parts::Size;
+use crate::provider::parts::{Held, kept, put};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys: their curves' names, generation, import, the forms that are computed with and those that are wrapped.
 
-use super::{Batch, Meeting, Meetings, Size, row, size};
+use super::row::{Meetings, row, size};
 use crate::binary::{self, Curve, PrivateKey, PublicKey};
+use crate::provider::batch::{Batch, Meeting};
+use crate::provider::parts::Size;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::key_info::{self, EcParams, PrivateKeyInfo};
