@@ -23,7 +23,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("client", 3),
     ("keystore", 6),
     ("lab", 86),
-    ("lanes", 47),
+    ("lanes", 30),
     ("module", 3),
     ("studies", 18),
 ];

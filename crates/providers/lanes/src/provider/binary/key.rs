@@ -101,7 +101,7 @@ fn secrets(key: &PrivateKey) -> Secrets {
 }
 
 /// As `Provider::complete`.
-pub(in crate::provider) fn complete(object: &mut NewObject) -> Result<()> {
+pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
     let NewObject { attributes, secrets: given } = object;
     if attributes.ulong(CKA_KEY_TYPE) != Some(CKK_EC) {
         return Err(Error::CURVE_NOT_SUPPORTED);
@@ -131,7 +131,7 @@ pub(in crate::provider) fn complete(object: &mut NewObject) -> Result<()> {
 }
 
 /// As `Provider::encode_private_key`.
-pub(in crate::provider) fn encode(key: &Key) -> Result<Secret> {
+pub(crate) fn encode(key: &Key) -> Result<Secret> {
     if curve(key).is_none() {
         return Err(Error::KEY_NOT_WRAPPABLE);
     }
@@ -141,7 +141,7 @@ pub(in crate::provider) fn encode(key: &Key) -> Result<Secret> {
 }
 
 /// As `Provider::decode_private_key`: the key comes back complete and checked.
-pub(in crate::provider) fn decode(der: &[u8]) -> Result<NewObject> {
+pub(crate) fn decode(der: &[u8]) -> Result<NewObject> {
     let parsed = PrivateKeyInfo::parse(der).ok();
     let parsed = parsed.filter(|info| info.algorithm == key_info::EC_PUBLIC_KEY);
     let (said, scalar) =
