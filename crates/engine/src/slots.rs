@@ -9,7 +9,7 @@ use crate::session::{Info, MOST, Session};
 use crate::token::login::{check_length, pin_lengths};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::*;
-use metaslot_spi::provider::{Algorithm, Provider};
+use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{Examined, PinState, Remark, Role};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -369,9 +369,10 @@ impl Engine {
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Result<Vec<Candidate>> {
         self.routes.info(mechanism)?;
         let candidate = |provider: &&'static dyn Provider| {
-            let row = provider.algorithms().iter().find(|row| row.mechanism == mechanism);
-            let (flags, remark) = (row.map_or(0, Algorithm::flags), provider.remark(mechanism));
-            let says = row.is_some() || !remark.is_empty();
+            let rows = provider.algorithms().iter().filter(|row| row.mechanism == mechanism);
+            let (flags, remark) =
+                (rows.fold(0, |flags, row| flags | row.flags()), provider.remark(mechanism));
+            let says = flags != 0 || !remark.is_empty();
             says.then_some(Candidate { provider: provider.name(), flags, remark })
         };
         Ok(self.providers.iter().filter_map(candidate).collect())

@@ -15,7 +15,7 @@ pub trait Provider: Sync + Debug {
     /// Short and lower case: `awslc`, `lanes`.
     fn name(&self) -> &'static str;
 
-    /// What it does, sorted by mechanism.
+    /// What it does, sorted by mechanism. Of several rows for one mechanism the first that serves a key counts.
     fn algorithms(&'static self) -> &'static [Algorithm];
 
     /// What stands between this provider and a mechanism, for people; empty when nothing does.

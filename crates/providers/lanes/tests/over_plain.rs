@@ -6,7 +6,7 @@ use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
 use metaslot_lanes::provider::Lanes;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Direction, Keys, Pending, Provider};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction, Keys, Pending, Provider, Signature};
 use metaslot_spi::{Attributes, Bytes, Key, Material, NewObject, Params, Secrets, Value};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -199,6 +199,34 @@ fn judged(
 }
 
 #[test]
+fn bare_numbers_are_raised_or_refused_as_by_the_plain_provider() {
+    let rsa = pair(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, (CKA_MODULUS_BITS, Value::Ulong(1024)));
+    let Rows { lanes, plain } = rows().find(|rows| rows.lanes.mechanism == CKM_RSA_X_509).unwrap();
+    let (lanes, plain) = (lanes.sign.unwrap(), plain.sign.unwrap());
+    let modulus = rsa.private.bytes(CKA_MODULUS).unwrap().to_vec();
+    // The modulus is odd.
+    let mut last = modulus.clone();
+    last[127] -= 1;
+    for number in [vec![], vec![1], last, modulus, vec![2], vec![0xff; 128], vec![1; 129]] {
+        let sign = |row: &dyn Signature| {
+            row.check(Direction::Forward, &rsa.private, &Params::None)?;
+            let mut out = vec![0; 128];
+            row.sign(&rsa.private, &Params::None, &number, &mut out).map(|_| out)
+        };
+        let right = sign(plain);
+        assert_eq!(sign(lanes), right, "{number:02x?}");
+        let later = |_| lanes.sign_later(&rsa.private, &Params::None, &number);
+        let answers = match (0..9).map(later).collect::<Result<Vec<_>>>() {
+            Ok(later) => all(later.into_iter().flatten(), 128),
+            Err(error) => vec![Err(error)],
+        };
+        for answer in answers {
+            assert_eq!(answer, right, "{number:02x?}");
+        }
+    }
+}
+
+#[test]
 fn digests_are_the_plain_providers() {
     for Rows { lanes, plain } in rows() {
         let (Some(lanes), Some(plain)) = (lanes.digest, plain.digest) else { continue };
@@ -246,7 +274,7 @@ fn ciphertexts_are_the_plain_providers() {
             });
             let later = all(later.collect::<Vec<_>>(), 8000);
             for (at, key) in works() {
-                let run = |cipher: &dyn metaslot_spi::provider::Cipher, direction, text: &[u8]| {
+                let run = |cipher: &dyn Cipher, direction, text: &[u8]| {
                     let room = cipher.length(direction, &key.private, params, text.len()).unwrap();
                     let mut out = vec![0; room];
                     let length =

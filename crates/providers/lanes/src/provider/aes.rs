@@ -3,8 +3,8 @@
 //! blocks are not, of up to 16 messages at a time in asynchronous sessions. Multi-part operations are the plain provider's.
 
 use super::batch::{Batch, Meeting};
-use super::over::Ciphering;
-use super::{Plain, Wins, put};
+use super::over::{Ciphering, cipher};
+use super::parts::{Plain, Size, put};
 use crate::aes::{self, BLOCK, Counter, LANES, Stream};
 use crate::data::{Data, Way};
 use metaslot_ck::*;
@@ -27,7 +27,7 @@ enum Mode {
 
 /// A row for each mode that the plain provider has too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    let row = |(mechanism, mode)| plain.cipher(mechanism, |plain| Aes { mode, plain });
+    let row = |(mechanism, mode)| cipher(plain, mechanism, |plain| Aes { mode, plain });
     let modes = [(CKM_AES_ECB, Mode::Ecb), (CKM_AES_CBC, Mode::Cbc), (CKM_AES_CTR, Mode::Ctr)];
     modes.into_iter().filter_map(row).collect()
 }
@@ -149,16 +149,10 @@ impl Batch for Cbc {
     type Work<'a> = Text;
     type Request<'r> = Stream<'r>;
 
-    fn lanes(&self) -> usize {
-        LANES
-    }
+    const ONE_IN_A_LANE: bool = true;
 
-    fn wins(&self) -> Wins {
-        Wins::from(2)
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        true
+    fn size(&self) -> Size {
+        Size::new(LANES, 2)
     }
 
     fn request<'r>(&self, work: &'r mut Text) -> Option<Stream<'r>> {

@@ -4,7 +4,7 @@
 
 use super::batch::{Batch, Meeting};
 use super::digest::expand;
-use super::{Plain, kept};
+use super::parts::{Plain, kept};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
@@ -136,12 +136,12 @@ pub(super) fn bad_points_fail_alone<A: Agreeing>(
         attributes.set(CKA_KEY_TYPE, Value::Ulong(key_type));
         let key = Key::new(Arc::new(attributes), Arc::new(Material::new(secrets)));
         let mut point = public.attributes.bytes(CKA_EC_POINT).unwrap().to_vec();
-        if at % 3 == 0 {
+        if at.is_multiple_of(3) {
             point.fill(0);
         }
         (key, point)
     };
-    let pairs: Vec<_> = (0..batch.lanes()).map(pair).collect();
+    let pairs: Vec<_> = (0..batch.size().lanes).map(pair).collect();
     if !A::serves(&pairs[0].0) {
         return;
     }
@@ -151,7 +151,7 @@ pub(super) fn bad_points_fail_alone<A: Agreeing>(
         super::batch::together(batch, works().collect()).into_iter().zip(works()).enumerate()
     {
         let right = alone.alone().map(|()| alone.secret);
-        assert_eq!(right.is_err(), at % 3 == 0, "lane {at}");
+        assert_eq!(right.is_err(), at.is_multiple_of(3), "lane {at}");
         let shown = |secret: Secret| secret.expose().to_vec();
         assert_eq!(met.map(|work| shown(work.secret)), right.map(shown), "lane {at}");
     }

@@ -2,7 +2,7 @@
 //! What becomes of works that meet: once for all kernels. A work that a lane cannot take, and one that failed in its lane, is done
 //! alone, as the plain provider does it.
 
-use super::{WIDTH, Wins};
+use super::parts::{Size, WIDTH};
 use crate::combiner::{Combiner, Failure, Kernel, Ticket};
 use metaslot_ck::{Error, Result};
 use metaslot_counters::Event;
@@ -21,26 +21,21 @@ pub(super) trait Batch: Sync + 'static {
     /// The same, as the kernel takes it.
     type Request<'r>;
 
-    /// How many works a batch has at most.
-    fn lanes(&self) -> usize;
+    /// Whether a lane does one work as well as anything else.
+    const ONE_IN_A_LANE: bool = false;
+
+    /// How many works make a batch.
+    fn size(&self) -> Size;
 
     /// From how many works on a batch is hardly better for being larger.
     fn enough(&self) -> usize {
-        self.lanes().min(WIDTH)
-    }
-
-    /// From when on a batch wins.
-    fn wins(&self) -> Wins;
-
-    /// Whether a lane does one work as well as anything else.
-    fn one_in_a_lane(&self) -> bool {
-        false
+        self.size().lanes.min(WIDTH)
     }
 
     /// `None` for a work that is to be done alone.
     fn request<'r>(&self, work: &'r mut Self::Work<'_>) -> Option<Self::Request<'r>>;
 
-    /// Computes up to [`Self::lanes`] requests side by side.
+    /// Computes so many requests side by side.
     fn compute(&self, requests: &mut [Self::Request<'_>]);
 
     /// Whether it went well in its lane.
@@ -89,7 +84,7 @@ impl<B: Batch> Kernel for Lanes<B> {
     type Job<'a> = Job<B::Work<'a>>;
 
     fn lanes(&self) -> usize {
-        self.0.lanes()
+        self.0.size().lanes
     }
 
     fn enough(&self) -> usize {
@@ -97,15 +92,15 @@ impl<B: Batch> Kernel for Lanes<B> {
     }
 
     fn break_even(&self) -> usize {
-        self.0.wins().jobs
+        self.0.size().jobs
     }
 
     fn crowd(&self) -> usize {
-        self.0.wins().threads
+        self.0.size().threads
     }
 
     fn one(&self, job: &mut Self::Job<'_>) {
-        if self.0.one_in_a_lane() {
+        if B::ONE_IN_A_LANE {
             self.side_by_side(&mut [job]);
         } else {
             job.result = self.0.alone(&mut job.work);

@@ -3,8 +3,8 @@
 //! whose blocks are not, of many messages at a time. Padding, short messages and multi-part operations are the plain provider's.
 
 use super::batch::{Batch, Meeting};
-use super::over::Ciphering;
-use super::{Held, Plain, Wins, put};
+use super::over::{Ciphering, cipher};
+use super::parts::{Held, Plain, Size, put};
 use crate::data::{Data, Way};
 use crate::des::{self, BLOCK, Lanes, Stream};
 use metaslot_awslc_wrapper::cleanse;
@@ -35,7 +35,7 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
     let cbc = plain.row(CKM_DES3_CBC).and_then(|row| row.encrypt);
     let row = |(mechanism, mode)| {
         let cbc = cbc?;
-        plain.cipher(mechanism, |plain| TripleDes { mode, plain, cbc })
+        cipher(plain, mechanism, |plain| TripleDes { mode, plain, cbc })
     };
     let modes =
         [(CKM_DES3_ECB, Mode::Ecb), (CKM_DES3_CBC, Mode::Cbc), (CKM_DES3_CBC_PAD, Mode::CbcPad)];
@@ -198,16 +198,12 @@ impl Batch for Cbc {
     type Work<'a> = Work<'a>;
     type Request<'r> = Stream<'r>;
 
-    fn lanes(&self) -> usize {
-        BATCH
+    fn size(&self) -> Size {
+        Size::new(BATCH, 24).when(des::available())
     }
 
     fn enough(&self) -> usize {
         BATCH
-    }
-
-    fn wins(&self) -> Wins {
-        Wins::from(24).when(des::available())
     }
 
     fn request<'r>(&self, work: &'r mut Work<'_>) -> Option<Stream<'r>> {

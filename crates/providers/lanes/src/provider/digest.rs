@@ -3,7 +3,7 @@
 //! that its lane saves more than two switches of threads cost; an asynchronous session with nearly any.
 
 use super::batch::{Batch, Meeting};
-use super::{Message, Plain, Wins, device_error, kept, put};
+use super::parts::{Message, Plain, Size, device_error, kept, put};
 use crate::hash::{self, Request};
 use metaslot_awslc_wrapper::counter_kdf;
 use metaslot_awslc_wrapper::digest::{Hash, MAX_LENGTH};
@@ -68,19 +68,21 @@ pub(super) fn worth_waiting(hash: Hash) -> usize {
     ROWS.iter().find(|row| row.hash == hash).map_or(usize::MAX, |row| row.worth_waiting)
 }
 
-/// From how many messages on a batch wins.
-pub(super) fn wins(hash: Hash) -> Wins {
-    let lanes = hash::lanes(hash);
-    let wins = match hash {
+/// How many messages make a batch.
+pub(super) fn size(hash: Hash) -> Size {
+    let available = hash::lanes(hash);
+    let lanes = available.clamp(1, MOST);
+    let size = match hash {
         // The library has an instruction for a round of these; no thread waits for them.
-        Hash::Sha1 | Hash::Sha224 | Hash::Sha256 => Wins { jobs: lanes * 5 / 8, threads: lanes },
-        Hash::Md5 => Wins { jobs: 2, threads: 3 },
-        Hash::Sha384 | Hash::Sha512 | Hash::Sha512_224 | Hash::Sha512_256 => {
-            Wins { jobs: 2, threads: 4 }
+        Hash::Sha1 | Hash::Sha224 | Hash::Sha256 => {
+            Size { lanes, jobs: available * 5 / 8, threads: available }
         }
-        _ => Wins { jobs: 2, threads: 3 },
+        Hash::Sha384 | Hash::Sha512 | Hash::Sha512_224 | Hash::Sha512_256 => {
+            Size { lanes, jobs: 2, threads: 4 }
+        }
+        _ => Size { lanes, jobs: 2, threads: 3 },
     };
-    wins.when(lanes > 0)
+    size.when(available > 0)
 }
 
 /// A row for each function that the plain provider has too.
@@ -157,12 +159,8 @@ impl Batch for Function {
     type Work<'a> = Hashed<'a>;
     type Request<'r> = Request<'r>;
 
-    fn lanes(&self) -> usize {
-        hash::lanes(self.0).clamp(1, MOST)
-    }
-
-    fn wins(&self) -> Wins {
-        wins(self.0)
+    fn size(&self) -> Size {
+        size(self.0)
     }
 
     fn request<'r>(&self, work: &'r mut Hashed<'_>) -> Option<Request<'r>> {

@@ -3,8 +3,8 @@
 
 use super::agree::{self, Agreed, Agreeing};
 use super::batch::{Batch, Meeting};
-use super::prime::{self, BATCH, FLAGS, Lanes, P256Kernel, P384Kernel, private_form};
-use super::{Plain, Wins};
+use super::parts::{Plain, Size};
+use super::prime::{self, FLAGS, Lanes, P256Kernel, P384Kernel, private_form};
 use crate::weierstrass::DeriveRequest;
 use metaslot_ck::*;
 use metaslot_spi::provider::Algorithm;
@@ -40,11 +40,7 @@ impl<L: Lanes<N>, const N: usize> Batch for Derive<L, N> {
     type Work<'a> = Agreed<'a>;
     type Request<'r> = DeriveRequest<'r, N>;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
-
-    fn wins(&self) -> Wins {
+    fn size(&self) -> Size {
         L::DERIVE.when(L::available())
     }
 

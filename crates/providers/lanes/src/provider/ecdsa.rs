@@ -4,8 +4,8 @@
 use super::batch::{Batch, Meeting};
 use super::hashed::{self, Digest, DigestScheme, digest_of};
 use super::over::{Call, Over, Ready, Signing};
-use super::prime::{self, BATCH, FLAGS, Lanes, P256Kernel, P384Kernel, private_form, public_form};
-use super::{Held, Plain, Wins, kept, put};
+use super::parts::{Held, Plain, Size, kept, put};
+use super::prime::{self, FLAGS, Lanes, P256Kernel, P384Kernel, private_form, public_form};
 use crate::weierstrass::{SignRequest, VerifyRequest};
 use metaslot_awslc_wrapper::digest::{Hash, MAX_LENGTH};
 use metaslot_ck::*;
@@ -166,16 +166,10 @@ impl<L: Lanes<N>, const N: usize> Batch for Sign<L, N> {
     type Work<'a> = Signed<'a>;
     type Request<'r> = SignRequest<'r, N>;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
+    const ONE_IN_A_LANE: bool = L::SIGN_ALONE;
 
-    fn wins(&self) -> Wins {
+    fn size(&self) -> Size {
         L::SIGN.when(L::available())
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        L::SIGN_ALONE && L::available()
     }
 
     fn request<'r>(&self, work: &'r mut Signed<'_>) -> Option<SignRequest<'r, N>> {
@@ -208,11 +202,7 @@ impl<L: Lanes<N>, const N: usize> Batch for Verify<L, N> {
     type Work<'a> = Signed<'a>;
     type Request<'r> = VerifyRequest<'r, N>;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
-
-    fn wins(&self) -> Wins {
+    fn size(&self) -> Size {
         L::VERIFY.when(L::available())
     }
 

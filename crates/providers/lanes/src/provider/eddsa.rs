@@ -4,7 +4,7 @@
 
 use super::batch::{Batch, Meeting};
 use super::over::{Call, Over, Ready, Signing};
-use super::{Held, Message, Plain, Wins, device_error, kept, put};
+use super::parts::{Held, Message, Plain, Size, device_error, kept, put};
 use crate::curve25519::{self, PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use metaslot_awslc_wrapper::curve25519::ED25519_SIGNATURE_LENGTH as LENGTH;
 use metaslot_ck::*;
@@ -13,8 +13,8 @@ use metaslot_spi::{Key, Params, key_info};
 
 /// Requests in one call of the kernel.
 const BATCH: usize = 16;
-const SIGN_WINS: Wins = Wins { jobs: 2, threads: 5 };
-const VERIFY_WINS: Wins = Wins { jobs: 2, threads: 3 };
+const SIGN_SIZE: Size = Size { lanes: BATCH, jobs: 2, threads: 5 };
+const VERIFY_SIZE: Size = Size { lanes: BATCH, jobs: 2, threads: 3 };
 
 /// The row, where the plain provider has it too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
@@ -118,12 +118,8 @@ impl Batch for Sign {
     type Work<'a> = Signed<'a>;
     type Request<'r> = SignRequest<'r>;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
-
-    fn wins(&self) -> Wins {
-        SIGN_WINS.when(curve25519::available())
+    fn size(&self) -> Size {
+        SIGN_SIZE.when(curve25519::available())
     }
 
     fn request<'r>(&self, work: &'r mut Signed<'_>) -> Option<SignRequest<'r>> {
@@ -152,12 +148,8 @@ impl Batch for Verify {
     type Work<'a> = Signed<'a>;
     type Request<'r> = VerifyRequest<'r>;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
-
-    fn wins(&self) -> Wins {
-        VERIFY_WINS.when(curve25519::available())
+    fn size(&self) -> Size {
+        VERIFY_SIZE.when(curve25519::available())
     }
 
     fn request<'r>(&self, work: &'r mut Signed<'_>) -> Option<VerifyRequest<'r>> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Signatures over a digest of the message: the digest, in one call or in parts.
 
-use super::device_error;
+use super::parts::device_error;
 use metaslot_awslc_wrapper::digest::{self, Hash, MAX_LENGTH};
 use metaslot_ck::{Error, Result};
 use metaslot_spi::Key;

@@ -3,9 +3,9 @@
 //! decided as for digests.
 
 use super::batch::{Batch, Meeting};
-use super::digest::{self, MOST};
+use super::digest;
 use super::over::{Call, Over, Ready, Signing};
-use super::{Held, Message, Plain, Wins, device_error, kept, put};
+use super::parts::{Held, Message, Plain, Size, device_error, kept, put};
 use crate::hash::{self, Hash, MacRequest};
 use metaslot_awslc_wrapper::constant_time;
 use metaslot_ck::*;
@@ -173,12 +173,8 @@ impl Batch for Function {
     type Work<'a> = Work<'a>;
     type Request<'r> = MacRequest<'r>;
 
-    fn lanes(&self) -> usize {
-        hash::lanes(self.0).clamp(1, MOST)
-    }
-
-    fn wins(&self) -> Wins {
-        digest::wins(self.0)
+    fn size(&self) -> Size {
+        digest::size(self.0)
     }
 
     fn request<'r>(&self, work: &'r mut Work<'_>) -> Option<MacRequest<'r>> {

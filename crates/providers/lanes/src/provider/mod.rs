@@ -3,7 +3,7 @@
 //!
 //! An operation that waits (`C_Sign` in an ordinary session) goes through the combiner's blocking door where a
 //! batch can win over a switch of threads; one of an asynchronous session through the other. What neither suits, the
-//! plain provider's row does, with the key that it has prepared.
+//! plain provider's row does. Only its rows are used: the form in which it keeps a key is its own.
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
@@ -18,24 +18,21 @@ mod ecdsa;
 mod eddsa;
 mod hashed;
 mod hmac;
-mod one_of;
 mod over;
+mod parts;
 mod prime;
 #[cfg(target_arch = "x86_64")]
 mod rc4;
 mod rsa;
 mod x25519;
 
-use self::over::{Ciphering, Over};
+use self::parts::Plain;
 use crate::cpu::{self, Cpu};
-#[cfg(target_arch = "x86_64")]
-use crate::data::Way;
-use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+use metaslot_ck::{CK_MECHANISM_TYPE, Result};
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Cipher, Direction, Provider};
+use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::{Key, NewObject};
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// The kernels as a provider beside a plain one.
 #[derive(Debug)]
@@ -67,8 +64,9 @@ impl Lanes {
                 rows.iter().map(|row| (row.mechanism, *needs)).collect()
             };
             let needs = families.iter().flat_map(needs).collect();
-            let rows = families.into_iter().flat_map(|family| family.0).collect();
-            Table { rows: one_of::joined(rows), needs }
+            let mut rows: Vec<_> = families.into_iter().flat_map(|family| family.0).collect();
+            rows.sort_by_key(|row| row.mechanism);
+            Table { rows, needs }
         })
     }
 }
@@ -137,122 +135,4 @@ impl Provider for Off {
     fn remark(&self, _: CK_MECHANISM_TYPE) -> String {
         String::from("the configuration leaves the lanes out")
     }
-}
-
-/// The rows beneath.
-#[derive(Clone, Copy)]
-struct Plain(&'static [Algorithm]);
-
-impl Plain {
-    fn row(self, mechanism: CK_MECHANISM_TYPE) -> Option<&'static Algorithm> {
-        self.0.iter().find(|row| row.mechanism == mechanism)
-    }
-
-    /// A row over that of a cipher, for both directions.
-    fn cipher<C: Ciphering + 'static>(
-        self,
-        mechanism: CK_MECHANISM_TYPE,
-        over: impl FnOnce(&'static dyn Cipher) -> C,
-    ) -> Option<Algorithm> {
-        let row = self.row(mechanism)?;
-        let cipher = kept(Over(over(row.encrypt?)));
-        Some(Algorithm {
-            mechanism,
-            key_sizes: row.key_sizes,
-            encrypt: Some(cipher),
-            decrypt: Some(cipher),
-            ..Algorithm::NONE
-        })
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl From<Direction> for Way {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Forward => Self::Encrypt,
-            Direction::Backward => Self::Decrypt,
-        }
-    }
-}
-
-/// A value that lives as long as the process, as rows need it; each is made once.
-fn kept<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
-
-/// A key for the time of a job: borrowed while a thread waits, shared when nobody does.
-enum Held<'a> {
-    Borrowed(&'a Key),
-    Shared(Arc<Key>),
-}
-
-impl Deref for Held<'_> {
-    type Target = Key;
-
-    fn deref(&self) -> &Key {
-        match self {
-            Self::Borrowed(key) => key,
-            Self::Shared(key) => key,
-        }
-    }
-}
-
-/// Requests side by side in a vector of 64-bit words; more in one call share an inversion at most.
-const WIDTH: usize = 8;
-
-/// From how many jobs on the lanes take less processor time than one job after the other, and from how many threads per core on
-/// that pays for their waiting; measured (`metaslot lab lanes`).
-#[derive(Clone, Copy, Debug)]
-struct Wins {
-    jobs: usize,
-    threads: usize,
-}
-
-impl From<usize> for Wins {
-    /// Where so many jobs pay for their waiting too.
-    fn from(jobs: usize) -> Self {
-        Self { jobs, threads: jobs }
-    }
-}
-
-impl Wins {
-    /// Without the instructions nothing wins.
-    const fn when(self, available: bool) -> Self {
-        if available { self } else { Self { jobs: usize::MAX, threads: usize::MAX } }
-    }
-}
-
-/// A message for the time of a job: borrowed while a thread waits, a copy that is wiped when nobody does.
-enum Message<'a> {
-    Borrowed(&'a [u8]),
-    Copied(Secret),
-}
-
-impl Message<'_> {
-    fn copy(data: &[u8]) -> Result<Self> {
-        Secret::try_copy_of(data).map(Self::Copied).ok_or(Error::DEVICE_MEMORY)
-    }
-}
-
-impl Deref for Message<'_> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Borrowed(data) => data,
-            Self::Copied(copy) => copy.expose(),
-        }
-    }
-}
-
-/// Writes a result to where the caller wants it.
-fn put(result: &[u8], out: &mut [u8]) -> Result<usize> {
-    out.get_mut(..result.len()).ok_or(Error::BUFFER_TOO_SMALL)?.copy_from_slice(result);
-    Ok(result.len())
-}
-
-/// For failures that no input explains.
-fn device_error(_: metaslot_awslc_wrapper::Failed) -> Error {
-    Error::DEVICE_ERROR
 }

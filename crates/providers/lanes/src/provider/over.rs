@@ -2,10 +2,10 @@
 //! A kernel's rows over the plain provider's: what the kernel does not take, and all that is not computing, is the plain row's.
 
 use super::batch::{Batch, Meeting};
-use super::{Held, Message};
-use metaslot_ck::Result;
+use super::parts::{Held, Message, Plain, kept};
+use metaslot_ck::{CK_MECHANISM_TYPE, Result};
 use metaslot_spi::provider::{
-    Cipher, CipherStream, Direction, Postponed, Signature, SignatureStream,
+    Algorithm, Cipher, CipherStream, Direction, Postponed, Signature, SignatureStream,
 };
 use metaslot_spi::{Key, Params};
 use std::fmt::Debug;
@@ -186,6 +186,23 @@ pub(super) trait Ciphering: Debug + Sync {
 
     /// As [`Cipher::run_later`].
     fn run_later(&self, _: Direction, _: &Arc<Key>, _: &Params, _: &[u8]) -> Postponed;
+}
+
+/// A row over that of a cipher, for both directions.
+pub(super) fn cipher<C: Ciphering + 'static>(
+    plain: Plain,
+    mechanism: CK_MECHANISM_TYPE,
+    over: impl FnOnce(&'static dyn Cipher) -> C,
+) -> Option<Algorithm> {
+    let row = plain.row(mechanism)?;
+    let cipher = kept(Over(over(row.encrypt?)));
+    Some(Algorithm {
+        mechanism,
+        key_sizes: row.key_sizes,
+        encrypt: Some(cipher),
+        decrypt: Some(cipher),
+        ..Algorithm::NONE
+    })
 }
 
 impl<C: Ciphering> Cipher for Over<C> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the mechanisms of P-256 and P-384 have in common: which keys are theirs, and the forms of a key.
 
-use super::{Wins, device_error};
+use super::parts::{Size, device_error};
 use crate::weierstrass::{DeriveRequest, PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use crate::{p256, p384};
 use metaslot_ck::*;
@@ -26,9 +26,9 @@ pub(super) trait Lanes<const N: usize>: Debug + Sync + 'static {
     const OID: &[u8];
     /// Whether one lane is faster than the library.
     const SIGN_ALONE: bool;
-    const SIGN: Wins;
-    const VERIFY: Wins;
-    const DERIVE: Wins;
+    const SIGN: Size;
+    const VERIFY: Size;
+    const DERIVE: Size;
 
     fn available() -> bool;
     fn private(scalar: &[u8]) -> metaslot_awslc_wrapper::Result<PrivateKey<N>>;
@@ -45,10 +45,10 @@ impl Lanes<5> for P256Kernel {
     const LENGTH: usize = p256::LENGTH;
     const OID: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
     const SIGN_ALONE: bool = false;
-    const SIGN: Wins = Wins { jobs: 2, threads: 3 };
+    const SIGN: Size = Size { lanes: BATCH, jobs: 2, threads: 3 };
     // A key that is seen for the first time needs its table: four of these pay for a batch, two of any other.
-    const VERIFY: Wins = Wins { jobs: 3, threads: 3 };
-    const DERIVE: Wins = Wins { jobs: 2, threads: 4 };
+    const VERIFY: Size = Size { lanes: BATCH, jobs: 3, threads: 3 };
+    const DERIVE: Size = Size { lanes: BATCH, jobs: 2, threads: 4 };
 
     fn available() -> bool {
         p256::available()
@@ -82,9 +82,9 @@ impl Lanes<8> for P384Kernel {
     const LENGTH: usize = p384::LENGTH;
     const OID: &[u8] = &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22];
     const SIGN_ALONE: bool = true;
-    const SIGN: Wins = Wins { jobs: 2, threads: 2 };
-    const VERIFY: Wins = Wins { jobs: 2, threads: 2 };
-    const DERIVE: Wins = Wins { jobs: 2, threads: 2 };
+    const SIGN: Size = Size { lanes: BATCH, jobs: 2, threads: 2 };
+    const VERIFY: Size = Size { lanes: BATCH, jobs: 2, threads: 2 };
+    const DERIVE: Size = Size { lanes: BATCH, jobs: 2, threads: 2 };
 
     fn available() -> bool {
         p384::available()

@@ -3,8 +3,8 @@
 //! interleaved. Short messages, whose time goes into the key's setup, and multi-part operations are the plain provider's.
 
 use super::batch::{Batch, Meeting};
-use super::over::Ciphering;
-use super::{Plain, Wins, put};
+use super::over::{Ciphering, cipher};
+use super::parts::{Plain, Size, put};
 use crate::data::Data;
 use crate::rc4::{LANES, Rc4, Stream, apply};
 use metaslot_ck::*;
@@ -18,7 +18,7 @@ const LONG: usize = 2048;
 
 /// The row, where the plain provider has it too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    plain.cipher(CKM_RC4, |plain| Streams { plain }).into_iter().collect()
+    cipher(plain, CKM_RC4, |plain| Streams { plain }).into_iter().collect()
 }
 
 #[derive(Debug)]
@@ -77,16 +77,10 @@ impl Batch for Interleaved {
     type Work<'a> = Text;
     type Request<'r> = Stream<'r>;
 
-    fn lanes(&self) -> usize {
-        LANES
-    }
+    const ONE_IN_A_LANE: bool = true;
 
-    fn wins(&self) -> Wins {
-        Wins::from(3)
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        true
+    fn size(&self) -> Size {
+        Size::new(LANES, 3)
     }
 
     fn request<'r>(&self, work: &'r mut Text) -> Option<Stream<'r>> {

@@ -6,7 +6,7 @@ use super::batch::{Batch, Meeting};
 use super::digest::function;
 use super::hashed::{self, Digest, DigestScheme, digest_of};
 use super::over::{Call, Over, Ready, Signing};
-use super::{Held, Plain, Wins, kept, put};
+use super::parts::{Held, Plain, Size, kept, put};
 use crate::rsa::{self, PrivateKey, PrivateRequest, PublicKey, PublicRequest, WIDTH};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::rsa::{Pss, Rsa, RsaNumbers, digest_info, encode_pkcs1};
@@ -101,7 +101,7 @@ impl Signing for Rows {
         }
         let Some(meeting) = private_meeting(call.key()) else { return Ok(None) };
         let block = self.scheme.block(call.key(), self.scheme.pss(params)?, call.data())?;
-        Ok(Some((meeting, self.to_raise(call.held(), block))))
+        Ok(Some((meeting, self.work(call.held(), block))))
     }
 
     fn verify<'a>(
@@ -143,7 +143,7 @@ impl Signing for Rows {
 }
 
 impl Rows {
-    fn to_raise<'a>(&self, key: Held<'a>, block: Block) -> ToRaise<'a> {
+    fn work<'a>(&self, key: Held<'a>, block: Block) -> ToRaise<'a> {
         ToRaise { bare: self.bare, key, raised: Block::from_elem(0, block.len()), block }
     }
 }
@@ -159,7 +159,7 @@ struct Multipart {
 impl DigestScheme for Multipart {
     fn sign_digest(&self, key: &Key, digest: Digest, out: &mut [u8]) -> Result<usize> {
         let block = self.rows.scheme.block_of_digest(key, self.pss, &digest)?;
-        let work = self.rows.to_raise(Held::Borrowed(key), block);
+        let work = self.rows.work(Held::Borrowed(key), block);
         Private::answer(self.meeting.run(work)?, out)
     }
 }
@@ -303,12 +303,8 @@ impl Batch for Private {
     type Work<'a> = ToRaise<'a>;
     type Request<'r> = PrivateRequest<'r>;
 
-    fn lanes(&self) -> usize {
-        WIDTH
-    }
-
-    fn wins(&self) -> Wins {
-        Wins::from(self.break_even).when(rsa::available())
+    fn size(&self) -> Size {
+        Size::new(WIDTH, self.break_even).when(rsa::available())
     }
 
     fn request<'r>(&self, work: &'r mut ToRaise<'_>) -> Option<PrivateRequest<'r>> {
@@ -362,12 +358,8 @@ impl Batch for Public {
     type Work<'a> = ToOpen<'a>;
     type Request<'r> = PublicRequest<'r>;
 
-    fn lanes(&self) -> usize {
-        WIDTH
-    }
-
-    fn wins(&self) -> Wins {
-        Wins::from(3).when(rsa::available())
+    fn size(&self) -> Size {
+        Size::new(WIDTH, 3).when(rsa::available())
     }
 
     fn request<'r>(&self, work: &'r mut ToOpen<'_>) -> Option<PublicRequest<'r>> {

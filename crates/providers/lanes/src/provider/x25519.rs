@@ -3,7 +3,7 @@
 
 use super::agree::{self, Agreed, Agreeing};
 use super::batch::{Batch, Meeting};
-use super::{Plain, Wins};
+use super::parts::{Plain, Size};
 use crate::curve25519::{self, KEY_LENGTH, X25519Key, X25519Request};
 use metaslot_ck::*;
 use metaslot_spi::provider::Algorithm;
@@ -11,7 +11,7 @@ use metaslot_spi::{Key, key_info};
 
 /// Requests in one call of the kernel, which share an inversion.
 const BATCH: usize = 32;
-const WINS: Wins = Wins { jobs: 3, threads: 4 };
+const SIZE: Size = Size { lanes: BATCH, jobs: 3, threads: 4 };
 
 /// The row, where the plain provider has it too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
@@ -45,12 +45,8 @@ impl Batch for X25519 {
     type Work<'a> = Agreed<'a>;
     type Request<'r> = X25519Request<'r>;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
-
-    fn wins(&self) -> Wins {
-        WINS.when(curve25519::available())
+    fn size(&self) -> Size {
+        SIZE.when(curve25519::available())
     }
 
     fn request<'r>(&self, work: &'r mut Agreed<'_>) -> Option<X25519Request<'r>> {

@@ -2,9 +2,11 @@
 //! ECDH with one key pair a side (PKCS#11 3.2 §6.3.19, §6.3.20), with the cofactor and without.
 
 use super::key::{curve, point, private};
-use super::{Batch, Meeting, Meetings, Wins, row, wins};
-use crate::binary::{self, BATCH, Curve, PublicKey};
+use super::row::{Meetings, row, size};
+use crate::binary::{self, Curve, PublicKey};
+use crate::provider::batch::{Batch, Meeting};
 use crate::provider::digest::expand;
+use crate::provider::parts::Size;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
@@ -76,16 +78,10 @@ impl Batch for Agree {
     type Work<'a> = Agreed<'a>;
     type Request<'r> = binary::Derive<'r>;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
+    const ONE_IN_A_LANE: bool = true;
 
-    fn wins(&self) -> Wins {
-        wins()
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        true
+    fn size(&self) -> Size {
+        size()
     }
 
     fn request<'r>(&self, work: &'r mut Agreed<'_>) -> Option<binary::Derive<'r>> {

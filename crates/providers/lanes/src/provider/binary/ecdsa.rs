@@ -2,11 +2,13 @@
 //! ECDSA (PKCS#11 3.2 §6.3.12, §6.3.13): the signature is r and s, each as long as the order.
 
 use super::key::{curve, private, public};
-use super::{Batch, Meeting, Meetings, Wins, row, wins};
-use crate::binary::{self, BATCH, Curve};
+use super::row::{Meetings, row, size};
+use crate::binary::{self, Curve};
+use crate::provider::batch::{Batch, Meeting};
 use crate::provider::ecdsa::MECHANISMS;
 use crate::provider::hashed::{self, Digest, DigestScheme, digest_of};
-use crate::provider::{Held, kept, put};
+use crate::provider::parts::Size;
+use crate::provider::parts::{Held, kept, put};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
@@ -134,16 +136,10 @@ impl Batch for Sign {
     type Work<'a> = Signed<'a>;
     type Request<'r> = binary::Sign<'r>;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
+    const ONE_IN_A_LANE: bool = true;
 
-    fn wins(&self) -> Wins {
-        wins()
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        true
+    fn size(&self) -> Size {
+        size()
     }
 
     fn request<'r>(&self, work: &'r mut Signed<'_>) -> Option<binary::Sign<'r>> {
@@ -172,16 +168,10 @@ impl Batch for Verify {
     type Work<'a> = Signed<'a>;
     type Request<'r> = binary::Verify<'r>;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
+    const ONE_IN_A_LANE: bool = true;
 
-    fn wins(&self) -> Wins {
-        wins()
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        true
+    fn size(&self) -> Size {
+        size()
     }
 
     fn request<'r>(&self, work: &'r mut Signed<'_>) -> Option<binary::Verify<'r>> {

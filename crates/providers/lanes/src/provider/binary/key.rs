@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys: their curves' names, generation, import, the forms that are computed with and those that are wrapped.
 
-use super::{Batch, Meeting, Meetings, Wins, row, wins};
-use crate::binary::{self, BATCH, Curve, PrivateKey, PublicKey};
+use super::row::{Meetings, row, size};
+use crate::binary::{self, Curve, PrivateKey, PublicKey};
+use crate::provider::batch::{Batch, Meeting};
+use crate::provider::parts::Size;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::key_info::{self, EcParams, PrivateKeyInfo};
@@ -99,7 +101,7 @@ fn secrets(key: &PrivateKey) -> Secrets {
 }
 
 /// As `Provider::complete`.
-pub(in crate::provider) fn complete(object: &mut NewObject) -> Result<()> {
+pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
     let NewObject { attributes, secrets: given } = object;
     if attributes.ulong(CKA_KEY_TYPE) != Some(CKK_EC) {
         return Err(Error::CURVE_NOT_SUPPORTED);
@@ -129,7 +131,7 @@ pub(in crate::provider) fn complete(object: &mut NewObject) -> Result<()> {
 }
 
 /// As `Provider::encode_private_key`.
-pub(in crate::provider) fn encode(key: &Key) -> Result<Secret> {
+pub(crate) fn encode(key: &Key) -> Result<Secret> {
     if curve(key).is_none() {
         return Err(Error::KEY_NOT_WRAPPABLE);
     }
@@ -139,7 +141,7 @@ pub(in crate::provider) fn encode(key: &Key) -> Result<Secret> {
 }
 
 /// As `Provider::decode_private_key`: the key comes back complete and checked.
-pub(in crate::provider) fn decode(der: &[u8]) -> Result<NewObject> {
+pub(crate) fn decode(der: &[u8]) -> Result<NewObject> {
     let parsed = PrivateKeyInfo::parse(der).ok();
     let parsed = parsed.filter(|info| info.algorithm == key_info::EC_PUBLIC_KEY);
     let (said, scalar) =
@@ -189,16 +191,10 @@ impl Batch for Pairs {
     type Work<'a> = Pair;
     type Request<'r> = &'r mut Pair;
 
-    fn lanes(&self) -> usize {
-        BATCH
-    }
+    const ONE_IN_A_LANE: bool = true;
 
-    fn wins(&self) -> Wins {
-        wins()
-    }
-
-    fn one_in_a_lane(&self) -> bool {
-        true
+    fn size(&self) -> Size {
+        size()
     }
 
     fn request<'r>(&self, work: &'r mut Pair) -> Option<&'r mut Pair> {
