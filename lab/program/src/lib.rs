@@ -42,6 +42,7 @@ mod speed;
 mod statistics;
 mod store;
 mod study;
+mod summary;
 mod table;
 mod tcp;
 mod token;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The killer.
 
-use super::Options;
 use super::check::Findings;
 use super::log::{self, Event};
+use super::options::Options;
 use crate::machine::{Machine, command_line, commit_around, now};
 use crate::place::{Place, Store};
 use crate::progress::Progress;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A kernel beside the plain library, in turns.
 
-use super::Plan;
 use super::child::Child;
+use super::plan::Plan;
 use super::report::{FilledResult, KernelResult, PortResult};
 use super::rows::Row;
 use crate::clock::Watch;

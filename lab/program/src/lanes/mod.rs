@@ -8,7 +8,10 @@
 mod child;
 mod compile;
 mod door;
+#[cfg(test)]
+mod example;
 mod kernel;
+mod plan;
 mod print;
 mod report;
 mod rows;
@@ -24,6 +27,7 @@ use crate::random::Random;
 use crate::token::own_module;
 use crate::{Failure, Result};
 use kernel::Judge;
+use plan::Plan;
 use report::{Report, RowResult, SCHEMA};
 use rows::{ROWS, Row};
 use std::path::PathBuf;
@@ -89,19 +93,6 @@ pub struct Options {
     /// Keep them
     #[arg(long)]
     pub keep: bool,
-}
-
-/// How much to measure.
-#[derive(Clone, Debug)]
-struct Plan {
-    rounds: usize,
-    sample: Duration,
-    window: Duration,
-    checks: Duration,
-    threads: Vec<usize>,
-    keys: Vec<usize>,
-    processors: usize,
-    without: Vec<String>,
 }
 
 /// Lists, prints an earlier run, or measures.

@@ -8,6 +8,7 @@
 
 mod account;
 mod group;
+mod spent;
 mod stat;
 
 pub(crate) use account::Account;
@@ -18,6 +19,7 @@ pub(crate) use stat::Stat;
 
 use crate::clock::{monotonic, process_cpu};
 use crate::experiment::Measured;
+use spent::Spent;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -38,7 +40,7 @@ pub(crate) struct Window<'a> {
     wall: Instant,
     stat: Option<Stat>,
     lab: f64,
-    spent: account::Spent,
+    spent: Spent,
 }
 
 impl Meter {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The table of a store run, and how it stands to what a store has to reach.
 
-use super::run::{Level, Report};
+use super::report::{Level, Report};
 use crate::statistics::{Estimate, median, paired_ratio, quantile};
 use crate::table::{Table, digits, nanoseconds};
 use std::fmt::Write;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The experiment: fill the stores, ask them in turns, start them cold, write into them.
 
-use super::cold::{self, Start};
+use super::cold;
 use super::holder::{Answer, Holder, Request};
+use super::options::Options;
+use super::report::{Level, Report};
 use super::sqlite::Raw;
-use super::{Options, print, syncs};
+use super::{print, syncs};
 use crate::machine::{Machine, command_line, commit_around, now};
 use crate::place::{Place, Store};
 use crate::progress::Progress;
 use crate::random::Random;
 use crate::{Failure, Result};
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,43 +19,6 @@ use std::time::{Duration, Instant};
 const PORTION: u64 = 10_000;
 /// How long the disk is measured.
 const DISK: Duration = Duration::from_millis(500);
-
-/// One run.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Report {
-    pub(crate) schema: String,
-    pub(crate) command: Vec<String>,
-    pub(crate) started: u64,
-    pub(crate) seconds: f64,
-    pub(crate) machine: Machine,
-    pub(crate) module: String,
-    pub(crate) commit: Option<String>,
-    pub(crate) seed: u64,
-    pub(crate) threads: usize,
-    /// `write` and `fdatasync` of 4 KiB at the end of a file, per second: what this disk allows to
-    /// a writer that commits alone.
-    pub(crate) disk_syncs: Vec<f64>,
-    pub(crate) stores: Vec<Level>,
-}
-
-/// One store's samples, in the order of the rounds.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Level {
-    pub(crate) objects: u64,
-    pub(crate) populated_per_second: f64,
-    pub(crate) database_bytes: u64,
-    pub(crate) find_cpu_ns: Vec<f64>,
-    pub(crate) find_wall_ns: Vec<f64>,
-    pub(crate) sign_cpu_ns: Vec<f64>,
-    pub(crate) starts: Vec<Start>,
-    /// Keys per second.
-    pub(crate) create: Vec<f64>,
-    pub(crate) create_threads: Vec<f64>,
-    /// The same rows by raw SQLite; empty for a module with another kind of store.
-    pub(crate) raw: Vec<f64>,
-    pub(crate) raw_threads: Vec<f64>,
-    pub(crate) syncs_per_create: Option<f64>,
-}
 
 /// A store while it is being measured.
 struct Bench {

@@ -7,16 +7,13 @@ mod recipes;
 mod scenario;
 
 use super::Options;
+use crate::Result;
 use crate::experiment::Experiment;
 use crate::output::say;
 use crate::scenario::{RunOptions, SamplingOptions, measure};
-use crate::{Result, print as forms};
+use crate::summary::summary;
 use scenario::All;
 use std::path::Path;
-
-const MECHANISM: &str = "mechanism";
-const FUNCTION: &str = "function";
-const BYTES: &str = "bytes";
 
 /// Measures and prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -33,7 +30,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     run.output = Some(directory.clone());
     let experiment = measure(&mut all, &run)?;
     if options.output.json {
-        return say(&(serde_json::to_string_pretty(&forms::summary(&experiment))? + "\n"));
+        return say(&(serde_json::to_string_pretty(&summary(&experiment))? + "\n"));
     }
     say(&text(&directory, &experiment))
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that do one job side by side, all of them from one moment to another.
 
-use super::Done;
 use super::job::Job;
+use super::request::Done;
 use crate::clock::measure;
 use crate::speed::subject::Operation;
 use crate::{Failure, Result};

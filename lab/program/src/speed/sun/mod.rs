@@ -15,13 +15,11 @@ use crate::Result;
 use crate::experiment::Experiment;
 use crate::output::say;
 use crate::scenario::{RunOptions, SamplingOptions, measure};
+use crate::summary::summary;
 use scenario::{SECONDS, Sun};
 use serde_json::{Value, json};
 use std::path::Path;
 use view::View;
-
-const OPERATION: &str = "operation";
-const THREADS: &str = "threads";
 
 /// Measures and prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -53,7 +51,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
 /// The summary, with the table and the sentences.
 pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
     let view = View::of(directory, experiment);
-    let mut summary = crate::print::summary(experiment);
+    let mut summary = summary(experiment);
     let rows = view.rows().into_iter().map(|row| {
         let by = view.doers().into_iter().filter_map(|by| {
             let rates = view.rates(row, by)?;

@@ -2,7 +2,7 @@
 //! Eight operations side by side, by the program that has the kernels.
 
 use super::super::bench::Job;
-use super::SIZES;
+use super::versions::SIZES;
 use crate::kernels::{End, Ready, Sample};
 use crate::lanes::{Child, program};
 use crate::{Failure, Result};
