@@ -5,7 +5,7 @@
 use crate::experiment::Experiment;
 use crate::output::say;
 use crate::summary::{cells, summary};
-use crate::{Failure, Result, aa, copy, local, profile, scenario, speed, study, tcp};
+use crate::{Failure, Result, aa, copy, kill, local, profile, scenario, speed, study, tcp};
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -79,6 +79,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         "copy" => copy::text(directory, experiment),
         name if name.starts_with("study-") => study::text(directory, experiment),
         "profile" => profile::text(directory, experiment),
+        "kill" => kill::text(directory, experiment),
         "local" => local::text(directory, experiment),
         "mechanisms" => speed::all_text(directory, experiment),
         "speed" => speed::sun_text(directory, experiment),
@@ -93,6 +94,7 @@ fn json(directory: &Path, experiment: &Experiment) -> Value {
     match experiment.manifest.provenance.scenario.as_str() {
         "speed" => speed::sun_json(directory, experiment),
         "copy" => copy::json(experiment),
+        "kill" => kill::json(directory, experiment),
         _ => summary(experiment),
     }
 }

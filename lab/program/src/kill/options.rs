@@ -6,13 +6,16 @@ use std::path::PathBuf;
 
 /// How many writers, how many kills.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_arg("output", |argument| argument.short('o').value_name("NAME.labx").help(
+    "The experiment to write, a directory [default: kill-TIME.labx, here]"
+)))]
 pub struct Options {
     /// The module to test [default: libmetaslot.so beside this program, or installed]
     #[arg(long, value_name = "PATH")]
     pub module: Option<PathBuf>,
     /// How many writers are killed
     #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub kills: u64,
+    pub kills: usize,
     /// How many write at the same time
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub writers: usize,

@@ -14,7 +14,7 @@ use super::Options;
 use crate::Result;
 use crate::experiment::Experiment;
 use crate::output::say;
-use crate::scenario::{RunOptions, SamplingOptions, measure};
+use crate::scenario::{RunOptions, measure};
 use crate::summary::summary;
 use scenario::{SECONDS, Sun};
 use serde_json::{Value, json};
@@ -25,16 +25,9 @@ use view::View;
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut sun = Sun::new(options)?;
     let seconds = options.seconds.unwrap_or(SECONDS) - sun.openssl_seconds();
-    let mut run = RunOptions {
-        seconds: Some(seconds.max(0.01)),
-        repetitions: options.repetitions,
-        seed: options.seed,
-        output: options.output.output.clone(),
-        json: options.output.json,
-        sampling: SamplingOptions::default(),
-    };
-    let directory = run.directory("speed");
-    run.output = Some(directory.clone());
+    let (directory, run) = RunOptions::of(&options.output, options.seed, "speed");
+    let (seconds, repetitions) = (Some(seconds.max(0.01)), options.repetitions);
+    let run = RunOptions { seconds, repetitions, ..run };
     let experiment = measure(&mut sun, &run)?;
     if options.output.json {
         let summary = json(&directory, &experiment);
