@@ -12,6 +12,7 @@
 
 mod aa;
 mod buffer;
+mod child;
 mod clock;
 mod compare;
 mod copy;

@@ -5,7 +5,7 @@
 use crate::experiment::Experiment;
 use crate::output::say;
 use crate::summary::{cells, summary};
-use crate::{Failure, Result, aa, copy, kill, local, profile, scenario, speed, study, tcp};
+use crate::{Failure, Result, aa, copy, kill, local, profile, scenario, speed, store, study, tcp};
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         "local" => local::text(directory, experiment),
         "mechanisms" => speed::all_text(directory, experiment),
         "speed" => speed::sun_text(directory, experiment),
+        "store" => store::text(directory, experiment),
         "tcp" => tcp::text(directory, experiment),
         "transfer" => tcp::transfer_text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
@@ -94,6 +95,7 @@ fn json(directory: &Path, experiment: &Experiment) -> Value {
     match experiment.manifest.provenance.scenario.as_str() {
         "speed" => speed::sun_json(directory, experiment),
         "copy" => copy::json(experiment),
+        "store" => store::json(directory, experiment),
         "kill" => kill::json(directory, experiment),
         _ => summary(experiment),
     }

@@ -205,6 +205,26 @@ fn kills_are_an_experiment_that_says_what_was_lost() {
 }
 
 #[test]
+fn stores_are_asked_in_turns_and_judged_from_their_samples() {
+    let place = Place::new("stores");
+    let short =
+        ["--rounds", "2", "--sample", "1", "--creates", "20", "--starts", "2", "--threads", "2"];
+    let line = [&["store", "--objects", "5,20", "--output", "x.labx"][..], &short].concat();
+    let printed = text(&lab(&place, &line).output().unwrap());
+    assert_eq!(printed, text(&lab(&place, &["print", "x.labx"]).output().unwrap()));
+    let experiment = Experiment::read(&place.experiment()).unwrap();
+    // Eight things of either store, twice; there is one disk.
+    assert_eq!((experiment.state, experiment.samples.len()), (State::Sealed, (2 * 8 - 1) * 2));
+    assert!(printed.contains("find by label ≤ 12 µs") && !printed.contains("NaN"), "{printed}");
+    let json = text(&lab(&place, &["print", "--json", "x.labx"]).output().unwrap());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let stores = json["store"]["stores"].as_array().unwrap();
+    assert_eq!((stores.len(), &stores[1]["objects"]), (2, &20.into()));
+    assert!(stores[0]["database_bytes"].as_u64().unwrap() > 0);
+    assert_eq!(stores[1]["starts"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn an_interrupted_store_goes_away_with_its_processes() {
     let place = Place::new("store");
     let line = ["store", "--objects", "1000000", "--dir", "."];

@@ -5,7 +5,6 @@
 //! compiled for the run. Both take turns with what they are compared with; both compare their results. Nothing here needs to be
 //! trusted to be quiet: a ratio is made of neighbours.
 
-mod child;
 mod compile;
 mod door;
 #[cfg(test)]
@@ -16,7 +15,6 @@ mod print;
 mod report;
 mod rows;
 
-pub(crate) use child::Child;
 pub(crate) use kernel::program;
 
 use crate::machine::{Machine, command_line, commit_around, now};

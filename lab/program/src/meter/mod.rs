@@ -7,11 +7,13 @@
 //! of it.
 
 mod account;
+mod done;
 mod group;
 mod spent;
 mod stat;
 
 pub(crate) use account::Account;
+pub(crate) use done::Done;
 #[cfg(test)]
 pub(crate) use group::PREFIX;
 pub(crate) use group::{DELEGATION, Group, Hierarchy};

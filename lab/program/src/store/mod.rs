@@ -11,15 +11,24 @@ mod holder;
 mod options;
 mod print;
 mod report;
-mod run;
+mod scenario;
 mod sqlite;
 mod syncs;
 
-use crate::place::Place;
+pub use options::Options;
+
+use crate::experiment::Experiment;
+use crate::output::say;
+use crate::random::Random;
 use crate::role::Role;
+use crate::scenario::{RunOptions, measure};
+use crate::summary::summary;
 use crate::token::own_module;
 use crate::{Failure, Result};
-pub use options::Options;
+use report::Report;
+use scenario::Stores;
+use serde_json::{Value, json};
+use std::path::Path;
 
 /// Measures, or plays one of the parts.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -27,12 +36,34 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Some(Role::Holder { module, make }) => holder::run(&module, make),
         Some(Role::ColdStart { module }) => cold::run(&module),
         Some(_) => Err(Failure::new("this process has a part in another experiment")),
-        None => {
-            if options.objects.is_empty() || options.rounds == 0 || options.threads == 0 {
-                return Err(Failure::new("--objects, --rounds and --threads must be above zero"));
-            }
-            let module = own_module(options.module.as_deref())?;
-            run::run(options, &module, &Place::guarded(options.dir.as_deref(), options.keep)?)
-        }
+        None => ask(options),
     }
+}
+
+fn ask(options: &Options) -> Result<()> {
+    if options.objects.is_empty() || options.rounds == 0 || options.threads == 0 {
+        return Err(Failure::new("--objects, --rounds and --threads must be above zero"));
+    }
+    let module = own_module(options.module.as_deref())?;
+    let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
+    let (directory, run) = RunOptions::of(&options.output, Some(seed), "store");
+    let run = RunOptions { repetitions: Some(options.rounds), ..run };
+    let experiment = measure(&mut Stores::new(options, module, seed)?, &run)?;
+    say(&if run.json {
+        serde_json::to_string_pretty(&json(&directory, &experiment))? + "\n"
+    } else {
+        text(&directory, &experiment)
+    })
+}
+
+/// The text of an experiment that was made earlier.
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+    print::text(directory, experiment, &Report::of(directory, experiment))
+}
+
+/// The summary, with every store's samples.
+pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
+    let mut summary = summary(experiment);
+    summary["store"] = json!(Report::of(directory, experiment));
+    summary
 }

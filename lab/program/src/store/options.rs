@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 /// What to measure, and how.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_arg("output", |argument| argument.short('o').value_name("NAME.labx").help(
+    "The experiment to write, a directory [default: store-TIME.labx, here]"
+)))]
 pub struct Options {
     /// The module to measure [default: libmetaslot.so beside this program, or installed]
     #[arg(long, value_name = "PATH")]
@@ -27,7 +30,7 @@ pub struct Options {
     /// Threads that create at the same time, beside one
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub threads: usize,
-    /// Cold starts of each store
+    /// Cold starts of each store, as many in each round: at least one, or none at all
     #[arg(long, value_name = "N", default_value_t = 11)]
     pub starts: usize,
     /// Random seed of the order, to repeat a run

@@ -14,6 +14,6 @@ mod worker;
 
 pub(crate) use crew::{ARM, BY, Crew, LANES, MODULE, RAW, RIVAL};
 pub(crate) use job::{Curve, Function, Job, Key, Parameter};
-pub(crate) use request::{Done, Listed};
+pub(crate) use request::Listed;
 pub(crate) use serving::Part;
 pub(crate) use worker::Worker;

@@ -16,14 +16,6 @@ pub(super) enum Request {
     Mechanisms,
 }
 
-/// What a stretch of work took, all threads together; the wall time is that of the longest.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Done {
-    pub(crate) operations: f64,
-    pub(crate) cpu_ns: f64,
-    pub(crate) wall_ns: f64,
-}
-
 /// A mechanism of a token: its number, and what it is for.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Listed {

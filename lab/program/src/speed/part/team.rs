@@ -2,8 +2,8 @@
 //! Threads that do one job side by side, all of them from one moment to another.
 
 use super::job::Job;
-use super::request::Done;
 use crate::clock::measure;
+use crate::meter::Done;
 use crate::speed::subject::Operation;
 use crate::{Failure, Result};
 use std::sync::Arc;

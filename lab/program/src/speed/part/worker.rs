@@ -2,10 +2,11 @@
 //! A process that does jobs, as the lab sees it.
 
 use super::job::Job;
-use super::request::{Done, Listed, Request};
+use super::request::{Listed, Request};
 use super::serving::Part;
 use crate::Result;
-use crate::lanes::Child;
+use crate::child::Child;
+use crate::meter::Done;
 use crate::place::Store;
 use crate::role::Role;
 

@@ -3,8 +3,9 @@
 
 use super::super::bench::Job;
 use super::versions::SIZES;
+use crate::child::Child;
 use crate::kernels::{End, Ready, Sample};
-use crate::lanes::{Child, program};
+use crate::lanes::program;
 use crate::{Failure, Result};
 use std::path::PathBuf;
 use std::process::Command;
