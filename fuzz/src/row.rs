@@ -72,7 +72,8 @@ fn record(input: &mut Input<'_>) -> Record {
         let attribute = input.one_of(&[CKA_VALUE, CKA_PRIVATE_EXPONENT, CKA_PRIME_1, CKA_LABEL]);
         secrets.set(attribute, Secret::copy_of(input.bytes()));
     }
-    let sealed = if input.is(4) { Secret::copy_of(input.bytes()) } else { secrets.encode() };
+    let encoded = || secrets.encode().expect("there is memory");
+    let sealed = if input.is(4) { Secret::copy_of(input.bytes()) } else { encoded() };
     let secrets = (!input.is(5)).then_some(sealed);
     Record { private, attributes: bytes, secrets, terms: Vec::new() }
 }

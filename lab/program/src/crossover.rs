@@ -8,7 +8,8 @@
 //! jackknife", Annals of Statistics 7 (1979).
 
 use crate::random::Random;
-use crate::statistics::{CONFIDENCE, hodges_lehmann};
+use crate::ranks::CONFIDENCE;
+use crate::statistics::hodges_lehmann;
 use serde::Serialize;
 
 /// Fewer pairs at a size decide nothing: drawn again, they would only seem to.

@@ -12,6 +12,7 @@
 
 mod aa;
 mod buffer;
+mod child;
 mod clock;
 mod compare;
 mod copy;
@@ -42,6 +43,7 @@ mod speed;
 mod statistics;
 mod store;
 mod study;
+mod summary;
 mod table;
 mod tcp;
 mod token;

@@ -82,6 +82,18 @@ impl Place {
         Ok(store)
     }
 
+    /// A store with the tokens of another one, which no process has open.
+    ///
+    /// # Errors
+    /// A file could not be copied.
+    pub(crate) fn copy(&self, other: &Store, name: &str) -> Result<Store> {
+        let store = self.store(name)?;
+        for part in ["metaslot", "softhsm2"] {
+            copy(&other.directory.join(part), &store.directory.join(part))?;
+        }
+        Ok(store)
+    }
+
     /// Starts the experiment in a process of its own and waits for it. One that fails has said why:
     /// then this process ends with the same code, after clearing up.
     ///
@@ -146,6 +158,21 @@ fn private_directory(path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Everything below a directory.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    private_directory(to)?;
+    for entry in std::fs::read_dir(from).map_err(|error| Failure::file(from, &error))? {
+        let (entry, from) = entry.map(|entry| (entry.file_name(), entry.path()))?;
+        let to = to.join(entry);
+        if from.is_dir() {
+            copy(&from, &to)?;
+        } else {
+            std::fs::copy(&from, &to).map_err(|error| Failure::file(&to, &error))?;
+        }
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

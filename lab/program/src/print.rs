@@ -2,12 +2,11 @@
 //! `lab print`: an experiment that was made before, as text, JSON, CSV or Markdown. All four are made
 //! from the samples, so they cannot disagree.
 
-use crate::experiment::{Experiment, Sample};
+use crate::experiment::Experiment;
 use crate::output::say;
-use crate::table::{Table, digits};
-use crate::verdict::Comparison;
-use crate::{Failure, Result, aa, copy, local, profile, scenario, speed, study, tcp};
-use serde_json::{Value, json};
+use crate::summary::{cells, summary};
+use crate::{Failure, Result, aa, copy, kill, local, profile, scenario, speed, store, study, tcp};
+use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -80,9 +79,11 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         "copy" => copy::text(directory, experiment),
         name if name.starts_with("study-") => study::text(directory, experiment),
         "profile" => profile::text(directory, experiment),
+        "kill" => kill::text(directory, experiment),
         "local" => local::text(directory, experiment),
         "mechanisms" => speed::all_text(directory, experiment),
         "speed" => speed::sun_text(directory, experiment),
+        "store" => store::text(directory, experiment),
         "tcp" => tcp::text(directory, experiment),
         "transfer" => tcp::transfer_text(directory, experiment),
         _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
@@ -94,114 +95,10 @@ fn json(directory: &Path, experiment: &Experiment) -> Value {
     match experiment.manifest.provenance.scenario.as_str() {
         "speed" => speed::sun_json(directory, experiment),
         "copy" => copy::json(experiment),
+        "store" => store::json(directory, experiment),
+        "kill" => kill::json(directory, experiment),
         _ => summary(experiment),
     }
-}
-
-/// Every cell and arm: what a unit of work costs.
-fn cells(experiment: &Experiment) -> Table {
-    let provenance = &experiment.manifest.provenance;
-    let cost = provenance.cost();
-    let mut table = Table::new(&[
-        "cell",
-        "arm",
-        "samples",
-        &cost,
-        "rate, MB/s or 1/s",
-        "over the first arm",
-        "interval",
-    ]);
-    for cell in experiment.plan.cells() {
-        for arm in &experiment.plan.arms {
-            let typical = |figure: &dyn Fn(&Sample) -> f64| {
-                experiment.typical(&cell, arm, |sample| Some(figure(sample))).unwrap_or(f64::NAN)
-            };
-            let rate = typical(&|sample| 1e9 / sample.wall_each());
-            let rate = if provenance.unit == "byte" { rate / 1e6 } else { rate };
-            let (ratio, interval) = over_first(experiment, &cell, arm);
-            table.row(vec![
-                cell.clone(),
-                arm.clone(),
-                experiment.of(&cell, arm).count().to_string(),
-                digits(typical(&|sample| experiment.cycles(sample))),
-                digits(rate),
-                ratio,
-                interval,
-            ]);
-        }
-    }
-    table
-}
-
-fn over_first(experiment: &Experiment, cell: &str, arm: &str) -> (String, String) {
-    let first = &experiment.plan.arms[0];
-    let pairs = experiment.pairs_of(cell, [arm, first], Sample::cpu_each);
-    match Comparison::of(&pairs).filter(|_| arm != first) {
-        None => (String::new(), String::new()),
-        Some(comparison) => {
-            let ratio = comparison.ratio();
-            (format!("{:.3}", ratio.value), format!("{:.3} to {:.3}", ratio.low, ratio.high))
-        }
-    }
-}
-
-/// Medians and verdicts.
-pub(crate) fn summary(experiment: &Experiment) -> Value {
-    let margin = scenario::margin(experiment);
-    let first = experiment.plan.arms.first().map_or("", String::as_str);
-    let cell = |cell: &String, arm: &String| {
-        let typical = |figure: fn(&Sample) -> f64| {
-            experiment.typical(cell, arm, |sample| Some(figure(sample)))
-        };
-        let pairs = experiment.pairs_of(cell, [arm, first], Sample::cpu_each);
-        let compared = Comparison::of(&pairs).filter(|_| arm != first);
-        json!({
-            "cell": cell,
-            "arm": arm,
-            "samples": experiment.of(cell, arm).count(),
-            "doubtful": experiment.of(cell, arm).filter(|s| !s.measured.flags.is_empty()).count(),
-            "cpu_ns_per_unit": typical(Sample::cpu_each),
-            "wall_ns_per_unit": typical(Sample::wall_each),
-            "cycles": experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample))),
-            "counters_per_unit": counters(experiment, cell, arm),
-            "over_first_arm": compared.as_ref().map(Comparison::ratio),
-            "verdict": compared.as_ref().map(|compared| compared.verdict(margin)),
-        })
-    };
-    let cells = experiment.plan.cells();
-    let cells =
-        cells.iter().flat_map(|name| experiment.plan.arms.iter().map(move |arm| cell(name, arm)));
-    json!({
-        "schema": "metaslot-lab-summary/1",
-        "manifest": experiment.manifest,
-        "state": experiment.state.to_string(),
-        "margin_percent": margin.percent(),
-        "cells": cells.collect::<Vec<_>>(),
-        "skipped": experiment.plan.skipped,
-    })
-}
-
-/// Medians of every counter for a unit of work; shares of the machine, and latencies, as they are.
-fn counters(experiment: &Experiment, cell: &str, arm: &str) -> Value {
-    let mut names: Vec<&String> =
-        experiment.of(cell, arm).flat_map(|sample| sample.measured.counters.keys()).collect();
-    names.sort();
-    names.dedup();
-    let value = |name: &String| {
-        let share = name.starts_with("machine_") || name.starts_with("latency_");
-        experiment.typical(cell, arm, |sample| {
-            if share {
-                sample.measured.counters.get(name).copied()
-            } else {
-                sample.counted_each(name)
-            }
-        })
-    };
-    names
-        .into_iter()
-        .map(|name| (name.clone(), json!(value(name))))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
 }
 
 fn csv(experiment: &Experiment) -> String {

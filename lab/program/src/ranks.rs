@@ -7,8 +7,6 @@
 //! differences above zero among all (H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics
 //! 18, 1947). Both distributions are symmetric.
 
-use crate::statistics::CONFIDENCE;
-
 /// The exact distribution of a statistic of ranks: the chance of each count of means, or of
 /// differences, above zero.
 #[derive(Clone, Debug)]
@@ -101,6 +99,9 @@ fn orders(first: usize, second: usize) -> Vec<f64> {
     }
     (0..=last).map(|count| half[count.min(last - count)].max(0.0)).collect()
 }
+
+/// The confidence that every interval aims at.
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 #[cfg(test)]
 mod tests {

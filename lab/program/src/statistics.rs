@@ -5,9 +5,6 @@
 use crate::ranks::Ranks;
 use serde::{Deserialize, Serialize};
 
-/// The confidence that every interval aims at.
-pub(crate) const CONFIDENCE: f64 = 0.95;
-
 /// An estimate and its interval.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Estimate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `lab speed --sun` and `--all` from end to end: short runs, whose figures are nobody's concern here.
+//! `lab speed --sun` and `--all`, `lab store` and `lab kill` from end to end: short runs, whose figures do not count here.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use metaslot_lab::experiment::{Experiment, State};
@@ -186,6 +186,42 @@ fn an_interrupted_run_takes_its_tokens_with_it() {
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"), "{output:?}");
     assert!(!directory.exists() && !place.experiment().exists());
+}
+
+#[test]
+fn kills_are_an_experiment_that_says_what_was_lost() {
+    let place = Place::new("kill");
+    let line = ["kill", "--kills", "3", "--writers", "2", "--output", "x.labx"];
+    let printed = text(&lab(&place, &line).output().unwrap());
+    assert_eq!(printed, text(&lab(&place, &["print", "x.labx"]).output().unwrap()));
+    let experiment = Experiment::read(&place.experiment()).unwrap();
+    assert_eq!((experiment.state, experiment.samples.len()), (State::Sealed, 3));
+    assert!(printed.contains(", 2 writers, seed ") && printed.contains("3 kills in "), "{printed}");
+    assert!(printed.contains(" acknowledged objects: 0 lost, 0 broken\n"), "{printed}");
+    let json = text(&lab(&place, &["print", "--json", "x.labx"]).output().unwrap());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["kill"]["kills"], 3);
+    assert_eq!(json["kill"]["findings"]["resurrected"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn stores_are_asked_in_turns_and_judged_from_their_samples() {
+    let place = Place::new("stores");
+    let short =
+        ["--rounds", "2", "--sample", "1", "--creates", "20", "--starts", "2", "--threads", "2"];
+    let line = [&["store", "--objects", "5,20", "--output", "x.labx"][..], &short].concat();
+    let printed = text(&lab(&place, &line).output().unwrap());
+    assert_eq!(printed, text(&lab(&place, &["print", "x.labx"]).output().unwrap()));
+    let experiment = Experiment::read(&place.experiment()).unwrap();
+    // Eight things of either store, twice; there is one disk.
+    assert_eq!((experiment.state, experiment.samples.len()), (State::Sealed, (2 * 8 - 1) * 2));
+    assert!(printed.contains("find by label ≤ 12 µs") && !printed.contains("NaN"), "{printed}");
+    let json = text(&lab(&place, &["print", "--json", "x.labx"]).output().unwrap());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let stores = json["store"]["stores"].as_array().unwrap();
+    assert_eq!((stores.len(), &stores[1]["objects"]), (2, &20.into()));
+    assert!(stores[0]["database_bytes"].as_u64().unwrap() > 0);
+    assert_eq!(stores[1]["starts"].as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -6,17 +6,17 @@
 //! after this one.
 
 mod alike;
+mod floors;
 mod print;
 mod tally;
 mod work;
 
-use crate::experiment::{Experiment, Floor, Sample};
+use crate::experiment::{Experiment, Floor};
 use crate::machine::now;
 use crate::scenario::{RunOptions, Scenario, keep_floor, measure};
-use crate::tcp;
-use crate::verdict::Comparison;
-use crate::{Failure, Result, copy};
+use crate::{Failure, Result, copy, tcp};
 use alike::Alike;
+use floors::{floors, largest};
 use std::path::{Path, PathBuf};
 
 /// What is run, and how long.
@@ -109,31 +109,4 @@ fn once(options: &Options) -> Result<()> {
 /// The text of an experiment that was made earlier.
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     print::of(directory, experiment, &floors(experiment))
-}
-
-/// What one cell shows by one clock.
-struct CellFloor {
-    cell: String,
-    clock: &'static str,
-    comparison: Comparison,
-}
-
-fn floors(experiment: &Experiment) -> Vec<CellFloor> {
-    let floor = |cell: &String, clock, cost: fn(&Sample) -> f64| {
-        let comparison = Comparison::of(&experiment.pairs(cell, cost))?;
-        Some(CellFloor { cell: cell.clone(), clock, comparison })
-    };
-    let of_cell =
-        |cell| [floor(cell, "cpu", Sample::cpu_each), floor(cell, "wall", Sample::wall_each)];
-    experiment.plan.cells().iter().flat_map(of_cell).flatten().collect()
-}
-
-/// The largest of all cells by one clock: the floor for whatever is compared by it today.
-fn largest(floors: &[CellFloor], clock: &str) -> f64 {
-    let of_clock = floors.iter().filter(|floor| floor.clock == clock);
-    of_clock.map(|floor| floor.comparison.floor()).fold(0.0, f64::max)
-}
-
-fn shown(directory: &Path) -> String {
-    directory.display().to_string()
 }

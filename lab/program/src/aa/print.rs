@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The result: a table and a sentence, or JSON.
 
-use super::{CellFloor, largest, shown};
+use super::floors::{CellFloor, largest, shown};
 use crate::Result;
 use crate::experiment::Experiment;
 use crate::output::say;

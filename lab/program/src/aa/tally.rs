@@ -2,7 +2,7 @@
 //! Many experiments with identical arms: how many of them say that the arms differ. A verdict of 95 %
 //! may be wrong one time in twenty; whether it is, only counting tells.
 
-use super::{CellFloor, floors};
+use super::floors::{CellFloor, floors};
 use crate::experiment::{Experiment, State, level};
 use crate::output::say;
 use crate::table::Table;

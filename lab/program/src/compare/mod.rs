@@ -7,121 +7,26 @@
 
 mod functions;
 mod kin;
+mod options;
 mod print;
+mod report;
 mod sides;
 
-use crate::experiment::{Experiment, Sample};
+use crate::experiment::Experiment;
 use crate::output::say;
 use crate::profile::View;
 use crate::scenario::margin;
-use crate::verdict::{Comparison, Estimate, Family, Margin, Verdict};
+use crate::verdict::{Comparison, Family, Margin};
 use crate::{Failure, Result};
 use functions::Profiles;
 pub(crate) use functions::{Function, Functions};
-use serde::Serialize;
+pub use options::{Metric, Options};
+pub(crate) use report::{Report, Row};
 pub(crate) use sides::{Side, Sides};
-use std::path::{Path, PathBuf};
-
-/// What to compare with what.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// A, which is judged
-    #[arg(value_name = "A.labx")]
-    pub a: PathBuf,
-    /// B, which it is compared with [default: another arm or cell of A]
-    #[arg(value_name = "B.labx")]
-    pub b: Option<PathBuf>,
-    /// A's arm [default: of two experiments every arm of both; of one the first]
-    #[arg(long, value_name = "ARM")]
-    pub arm: Option<String>,
-    /// B's arm [default: the same of two experiments; of one the next]
-    #[arg(long, value_name = "ARM")]
-    pub against_arm: Option<String>,
-    /// A's cell, as 'name=level name=level' [default: every cell]
-    #[arg(long, value_name = "CELL")]
-    pub cell: Option<String>,
-    /// B's cell [default: the same]
-    #[arg(long, value_name = "CELL", requires = "cell")]
-    pub against_cell: Option<String>,
-    /// What is compared
-    #[arg(long, value_name = "METRIC", value_enum, default_value_t = Metric::Cpu)]
-    pub metric: Metric,
-    /// Differences up to so many percent count as none [default: 2, or what two identical arms differed
-    /// by if that is more]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub margin: Option<f64>,
-    /// Of profiles, functions by themselves instead of with what they call
-    #[arg(long)]
-    pub exclusive: bool,
-    /// Write the difference of the first cell with profiles as a flame graph, SVG
-    #[arg(long, value_name = "FILE.svg")]
-    pub flame: Option<PathBuf>,
-    /// Compare experiments of different machines, clocks or sources all the same
-    #[arg(long)]
-    pub anyway: bool,
-    /// Print the result as JSON instead of text
-    #[arg(long)]
-    pub json: bool,
-}
+use std::path::Path;
 
 /// Functions of more cells than this are no longer read.
 const PROFILES: usize = 6;
-
-/// What a unit of work costs.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// CPU time of the experiment alone
-    Cpu,
-    /// Wall time: as busy as the machine was
-    Wall,
-}
-
-impl Metric {
-    pub(crate) fn of(self, sample: &Sample) -> f64 {
-        match self {
-            Self::Cpu => sample.cpu_each(),
-            Self::Wall => sample.wall_each(),
-        }
-    }
-}
-
-/// Everything that a comparison says.
-#[derive(Debug, Serialize)]
-pub(crate) struct Report {
-    schema: &'static str,
-    a: String,
-    b: String,
-    metric: Metric,
-    /// The unit of `a_cost` and `b_cost`.
-    cost: String,
-    margin_percent: f64,
-    /// The runs were interleaved, and are compared in pairs.
-    paired: bool,
-    /// What both do not have in common.
-    differences: Vec<String>,
-    pub(crate) cells: Vec<Row>,
-    /// Of the family of cells.
-    faster: usize,
-    slower: usize,
-    same: usize,
-    /// Of cells with profiles on both sides.
-    pub(crate) functions: Vec<Functions>,
-    /// Cells that only one side has.
-    unmatched: Vec<String>,
-}
-
-/// One cell.
-#[derive(Debug, Serialize)]
-pub(crate) struct Row {
-    pub(crate) name: String,
-    pub(crate) a_cost: f64,
-    pub(crate) b_cost: f64,
-    pub(crate) samples: [usize; 2],
-    pub(crate) ratio: Estimate,
-    pub(crate) verdict: Verdict,
-    pub(crate) sentence: String,
-}
 
 /// Compares and prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -208,46 +113,6 @@ pub(crate) fn report_of(
     report(&options, a, Some(b))
 }
 
-impl Report {
-    /// In how many cells what holds.
-    pub(crate) fn headline(&self) -> String {
-        let decided = self.faster + self.slower + self.same;
-        format!(
-            "{} cells: A is faster in {}, slower in {}, the same in {}, unresolved in {}; margin {:.1} %, \
-             all cells in view",
-            self.cells.len(),
-            self.faster,
-            self.slower,
-            self.same,
-            self.cells.len() - decided,
-            self.margin_percent
-        )
-    }
-
-    /// How the two were measured, and what they do not have in common.
-    pub(crate) fn note(&self) -> String {
-        let how = if self.paired {
-            "run interleaved, compared in pairs"
-        } else {
-            "two experiments, compared as two groups: what changed on the machine between them is not \
-             in the intervals"
-        };
-        let differences = self.differences.iter().map(|words| format!("\nnot the same: {words}"));
-        how.to_owned() + &differences.collect::<String>()
-    }
-
-    /// A row's verdict in words: of two groups there are samples, not pairs.
-    pub(crate) fn verdict(&self, row: &Row) -> String {
-        let words = row.verdict.to_string();
-        if self.paired { words } else { words.replace("pair", "sample") }
-    }
-
-    /// The margin on the scale of logarithms.
-    pub(crate) fn margin_log(&self) -> f64 {
-        (self.margin_percent / 100.0).ln_1p()
-    }
-}
-
 fn row(sides: &Sides<'_>, metric: Metric, margin: Margin) -> Option<Row> {
     let comparison = sides.compare(metric)?;
     let [a_name, b_name] = sides.names();
@@ -264,9 +129,4 @@ fn row(sides: &Sides<'_>, metric: Metric, margin: Margin) -> Option<Row> {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
-}
-
-fn percent(text: &str) -> std::result::Result<f64, String> {
-    let percent = text.parse::<f64>().ok().filter(|percent| (0.1..=1000.0).contains(percent));
-    percent.ok_or_else(|| "a margin is between 0.1 and 1000 percent".to_owned())
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A comparison for people.
 
-use super::Report;
+use super::report::Report;
 use crate::table::{Table, digits};
 use std::fmt::Write;
 

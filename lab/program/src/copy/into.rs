@@ -6,10 +6,10 @@
 //! drops it.
 
 use super::area::Area;
-use super::words::{PageSize, State, Word, shown, size};
+use super::words::{MEMORY, PageSize, State, Target, Word, parse, shown};
 use super::{Options, first};
 use crate::clock::thread_cpu;
-use crate::experiment::{Experiment, Factor, Measured, Run, level};
+use crate::experiment::{Experiment, Factor, Measured, Run};
 use crate::meter::{Account, Meter};
 use crate::scenario::{Head, Scenario};
 use crate::{Failure, Result};
@@ -24,21 +24,6 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// Where bytes go.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, clap::ValueEnum)]
-pub enum Target {
-    /// A file in memory, written at the same place again and again
-    Memfd,
-    /// A pipe of 1 MiB
-    Pipe,
-    /// A TCP socket over loopback
-    Socket,
-}
-
-impl Word for Target {}
-
-/// What everything is compared with.
-pub(super) const MEMORY: &str = "memory";
 /// A pipe's size, as large as users may have it.
 const PIPE: usize = 1 << 20;
 const SIZES: [usize; 5] = [1 << 10, 4 << 10, 16 << 10, 128 << 10, 1 << 20];
@@ -277,13 +262,6 @@ impl Scenario for Into {
     fn glance(&self, experiment: &Experiment) -> String {
         super::print::into(experiment)
     }
-}
-
-/// State and size of a cell.
-pub(super) fn parse(cell: &str) -> Result<(State, usize)> {
-    let state = State::of(cell, "state");
-    let size = level(cell, "size").and_then(|text| size(text).ok());
-    state.zip(size).ok_or_else(|| Failure::new("the plan has a cell that is none of copies"))
 }
 
 #[cfg(test)]

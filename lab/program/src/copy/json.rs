@@ -2,15 +2,14 @@
 //! The result as JSON: what every experiment has, and what was found of copies.
 
 use super::findings::{Findings, Sizes};
-use super::print::is_into;
-use super::words::Word;
+use super::words::{Word, is_into};
 use crate::experiment::Experiment;
-use crate::print;
+use crate::summary;
 use serde_json::{Value, json};
 
 /// The summary, with `crossovers`, `advice`, and large pages' effect under `copy`.
 pub(super) fn summary(experiment: &Experiment) -> Value {
-    let mut summary = print::summary(experiment);
+    let mut summary = summary::summary(experiment);
     if !is_into(experiment) {
         summary["copy"] = findings(&Findings::of(experiment));
     }

@@ -2,18 +2,12 @@
 //! The result as text: the advice first, then what it follows from.
 
 use super::findings::{Findings, LIBC, OURS, Sizes, at_least_as_good};
-use super::into::{MEMORY, parse};
-use super::words::{Consumer, PageSize, State, about, shown};
+use super::words::{Consumer, MEMORY, PageSize, State, about, parse, shown};
 use crate::crossover::{Crossover, Place, Way};
 use crate::experiment::{Experiment, Sample};
 use crate::table::{Table, digits};
 use crate::verdict::{Comparison, Family, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Whether it is one of copies into the kernel.
-pub(super) fn is_into(experiment: &Experiment) -> bool {
-    experiment.plan.arms.first().is_some_and(|arm| arm == MEMORY)
-}
 
 /// Everything that was found of copies in memory.
 pub(super) fn text(experiment: &Experiment) -> String {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a copy can depend on, and how the tables and the plan call it.
 
-use crate::experiment::level;
+use crate::experiment::{Experiment, level};
+use crate::{Failure, Result};
 use std::fmt;
 
 /// What memory was before the copy.
@@ -137,7 +138,7 @@ const LARGEST: usize = 256 << 20;
 ///
 /// # Errors
 /// It is no size, or one that cannot be measured.
-pub(super) fn size(text: &str) -> Result<usize, String> {
+pub(super) fn size(text: &str) -> std::result::Result<usize, String> {
     let (digits, unit) = match text.char_indices().last() {
         Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
         Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
@@ -166,6 +167,34 @@ pub(super) fn about(size: f64) -> String {
     };
     if value >= 9.95 { format!("{value:.0}{unit}") } else { format!("{value:.1}{unit}") }
 }
+
+/// What everything is compared with.
+pub(super) const MEMORY: &str = "memory";
+
+/// State and size of a cell.
+pub(super) fn parse(cell: &str) -> Result<(State, usize)> {
+    let state = State::of(cell, "state");
+    let size = level(cell, "size").and_then(|text| size(text).ok());
+    state.zip(size).ok_or_else(|| Failure::new("the plan has a cell that is none of copies"))
+}
+
+/// Whether it is one of copies into the kernel.
+pub(super) fn is_into(experiment: &Experiment) -> bool {
+    experiment.plan.arms.first().is_some_and(|arm| arm == MEMORY)
+}
+
+/// Where bytes go.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, clap::ValueEnum)]
+pub enum Target {
+    /// A file in memory, written at the same place again and again
+    Memfd,
+    /// A pipe of 1 MiB
+    Pipe,
+    /// A TCP socket over loopback
+    Socket,
+}
+
+impl Word for Target {}
 
 #[cfg(test)]
 mod tests {

@@ -4,15 +4,16 @@
 mod axis;
 mod cliff;
 mod print;
+mod report;
 
-use crate::crossover::{Crossover, crossover};
+use crate::crossover::crossover;
 use crate::experiment::{Experiment, Sample};
 use crate::output::say;
 use crate::random::Random;
 use crate::{Failure, Result};
 pub(crate) use axis::{Axis, Series, short};
-use cliff::{Cliff, cliffs};
-use serde::Serialize;
+use cliff::cliffs;
+pub(crate) use report::{Crossing, Fall, Report};
 use std::path::PathBuf;
 
 /// The interval's draws are the same each time a file is read.
@@ -36,39 +37,6 @@ pub struct Options {
     /// Print the result as JSON instead of text
     #[arg(long)]
     pub json: bool,
-}
-
-/// Everything that was found.
-#[derive(Debug, Serialize)]
-pub(crate) struct Report {
-    schema: &'static str,
-    #[serde(skip)]
-    pub(crate) axis: Axis,
-    x: String,
-    pub(crate) crossovers: Vec<Crossing>,
-    pub(crate) cliffs: Vec<Fall>,
-    curves: usize,
-}
-
-/// Two arms of one curve.
-#[derive(Debug, Serialize)]
-pub(crate) struct Crossing {
-    pub(crate) series: String,
-    /// The first way of the crossover.
-    pub(crate) arm: String,
-    /// The second way.
-    pub(crate) against: String,
-    #[serde(flatten)]
-    pub(crate) crossover: Crossover,
-}
-
-/// A cliff of one curve.
-#[derive(Debug, Serialize)]
-pub(crate) struct Fall {
-    pub(crate) series: String,
-    pub(crate) arm: String,
-    #[serde(flatten)]
-    pub(crate) cliff: Cliff,
 }
 
 /// Finds and prints.

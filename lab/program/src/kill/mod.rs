@@ -9,47 +9,26 @@
 
 mod check;
 mod log;
-mod run;
+mod options;
+mod report;
+mod scenario;
+mod victim;
 mod writer;
 
-use crate::output::Output;
-use crate::place::Place;
+pub use options::Options;
+
+use crate::experiment::Experiment;
+use crate::output::say;
+use crate::random::Random;
 use crate::role::Role;
+use crate::scenario::{RunOptions, measure};
+use crate::summary::summary;
 use crate::token::own_module;
 use crate::{Failure, Result};
-use std::path::PathBuf;
-
-/// How many writers, how many kills.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// The module to test [default: libmetaslot.so beside this program, or installed]
-    #[arg(long, value_name = "PATH")]
-    pub module: Option<PathBuf>,
-    /// How many writers are killed
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub kills: u64,
-    /// How many write at the same time
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    pub writers: usize,
-    /// Longest time between two kills, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 60)]
-    pub interval: u64,
-    /// One in so many kills may also hit a writer that is still logging in; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub starting: u64,
-    /// Random seed, to repeat the order of a run
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Where the result goes
-    #[command(flatten)]
-    pub output: Output,
-    /// Where the token is made for the run [default: the directory for temporary files]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Keep the token and the logs
-    #[arg(long)]
-    pub keep: bool,
-}
+use report::Report;
+use scenario::Kills;
+use serde_json::{Value, json};
+use std::path::Path;
 
 /// Kills and checks, or plays one of the parts.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -58,12 +37,35 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Some(Role::Checker { module, logs }) => check::run(&module, &logs),
         Some(Role::Holder { module, .. }) => writer::make_token(&module),
         Some(_) => Err(Failure::new("this process has a part in another experiment")),
-        None => {
-            if options.writers == 0 || options.interval == 0 {
-                return Err(Failure::new("--writers and --interval must be above zero"));
-            }
-            let module = own_module(options.module.as_deref())?;
-            run::run(options, &module, &Place::guarded(options.dir.as_deref(), options.keep)?)
-        }
+        None => kill(options),
     }
+}
+
+fn kill(options: &Options) -> Result<()> {
+    if options.kills == 0 || options.writers == 0 || options.interval == 0 {
+        return Err(Failure::new("--kills, --writers and --interval must be above zero"));
+    }
+    let module = own_module(options.module.as_deref())?;
+    let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
+    let (directory, run) = RunOptions::of(&options.output, Some(seed), "kill");
+    let run = RunOptions { repetitions: Some(options.kills), ..run };
+    let experiment = measure(&mut Kills::new(options, module, seed)?, &run)?;
+    say(&if run.json {
+        serde_json::to_string_pretty(&json(&directory, &experiment))? + "\n"
+    } else {
+        text(&directory, &experiment)
+    })?;
+    Report::of(&directory, &experiment).check()
+}
+
+/// The text of an experiment that was made earlier.
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+    Report::of(directory, experiment).text(directory, experiment)
+}
+
+/// The summary, with what happened to the writers and their objects.
+pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
+    let mut summary = summary(experiment);
+    summary["kill"] = json!(Report::of(directory, experiment));
+    summary
 }

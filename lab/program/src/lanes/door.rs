@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Through the C ABI: the load in C with lanes and without, in turns.
 
-use super::Plan;
-use super::child::{Child, named};
+use super::plan::Plan;
 use super::report::{Arm, Door, ModuleResult, Window};
 use super::rows::Row;
 use crate::Result;
+use crate::child::{Child, named};
 use crate::clock::Watch;
 use crate::place::{Place, Store};
 use crate::random::Random;

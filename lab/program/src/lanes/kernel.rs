@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A kernel beside the plain library, in turns.
 
-use super::Plan;
-use super::child::Child;
+use super::plan::Plan;
 use super::report::{FilledResult, KernelResult, PortResult};
 use super::rows::Row;
+use crate::child::Child;
 use crate::clock::Watch;
 use crate::kernels::{Claim, End, Ready, Sample};
 use crate::{Failure, Result};

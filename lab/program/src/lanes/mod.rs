@@ -5,15 +5,16 @@
 //! compiled for the run. Both take turns with what they are compared with; both compare their results. Nothing here needs to be
 //! trusted to be quiet: a ratio is made of neighbours.
 
-mod child;
 mod compile;
 mod door;
+#[cfg(test)]
+mod example;
 mod kernel;
+mod plan;
 mod print;
 mod report;
 mod rows;
 
-pub(crate) use child::Child;
 pub(crate) use kernel::program;
 
 use crate::machine::{Machine, command_line, commit_around, now};
@@ -24,6 +25,7 @@ use crate::random::Random;
 use crate::token::own_module;
 use crate::{Failure, Result};
 use kernel::Judge;
+use plan::Plan;
 use report::{Report, RowResult, SCHEMA};
 use rows::{ROWS, Row};
 use std::path::PathBuf;
@@ -89,19 +91,6 @@ pub struct Options {
     /// Keep them
     #[arg(long)]
     pub keep: bool,
-}
-
-/// How much to measure.
-#[derive(Clone, Debug)]
-struct Plan {
-    rounds: usize,
-    sample: Duration,
-    window: Duration,
-    checks: Duration,
-    threads: Vec<usize>,
-    keys: Vec<usize>,
-    processors: usize,
-    without: Vec<String>,
 }
 
 /// Lists, prints an earlier run, or measures.

@@ -308,7 +308,7 @@ fn verdict(estimate: Estimate, goal: f64) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::tests::{arm, kernel};
+    use super::super::example::{arm, kernel};
     use super::super::report::{ModuleResult, SCHEMA};
     use super::super::rows::ROWS;
     use super::*;

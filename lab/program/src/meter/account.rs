@@ -2,10 +2,10 @@
 //! Whose CPU time is counted.
 
 use super::Group;
+use super::spent::Spent;
 use crate::Result;
 use crate::clock::{children_cpu, process_cpu, thread_cpu};
 use std::fs;
-use std::time::Duration;
 
 /// Who does the work.
 #[derive(Clone, Copy, Debug)]
@@ -21,29 +21,6 @@ pub(crate) enum Account<'a> {
     Processes(&'a [u32]),
     /// All processes that this one has started and that have ended, in ticks of 10 ms.
     Children,
-}
-
-/// CPU time so far, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Spent {
-    pub(crate) cpu: f64,
-    pub(crate) user: Option<f64>,
-    pub(crate) system: Option<f64>,
-}
-
-impl Spent {
-    fn of(time: Duration) -> Self {
-        Self { cpu: time.as_secs_f64() * 1e9, user: None, system: None }
-    }
-
-    pub(super) fn since(self, earlier: Self) -> Self {
-        let less = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
-        Self {
-            cpu: (self.cpu - earlier.cpu).max(0.0),
-            user: less(self.user, earlier.user),
-            system: less(self.system, earlier.system),
-        }
-    }
 }
 
 impl Account<'_> {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Control groups of the experiment's own: everything that its processes use, and nothing else.
 
-use super::account::Spent;
+use super::spent::Spent;
 use crate::{Failure, Result};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 pub(crate) const PREFIX: &str = "metaslot-lab-";
 /// A process that has ended can be in its group for a moment.

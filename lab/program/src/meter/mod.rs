@@ -7,10 +7,13 @@
 //! of it.
 
 mod account;
+mod done;
 mod group;
+mod spent;
 mod stat;
 
 pub(crate) use account::Account;
+pub(crate) use done::Done;
 #[cfg(test)]
 pub(crate) use group::PREFIX;
 pub(crate) use group::{DELEGATION, Group, Hierarchy};
@@ -18,6 +21,7 @@ pub(crate) use stat::Stat;
 
 use crate::clock::{monotonic, process_cpu};
 use crate::experiment::Measured;
+use spent::Spent;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -38,7 +42,7 @@ pub(crate) struct Window<'a> {
     wall: Instant,
     stat: Option<Stat>,
     lab: f64,
-    spent: account::Spent,
+    spent: Spent,
 }
 
 impl Meter {

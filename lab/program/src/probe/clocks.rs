@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The time stamp counter against the kernel's clock, and the core's frequency against both.
 
-use super::ability::{Outcome, Trouble};
 use super::files::flags;
+use super::outcome::{Outcome, Trouble};
 use crate::statistics::{median, quantile};
 use metaslot_system::cycles::{ADDITIONS, additions, time_stamp};
 use rustix::time::{ClockId, clock_gettime};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Counters of `perf_event_open`: whether they open, and whether what they count can be true.
 
-use super::ability::{Outcome, Trouble};
+use super::outcome::{Outcome, Trouble};
 use crate::clock::thread_cpu;
 use metaslot_perf::{Counter, Event, Reading, Samples, Scope};
 use metaslot_system::cycles::{ADDITIONS, additions};

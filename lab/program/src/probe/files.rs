@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the kernel says in files: its settings, accounts and limits.
 
-use super::ability::{Outcome, Trouble};
+use super::outcome::{Outcome, Trouble};
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
 

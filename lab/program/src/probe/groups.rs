@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Control groups: whether a process in a group of its own is accounted for.
 
-use super::ability::{Outcome, Trouble};
+use super::outcome::{Outcome, Trouble};
 use crate::meter::{DELEGATION, Group, Hierarchy};
 use metaslot_system::signal::Deferred;
 use std::io::{ErrorKind, Write};

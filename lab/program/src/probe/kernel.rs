@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the kernel lets this user put into it or have of it: programs, rings, namespaces.
 
-use super::ability::{Outcome, Trouble};
 use super::files::text;
+use super::outcome::{Outcome, Trouble};
 use metaslot_perf::{Counter, Event, Scope};
 use metaslot_system::bpf::{self, Kind, Program};
 use metaslot_system::namespace::{self, Namespaces};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Large pages: whether they come when they are asked for.
 
-use super::ability::{Outcome, Trouble};
 use super::files::text;
+use super::outcome::{Outcome, Trouble};
 use metaslot_system::memory::{Mapping, Pages};
 
 type Attempt = Result<Outcome, Trouble>;

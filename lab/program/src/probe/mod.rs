@@ -14,8 +14,10 @@ mod groups;
 mod kernel;
 mod memory;
 mod network;
+mod outcome;
 mod print;
 mod program;
+mod report;
 mod sources;
 mod table;
 
@@ -23,13 +25,13 @@ use crate::machine::{Machine, command_line, now};
 use crate::output::{Output, say};
 use crate::progress::Progress;
 use crate::{Failure, Result};
-use ability::{Ability, Finding, Outcome, Trouble};
+use ability::{Ability, Finding};
 pub(crate) use clocks::{core_factor, time_stamp_rate};
 pub(crate) use counters::{cycle_samples, cycles};
 pub(crate) use memory::{large_kib, large_pages};
+use outcome::{Outcome, Trouble};
 pub(crate) use program::find;
-use serde::{Deserialize, Serialize};
-use sources::Source;
+use report::Report;
 use std::thread;
 use std::time::Instant;
 use table::{ABILITIES, PROGRAMS};
@@ -57,19 +59,6 @@ pub(crate) fn figure(
 ) -> Option<f64> {
     let outcome = attempt().ok().filter(|outcome| outcome.implausible.is_none())?;
     outcome.figures.get(name).copied()
-}
-
-/// Everything that was found out.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Report {
-    schema: String,
-    command: Vec<String>,
-    started: u64,
-    seconds: f64,
-    machine: Machine,
-    abilities: Vec<Finding>,
-    /// Empty where not every ability was tried.
-    sources: Vec<Source>,
 }
 
 /// Tries the abilities and prints what was found.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ways of bytes between processes and sockets, each with a few bytes over the loopback device.
 
-use super::ability::{Outcome, Trouble};
 use super::files::text;
+use super::outcome::{Outcome, Trouble};
 use metaslot_system::{pipe as memory_to_pipe, socket};
 use rustix::fs::{MemfdFlags, memfd_create, sendfile};
 use rustix::io::Errno;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The findings for people: by groups, each with what it says or what would be needed.
 
-use super::Report;
 use super::ability::{Ability, Finding, Verdict};
+use super::report::Report;
 use std::fmt::Write;
 
 /// Everything that was found out.

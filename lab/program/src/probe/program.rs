@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Programs of others that the lab can use.
 
-use super::ability::{Outcome, Trouble};
+use super::outcome::{Outcome, Trouble};
 use std::env;
 use std::io::Read;
 use std::path::{Path, PathBuf};

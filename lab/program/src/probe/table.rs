@@ -2,7 +2,8 @@
 //! Table of the abilities, in the order in which they are tried: what needs a steady hand first,
 //! other people's programs last.
 
-use super::ability::{Ability, Attempt, Outcome, Trouble};
+use super::ability::{Ability, Attempt};
+use super::outcome::{Outcome, Trouble};
 use super::program::Program;
 use super::{clocks, counters, files, groups, kernel, memory, network};
 use metaslot_system::socket::Kind;

@@ -2,11 +2,10 @@
 //! `lab annotate`: where in a function the samples are, by line of source or by instruction.
 
 use super::details::Address;
-use super::disassembly;
-use super::folded::plain;
+use super::frame::plain;
 use super::functions::unknown;
 use super::print::{Chosen, choose};
-use super::{Profile, profiles};
+use super::{Profile, disassembly, profiles};
 use crate::output::say;
 use crate::table::{Table, digits};
 use crate::{Failure, Result};

@@ -2,7 +2,7 @@
 //! What a timer gets wrong: while interrupts are off it cannot fire, so all that is done meanwhile shows
 //! where they are allowed again. Inclusive numbers are right; exclusive ones belong to the caller.
 
-use super::folded::plain;
+use super::frame::plain;
 
 /// Functions of the kernel that allow interrupts again, without what the compiler appends.
 const FUNCTIONS: [&str; 14] = [

@@ -4,7 +4,7 @@
 
 use super::Folded;
 use super::flame::HEAD;
-use super::folded::plain;
+use super::frame::plain;
 use super::ratio::FEW;
 use super::svg::{Frame, NARROWEST, Picture, ROW, WIDTH};
 use super::tree::Node;

@@ -2,7 +2,7 @@
 //! The flame graph of a profile.
 
 use super::Folded;
-use super::folded::plain;
+use super::frame::plain;
 use super::svg::{Frame, NARROWEST, Picture, ROW, WIDTH};
 use super::tree::Node;
 use crate::table::digits;

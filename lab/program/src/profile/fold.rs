@@ -3,7 +3,7 @@
 
 use super::Folded;
 use super::details::Address;
-use super::folded::KERNEL;
+use super::frame::KERNEL;
 use metaslot_perf::{Named, Placed, Symbols};
 use std::collections::BTreeMap;
 use std::path::Path;

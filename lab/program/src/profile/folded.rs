@@ -3,12 +3,10 @@
 //! The form that flame graph programs read. A function of the kernel ends in `_[k]`.
 
 use super::artefact;
+use super::frame::plain;
 use crate::{Failure, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-
-/// What a function of the kernel ends in.
-pub(crate) const KERNEL: &str = "_[k]";
 
 /// Stacks and how often each was seen.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -143,11 +141,6 @@ pub(crate) struct Neighbours {
     pub(crate) callees: BTreeMap<String, u64>,
     /// Samples in the function itself.
     pub(crate) own: u64,
-}
-
-/// The name as people say it, and whether it is the kernel's.
-pub(crate) fn plain(name: &str) -> (&str, bool) {
-    name.strip_suffix(KERNEL).map_or((name, false), |plain| (plain, true))
 }
 
 /// Whether a frame is what somebody calls so, with the mark of the kernel or without.

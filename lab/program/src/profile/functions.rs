@@ -2,7 +2,8 @@
 //! Functions as tables: inclusive and exclusive, in percent and in what a unit of work costs.
 
 use super::fold::NOWHERE;
-use super::folded::{Function, plain};
+use super::folded::Function;
+use super::frame::plain;
 use super::{Folded, Profile};
 use crate::Failure;
 use crate::table::{Table, digits};

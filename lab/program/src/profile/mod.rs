@@ -14,6 +14,7 @@ mod disassembly;
 mod flame;
 mod fold;
 mod folded;
+mod frame;
 mod functions;
 mod launch;
 mod neighbours;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who calls a function, and whom it calls, as a table.
 
-use super::folded::{KERNEL, plain};
+use super::frame::{KERNEL, plain};
 use super::functions::{Costed, cost, largest, place, shortened, unknown};
 use crate::Result;
 use crate::table::{Table, digits};

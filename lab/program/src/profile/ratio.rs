@@ -3,7 +3,8 @@
 
 use super::Folded;
 use super::folded::Function;
-use crate::statistics::{CONFIDENCE, Estimate};
+use crate::ranks::CONFIDENCE;
+use crate::statistics::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function with fewer samples on either side is shown in grey.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Frames of a flame graph as SVG: no script, readable in dark and in light.
 
-use super::folded::plain;
+use super::frame::plain;
 use std::fmt::Write;
 
 /// Width of the picture; what shows it scales it.

@@ -6,6 +6,7 @@ mod chart;
 mod forest;
 mod functions;
 mod matrix;
+mod options;
 mod page;
 mod scale;
 mod story;
@@ -14,28 +15,12 @@ use crate::experiment::Experiment;
 use crate::output::say;
 use crate::{Failure, Result};
 use minijinja::value::Serde;
+pub use options::Options;
 use page::Page;
 use std::path::{Path, PathBuf};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-
-/// What is on the page.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// The experiment
-    #[arg(value_name = "A.labx")]
-    pub a: PathBuf,
-    /// An experiment to compare it with
-    #[arg(value_name = "B.labx")]
-    pub b: Option<PathBuf>,
-    /// The file to write [default: the experiment's name with .html]
-    #[arg(long, short, value_name = "FILE.html")]
-    pub output: Option<PathBuf>,
-    /// Compare experiments of different machines, clocks or sources all the same
-    #[arg(long)]
-    pub anyway: bool,
-}
 
 /// Writes the page, and says where.
 pub(crate) fn run(options: &Options) -> Result<()> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What every scenario takes.
 
+use crate::output::Output;
 use std::path::PathBuf;
 
 /// How long, in which order, and where to.
@@ -52,6 +53,14 @@ impl Default for SamplingOptions {
 }
 
 impl RunOptions {
+    /// Of a command that says itself how much it runs; the directory has a name in any case.
+    pub(crate) fn of(output: &Output, seed: Option<u64>, scenario: &str) -> (PathBuf, Self) {
+        let Output { json, output } = output.clone();
+        let run = Self { seed, output, json, ..Self::default() };
+        let directory = run.directory(scenario);
+        (directory.clone(), Self { output: Some(directory), ..run })
+    }
+
     /// Where the experiment goes.
     pub(crate) fn directory(&self, name: &str) -> PathBuf {
         let unnamed = || PathBuf::from(format!("{name}-{}.labx", crate::machine::now()));

@@ -59,8 +59,8 @@ pub(crate) fn core_factor() -> Option<f64> {
     probe::figure(probe::core_factor, "factor")
 }
 
-/// The machine, the sources, the state.
-pub(super) fn heading(experiment: &Experiment) -> String {
+/// What every scenario's text begins with: the machine, where the numbers come from, the state.
+pub(crate) fn heading(experiment: &Experiment) -> String {
     let manifest = &experiment.manifest;
     let provenance = &manifest.provenance;
     let mut text = format!("{}\n", manifest.machine_line());

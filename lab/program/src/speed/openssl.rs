@@ -6,24 +6,12 @@
 
 use super::cell::{CELLS, Cell};
 use super::measure::{self, Plan};
-use super::report::RAW;
+use super::report::{Check, RAW};
 use super::subject::Subject;
 use crate::random::Random;
 use crate::statistics::median;
 use crate::{Failure, Result};
-use serde::{Deserialize, Serialize};
 use std::process::Command;
-
-/// One comparison.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Check {
-    pub(crate) cell: String,
-    pub(crate) version: String,
-    /// `cpu` or `wall`
-    pub(crate) clock: String,
-    pub(crate) raw_per_second: f64,
-    pub(crate) openssl_per_second: f64,
-}
 
 impl Check {
     /// Raw over OpenSSL.

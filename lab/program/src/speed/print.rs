@@ -3,7 +3,8 @@
 
 use super::cell::{Cell, Goal};
 use super::report::{AGAIN, CellResult, MODULE, RAW, RIVAL, Report};
-use crate::statistics::{CONFIDENCE, Estimate};
+use crate::ranks::CONFIDENCE;
+use crate::statistics::Estimate;
 use crate::table::{Table, digits, nanoseconds};
 use std::fmt::Write;
 

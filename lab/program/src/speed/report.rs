@@ -2,7 +2,6 @@
 //! The result as a file, and everything that is computed from it.
 
 use super::cell::Goal;
-use super::openssl::Check;
 use crate::machine::Machine;
 use crate::statistics::{Estimate, median, paired_difference, paired_ratio};
 use serde::{Deserialize, Serialize};
@@ -197,6 +196,17 @@ impl CellResult {
     pub(crate) fn scaling_verdict(&self) -> Option<Verdict> {
         Some(Verdict::at_least(self.scaling_over_raw(MODULE)?, self.scaling_goal?))
     }
+}
+
+/// One comparison.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Check {
+    pub(crate) cell: String,
+    pub(crate) version: String,
+    /// `cpu` or `wall`
+    pub(crate) clock: String,
+    pub(crate) raw_per_second: f64,
+    pub(crate) openssl_per_second: f64,
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The process that holds one store open and does what it is told, one JSON line at a time.
 
-use crate::clock::measure;
+use crate::child::Child;
+use crate::clock::{measure, process_cpu};
+use crate::meter::Done;
 use crate::place::Store;
 use crate::random::Random;
 use crate::role::Role;
@@ -10,9 +12,9 @@ use crate::{Failure, Result};
 use metaslot_ck::{CKA_LABEL, CKA_PRIVATE, CKM_AES_KEY_GEN, CKM_ECDSA, CKO_DATA, CKO_PRIVATE_KEY};
 use metaslot_client::{Mechanism, Session, Template};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Write};
+use serde_json::json;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -34,65 +36,20 @@ pub(crate) enum Request {
     CreateCount { count: u64, seed: u64 },
 }
 
-/// What was done.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Answer {
-    pub(crate) operations: u64,
-    /// CPU time of the thread that did the work; 0 where there were several.
-    pub(crate) cpu_ns: f64,
-    pub(crate) wall_ns: f64,
+/// Starts one on a store.
+///
+/// # Errors
+/// The process could not be started.
+pub(crate) fn start(store: &Store, module: &Path, make: bool) -> Result<Child> {
+    Child::start(store.command(&Role::Holder { module: module.to_owned(), make })?)
 }
 
-/// A holder as the experiment sees it.
-#[derive(Debug)]
-pub(crate) struct Holder {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Holder {
-    /// Starts one on a store, under another program (`strace`) where `wrapper` names one.
-    ///
-    /// # Errors
-    /// The process could not be started.
-    pub(crate) fn start(store: &Store, module: &Path, make: bool) -> Result<Self> {
-        Self::spawn(store.command(&Role::Holder { module: module.to_owned(), make })?)
-    }
-
-    /// The same from a command that is already right.
-    ///
-    /// # Errors
-    /// The process could not be started.
-    pub(crate) fn spawn(mut command: std::process::Command) -> Result<Self> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (input, output) = pipes.ok_or_else(|| Failure::new("a process without pipes"))?;
-        Ok(Self { child, input, output: BufReader::new(output) })
-    }
-
-    /// Tells it to do something and waits for the answer.
-    ///
-    /// # Errors
-    /// What the holder could not do, in its own words; it prints more on stderr when it dies.
-    pub(crate) fn ask(&mut self, request: &Request) -> Result<Answer> {
-        writeln!(self.input, "{}", serde_json::to_string(request)?)?;
-        let mut line = String::new();
-        if self.output.read_line(&mut line)? == 0 {
-            return Err(Failure::new("the process that holds the store has ended"));
-        }
-        serde_json::from_str::<std::result::Result<Answer, String>>(&line)?.map_err(Failure::new)
-    }
-
-    /// Lets it finalise and end.
-    ///
-    /// # Errors
-    /// It did not succeed.
-    pub(crate) fn end(mut self) -> Result<()> {
-        drop(self.input);
-        let status = self.child.wait()?;
-        if status.success() { Ok(()) } else { Err(Failure::new(format!("a holder: {status}"))) }
-    }
+/// Tells it to do something and waits for the answer.
+///
+/// # Errors
+/// What the holder could not do, in its own words; it prints more on stderr when it dies.
+pub(crate) fn ask(holder: &mut Child, request: &Request) -> Result<Done> {
+    holder.ask(serde_json::to_string(request)?)
 }
 
 /// The holder's life.
@@ -110,9 +67,12 @@ pub(crate) fn run(module: &Path, make: bool) -> Result<()> {
     }
     for line in std::io::stdin().lines() {
         let request: Request = serde_json::from_str(&line?)?;
-        let answer = serve(&token, request).map_err(|failure| failure.message);
+        let answer = match serve(&token, request) {
+            Ok(done) => serde_json::to_value(done)?,
+            Err(failure) => json!({ "error": failure.message }),
+        };
         let mut output = std::io::stdout().lock();
-        writeln!(output, "{}", serde_json::to_string(&answer)?)?;
+        writeln!(output, "{answer}")?;
         output.flush()?;
     }
     let Token { module, session, .. } = token;
@@ -120,7 +80,7 @@ pub(crate) fn run(module: &Path, make: bool) -> Result<()> {
     Ok(module.finalize()?)
 }
 
-fn serve(token: &Token, request: Request) -> Result<Answer> {
+fn serve(token: &Token, request: Request) -> Result<Done> {
     match request {
         Request::Populate { first, objects, threads } => populate(token, first, objects, threads),
         Request::Find { objects, millis, seed } => find(token, objects, millis, seed),
@@ -143,9 +103,9 @@ fn make_key(session: &Session, label: &str) -> Result<()> {
     Ok(())
 }
 
-fn populate(token: &Token, first: u64, objects: u64, threads: usize) -> Result<Answer> {
+fn populate(token: &Token, first: u64, objects: u64, threads: usize) -> Result<Done> {
     let next = AtomicU64::new(first);
-    let started = Instant::now();
+    let began = (Instant::now(), process_cpu());
     on_threads(token, threads, |session, _| {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -155,7 +115,7 @@ fn populate(token: &Token, first: u64, objects: u64, threads: usize) -> Result<A
             make_key(session, &label(number))?;
         }
     })?;
-    Ok(Answer { operations: objects, cpu_ns: 0.0, wall_ns: nanoseconds(started.elapsed()) })
+    Ok(done(objects, began))
 }
 
 /// Keys with labels that no other request makes, while `go_on` says so of the number made so far.
@@ -164,9 +124,9 @@ fn create(
     threads: usize,
     seed: u64,
     go_on: impl Fn(u64) -> bool + Sync,
-) -> Result<Answer> {
+) -> Result<Done> {
     let made = AtomicU64::new(0);
-    let started = Instant::now();
+    let began = (Instant::now(), process_cpu());
     let work = |session: &Session, thread: usize| {
         let mut own = 0_u64;
         while go_on(made.load(Ordering::Relaxed)) {
@@ -177,8 +137,16 @@ fn create(
         Ok(())
     };
     on_threads(token, threads, work)?;
-    let wall_ns = nanoseconds(started.elapsed());
-    Ok(Answer { operations: made.into_inner(), cpu_ns: 0.0, wall_ns })
+    Ok(done(made.into_inner(), began))
+}
+
+/// What all threads did since.
+fn done(operations: u64, (wall, cpu): (Instant, Duration)) -> Done {
+    Done {
+        operations: operations as f64,
+        cpu_ns: nanoseconds(process_cpu().saturating_sub(cpu)),
+        wall_ns: nanoseconds(wall.elapsed()),
+    }
 }
 
 fn on_threads(
@@ -198,7 +166,7 @@ fn on_threads(
 }
 
 /// `C_FindObjectsInit`, `C_FindObjects`, `C_FindObjectsFinal` by a label that one object has.
-fn find(token: &Token, objects: u64, millis: u64, seed: u64) -> Result<Answer> {
+fn find(token: &Token, objects: u64, millis: u64, seed: u64) -> Result<Done> {
     let session = token.session()?;
     let mut random = Random::new(seed);
     repeat(millis, 16, || {
@@ -211,7 +179,7 @@ fn find(token: &Token, objects: u64, millis: u64, seed: u64) -> Result<Answer> {
     })
 }
 
-fn sign(token: &Token, millis: u64) -> Result<Answer> {
+fn sign(token: &Token, millis: u64) -> Result<Done> {
     let session = token.session()?;
     let template = Template::new().class(CKO_PRIVATE_KEY).bytes(CKA_LABEL, "ec");
     let key = session.find_one(&template)?.ok_or_else(|| Failure::new("the P-256 key is gone"))?;
@@ -224,14 +192,14 @@ fn sign(token: &Token, millis: u64) -> Result<Answer> {
 }
 
 /// Batches of `batch` operations until `millis` of CPU time are used.
-fn repeat(millis: u64, batch: u64, mut once: impl FnMut() -> Result<()>) -> Result<Answer> {
-    let mut answer = Answer::default();
+fn repeat(millis: u64, batch: u64, mut once: impl FnMut() -> Result<()>) -> Result<Done> {
+    let mut answer = Done::default();
     // The first call fetches and prepares; it is not what a busy program pays.
     once()?;
     while answer.cpu_ns < millis as f64 * 1e6 {
         let (result, spent) = measure(|| (0..batch).try_for_each(|_| once()));
         result?;
-        answer.operations += batch;
+        answer.operations += batch as f64;
         answer.cpu_ns += nanoseconds(spent.cpu);
         answer.wall_ns += nanoseconds(spent.wall);
     }
@@ -240,16 +208,4 @@ fn repeat(millis: u64, batch: u64, mut once: impl FnMut() -> Result<()>) -> Resu
 
 fn nanoseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e9
-}
-
-impl Answer {
-    /// Wall time per operation.
-    pub(crate) const fn wall_each(&self) -> f64 {
-        self.wall_ns / self.operations as f64
-    }
-
-    /// CPU time per operation.
-    pub(crate) const fn cpu_each(&self) -> f64 {
-        self.cpu_ns / self.operations as f64
-    }
 }

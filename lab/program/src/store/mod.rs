@@ -8,57 +8,27 @@
 
 mod cold;
 mod holder;
+mod options;
 mod print;
-mod run;
+mod report;
+mod scenario;
 mod sqlite;
 mod syncs;
 
-use crate::output::Output;
-use crate::place::Place;
+pub use options::Options;
+
+use crate::experiment::Experiment;
+use crate::output::say;
+use crate::random::Random;
 use crate::role::Role;
+use crate::scenario::{RunOptions, measure};
+use crate::summary::summary;
 use crate::token::own_module;
 use crate::{Failure, Result};
-use std::path::PathBuf;
-
-/// What to measure, and how.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Options {
-    /// The module to measure [default: libmetaslot.so beside this program, or installed]
-    #[arg(long, value_name = "PATH")]
-    pub module: Option<PathBuf>,
-    /// Numbers of token objects, one store each
-    #[arg(
-        long, value_name = "N,…", value_delimiter = ',', default_values_t = [10, 10_000, 1_000_000]
-    )]
-    pub objects: Vec<u64>,
-    /// Rounds: each asks every store once, in random order
-    #[arg(long, value_name = "N", default_value_t = 15)]
-    pub rounds: usize,
-    /// Length of one sample in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 20)]
-    pub sample: u64,
-    /// Length of one sample of creates in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 300)]
-    pub creates: u64,
-    /// Threads that create at the same time, beside one
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    pub threads: usize,
-    /// Cold starts of each store
-    #[arg(long, value_name = "N", default_value_t = 11)]
-    pub starts: usize,
-    /// Random seed of the order, to repeat a run
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Where the result goes
-    #[command(flatten)]
-    pub output: Output,
-    /// Where the stores are made for the run [default: the directory for temporary files]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Keep the stores
-    #[arg(long)]
-    pub keep: bool,
-}
+use report::Report;
+use scenario::Stores;
+use serde_json::{Value, json};
+use std::path::Path;
 
 /// Measures, or plays one of the parts.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -66,12 +36,34 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Some(Role::Holder { module, make }) => holder::run(&module, make),
         Some(Role::ColdStart { module }) => cold::run(&module),
         Some(_) => Err(Failure::new("this process has a part in another experiment")),
-        None => {
-            if options.objects.is_empty() || options.rounds == 0 || options.threads == 0 {
-                return Err(Failure::new("--objects, --rounds and --threads must be above zero"));
-            }
-            let module = own_module(options.module.as_deref())?;
-            run::run(options, &module, &Place::guarded(options.dir.as_deref(), options.keep)?)
-        }
+        None => ask(options),
     }
+}
+
+fn ask(options: &Options) -> Result<()> {
+    if options.objects.is_empty() || options.rounds == 0 || options.threads == 0 {
+        return Err(Failure::new("--objects, --rounds and --threads must be above zero"));
+    }
+    let module = own_module(options.module.as_deref())?;
+    let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
+    let (directory, run) = RunOptions::of(&options.output, Some(seed), "store");
+    let run = RunOptions { repetitions: Some(options.rounds), ..run };
+    let experiment = measure(&mut Stores::new(options, module, seed)?, &run)?;
+    say(&if run.json {
+        serde_json::to_string_pretty(&json(&directory, &experiment))? + "\n"
+    } else {
+        text(&directory, &experiment)
+    })
+}
+
+/// The text of an experiment that was made earlier.
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+    print::text(directory, experiment, &Report::of(directory, experiment))
+}
+
+/// The summary, with every store's samples.
+pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
+    let mut summary = summary(experiment);
+    summary["store"] = json!(Report::of(directory, experiment));
+    summary
 }

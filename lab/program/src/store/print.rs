@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The table of a store run, and how it stands to what a store has to reach.
 
-use super::run::{Level, Report};
+use super::report::{Filled, Level, MODULE, Report};
+use crate::experiment::Experiment;
+use crate::scenario::heading;
 use crate::statistics::{Estimate, median, paired_ratio, quantile};
 use crate::table::{Table, digits, nanoseconds};
-use std::fmt::Write;
+use std::path::Path;
 
-/// Everything that a run says.
-pub(crate) fn table(report: &Report) -> String {
-    let mut text = format!("{}\n", report.machine.line());
-    let commit = report.commit.as_ref().map_or_else(String::new, |commit| format!(" ({commit})"));
-    writeln!(text, "{}{commit}, {:.0} s, seed {}\n", report.module, report.seconds, report.seed)
-        .ok();
-    text.push_str(&figures(report));
-    let syncs: Vec<String> = report.disk_syncs.iter().map(|rate| digits(*rate)).collect();
-    writeln!(text, "\ndisk: {} syncs/s by one writer, before and after\n", syncs.join(", ")).ok();
-    text.push_str(&goals(report));
-    text
+/// Everything that an experiment says.
+pub(super) fn text(directory: &Path, experiment: &Experiment, report: &Report) -> String {
+    let settings = &experiment.manifest.provenance.settings;
+    let module = settings.get(MODULE).map_or("unknown", String::as_str);
+    format!(
+        "{}\n{module}, seed {}\n\n{}\ndisk: {} syncs/s by one writer\n\n{}\nwritten: {}\n",
+        heading(experiment).trim_end(),
+        experiment.plan.seed,
+        figures(report),
+        optional(&report.disk_syncs),
+        goals(report),
+        directory.display()
+    )
 }
 
 /// One column per store.
@@ -47,19 +51,23 @@ fn figures(report: &Report) -> String {
         nanoseconds(quantile(&totals, 1.0) * 1e6)
     });
     row("resident, MiB", &|level| digits(resident(level)));
-    row("  before the load", &|level| {
-        digits(start(level, |s| s.resident_before_kib as f64) / 1024.0)
-    });
+    row("  before the load", &|level| digits(start(level, |s| s.resident_before_kib) / 1024.0));
     row("creates/s, 1 thread", &|level| digits(median(&level.create)));
     let threads = format!("creates/s, {} threads", report.threads);
     row(&threads, &|level| digits(median(&level.create_threads)));
     row("raw SQLite/s, 1 thread", &|level| optional(&level.raw));
     let threads = format!("raw SQLite/s, {} threads", report.threads);
     row(&threads, &|level| optional(&level.raw_threads));
-    row("syncs per create", &|level| level.syncs_per_create.map_or_else(|| "-".to_owned(), digits));
-    row("filled, objects/s", &|level| digits(level.populated_per_second));
-    row("database, MiB", &|level| digits(level.database_bytes as f64 / 1_048_576.0));
+    row("syncs per create", &|level| filled(level, |filled| filled.syncs_per_create));
+    row("filled, objects/s", &|level| filled(level, |filled| Some(filled.populated_per_second)));
+    row("database, MiB", &|level| {
+        filled(level, |filled| Some(filled.database_bytes as f64 / 1_048_576.0))
+    });
     table.render()
+}
+
+fn filled(level: &Level, figure: impl Fn(Filled) -> Option<f64>) -> String {
+    level.filled.and_then(figure).map_or_else(|| "-".to_owned(), digits)
 }
 
 fn optional(samples: &[f64]) -> String {
@@ -67,7 +75,7 @@ fn optional(samples: &[f64]) -> String {
 }
 
 fn resident(level: &Level) -> f64 {
-    let kib: Vec<f64> = level.starts.iter().map(|start| start.resident_kib as f64).collect();
+    let kib: Vec<f64> = level.starts.iter().map(|start| start.resident_kib).collect();
     median(&kib) / 1024.0
 }
 
@@ -127,7 +135,6 @@ fn interval(estimate: Estimate) -> String {
 mod tests {
     use super::super::cold::Start;
     use super::*;
-    use crate::machine::Machine;
 
     fn level(objects: u64, find_ns: f64) -> Level {
         let start = Start {
@@ -136,13 +143,12 @@ mod tests {
             open_ms: 1.0,
             find_ms: 0.2,
             total_ms: 1.8,
-            resident_kib: 10_240,
-            resident_before_kib: 5_120,
+            resident_kib: 10_240.0,
+            resident_before_kib: 5_120.0,
         };
         Level {
             objects,
-            populated_per_second: 5000.0,
-            database_bytes: 1 << 20,
+            filled: None,
             find_cpu_ns: vec![find_ns; 9],
             find_wall_ns: vec![find_ns; 9],
             sign_cpu_ns: vec![15_000.0; 9],
@@ -151,22 +157,13 @@ mod tests {
             create_threads: vec![9000.0; 9],
             raw: vec![4000.0; 9],
             raw_threads: vec![4500.0; 9],
-            syncs_per_create: Some(1.0),
         }
     }
 
     #[test]
     fn each_goal_is_judged_by_its_own_figures() {
         let report = Report {
-            schema: String::new(),
-            command: Vec::new(),
-            started: 0,
-            seconds: 1.0,
-            machine: Machine::this(),
-            module: String::new(),
-            commit: None,
-            seed: 1,
-            threads: 8,
+            threads: "8".to_owned(),
             disk_syncs: vec![7000.0],
             stores: vec![level(10, 5_000.0), level(10_000, 5_000.0), level(1_000_000, 11_000.0)],
         };

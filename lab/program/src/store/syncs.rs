@@ -2,7 +2,8 @@
 //! How often the disk is asked to keep what was written, per acknowledged create: counted by
 //! `strace`, where it is installed.
 
-use super::holder::{Holder, Request};
+use super::holder::{Request, ask};
+use crate::child::Child;
 use crate::place::Store;
 use crate::role::Role;
 use crate::{Failure, Result};
@@ -24,15 +25,15 @@ pub(crate) fn per_create(store: &Store, module: &Path, seed: u64) -> Result<Opti
             command.env(name, value);
         }
     }
-    let Ok(mut holder) = Holder::spawn(command) else {
+    let Ok(mut holder) = Child::start(command) else {
         return Ok(None);
     };
     // Opening and the first create sync for other reasons.
-    if holder.ask(&Request::CreateCount { count: 1, seed }).is_err() {
+    if ask(&mut holder, &Request::CreateCount { count: 1, seed }).is_err() {
         return Ok(None);
     }
     let before = count(&trace)?;
-    holder.ask(&Request::CreateCount { count: CREATES, seed: seed + 1 })?;
+    ask(&mut holder, &Request::CreateCount { count: CREATES, seed: seed + 1 })?;
     let after = count(&trace)?;
     holder.end()?;
     Ok(Some((after - before) as f64 / CREATES as f64))

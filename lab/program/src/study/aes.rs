@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES in CBC: tables, bit slices, instructions for a block and for four; one stream and sixteen.
 
-use super::Findings;
-use super::bench::{
-    Job, Subject, THREADS, factor, head, leave_out, number, thread_counts, threads,
-};
+use super::bench::{Job, Subject, factor, head, leave_out, number, thread_counts};
+use super::findings::Findings;
 use super::page::{scaling, versions};
-use super::view::{Clock, View};
+use super::view::{Clock, THREADS, View, threads};
 use crate::experiment::{Factor, level};
 use crate::random::Random;
 use crate::scenario::Head;

@@ -3,6 +3,7 @@
 //! milliseconds, on one thread or on several.
 
 use super::pin::Cpus;
+use super::view::threads;
 use crate::experiment::{Factor, Measured, Run, level};
 use crate::meter::{Account, Meter};
 use crate::scenario::{Head, RunOptions, SECONDS, Scenario};
@@ -17,9 +18,6 @@ const LONGEST: Duration = Duration::from_millis(20);
 const SHORTEST: Duration = Duration::from_millis(1);
 /// So many repetitions are aimed at.
 const REPETITIONS: f64 = 12.0;
-
-/// The factor whose level is a number of threads.
-pub(super) const THREADS: &str = "threads";
 
 /// What a study measures.
 pub(super) trait Subject {
@@ -223,11 +221,6 @@ impl Scenario for Bench {
     }
 }
 
-/// Threads of a cell; one where they are not varied.
-pub(super) fn threads(cell: &str) -> usize {
-    level(cell, THREADS).and_then(|threads| threads.parse().ok()).unwrap_or(1)
-}
-
 /// One thread, and one for each CPU.
 pub(super) fn thread_counts() -> Vec<String> {
     let all = std::thread::available_parallelism().map_or(1, Into::into);
@@ -269,6 +262,7 @@ fn whole(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::view::THREADS;
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! KASUMI: an inner function by small tables, by large ones, and by equations.
 
-use super::Findings;
-use super::bench::{Job, Subject, THREADS, factor, head, thread_counts};
+use super::bench::{Job, Subject, factor, head, thread_counts};
+use super::findings::Findings;
 use super::page::{scaling, versions};
-use super::view::{Clock, View};
+use super::view::{Clock, THREADS, View};
 use crate::experiment::{Factor, level};
 use crate::random::Random;
 use crate::scenario::Head;

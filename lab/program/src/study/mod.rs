@@ -7,6 +7,7 @@
 
 mod aes;
 mod bench;
+mod findings;
 mod kasumi;
 mod page;
 mod pin;
@@ -18,9 +19,10 @@ mod view;
 use crate::experiment::Experiment;
 use crate::output::say;
 use crate::scenario::{RunOptions, measure};
-use crate::{Result, print};
+use crate::{Result, summary};
 use bench::{Bench, Subject};
 use clap::ValueEnum;
+use findings::Findings;
 use serde_json::json;
 use std::path::Path;
 use view::View;
@@ -49,18 +51,6 @@ pub enum Study {
     Sha1,
     /// AES in CBC: tables, bit slices, AES-NI, VAES; one stream and sixteen
     Aes,
-}
-
-/// What a study has to say, all of it computed from the experiment's samples.
-struct Findings {
-    /// Tables, each with its heading.
-    tables: String,
-    /// What was measured by others, then.
-    sun: Vec<String>,
-    /// What changed what, by verdict; an effect that is not there is said to be absent.
-    effects: Vec<String>,
-    /// Why: two sentences.
-    reason: [String; 2],
 }
 
 impl Study {
@@ -107,7 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return say(&text(&directory, &experiment));
     }
     let findings = study.findings(&View::of(&experiment));
-    let mut summary = print::summary(&experiment);
+    let mut summary = summary::summary(&experiment);
     summary["study"] = json!({
         "sun": findings.sun,
         "effects": findings.effects,

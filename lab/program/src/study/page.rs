@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A study as text: tables, Sun's figures, what is there and what is absent, and why.
 
-use super::Findings;
+use super::findings::Findings;
 use super::view::{Clock, View};
 use crate::experiment::Experiment;
 use crate::scenario;
@@ -141,7 +141,7 @@ pub(super) fn scaling(view: &View<'_>, heading: &str, one: &str, all: &str) -> S
     let mut table = Table::new(&titles.each_ref().map(String::as_str));
     for arm in &view.experiment.plan.arms {
         let (single, several) = (view.wall_rate(one, arm), view.wall_rate(all, arm));
-        let count = super::bench::threads(all) as f64;
+        let count = super::view::threads(all) as f64;
         let alone = count * view.cycles(one, arm) / view.cycles(all, arm);
         table.row(vec![
             arm.clone(),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! RC4: the order of loads and stores, the size of the table's entries, and streams side by side.
 
-use super::Findings;
-use super::bench::{Job, Subject, THREADS, factor, head, number, thread_counts};
+use super::bench::{Job, Subject, factor, head, number, thread_counts};
+use super::findings::Findings;
 use super::page::{scaling, versions};
-use super::view::{Clock, View};
+use super::view::{Clock, THREADS, View, threads};
 use crate::experiment::Factor;
 use crate::random::Random;
 use crate::scenario::Head;
@@ -182,7 +182,7 @@ impl Subject for Rc4 {
     }
 
     fn skip(&self, cell: &str) -> Option<String> {
-        let all = super::bench::threads(cell) > 1 && number(cell, BYTES).ok() != Some(8192);
+        let all = threads(cell) > 1 && number(cell, BYTES).ok() != Some(8192);
         all.then(|| "several threads: with 8192 bytes only".to_owned())
     }
 

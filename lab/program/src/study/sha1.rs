@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SHA-1: where the message is expanded.
 
-use super::Findings;
 use super::bench::{Job, Subject, factor, head, leave_out, number};
+use super::findings::Findings;
 use super::page::{by_wall, versions};
 use super::pin::Cpus;
 use super::view::{Clock, View};

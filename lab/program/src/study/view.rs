@@ -38,7 +38,7 @@ impl<'a> View<'a> {
 
     /// The most threads.
     pub(super) fn most_threads(&self) -> String {
-        self.levels(super::bench::THREADS).pop().unwrap_or_else(|| "1".to_owned())
+        self.levels(THREADS).pop().unwrap_or_else(|| "1".to_owned())
     }
 
     pub(super) fn has(&self, arm: &str) -> bool {
@@ -124,6 +124,14 @@ impl<'a> View<'a> {
         let sentence = compared.sentence(arm, with, margin);
         format!("{what}{clock}: {here}{sentence}, {times} times the rate")
     }
+}
+
+/// The factor whose level is a number of threads.
+pub(super) const THREADS: &str = "threads";
+
+/// Threads of a cell; one where they are not varied.
+pub(super) fn threads(cell: &str) -> usize {
+    level(cell, THREADS).and_then(|threads| threads.parse().ok()).unwrap_or(1)
 }
 
 #[cfg(test)]

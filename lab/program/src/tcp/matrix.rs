@@ -7,6 +7,7 @@ use super::cpus::Cpus;
 use super::load::{Buffer, Load, short, short_buffer};
 use super::pair::Pair;
 use super::window::{self, Timing, flag};
+use super::words::OWN;
 use super::{print, socket, words};
 use crate::Result;
 use crate::experiment::{Experiment, Factor, Measured, Run};
@@ -16,9 +17,6 @@ use metaslot_perf::Target;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// This generator's arm.
-pub(super) const OWN: &str = "own";
 
 /// What is varied, and what all cells have in common.
 #[derive(Debug)]

@@ -35,7 +35,8 @@ pub(crate) use print::text;
 
 use crate::output::say;
 use crate::scenario::{RunOptions, Scenario, measure};
-use crate::{Failure, Result, print as any};
+use crate::summary::summary;
+use crate::{Failure, Result};
 pub use beside::Beside;
 use beside::Other;
 use exchange::Exchange;
@@ -161,7 +162,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let experiment = measure(&mut *scenario, &run)?;
     drop(scenario);
     say(&if options.run.json {
-        let mut summary = any::summary(&experiment);
+        let mut summary = summary(&experiment);
         let findings = if options.transfer.is_some() {
             exchange::sentences(&experiment)
         } else {
@@ -170,7 +171,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         summary["findings"] = findings.into();
         serde_json::to_string_pretty(&summary)? + "\n"
     } else {
-        any::text(&directory, &experiment)
+        text(&directory, &experiment)
     })
 }
 

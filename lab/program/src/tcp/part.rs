@@ -6,9 +6,7 @@ use super::control::{Answer, Control};
 use super::load::Load;
 use super::{receiver, sender};
 use crate::{Failure, Result};
-use rustix::process::{
-    Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
-};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -53,19 +51,4 @@ impl Part {
         }
         Ok(())
     }
-}
-
-/// As many descriptors as the system allows, or why they are too few.
-pub(super) fn raise_limit(connections: usize) -> Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
-    let most = limit.maximum.unwrap_or(u64::MAX);
-    let needed = connections as u64 + 16;
-    if needed <= most {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "{connections} connections need {needed} descriptors, and a process may have {most}"
-    ))
-    .hint("raise the hard limit (ulimit -Hn, as root), or fewer --connections"))
 }

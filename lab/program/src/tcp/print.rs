@@ -2,7 +2,7 @@
 //! The table as Sun had it, a row for each cell, and what the numbers say.
 
 use super::load::size;
-use super::matrix::OWN;
+use super::words::OWN;
 use super::{sun, words};
 use crate::experiment::{Experiment, Sample, level};
 use crate::lines::wrapped;

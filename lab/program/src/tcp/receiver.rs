@@ -3,7 +3,7 @@
 
 use super::control::{Answer, Control, Events, ORDER, Order, Totals};
 use super::load::Load;
-use super::{link, part, sender, socket};
+use super::{link, sender, socket};
 use crate::{Failure, Result};
 use rustix::event::epoll::EventFlags;
 use rustix::io::{Errno, ioctl_fionbio, read};
@@ -27,7 +27,7 @@ struct Receiver {
 
 /// Does what it is told until the lab goes.
 pub(super) fn play(load: &Load, control: &mut Control) -> Result<()> {
-    part::raise_limit(load.connections)?;
+    socket::raise_limit(load.connections)?;
     link::enter(load.path, false)?;
     control.answer(&Answer::Done)?;
     let mut events = Events::new()?;

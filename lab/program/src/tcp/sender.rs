@@ -3,7 +3,7 @@
 
 use super::control::{Answer, Control, Events, ORDER, Order, Totals, Way};
 use super::load::Load;
-use super::{link, part, socket, transfer};
+use super::{link, socket, transfer};
 use crate::{Failure, Result};
 use rustix::event::epoll::EventFlags;
 use rustix::io::{Errno, ioctl_fionbio, write};
@@ -25,7 +25,7 @@ struct Sender {
 
 /// Does what it is told until the lab goes.
 pub(super) fn play(load: &Load, control: &mut Control) -> Result<()> {
-    part::raise_limit(load.connections)?;
+    socket::raise_limit(load.connections)?;
     link::enter(load.path, true)?;
     let mut sender = Sender {
         connections: Vec::with_capacity(load.connections),

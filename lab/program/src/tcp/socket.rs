@@ -6,6 +6,7 @@ use super::load::Load;
 use crate::{Failure, Result};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::os::fd::{AsFd, OwnedFd};
 
 /// A TCP socket with the load's buffers and congestion control, blocking.
@@ -66,4 +67,19 @@ pub(super) fn usual_congestion() -> Option<String> {
     const USUAL: &str = "cubic";
     let allowed = plain().and_then(|socket| sockopt::set_tcp_congestion(&socket, USUAL));
     allowed.is_ok().then(|| USUAL.to_owned())
+}
+
+/// As many descriptors as the system allows, or why they are too few.
+pub(super) fn raise_limit(connections: usize) -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    let needed = connections as u64 + 16;
+    if needed <= most {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "{connections} connections need {needed} descriptors, and a process may have {most}"
+    ))
+    .hint("raise the hard limit (ulimit -Hn, as root), or fewer --connections"))
 }

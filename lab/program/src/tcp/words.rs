@@ -2,7 +2,6 @@
 //! What follows from the cells of one experiment. They are comparable with each other, because each
 //! repetition visits all of them in random order: the cells of one repetition are a pair.
 
-use super::matrix::OWN;
 use crate::experiment::{Experiment, Sample, level};
 use crate::scenario::margin;
 use crate::verdict::{Comparison, Verdict};
@@ -100,6 +99,9 @@ fn without(cell: &str, factor: &str) -> String {
     let rest: Vec<String> = rest.map(|(name, level)| format!("{name} {level}")).collect();
     if rest.is_empty() { String::new() } else { format!(" ({})", rest.join(", ")) }
 }
+
+/// This generator's arm.
+pub(super) const OWN: &str = "own";
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@
 //! whatever the cells have to do with each other.
 
 use super::{Comparison, Margin, Verdict};
-use crate::statistics::CONFIDENCE;
+use crate::ranks::CONFIDENCE;
 
 /// The p-values adjusted for being a family, in the order given: a claim holds in the family when its
 /// adjusted value is at most the level.

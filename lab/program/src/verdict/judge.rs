@@ -2,7 +2,7 @@
 //! The decision: an interval against a margin.
 
 use super::Estimate;
-use crate::statistics::CONFIDENCE;
+use crate::ranks::CONFIDENCE;
 use serde::{Deserialize, Serialize};
 
 /// Differences up to this are nobody's concern, whatever the machine could see.

@@ -80,7 +80,7 @@ fn unturned<T: BitXor<Output = T> + Not<Output = T> + Copy>(mut bits: [T; 8]) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::tables::SBOX;
+    use super::super::field::SBOX;
     use super::*;
 
     fn byte(bits: [u8; 8]) -> u8 {

@@ -2,7 +2,7 @@
 //! The key schedule (FIPS 197, section 5.2), for all versions.
 
 use super::Block;
-use super::tables::{SBOX, undo_columns};
+use super::field::{SBOX, twice, undo_columns};
 
 /// Round keys at most.
 const MOST: usize = 15;
@@ -41,7 +41,7 @@ impl Key {
                 word.rotate_left(1);
                 word = word.map(|byte| SBOX[usize::from(byte)]);
                 word[0] ^= constant;
-                constant = super::tables::twice(constant);
+                constant = twice(constant);
             } else if length > 6 && at % length == 4 {
                 word = word.map(|byte| SBOX[usize::from(byte)]);
             }

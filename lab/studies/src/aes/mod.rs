@@ -9,22 +9,19 @@
 mod bits;
 #[cfg(target_arch = "x86_64")]
 mod circuit;
+mod field;
 #[cfg(target_arch = "x86_64")]
 mod instructions;
 mod key;
 #[cfg(target_arch = "x86_64")]
 mod sliced;
+mod stream;
 mod tables;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
 pub use key::Key;
-
-/// A block.
-pub type Block = [u8; 16];
-
-/// Streams that are worked on at a time where there are several.
-pub const MANY: usize = 16;
+pub use stream::{Block, MANY, Stream};
 
 /// How a block is encrypted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,26 +63,6 @@ impl Version {
             Self::Tables => tables::BYTES,
             _ => 0,
         }
-    }
-}
-
-/// A stream: where it begins, what goes in, what comes out.
-#[derive(Clone, Debug)]
-pub struct Stream {
-    /// The initialisation vector.
-    pub iv: Block,
-    /// What goes in.
-    pub input: Vec<Block>,
-    /// As long as the input.
-    pub output: Vec<Block>,
-}
-
-impl Stream {
-    /// A stream with room for what comes out.
-    #[must_use]
-    pub fn new(iv: Block, input: Vec<Block>) -> Self {
-        let output = vec![[0; 16]; input.len()];
-        Self { iv, input, output }
     }
 }
 
@@ -134,11 +111,6 @@ fn by_vectors(version: Version, key: &Key, streams: &mut [Stream], encrypting: b
         // SAFETY: as above.
         (_, false) => unsafe { wide::decrypt(key, streams) },
     }
-}
-
-/// The sum of two blocks.
-fn add(a: Block, b: Block) -> Block {
-    (u128::from_ne_bytes(a) ^ u128::from_ne_bytes(b)).to_ne_bytes()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 
 use super::bits::Bits;
 use super::circuit::{restore, substitute};
-use super::{Block, Key, Stream, add};
+use super::stream::add;
+use super::{Block, Key, Stream};
 use crate::vector::{from_bytes, to_bytes};
 use std::arch::x86_64::{_mm_set1_epi8, _mm_shuffle_epi8, _mm_slli_epi64, _mm_srli_epi64};
 use std::array;

@@ -1,62 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rounds by tables: substitution and mixing of columns in one look-up for each byte.
 
+use super::field::{SBOX, inverse, product, substitution};
 use super::key::Key;
-use super::{Block, Stream, add};
+use super::stream::add;
+use super::{Block, Stream};
 
 type Table = [u32; 256];
 
 /// Of one direction: four tables of words, and one of bytes for the last round.
 pub(super) const BYTES: usize = 4 * size_of::<Table>() + 256;
 
-/// The substitution (FIPS 197, section 5.1.1), computed from its definition.
-pub(super) static SBOX: [u8; 256] = substitution();
 static INVERSE: [u8; 256] = inverse(&substitution());
 static FORWARD: [Table; 4] = rotations(&substitution(), [2, 1, 1, 3]);
 static BACKWARD: [Table; 4] = rotations(&inverse(&substitution()), [14, 9, 13, 11]);
-
-/// Twice an element of the field.
-pub(super) const fn twice(x: u8) -> u8 {
-    (x << 1) ^ if x & 0x80 == 0 { 0 } else { 0x1b }
-}
-
-const fn product(mut a: u8, mut b: u8) -> u8 {
-    let mut sum = 0;
-    while b != 0 {
-        if b & 1 == 1 {
-            sum ^= a;
-        }
-        a = twice(a);
-        b >>= 1;
-    }
-    sum
-}
-
-/// Powers of 3 run through the field, and powers of its inverse, 246, through the inverses.
-const fn substitution() -> [u8; 256] {
-    let mut table = [0x63; 256];
-    let (mut x, mut y) = (1_u8, 1_u8);
-    loop {
-        let turned = y ^ y.rotate_left(1) ^ y.rotate_left(2) ^ y.rotate_left(3) ^ y.rotate_left(4);
-        table[x as usize] = turned ^ 0x63;
-        x = product(x, 3);
-        y = product(y, 246);
-        if x == 1 {
-            return table;
-        }
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "an index below 256")]
-const fn inverse(table: &[u8; 256]) -> [u8; 256] {
-    let mut inverse = [0; 256];
-    let mut at = 0;
-    while at < 256 {
-        inverse[table[at] as usize] = at as u8;
-        at += 1;
-    }
-    inverse
-}
 
 /// A column of the mixing matrix for each substituted byte, and its rotations.
 const fn rotations(table: &[u8; 256], column: [u8; 4]) -> [Table; 4] {
@@ -79,23 +36,9 @@ const fn rotations(table: &[u8; 256], column: [u8; 4]) -> [Table; 4] {
     tables
 }
 
-/// The mixing of columns undone.
-pub(super) fn undo_columns(block: Block) -> Block {
-    let substituted = block.map(|byte| SBOX[usize::from(byte)]);
-    blocks(columns(substituted).map(|column| look(&BACKWARD, column.to_be_bytes())))
-}
-
 fn columns(block: Block) -> [u32; 4] {
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = block;
     [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]].map(u32::from_be_bytes)
-}
-
-fn blocks(columns: [u32; 4]) -> Block {
-    let mut block = [0; 16];
-    for (bytes, column) in block.as_chunks_mut().0.iter_mut().zip(columns) {
-        *bytes = column.to_be_bytes();
-    }
-    block
 }
 
 fn look(tables: &[Table; 4], [a, b, c, d]: [u8; 4]) -> u32 {

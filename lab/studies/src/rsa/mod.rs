@@ -4,6 +4,7 @@
 //!
 //! Nothing here is constant in time, nothing is blinded: a key in it is given away.
 
+mod function;
 mod fused;
 mod key;
 mod keys;
@@ -12,6 +13,7 @@ mod number;
 mod power;
 mod rows;
 
+pub use function::Function;
 pub use key::Key;
 
 use power::{Modulus, Tally, private};
@@ -34,25 +36,9 @@ pub struct Private {
     bytes: usize,
 }
 
-/// A function of the arithmetic, as a profile has it.
-pub struct Function {
-    /// Its name.
-    pub name: &'static str,
-    /// How often one private operation calls it.
-    pub calls: u64,
-    /// Calls it so often with numbers of the operation's size, and nothing else.
-    pub repeat: Box<dyn FnMut(u64) + Send>,
-}
-
 impl fmt::Debug for Private {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Private").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Function {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Function").field("name", &self.name).field("calls", &self.calls).finish()
     }
 }
 

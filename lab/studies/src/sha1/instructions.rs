@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The processor's instructions for SHA-1: four rounds, or four words, each.
 
-use super::BLOCK;
-use super::rounds::Working;
+use super::rounds::{BLOCK, Working};
 use crate::vector::{from_bytes, to_words};
 use std::arch::x86_64::{
     __m128i, _mm_add_epi32, _mm_set_epi32, _mm_set_epi64x, _mm_sha1msg1_epu32, _mm_sha1msg2_epu32,

@@ -14,12 +14,10 @@ mod vectors;
 
 pub use parts::Parts;
 
-/// Bytes of a block.
-const BLOCK: usize = 64;
+use rounds::BLOCK;
+
 /// The initial hash value.
 const INITIAL: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
-/// The constants of the four times twenty rounds.
-const CONSTANTS: [u32; 4] = [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6];
 
 /// Where the message is expanded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two threads: one expands, the other one does the rounds; between them is a ring of expanded blocks.
 
-use super::BLOCK;
-use super::rounds::{Working, expanded, schedule};
+use super::rounds::{BLOCK, Working, expanded, schedule};
 use std::array;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread;

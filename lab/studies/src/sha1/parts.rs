@@ -2,8 +2,8 @@
 //! The two halves of the work, each by itself: what the expansion costs without rounds, and the rounds
 //! without the expansion.
 
-use super::rounds::{expanded, schedule};
-use super::{BLOCK, INITIAL};
+use super::INITIAL;
+use super::rounds::{BLOCK, expanded, schedule};
 
 /// Blocks whose words are kept: they stay in a first-level cache.
 const BLOCKS: usize = 16;

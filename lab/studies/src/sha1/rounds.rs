@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rounds, and the expansion in scalar registers.
 
-use super::{BLOCK, CONSTANTS};
+/// Bytes of a block.
+pub(super) const BLOCK: usize = 64;
+/// The constants of the four times twenty rounds.
+pub(super) const CONSTANTS: [u32; 4] = [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6];
 
 /// Five working variables.
 pub(super) type Working = [u32; 5];

@@ -4,8 +4,7 @@
 //!
 //! From word 32 on the recurrence is taken twice: then no word depends on one of its own vector.
 
-use super::rounds::{Working, add, round};
-use super::{BLOCK, CONSTANTS};
+use super::rounds::{BLOCK, CONSTANTS, Working, add, round};
 use crate::vector::{from_bytes, to_words};
 use std::arch::x86_64::{
     __m128i, _mm_add_epi32, _mm_alignr_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi32,

@@ -7,67 +7,20 @@
 
 mod fill;
 mod print;
+mod report;
 mod stream;
 mod words;
 
+use super::Options;
 use super::path::LocalPath;
-use super::{Options, publish};
 use crate::machine::{Machine, command_line, now};
+use crate::output::Output;
 use crate::progress::Progress;
 use crate::{Failure, Result};
 use fill::{Pattern, fill};
-use serde::{Deserialize, Serialize};
+use report::{BUFFERS, Cell, Report};
 use std::time::{Duration, Instant};
 use stream::Stream;
-
-/// What is asked for by SO_SNDBUF: nothing, less than usual systems give, and more.
-const BUFFERS: [Option<usize>; 3] = [None, Some(49_152), Some(262_144)];
-
-/// One run.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-struct Report {
-    schema: String,
-    command: Vec<String>,
-    started: u64,
-    seconds: f64,
-    machine: Machine,
-    /// Milliseconds after which a path that still accepts is left alone.
-    patience_ms: u64,
-    cells: Vec<Cell>,
-}
-
-/// One path, filled once.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-struct Cell {
-    path: LocalPath,
-    pattern: Pattern,
-    /// By SO_SNDBUF; null leaves the buffer as the system gives it.
-    asked: Option<usize>,
-    /// Bytes, when it was full.
-    buffer: usize,
-    writes: u64,
-    /// Bytes accepted, and read back.
-    payload: u64,
-    /// It ended with EAGAIN; if not, it accepts more than this.
-    full: bool,
-}
-
-impl Cell {
-    /// Payload over buffer.
-    fn share(&self) -> f64 {
-        self.payload as f64 / self.buffer as f64
-    }
-
-    /// Bytes of the buffer that one write took.
-    fn charge(&self) -> f64 {
-        self.buffer as f64 / self.writes as f64
-    }
-
-    /// Messages that are in whole.
-    const fn messages(&self) -> u64 {
-        self.payload / fill::MESSAGE as u64
-    }
-}
 
 /// Fills every path.
 pub(super) fn run(options: &Options) -> Result<()> {
@@ -82,7 +35,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
         patience_ms: options.patience,
         cells,
     };
-    publish(options, &report, print::text)
+    let output = Output { json: options.run.json, output: options.run.output.clone() };
+    output.publish(&report, print::text)
 }
 
 fn cells(paths: &[LocalPath], patience: Duration) -> Result<Vec<Cell>> {
@@ -137,7 +91,7 @@ mod tests {
     fn the_words_say_what_the_run_found() {
         let paths = [LocalPath::Tcp, LocalPath::Unix];
         let cells = cells(&paths, Duration::from_millis(50)).unwrap();
-        let writes = |path, pattern| print::find(&cells, path, None, pattern).unwrap().writes;
+        let writes = |path, pattern| report::find(&cells, path, None, pattern).unwrap().writes;
         let present =
             |pattern| writes(LocalPath::Tcp, pattern) >= 2 * writes(LocalPath::Unix, pattern);
         let said = words::sentences(&cells);

@@ -2,7 +2,8 @@
 //! One screen: what was accepted, then what follows from it.
 
 use super::fill::Pattern;
-use super::{BUFFERS, Cell, Report, words};
+use super::report::{BUFFERS, Cell, Report, find};
+use super::words;
 use crate::lines::wrapped;
 use crate::local::path::LocalPath;
 use crate::table::{Table, digits};
@@ -66,17 +67,6 @@ fn row(cells: &[Cell], path: LocalPath, asked: Option<usize>) -> Option<Vec<Stri
         writes(cell(Pattern::Gathered)?),
         writes(cell(Pattern::Batch)?),
     ])
-}
-
-/// One cell.
-pub(super) fn find(
-    cells: &[Cell],
-    path: LocalPath,
-    asked: Option<usize>,
-    pattern: Pattern,
-) -> Option<&Cell> {
-    let wanted = |cell: &&Cell| (cell.path, cell.asked, cell.pattern) == (path, asked, pattern);
-    cells.iter().find(wanted)
 }
 
 /// A path that was left alone accepts more.

@@ -2,9 +2,8 @@
 //! What follows from the numbers of one run, in sentences. What a kernel does not do is said to be
 //! absent: nothing here is known beforehand.
 
-use super::Cell;
 use super::fill::{BATCH, MESSAGE, Pattern};
-use super::print::find;
+use super::report::{Cell, find};
 use crate::local::path::LocalPath;
 use crate::table::digits;
 

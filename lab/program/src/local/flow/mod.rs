@@ -18,15 +18,15 @@ use crate::experiment::{Experiment, Factor, Measured, Run, level};
 use crate::meter::{Account, Meter};
 use crate::output::say;
 use crate::scenario::{Head, RunOptions, Scenario, measure};
-use crate::{Failure, Result, print as any};
+use crate::summary::summary;
+use crate::{Failure, Result};
 use sample::{carries, sample};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use words::SIZE;
 
 /// Largest write.
 const MOST: usize = 1 << 24;
-/// The factor.
-const SIZE: &str = "write";
 
 /// Measures and prints.
 pub(super) fn run(options: &Options) -> Result<()> {
@@ -35,7 +35,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let run = RunOptions { output: Some(directory.clone()), ..options.run.clone() };
     let experiment = measure(&mut flow, &run)?;
     say(&if options.run.json {
-        let mut summary = any::summary(&experiment);
+        let mut summary = summary(&experiment);
         summary["findings"] = words::sentences(&experiment).into();
         serde_json::to_string_pretty(&summary)? + "\n"
     } else {

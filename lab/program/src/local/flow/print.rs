@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables of a run: sizes downwards, paths across.
 
-use super::{SIZE, words};
+use super::words::{self, SIZE};
 use crate::experiment::{Experiment, Sample, level};
 use crate::lines::wrapped;
 use crate::local::path::LocalPath;

@@ -2,7 +2,6 @@
 //! What follows from the figures of one run: where a path costs less than TCP, where it costs more,
 //! and whether a write just above a loopback segment costs more than one just below.
 
-use super::SIZE;
 use crate::experiment::{Experiment, Sample, level};
 use crate::local::path::LocalPath;
 use crate::scenario::margin;
@@ -105,6 +104,9 @@ fn cliff(experiment: &Experiment) -> Option<String> {
         within.unwrap_or_default()
     ))
 }
+
+/// The factor.
+pub(super) const SIZE: &str = "write";
 
 #[cfg(test)]
 mod tests {

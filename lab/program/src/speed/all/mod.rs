@@ -7,33 +7,23 @@ mod recipes;
 mod scenario;
 
 use super::Options;
+use crate::Result;
 use crate::experiment::Experiment;
 use crate::output::say;
-use crate::scenario::{RunOptions, SamplingOptions, measure};
-use crate::{Result, print as forms};
+use crate::scenario::{RunOptions, measure};
+use crate::summary::summary;
 use scenario::All;
 use std::path::Path;
-
-const MECHANISM: &str = "mechanism";
-const FUNCTION: &str = "function";
-const BYTES: &str = "bytes";
 
 /// Measures and prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut all = All::new(options)?;
-    let mut run = RunOptions {
-        seconds: options.seconds,
-        repetitions: options.repetitions,
-        seed: options.seed,
-        output: options.output.output.clone(),
-        json: options.output.json,
-        sampling: SamplingOptions::default(),
-    };
-    let directory = run.directory("mechanisms");
-    run.output = Some(directory.clone());
+    let (directory, run) = RunOptions::of(&options.output, options.seed, "mechanisms");
+    let (seconds, repetitions) = (options.seconds, options.repetitions);
+    let run = RunOptions { seconds, repetitions, ..run };
     let experiment = measure(&mut all, &run)?;
     if options.output.json {
-        return say(&(serde_json::to_string_pretty(&forms::summary(&experiment))? + "\n"));
+        return say(&(serde_json::to_string_pretty(&summary(&experiment))? + "\n"));
     }
     say(&text(&directory, &experiment))
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables of every mechanism.
 
-use super::recipes::{ONCE, SIZES};
-use super::{BYTES, FUNCTION, MECHANISM};
+use super::recipes::{BYTES, FUNCTION, MECHANISM, ONCE, SIZES};
 use crate::experiment::{Experiment, Sample};
 use crate::lines::wrapped;
 use crate::scenario;

@@ -138,6 +138,12 @@ pub(super) fn jobs(mechanism: CK_MECHANISM_TYPE, function: Function) -> Option<V
     })
 }
 
+pub(super) const MECHANISM: &str = "mechanism";
+
+pub(super) const FUNCTION: &str = "function";
+
+pub(super) const BYTES: &str = "bytes";
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every mechanism as a scenario.
 
-use super::recipes::{ONCE, SIZES, jobs};
-use super::{BYTES, FUNCTION, MECHANISM};
+use super::recipes::{BYTES, FUNCTION, MECHANISM, ONCE, SIZES, jobs};
 use crate::experiment::{Factor, Measured, Run, level};
 use crate::meter::Meter;
 use crate::progress::Progress;

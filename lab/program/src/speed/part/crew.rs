@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everybody who can do a job, each in a process of its own, in a place that goes away.
 
-use super::{Done, Job, Listed, Part, Worker};
+use super::{Job, Listed, Part, Worker};
 use crate::experiment::{Measured, level};
 use crate::interrupt::Interrupt;
-use crate::meter::{Account, CONTAMINATED, Meter};
+use crate::meter::{Account, Meter};
 use crate::place::Place;
 use crate::speed::Options;
 use crate::token::{own_module, rival_module};
@@ -120,7 +120,7 @@ impl Crew {
         let window = meter.open(Account::Process)?;
         let done = worker.run(cell, length);
         let done = done.map_err(|failure| self.interrupt.failure().unwrap_or(failure))?;
-        Ok(others(window.close(done.operations)?, &done))
+        Ok(done.sample(window.close(done.operations)?))
     }
 
     /// What the module's token can do.
@@ -134,43 +134,5 @@ impl Crew {
     fn worker(&mut self, by: &str) -> Result<&mut Worker> {
         let worker = self.workers.iter_mut().find(|(name, _)| *name == by);
         worker.map(|(_, worker)| worker).ok_or_else(|| Failure::new(format!("nobody is {by}")))
-    }
-}
-
-/// A sample of what another process did, from a window on this one: what this process used meanwhile is
-/// the lab's own work, and what the other one used is no stranger's.
-fn others(mut measured: Measured, done: &Done) -> Measured {
-    measured.counters.insert("lab_ns".to_owned(), measured.cpu_ns);
-    if let Some(foreign) = &mut measured.foreign_cpu {
-        *foreign = (*foreign - done.cpu_ns / measured.wall_ns).max(0.0);
-        if *foreign <= CONTAMINATED {
-            measured.flags.clear();
-        }
-    }
-    // Without the way there and back.
-    (measured.cpu_ns, measured.wall_ns) = (done.cpu_ns, done.wall_ns);
-    measured
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_workers_time_is_the_samples_and_no_strangers() {
-        let measured = |foreign| Measured {
-            window_ns: [0, 1000],
-            work: 5.0,
-            cpu_ns: 30.0,
-            wall_ns: 1000.0,
-            foreign_cpu: Some(foreign),
-            counters: BTreeMap::new(),
-            flags: vec!["contaminated".to_owned()],
-        };
-        let done = Done { operations: 5.0, cpu_ns: 900.0, wall_ns: 950.0 };
-        let quiet = others(measured(1.0), &done);
-        assert_eq!((quiet.cpu_ns, quiet.wall_ns, quiet.counters["lab_ns"]), (900.0, 950.0, 30.0));
-        assert!(quiet.flags.is_empty() && quiet.foreign_cpu.unwrap() < 0.11);
-        assert_eq!(others(measured(1.5), &done).flags, ["contaminated"]);
     }
 }

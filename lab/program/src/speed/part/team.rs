@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that do one job side by side, all of them from one moment to another.
 
-use super::Done;
 use super::job::Job;
 use crate::clock::measure;
+use crate::meter::Done;
 use crate::speed::subject::Operation;
 use crate::{Failure, Result};
 use std::sync::Arc;

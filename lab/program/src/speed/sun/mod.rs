@@ -14,29 +14,20 @@ use super::Options;
 use crate::Result;
 use crate::experiment::Experiment;
 use crate::output::say;
-use crate::scenario::{RunOptions, SamplingOptions, measure};
+use crate::scenario::{RunOptions, measure};
+use crate::summary::summary;
 use scenario::{SECONDS, Sun};
 use serde_json::{Value, json};
 use std::path::Path;
 use view::View;
 
-const OPERATION: &str = "operation";
-const THREADS: &str = "threads";
-
 /// Measures and prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut sun = Sun::new(options)?;
     let seconds = options.seconds.unwrap_or(SECONDS) - sun.openssl_seconds();
-    let mut run = RunOptions {
-        seconds: Some(seconds.max(0.01)),
-        repetitions: options.repetitions,
-        seed: options.seed,
-        output: options.output.output.clone(),
-        json: options.output.json,
-        sampling: SamplingOptions::default(),
-    };
-    let directory = run.directory("speed");
-    run.output = Some(directory.clone());
+    let (directory, run) = RunOptions::of(&options.output, options.seed, "speed");
+    let (seconds, repetitions) = (Some(seconds.max(0.01)), options.repetitions);
+    let run = RunOptions { seconds, repetitions, ..run };
     let experiment = measure(&mut sun, &run)?;
     if options.output.json {
         let summary = json(&directory, &experiment);
@@ -53,7 +44,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
 /// The summary, with the table and the sentences.
 pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
     let view = View::of(directory, experiment);
-    let mut summary = crate::print::summary(experiment);
+    let mut summary = summary(experiment);
     let rows = view.rows().into_iter().map(|row| {
         let by = view.doers().into_iter().filter_map(|by| {
             let rates = view.rates(row, by)?;

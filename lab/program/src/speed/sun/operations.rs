@@ -94,6 +94,10 @@ impl Row {
     }
 }
 
+pub(super) const OPERATION: &str = "operation";
+
+pub(super) const THREADS: &str = "threads";
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables.
 
-use super::operations::Row;
 use super::view::{Rates, View};
-use super::words;
+use super::words::{self, rate};
 use crate::experiment::Experiment;
 use crate::lines::wrapped;
 use crate::scenario;
@@ -11,9 +10,6 @@ use crate::speed::part::{LANES, MODULE, RAW, RIVAL};
 use crate::table::{Table, digits};
 use std::fmt::Write;
 use std::path::Path;
-
-/// Sun's machine had so many cores, and ran so many threads on them.
-pub(super) const SUNS_CORES: f64 = 8.0;
 
 /// Everything.
 pub(super) fn text(directory: &Path, view: &View<'_>) -> String {
@@ -47,12 +43,6 @@ fn section(text: &mut String, heading: &str, lines: &[String]) {
     for line in lines {
         text.push_str(&wrapped(line));
     }
-}
-
-/// A rate as it is printed.
-pub(super) fn rate(row: &Row, operations: f64) -> String {
-    let thousands = if row.bulk() { 1.0 } else { 1e3 };
-    digits(row.shown(operations) / thousands)
 }
 
 /// Rates by both clocks, of everybody.

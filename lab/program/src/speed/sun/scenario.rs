@@ -2,8 +2,7 @@
 //! Sun's table as a scenario: every operation, on one thread and on several, by each one who can do it.
 
 use super::openssl::{self, Readings};
-use super::operations::{ROWS, Row};
-use super::{OPERATION, THREADS};
+use super::operations::{OPERATION, ROWS, Row, THREADS};
 use crate::experiment::{Factor, Measured, Run};
 use crate::meter::Meter;
 use crate::scenario::{Head, Scenario};

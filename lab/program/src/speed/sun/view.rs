@@ -2,8 +2,7 @@
 //! Figures of an experiment, as the table and the sentences ask for them.
 
 use super::openssl::{self, How};
-use super::operations::{ROWS, Row};
-use super::{OPERATION, THREADS};
+use super::operations::{OPERATION, ROWS, Row, THREADS};
 use crate::experiment::{Experiment, Sample};
 use crate::scenario;
 use crate::speed::part::{ARM, BY, LANES, MODULE, RAW, RIVAL};

@@ -2,7 +2,6 @@
 //! What follows from the figures of this run, in sentences.
 
 use super::operations::Row;
-use super::print::{SUNS_CORES, rate};
 use super::view::{Rates, View};
 use crate::speed::part::{LANES, MODULE, RAW, RIVAL};
 use crate::statistics::median;
@@ -242,4 +241,13 @@ pub(super) fn who(view: &View<'_>) -> Vec<String> {
         format!("openssl: left out, {openssl}")
     });
     lines
+}
+
+/// Sun's machine had so many cores, and ran so many threads on them.
+pub(super) const SUNS_CORES: f64 = 8.0;
+
+/// A rate as it is printed.
+pub(super) fn rate(row: &Row, operations: f64) -> String {
+    let thousands = if row.bulk() { 1.0 } else { 1e3 };
+    digits(row.shown(operations) / thousands)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether the versions are right: their signatures are alike, and AWS-LC accepts them.
 
-use super::{OWN, SIZES, key};
+use super::versions::{OWN, SIZES, key};
 use crate::random::Random;
 use crate::{Failure, Result};
 use metaslot_studies::rsa::{Key, Private};

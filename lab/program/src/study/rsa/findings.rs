@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the experiment says of RSA: versions, a profile by function, and why.
 
-use super::super::Findings;
+use super::super::findings::Findings;
 use super::super::page::versions;
 use super::super::view::{Clock, View};
-use super::{BITS, CALLS, FUSED, LANES, LIBRARY, ROWS_32, ROWS_64, SIZES, TIME};
+use super::versions::{BITS, CALLS, FUSED, LANES, LIBRARY, ROWS_32, ROWS_64, SIZES, TIME};
 use crate::experiment::Sample;
 use crate::table::{Table, digits, nanoseconds};
 
-pub(in super::super) fn findings(view: &View<'_>) -> Findings {
+pub(crate) fn findings(view: &View<'_>) -> Findings {
     let [small, large] =
         SIZES.map(|bits| view.cell(&[(BITS, &bits.to_string())]).unwrap_or_default());
     let shown = [("RSA-1024", small.clone()), ("RSA-2048", large)];

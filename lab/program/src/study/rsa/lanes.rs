@@ -2,9 +2,10 @@
 //! Eight operations side by side, by the program that has the kernels.
 
 use super::super::bench::Job;
-use super::SIZES;
+use super::versions::SIZES;
+use crate::child::Child;
 use crate::kernels::{End, Ready, Sample};
-use crate::lanes::{Child, program};
+use crate::lanes::program;
 use crate::{Failure, Result};
 use std::path::PathBuf;
 use std::process::Command;

@@ -5,6 +5,7 @@
 mod check;
 mod findings;
 mod lanes;
+mod versions;
 
 pub(super) use findings::findings;
 
@@ -15,27 +16,10 @@ use crate::experiment::Factor;
 use crate::scenario::Head;
 use crate::{Failure, Result};
 use lanes::Lanes;
-use metaslot_studies::rsa::{Function, Key, Private, Version};
+use metaslot_studies::rsa::{Function, Private};
 use std::hint::black_box;
 use std::time::Duration;
-
-const BITS: &str = "bits";
-const SIZES: [usize; 2] = [1024, 2048];
-
-const ROWS_32: &str = "32-bit rows";
-const ROWS_64: &str = "64-bit rows";
-const FUSED: &str = "64-bit fused";
-const LIBRARY: &str = "AWS-LC";
-const LANES: &str = "IFMA lanes";
-
-/// The study's own versions by name.
-const OWN: [(&str, Version); 3] =
-    [(ROWS_32, Version::Rows32), (ROWS_64, Version::Rows64), (FUSED, Version::Fused64)];
-
-/// What a counter's name begins with: calls of a function in one operation, and the CPU time of all of
-/// them.
-const CALLS: &str = "calls: ";
-const TIME: &str = "ns: ";
+use versions::{BITS, CALLS, LANES, LIBRARY, OWN, SIZES, TIME, key};
 
 /// How long a function is timed beside a sample.
 const ALONE: Duration = Duration::from_micros(400);
@@ -58,10 +42,6 @@ impl Rsa {
         }
         Ok(Self { lanes })
     }
-}
-
-fn key(bits: usize) -> Result<Key> {
-    Key::of_bits(bits).ok_or_else(|| Failure::new(format!("no RSA key of {bits} bits")))
 }
 
 impl Subject for Rsa {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Everything that a comparison says.
+
+use super::functions::Functions;
+use super::options::Metric;
+use crate::verdict::{Estimate, Verdict};
+use serde::Serialize;
+
+/// Everything that a comparison says.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(super) schema: &'static str,
+    pub(super) a: String,
+    pub(super) b: String,
+    pub(super) metric: Metric,
+    /// The unit of `a_cost` and `b_cost`.
+    pub(super) cost: String,
+    pub(super) margin_percent: f64,
+    /// The runs were interleaved, and are compared in pairs.
+    pub(super) paired: bool,
+    /// What both do not have in common.
+    pub(super) differences: Vec<String>,
+    pub(crate) cells: Vec<Row>,
+    /// Of the family of cells.
+    pub(super) faster: usize,
+    pub(super) slower: usize,
+    pub(super) same: usize,
+    /// Of cells with profiles on both sides.
+    pub(crate) functions: Vec<Functions>,
+    /// Cells that only one side has.
+    pub(super) unmatched: Vec<String>,
+}
+
+/// One cell.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) a_cost: f64,
+    pub(crate) b_cost: f64,
+    pub(crate) samples: [usize; 2],
+    pub(crate) ratio: Estimate,
+    pub(crate) verdict: Verdict,
+    pub(crate) sentence: String,
+}
+
+impl Report {
+    /// In how many cells what holds.
+    pub(crate) fn headline(&self) -> String {
+        let decided = self.faster + self.slower + self.same;
+        format!(
+            "{} cells: A is faster in {}, slower in {}, the same in {}, unresolved in {}; margin {:.1} %, \
+             all cells in view",
+            self.cells.len(),
+            self.faster,
+            self.slower,
+            self.same,
+            self.cells.len() - decided,
+            self.margin_percent
+        )
+    }
+
+    /// How the two were measured, and what they do not have in common.
+    pub(crate) fn note(&self) -> String {
+        let how = if self.paired {
+            "run interleaved, compared in pairs"
+        } else {
+            "two experiments, compared as two groups: what changed on the machine between them is not \
+             in the intervals"
+        };
+        let differences = self.differences.iter().map(|words| format!("\nnot the same: {words}"));
+        how.to_owned() + &differences.collect::<String>()
+    }
+
+    /// A row's verdict in words: of two groups there are samples, not pairs.
+    pub(crate) fn verdict(&self, row: &Row) -> String {
+        let words = row.verdict.to_string();
+        if self.paired { words } else { words.replace("pair", "sample") }
+    }
+
+    /// The margin on the scale of logarithms.
+    pub(crate) fn margin_log(&self) -> f64 {
+        (self.margin_percent / 100.0).ln_1p()
+    }
+}
