@@ -5,10 +5,9 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::cargo::{command, module};
+use crate::cargo::{build, command, module};
 use crate::packages::{self, FOR_RUN};
 use crate::report::check;
-use crate::test::build;
 use crate::tls;
 
 /// `metaslot lab speed` with the arguments given, or `lab lanes` when the first is `lanes`; `tls` alone measures handshakes instead.

@@ -8,6 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::report::check;
+
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
@@ -111,6 +113,12 @@ impl Metadata {
             })
             .collect()
     }
+}
+
+/// The release build that every client, the tarball and `run` use.
+pub(crate) fn build() -> Result<()> {
+    let packages = ["module", "cli", "lab"].map(|name| format!("--package=metaslot-{name}"));
+    check(cargo(&["build", "--release", "--locked"]).args(packages)).map(|_| ())
 }
 
 /// Every package that is built into `name` on this platform, itself not counted.

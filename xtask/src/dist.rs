@@ -8,9 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::{command, kernels, lab, module, root, target};
+use crate::cargo::{build, command, kernels, lab, module, root, target};
 use crate::report::check;
-use crate::test::build;
 
 /// ssh-agent takes modules only from below a library directory, and p11-kit looks into its `pkcs11`.
 const LIBRARY: &str = "usr/lib/x86_64-linux-gnu";

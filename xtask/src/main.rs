@@ -8,6 +8,7 @@
 mod bench;
 mod cargo;
 mod codegen;
+mod cycles;
 mod deny;
 mod dist;
 mod fuzz;

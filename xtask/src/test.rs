@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::cargo::{cargo, command, module, target};
+use crate::cargo::{build, cargo, command, module, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
 use crate::report::{Count, Report, check, tests};
 use crate::{codegen, dist, structure};
@@ -52,12 +52,6 @@ pub(crate) fn run() -> Result<()> {
     }
     report.step("man pages, completions and the tarball", || dist::run().map(|()| Count::ONE));
     report.finish(print_clients)
-}
-
-/// The release build that every client, the tarball and `run` use.
-pub(crate) fn build() -> Result<()> {
-    let packages = ["module", "cli", "lab"].map(|name| format!("--package=metaslot-{name}"));
-    check(cargo(&["build", "--release", "--locked"]).args(packages)).map(|_| ())
 }
 
 /// A `cargo` that tells the tests where the release build is.

@@ -10,10 +10,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::cargo::{command, module, root, target};
+use crate::cargo::{build, command, module, root, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
 use crate::report::check;
-use crate::test::build;
 
 /// Threads of each server, and of the client.
 const THREADS: &str = "64";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What every command has at hand: the output and, once it is asked for, the module.
 
-use crate::cli::Common;
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::output::Output;
 use crate::pin::{self, Role, Source};
 use crate::uri::Uri;
+use clap::Args;
 use metaslot_ck as ck;
 use metaslot_client::{Access, Session, User};
 use metaslot_memory::Secret;
@@ -14,6 +14,22 @@ use std::cell::OnceCell;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// What every command takes.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Common {
+    /// The PKCS#11 module [default: $METASLOT_MODULE, or libmetaslot.so beside this command or
+    /// installed]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) module: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, global = true, conflicts_with = "quiet")]
+    pub(crate) json: bool,
+    /// Print URIs only
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
 
 /// One run of the command.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command line as clap sees it: help, man pages and completions are made from these types.
 
+use crate::app::Common;
 use crate::command::{explain, key, lab, mechanisms, pages, sign, stat, token, verify};
-use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
+use clap::{Parser, Subcommand};
 
 /// Keys in an encrypted token, behind one PKCS#11 module
 ///
@@ -21,22 +21,6 @@ pub(crate) struct Cli {
     pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// What every command takes.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Common options")]
-pub(crate) struct Common {
-    /// The PKCS#11 module [default: $METASLOT_MODULE, or libmetaslot.so beside this command or
-    /// installed]
-    #[arg(long, global = true, value_name = "PATH")]
-    pub(crate) module: Option<PathBuf>,
-    /// Print one JSON document
-    #[arg(long, global = true, conflicts_with = "quiet")]
-    pub(crate) json: bool,
-    /// Print URIs only
-    #[arg(long, short, global = true)]
-    pub(crate) quiet: bool,
 }
 
 /// The commands, a noun each where there are several verbs.

@@ -5,11 +5,12 @@
 //! function refused, the message ends with its name and code, as a bug report needs them.
 
 use metaslot_ck as ck;
-use metaslot_client::{self as client, LoadError};
+use metaslot_client::{self as client, LoadError, Module};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// The documented exit codes; 0 is success.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -147,9 +148,18 @@ impl Failure {
     }
 }
 
+/// The module in use, which has words for its failures.
+static IN_USE: OnceLock<Module> = OnceLock::new();
+
+/// From now on failures of calls have this module's words.
+pub(crate) fn explained_by(module: &Module) {
+    IN_USE.set(module.clone()).ok();
+}
+
 impl From<client::Error> for Failure {
     fn from(call: client::Error) -> Self {
-        let detail = crate::host::detail();
+        // Any other call of the module replaces what it says of this one.
+        let detail = IN_USE.get().and_then(Module::detail);
         let row = WORDS.iter().find(|row| row.0 == call.code);
         let (name, code) = (call.function.name(), call.code);
         // These codes say least: what the module has to say about them is the message.

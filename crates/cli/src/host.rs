@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The module and its tokens: found, loaded, listed, chosen.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{self, Failure, Result};
 use crate::pin::{Role, tries};
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
 use metaslot_client::{self as client, Module, TokenInfo, TokenStatus};
 use std::env;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// The library's file name.
 const LIBRARY: &str = "libmetaslot.so";
@@ -31,15 +30,6 @@ pub(crate) struct Host {
     module: Module,
 }
 
-/// The module in use, for explanations of its failures.
-static IN_USE: OnceLock<Module> = OnceLock::new();
-
-/// The module's explanation of the call that failed just now. Any other call of the module replaces
-/// it, so it is asked for where an error is turned into a [`Failure`].
-pub(crate) fn detail() -> Option<String> {
-    IN_USE.get().and_then(Module::detail)
-}
-
 impl Drop for Host {
     fn drop(&mut self) {
         // Nothing can be done about a failure at the end.
@@ -56,7 +46,7 @@ impl Host {
             (None, None) => installed()?,
         };
         let module = Module::load(&path)?;
-        IN_USE.set(module.clone()).ok();
+        failure::explained_by(&module);
         module.initialize().map_err(|error| {
             Failure::from(error).context(format!("cannot initialise {}", path.display()))
         })?;

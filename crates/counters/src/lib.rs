@@ -7,67 +7,38 @@
 //! the layout. Nothing here draws conclusions: [`read`] gives the numbers, programs show them.
 #![forbid(unsafe_code)]
 
+mod event;
 pub mod layout;
 mod page;
 pub mod read;
 mod record;
 mod shard;
 
-pub use page::{directories, forked, open, path};
+pub use event::Event;
+pub use page::{directories, path};
 pub use record::{
     Watch, begin, call, data, event, events, name_mechanisms, name_provider, operation, set,
 };
 pub use shard::leave_thread;
 
-/// Things that happen seldom and are worth a number of their own.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[repr(u8)]
-pub enum Event {
-    /// A PIN was right.
-    Login,
-    /// A PIN was wrong.
-    LoginFailure,
-    /// A login took the short way for servers that fork.
-    FastLogin,
-    /// A login could not take the short way although it is configured.
-    FastLoginMiss,
-    /// A panic was caught at the C edge.
-    Panic,
-    /// Another provider had to do what the first choice failed at.
-    Fallback,
-    /// A key moved to another provider.
-    Migration,
-    /// Memory for secrets could not be locked (a level, not a count).
-    MemoryNotLocked,
-    /// An operation state was saved or restored.
-    OperationState,
-    /// A row of a store did not open.
-    DamagedRow,
-    /// A change had to wait for another process's.
-    StoreWait,
-    /// Lanes computed several requests side by side.
-    LaneBatch,
-    /// A request was computed in such a batch: these over the batches is their fill.
-    LaneBatched,
+use std::io;
+use std::path::PathBuf;
+
+/// Makes this process's page in the first of `directories` that is there, unless it has one, and
+/// begins to count. Nothing is made where no directory is; counting then goes on privately.
+///
+/// # Errors
+/// What the file system says; counting goes on privately.
+pub fn open(directories: impl Iterator<Item = PathBuf>) -> io::Result<()> {
+    page::open(directories, record::forget_rows)
 }
 
-impl Event {
-    /// All of them, in the order of the page.
-    pub const ALL: &[(Self, &'static str)] = &[
-        (Self::Login, "login"),
-        (Self::LoginFailure, "login-failure"),
-        (Self::FastLogin, "fast-login"),
-        (Self::FastLoginMiss, "fast-login-miss"),
-        (Self::Panic, "panic"),
-        (Self::Fallback, "fallback"),
-        (Self::Migration, "migration"),
-        (Self::MemoryNotLocked, "memory-not-locked"),
-        (Self::OperationState, "operation-state"),
-        (Self::DamagedRow, "damaged-row"),
-        (Self::StoreWait, "store-wait"),
-        (Self::LaneBatch, "lane-batch"),
-        (Self::LaneBatched, "lane-batched"),
-    ];
+/// In a forked child that begins anew: the parent's page is the parent's, and so are the shards of
+/// its threads.
+pub fn forked() {
+    page::forked();
+    shard::forget_threads();
+    record::forget_rows();
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! The page: a file under the runtime directory, or memory that nobody else sees.
 
 use crate::layout::{self, HEADER, SHARD, SHARDS, WORDS};
-use crate::{record, shard};
 use metaslot_memory::SharedWords;
 use std::ffi::OsStr;
 use std::fs;
@@ -67,21 +66,17 @@ pub fn directories() -> impl Iterator<Item = PathBuf> {
     own.into_iter().chain([PathBuf::from("/run/metaslot")])
 }
 
-/// Makes this process's page in the first of `directories` that is there, unless it has one, and
-/// begins to count. Nothing is made where no directory is; counting then goes on privately.
-///
-/// # Errors
-/// What the file system says; counting goes on privately.
-pub fn open(mut directories: impl Iterator<Item = PathBuf>) -> io::Result<()> {
+/// As [`crate::open`]; `renew` is called when there is a new page, before it can be read.
+pub(crate) fn open(mut directories: impl Iterator<Item = PathBuf>, renew: fn()) -> io::Result<()> {
     let result = match directories.find(|directory| directory.is_dir()) {
-        Some(directory) if current().is_none() => make(&directory),
+        Some(directory) if current().is_none() => make(&directory, renew),
         _ => Ok(()),
     };
     DECIDED.store(true, Ordering::Release);
     result
 }
 
-fn make(directory: &Path) -> io::Result<()> {
+fn make(directory: &Path, renew: fn()) -> io::Result<()> {
     let Some(place) = PAGES.get(DEPTH.load(Ordering::Acquire)) else { return Ok(()) };
     remove_dead(directory);
     let pid = process::id();
@@ -90,7 +85,7 @@ fn make(directory: &Path) -> io::Result<()> {
     drop(fs::remove_file(&path));
     let words = SharedWords::create(&path, WORDS, 0o600)?;
     if place.set(Page { words, path }).is_ok() {
-        record::forget_rows();
+        renew();
         describe();
     }
     Ok(())
@@ -100,13 +95,10 @@ pub(crate) fn is_decided() -> bool {
     DECIDED.load(Ordering::Acquire)
 }
 
-/// In a forked child that begins anew: the parent's page is the parent's, and so are the shards of
-/// its threads.
-pub fn forked() {
+/// From now on this process, a forked child that begins anew, has another page.
+pub(crate) fn forked() {
     DECIDED.store(false, Ordering::Release);
     DEPTH.fetch_add(1, Ordering::AcqRel);
-    shard::forget_threads();
-    record::forget_rows();
 }
 
 fn describe() {

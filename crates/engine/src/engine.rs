@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The engine: one for each `C_Initialize`, with its slots, sessions and objects.
 
-use crate::metaslot::route::Routes;
+use crate::metaslot::route::{Count, Routes};
 use crate::object::Object;
 use crate::object::session_objects::SessionObjects;
 use crate::policy::Policy;
 use crate::session::{SessionGuard, Sessions};
 use crate::token::handles::Handles;
-use crate::token::{CACHED, Token};
+use crate::token::{CACHED, SlotConfig, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
-use metaslot_spi::provider::Provider;
-use metaslot_spi::store::Store;
+use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::{Key, NewObject, Value};
 use std::sync::Arc;
 
@@ -22,17 +21,6 @@ pub struct Config {
     pub slots: Vec<SlotConfig>,
     /// In order of preference; at least one.
     pub providers: &'static [&'static dyn Provider],
-}
-
-/// One slot.
-#[derive(Debug)]
-pub struct SlotConfig {
-    /// At most 64 bytes of UTF-8.
-    pub description: String,
-    /// Where its token lives.
-    pub store: Box<dyn Store>,
-    /// What is refused there.
-    pub policy: Policy,
 }
 
 /// Everything that an initialised library knows.
@@ -199,6 +187,26 @@ impl Engine {
     /// Completes a key that came from outside.
     pub(crate) fn complete(&self, key: &mut NewObject) -> Result<()> {
         self.first(|provider| provider.complete(key))
+    }
+
+    /// The provider's implementation of one operation of `mechanism`.
+    pub(crate) fn route<T>(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+    ) -> Result<(Count, T)> {
+        self.routes.find(mechanism, operation)
+    }
+
+    /// What to say when an operation cannot begin: that nobody has it comes before `error`.
+    #[cold]
+    pub(crate) fn refused<T>(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+        error: Error,
+    ) -> Error {
+        self.route(mechanism, operation).err().unwrap_or(error)
     }
 
     /// What the first provider says that has something to say about it.

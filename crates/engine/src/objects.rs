@@ -2,10 +2,10 @@
 //! Object management functions (PKCS#11 3.2 §5.7).
 
 use crate::engine::Engine;
+use crate::object::purpose::Purposes;
 use crate::object::rules::{self, Birth, Origin};
 use crate::object::session_objects::SessionObjects;
 use crate::object::{Object, Place, terms};
-use crate::policy::Purposes;
 use crate::session::SessionGuard;
 use crate::template::{Typed, class_of, typed};
 use crate::token::epoch::Epoch;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Results of variable length, once for all functions (PKCS#11 3.2 §5.2).
 
-use crate::operation::later::Room;
 use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
 
@@ -11,6 +10,16 @@ use metaslot_memory::Secret;
 pub struct Output<'a> {
     buffer: Option<&'a mut [u8]>,
     length: usize,
+}
+
+/// A place in the caller's memory that is written when the operation is complete: numbers here, a
+/// pointer only at the edge.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Room {
+    /// Where.
+    pub address: usize,
+    /// How many bytes there are, of which the result needs no more.
+    pub length: usize,
 }
 
 /// What became of an output.

@@ -4,15 +4,15 @@
 //! A handle is `count << 20 | place`; counts go on over re-initialisation and fork, so that no
 //! handle ever comes back.
 
-use crate::find::Find;
-use crate::object::Object;
+use crate::object::recent::Recent;
 use crate::operation::Operations;
+use crate::search::Find;
 use crate::token::epoch::{Epoch, Moment};
 use metaslot_ck::*;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// One open session.
 #[derive(Debug, Default)]
@@ -28,35 +28,6 @@ pub(crate) struct Session {
     pub(crate) recent: Recent,
     /// Up to when everything that is over has been let go of.
     seen: Moment,
-}
-
-/// The keys used last: found again without touching a shared reference count.
-#[derive(Debug, Default)]
-pub(crate) struct Recent([Option<Arc<Object>>; 2]);
-
-impl Recent {
-    /// Takes a key back after its operation. If it is over by now, the next call lets go of it.
-    pub(crate) fn keep(&mut self, object: Option<Arc<Object>>) {
-        if object.as_ref().is_some_and(|object| !object.is_superseded()) {
-            self.0.swap(0, 1);
-            self.0[0] = object;
-        }
-    }
-
-    /// A key used a moment ago.
-    pub(crate) fn take(&mut self, handle: ObjectHandle) -> Option<Arc<Object>> {
-        let kept =
-            self.0.iter_mut().find(|kept| kept.as_ref().is_some_and(|o| o.handle == handle))?;
-        kept.take().filter(|object| !object.is_superseded())
-    }
-
-    fn drop_over(&mut self, now: Epoch) {
-        for kept in &mut self.0 {
-            if kept.as_ref().is_some_and(|object| object.is_superseded() || object.is_over(now)) {
-                *kept = None;
-            }
-        }
-    }
 }
 
 impl Session {

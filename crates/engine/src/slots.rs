@@ -2,12 +2,14 @@
 //! Slot, token and session management (PKCS#11 3.2 §5.5, §5.6).
 
 use crate::engine::Engine;
+use crate::metaslot::route::Candidate;
 use crate::object::Object;
 use crate::operation::OperationKind;
 use crate::session::{Info, MOST, Session};
 use crate::token::login::PIN_LENGTH;
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::*;
+use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::PinState;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -330,4 +332,21 @@ const fn pin_flags(pin: PinState, [low, last, locked]: [u64; 3]) -> u64 {
         _ => 0,
     };
     if pin.failures > 0 { flag | low } else { 0 }
+}
+
+impl Engine {
+    /// Who serves a mechanism, in the order in which they are asked; among them, without operations, who could but says why not.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_INVALID` when nobody serves it.
+    pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Result<Vec<Candidate>> {
+        self.routes.info(mechanism)?;
+        let candidate = |provider: &&'static dyn Provider| {
+            let row = provider.algorithms().iter().find(|row| row.mechanism == mechanism);
+            let (flags, remark) = (row.map_or(0, Algorithm::flags), provider.remark(mechanism));
+            let says = row.is_some() || !remark.is_empty();
+            says.then_some(Candidate { provider: provider.name(), flags, remark })
+        };
+        Ok(self.providers.iter().filter_map(candidate).collect())
+    }
 }

@@ -558,6 +558,13 @@ fn a_key_without_a_list_of_mechanisms_shows_an_empty_one() {
 }
 
 #[test]
+fn a_list_of_no_mechanisms_is_refused() {
+    let (engine, session) = logged_in();
+    let empty = vec![row(CKA_ALLOWED_MECHANISMS, &[][..])];
+    assert_eq!(aes(&engine, session, empty).err(), Some(Error::ATTRIBUTE_VALUE_INVALID));
+}
+
+#[test]
 fn copies_may_only_shorten_the_list_of_mechanisms() {
     let (engine, session) = logged_in();
     let list = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<_>>();
@@ -611,4 +618,40 @@ fn what_the_token_keeps_to_itself_is_not_found_by() {
             assert_eq!(found(vec![row(attribute, number)]), [], "{attribute:x} {number}");
         }
     }
+}
+
+#[test]
+fn a_template_of_a_key_keeps_its_order() {
+    let (engine, session) = logged_in();
+    let inner = || vec![row(CKA_SIGN, true), row(CKA_TOKEN, false), row(CKA_LABEL, "x")];
+    let template = vec![(CKA_UNWRAP_TEMPLATE, RawValue::Template(inner())), row(CKA_TOKEN, true)];
+    let key = aes(&engine, session, template).expect("a key is made");
+    let shown = engine.object(session, key).expect("it is there");
+    let Ok(Answer::Value(Value::Template(shown))) = shown.answer(CKA_UNWRAP_TEMPLATE) else {
+        panic!("it has a template");
+    };
+    let order: Vec<_> = shown.iter().map(|(attribute, _)| attribute).collect();
+    assert_eq!(order, [CKA_SIGN, CKA_TOKEN, CKA_LABEL]);
+}
+
+#[test]
+fn a_row_that_is_no_object_fails_alone() {
+    let good: Attributes = [
+        (CKA_CLASS, Value::Ulong(CKO_DATA)),
+        (CKA_TOKEN, Value::Bool(true)),
+        (CKA_MODIFIABLE, Value::Bool(true)),
+    ]
+    .into_iter()
+    .collect();
+    let store = MemoryStore::default();
+    for attributes in [vec![0xff; 20], good.encode()] {
+        let record = Record { private: false, attributes, secrets: None, terms: vec![] };
+        store.write(vec![Change::Insert(record)]).expect("it is written");
+    }
+    let engine = engine_over(store, Policy::DEFAULT);
+    let session = open(&engine);
+    let all = search(&engine, session, vec![]);
+    let [bad, good] = all[..] else { panic!("two rows") };
+    assert_eq!(search(&engine, session, vec![row(CKA_MODIFIABLE, true)]), [good]);
+    assert_eq!(engine.object(session, bad).map(drop), Err(Error::DEVICE_ERROR));
 }

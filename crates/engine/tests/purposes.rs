@@ -514,6 +514,48 @@ fn a_derive_template_says_what_all_results_are_for() {
     assert_eq!(user.hmac(signs, b"x"), Err(Error::KEY_FUNCTION_NOT_PERMITTED));
 }
 
+/// Of a key longer than a block an HMAC uses the digest.
+#[test]
+fn a_long_mac_key_is_not_digested() {
+    let error = refused(|user| {
+        let mut template = target();
+        template.extend([on(CKA_SIGN), row(CKA_VALUE_LEN, 65)]);
+        let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
+        let key = user.engine.generate_key(user.session, mechanism, Params::None, template)?;
+        user.engine.digest_init(user.session, CKM_SHA256, Params::None)?;
+        user.engine.digest_key(user.session, key)?;
+        let digest = collect(|out| user.engine.digest_final(user.session, out))?;
+        let copy = user.brought(CKK_GENERIC_SECRET, &digest, vec![on(CKA_SIGN)])?;
+        Ok(user.hmac(key, b"x")? == user.hmac(copy, b"x")?)
+    });
+    assert_eq!(error, Error::KEY_INDIGESTIBLE);
+}
+
+#[test]
+fn what_a_key_imposes_cannot_be_said_otherwise() {
+    for policy in [Policy::DEFAULT, Policy::legacy()] {
+        let user = User::under(policy);
+        let imposed = RawValue::Template(vec![on(CKA_SIGN), row(CKA_VERIFY, false)]);
+        let mut template = vec![on(CKA_WRAP), on(CKA_UNWRAP)];
+        template.push((CKA_UNWRAP_TEMPLATE, imposed));
+        let by = user.aes(template).expect("a key is made");
+        let key = user.aes(target()).expect("a key is made");
+        let wrapped = user.wrap(KW, by, key).expect("it wraps");
+        let said = |row| {
+            let mut template = secret(CKK_AES);
+            template.extend(row);
+            user.unwrap(KW, by, &wrapped, template)
+        };
+        for other in [row(CKA_SIGN, false), on(CKA_VERIFY)] {
+            assert_eq!(said(Some(other)), Err(Error::TEMPLATE_INCONSISTENT));
+        }
+        for same in [Some(on(CKA_SIGN)), None] {
+            let back = said(same).expect("it unwraps");
+            assert!(user.bool(back, CKA_SIGN) && !user.bool(back, CKA_VERIFY));
+        }
+    }
+}
+
 #[test]
 fn keys_of_a_readable_base_are_readable_by_default() {
     let user = User::under(Policy::DEFAULT);

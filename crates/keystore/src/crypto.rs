@@ -6,10 +6,10 @@
 //! Nonces are random and not counted because a restored file would repeat a counter.
 
 use crate::error::{Error, Result};
-use crate::search::SEARCHED;
 use metaslot_awslc_wrapper::digest::{self, Hash};
 use metaslot_awslc_wrapper::{aead, constant_time, hkdf, hmac, random};
 use metaslot_ck::CK_ATTRIBUTE_TYPE;
+use metaslot_ck::attribute::AttributeRow;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Role, Term};
 
@@ -125,9 +125,8 @@ impl Keys {
             Ok(hmac::Key::new(Hash::Sha256, derived.expose())?)
         };
         let index = key("index")?;
-        let indexed = SEARCHED
-            .iter()
-            .map(|attribute| Ok((*attribute, Self::index_key(&index, *attribute)?)))
+        let indexed = AttributeRow::indexed()
+            .map(|attribute| Ok((attribute, Self::index_key(&index, attribute)?)))
             .collect::<Result<_>>()?;
         Ok(Self {
             role,

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use metaslot_awslc_wrapper::{digest::Hash, pbkdf2};
 use metaslot_memory::Secret;
+use std::fmt;
 use std::hint::black_box;
 
 /// The function that makes guessing a PIN expensive, with its parameters.
@@ -38,9 +39,14 @@ pub(crate) const ENCODED: usize = 13;
 /// Length of a salt, in bytes.
 pub(crate) const SALT: usize = 16;
 
-/// A stored parameter may not make a login take the whole machine: 1 GiB, 2²⁶ iterations.
-const MOST_MEMORY_KIB: u32 = 1 << 20;
-const MOST_ITERATIONS: u32 = 1 << 26;
+/// What stored parameters may demand, so that a file cannot make a login take the machine: this
+/// much memory, in KiB,
+const MOST_MEMORY_KIB: u32 = 512 * 1024;
+/// this much memory in all passes together, in KiB, which is what the time goes with (seconds),
+const MOST_WORK_KIB: u64 = 4 << 20;
+/// this many lanes, or, with PBKDF2, this many iterations.
+const MOST_LANES: u32 = 16;
+const MOST_ITERATIONS: u32 = 10_000_000;
 
 impl Kdf {
     pub(crate) fn encode(self) -> [u8; ENCODED] {
@@ -55,24 +61,42 @@ impl Kdf {
         out
     }
 
-    /// `None` for a function or parameters that this release does not take.
-    pub(crate) fn decode(bytes: &[u8; ENCODED]) -> Option<Self> {
+    /// The function that was stored, unless this release does not know it or its parameters demand
+    /// more than a login may take: nothing is derived then.
+    pub(crate) fn decode(bytes: &[u8; ENCODED]) -> Result<Self> {
         let number = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
         let (first, second, third) = (number(1), number(5), number(9));
-        match bytes[0] {
-            1 if first <= MOST_MEMORY_KIB
-                && (1..=1024).contains(&second)
-                && (1..=64).contains(&third)
-                && first >= 8 * third =>
-            {
-                Some(Self::Argon2id { memory_kib: first, passes: second, lanes: third })
+        let kdf = match bytes[0] {
+            1 => Self::Argon2id { memory_kib: first, passes: second, lanes: third },
+            2 if second == 0 && third == 0 => Self::Pbkdf2HmacSha256 { iterations: first },
+            _ => return Err(Error::not_token("a PIN's key derivation is unknown here")),
+        };
+        kdf.check().map(|()| kdf)
+    }
+
+    fn check(self) -> Result<()> {
+        let (possible, affordable) = match self {
+            Self::Argon2id { memory_kib, passes, lanes } => (
+                passes > 0 && lanes > 0 && memory_kib / 8 >= lanes,
+                memory_kib <= MOST_MEMORY_KIB
+                    && lanes <= MOST_LANES
+                    && u64::from(memory_kib) * u64::from(passes) <= MOST_WORK_KIB,
+            ),
+            Self::Pbkdf2HmacSha256 { iterations } => {
+                (iterations > 0, iterations <= MOST_ITERATIONS)
             }
-            2 if (1..=MOST_ITERATIONS).contains(&first) && second == 0 && third == 0 => {
-                Some(Self::Pbkdf2HmacSha256 { iterations: first })
-            }
-            _ => None,
+        };
+        match (possible, affordable) {
+            (true, true) => Ok(()),
+            (false, _) => Err(Error::not_token(&format!("a PIN's key derivation is {self}"))),
+            (_, false) => Err(Error::not_token(&format!(
+                "a PIN's key derivation is {self}, and a login takes at most {} MiB, {} GiB in all \
+                 passes, {MOST_LANES} lanes, or {MOST_ITERATIONS} iterations",
+                MOST_MEMORY_KIB / 1024,
+                MOST_WORK_KIB >> 20,
+            ))),
         }
     }
 
@@ -95,6 +119,19 @@ impl Kdf {
             }
         }
         Ok(key)
+    }
+}
+
+impl fmt::Display for Kdf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argon2id { memory_kib, passes, lanes } => {
+                write!(f, "Argon2id with {memory_kib} KiB, {passes} passes, {lanes} lanes")
+            }
+            Self::Pbkdf2HmacSha256 { iterations } => {
+                write!(f, "PBKDF2-HMAC-SHA-256 with {iterations} iterations")
+            }
+        }
     }
 }
 
@@ -129,16 +166,32 @@ mod tests {
     #[test]
     fn parameters_come_back_from_their_encoding() {
         for kdf in [DEFAULT_KDF, PBKDF2] {
-            assert_eq!(Kdf::decode(&kdf.encode()), Some(kdf));
+            assert_eq!(Kdf::decode(&kdf.encode()), Ok(kdf));
         }
     }
 
     #[test]
     fn parameters_that_would_take_the_machine_are_refused() {
-        let huge = Kdf::Argon2id { memory_kib: u32::MAX, passes: 2, lanes: 1 };
-        assert_eq!(Kdf::decode(&huge.encode()), None);
-        let none = Kdf::Pbkdf2HmacSha256 { iterations: 0 };
-        assert_eq!(Kdf::decode(&none.encode()), None);
+        let argon = |memory_kib, passes, lanes| Kdf::Argon2id { memory_kib, passes, lanes };
+        let pbkdf2 = |iterations| Kdf::Pbkdf2HmacSha256 { iterations };
+        for kdf in [argon(512 * 1024, 8, 16), argon(64 * 1024, 64, 1), pbkdf2(10_000_000)] {
+            assert_eq!(Kdf::decode(&kdf.encode()), Ok(kdf));
+        }
+        for kdf in [
+            argon(1 << 20, 1024, 1),
+            argon(u32::MAX, u32::MAX, u32::MAX),
+            argon(512 * 1024 + 1, 1, 1),
+            argon(512 * 1024, 9, 1),
+            argon(64, u32::MAX, 1),
+            argon(1024, 1, 17),
+            argon(1024, 0, 1),
+            argon(1024, 1, 0),
+            argon(15, 1, 2),
+            pbkdf2(0),
+            pbkdf2(10_000_001),
+        ] {
+            assert!(Kdf::decode(&kdf.encode()).is_err(), "{kdf}");
+        }
     }
 
     #[test]

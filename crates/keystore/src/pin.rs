@@ -12,7 +12,7 @@ use crate::gate::Database;
 use crate::schema::{APPLICATION, CREATE, FORMAT, PinRow, Token, signed};
 use crate::set::Set;
 use crate::store::{Announce, SqliteStore};
-use crate::wrap::{self, Opened};
+use crate::wrap;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{PinState, Role};
@@ -186,6 +186,9 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         if pepper.is_none() && wrapped.is_some_and(wrap::needs_pepper) {
             return Err(Error::not_token("its PINs need this machine's pepper"));
         }
+        if let Some(wrapped) = wrapped {
+            wrap::kdf(wrapped)?;
+        }
         count(database, &token, role)?;
         let quick = fast.as_ref().map(|place| place.read(database, role)).transpose()?.flatten();
         Ok((token, quick))
@@ -204,16 +207,11 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         counters::event(counters::Event::FastLoginMiss);
     }
     let wrapped = row.wrap.as_deref().ok_or(Error::PinNotInitialized)?;
-    let master = match wrap::open(wrapped, &serial, role, pin, pepper.as_ref())? {
-        Opened::Right(master) => master,
-        Opened::Wrong => {
-            let left = MOST_FAILURES.saturating_sub(row.failures + 1);
-            counters::event(counters::Event::LoginFailure);
-            return Err(Error::PinIncorrect { left });
-        }
-        Opened::Unreadable => {
-            return Err(Error::not_token("a wrapped key is damaged").at(&store.config.path));
-        }
+    let opened = wrap::open(wrapped, &serial, role, pin, pepper.as_ref());
+    let Some(master) = opened.map_err(|error| error.at(&store.config.path))? else {
+        let left = MOST_FAILURES.saturating_sub(row.failures + 1);
+        counters::event(counters::Event::LoginFailure);
+        return Err(Error::PinIncorrect { left });
     };
     match settle {
         Settle::Login => {

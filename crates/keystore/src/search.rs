@@ -4,28 +4,12 @@
 use crate::crypto::{self, Keys};
 use crate::error::Result;
 use crate::schema::signed;
-use metaslot_ck::*;
+use metaslot_ck::CK_ATTRIBUTE_TYPE;
+use metaslot_ck::attribute::AttributeRow;
 use metaslot_spi::store::{Found, Scope, Term};
 use rusqlite::{Connection, ToSql, params_from_iter};
 use std::borrow::Cow;
 use std::sync::OnceLock;
-
-/// The most selective attribute first: it drives the search, the others are looked up for each of
-/// its rows. The last three are shared by many rows; what is not named here comes before them.
-pub(crate) const SEARCHED: [CK_ATTRIBUTE_TYPE; 11] = [
-    CKA_UNIQUE_ID,
-    CKA_ID,
-    CKA_MODULUS,
-    CKA_EC_POINT,
-    CKA_SERIAL_NUMBER,
-    CKA_SUBJECT,
-    CKA_LABEL,
-    CKA_ISSUER,
-    CKA_CERTIFICATE_TYPE,
-    CKA_KEY_TYPE,
-    CKA_CLASS,
-];
-const SHARED: usize = 3;
 
 /// Rows above `after`, ascending, at most `limit`; private ones are named with `keys`.
 pub(crate) fn search(
@@ -102,8 +86,8 @@ fn part(terms: usize, before: usize, private: bool) -> String {
     )
 }
 
+/// The most selective attribute drives the search; the others are looked up for each of its rows.
 fn rank(attribute: CK_ATTRIBUTE_TYPE) -> usize {
-    // Odd numbers are those in between.
-    let known = SEARCHED.iter().position(|known| *known == attribute);
-    known.map_or(2 * (SEARCHED.len() - SHARED) - 1, |at| 2 * at)
+    let mut indexed = AttributeRow::indexed();
+    indexed.position(|known| known == attribute).unwrap_or(usize::MAX)
 }

@@ -2,24 +2,13 @@
 //! The master key, sealed under a key made from a PIN.
 
 use crate::crypto::{self, KEY, OVERHEAD, Serial};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kdf::{ENCODED, Kdf, SALT};
 use metaslot_memory::Secret;
 use metaslot_spi::store::Role;
 
 /// Length of a wrap, in bytes.
 const LENGTH: usize = ENCODED + SALT + KEY + OVERHEAD;
-
-/// What [`open`] found.
-#[derive(Debug)]
-pub(crate) enum Opened {
-    /// The master key.
-    Right(Secret),
-    /// The PIN is another.
-    Wrong,
-    /// These bytes are no wrap of this release.
-    Unreadable,
-}
 
 /// How a role stands in stored values.
 pub(crate) const fn role_byte(role: Role) -> u8 {
@@ -31,6 +20,14 @@ pub(crate) const fn role_byte(role: Role) -> u8 {
 
 /// Stands with the function's number where the PIN was mixed with the machine's pepper.
 const PEPPERED: u8 = 0x80;
+
+/// How the key of a wrap is derived. What it asks of a login is known before an attempt is counted.
+pub(crate) fn kdf(wrap: &[u8]) -> Result<Kdf> {
+    let head = wrap.first_chunk::<ENCODED>().filter(|_| wrap.len() == LENGTH);
+    let mut head = *head.ok_or_else(|| Error::not_token("a wrapped key is damaged"))?;
+    head[0] &= !PEPPERED;
+    Kdf::decode(&head)
+}
 
 /// Whether a wrap cannot be opened without the pepper.
 pub(crate) fn needs_pepper(wrap: &[u8]) -> bool {
@@ -59,29 +56,21 @@ pub(crate) fn seal(
     Ok(out)
 }
 
-/// The master key in `wrap`.
+/// The master key in `wrap`; `None` when the PIN is another.
 pub(crate) fn open(
     wrap: &[u8],
     serial: &Serial,
     role: Role,
     pin: &[u8],
     pepper: Option<&Secret>,
-) -> Result<Opened> {
-    if wrap.len() != LENGTH {
-        return Ok(Opened::Unreadable);
-    }
+) -> Result<Option<Secret>> {
+    let kdf = kdf(wrap)?;
     let (head, sealed) = wrap.split_at(ENCODED + SALT);
-    let Some((kdf, salt)) = head.split_first_chunk::<ENCODED>() else {
-        return Ok(Opened::Unreadable);
-    };
-    let mut kdf = *kdf;
-    kdf[0] &= !PEPPERED;
-    let Some(kdf) = Kdf::decode(&kdf) else { return Ok(Opened::Unreadable) };
+    let mut salt = [0; SALT];
+    salt.copy_from_slice(&head[ENCODED..]);
     let pepper = pepper.filter(|_| needs_pepper(head));
-    let Ok(salt) = salt.try_into() else { return Ok(Opened::Unreadable) };
-    let key = kdf.derive(pin, salt, pepper)?;
-    let master = crypto::open_secret(&key, &aad(serial, role, head), sealed);
-    Ok(master.map_or(Opened::Wrong, Opened::Right))
+    let key = kdf.derive(pin, &salt, pepper)?;
+    Ok(crypto::open_secret(&key, &aad(serial, role, head), sealed))
 }
 
 fn aad(serial: &Serial, role: Role, head: &[u8]) -> Vec<u8> {

@@ -153,6 +153,24 @@ fn every_key_derivation_opens_again() {
     }
 }
 
+/// A stored cost that would keep a login busy for a quarter of an hour.
+#[test]
+fn a_stored_cost_beyond_the_limit_is_refused_before_anything_is_derived() {
+    let place = Place::new();
+    let store = place.token();
+    let mut wrap: Vec<u8> =
+        place.raw().query_row("SELECT user_wrap FROM token", (), |row| row.get(0)).unwrap();
+    wrap[1..5].copy_from_slice(&(1_u32 << 20).to_le_bytes());
+    wrap[5..9].copy_from_slice(&1024_u32.to_le_bytes());
+    place.raw().execute("UPDATE token SET user_wrap = ?1", [&wrap]).unwrap();
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    let text = store.last_error().unwrap();
+    assert!(text.contains("Argon2id with 1048576 KiB, 1024 passes, 1 lanes"), "{text}");
+    assert!(text.contains("at most 512 MiB, 4 GiB in all passes"), "{text}");
+    assert_eq!(store.token().unwrap().user.failures, 0, "that was no attempt");
+    store.login(Role::So, SO).unwrap();
+}
+
 #[test]
 fn a_pepper_is_needed_once_it_was_used() {
     use std::os::unix::fs::PermissionsExt;

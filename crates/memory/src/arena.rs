@@ -14,6 +14,8 @@ mod pages;
 mod region;
 mod slab;
 
+pub use region::Stats;
+
 use region::Region;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -23,19 +25,6 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 pub const ALIGNMENT: usize = 16;
 
 static CURRENT: AtomicPtr<Region> = AtomicPtr::new(ptr::null_mut());
-
-/// How the arena stands.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Stats {
-    /// Bytes that may hold secrets and are locked into memory.
-    pub locked: usize,
-    /// Bytes that may hold secrets and could be swapped out.
-    pub unlocked: usize,
-    /// Allocations that are not freed.
-    pub live: u64,
-    /// Whether something could not be protected as wanted: locked, or wiped on fork.
-    pub degraded: bool,
-}
 
 /// How the arena of this process stands; all zero before its first use.
 #[must_use]

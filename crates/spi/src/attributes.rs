@@ -22,7 +22,12 @@ pub enum Value {
     Ulongs(Vec<u64>),
 }
 
-/// A set of attributes, sorted by type; none is secret.
+/// A template in a template in a template is not in the standard: no template is deeper.
+pub const DEEPEST: usize = 2;
+/// More than a caller may give, and than there are in the standard.
+const MOST: usize = 1024;
+
+/// A set of attributes in the order in which they were given; none is secret.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Attributes(Vec<(CK_ATTRIBUTE_TYPE, Value)>);
 
@@ -36,20 +41,20 @@ impl Attributes {
     /// The value of `attribute`, where there is one.
     #[must_use]
     pub fn get(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<&Value> {
-        self.position(attribute).ok().map(|at| &self.0[at].1)
+        self.position(attribute).map(|at| &self.0[at].1)
     }
 
     /// Sets `attribute`, replacing what was there.
     pub fn set(&mut self, attribute: CK_ATTRIBUTE_TYPE, value: Value) {
         match self.position(attribute) {
-            Ok(at) => self.0[at].1 = value,
-            Err(at) => self.0.insert(at, (attribute, value)),
+            Some(at) => self.0[at].1 = value,
+            None => self.0.push((attribute, value)),
         }
     }
 
     /// Takes `attribute` out.
     pub fn remove(&mut self, attribute: CK_ATTRIBUTE_TYPE) -> Option<Value> {
-        self.position(attribute).ok().map(|at| self.0.remove(at).1)
+        self.position(attribute).map(|at| self.0.remove(at).1)
     }
 
     /// `true` only where the attribute is there and true.
@@ -76,7 +81,7 @@ impl Attributes {
         }
     }
 
-    /// All of them, sorted by type.
+    /// All of them, in the order in which they were given.
     pub fn iter(&self) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, &Value)> {
         self.0.iter().map(|(attribute, value)| (*attribute, value))
     }
@@ -93,8 +98,8 @@ impl Attributes {
         self.0.is_empty()
     }
 
-    fn position(&self, attribute: CK_ATTRIBUTE_TYPE) -> std::result::Result<usize, usize> {
-        self.0.binary_search_by_key(&attribute, |row| row.0)
+    fn position(&self, attribute: CK_ATTRIBUTE_TYPE) -> Option<usize> {
+        self.0.iter().position(|row| row.0 == attribute)
     }
 
     /// The bytes of a stored row: for each attribute its number (8 bytes, little-endian), a kind
@@ -125,34 +130,30 @@ impl Attributes {
         }
     }
 
-    /// Reads what [`Self::encode`] wrote. The bytes may be anybody's: what no object has is refused before it costs time or
-    /// stack.
+    /// Reads what [`Self::encode`] wrote. Anybody who can write the file may have written it: what
+    /// is there twice, too many or too deep is refused, so that the cost stays small and the stack is
+    /// safe.
     ///
     /// # Errors
     /// `CKR_DATA_INVALID` when the bytes are not such a row.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        Self::nested(bytes, 0)
+        Self::decode_at(bytes, 0)
     }
 
-    fn nested(bytes: &[u8], depth: usize) -> Result<Self> {
-        if depth > DEEPEST {
-            return Err(Error::DATA_INVALID);
-        }
+    fn decode_at(bytes: &[u8], depth: usize) -> Result<Self> {
         let mut set = Self::new();
         let mut rest = bytes;
         while !rest.is_empty() {
-            if set.len() == MOST {
-                return Err(Error::DATA_INVALID);
-            }
             let attribute = u64::from_le_bytes(take(&mut rest)?);
             let [kind] = take(&mut rest)?;
             let length = u32::from_le_bytes(take(&mut rest)?) as usize;
-            if length > rest.len() {
+            let repeats = set.position(attribute).is_some();
+            if length > rest.len() || repeats || set.len() == MOST {
                 return Err(Error::DATA_INVALID);
             }
             let (value, tail) = rest.split_at(length);
             rest = tail;
-            set.set(attribute, decode_value(kind, value, depth)?);
+            set.0.push((attribute, decode_value(kind, value, depth)?));
         }
         Ok(set)
     }
@@ -167,11 +168,6 @@ impl FromIterator<(CK_ATTRIBUTE_TYPE, Value)> for Attributes {
         set
     }
 }
-
-/// No object has more attributes; there are not so many in the standard.
-const MOST: usize = 512;
-/// A template in a template in a template is not in the standard.
-const DEEPEST: usize = 2;
 
 const KIND_BOOL: u8 = 1;
 const KIND_ULONG: u8 = 2;
@@ -191,7 +187,9 @@ fn decode_value(kind: u8, bytes: &[u8], depth: usize) -> Result<Value> {
         KIND_BOOL => Value::Bool(take::<1>(&mut rest)?[0] != 0),
         KIND_ULONG => Value::Ulong(u64::from_le_bytes(take(&mut rest)?)),
         KIND_BYTES => Value::Bytes(bytes.to_vec()),
-        KIND_TEMPLATE => Value::Template(Attributes::nested(bytes, depth + 1)?),
+        KIND_TEMPLATE if depth < DEEPEST => {
+            Value::Template(Attributes::decode_at(bytes, depth + 1)?)
+        }
         KIND_ULONGS if bytes.len().is_multiple_of(8) => {
             Value::Ulongs(bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n)).collect())
         }
@@ -296,44 +294,38 @@ pub struct NewObject {
 mod tests {
     use super::*;
 
-    /// An attribute with this value around it.
-    fn around(kind: u8, value: &[u8]) -> Vec<u8> {
+    /// A template in a template, so many times.
+    fn nested(depth: usize) -> Vec<u8> {
+        (0..depth).fold(Vec::new(), |inner, _| row(1, KIND_TEMPLATE, &inner))
+    }
+
+    fn row(attribute: u64, kind: u8, value: &[u8]) -> Vec<u8> {
         let length = u32::try_from(value.len()).expect("it is short").to_le_bytes();
-        [&[0x11, 2, 0, 0x40, 0, 0, 0, 0, kind], &length[..], value].concat()
+        [&attribute.to_le_bytes()[..], &[kind], &length, value].concat()
     }
 
     #[test]
-    fn templates_in_templates_end_somewhere() {
-        let mut row = around(KIND_BOOL, &[1]);
-        for depth in 0..DEEPEST {
-            row = around(KIND_TEMPLATE, &row);
-            assert!(Attributes::decode(&row).is_ok(), "{depth}");
-        }
-        // Each around all that follows.
-        let length = 100_000 * 13;
-        let deep: Vec<u8> = (0..100_000)
-            .flat_map(|depth| {
-                let rest = u32::try_from(length - 13 * (depth + 1)).expect("it is short");
-                let mut head = around(KIND_TEMPLATE, &[]);
-                head[9..13].copy_from_slice(&rest.to_le_bytes());
-                head
-            })
-            .collect();
-        assert_eq!(Attributes::decode(&deep), Err(Error::DATA_INVALID));
-        assert_eq!(Attributes::decode(&around(KIND_TEMPLATE, &row)), Err(Error::DATA_INVALID));
+    fn a_template_in_too_many_templates_is_refused() {
+        assert!(Attributes::decode(&nested(DEEPEST)).is_ok());
+        assert_eq!(Attributes::decode(&nested(DEEPEST + 1)), Err(Error::DATA_INVALID));
+        assert_eq!(Attributes::decode(&nested(10_000)), Err(Error::DATA_INVALID));
     }
 
     #[test]
-    fn more_attributes_than_there_are_end_somewhere() {
-        let row = |count: u64| -> Vec<u8> {
-            let rows = (0..count).flat_map(|number| {
-                let mut row = around(KIND_BYTES, &[]);
-                row[..8].copy_from_slice(&(count - number).to_le_bytes());
-                row
-            });
-            rows.collect()
+    fn an_attribute_that_is_there_twice_is_refused() {
+        let (one, two) = (row(1, KIND_BOOL, &[1]), row(2, KIND_BOOL, &[1]));
+        let order = |row: &Attributes| row.iter().map(|(number, _)| number).collect::<Vec<_>>();
+        let decoded = Attributes::decode(&[&two[..], &one].concat()).expect("both are read");
+        assert_eq!(order(&decoded), [2, 1]);
+        assert!(Attributes::decode(&[&one[..], &one].concat()).is_err());
+    }
+
+    #[test]
+    fn more_attributes_than_anybody_may_give_are_refused() {
+        let rows = |count: usize| -> Vec<u8> {
+            (0..count as u64).flat_map(|attribute| row(attribute, KIND_BOOL, &[1])).collect()
         };
-        assert_eq!(Attributes::decode(&row(512)).map(|set| set.len()), Ok(512));
-        assert_eq!(Attributes::decode(&row(513)), Err(Error::DATA_INVALID));
+        assert!(Attributes::decode(&rows(MOST)).is_ok());
+        assert!(Attributes::decode(&rows(MOST + 1)).is_err());
     }
 }

@@ -18,7 +18,7 @@ pub mod provider;
 pub mod store;
 mod template;
 
-pub use attributes::{Attributes, NewObject, Secrets, Value};
+pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
 pub use key::{Key, Material};
 pub use params::{Bytes, KdfParam, Params};
 pub use template::{RawValue, Template};

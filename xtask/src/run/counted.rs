@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::Place;
+use super::place::Place;
 
 /// What the module did in one process.
 pub(crate) struct Counted {

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
+use super::place::{Key, LABEL, Place};
 use super::process::{Timed, free_port};
 use super::table::Table;
-use super::{Key, LABEL, Place};
 
 /// Pages fetched from each server, each with a handshake of its own.
 const FETCHES: u32 = 20;

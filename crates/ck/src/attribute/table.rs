@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Table: one row per attribute and the classes that have it so, sorted by number.
 
-use super::Standing::{Empty, False, True, Zero};
-use super::*;
+use super::row::Standing::{Empty, False, True, Zero};
+use super::row::*;
+use crate::*;
 
 const KEYS: u32 = PUBLIC | PRIVATE | SECRET;
 const ANY: u32 = DATA | CERTIFICATE | KEYS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One row per mechanism that we know, sorted by number.
 
-use super::{MechanismRow, Shape, Unit};
+use super::row::{MechanismRow, Shape, Unit};
 use crate::*;
 
 const fn row(

@@ -11,8 +11,6 @@ mod tests;
 mod write;
 
 use metaslot_memory::Secret;
-#[cfg(test)]
-use read::Error;
 use std::fmt;
 use std::hint::black_box;
 use std::rc::Rc;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading and writing, as tables.
 
-use super::{Class, Error, Uri};
+use super::read::Error;
+use super::{Class, Uri};
 
 fn read(text: &str) -> Result<Uri, Error> {
     text.parse()

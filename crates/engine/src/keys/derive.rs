@@ -122,7 +122,7 @@ fn derived_template(
     let mut all = typed_rest.attributes;
     all.set(CKA_CLASS, Value::Ulong(class));
     let login = token.login_state();
-    let mut all = with_imposed(all, base.attributes(), CKA_DERIVE_TEMPLATE, login, token.policy)?;
+    let mut all = with_imposed(all, base.attributes(), CKA_DERIVE_TEMPLATE, login)?;
     if let Some(length) = typed(lengths, Some(class))?.attributes.remove(CKA_VALUE_LEN) {
         all.set(CKA_VALUE_LEN, length);
     }

@@ -3,8 +3,8 @@
 
 use super::set_parity;
 use crate::engine::Engine;
+use crate::object::purpose::Purposes;
 use crate::object::rules::{self, Birth, Origin};
-use crate::policy::Purposes;
 use metaslot_ck::attribute::CKA_PURPOSES;
 use metaslot_ck::*;
 use metaslot_spi::key_info::EcParams;

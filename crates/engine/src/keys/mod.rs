@@ -8,7 +8,6 @@ mod wrap;
 
 use crate::engine::Engine;
 use crate::object::rules;
-use crate::policy::Policy;
 use crate::template::{Typed, typed};
 use crate::token::{Login, Token};
 use metaslot_ck::attribute;
@@ -58,14 +57,13 @@ impl Engine {
 
 /// What `template` of a key imposes on its offspring, with what the caller says of it.
 ///
-/// PKCS#11 3.2 §4.9, §4.10: the caller's template is applied as if the object had been made by the
-/// key's; so what a change may not do, it may not say.
+/// PKCS#11 3.2 §4.9, §4.10: where the caller says something else, it is not what the owner of the key
+/// wanted its offspring to be.
 fn with_imposed(
     said: Attributes,
     by: &Attributes,
     template: CK_ATTRIBUTE_TYPE,
     login: Login,
-    policy: Policy,
 ) -> Result<Attributes> {
     let Some(Value::Template(imposed)) = by.get(template) else { return Ok(said) };
     let class = said.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
@@ -74,8 +72,8 @@ fn with_imposed(
     let mut all = said;
     for (attribute, value) in imposed.iter() {
         match all.get(attribute) {
-            Some(other) => rules::may_follow(class, attribute, value, other, policy)?,
-            None => all.set(attribute, value.clone()),
+            Some(other) if other != value => return Err(Error::TEMPLATE_INCONSISTENT),
+            _ => all.set(attribute, value.clone()),
         }
     }
     Ok(all)

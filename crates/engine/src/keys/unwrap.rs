@@ -5,8 +5,9 @@ use super::wrap::{Head, head_bound};
 use super::{told_of, unless_said, with_imposed};
 use crate::engine::Engine;
 use crate::object::Object;
+use crate::object::purpose::Purposes;
 use crate::object::rules::{self, Birth, Origin};
-use crate::policy::{Purposes, Refusal, WrapForm, imposed_purposes, wrap_form};
+use crate::policy::{Refusal, WrapForm, imposed_purposes, wrap_form};
 use crate::template::{class_of, typed};
 use crate::token::Token;
 use metaslot_ck::attribute;
@@ -44,8 +45,7 @@ impl Engine {
             .map_err(told_of(UNWRAPPING))?;
         let arriving = self.arriving(token, template)?;
         let login = token.login_state();
-        let arriving =
-            with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login, token.policy)?;
+        let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;
         let facts = by.facts();
         token.policy.using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
         token.policy.unwrapping(mechanism, &params, &by, &arriving)?;

@@ -2,7 +2,6 @@
 //! Who serves a mechanism: the first provider, in the order of the configuration, whose row has the
 //! operation.
 
-use crate::engine::Engine;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Watch;
@@ -65,7 +64,8 @@ impl Routes {
         rows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1), a.2 | b.2)).ok_or(Error::MECHANISM_INVALID)
     }
 
-    fn find<T>(
+    /// The first provider's implementation of one operation of a mechanism.
+    pub(crate) fn find<T>(
         &self,
         mechanism: CK_MECHANISM_TYPE,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
@@ -90,41 +90,4 @@ pub struct Candidate {
     pub flags: u64,
     /// What stands in its way; empty when nothing does.
     pub remark: String,
-}
-
-impl Engine {
-    /// Who serves a mechanism, in the order in which they are asked; among them, without operations, who could but says why not.
-    ///
-    /// # Errors
-    /// `CKR_MECHANISM_INVALID` when nobody serves it.
-    pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Result<Vec<Candidate>> {
-        self.routes.info(mechanism)?;
-        let candidate = |provider: &&'static dyn Provider| {
-            let row = provider.algorithms().iter().find(|row| row.mechanism == mechanism);
-            let (flags, remark) = (row.map_or(0, Algorithm::flags), provider.remark(mechanism));
-            let says = row.is_some() || !remark.is_empty();
-            says.then_some(Candidate { provider: provider.name(), flags, remark })
-        };
-        Ok(self.providers.iter().filter_map(candidate).collect())
-    }
-
-    /// The provider's implementation of one operation of `mechanism`.
-    pub(crate) fn route<T>(
-        &self,
-        mechanism: CK_MECHANISM_TYPE,
-        operation: impl Fn(&'static Algorithm) -> Option<T>,
-    ) -> Result<(Count, T)> {
-        self.routes.find(mechanism, operation)
-    }
-
-    /// What to say when an operation cannot begin: that nobody has it comes before `error`.
-    #[cold]
-    pub(crate) fn refused<T>(
-        &self,
-        mechanism: CK_MECHANISM_TYPE,
-        operation: impl Fn(&'static Algorithm) -> Option<T>,
-        error: Error,
-    ) -> Error {
-        self.route(mechanism, operation).err().unwrap_or(error)
-    }
 }

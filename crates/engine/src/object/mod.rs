@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: attributes and, for keys, material.
 
+pub(crate) mod facts;
+pub(crate) mod purpose;
+pub(crate) mod recent;
 pub(crate) mod rules;
 pub(crate) mod session_objects;
 
-use crate::policy::{Purposes, ROLES, weak_curve};
 use crate::token::epoch::Epoch;
-use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_PURPOSES};
+use facts::Facts;
+use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_PURPOSES, Kind, Standing};
 use metaslot_ck::*;
 use metaslot_spi::Material;
 use metaslot_spi::{Attributes, Key, Secrets, Value};
@@ -53,78 +56,6 @@ pub struct Object {
     superseded: AtomicBool,
     /// The store's generation at which this version was known to be current.
     seen: AtomicU64,
-}
-
-/// What every use of a key asks, read from its attributes once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
-    pub(crate) class: u64,
-    pub(crate) key_type: u64,
-    /// A bit for each of [`ROLES`].
-    usages: u64,
-    /// What it is for.
-    pub(crate) purposes: Purposes,
-    /// Whether the value of a secret or private key may be read: then it has nothing to protect.
-    pub(crate) readable: bool,
-    private: bool,
-    pub(crate) always_authenticate: bool,
-    pub(crate) restricted: bool,
-    /// Of an RSA key, else 0.
-    pub(crate) modulus_bits: u64,
-    /// Whether it lies on a curve that policy may refuse.
-    pub(crate) weak_curve: bool,
-}
-
-impl Facts {
-    /// `verified`: written by somebody logged in. What an unverified row says of its purposes, which
-    /// nobody vouches for, does not count.
-    fn new(attributes: &Attributes, verified: bool) -> Self {
-        let class = attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE);
-        let purposes = Purposes::of_key(attributes);
-        let readable = !attributes.bool(CKA_SENSITIVE) && attributes.bool(CKA_EXTRACTABLE);
-        Self {
-            class,
-            key_type: attributes.ulong(CKA_KEY_TYPE).unwrap_or(UNAVAILABLE),
-            usages: usages(attributes),
-            purposes: if verified { purposes } else { purposes.without(Purposes::SEALED) },
-            readable: readable && matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY),
-            private: attributes.bool(CKA_PRIVATE),
-            always_authenticate: attributes.bool(CKA_ALWAYS_AUTHENTICATE),
-            restricted: rules::has_elements(attributes.get(CKA_ALLOWED_MECHANISMS)),
-            modulus_bits: attributes.bytes(CKA_MODULUS).map_or(0, bits),
-            weak_curve: weak_curve(attributes),
-        }
-    }
-
-    pub(crate) const fn is_key(&self) -> bool {
-        matches!(self.class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY)
-    }
-
-    /// Whether the caller can encrypt what it likes by this key, or compute it outside.
-    pub(crate) fn encrypts(&self) -> bool {
-        let by_use = self.purposes.has(Purposes::DATA) && self.may(CKA_ENCRYPT);
-        self.readable || self.class == CKO_PUBLIC_KEY || by_use
-    }
-
-    /// Whether the caller can decrypt what it likes by this key, or compute it outside.
-    pub(crate) fn decrypts(&self) -> bool {
-        self.readable || (self.purposes.has(Purposes::DATA) && self.may(CKA_DECRYPT))
-    }
-
-    /// Whether the key has this usage (`CKA_SIGN`, …).
-    pub(crate) fn may(&self, usage: CK_ATTRIBUTE_TYPE) -> bool {
-        let bit = ROLES.iter().position(|role| *role == usage);
-        bit.is_some_and(|bit| self.usages >> bit & 1 == 1)
-    }
-}
-
-fn usages(attributes: &Attributes) -> u64 {
-    (0..).zip(ROLES).fold(0, |bits, (at, role)| bits | u64::from(attributes.bool(*role)) << at)
-}
-
-/// Bits of a big integer without leading zeros.
-pub(crate) fn bits(number: &[u8]) -> u64 {
-    number.first().map_or(0, |first| number.len() as u64 * 8 - u64::from(first.leading_zeros()))
 }
 
 /// One attribute's answer to `C_GetAttributeValue`.
@@ -297,7 +228,7 @@ impl Object {
         }
         let row = AttributeRow::of(attribute, self.class()).ok_or(Error::ATTRIBUTE_TYPE_INVALID)?;
         if let Some(standing) = row.absent {
-            return Ok(Answer::Value(rules::standing(standing, row.kind)));
+            return Ok(Answer::Value(self::standing(standing, row.kind)));
         }
         if !row.secret || !self.has_secrets {
             return Err(Error::ATTRIBUTE_TYPE_INVALID);
@@ -315,7 +246,7 @@ impl Object {
         query.iter().all(|(attribute, value)| match self.attributes.get(attribute) {
             Some(there) => there == value,
             None => AttributeRow::of(attribute, self.class())
-                .and_then(|row| row.absent.map(|standing| rules::standing(standing, row.kind)))
+                .and_then(|row| row.absent.map(|standing| self::standing(standing, row.kind)))
                 .is_some_and(|absent| absent == value),
         })
     }
@@ -338,4 +269,19 @@ pub(crate) fn term(attributes: &Attributes, attribute: u64) -> Option<metaslot_s
         _ => return None,
     };
     Some((attribute, bytes))
+}
+
+/// A standing value, as an attribute of this kind has it.
+pub(crate) const fn standing(standing: Standing, kind: Kind) -> &'static Value {
+    static NO_BYTES: Value = Value::Bytes(Vec::new());
+    static NO_NUMBERS: Value = Value::Ulongs(Vec::new());
+    static NO_ATTRIBUTES: Value = Value::Template(Attributes::new());
+    match (standing, kind) {
+        (Standing::False, _) => &Value::Bool(false),
+        (Standing::True, _) => &Value::Bool(true),
+        (Standing::Zero, _) => &Value::Ulong(0),
+        (Standing::Empty, Kind::Ulongs) => &NO_NUMBERS,
+        (Standing::Empty, Kind::Template) => &NO_ATTRIBUTES,
+        (Standing::Empty, _) => &NO_BYTES,
+    }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a template may say, what it leaves open, and what follows from it.
 
-use crate::object::Object;
-use crate::policy::{Policy, Purposes, Refusal};
+use crate::object::purpose::Purposes;
+use crate::object::{Object, standing};
+use crate::policy::{Policy, Refusal};
 use crate::template::Typed;
 use crate::token::Login;
-use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Kind, Standing, class_bit};
+use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Standing, class_bit};
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, NewObject, Value};
 
@@ -50,6 +51,10 @@ pub(crate) fn check(typed: &Typed, class: u64, right: u32, login: Login) -> Resu
         }
         match value {
             Some(Value::Template(imposed)) => check_imposed(imposed, login)?,
+            // Shown where nothing limits the key, an empty list is not a limit that allows nothing.
+            Some(Value::Ulongs(limit)) if limit.is_empty() => {
+                return Err(Error::ATTRIBUTE_VALUE_INVALID);
+            }
             Some(value) => trusting(row, value, login)?,
             None => {}
         }
@@ -133,21 +138,6 @@ fn defaults(all: &mut Attributes, class: u64, purposes: Purposes) -> Result<()> 
         }
     }
     Ok(())
-}
-
-/// A standing value, as an attribute of this kind has it.
-pub(crate) const fn standing(standing: Standing, kind: Kind) -> &'static Value {
-    static NO_BYTES: Value = Value::Bytes(Vec::new());
-    static NO_NUMBERS: Value = Value::Ulongs(Vec::new());
-    static NO_ATTRIBUTES: Value = Value::Template(Attributes::new());
-    match (standing, kind) {
-        (Standing::False, _) => &Value::Bool(false),
-        (Standing::True, _) => &Value::Bool(true),
-        (Standing::Zero, _) => &Value::Ulong(0),
-        (Standing::Empty, Kind::Ulongs) => &NO_NUMBERS,
-        (Standing::Empty, Kind::Template) => &NO_ATTRIBUTES,
-        (Standing::Empty, _) => &NO_BYTES,
-    }
 }
 
 /// Defaults that the standard leaves to the token (footnote 9), and one that it does not: a secret key
@@ -314,14 +304,5 @@ fn is_fewer(old: Option<&Value>, new: &Value) -> bool {
             !new.is_empty() && new.iter().all(|number| old.contains(number))
         }
         _ => true,
-    }
-}
-
-/// Whether an array or a template limits anything.
-pub(crate) fn has_elements(value: Option<&Value>) -> bool {
-    match value {
-        Some(Value::Ulongs(numbers)) => !numbers.is_empty(),
-        Some(Value::Template(template)) => !template.is_empty(),
-        _ => false,
     }
 }

@@ -3,8 +3,9 @@
 
 use super::{Active, Chosen, OperationKind, Streams};
 use crate::engine::Engine;
+use crate::object::recent::Recent;
 use crate::output::{Output, Written};
-use crate::session::{Recent, Session};
+use crate::session::Session;
 use metaslot_ck::*;
 use metaslot_counters::Watch;
 use metaslot_memory::Secret;

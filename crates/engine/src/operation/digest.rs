@@ -85,9 +85,11 @@ impl Engine {
         if object.class() != CKO_SECRET_KEY {
             return Err(Error::KEY_INDIGESTIBLE);
         }
-        self.policy(&session)?.using_key(KeyUse::DigestKey, object.facts())?;
-        let key = self.key(&object)?;
-        update(&mut session, key.secret(CKA_VALUE)?)?;
+        let policy = self.policy(&session)?;
+        policy.using_key(KeyUse::DigestKey, object.facts())?;
+        let value = self.key(&object)?.secret(CKA_VALUE)?;
+        policy.digesting(object.facts(), value.len())?;
+        update(&mut session, value)?;
         if !object.shows_secrets()
             && let Active::MultiPart(_, run) = &mut session.operations.digest
         {

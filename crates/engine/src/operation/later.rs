@@ -3,50 +3,12 @@
 //! `C_AsyncComplete`). A session has one of each kind; many sessions of one thread have many, and
 //! the caller that asks for a result helps to compute all of them.
 
-use super::{Active, Chosen, OperationKind, Streams};
+use super::OperationKind;
+use super::active::Later;
 use crate::engine::Engine;
-use crate::output::Output;
+use crate::output::Room;
 use crate::session::Session;
 use metaslot_ck::{Error, Function, Result, SessionHandle};
-use metaslot_counters::Watch;
-use metaslot_spi::provider::{Pending, Postponed};
-
-/// A place in the caller's memory that is written when the operation is complete: numbers here, a
-/// pointer only at the edge.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Room {
-    /// Where.
-    pub address: usize,
-    /// How many bytes there are, of which the result needs no more.
-    pub length: usize,
-}
-
-/// An operation on its way, and what is needed when it arrives.
-#[derive(Debug)]
-pub(crate) struct Later {
-    pub(crate) work: Box<dyn Pending>,
-    room: Room,
-    bytes: usize,
-    watch: Watch,
-}
-
-impl<A: Streams + ?Sized> Active<A> {
-    /// Begins what an asynchronous session may complete later: `CKR_PENDING`. `Ok`: the provider
-    /// computes this one at once, or the caller only asked for a length.
-    pub(crate) fn begin_later(
-        &mut self,
-        longest: usize,
-        out: &mut Output<'_>,
-        bytes: usize,
-        watch: Watch,
-        begin: impl FnOnce(&Chosen<A>) -> Postponed,
-    ) -> Result<()> {
-        let Some(room) = out.room(longest)? else { return Ok(()) };
-        let Some(work) = begin(self.single()?)? else { return Ok(()) };
-        self.postpone(Later { work, room, bytes, watch });
-        Err(Error::PENDING)
-    }
-}
 
 impl Engine {
     /// `C_AsyncComplete`: the result of `function` (`C_Sign`, …) goes into the room that its call

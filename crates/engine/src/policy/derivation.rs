@@ -8,10 +8,15 @@
 //! exception that follows from the same rule: what it gives is the key of the expand step.
 
 use super::table::{DERIVES, KeyUse};
-use super::{Policy, Purposes, Refusal};
-use crate::object::{Facts, Object};
+use super::{Policy, Refusal};
+use crate::object::Object;
+use crate::object::facts::Facts;
+use crate::object::purpose::Purposes;
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Params, Value};
+
+/// Of the digests that an HMAC is made with, in bytes.
+const SHORTEST_BLOCK: usize = 64;
 
 impl Policy {
     /// May this key be derived from by this mechanism?
@@ -29,6 +34,13 @@ impl Policy {
     pub(crate) fn salting(self, salt: &Facts) -> Result<()> {
         let protected = salt.class == CKO_SECRET_KEY && !salt.readable;
         self.refuse(Refusal::RelatedKeys, protected, Error::KEY_FUNCTION_NOT_PERMITTED)
+    }
+
+    /// May this key of `length` bytes be digested? Of one longer than a block an HMAC uses the digest
+    /// (RFC 2104 §2), so the digest would be worth as much as the key.
+    pub(crate) fn digesting(self, key: &Facts, length: usize) -> Result<()> {
+        let hashed = !key.readable && length > SHORTEST_BLOCK;
+        self.refuse(Refusal::RelatedKeys, hashed, Error::KEY_INDIGESTIBLE)
     }
 
     /// May `result` be derived from `base`?

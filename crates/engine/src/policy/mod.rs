@@ -3,67 +3,20 @@
 //! that is broken. `legacy` re-opens everything, `allow` one thing by its name.
 
 mod derivation;
-pub(crate) mod purpose;
+mod refusal;
 mod table;
 mod transport;
 mod weak;
 
 pub(crate) use derivation::imposed_purposes;
-pub(crate) use purpose::Purposes;
+pub(crate) use refusal::Refusal;
 pub(crate) use table::{KeyUse, WrapForm};
 pub(crate) use transport::{described, wrap_form};
-pub(crate) use weak::weak_curve;
 
-use crate::object::Facts;
+use crate::object::facts::Facts;
 use metaslot_ck::*;
 use metaslot_spi::detail;
 use table::REFUSALS;
-
-/// Something that the standard allows and a policy may refuse.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Refusal {
-    /// A key is used for more than the purpose that it was made for.
-    BeyondPurpose,
-    /// A usage is switched on after the key was made.
-    RoleChanges,
-    /// A protected key is wrapped by one that somebody outside may know.
-    WrapUntrusted,
-    /// A protected key is wrapped in a way that forgets its restrictions.
-    LostRestrictions,
-    /// A key is wrapped or unwrapped by a mechanism that leaks, or under an IV of the caller's.
-    WrapMechanisms,
-    /// A key is wrapped by a weaker one.
-    WeakWrappingKeys,
-    /// An unwrapped key is made readable.
-    UnwrapNonSensitive,
-    /// An unwrapped or derived key is less private than its parent.
-    LessPrivate,
-    /// A piece of what was wrapped becomes a key, or a private key a secret one.
-    KeyPieces,
-    /// A key derived from a protected one is made readable.
-    DeriveNonSensitive,
-    /// A protected key is the salt of a derivation, or derived from by a mechanism that shows how the
-    /// results are related.
-    RelatedKeys,
-    /// A key that wants its login for each use is used where no login can be given.
-    Unauthenticated,
-    /// A tag of GCM below 96 bits, or any other tag or MAC below 64.
-    ShortTags,
-    /// A derived, unwrapped or wrapped secret key below 112 bits.
-    ShortKeys,
-    /// RSA below 2048 bits.
-    WeakRsa,
-    /// A curve below 112 bits of security.
-    WeakCurves,
-    /// A public exponent below 65537, or an even one.
-    WeakExponents,
-    /// A signature over an MD5.
-    Md5Signatures,
-    /// Triple DES and RC4 for something new.
-    WeakCiphers,
-    /// A DES key with a byte of even parity.
-    DesParity,
-}
 
 /// One set of refusals.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -138,16 +91,3 @@ impl Policy {
 const fn bit(refusal: Refusal) -> u32 {
     1 << refusal as u32
 }
-
-/// The usages, in the order of the bits of `CKA_BIRTH_ROLES`.
-pub(crate) const ROLES: &[CK_ATTRIBUTE_TYPE] = &[
-    CKA_ENCRYPT,
-    CKA_DECRYPT,
-    CKA_WRAP,
-    CKA_UNWRAP,
-    CKA_SIGN,
-    CKA_VERIFY,
-    CKA_DERIVE,
-    CKA_SIGN_RECOVER,
-    CKA_VERIFY_RECOVER,
-];

@@ -2,7 +2,8 @@
 //! Table: the policy as data: what can be refused, which purpose a use of a key needs, and what the
 //! mechanisms that give and take keys are worth. `docs/policy.md` shows these rows.
 
-use super::{Purposes, Refusal};
+use super::refusal::Refusal;
+use crate::object::purpose::Purposes;
 use metaslot_ck::*;
 
 /// One thing that can be refused.

@@ -3,9 +3,10 @@
 //! and what an unwrapped key may be.
 
 use super::table::{KeyUse, WRAPS, WrapForm};
-use super::{Policy, Purposes, Refusal};
-use crate::object::Object;
-use crate::object::rules::{self, has_elements};
+use super::{Policy, Refusal};
+use crate::object::facts::has_elements;
+use crate::object::purpose::Purposes;
+use crate::object::{Object, rules};
 use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES};
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Params, Value};

@@ -2,9 +2,8 @@
 //! Cryptography that is broken, or nearly: sizes, curves, exponents, tags, ciphers.
 
 use super::{Policy, Refusal};
-use crate::object::{Facts, bits};
+use crate::object::facts::{Facts, bits, weak_curve};
 use metaslot_ck::*;
-use metaslot_spi::key_info::EcParams;
 use metaslot_spi::provider::Direction;
 use metaslot_spi::{Attributes, Params, Secrets};
 
@@ -18,11 +17,6 @@ const MIN_KEY: usize = 14;
 const MIN_RSA: u64 = 2048;
 /// Nothing below this wraps a key, in bits of security.
 const MIN_STRENGTH: u64 = 112;
-/// The last numbers of 1.3.132.0 and the names of curves below 112 bits of security: no key on them is made
-/// or signs.
-const WEAK_CURVES: [(u8, &[&str]); 3] =
-    [(1, &["sect163k1", "K-163"]), (2, &["sect163r1"]), (15, &["sect163r2", "B-163"])];
-
 impl Policy {
     /// May a key have this size, curve and exponent? `new`: it is generated or derived, or it comes
     /// out of a wrap under a key that is not readable.
@@ -120,21 +114,6 @@ fn weak_exponent(exponent: &[u8], new: bool) -> bool {
 
 fn modulus_bits(attributes: &Attributes) -> Option<u64> {
     attributes.bytes(CKA_MODULUS).map(bits)
-}
-
-/// Whether a key lies, or shall lie, on one of [`WEAK_CURVES`].
-pub(crate) fn weak_curve(attributes: &Attributes) -> bool {
-    let on_curve = attributes.ulong(CKA_KEY_TYPE) == Some(CKK_EC);
-    let params = attributes.bytes(CKA_EC_PARAMS).filter(|_| on_curve);
-    match params.map(EcParams::parse) {
-        Some(Ok(EcParams::Oid([0x2b, 0x81, 0x04, 0x00, last]))) => {
-            WEAK_CURVES.iter().any(|row| row.0 == *last)
-        }
-        Some(Ok(EcParams::Name(name))) => {
-            WEAK_CURVES.iter().any(|row| row.1.iter().any(|known| known.as_bytes() == name))
-        }
-        _ => false,
-    }
 }
 
 /// Security strength in bits (SP 800-57 part 1, table 2); `length` is that of a secret key.

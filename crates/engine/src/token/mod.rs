@@ -6,7 +6,6 @@ pub(crate) mod handles;
 pub(crate) mod login;
 pub(crate) mod objects;
 
-use crate::engine::SlotConfig;
 use crate::object::{Object, Place};
 use crate::policy::Policy;
 pub(crate) use epoch::Login;
@@ -18,6 +17,17 @@ use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
 use objects::TokenObjects;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What the configuration says of a slot.
+#[derive(Debug)]
+pub struct SlotConfig {
+    /// At most 64 bytes of UTF-8.
+    pub description: String,
+    /// Where its token lives.
+    pub store: Box<dyn Store>,
+    /// What is refused there.
+    pub policy: Policy,
+}
 
 /// One slot. The slot number is its place in the configuration.
 #[derive(Debug)]
@@ -162,7 +172,9 @@ impl Token {
     }
 
     fn typed(&self, handle: ObjectHandle, place: Place, row: Row, epoch: Epoch) -> Result<Object> {
-        let mut attributes = Attributes::decode(&row.attributes)?;
+        // A damaged row, which is passed over where it is one of many.
+        let attributes = Attributes::decode(&row.attributes);
+        let mut attributes = attributes.map_err(|_| Error::DEVICE_ERROR)?;
         if !row.verified && attributes.bool(CKA_TRUSTED) {
             // Somebody without a login may have written it.
             attributes.set(CKA_TRUSTED, Value::Bool(false));
@@ -195,7 +207,7 @@ impl Token {
                         Some(row) => version = row.version,
                     }
                 }
-                secrets => return Secrets::decode(&secrets?),
+                secrets => return Secrets::decode(&secrets?).map_err(|_| Error::DEVICE_ERROR),
             }
         }
     }

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One process's part of the arena: reserved address space, its books beside it.
 
-use super::Stats;
 use super::pages::{PAGE, Pool};
 use super::slab::{self, Page, RUN, SLAB, Shard};
 use crate::os;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// How the arena stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Stats {
+    /// Bytes that may hold secrets and are locked into memory.
+    pub locked: usize,
+    /// Bytes that may hold secrets and could be swapped out.
+    pub unlocked: usize,
+    /// Allocations that are not freed.
+    pub live: u64,
+    /// Whether something could not be protected as wanted: locked, or wiped on fork.
+    pub degraded: bool,
+}
 
 /// How much is locked at most, in bytes.
 const LOCKED: usize = 4 << 20;

@@ -5,14 +5,12 @@ use super::Caller;
 use metaslot_ck::attribute::{AttributeRow, Kind};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::{RawValue, Template};
+use metaslot_spi::{DEEPEST, RawValue, Template};
 
 /// No template has more attributes; there are not so many in the standard.
 const MOST: CK_ULONG = 512;
 /// No single attribute is longer, in bytes.
 const LONGEST: CK_ULONG = 1 << 28;
-/// A template in a template in a template is not in the standard.
-const DEEPEST: usize = 2;
 
 impl Caller<'_> {
     /// An array of attributes, copied.

@@ -23,7 +23,7 @@ use crate::{Result, check};
 use aws_lc_sys as sys;
 use std::ffi::c_int;
 use std::fmt;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 /// The eight numbers of a private key, big-endian and unsigned.
 #[derive(Clone, Copy)]
@@ -138,25 +138,6 @@ impl Rsa {
             )
         };
         not_null(raw).map(Self)
-    }
-
-    /// A new key pair with a modulus of exactly `bits` bits.
-    ///
-    /// # Errors
-    /// For an even, too small or too large (33 bits) exponent, or a size below 256 bits.
-    pub fn generate(bits: u32, public_exponent: &[u8]) -> Result<Self> {
-        if !bits.is_multiple_of(128) {
-            return generate::generate(bits, public_exponent);
-        }
-        let e = Bn::from_bytes(public_exponent)?;
-        let bits = c_int::try_from(bits).map_err(|_| crate::Failed)?;
-        // SAFETY: no argument.
-        let key = not_null(unsafe { sys::RSA_new() }).map(Self)?;
-        // SAFETY: the key is ours alone until this returns; no callback is given.
-        check(unsafe {
-            sys::RSA_generate_key_ex(key.0.as_ptr(), bits, e.as_ptr(), ptr::null_mut())
-        })?;
-        Ok(key)
     }
 
     /// Length of the modulus, and of every block, in bytes.

@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Key pairs whose modulus is no multiple of 128 bits: the library's own generation rounds such a size
-//! down (FIPS 186-5, appendix A.1.3).
+//! New key pairs (FIPS 186-5, appendix A.1.3). The library's own generation rounds sizes that are no multiple of 128
+//! bits down, so those are made here.
 
 use super::{Rsa, RsaNumbers, rsa_crt_values};
 use crate::bn::{Bn, Scratch};
-use crate::{Failed, Result};
+use crate::raw::not_null;
+use crate::{Failed, Result, check};
+use aws_lc_sys as sys;
 use metaslot_memory::Secret;
+use std::ffi::c_int;
+use std::ptr;
 
 /// The primes differ within their first so many bits.
 const DISTANCE: usize = 100;
 
+impl Rsa {
+    /// A new key pair with a modulus of exactly `bits` bits.
+    ///
+    /// # Errors
+    /// For an even, too small or too large (33 bits) exponent, or a size below 256 bits.
+    pub fn generate(bits: u32, public_exponent: &[u8]) -> Result<Self> {
+        if !bits.is_multiple_of(128) {
+            return generate(bits, public_exponent);
+        }
+        let e = Bn::from_bytes(public_exponent)?;
+        let bits = c_int::try_from(bits).map_err(|_| Failed)?;
+        // SAFETY: no argument.
+        let key = not_null(unsafe { sys::RSA_new() }).map(Self)?;
+        // SAFETY: the key is ours alone until this returns; no callback is given.
+        check(unsafe {
+            sys::RSA_generate_key_ex(key.0.as_ptr(), bits, e.as_ptr(), ptr::null_mut())
+        })?;
+        Ok(key)
+    }
+}
+
 /// A pair with a modulus of exactly `bits` bits and this public exponent, which is odd and above 1.
-pub(super) fn generate(bits: u32, public_exponent: &[u8]) -> Result<Rsa> {
+fn generate(bits: u32, public_exponent: &[u8]) -> Result<Rsa> {
     let scratch = &mut Scratch::new()?;
     let e = Bn::from_bytes(public_exponent)?;
     let half = bits.div_ceil(2);

@@ -108,7 +108,7 @@ impl Purposes {
 
     fn of_roles(roles: u64, attributes: &Attributes) -> Self {
         let class = attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE);
-        let usages = (0..).zip(super::ROLES).filter(|(bit, _)| roles >> bit & 1 == 1);
+        let usages = (0..).zip(ROLES).filter(|(bit, _)| roles >> bit & 1 == 1);
         let asked = usages.fold(Self::NONE, |all, (_, usage)| all.and(Self::of(*usage, class)));
         let chosen = asked.chosen().unwrap_or(Self::NONE);
         let since_birth = [CKA_LOCAL, CKA_ALWAYS_SENSITIVE, CKA_NEVER_EXTRACTABLE];
@@ -124,3 +124,16 @@ impl Purposes {
         Value::Ulong(self.0)
     }
 }
+
+/// The usages, in the order of the bits of `CKA_BIRTH_ROLES`.
+pub(crate) const ROLES: &[CK_ATTRIBUTE_TYPE] = &[
+    CKA_ENCRYPT,
+    CKA_DECRYPT,
+    CKA_WRAP,
+    CKA_UNWRAP,
+    CKA_SIGN,
+    CKA_VERIFY,
+    CKA_DERIVE,
+    CKA_SIGN_RECOVER,
+    CKA_VERIFY_RECOVER,
+];

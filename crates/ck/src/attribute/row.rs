@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a row of the attribute table says.
+
+use crate::*;
+
+/// How a value looks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// `CK_BBOOL`
+    Bool,
+    /// `CK_ULONG`
+    Ulong,
+    /// Bytes or a string.
+    Bytes,
+    /// Unsigned, big-endian, without leading zeros.
+    BigInteger,
+    /// `CK_DATE`, or empty.
+    Date,
+    /// An array of `CK_ULONG`.
+    Ulongs,
+    /// An array of attributes.
+    Template,
+}
+
+/// What stands where a template says nothing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Standing {
+    /// `CK_FALSE`
+    False,
+    /// `CK_TRUE`
+    True,
+    /// The number 0, which is how the standard spells "unspecified".
+    Zero,
+    /// No bytes, no elements.
+    Empty,
+}
+
+/// One attribute, as some classes have it.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributeRow {
+    /// `CKA_…`
+    pub number: CK_ATTRIBUTE_TYPE,
+    /// How its value looks.
+    pub kind: Kind,
+    /// The classes: [`DATA`], [`CERTIFICATE`], …
+    pub classes: u32,
+    /// What may be done with it: [`CREATE`], [`CHANGE`], …
+    pub rights: u32,
+    /// Whether its value is secret while the object is sensitive or not extractable (footnote 7).
+    pub secret: bool,
+    /// Written into a new object whose template does not name it.
+    pub at_birth: Option<Standing>,
+    /// Answered, and found, where nothing is written.
+    pub absent: Option<Standing>,
+    /// Its place among the attributes that stores index, the most selective first; 0 for none.
+    pub rank: u8,
+}
+
+/// `CKO_DATA`
+pub const DATA: u32 = 1;
+/// `CKO_CERTIFICATE`
+pub const CERTIFICATE: u32 = 2;
+/// `CKO_PUBLIC_KEY`
+pub const PUBLIC: u32 = 4;
+/// `CKO_PRIVATE_KEY`
+pub const PRIVATE: u32 = 8;
+/// `CKO_SECRET_KEY`
+pub const SECRET: u32 = 16;
+
+/// May stand in the template of `C_CreateObject`.
+pub const CREATE: u32 = 1;
+/// May stand in the template of generation, unwrapping and derivation.
+pub const MAKE: u32 = 2;
+/// May be changed afterwards, where `CKA_MODIFIABLE` allows.
+pub const CHANGE: u32 = 4;
+/// May be changed by `C_CopyObject`.
+pub const COPY: u32 = 8;
+/// Changes from false to true only.
+pub const ONLY_ON: u32 = 16;
+/// Changes from true to false only.
+pub const ONLY_OFF: u32 = 32;
+/// Takes elements out only; where there are none, any may be put in.
+pub const ONLY_FEWER: u32 = 256;
+/// Taken in a template, and neither kept nor answered.
+pub const IGNORED: u32 = 512;
+/// The SO alone sets it to true.
+pub const SO: u32 = 64;
+/// A usage: whether it may be switched on afterwards is a question of policy.
+pub const USAGE: u32 = 128;
+
+/// Our own, of rows that older releases wrote: the usages that a key was born with.
+pub const CKA_BIRTH_ROLES: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0001;
+/// Our own: what a key is for, decided when it is made.
+pub const CKA_PURPOSES: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0002;

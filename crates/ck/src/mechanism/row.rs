@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a row of the table of mechanisms says.
+
+use crate::{CK_KEY_TYPE, CK_MECHANISM_TYPE};
+
+/// One mechanism of the standard.
+#[derive(Clone, Copy, Debug)]
+pub struct MechanismRow {
+    /// `CKM_…`
+    pub number: CK_MECHANISM_TYPE,
+    /// How the edge decodes its parameter.
+    pub shape: Shape,
+    /// Key types it works with (or makes); empty for digests.
+    pub keys: &'static [CK_KEY_TYPE],
+    /// The unit in which the standard gives its key sizes.
+    pub unit: Unit,
+    /// Section of PKCS#11 3.2.
+    pub section: &'static str,
+}
+
+/// Units of `ulMinKeySize`: a known trap, so every row says which.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unit {
+    /// No key.
+    None,
+    /// Bits: RSA, EC, RC4.
+    Bits,
+    /// Bytes: AES, generic secrets.
+    Bytes,
+}
+
+/// How the raw parameter of a mechanism is laid out; the edge decodes by this.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shape {
+    /// No parameter: NULL and 0.
+    None,
+    /// Exactly so many bytes, usually an IV.
+    Iv(usize),
+    /// One `CK_ULONG`: a MAC length (`CK_MAC_GENERAL_PARAMS`).
+    Ulong,
+    /// An optional IV of exactly so many bytes (key wrap: absent means the standard's own).
+    OptionalIv(usize),
+    /// `CK_AES_CTR_PARAMS`
+    Ctr,
+    /// `CK_GCM_PARAMS` (40 or 48 bytes long).
+    Gcm,
+    /// `CK_GCM_PARAMS` without additional data, or the bare IV: GMAC.
+    Nonce,
+    /// `CK_CCM_PARAMS`
+    Ccm,
+    /// `CK_SALSA20_CHACHA20_POLY1305_PARAMS`
+    ChaCha20Poly1305,
+    /// `CK_RSA_PKCS_OAEP_PARAMS`
+    Oaep,
+    /// `CK_RSA_PKCS_PSS_PARAMS`
+    Pss,
+    /// `CK_ECDH1_DERIVE_PARAMS`
+    Ecdh1,
+    /// `CK_EDDSA_PARAMS`, or nothing.
+    EdDsa,
+    /// `CK_HKDF_PARAMS`
+    Hkdf,
+    /// `CK_PKCS5_PBKD2_PARAMS2`, or the older form.
+    Pbkd2,
+    /// `CK_SP800_108_KDF_PARAMS`
+    Sp800108Counter,
+    /// `CK_SP800_108_FEEDBACK_KDF_PARAMS`
+    Sp800108Feedback,
+    /// `CK_SP800_108_KDF_PARAMS` for the double pipeline mode.
+    Sp800108DoublePipeline,
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the rules ask of an object, read from its attributes.
+
+use super::purpose::{Purposes, ROLES};
+use metaslot_ck::*;
+use metaslot_spi::key_info::EcParams;
+use metaslot_spi::{Attributes, Value};
+
+/// The last numbers of 1.3.132.0 and the names of curves below 112 bits of security: no key on them is made
+/// or signs.
+const WEAK_CURVES: [(u8, &[&str]); 3] =
+    [(1, &["sect163k1", "K-163"]), (2, &["sect163r1"]), (15, &["sect163r2", "B-163"])];
+
+/// What every use of a key asks, read from its attributes once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) class: u64,
+    pub(crate) key_type: u64,
+    /// A bit for each of [`ROLES`].
+    usages: u64,
+    /// What it is for.
+    pub(crate) purposes: Purposes,
+    /// Whether the value of a secret or private key may be read: then it has nothing to protect.
+    pub(crate) readable: bool,
+    pub(super) private: bool,
+    pub(crate) always_authenticate: bool,
+    pub(crate) restricted: bool,
+    /// Of an RSA key, else 0.
+    pub(crate) modulus_bits: u64,
+    /// Whether it lies on a curve that policy may refuse.
+    pub(crate) weak_curve: bool,
+}
+
+impl Facts {
+    /// `verified`: written by somebody logged in. What an unverified row says of its purposes, which
+    /// nobody vouches for, does not count.
+    pub(super) fn new(attributes: &Attributes, verified: bool) -> Self {
+        let class = attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE);
+        let purposes = Purposes::of_key(attributes);
+        let readable = !attributes.bool(CKA_SENSITIVE) && attributes.bool(CKA_EXTRACTABLE);
+        Self {
+            class,
+            key_type: attributes.ulong(CKA_KEY_TYPE).unwrap_or(UNAVAILABLE),
+            usages: usages(attributes),
+            purposes: if verified { purposes } else { purposes.without(Purposes::SEALED) },
+            readable: readable && matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY),
+            private: attributes.bool(CKA_PRIVATE),
+            always_authenticate: attributes.bool(CKA_ALWAYS_AUTHENTICATE),
+            restricted: has_elements(attributes.get(CKA_ALLOWED_MECHANISMS)),
+            modulus_bits: attributes.bytes(CKA_MODULUS).map_or(0, bits),
+            weak_curve: weak_curve(attributes),
+        }
+    }
+
+    pub(crate) const fn is_key(&self) -> bool {
+        matches!(self.class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY)
+    }
+
+    /// Whether the caller can encrypt what it likes by this key, or compute it outside.
+    pub(crate) fn encrypts(&self) -> bool {
+        let by_use = self.purposes.has(Purposes::DATA) && self.may(CKA_ENCRYPT);
+        self.readable || self.class == CKO_PUBLIC_KEY || by_use
+    }
+
+    /// Whether the caller can decrypt what it likes by this key, or compute it outside.
+    pub(crate) fn decrypts(&self) -> bool {
+        self.readable || (self.purposes.has(Purposes::DATA) && self.may(CKA_DECRYPT))
+    }
+
+    /// Whether the key has this usage (`CKA_SIGN`, …).
+    pub(crate) fn may(&self, usage: CK_ATTRIBUTE_TYPE) -> bool {
+        let bit = ROLES.iter().position(|role| *role == usage);
+        bit.is_some_and(|bit| self.usages >> bit & 1 == 1)
+    }
+}
+
+fn usages(attributes: &Attributes) -> u64 {
+    (0..).zip(ROLES).fold(0, |bits, (at, role)| bits | u64::from(attributes.bool(*role)) << at)
+}
+
+/// Bits of a big integer without leading zeros.
+pub(crate) fn bits(number: &[u8]) -> u64 {
+    number.first().map_or(0, |first| number.len() as u64 * 8 - u64::from(first.leading_zeros()))
+}
+
+/// Whether a key lies, or shall lie, on one of [`WEAK_CURVES`].
+pub(crate) fn weak_curve(attributes: &Attributes) -> bool {
+    let on_curve = attributes.ulong(CKA_KEY_TYPE) == Some(CKK_EC);
+    let params = attributes.bytes(CKA_EC_PARAMS).filter(|_| on_curve);
+    match params.map(EcParams::parse) {
+        Some(Ok(EcParams::Oid([0x2b, 0x81, 0x04, 0x00, last]))) => {
+            WEAK_CURVES.iter().any(|row| row.0 == *last)
+        }
+        Some(Ok(EcParams::Name(name))) => {
+            WEAK_CURVES.iter().any(|row| row.1.iter().any(|known| known.as_bytes() == name))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an array or a template limits anything.
+pub(crate) fn has_elements(value: Option<&Value>) -> bool {
+    match value {
+        Some(Value::Ulongs(numbers)) => !numbers.is_empty(),
+        Some(Value::Template(template)) => !template.is_empty(),
+        _ => false,
+    }
+}

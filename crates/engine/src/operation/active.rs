@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The lifecycle of an operation, once for all kinds.
+
+use super::OperationKind;
+use crate::metaslot::route::Count;
+use crate::object::Object;
+use crate::object::recent::Recent;
+use crate::output::{Output, Room, Written};
+use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+use metaslot_counters::Watch;
+use metaslot_spi::provider::{Cipher, Digest, Pending, Postponed, Recover, Signature};
+use metaslot_spi::{Key, Params};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// What an algorithm keeps between the calls of a multi-part operation.
+pub(crate) trait Streams {
+    /// The state; an empty type where there is no multi-part form.
+    type Stream: Debug;
+}
+
+/// What `*Init` chose.
+#[derive(Debug)]
+pub(crate) struct Chosen<A: ?Sized + 'static> {
+    pub(crate) count: Count,
+    pub(crate) mechanism: CK_MECHANISM_TYPE,
+    pub(crate) algorithm: &'static A,
+    pub(crate) params: Params,
+    /// `None` for a digest.
+    pub(crate) object: Option<Arc<Object>>,
+    /// `CKA_ALWAYS_AUTHENTICATE`: a context-specific login is still missing.
+    pub(crate) locked: bool,
+}
+
+impl<A: ?Sized> Chosen<A> {
+    /// The key, to ask about it.
+    pub(crate) fn key(&self) -> Result<&Arc<Key>> {
+        self.object.as_ref().and_then(|object| object.key()).ok_or(Error::KEY_HANDLE_INVALID)
+    }
+
+    /// The key, to compute with it.
+    pub(crate) fn unlocked_key(&self) -> Result<&Arc<Key>> {
+        if self.locked { Err(Error::USER_NOT_LOGGED_IN) } else { self.key() }
+    }
+}
+
+/// One operation of one kind in one session.
+#[derive(Debug, Default)]
+pub(crate) enum Active<A: Streams + ?Sized + 'static> {
+    #[default]
+    Idle,
+    Initialized(Chosen<A>),
+    MultiPart(Chosen<A>, A::Stream),
+    /// The one call that does everything has returned and the work goes on.
+    Pending(Chosen<A>, Later),
+}
+
+impl<A: Streams + ?Sized> Active<A> {
+    /// `*Init` may begin only where nothing is active.
+    pub(crate) const fn free(&self) -> Result<()> {
+        match self {
+            Self::Idle => Ok(()),
+            _ => Err(Error::OPERATION_ACTIVE),
+        }
+    }
+
+    /// What `*Init` chose, for a call that does everything at once.
+    pub(crate) const fn single(&self) -> Result<&Chosen<A>> {
+        match self {
+            Self::Idle => Err(Error::OPERATION_NOT_INITIALIZED),
+            Self::Initialized(chosen) => Ok(chosen),
+            Self::MultiPart(..) | Self::Pending(..) => Err(Error::OPERATION_ACTIVE),
+        }
+    }
+
+    /// What `*Init` chose, for a call that closes a multi-part operation.
+    pub(crate) const fn chosen(&self) -> Result<&Chosen<A>> {
+        match self {
+            Self::Idle => Err(Error::OPERATION_NOT_INITIALIZED),
+            Self::Initialized(chosen) | Self::MultiPart(chosen, _) => Ok(chosen),
+            Self::Pending(..) => Err(Error::OPERATION_ACTIVE),
+        }
+    }
+
+    /// The stream of a multi-part operation; `start` makes it at the first data.
+    pub(crate) fn stream(
+        &mut self,
+        start: impl FnOnce(&Chosen<A>) -> Result<A::Stream>,
+    ) -> Result<(&Chosen<A>, &mut A::Stream)> {
+        if let Self::Initialized(chosen) = self {
+            let stream = start(chosen)?;
+            let Self::Initialized(chosen) = std::mem::take(self) else {
+                return Err(Error::GENERAL_ERROR);
+            };
+            *self = Self::MultiPart(chosen, stream);
+        }
+        match self {
+            Self::MultiPart(chosen, stream) => Ok((chosen, stream)),
+            Self::Pending(..) => Err(Error::OPERATION_ACTIVE),
+            _ => Err(Error::OPERATION_NOT_INITIALIZED),
+        }
+    }
+
+    /// The work goes on after the call.
+    fn postpone(&mut self, later: Later) {
+        match std::mem::take(self) {
+            Self::Initialized(chosen) => *self = Self::Pending(chosen, later),
+            other => *self = other,
+        }
+    }
+
+    /// Ends the operation; gives back what `*Init` chose.
+    #[inline]
+    pub(crate) fn end(&mut self) -> Option<Chosen<A>> {
+        if matches!(self, Self::Idle) {
+            return None;
+        }
+        match std::mem::take(self) {
+            Self::Idle => None,
+            Self::Initialized(chosen) | Self::MultiPart(chosen, _) | Self::Pending(chosen, _) => {
+                Some(chosen)
+            }
+        }
+    }
+
+    /// After a call that closes the operation (`C_Sign`, `C_SignFinal`, …).
+    ///
+    /// PKCS#11 3.2 §5.8.2 and its like: such a call always ends the operation, unless it asked for
+    /// the length, found a short buffer, or its work goes on.
+    #[inline]
+    pub(crate) fn conclude(
+        &mut self,
+        recent: &mut Recent,
+        bytes: usize,
+        watch: Watch,
+        result: Result<Written>,
+    ) -> Result<()> {
+        if matches!(result, Ok(Written::Asked) | Err(Error::BUFFER_TOO_SMALL)) || self.is_pending()
+        {
+            return result.map(drop);
+        }
+        if let Some(chosen) = self.end() {
+            chosen.count.done(bytes, result.is_ok(), watch);
+            recent.keep(chosen.object);
+        }
+        result.map(drop)
+    }
+
+    /// After a call that takes more data (`C_SignUpdate`, …): only a failure ends the operation, and
+    /// a short buffer is none (PKCS#11 3.2 §5.8.3).
+    #[inline]
+    pub(crate) fn proceed(&mut self, recent: &mut Recent, result: Result<Written>) -> Result<()> {
+        if result.is_err_and(|error| error != Error::BUFFER_TOO_SMALL) && !self.is_pending() {
+            Operation::fail(self, recent);
+        }
+        result.map(drop)
+    }
+
+    const fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending(..))
+    }
+
+    fn any(&self) -> Option<&Chosen<A>> {
+        match self {
+            Self::Idle => None,
+            Self::Initialized(chosen) | Self::MultiPart(chosen, _) | Self::Pending(chosen, _) => {
+                Some(chosen)
+            }
+        }
+    }
+}
+
+/// An operation on its way, and what is needed when it arrives.
+#[derive(Debug)]
+pub(crate) struct Later {
+    pub(super) work: Box<dyn Pending>,
+    pub(super) room: Room,
+    pub(super) bytes: usize,
+    pub(super) watch: Watch,
+}
+
+impl<A: Streams + ?Sized> Active<A> {
+    /// Begins what an asynchronous session may complete later: `CKR_PENDING`. `Ok`: the provider
+    /// computes this one at once, or the caller only asked for a length.
+    pub(crate) fn begin_later(
+        &mut self,
+        longest: usize,
+        out: &mut Output<'_>,
+        bytes: usize,
+        watch: Watch,
+        begin: impl FnOnce(&Chosen<A>) -> Postponed,
+    ) -> Result<()> {
+        let Some(room) = out.room(longest)? else { return Ok(()) };
+        let Some(work) = begin(self.single()?)? else { return Ok(()) };
+        self.postpone(Later { work, room, bytes, watch });
+        Err(Error::PENDING)
+    }
+}
+
+/// An operation of any kind, for what is the same for all.
+pub(crate) trait Operation {
+    fn is_active(&self) -> bool;
+
+    fn is_pending(&self) -> bool;
+
+    /// The key that it uses.
+    fn object(&self) -> Option<&Arc<Object>>;
+
+    /// Whether a context-specific login is missing.
+    fn is_locked(&self) -> bool;
+
+    /// The context-specific login is done.
+    fn unlock(&mut self);
+
+    /// Ends it without a result.
+    fn cancel(&mut self, recent: &mut Recent);
+
+    /// Ends it, as a failure.
+    fn fail(&mut self, recent: &mut Recent);
+
+    /// The result of one that is pending, if it is there; then the operation is over.
+    ///
+    /// # Errors
+    /// `CKR_PENDING`, `CKR_OPERATION_NOT_INITIALIZED`
+    fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count)>;
+}
+
+impl<A: Streams + ?Sized> Operation for Active<A> {
+    fn is_active(&self) -> bool {
+        !matches!(self, Self::Idle)
+    }
+
+    fn is_pending(&self) -> bool {
+        Self::is_pending(self)
+    }
+
+    fn object(&self) -> Option<&Arc<Object>> {
+        self.any().and_then(|chosen| chosen.object.as_ref())
+    }
+
+    fn is_locked(&self) -> bool {
+        self.any().is_some_and(|chosen| chosen.locked)
+    }
+
+    fn unlock(&mut self) {
+        if let Self::Initialized(chosen) | Self::MultiPart(chosen, _) = self {
+            chosen.locked = false;
+        }
+    }
+
+    fn cancel(&mut self, recent: &mut Recent) {
+        if let Some(chosen) = self.end() {
+            recent.keep(chosen.object);
+        }
+    }
+
+    fn fail(&mut self, recent: &mut Recent) {
+        if let Some(chosen) = self.end() {
+            chosen.count.done(0, false, Watch::OFF);
+            recent.keep(chosen.object);
+        }
+    }
+
+    fn arrive(&mut self, recent: &mut Recent) -> Result<(Later, Count)> {
+        let Self::Pending(_, later) = self else { return Err(Error::OPERATION_NOT_INITIALIZED) };
+        if !later.work.poll() {
+            return Err(Error::PENDING);
+        }
+        let Self::Pending(chosen, later) = std::mem::take(self) else {
+            return Err(Error::GENERAL_ERROR);
+        };
+        recent.keep(chosen.object);
+        Ok((later, chosen.count))
+    }
+}
+
+/// The operations of one session: one of each kind, independently.
+#[derive(Debug, Default)]
+pub(crate) struct Operations {
+    pub(crate) digest: Active<dyn Digest>,
+    pub(crate) encrypt: Active<dyn Cipher>,
+    pub(crate) decrypt: Active<dyn Cipher>,
+    pub(crate) sign: Active<dyn Signature>,
+    pub(crate) sign_recover: Active<dyn Signature>,
+    pub(crate) verify: Active<dyn Signature>,
+    pub(crate) verify_recover: Active<dyn Recover>,
+}
+
+impl Operations {
+    pub(crate) fn of(&mut self, kind: OperationKind) -> &mut dyn Operation {
+        match kind {
+            OperationKind::Digest => &mut self.digest,
+            OperationKind::Encrypt => &mut self.encrypt,
+            OperationKind::Decrypt => &mut self.decrypt,
+            OperationKind::Sign => &mut self.sign,
+            OperationKind::SignRecover => &mut self.sign_recover,
+            OperationKind::Verify => &mut self.verify,
+            OperationKind::VerifyRecover => &mut self.verify_recover,
+        }
+    }
+
+    /// Every operation: the one place that visits all of them.
+    pub(crate) fn each(&mut self, mut visit: impl FnMut(OperationKind, &mut dyn Operation)) {
+        for kind in OperationKind::ALL {
+            visit(kind, self.of(kind));
+        }
+    }
+
+    /// Cancels those for which `wanted` holds.
+    pub(crate) fn cancel(
+        &mut self,
+        recent: &mut Recent,
+        wanted: impl Fn(OperationKind, &dyn Operation) -> bool,
+    ) {
+        self.each(|kind, operation| {
+            if operation.is_active() && wanted(kind, operation) {
+                operation.cancel(recent);
+            }
+        });
+    }
+
+    pub(crate) fn any(&mut self, is: impl Fn(OperationKind, &dyn Operation) -> bool) -> bool {
+        let mut found = false;
+        self.each(|kind, operation| found |= is(kind, operation));
+        found
+    }
+}
