@@ -6,12 +6,11 @@ use anyhow::{Context, Result, ensure};
 use crate::cargo::cargo;
 use crate::report::check;
 
-/// Packages, and the tests in them that Miri leaves out.
+/// Packages, and which of their tests; all where none is named.
 const TESTS: &[(&str, &[&str])] = &[
     ("metaslot-ck", &[]),
-    ("metaslot-cli", &["encoding", "uri"]),
-    ("metaslot-client", &["template"]),
-    ("metaslot-module", &["decode"]),
+    ("metaslot-cli", &["encoding"]),
+    ("metaslot-client", &["template", "info"]),
 ];
 
 /// Runs them with the toolchain that has it: Rust's nightly one.
@@ -23,8 +22,8 @@ pub(crate) fn run() -> Result<()> {
     );
     for (package, tests) in TESTS {
         let mut miri = cargo(&["+nightly", "miri", "test", "--locked", "--package", package]);
-        // Secrets lie in locked memory, which it does not know.
-        check(miri.env("MIRIFLAGS", "-Zmiri-disable-isolation").arg("--").args(*tests))?;
+        // Secrets lie in locked memory, which Miri does not know: tests with one are left out.
+        check(miri.arg("--").args(*tests))?;
     }
     Ok(())
 }

@@ -38,6 +38,7 @@ mod object;
 mod operation;
 mod session;
 mod template;
+mod user;
 mod vendor;
 
 pub use error::{Error, LoadError, Result};
@@ -45,8 +46,9 @@ pub use info::{Info, Interface, MechanismInfo, SessionInfo, SlotInfo, TokenInfo}
 pub use mechanism::{KdfParam, Mechanism, Params};
 pub use module::{Initialize, Module};
 pub use object::Search;
-pub use session::{Access, Session, User};
+pub use session::{Access, Session};
 pub use template::{Template, Value};
+pub use user::User;
 pub use vendor::{Candidate, Examined, PinCost, PinStatus, Remark, TokenCost, TokenStatus};
 
 use metaslot_ck::CK_ULONG;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A session: open, login, PINs, random numbers.
 
-use crate::{Error, Module, Result, SessionInfo, ulong};
+use crate::{Error, Module, Result, SessionInfo, User, ulong};
 use metaslot_ck::*;
 use std::ptr;
 
@@ -19,27 +19,6 @@ impl Access {
         match self {
             Self::ReadOnly => CKF_SERIAL_SESSION,
             Self::ReadWrite => CKF_SERIAL_SESSION | CKF_RW_SESSION,
-        }
-    }
-}
-
-/// Who logs in (PKCS#11 3.2 §5.6.6).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum User {
-    /// The security officer.
-    SecurityOfficer,
-    /// The ordinary user.
-    User,
-    /// The user again, for one operation with a `CKA_ALWAYS_AUTHENTICATE` key.
-    ContextSpecific,
-}
-
-impl User {
-    pub(crate) const fn number(self) -> CK_USER_TYPE {
-        match self {
-            Self::SecurityOfficer => CKU_SO,
-            Self::User => CKU_USER,
-            Self::ContextSpecific => CKU_CONTEXT_SPECIFIC,
         }
     }
 }

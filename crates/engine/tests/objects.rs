@@ -633,3 +633,25 @@ fn what_the_token_keeps_to_itself_is_not_found_by() {
         }
     }
 }
+
+#[test]
+fn a_row_that_is_no_object_fails_alone() {
+    let good: Attributes = [
+        (CKA_CLASS, Value::Ulong(CKO_DATA)),
+        (CKA_TOKEN, Value::Bool(true)),
+        (CKA_MODIFIABLE, Value::Bool(true)),
+    ]
+    .into_iter()
+    .collect();
+    let store = MemoryStore::default();
+    for attributes in [vec![0xff; 20], good.encode()] {
+        let record = Record { private: false, attributes, secrets: None, terms: vec![] };
+        store.write(vec![Change::Insert(record)]).expect("it is written");
+    }
+    let engine = engine_over(store, Policy::DEFAULT);
+    let session = open(&engine);
+    let all = search(&engine, session, vec![]);
+    let [bad, good] = all[..] else { panic!("two rows") };
+    assert_eq!(search(&engine, session, vec![row(CKA_MODIFIABLE, true)]), [good]);
+    assert_eq!(engine.object(session, bad).map(drop), Err(Error::DEVICE_ERROR));
+}

@@ -172,7 +172,9 @@ impl Token {
     }
 
     fn typed(&self, handle: ObjectHandle, place: Place, row: Row, epoch: Epoch) -> Result<Object> {
-        let mut attributes = Attributes::decode(&row.attributes)?;
+        // A damaged row, which is passed over where it is one of many.
+        let attributes = Attributes::decode(&row.attributes);
+        let mut attributes = attributes.map_err(|_| Error::DEVICE_ERROR)?;
         if !row.verified && attributes.bool(CKA_TRUSTED) {
             // Somebody without a login may have written it.
             attributes.set(CKA_TRUSTED, Value::Bool(false));
@@ -205,7 +207,7 @@ impl Token {
                         Some(row) => version = row.version,
                     }
                 }
-                secrets => return Secrets::decode(&secrets?),
+                secrets => return Secrets::decode(&secrets?).map_err(|_| Error::DEVICE_ERROR),
             }
         }
     }
