@@ -32,6 +32,18 @@ typedef struct METASLOT_TOKEN_STATUS {
 	METASLOT_PIN_STATUS so;
 } METASLOT_TOKEN_STATUS;
 
+/* What a guess at one PIN costs who has a copy of the token's file. */
+typedef struct METASLOT_PIN_COST {
+	CK_ULONG ulMemory;	/* Argon2id's memory in KiB; 0: PBKDF2 */
+	CK_ULONG ulPasses;	/* Argon2id's passes, PBKDF2's iterations; 0: there is no PIN */
+	CK_ULONG ulMicroseconds; /* of one processor, when this process did it last; 0: it did not */
+} METASLOT_PIN_COST;
+
+typedef struct METASLOT_TOKEN_COST {
+	METASLOT_PIN_COST user;
+	METASLOT_PIN_COST so;
+} METASLOT_TOKEN_COST;
+
 /* One provider that serves a mechanism, or could. Texts are padded with blanks. */
 typedef struct METASLOT_CANDIDATE {
 	CK_UTF8CHAR provider[16];
@@ -69,7 +81,9 @@ typedef struct METASLOT_FUNCTION_LIST {
 	CK_RV (*CountersPath)(CK_UTF8CHAR *pPath, CK_ULONG *pulPathLen);
 	/* Who serves a mechanism, in the order in which they are asked. */
 	CK_RV (*Candidates)(CK_MECHANISM_TYPE type, METASLOT_CANDIDATE *pList, CK_ULONG *pulCount);
-	/* From 1.1 on. Looks at every object of a token: is it as it was last written, is it found, and
+	/* Since 1.1. */
+	CK_RV (*TokenCost)(CK_SLOT_ID slotID, METASLOT_TOKEN_COST *pCost);
+	/* Since 1.1. Looks at every object of a token: is it as it was last written, is it found, and
 	 * are these all? CKU_USER or CKU_SO with the PIN, which counts like a login; needs no session.
 	 * With bRepair whatever is damaged is then taken out. notify may be NULL. */
 	CK_RV (*ExamineToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin,

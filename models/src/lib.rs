@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The engine beside models of it (development only): histories of several threads in
-//! `tests/concurrency`, and what the engine's own tests share with them.
+//! `tests/concurrency`, a search for attacks in `tests/search`, and what the engine's own tests share
+//! with them.
 
 #![forbid(unsafe_code)]
 

@@ -6,20 +6,38 @@ use metaslot_engine::{Config, Engine, Output, Policy, SlotConfig};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{
-    Change, Examined, Found, Record, Remark, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examined, Found, PinState, Record, Remark, Role, Row, Scope, Store, Term, TokenRow,
 };
-use metaslot_spi::{Params, RawValue, Template};
+use metaslot_spi::{Attributes, Params, RawValue, Secrets, Template};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-/// A store without a disk: PINs are `so-pin` and `user-pin`.
-#[derive(Debug, Default)]
+/// A store without a disk: PINs are `so-pin` and `user-pin`; ten other user PINs in a row lock it, and
+/// `too-soon` finds it in a pause. A clone is the same store.
+#[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
-    rows: Mutex<BTreeMap<u64, (u64, Record, bool)>>,
-    next: AtomicU64,
-    generation: AtomicU64,
-    open: AtomicBool,
+    rows: Arc<Mutex<Rows>>,
+    next: Arc<AtomicU64>,
+    generation: Arc<AtomicU64>,
+    open: Arc<AtomicBool>,
+    failures: Arc<AtomicU32>,
+}
+
+/// By their numbers: the version, the row, and whether somebody was logged in.
+type Rows = BTreeMap<u64, (u64, Record, bool)>;
+
+impl MemoryStore {
+    /// Attributes and secrets of the rows above `id`, in ascending order: what no caller may see.
+    pub fn rows_above(&self, id: u64) -> Vec<(u64, Attributes, Secrets)> {
+        let rows = self.rows.lock().expect("no panic");
+        let shown = |(id, (_, record, _)): (&u64, &(u64, Record, bool))| {
+            let secrets = record.secrets.as_ref().map(Secrets::decode);
+            let secrets = secrets.transpose().expect("the engine encoded it").unwrap_or_default();
+            (*id, Attributes::decode(&record.attributes).expect("as above"), secrets)
+        };
+        rows.range(id + 1..).map(shown).collect()
+    }
 }
 
 impl Store for MemoryStore {
@@ -29,6 +47,10 @@ impl Store for MemoryStore {
             label: "test".into(),
             serial: "0123456789abcdef".into(),
             user_pin_set: true,
+            user: PinState {
+                left: 10_u32.saturating_sub(self.failures.load(Ordering::SeqCst)),
+                ..PinState::default()
+            },
             writable: true,
             ..TokenRow::default()
         })
@@ -46,8 +68,20 @@ impl Store for MemoryStore {
     }
 
     fn check_pin(&self, role: Role, pin: &[u8]) -> Result<()> {
-        let right: &[u8] = if role == Role::So { b"so-pin" } else { b"user-pin" };
-        if pin == right { Ok(()) } else { Err(Error::PIN_INCORRECT) }
+        if role == Role::So {
+            return if pin == b"so-pin" { Ok(()) } else { Err(Error::PIN_INCORRECT) };
+        }
+        match (pin, self.failures.load(Ordering::SeqCst)) {
+            (b"too-soon", _) | (_, 10..) => Err(Error::PIN_LOCKED),
+            (b"user-pin", _) => {
+                self.failures.store(0, Ordering::SeqCst);
+                Ok(())
+            }
+            _ => {
+                self.failures.fetch_add(1, Ordering::SeqCst);
+                Err(Error::PIN_INCORRECT)
+            }
+        }
     }
 
     fn logout(&self) {
@@ -143,10 +177,6 @@ impl Store for MemoryStore {
     fn generation(&self) -> Option<u64> {
         Some(self.generation.load(Ordering::SeqCst))
     }
-
-    fn before_fork(&self) {}
-
-    fn after_fork(&self) {}
 }
 
 /// What the store has no room for.

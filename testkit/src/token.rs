@@ -166,7 +166,7 @@ impl TestToken {
     pub fn policy(&mut self, name: &str) -> Result<()> {
         let text = format!(
             "counters = \"{home}/run\"\n\n[[token]]\npath = \"{home}/tokens/token.db\"\npolicy = \
-             \"{name}\"\n",
+             \"{name}\"\nkdf = \"weak-for-tests\"\n",
             home = self.home.display()
         );
         self.write("metaslot.toml", text).map(|_| ())

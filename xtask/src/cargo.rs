@@ -63,7 +63,8 @@ impl Metadata {
         Ok(Self(serde_json::from_slice(&output.stdout).context("parse cargo metadata")?))
     }
 
-    fn packages(&self) -> impl Iterator<Item = &Value> {
+    /// Every package, of our own and of others.
+    pub(crate) fn packages(&self) -> impl Iterator<Item = &Value> {
         self.0["packages"].as_array().into_iter().flatten()
     }
 

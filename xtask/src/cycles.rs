@@ -2,7 +2,7 @@
 //! Which files of a crate import each other in a circle. Files that do are one file in several pieces: none of them
 //! can be read, tested or moved without the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A file's place among the modules of its crate, and its text.
 pub(crate) struct File<'a> {
@@ -70,13 +70,20 @@ fn is_public(token: &str) -> bool {
 struct Tree<'a> {
     files: BTreeMap<Vec<&'a str>, usize>,
     shown: BTreeMap<Vec<&'a str>, Vec<&'a str>>,
+    /// Modules whose files lie elsewhere (`#[path]`).
+    elsewhere: BTreeSet<Vec<&'a str>>,
 }
 
 impl<'a> Tree<'a> {
     fn of(parts: &[Part<'a>]) -> Self {
         let files = parts.iter().enumerate().map(|(at, part)| (part.module.clone(), at));
-        let mut tree = Self { files: files.collect(), shown: BTreeMap::new() };
+        let mut tree =
+            Self { files: files.collect(), shown: BTreeMap::new(), elsewhere: BTreeSet::new() };
         for part in parts {
+            let declared =
+                part.tokens.windows(3).filter(|words| words[0] == "mod" && words[2] == ";");
+            let declared = declared.map(|words| [&part.module[..], &[words[1]]].concat());
+            tree.elsewhere.extend(declared.filter(|module| !tree.files.contains_key(module)));
             let (shown, _) = part.paths(|path| tree.files.contains_key(path));
             for path in shown {
                 let name = path.last().copied().unwrap_or_default();
@@ -102,6 +109,9 @@ impl<'a> Tree<'a> {
             let length =
                 (least..=path.len()).rev().find(|at| self.files.contains_key(&path[..*at]))?;
             let name = &path[..(length + 1).min(path.len())];
+            if self.elsewhere.contains(name) {
+                return None;
+            }
             let Some(other) = self.shown.get(name).filter(|_| length < path.len()) else {
                 return self.files.get(&path[..length]).copied();
             };

@@ -9,11 +9,15 @@ mod bench;
 mod cargo;
 mod codegen;
 mod cycles;
+mod deny;
 mod dist;
+mod fuzz;
 mod header;
+mod miri;
 mod packages;
 mod report;
 mod run;
+mod search;
 mod structure;
 mod test;
 mod tls;
@@ -27,8 +31,13 @@ usage: cargo xtask TASK
   test                everything that decides whether a change may go in
   bench [ARGUMENTS]   metaslot lab speed with the release build; bench lanes [ARGUMENTS]: metaslot lab lanes;
                       bench tls: handshakes of a Java server
+  search [--policy default|legacy] [--allow NAME] [--minutes N] [--seed N]
+                      look for attacks on the interface; --allow: would one be found, were this not refused?
   codegen [--check]   write (or compare) the files generated from the standard's bindings
-  structure           check the tree against ARCHITECTURE.md
+  structure           check the tree against ARCHITECTURE.md, and the packages against deny.toml
+  fuzz [TARGET] [--minutes N]
+                      a fuzz target under libFuzzer, or each in turn, for a minute if not said otherwise
+  miri                the tests that Miri can run, where a toolchain has it
   man                 write man pages and completions to target/man
   dist                write a tarball for installation to target/dist
 ";
@@ -40,8 +49,11 @@ fn main() -> ExitCode {
         Some("run") => run::run(),
         Some("test") => test::run(),
         Some("bench") => bench::run(rest),
+        Some("search") => search::run(rest),
         Some("codegen") => codegen::run(rest.iter().any(|word| word == "--check")),
         Some("structure") => structure::run(),
+        Some("fuzz") => fuzz::run(rest),
+        Some("miri") => miri::run(),
         Some("man") => dist::man().map(|_| ()),
         Some("dist") => dist::run(),
         _ => {

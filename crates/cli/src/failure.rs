@@ -209,11 +209,7 @@ const WORDS: &[(ck::Error, &str, &str)] = &[
     (ck::Error::DEVICE_ERROR, "the token's store failed", "check the store's disk and permissions"),
     (ck::Error::DEVICE_MEMORY, "the token's store is full", "make room on its disk"),
     (ck::Error::FUNCTION_NOT_SUPPORTED, "the module does not have this function", ""),
-    (
-        ck::Error::FUNCTION_REJECTED,
-        "the module refused for now",
-        "after several wrong PINs it takes none for a while: try again later",
-    ),
+    (ck::Error::FUNCTION_REJECTED, "the module refused", ""),
     (
         ck::Error::KEY_FUNCTION_NOT_PERMITTED,
         "the key may not be used for this",

@@ -5,7 +5,7 @@ use crate::failure::{self, Failure, Result};
 use crate::pin::{Role, tries};
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
-use metaslot_client::{self as client, Module, TokenInfo, TokenStatus};
+use metaslot_client::{self as client, Module, TokenCost, TokenInfo, TokenStatus};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,11 @@ impl Host {
         let mut tokens: Vec<Token> = Vec::new();
         for slot in self.module.slots(true)? {
             match self.module.token_info(slot) {
-                Ok(info) => tokens.push(Token::new(slot, info, self.module.token_status(slot))),
+                Ok(info) => {
+                    let (status, cost) =
+                        (self.module.token_status(slot), self.module.token_cost(slot));
+                    tokens.push(Token { status, cost, ..Token::new(slot, info) });
+                }
                 Err(error) if error.code == ck::Error::TOKEN_NOT_PRESENT => {}
                 Err(error) => tokens.push(Token::unreadable(slot, &error.into())),
             }
@@ -145,20 +149,23 @@ impl Host {
 
     /// Why a login failed, with the tries that are left.
     pub(crate) fn login_failure(&self, token: &Token, role: Role, error: client::Error) -> Failure {
-        let mut failure = Failure::from(error);
-        if error.code == ck::Error::FUNCTION_REJECTED {
-            failure = failure.about_pin().saying("the PIN was not tried, so soon after wrong ones");
-        }
-        let about_pin = [ck::Error::PIN_INCORRECT, ck::Error::FUNCTION_REJECTED];
-        if !about_pin.contains(&error.code) {
-            return failure;
-        }
-        match self.module.token_status(token.slot) {
-            Some(status) => failure.without_detail().hint(tries::exact(role.of(&status))),
-            None => {
+        // Before the next call takes the module's explanation away.
+        let failure = Failure::from(error);
+        let status = self.module.token_status(token.slot).map(|status| role.of(&status));
+        match (error.code, status) {
+            // There is no code for a PIN that is locked for seconds.
+            (ck::Error::PIN_LOCKED, Some(pin)) if pin.left > 0 => failure
+                .saying("the PIN was not tried, so soon after wrong ones")
+                .without_detail()
+                .hint(tries::exact(pin)),
+            (ck::Error::PIN_INCORRECT, Some(pin)) => {
+                failure.without_detail().hint(tries::exact(pin))
+            }
+            (ck::Error::PIN_INCORRECT, None) => {
                 let flags = self.module.token_info(token.slot).map_or(0, |info| info.flags);
                 failure.hint(tries::roughly(role, flags))
             }
+            _ => failure,
         }
     }
 }
@@ -170,6 +177,8 @@ pub(crate) struct Token {
     pub(crate) info: TokenInfo,
     /// How its PINs stand, where the module says it.
     pub(crate) status: Option<TokenStatus>,
+    /// What a guess at its PINs costs, where the module says it.
+    pub(crate) cost: Option<TokenCost>,
     /// Why nothing is known of it.
     pub(crate) problem: Option<String>,
     /// Another token has the same label.
@@ -177,8 +186,8 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    const fn new(slot: SlotId, info: TokenInfo, status: Option<TokenStatus>) -> Self {
-        Self { slot, info, status, problem: None, serial_needed: false }
+    const fn new(slot: SlotId, info: TokenInfo) -> Self {
+        Self { slot, info, status: None, cost: None, problem: None, serial_needed: false }
     }
 
     fn unreadable(slot: SlotId, failure: &Failure) -> Self {
@@ -192,7 +201,7 @@ impl Token {
             pin_lengths: (0, 0),
         };
         let problem = Some(failure.message().to_owned());
-        Self { problem, ..Self::new(slot, info, None) }
+        Self { problem, ..Self::new(slot, info) }
     }
 
     /// Whether all of these `CKF_…` are set.

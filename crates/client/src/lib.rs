@@ -30,6 +30,7 @@
 
 mod error;
 mod info;
+mod interface;
 mod key;
 mod mechanism;
 mod module;
@@ -46,7 +47,7 @@ pub use module::{Initialize, Module};
 pub use object::Search;
 pub use session::{Access, Session, User};
 pub use template::{Template, Value};
-pub use vendor::{Candidate, Examined, PinStatus, Remark, TokenStatus};
+pub use vendor::{Candidate, Examined, PinCost, PinStatus, Remark, TokenCost, TokenStatus};
 
 use metaslot_ck::CK_ULONG;
 

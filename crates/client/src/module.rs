@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A loaded module: its function lists, its slots and its tokens.
 
-use crate::vendor::{Candidate, Examined, Remark, TokenStatus, Vendor};
+use crate::interface::by_interface;
+use crate::vendor::{Candidate, Examined, Remark, TokenCost, TokenStatus, Vendor};
 use crate::{
-    Access, Error, Info, Interface, LoadError, MechanismInfo, Result, Session, SlotInfo, TokenInfo,
-    User, length, ulong,
+    Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, ulong,
 };
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use metaslot_ck::{self as ck, *};
@@ -111,6 +111,12 @@ impl Module {
         self.0.vendor.as_ref().and_then(|vendor| vendor.token_status(slot))
     }
 
+    /// What a guess at the PINs of a slot's token costs who has its file; only Metaslot says it.
+    #[must_use]
+    pub fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
+        self.0.vendor.as_ref().and_then(|vendor| vendor.token_cost(slot))
+    }
+
     /// Who serves `mechanism`, in the order in which they are asked; only Metaslot says it.
     #[must_use]
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
@@ -125,13 +131,13 @@ impl Module {
     pub fn examine_token(
         &self,
         slot: SlotId,
-        user: User,
+        user: CK_USER_TYPE,
         pin: &[u8],
         repair: bool,
         remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<Result<Examined>> {
         let vendor = self.0.vendor.as_ref()?;
-        let (rv, examined) = vendor.examine(slot, user.number(), pin, repair, remark)?;
+        let (rv, examined) = vendor.examine(slot, user, pin, repair, remark)?;
         Some(Error::check(Function::Login, rv).map(|()| examined))
     }
 
@@ -305,36 +311,6 @@ impl Module {
         })
     }
 
-    /// `C_OpenSession`; the session is closed when it is dropped.
-    ///
-    /// # Errors
-    /// The module's code.
-    pub fn open_session(&self, slot: SlotId, access: Access) -> Result<Session> {
-        let function = self.lists().v2_40.C_OpenSession;
-        let handle = self.fill(Function::OpenSession, function, |f, handle| {
-            // SAFETY: no callback is given; `handle` is to be written.
-            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
-        })?;
-        Ok(Session::new(self.clone(), SessionHandle(handle)))
-    }
-
-    /// `C_OpenSession` and `C_CloseSession`, and nothing else: a [`Session`] counts its module, and
-    /// threads that measure would fight for that count.
-    ///
-    /// # Errors
-    /// The module's code.
-    pub fn open_and_close(&self, slot: SlotId, access: Access) -> Result<()> {
-        let (open, close) = (self.lists().v2_40.C_OpenSession, self.lists().v2_40.C_CloseSession);
-        let handle = self.fill(Function::OpenSession, open, |f, handle| {
-            // SAFETY: no callback is given; `handle` is to be written.
-            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
-        })?;
-        self.call(Function::CloseSession, close, |f| {
-            // SAFETY: takes a number only.
-            unsafe { f(handle) }
-        })
-    }
-
     /// `C_CloseAllSessions`
     ///
     /// # Errors
@@ -454,36 +430,6 @@ fn function_list(
     let list = ptr::NonNull::new(list).ok_or(None)?;
     // SAFETY: the module says that this is its function list, which stays while it is loaded.
     Ok(unsafe { list.read() })
-}
-
-type GetInterface = unsafe extern "C" fn(
-    *mut CK_UTF8CHAR,
-    *mut CK_VERSION,
-    *mut *mut CK_INTERFACE,
-    CK_FLAGS,
-) -> CK_RV;
-
-/// The function list of the interface "PKCS 11" in one version.
-fn by_interface(function: GetInterface, major: u8, minor: u8) -> Option<ptr::NonNull<c_void>> {
-    named_interface(function, c"PKCS 11", Some(CK_VERSION { major, minor }))
-}
-
-/// The function list of a named interface.
-pub(crate) fn named_interface(
-    function: GetInterface,
-    name: &CStr,
-    version: Option<CK_VERSION>,
-) -> Option<ptr::NonNull<c_void>> {
-    let mut interface: *mut CK_INTERFACE = ptr::null_mut();
-    let mut wanted = version;
-    let wanted = wanted.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
-    let name = name.as_ptr().cast_mut().cast();
-    // SAFETY: a terminated name, NULL or a version, and a pointer to be written.
-    let rv = unsafe { function(name, wanted, &raw mut interface, 0) };
-    let interface = ptr::NonNull::new(interface).filter(|_| rv == CKR_OK)?;
-    // SAFETY: the module returned an interface of its own, which stays while it is loaded.
-    let interface = unsafe { interface.read() };
-    ptr::NonNull::new(interface.pFunctionList)
 }
 
 /// One interface as a value; `None` for one without a name or a list.

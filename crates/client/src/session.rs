@@ -35,7 +35,7 @@ pub enum User {
 }
 
 impl User {
-    pub(crate) const fn number(self) -> CK_USER_TYPE {
+    const fn number(self) -> CK_USER_TYPE {
         match self {
             Self::SecurityOfficer => CKU_SO,
             Self::User => CKU_USER,
@@ -59,6 +59,38 @@ impl Drop for Session {
             // Nobody can be told, and after C_Finalize there is nothing to close.
             self.close_handle().ok();
         }
+    }
+}
+
+impl Module {
+    /// `C_OpenSession`; the session is closed when it is dropped.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn open_session(&self, slot: SlotId, access: Access) -> Result<Session> {
+        let function = self.lists().v2_40.C_OpenSession;
+        let handle = self.fill(Function::OpenSession, function, |f, handle| {
+            // SAFETY: no callback is given; `handle` is to be written.
+            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
+        })?;
+        Ok(Session::new(self.clone(), SessionHandle(handle)))
+    }
+
+    /// `C_OpenSession` and `C_CloseSession`, and nothing else: a [`Session`] counts its module, and
+    /// threads that measure would fight for that count.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn open_and_close(&self, slot: SlotId, access: Access) -> Result<()> {
+        let (open, close) = (self.lists().v2_40.C_OpenSession, self.lists().v2_40.C_CloseSession);
+        let handle = self.fill(Function::OpenSession, open, |f, handle| {
+            // SAFETY: no callback is given; `handle` is to be written.
+            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
+        })?;
+        self.call(Function::CloseSession, close, |f| {
+            // SAFETY: takes a number only.
+            unsafe { f(handle) }
+        })
     }
 }
 

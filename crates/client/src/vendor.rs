@@ -3,7 +3,7 @@
 //! token stand, and who serves a mechanism.
 
 use crate::info::text;
-use crate::module::named_interface;
+use crate::interface::named_interface;
 use crate::{length, ulong};
 use metaslot_ck::*;
 use std::ffi::c_void;
@@ -54,7 +54,6 @@ pub struct Examined {
 
 type Notify = unsafe extern "C" fn(*mut c_void, *const RawRemark) -> CK_RV;
 
-/// From version 1.1 on.
 type ExamineToken = unsafe extern "C" fn(
     CK_SLOT_ID,
     CK_USER_TYPE,
@@ -76,6 +75,15 @@ struct FunctionList {
     counters_path: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
     candidates:
         Option<unsafe extern "C" fn(CK_MECHANISM_TYPE, *mut RawCandidate, *mut CK_ULONG) -> CK_RV>,
+}
+
+/// What 1.1 appended.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FunctionList11 {
+    v1_0: FunctionList,
+    token_cost: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut TokenCost) -> CK_RV>,
+    examine_token: Option<ExamineToken>,
 }
 
 /// `METASLOT_CANDIDATE`
@@ -141,8 +149,30 @@ unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK
     if goes_on { CKR_OK } else { CKR_CANCEL }
 }
 
+/// What a guess at one PIN costs who has a copy of the token's file.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct PinCost {
+    /// Argon2id's memory, in KiB; 0 for PBKDF2.
+    pub memory: CK_ULONG,
+    /// Argon2id's passes, PBKDF2's iterations; 0 where there is no PIN.
+    pub passes: CK_ULONG,
+    /// Microseconds of one processor when this process did it last; 0 when it did not.
+    pub microseconds: CK_ULONG,
+}
+
+/// The cost of both PINs of a token.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct TokenCost {
+    /// The user's.
+    pub user: PinCost,
+    /// The security officer's.
+    pub so: PinCost,
+}
+
 /// A module's vendor functions.
-pub(crate) struct Vendor(FunctionList, Option<ExamineToken>);
+pub(crate) struct Vendor(FunctionList11);
 
 impl Vendor {
     /// The vendor functions, where the module has them.
@@ -156,13 +186,15 @@ impl Vendor {
     ) -> Option<Self> {
         let list = named_interface(function, c"Vendor Metaslot", None)?;
         // SAFETY: only Metaslot has an interface of this name, and its list begins like this.
-        let first = unsafe { list.cast::<FunctionList>().read() };
-        let next = list.as_ptr().cast::<FunctionList>().wrapping_add(1);
-        let later = (first.version.minor >= 1).then(|| {
-            // SAFETY: from version 1.1 on one more function follows.
-            unsafe { next.cast::<Option<ExamineToken>>().read() }
-        });
-        (first.version.major == 1).then_some(Self(first, later.flatten()))
+        let v1_0 = unsafe { list.cast::<FunctionList>().read() };
+        let version = (v1_0.version.major, v1_0.version.minor);
+        let list = if version < (1, 1) {
+            FunctionList11 { v1_0, token_cost: None, examine_token: None }
+        } else {
+            // SAFETY: since this version the list goes on like this.
+            unsafe { list.cast::<FunctionList11>().read() }
+        };
+        (version.0 == 1).then_some(Self(list))
     }
 
     /// Looks at all of the token in `slot`; `None` when the module cannot.
@@ -174,7 +206,7 @@ impl Vendor {
         repair: bool,
         mut remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<(CK_RV, Examined)> {
-        let function = self.1?;
+        let function = self.0.examine_token?;
         let mut examined = Examined::default();
         // SAFETY: `pin` has so many bytes, `examined` is to be written, and `told` gets what it
         // expects; all of them live until the function returns.
@@ -195,16 +227,25 @@ impl Vendor {
 
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.
     pub(crate) fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
-        let function = self.0.token_status?;
+        let function = self.0.v1_0.token_status?;
         let mut status = TokenStatus::default();
         // SAFETY: `status` is a structure of this layout to be written.
         let rv = unsafe { function(slot.0, &raw mut status) };
         (rv == CKR_OK).then_some(status)
     }
 
+    /// What a guess at the PINs of the token in `slot` costs; `None` when the module does not say.
+    pub(crate) fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
+        let function = self.0.token_cost?;
+        let mut cost = TokenCost::default();
+        // SAFETY: `cost` is a structure of this layout to be written.
+        let rv = unsafe { function(slot.0, &raw mut cost) };
+        (rv == CKR_OK).then_some(cost)
+    }
+
     /// Who serves `mechanism`, in the order in which they are asked; `None` when the module does not say.
     pub(crate) fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
-        let function = self.0.candidates?;
+        let function = self.0.v1_0.candidates?;
         let mut list =
             [RawCandidate { provider: [0; 16], flags: 0, remark: [0; 96] }; MOST_CANDIDATES];
         let mut count = ulong(list.len());
@@ -216,7 +257,7 @@ impl Vendor {
 
     /// The explanation of this thread's last failure; `None` when there is none.
     pub(crate) fn detail(&self) -> Option<String> {
-        let function = self.0.detail?;
+        let function = self.0.v1_0.detail?;
         let mut used: CK_ULONG = 0;
         // SAFETY: NULL asks for the length.
         let rv = unsafe { function(ptr::null_mut(), &raw mut used) };

@@ -11,7 +11,8 @@ pub enum Event {
     LoginFailure,
     /// A login took the short way for servers that fork.
     FastLogin,
-    /// A login could not take the short way although it is configured.
+    /// A login could not take the short way although it is configured: the first of a time, one with a
+    /// short PIN, or any where the kernel keeps no secrets.
     FastLoginMiss,
     /// A panic was caught at the C edge.
     Panic,

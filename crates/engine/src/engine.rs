@@ -239,18 +239,4 @@ impl Engine {
     pub fn seed_random(&self, session: SessionHandle, _seed: &[u8]) -> Result<()> {
         self.sessions.info(session).map(drop)
     }
-
-    /// Goes quiet for a fork: holds nothing and has nothing open when it returns.
-    pub fn before_fork(&self) {
-        for token in &self.tokens {
-            token.store.before_fork();
-        }
-    }
-
-    /// In the parent, after a fork.
-    pub fn after_fork(&self) {
-        for token in &self.tokens {
-            token.store.after_fork();
-        }
-    }
 }

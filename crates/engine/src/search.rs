@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A search in the middle (PKCS#11 3.2 §5.7.7): streamed, so that a million objects cost no more memory than ten.
 
+use crate::object;
 use crate::template::{class_of, typed};
 use crate::token::Token;
 use crate::token::epoch::Epoch;
@@ -60,7 +61,9 @@ fn candidate(token: &Token, id: u64, epoch: Epoch, rest: &Attributes) -> Result<
 /// A value that would be secret in a key is compared with data objects and certificates only: keys
 /// do not hold theirs where a search could see it.
 pub(crate) fn query(template: Template) -> Result<Option<Attributes>> {
-    if template.iter().any(|(attribute, _)| AttributeRow::named(*attribute).is_empty()) {
+    let is_unknown =
+        |attribute| object::is_our_own(attribute) || AttributeRow::named(attribute).is_empty();
+    if template.iter().any(|(attribute, _)| is_unknown(*attribute)) {
         return Ok(None);
     }
     let class = class_of(&template);

@@ -6,7 +6,7 @@ use crate::metaslot::route::Candidate;
 use crate::object::Object;
 use crate::operation::OperationKind;
 use crate::session::{Info, MOST, Session};
-use crate::token::login::PIN_LENGTH;
+use crate::token::login::{check_length, pin_lengths};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Provider};
@@ -93,13 +93,14 @@ impl Engine {
         let flags = flags
             | flag(row.user_pin_set, pin_flags(row.user, user))
             | flag(row.initialized, pin_flags(row.so, so));
+        let lengths = pin_lengths(&row);
         Ok(TokenInfo {
             label: row.label,
             serial: row.serial,
             flags,
             sessions: (MOST as u64, open(false) as u64),
             write_sessions: open(true) as u64,
-            pin_length: (PIN_LENGTH.0 as u64, PIN_LENGTH.1 as u64),
+            pin_length: (*lengths.start() as u64, *lengths.end() as u64),
             so: row.so,
             user: row.user,
         })
@@ -158,9 +159,10 @@ impl Engine {
     /// As PKCS#11 3.2 §5.5.7 names them.
     pub fn init_token(&self, slot: SlotId, so_pin: &[u8], label: &str) -> Result<()> {
         let token = self.token(slot)?;
-        if so_pin.len() < PIN_LENGTH.0 || so_pin.len() > PIN_LENGTH.1 {
-            return Err(Error::PIN_LEN_RANGE);
-        }
+        // The PIN of a token that is there is shown, not set.
+        let row = token.store.token()?;
+        let lengths = if row.initialized { Self::PIN_LENGTHS } else { pin_lengths(&row) };
+        check_length(&lengths, so_pin)?;
         let _changing = token.changing();
         let _closed = token.close_to_sessions();
         self.sessions.settle();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: who may set what, who sees what, and what goes when.
 
+use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::*;
 use metaslot_engine::{Answer, Engine, Policy};
 use metaslot_models::{MemoryStore, Raw, aes, collect, engine, engine_over, logged_in, open, row};
@@ -618,4 +619,17 @@ fn a_template_of_a_key_keeps_its_order() {
     };
     let order: Vec<_> = shown.iter().map(|(attribute, _)| attribute).collect();
     assert_eq!(order, [CKA_SIGN, CKA_TOKEN, CKA_LABEL]);
+}
+
+#[test]
+fn what_the_token_keeps_to_itself_is_not_found_by() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    let found = |template| search(&engine, session, template);
+    assert_eq!(found(vec![row(CKA_CLASS, CKO_SECRET_KEY)]), [key]);
+    for attribute in [CKA_PURPOSES, CKA_BIRTH_ROLES] {
+        for number in 0..256 {
+            assert_eq!(found(vec![row(attribute, number)]), [], "{attribute:x} {number}");
+        }
+    }
 }

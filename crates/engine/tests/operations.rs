@@ -235,6 +235,30 @@ fn always_authenticate_asks_before_each_use() {
     assert_eq!(none, Err(Error::OPERATION_NOT_INITIALIZED));
 }
 
+/// PKCS#11 3.2 §4.9
+#[test]
+fn a_pin_that_is_locked_for_good_logs_out_and_one_in_a_pause_is_denied() {
+    let (engine, session) = logged_in();
+    let public = vec![row(CKA_MODULUS_BITS, 2048)];
+    let private = vec![row(CKA_ALWAYS_AUTHENTICATE, true), row(CKA_TOKEN, true)];
+    let pair =
+        engine.generate_key_pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, Params::None, public, private);
+    let (_, key) = pair.expect("a pair is made");
+    engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key).expect("it begins");
+    let state = || engine.session_info(session).map(|info| info.state);
+    let tried = |pin: &[u8]| engine.login(session, CKU_CONTEXT_SPECIFIC, pin);
+    assert_eq!(tried(b"too-soon"), Err(Error::PIN_INCORRECT));
+    assert_eq!(state(), Ok(CKS_RW_USER_FUNCTIONS));
+    for _ in 0..10 {
+        assert_eq!(tried(b"wrong"), Err(Error::PIN_INCORRECT));
+        assert_eq!(state(), Ok(CKS_RW_USER_FUNCTIONS));
+    }
+    assert_eq!(tried(b"user-pin"), Err(Error::PIN_LOCKED));
+    assert_eq!(state(), Ok(CKS_RW_PUBLIC_SESSION));
+    let dead = engine.sign(session, b"data", &mut Output::buffer(&mut [0; 256]));
+    assert_eq!(dead, Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
 #[test]
 fn a_digest_goes_on_in_another_session() {
     let (engine, session) = logged_in();

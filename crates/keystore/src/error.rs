@@ -29,6 +29,11 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The process was forked while its parent had a database open.
+    Inherited {
+        /// The database file.
+        path: PathBuf,
+    },
     /// SQLite refused.
     Database {
         /// The database file.
@@ -182,6 +187,12 @@ impl fmt::Display for Error {
                 write!(f, "{}: cannot {action}: {reason}", path.display())
             }
             Self::Unsafe { path, reason } => write!(f, "{}: refused: {reason}", path.display()),
+            Self::Inherited { path } => write!(
+                f,
+                "{}: not opened: this process was forked inside a call or without the C library's knowledge, \
+                 while a token was open",
+                path.display()
+            ),
             Self::Database { path, reason } => write!(f, "{}: {reason}", path.display()),
             Self::NotToken { path, reason } => {
                 write!(f, "{}: not a token that can be used: {reason}", path.display())
@@ -241,6 +252,7 @@ impl From<Error> for ck::Error {
             | Error::NewerFormat { .. }
             | Error::Unsafe { .. } => Self::TOKEN_NOT_RECOGNIZED,
             Error::File { .. }
+            | Error::Inherited { .. }
             | Error::Database { .. }
             | Error::Damaged { .. }
             | Error::Tampered { .. }
@@ -251,8 +263,8 @@ impl From<Error> for ck::Error {
             Error::Gone { .. } => Self::OBJECT_HANDLE_INVALID,
             Error::NotLoggedIn => Self::USER_NOT_LOGGED_IN,
             Error::PinIncorrect { .. } => Self::PIN_INCORRECT,
-            Error::PinLocked => Self::PIN_LOCKED,
-            Error::TooSoon { .. } => Self::FUNCTION_REJECTED,
+            // C_Login has no code for a pause; PIN_INCORRECT would call a right PIN wrong.
+            Error::PinLocked | Error::TooSoon { .. } => Self::PIN_LOCKED,
             Error::PinNotInitialized => Self::USER_PIN_NOT_INITIALIZED,
         }
     }

@@ -1,38 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Fast login: a second wrap of the master key, for servers that fork a process per connection.
 //!
-//! Its key is made from the PIN and a random secret of this boot, which lies in the runtime
-//! directory of the same user; without either it opens nothing. It expires, and a new PIN voids it.
+//! Its key is made from the PIN and a random secret that the kernel keeps for this user, not longer
+//! than the wrap shall last; without either it opens nothing. A new PIN voids it.
 
 use crate::crypto::{self, KEY, Serial};
 use crate::error::{Error, Result};
 use crate::gate::Database;
 use crate::pin::now;
-use crate::schema::{signed, unsigned};
+use crate::schema::{Token, signed, unsigned};
 use crate::store::Config;
 use crate::wrap::role_byte;
 use metaslot_awslc_wrapper::hkdf;
-use metaslot_memory::Secret;
+use metaslot_memory::{Secret, keyring};
 use metaslot_spi::store::Role;
 use rusqlite::OptionalExtension;
-use rustix::fs::{self, Mode, OFlags, RenameFlags};
+use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
+use std::ffi::CString;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
-/// The file in the runtime directory.
-const NAME: &str = "login-secret";
-/// Other secrets of this kind are shorter than this.
+/// Where releases before this one had the secret: a file in the runtime directory.
+const FORMER: &str = "login-secret";
+/// With the secret, guessing a PIN costs a microsecond: whoever is this user and has the files tries
+/// every shorter one within seconds.
+const SHORTEST_PIN: usize = 8;
+/// Length of the secret, in bytes.
+const SECRET: usize = 32;
+/// The longest pepper that is read, and the shortest that is taken, in bytes.
 const LONGEST: u64 = 4096;
-/// The shortest pepper.
 const SHORTEST: usize = 16;
 
-/// Where fast login is possible: a boot, a user, a secret.
+/// Where fast login is possible: a user, a token, a role.
 pub(crate) struct Place {
-    secret: Secret,
-    boot: String,
+    /// Of the secret in the user's keyring.
+    name: CString,
     owner: u32,
+    role: Role,
+    serial: Serial,
+    /// Names the long wrap: with another PIN it is another, and what was made before opens no more.
+    long: [u8; 16],
     lifetime: u64,
 }
 
@@ -44,21 +53,28 @@ pub(crate) struct Wrap {
 }
 
 impl Place {
-    /// `None` where it is not configured, or where something that it needs is missing.
-    pub(crate) fn new(config: &Config) -> Option<Self> {
-        let lifetime = config.fast_login?.as_secs();
-        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        let secret = boot_secret(config.runtime.as_deref()?).ok()?;
+    /// `None` where it is not configured, and for a PIN that is too short for it.
+    pub(crate) fn new(config: &Config, token: &Token, role: Role, pin: &[u8]) -> Option<Self> {
+        let lifetime = config.fast_login.filter(|_| pin.len() >= SHORTEST_PIN)?.as_secs();
+        let long = match role {
+            Role::So => &token.so.wrap,
+            Role::User => &token.user.wrap,
+        };
+        let serial = token.serial;
+        let serial_number = u64::from_be_bytes(serial);
+        let name = format!("metaslot:{serial_number:016x}:{}", role_byte(role));
         let owner = rustix::process::geteuid().as_raw();
-        Some(Self { secret, boot, owner, lifetime })
+        let name = CString::new(name).ok()?;
+        let long = crate::state::name(long.as_deref());
+        Some(Self { name, owner, role, serial, long, lifetime })
     }
 
     /// The stored wrap of this user and role, unless it has expired.
-    pub(crate) fn read(&self, database: &Database, role: Role) -> Result<Option<Wrap>> {
+    pub(crate) fn read(&self, database: &Database) -> Result<Option<Wrap>> {
         let row = database
             .connection
             .prepare_cached("SELECT expires, wrap FROM fast_login WHERE owner = ?1 AND role = ?2")?
-            .query_row((self.owner, role_byte(role)), |row| {
+            .query_row((self.owner, role_byte(self.role)), |row| {
                 Ok(Wrap { owner: self.owner, expires: unsigned(row, 0)?, sealed: row.get(1)? })
             })
             .optional()?;
@@ -67,48 +83,43 @@ impl Place {
         Ok(row.filter(|row| (now..=now + self.lifetime).contains(&row.expires)))
     }
 
-    /// The master key, when PIN, secret and boot are right.
-    pub(crate) fn open(
-        &self,
-        wrap: &Wrap,
-        serial: &Serial,
-        role: Role,
-        pin: &[u8],
-    ) -> Result<Option<Secret>> {
-        let key = self.key(serial, role, pin)?;
-        Ok(crypto::open_secret(&key, &self.aad(serial, role, wrap.expires), &wrap.sealed))
+    /// The master key, when PIN and secret are right.
+    pub(crate) fn open(&self, wrap: &Wrap, pin: &[u8]) -> Result<Option<Secret>> {
+        let Ok(Some(secret)) = keyring::find(&self.name, SECRET) else { return Ok(None) };
+        let key = self.key(&secret, pin)?;
+        Ok(crypto::open_secret(&key, &self.aad(wrap.expires), &wrap.sealed))
     }
 
-    pub(crate) fn seal(
-        &self,
-        serial: &Serial,
-        role: Role,
-        pin: &[u8],
-        master: &Secret,
-    ) -> Result<Wrap> {
+    /// A wrap under a fresh secret; `None` where the kernel does not keep one.
+    pub(crate) fn seal(&self, pin: &[u8], master: &Secret) -> Result<Option<Wrap>> {
+        let secret = crypto::random_key()?;
+        let seconds = u32::try_from(self.lifetime).unwrap_or(u32::MAX);
+        if keyring::keep(&self.name, &secret, seconds).is_err() {
+            return Ok(None);
+        }
         let expires = now() + self.lifetime;
-        let key = self.key(serial, role, pin)?;
-        let sealed = crypto::seal(&key, &self.aad(serial, role, expires), master.expose())?;
-        Ok(Wrap { owner: self.owner, expires, sealed })
+        let key = self.key(&secret, pin)?;
+        let sealed = crypto::seal(&key, &self.aad(expires), master.expose())?;
+        Ok(Some(Wrap { owner: self.owner, expires, sealed }))
     }
 
-    fn key(&self, serial: &Serial, role: Role, pin: &[u8]) -> Result<Secret> {
-        let mut material = Secret::zeroed(self.secret.len() + pin.len());
-        let (secret, rest) = material.expose_mut().split_at_mut(self.secret.len());
-        secret.copy_from_slice(self.secret.expose());
+    fn key(&self, secret: &Secret, pin: &[u8]) -> Result<Secret> {
+        let mut material = Secret::zeroed(secret.len() + pin.len());
+        let (first, rest) = material.expose_mut().split_at_mut(secret.len());
+        first.copy_from_slice(secret.expose());
         rest.copy_from_slice(pin);
-        let mut info = b"metaslot 1 fast login".to_vec();
-        info.push(role_byte(role));
-        info.extend_from_slice(self.boot.as_bytes());
+        let mut info = b"metaslot 2 fast login".to_vec();
+        info.push(role_byte(self.role));
         let mut key = Secret::zeroed(KEY);
-        hkdf::sha256(material.expose(), serial, &info, key.expose_mut())?;
+        hkdf::sha256(material.expose(), &self.serial, &info, key.expose_mut())?;
         Ok(key)
     }
 
-    fn aad(&self, serial: &Serial, role: Role, expires: u64) -> Vec<u8> {
-        let mut aad = b"metaslot 1 fast login".to_vec();
-        aad.extend_from_slice(serial);
-        aad.push(role_byte(role));
+    fn aad(&self, expires: u64) -> Vec<u8> {
+        let mut aad = b"metaslot 2 fast login".to_vec();
+        aad.extend_from_slice(&self.serial);
+        aad.push(role_byte(self.role));
+        aad.extend_from_slice(&self.long);
         aad.extend_from_slice(&self.owner.to_le_bytes());
         aad.extend_from_slice(&expires.to_le_bytes());
         aad
@@ -128,29 +139,26 @@ impl Wrap {
     }
 }
 
-/// This user's secret in the runtime directory; made where it is missing. The directory is not.
-fn boot_secret(runtime: &Path) -> Result<Secret> {
-    let path = runtime.join(NAME);
-    match read_secret(&path) {
-        Err(Error::File { .. }) => {}
-        read => return read,
+/// Takes away what this user's logins have left that serves no more: wraps that have expired and,
+/// where no fast login is possible now, the one of this role.
+pub(crate) fn tidy(database: &Database, role: Role, is_possible: bool) -> Result<()> {
+    let owner = rustix::process::geteuid().as_raw();
+    database
+        .connection
+        .prepare_cached(
+            "DELETE FROM fast_login
+             WHERE expires < ?1 OR (?2 AND owner = ?3 AND role = ?4)",
+        )?
+        .execute((signed(now()), !is_possible, owner, role_byte(role)))?;
+    Ok(())
+}
+
+/// Takes away the secret that releases before this one kept on the disk.
+pub(crate) fn remove_former_secret(config: &Config) {
+    if let Some(runtime) = &config.runtime {
+        // It is not there, or it is somebody else's, whose login takes it away.
+        fs::unlink(runtime.join(FORMER)).unwrap_or_default();
     }
-    let secret = crypto::random_key()?;
-    let fresh = runtime.join(format!("{NAME}.{:016x}", u64::from_le_bytes(crypto::random()?)));
-    let refused = |errno| Error::file(&path, "create", errno);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file =
-        fs::open(&fresh, flags, Mode::RUSR | Mode::WUSR).map(File::from).map_err(refused)?;
-    let written = file.write_all(secret.expose());
-    let named = written.map_err(|error| Error::file(&path, "write", error)).and_then(|()| {
-        fs::renameat_with(fs::CWD, &fresh, fs::CWD, &path, RenameFlags::NOREPLACE).map_err(refused)
-    });
-    if named.is_ok() {
-        return Ok(secret);
-    }
-    fs::unlink(&fresh).unwrap_or_default();
-    // Another process may have been faster.
-    read_secret(&path)
 }
 
 /// A file that only this user (or root) may read and nobody else may write.

@@ -8,9 +8,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// How long the generation file is, in bytes.
-pub(crate) const GENERATION_LENGTH: u64 = 4096;
-
 /// The names, with every link in the directory's own path resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
@@ -129,14 +126,9 @@ impl Files {
         }
     }
 
-    /// The mapped page's file, lengthened where it is new.
+    /// The file that counts commits.
     pub(crate) fn open_generation(&self) -> Result<File> {
-        let file = open_own(&self.generation, self.mode(false))?;
-        let failed = |error: std::io::Error| io(&self.generation, "open", &error);
-        if file.metadata().map_err(failed)?.len() < GENERATION_LENGTH {
-            file.set_len(GENERATION_LENGTH).map_err(failed)?;
-        }
-        Ok(file)
+        open_own(&self.generation, self.mode(false))
     }
 
     /// Makes names durable.

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The SQLite connections of a store, one for reading and one for writing, each behind a mutex, and
-//! the way around a fork.
-//!
-//! A child must inherit nothing of SQLite's: its list of inodes would make it believe that it holds
-//! the parent's locks. So before a fork both are closed, and nobody opens them until the fork is
-//! over; afterwards the next call does.
+//! the way around a fork: both are closed before, and the next call afterwards opens them again.
 
 use crate::error::{Error, Result};
 use crate::files::{Files, Inode};
+use crate::fork::{Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
@@ -38,14 +35,21 @@ PRAGMA journal_size_limit = 8388608;
 #[derive(Debug)]
 pub(crate) struct Gate {
     configured: Files,
-    /// Who only reads does not wait here for a writer's sync.
-    reader: Slot,
-    writer: Slot,
+    process: &'static Process,
+    slots: Arc<Slots>,
     page: OnceLock<Generation>,
 }
 
+/// Both connections.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    /// Who only reads does not wait here for a writer's sync.
+    reader: Slot,
+    writer: Slot,
+}
+
 /// One connection behind one mutex.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slot {
     state: Mutex<State>,
     reopened: Condvar,
@@ -67,6 +71,8 @@ pub(crate) struct Database {
     pub(crate) files: Files,
     pub(crate) writable: bool,
     inode: Option<Inode>,
+    /// The last field: the connection is closed before it.
+    _counted: Counted,
 }
 
 /// The two lock files, in the order in which they are taken.
@@ -80,36 +86,34 @@ pub(crate) struct Locks {
 
 impl Gate {
     pub(crate) fn new(files: Files) -> Self {
-        Self {
-            configured: files,
-            reader: Slot::default(),
-            writer: Slot::default(),
-            page: OnceLock::new(),
-        }
+        let process = Process::current();
+        let slots =
+            process.know(|forks| Slots { reader: Slot::new(forks), writer: Slot::new(forks) });
+        Self { configured: files, process, slots, page: OnceLock::new() }
     }
 
     /// Runs `work`, which only reads, with a connection that is opened if need be. Errors get the
     /// file's name.
     pub(crate) fn read<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        self.with(&self.reader, work)
+        self.with(&self.slots.reader, work)
     }
 
     /// Runs `work`, which may write.
     pub(crate) fn write<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        self.with(&self.writer, |database| {
+        self.with(&self.slots.writer, |database| {
             database.check_writable()?;
             work(database)
         })
     }
 
     /// Runs `work`, which opens a connection of its own: no fork happens meanwhile.
-    pub(crate) fn apart<R>(&self, work: impl FnOnce() -> R) -> R {
-        let _state = self.writer.enter();
+    pub(crate) fn apart<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _state = self.enter(&self.slots.writer)?;
         work()
     }
 
     fn with<R>(&self, slot: &Slot, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        let mut state = slot.enter();
+        let mut state = self.enter(slot)?;
         let database = match &mut state.open {
             Some(database) => database,
             closed => closed.insert(self.open()?),
@@ -119,8 +123,8 @@ impl Gate {
 
     /// Closes the connections when their file has been replaced by another of the same name.
     pub(crate) fn follow_replacement(&self) {
-        for slot in [&self.reader, &self.writer] {
-            let mut state = slot.enter();
+        for slot in [&self.slots.reader, &self.slots.writer] {
+            let Ok(mut state) = self.enter(slot) else { return };
             if let Some(database) = &state.open
                 && !matches!(database.files.inode(), Ok(inode) if inode == database.inode)
             {
@@ -132,7 +136,7 @@ impl Gate {
 
     /// The lock files, made where they are missing.
     pub(crate) fn locks(&self) -> Result<Locks> {
-        let mut state = self.writer.enter();
+        let mut state = self.enter(&self.slots.writer)?;
         if let Some(locks) = &state.locks {
             return Ok(locks.clone());
         }
@@ -144,37 +148,34 @@ impl Gate {
         Ok(state.locks.insert(Locks { login, queue }).clone())
     }
 
-    /// The generation, where its page could be mapped.
+    /// The generation, where this process may have it.
     pub(crate) fn generation(&self) -> Option<&Generation> {
         self.page.get()
     }
 
-    /// Closes everything of SQLite's until [`Self::after_fork`].
-    pub(crate) fn before_fork(&self) {
-        for slot in [&self.writer, &self.reader] {
-            let mut state = slot.lock();
-            state.forks += 1;
-            state.open = None;
+    /// The state of a slot, once no fork is under way. In a child of the process whose store this is
+    /// nobody gets it.
+    fn enter<'a>(&self, slot: &'a Slot) -> Result<MutexGuard<'a, State>> {
+        if !self.process.is_current() {
+            return Err(Error::Inherited { path: self.configured.database.clone() });
         }
-    }
-
-    pub(crate) fn after_fork(&self) {
-        for slot in [&self.writer, &self.reader] {
-            let mut state = slot.lock();
-            state.forks = state.forks.saturating_sub(1);
-            slot.reopened.notify_all();
-        }
+        Ok(slot.enter())
     }
 
     fn open(&self) -> Result<Database> {
         let files = self.configured.resolve()?;
         let database = Database::open(files)?;
-        if self.page.get().is_none()
-            && let Ok(page) = Generation::open(&database.files)
-        {
-            repair(&page, &database.files);
-            // The other slot may have been faster; its page is the same.
-            drop(self.page.set(page));
+        if self.page.get().is_none() {
+            match Generation::open(&database.files) {
+                Ok(page) => {
+                    repair(&page, &database.files);
+                    // The other slot may have been faster; its page is the same.
+                    drop(self.page.set(page));
+                }
+                // Whoever has the page would miss a change that is not announced there.
+                Err(error) if database.writable => return Err(error),
+                Err(_) => {}
+            }
         }
         Ok(database)
     }
@@ -182,14 +183,42 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        self.reader.lock().open = None;
-        if let Some(database) = self.writer.lock().open.take() {
+        if !self.process.is_current() {
+            // The connections are those of the process that this one was forked from.
+            std::mem::forget(Arc::clone(&self.slots));
+            return;
+        }
+        self.slots.reader.lock().open = None;
+        if let Some(database) = self.slots.writer.lock().open.take() {
             database.settle();
         }
     }
 }
 
+impl Connections for Slots {
+    fn before_fork(&self) {
+        for slot in [&self.writer, &self.reader] {
+            let mut state = slot.lock();
+            state.forks += 1;
+            state.open = None;
+        }
+    }
+
+    fn after_fork(&self) {
+        for slot in [&self.writer, &self.reader] {
+            let mut state = slot.lock();
+            state.forks = state.forks.saturating_sub(1);
+            slot.reopened.notify_all();
+        }
+    }
+}
+
 impl Slot {
+    fn new(forks: u32) -> Self {
+        let state = State { forks, ..State::default() };
+        Self { state: Mutex::new(state), reopened: Condvar::new() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -204,11 +233,11 @@ impl Slot {
 
 /// A page that is odd while nobody writes was left so by a writer that died.
 fn repair(page: &Generation, files: &Files) {
-    if page.now() & 1 == 1
+    if page.is_odd()
         && let Ok(queue) = Lock::open(&files.queue, files.mode(false))
         && let Some(_held) = queue.try_hold()
     {
-        page.end();
+        page.end().unwrap_or_default();
     }
 }
 
@@ -240,6 +269,7 @@ impl Database {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let counted = Counted::new(&files.database)?;
         let connect = || -> rusqlite::Result<Connection> {
             let connection = Connection::open_with_flags(&files.database, flags)?;
             connection.busy_timeout(BUSY)?;
@@ -258,7 +288,7 @@ impl Database {
         let read_only = connection.is_readonly("main").unwrap_or(true);
         let writable = !read_only
             && accessat(CWD, &files.database, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
-        Ok(Self { connection, files, writable, inode })
+        Ok(Self { connection, files, writable, inode, _counted: counted })
     }
 
     /// What `work` reads in one snapshot.

@@ -6,8 +6,13 @@ use crate::error::{Error, Result};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use metaslot_awslc_wrapper::{digest::Hash, pbkdf2};
 use metaslot_memory::Secret;
+use metaslot_spi::store::PinCost;
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
 use std::hint::black_box;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The function that makes guessing a PIN expensive, with its parameters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,11 +33,50 @@ pub enum Kdf {
     },
 }
 
-/// 19 MiB and two passes: what a server that forks a hundred workers can pay in each of them.
-pub const DEFAULT_KDF: Kdf = Kdf::Argon2id { memory_kib: 19 * 1024, passes: 2, lanes: 1 };
+/// How expensive a PIN that is set from now on shall be to guess.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Cost {
+    /// Argon2id with 64 MiB, and as many passes as take a tenth of a second on this machine.
+    Argon2id,
+    /// PBKDF2, with as many iterations as take a tenth of a second on this machine.
+    Pbkdf2,
+    /// These parameters, for tests: nothing is measured.
+    Fixed(Kdf),
+}
 
-/// The usual strength of PBKDF2 with SHA-256.
-pub const PBKDF2: Kdf = Kdf::Pbkdf2HmacSha256 { iterations: 600_000 };
+/// The time of one processor that a guess is worth.
+const WORTH: Duration = Duration::from_millis(100);
+
+/// The least, however slow the machine: what RFC 9106 recommends (second choice), and OWASP.
+const LEAST_ARGON2ID: Kdf = Kdf::Argon2id { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
+const LEAST_PBKDF2: Kdf = Kdf::Pbkdf2HmacSha256 { iterations: 600_000 };
+
+/// And the most, however fast: other machines have to open the token too.
+const MOST_MEASURED_PASSES: u32 = 32;
+const MOST_MEASURED_ITERATIONS: u32 = 6_000_000;
+
+impl Cost {
+    /// The parameters; measured at the first call of the process.
+    pub(crate) fn kdf(self) -> Result<Kdf> {
+        static ARGON2ID: OnceLock<Kdf> = OnceLock::new();
+        static PBKDF2: OnceLock<Kdf> = OnceLock::new();
+        let (known, least) = match self {
+            Self::Argon2id => (&ARGON2ID, LEAST_ARGON2ID),
+            Self::Pbkdf2 => (&PBKDF2, LEAST_PBKDF2),
+            Self::Fixed(kdf) => return Ok(kdf),
+        };
+        match known.get() {
+            Some(kdf) => Ok(*kdf),
+            None => least.until(WORTH).map(|kdf| *known.get_or_init(|| kdf)),
+        }
+    }
+}
+
+/// What this process's last derivation was, and what it took of a processor: one word, because a
+/// forked child may find it at any moment. Memory, passes, tenths of milliseconds.
+static LAST: AtomicU64 = AtomicU64::new(0);
+const TENTH: u64 = 100;
+const TENTHS: u32 = 20;
 
 /// Length of an encoded [`Kdf`], in bytes.
 pub(crate) const ENCODED: usize = 13;
@@ -49,6 +93,71 @@ const MOST_LANES: u32 = 16;
 const MOST_ITERATIONS: u32 = 10_000_000;
 
 impl Kdf {
+    /// With so many passes or iterations more that a derivation is worth `time`.
+    fn until(mut self, time: Duration) -> Result<Self> {
+        loop {
+            // The first of two may have paid for cold memory.
+            let taken = self.measure()?.min(self.measure()?);
+            let more = self.grown(time.as_secs_f64() / taken.as_secs_f64());
+            if taken >= time || more == self {
+                return Ok(self);
+            }
+            self = more;
+        }
+    }
+
+    /// Some more than `factor` times as expensive, up to the most.
+    fn grown(self, factor: f64) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number from 0 on, and what is too large becomes the largest"
+        )]
+        let more = |times: u32| (f64::from(times) * factor * 1.05).ceil() as u32;
+        match self {
+            Self::Argon2id { memory_kib, passes, lanes } => {
+                let passes = more(passes).max(passes + 1).min(MOST_MEASURED_PASSES);
+                Self::Argon2id { memory_kib, passes, lanes }
+            }
+            Self::Pbkdf2HmacSha256 { iterations } => {
+                let iterations = more(iterations).max(iterations + 1).min(MOST_MEASURED_ITERATIONS);
+                Self::Pbkdf2HmacSha256 { iterations }
+            }
+        }
+    }
+
+    fn measure(self) -> Result<Duration> {
+        self.key(b"a PIN to measure with", &[0; SALT]).map(|(_, time)| time)
+    }
+
+    /// As the token tells it; the time if this process derived like this last.
+    pub(crate) fn cost(self) -> PinCost {
+        let last = LAST.load(Ordering::Relaxed);
+        let time = if last >> TENTHS == self.word() { last & ((1 << TENTHS) - 1) } else { 0 };
+        let (memory_kib, passes) = self.memory_and_passes();
+        let microseconds = u32::try_from(time * TENTH).unwrap_or(u32::MAX);
+        PinCost { memory_kib, passes, microseconds }
+    }
+
+    fn remember(self, time: Duration) {
+        let tenths = u64::try_from(time.as_micros()).unwrap_or(u64::MAX) / TENTH;
+        let word = self.word() << TENTHS | tenths.min((1 << TENTHS) - 1);
+        LAST.store(word, Ordering::Relaxed);
+    }
+
+    /// In 44 bits, which is enough for all that [`Self::check`] admits.
+    fn word(self) -> u64 {
+        let (memory_kib, passes) = self.memory_and_passes();
+        u64::from(memory_kib) << 24 | u64::from(passes)
+    }
+
+    const fn memory_and_passes(self) -> (u32, u32) {
+        match self {
+            Self::Argon2id { memory_kib, passes, .. } => (memory_kib, passes),
+            Self::Pbkdf2HmacSha256 { iterations } => (0, iterations),
+        }
+    }
+
     pub(crate) fn encode(self) -> [u8; ENCODED] {
         let (kind, numbers) = match self {
             Self::Argon2id { memory_kib, passes, lanes } => (1, [memory_kib, passes, lanes]),
@@ -109,7 +218,15 @@ impl Kdf {
     ) -> Result<Secret> {
         let peppered = pepper.map(|pepper| crypto::hmac(pepper.expose(), &[pin])).transpose()?;
         let pin = peppered.as_ref().map_or(pin, |secret| secret.expose());
+        let (key, time) = self.key(pin, salt)?;
+        self.remember(time);
+        Ok(key)
+    }
+
+    /// The key, and the time of one processor that it took.
+    fn key(self, pin: &[u8], salt: &[u8; SALT]) -> Result<(Secret, Duration)> {
         let mut key = Secret::zeroed(32);
+        let begun = processor_time();
         match self {
             Self::Argon2id { memory_kib, passes, lanes } => {
                 argon2id(memory_kib, passes, lanes, pin, salt, key.expose_mut())?;
@@ -118,7 +235,7 @@ impl Kdf {
                 pbkdf2::derive(Hash::Sha256, pin, salt, iterations, key.expose_mut())?;
             }
         }
-        Ok(key)
+        Ok((key, processor_time().saturating_sub(begun)))
     }
 }
 
@@ -133,6 +250,13 @@ impl fmt::Display for Kdf {
             }
         }
     }
+}
+
+/// On this thread's account, so that what else the machine does makes no PIN cheaper.
+fn processor_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Argon2id in memory that is wiped afterwards.
@@ -165,7 +289,7 @@ mod tests {
 
     #[test]
     fn parameters_come_back_from_their_encoding() {
-        for kdf in [DEFAULT_KDF, PBKDF2] {
+        for kdf in [LEAST_ARGON2ID, LEAST_PBKDF2] {
             assert_eq!(Kdf::decode(&kdf.encode()), Ok(kdf));
         }
     }
@@ -192,6 +316,30 @@ mod tests {
         ] {
             assert!(Kdf::decode(&kdf.encode()).is_err(), "{kdf}");
         }
+    }
+
+    #[test]
+    fn a_guess_is_worth_a_tenth_of_a_second_and_no_less_than_is_recommended() {
+        for (cost, least) in [(Cost::Argon2id, LEAST_ARGON2ID), (Cost::Pbkdf2, LEAST_PBKDF2)] {
+            let kdf = cost.kdf().unwrap();
+            assert!(kdf.cost().passes >= least.cost().passes, "{kdf}");
+            assert_eq!(kdf.cost().memory_kib, least.cost().memory_kib);
+            assert_eq!(cost.kdf(), Ok(kdf), "it is measured once");
+            assert_eq!(Kdf::decode(&kdf.encode()), Ok(kdf), "every login takes it");
+        }
+        let slow = LEAST_ARGON2ID.grown(1.0);
+        assert_eq!(slow, Kdf::Argon2id { memory_kib: 64 * 1024, passes: 4, lanes: 1 });
+        let fast = LEAST_ARGON2ID.grown(f64::INFINITY);
+        assert_eq!(fast, Kdf::Argon2id { memory_kib: 64 * 1024, passes: 32, lanes: 1 });
+        assert_eq!(fast.grown(9.0), fast);
+    }
+
+    #[test]
+    fn passes_are_added_until_a_derivation_is_worth_it() {
+        let cheap = Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 };
+        let worth = Duration::from_micros(200);
+        let kdf = cheap.until(worth).unwrap();
+        assert!(kdf.cost().passes > 1 || cheap.measure().unwrap() >= worth, "{kdf}");
     }
 
     #[test]

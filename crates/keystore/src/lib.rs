@@ -12,6 +12,7 @@ mod crypto;
 mod error;
 mod fast;
 mod files;
+pub mod fork;
 mod format;
 mod gate;
 mod generation;
@@ -28,6 +29,6 @@ mod verify;
 mod wrap;
 
 pub use error::Error;
-pub use kdf::{DEFAULT_KDF, Kdf, PBKDF2};
+pub use kdf::{Cost, Kdf};
 pub use store::{Config, SqliteStore, Statistics};
 pub use verify::Report;

@@ -7,13 +7,24 @@
 
 use crate::error::{Error, Result};
 use crate::files::{self, Inode};
+use metaslot_memory::PerProcess;
 use rustix::fs::{FlockOperation, Mode, fcntl_lock};
 use rustix::io::Errno;
+use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long to wait for other processes: many times as long as the longest of ours holds a lock.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What is left of it, at least, for a thread that other threads of its process have kept waiting.
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+/// The kernel's own queue of waiters knows no end, so a lock that is taken is asked for again after
+/// a pause: shorter than a commit, so that writers lose nothing by it.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LAST_PAUSE: Duration = Duration::from_micros(250);
 
 /// One lock file.
 #[derive(Debug)]
@@ -31,14 +42,12 @@ pub(crate) struct Held<'a> {
 }
 
 struct Known {
-    process: u32,
     inode: Inode,
     lock: Weak<Lock>,
 }
 
-/// Every lock file open in this process. Touched only while a store opens, which is never during a
-/// fork, so a child does not inherit it held; what the child inherits is another process's.
-static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+/// Every lock file open in this process.
+static KNOWN: PerProcess<Mutex<Vec<Known>>> = PerProcess::new(|_| Mutex::default());
 
 impl Lock {
     /// The one lock of this file, made where it is missing.
@@ -46,12 +55,11 @@ impl Lock {
     /// # Errors
     /// [`Error::WriteProtected`] when it may not be written.
     pub(crate) fn open(path: &Path, mode: Mode) -> Result<Arc<Self>> {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|known| known.lock.strong_count() > 0);
-        let process = std::process::id();
         if let Ok(metadata) = std::fs::symlink_metadata(path) {
             let here = inode(&metadata);
-            let open = known.iter().find(|known| known.process == process && known.inode == here);
+            let open = known.iter().find(|known| known.inode == here);
             if let Some(lock) = open.and_then(|known| known.lock.upgrade()) {
                 return Ok(lock);
             }
@@ -59,24 +67,46 @@ impl Lock {
         let file = files::open_own(path, mode)?;
         let metadata = file.metadata().map_err(|error| Error::file(path, "open", error))?;
         let lock = Arc::new(Self { path: path.to_owned(), file, turn: Mutex::new(()) });
-        known.push(Known { process, inode: inode(&metadata), lock: Arc::downgrade(&lock) });
+        known.push(Known { inode: inode(&metadata), lock: Arc::downgrade(&lock) });
         Ok(lock)
     }
 
-    /// Waits for the lock, behind the threads of this process and all other processes.
+    /// Waits for the lock, behind the threads of this process and all other processes, but not for
+    /// ever: a process that never gives it up must not hang the host of this one.
+    ///
+    /// # Errors
+    /// [`Error::File`], which names the process that has the lock.
     pub(crate) fn hold(&self) -> Result<Held<'_>> {
+        let begun = Instant::now();
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // The threads of this process have waited for one another, and did not all come first.
+        let patience = PATIENCE.saturating_sub(begun.elapsed()).max(LEAST_PATIENCE);
+        let begun = Instant::now();
+        let mut pause = FIRST_PAUSE;
         loop {
-            match fcntl_lock(&self.file, FlockOperation::LockExclusive) {
+            match fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Held { lock: self, _turn: turn }),
                 Err(Errno::INTR) => {}
-                // The kernel looks for deadlocks between processes, not threads: one process with a
-                // thread in each of two queues looks like one to it. The order of our locks
-                // (login, then queue) leaves no real deadlock.
-                Err(Errno::DEADLK) => std::thread::sleep(Duration::from_millis(1)),
+                Err(Errno::AGAIN | Errno::ACCESS) if begun.elapsed() < patience => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(LAST_PAUSE);
+                }
+                Err(Errno::AGAIN | Errno::ACCESS) => return Err(self.held_by_another(patience)),
                 Err(errno) => return Err(Error::file(&self.path, "lock", errno)),
             }
         }
+    }
+
+    fn held_by_another(&self, patience: Duration) -> Error {
+        let wanted = Flock::from(FlockType::WriteLock);
+        let holder = fcntl_getlk(&self.file, &wanted).ok().flatten().and_then(|lock| lock.pid);
+        // None, or a negative number, for a process of another namespace or a lock of another kind.
+        let holder = match holder.map(Pid::as_raw_nonzero) {
+            Some(pid) if pid.get() > 0 => format!("process {pid}"),
+            _ => String::from("another process"),
+        };
+        let reason = format!("{holder} has held it for {} seconds", patience.as_secs());
+        Error::file(&self.path, "lock", reason)
     }
 
     /// The lock, if nobody has it.

@@ -11,6 +11,7 @@ use crate::fast;
 use crate::files;
 use crate::format::{APPLICATION, FORMAT};
 use crate::gate::Database;
+use crate::kdf::Kdf;
 use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, signed};
 use crate::state::{self, State};
 use crate::store::{Announce, SqliteStore};
@@ -42,7 +43,9 @@ pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
         _ => 0,
     };
     let left = MOST_FAILURES.saturating_sub(row.failures);
-    PinState { failures: row.failures, left, retry_at }
+    let kdf = row.wrap.as_deref().and_then(|wrap| wrap::kdf(wrap).ok());
+    let cost = kdf.map(Kdf::cost).unwrap_or_default();
+    PinState { failures: row.failures, left, retry_at, cost }
 }
 
 /// `C_Login`
@@ -72,8 +75,14 @@ pub(crate) fn init_user(store: &SqliteStore, pin: &[u8]) -> Result<()> {
     let locks = store.gate.locks()?;
     let _attempt = locks.login.hold()?;
     let pepper = pepper(store)?;
-    let wrap =
-        wrap::seal(store.config.kdf, &keys.serial, Role::User, pin, pepper.as_ref(), &keys.master)?;
+    let wrap = wrap::seal(
+        store.config.kdf.kdf()?,
+        &keys.serial,
+        Role::User,
+        pin,
+        pepper.as_ref(),
+        &keys.master,
+    )?;
     store.transact_sealed(&keys, |database| {
         let head = crate::schema::Head::read(&database.connection)?;
         crate::apply::current(Some(&keys), &head)?;
@@ -149,8 +158,14 @@ impl NewToken {
     fn new(store: &SqliteStore, serial: Serial, so_pin: &[u8]) -> Result<Self> {
         let master = crypto::random_key()?;
         let pepper = pepper(store)?;
-        let so_wrap =
-            wrap::seal(store.config.kdf, &serial, Role::So, so_pin, pepper.as_ref(), &master)?;
+        let so_wrap = wrap::seal(
+            store.config.kdf.kdf()?,
+            &serial,
+            Role::So,
+            so_pin,
+            pepper.as_ref(),
+            &master,
+        )?;
         let key_id = crypto::key_id(&master, &serial)?;
         Ok(Self { serial, key_id, so_wrap, keys: Keys::new(master, serial, Role::So)? })
     }
@@ -184,11 +199,9 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     let locks = store.gate.locks()?;
     let _attempt = locks.login.hold()?;
     let pepper = pepper(store)?;
-    let fast = match settle {
-        Settle::Login => fast::Place::new(&store.config),
-        Settle::Change(_) | Settle::Initialize(_) => None,
-    };
-    let (token, quick) = store.transact(Announce::No, |database| {
+    let fast_wanted = store.config.fast_login.is_some() && matches!(settle, Settle::Login);
+    fast::remove_former_secret(&store.config);
+    let (token, fast, quick) = store.transact(Announce::No, |database| {
         let token = Token::read(&database.connection)?;
         let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
         let wrapped = pin_row(&token, role).wrap.as_deref();
@@ -199,19 +212,21 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             wrap::kdf(wrapped)?;
         }
         count(database, &token, role)?;
-        let quick = fast.as_ref().map(|place| place.read(database, role)).transpose()?.flatten();
-        Ok((token, quick))
+        let fast = fast::Place::new(&store.config, &token, role, pin);
+        let fast = fast.filter(|_| fast_wanted);
+        let quick = fast.as_ref().map(|place| place.read(database)).transpose()?.flatten();
+        Ok((token, fast, quick))
     })?;
     let (serial, row) = (token.serial, pin_row(&token, role));
     if let (Some(place), Some(quick)) = (&fast, quick)
-        && let Some(master) = place.open(&quick, &serial, role, pin)?
+        && let Some(master) = place.open(&quick, pin)?
     {
         store.counts.fast_hits.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         counters::event(counters::Event::FastLogin);
         store.transact(Announce::No, |database| clear(database, role))?;
         return Ok(Attempt { serial, master });
     }
-    if fast.is_some() {
+    if fast_wanted {
         store.counts.fast_misses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         counters::event(counters::Event::FastLoginMiss);
     }
@@ -224,8 +239,9 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     };
     match settle {
         Settle::Login => {
-            let renewed = fast.map(|place| place.seal(&serial, role, pin, &master)).transpose()?;
+            let renewed = fast.map(|place| place.seal(pin, &master)).transpose()?.flatten();
             store.transact(Announce::No, |database| {
+                fast::tidy(database, role, renewed.is_some() || !fast_wanted)?;
                 if let Some(renewed) = &renewed {
                     renewed.write(database, role)?;
                 }
@@ -233,7 +249,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             })?;
         }
         Settle::Change(new) => {
-            let kdf = store.config.kdf;
+            let kdf = store.config.kdf.kdf()?;
             let wrap = wrap::seal(kdf, &serial, role, new, pepper.as_ref(), &master)?;
             let keys = Keys::new(Secret::copy_of(master.expose()), serial, role)?;
             store.upgrade(&keys)?;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
-use crate::kdf::{DEFAULT_KDF, Kdf};
+use crate::kdf::Cost;
 use crate::schema::{Head, Stored, Token};
 use crate::state::{self, Known, Memory, State};
 use crate::{anchor, apply, pin, search, v1, verify};
@@ -30,18 +30,22 @@ pub struct Config {
     pub path: PathBuf,
     /// A group whose members use the token: name or number. Matters when the directory is made.
     pub group: Option<String>,
-    /// How long a fast login lasts after a login that took the long way; `None` for never.
+    /// How long a fast login lasts after a login that took the long way; `None` for never. Only with
+    /// PINs of 8 bytes or more, and where the kernel keeps secrets for the user.
     pub fast_login: Option<Duration>,
-    /// The runtime directory, where fast login keeps this boot's secret. Never created.
+    /// The runtime directory, where releases before this one kept fast login's secret: a login
+    /// removes it.
     pub runtime: Option<PathBuf>,
     /// What makes guessing PINs expensive, for wraps written from now on.
-    pub kdf: Kdf,
+    pub kdf: Cost,
     /// A file of this machine, at least 16 bytes, that every PIN set from now on is mixed with:
     /// without it a copied database cannot be opened, and neither can the original.
     pub pepper: Option<PathBuf>,
     /// A file outside of the store, where whoever can write the store cannot write, that remembers
     /// the store's last state: an older one is refused. It begins as an empty file.
     pub anchor: Option<PathBuf>,
+    /// The shortest PIN that may be set, in bytes, where that is more than the engine's own.
+    pub shortest_pin: usize,
 }
 
 impl Config {
@@ -53,9 +57,10 @@ impl Config {
             group: None,
             fast_login: None,
             runtime: None,
-            kdf: DEFAULT_KDF,
+            kdf: Cost::Argon2id,
             pepper: None,
             anchor: None,
+            shortest_pin: 0,
         }
     }
 }
@@ -230,7 +235,7 @@ impl SqliteStore {
         let page = self.gate.generation().filter(|_| announce == Announce::Yes);
         let done = work().and_then(|value| {
             if let Some(page) = page {
-                page.begin();
+                page.begin()?;
             }
             let committed = run("COMMIT");
             committed.map(|()| value)
@@ -239,9 +244,10 @@ impl SqliteStore {
             run("ROLLBACK")?;
         }
         if let Some(page) = page
-            && page.now() & 1 == 1
+            && page.is_odd()
         {
-            page.end();
+            // It is committed, or not, whatever this says; an odd number is always safe.
+            page.end().unwrap_or_default();
         }
         if done.is_ok() {
             self.counts.commits.fetch_add(1, Ordering::Relaxed);
@@ -318,12 +324,15 @@ impl SqliteStore {
                 serial: token.serial.iter().map(|byte| format!("{byte:02x}")).collect(),
                 label: token.label,
                 writable: database.writable,
+                shortest_pin: self.config.shortest_pin,
             })
         });
         match read {
-            Err(Error::Uninitialized { .. }) => {
-                Ok(TokenRow { writable: true, ..TokenRow::default() })
-            }
+            Err(Error::Uninitialized { .. }) => Ok(TokenRow {
+                writable: true,
+                shortest_pin: self.config.shortest_pin,
+                ..TokenRow::default()
+            }),
             read => read,
         }
     }
@@ -478,14 +487,6 @@ impl Store for SqliteStore {
     }
 
     fn generation(&self) -> Option<u64> {
-        self.gate.generation().map(crate::generation::Generation::now)
-    }
-
-    fn before_fork(&self) {
-        self.gate.before_fork();
-    }
-
-    fn after_fork(&self) {
-        self.gate.after_fork();
+        self.gate.generation().and_then(crate::generation::Generation::now)
     }
 }

@@ -208,6 +208,40 @@ fn another_user_of_the_group_uses_a_store_that_was_closed_cleanly() {
     assert!(store.verify().unwrap().is_sound());
 }
 
+/// A mapped file that is cut kills whoever looks at it.
+#[test]
+fn a_generation_that_others_may_cut_is_not_mapped_and_a_cut_one_is_a_change() {
+    let place = Place::new();
+    drop(place.token());
+    let file = place.path().join("token.db.gen");
+    let mapped = || fs::read_to_string("/proc/self/maps").unwrap().contains(file.to_str().unwrap());
+    let alone = place.store();
+    let before = alone.token().map(|_| alone.generation()).unwrap();
+    assert!(mapped(), "only this user can cut it");
+    drop(alone);
+    assert!(!mapped());
+
+    chmod(&place.database(), 0o660);
+    chmod(&file, 0o660);
+    let (one, two) = (place.store(), place.store());
+    for store in [&one, &two] {
+        store.login(Role::User, USER).unwrap();
+        assert_eq!(store.generation(), before, "a login is no change");
+    }
+    assert!(!mapped());
+    insert(&one, public("before"));
+    assert_eq!(two.generation(), before.map(|number| number + 2));
+
+    fs::File::options().write(true).open(&file).unwrap().set_len(0).unwrap();
+    assert_eq!((one.generation(), two.generation()), (None, None));
+    assert_eq!(find(&two, "before").len(), 1);
+    insert(&one, public("after"));
+    assert_eq!(find(&two, "after").len(), 1);
+    let after = two.generation().unwrap();
+    assert!(after.is_multiple_of(2) && after > 1 << 40, "no number that was there before: {after}");
+    assert_eq!(one.generation(), Some(after));
+}
+
 #[test]
 fn a_token_whose_making_was_cut_short_is_no_token_and_can_be_made() {
     let place = Place::new();

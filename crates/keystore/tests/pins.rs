@@ -6,7 +6,7 @@ mod common;
 
 use common::{CHEAP, Place, SO, USER, find, insert, private};
 use metaslot_ck::Error;
-use metaslot_keystore::{Config, DEFAULT_KDF, Kdf, SqliteStore};
+use metaslot_keystore::{Config, Cost, Kdf, SqliteStore};
 use metaslot_spi::store::{Role, Scope, Store};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -41,7 +41,8 @@ fn after_three_failures_an_attempt_is_refused_until_its_time() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     assert!((now + 1..=now + 64).contains(&retry_at), "{retry_at} {now}");
     // Even the right PIN, and the refusal does not count.
-    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::FUNCTION_REJECTED);
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::PIN_LOCKED);
+    assert!(store.last_error().unwrap().contains("no PIN is taken before second"));
     assert_eq!(store.token().unwrap().user.failures, 9);
     wait(&place);
     store.login(Role::User, USER).unwrap();
@@ -143,7 +144,7 @@ fn attempts_of_many_threads_are_taken_one_at_a_time() {
 
 #[test]
 fn every_key_derivation_opens_again() {
-    for kdf in [DEFAULT_KDF, Kdf::Pbkdf2HmacSha256 { iterations: 1_000 }] {
+    for kdf in [Cost::Argon2id, Cost::Fixed(Kdf::Pbkdf2HmacSha256 { iterations: 1_000 })] {
         let place = Place::new();
         let store = SqliteStore::new(Config { kdf, ..place.config() });
         common::initialize(&store);
@@ -168,7 +169,11 @@ fn a_stored_cost_beyond_the_limit_is_refused_before_anything_is_derived() {
     assert!(text.contains("Argon2id with 1048576 KiB, 1024 passes, 1 lanes"), "{text}");
     assert!(text.contains("at most 512 MiB, 4 GiB in all passes"), "{text}");
     assert_eq!(store.token().unwrap().user.failures, 0, "that was no attempt");
+    // The officer can set a new one.
     store.login(Role::So, SO).unwrap();
+    store.init_pin(USER).unwrap();
+    store.logout();
+    store.login(Role::User, USER).unwrap();
 }
 
 #[test]

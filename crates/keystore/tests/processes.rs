@@ -5,8 +5,10 @@
 mod common;
 
 use common::{Place, USER, find, insert, private, public};
-use metaslot_keystore::SqliteStore;
+use metaslot_ck::Error;
+use metaslot_keystore::{SqliteStore, fork};
 use metaslot_spi::store::{Change, Role, Scope, Store};
+use rustix::fs::{FlockOperation, fcntl_lock};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -110,6 +112,48 @@ fn writers_that_are_killed_lose_nothing_that_was_acknowledged() {
     assert!(!there.is_empty());
     insert(&store, private("life goes on"));
     assert_eq!(store.generation().unwrap() & 1, 0);
+}
+
+/// Set for a child that locks the file at this path and never gives it up.
+const HOLDER: &str = "METASLOT_TEST_HOLDER";
+
+/// In a child: holds a lock until it is killed. In the test run itself: nothing.
+#[test]
+fn child_that_holds_a_lock() {
+    let Some(path) = std::env::var_os(HOLDER) else { return };
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    fcntl_lock(&file, FlockOperation::LockExclusive).unwrap();
+    println!("\nheld");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
+#[test]
+fn a_lock_that_another_process_never_gives_up_is_an_error_that_names_it() {
+    let refused = |suffix: &str| {
+        let place = Place::new();
+        let store = place.token();
+        let file = place.path().join(format!("token.db.{suffix}"));
+        let mut holder = Command::new(std::env::current_exe().unwrap())
+            .args(["child_that_holds_a_lock", "--exact", "--nocapture", "--test-threads=1"])
+            .env(HOLDER, &file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(holder.stdout.take().unwrap()).lines();
+        assert!(said.map_while(Result::ok).any(|line| line == "held"));
+        assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::DEVICE_ERROR);
+        let text = store.last_error().unwrap();
+        let reason = format!("cannot lock: process {} has held it for", holder.id());
+        assert!(text.contains(&reason) && text.contains(file.to_str().unwrap()), "{text}");
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        store.login(Role::User, USER).unwrap();
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| refused("login"));
+        scope.spawn(|| refused("lock"));
+    });
 }
 
 #[test]
@@ -245,7 +289,7 @@ fn nothing_of_the_database_is_open_during_a_fork() {
     let store = place.user();
     let id = insert(&store, private("kept"));
     assert!(!descriptors(&place).is_empty());
-    store.before_fork();
+    fork::before();
     assert_eq!(descriptors(&place), [""; 0]);
     // A call in another thread waits until the fork is over.
     let over = AtomicBool::new(false);
@@ -257,7 +301,7 @@ fn nothing_of_the_database_is_open_during_a_fork() {
         });
         std::thread::sleep(Duration::from_millis(50));
         over.store(true, Ordering::SeqCst);
-        store.after_fork();
+        fork::after();
         assert_eq!(waiting.join().unwrap().attributes, b"attributes of kept");
     });
     insert(&store, private("after"));

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Everything that maps memory: the protected arena, secrets in it, the fork sentinel, shared pages.
+//! Everything that maps memory: the protected arena, secrets in it, the fork sentinel, shared pages;
+//! and secrets that the kernel keeps.
 
 mod arena;
+pub mod keyring;
 mod lock;
 mod os;
+mod per_process;
 mod protected;
 mod secret;
 mod shared;
 mod stack;
 
 pub use arena::{ALIGNMENT, Stats, allocate, free, size_of_allocation, stats};
+pub use per_process::PerProcess;
 pub use protected::Protected;
 pub use secret::Secret;
 pub use shared::{SharedWords, WIPED_WORDS, wiped_on_fork};

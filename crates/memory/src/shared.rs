@@ -4,16 +4,20 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::AtomicU64;
 
+/// The permissions of group and others; an access control list shows in the group's.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
 /// The beginning of a file as atomic words, shared with every process that maps it.
 ///
 /// The file must not be cut while it is mapped: whoever touches a word behind its end gets
-/// `SIGBUS`. Both users (counters, a store's generation page) only ever lengthen it.
+/// `SIGBUS`. So only a file that no other user may write is mapped, and both users (counters, a
+/// store's generation) only ever lengthen it. This user and root can end the process anyway.
 #[derive(Debug)]
 pub struct SharedWords {
     start: NonNull<AtomicU64>,
@@ -49,13 +53,20 @@ impl SharedWords {
     }
 
     /// Maps the first `count` words of a file that is open for reading and writing and at least so
-    /// long.
+    /// long, and that nobody but this user may write.
     ///
     /// # Errors
-    /// What `mmap` says; [`io::ErrorKind::UnexpectedEof`] when the file is shorter.
+    /// What `mmap` says; [`io::ErrorKind::UnexpectedEof`] when the file is shorter,
+    /// [`io::ErrorKind::PermissionDenied`] when others may cut it.
     pub fn map(file: &File, count: usize) -> io::Result<Self> {
-        if file.metadata()?.len() < (count * 8) as u64 {
+        let metadata = file.metadata()?;
+        if metadata.len() < (count * 8) as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        // SAFETY: asks for a number.
+        let user = unsafe { libc::geteuid() };
+        if metadata.uid() != user || metadata.mode() & WRITABLE_BY_OTHERS != 0 {
+            return Err(io::ErrorKind::PermissionDenied.into());
         }
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         let start = map(count * 8, protection, flags, file.as_raw_fd())?;
@@ -116,6 +127,8 @@ fn map(length: usize, protection: i32, flags: i32, file: i32) -> io::Result<NonN
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
     use std::sync::atomic::Ordering;
 
     #[test]
@@ -144,6 +157,7 @@ mod tests {
             .write(true)
             .create(true)
             .truncate(true)
+            .mode(0o600)
             .open(&path)
             .expect("a file can be made");
         assert!(SharedWords::map(&file, 4).is_err(), "an empty file has no words");
@@ -154,6 +168,20 @@ mod tests {
         assert_eq!(other.words()[2].load(Ordering::SeqCst), 9);
         let third = SharedWords::create(&path, 8, 0o600).expect("it grows");
         assert_eq!(third.words()[2].load(Ordering::SeqCst), 9);
+        std::fs::remove_file(&path).expect("the file goes");
+    }
+
+    #[test]
+    fn a_file_that_others_may_cut_is_not_mapped() {
+        let path = std::env::temp_dir().join(format!("metaslot-cut-{}", std::process::id()));
+        drop(SharedWords::create(&path, 4, 0o600).expect("it is ours alone"));
+        let file = File::options().read(true).write(true).open(&path).expect("it opens");
+        for (mode, refused) in [(0o660, true), (0o602, true), (0o644, false)] {
+            file.set_permissions(Permissions::from_mode(mode)).expect("it is ours");
+            let mapped = SharedWords::map(&file, 4).map(drop).map_err(|error| error.kind());
+            let wanted = if refused { Err(io::ErrorKind::PermissionDenied) } else { Ok(()) };
+            assert_eq!(mapped, wanted, "{mode:o}");
+        }
         std::fs::remove_file(&path).expect("the file goes");
     }
 

@@ -115,14 +115,4 @@ impl<S: Store> Store for UncancelledStore<S> {
         // Called at every use of a key, and makes no system call.
         self.0.generation()
     }
-
-    fn before_fork(&self) {
-        let _uncancelled = Uncancelled::begin();
-        self.0.before_fork()
-    }
-
-    fn after_fork(&self) {
-        let _uncancelled = Uncancelled::begin();
-        self.0.after_fork()
-    }
 }

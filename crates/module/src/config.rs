@@ -5,8 +5,8 @@
 //! token, which nobody has made yet; nothing is created before `C_InitToken`.
 
 use crate::environment::{directory, variable};
-use metaslot_engine::Policy;
-use metaslot_keystore::{DEFAULT_KDF, Kdf, PBKDF2};
+use metaslot_engine::{Engine, MOST_SLOTS, Policy};
+use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use std::fmt;
 use std::io;
@@ -35,7 +35,8 @@ pub(crate) struct TokenConfig {
     pub(crate) policy: Policy,
     pub(crate) group: Option<String>,
     pub(crate) fast_login: Option<Duration>,
-    pub(crate) kdf: Kdf,
+    pub(crate) kdf: Cost,
+    pub(crate) pin_min: usize,
     pub(crate) pepper: Option<PathBuf>,
     pub(crate) anchor: Option<PathBuf>,
 }
@@ -132,7 +133,8 @@ impl Config {
             policy: Policy::DEFAULT,
             group: None,
             fast_login: None,
-            kdf: DEFAULT_KDF,
+            kdf: Cost::Argon2id,
+            pin_min: 0,
             pepper: None,
             anchor: None,
         };
@@ -146,6 +148,9 @@ impl Config {
         for (key, value) in table.get_ref() {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("token", DeValue::Array(tokens)) => {
+                    if let Some(surplus) = tokens.get(MOST_SLOTS) {
+                        return Err(at(surplus, &format!("there are at most {MOST_SLOTS} tokens")));
+                    }
                     for token in tokens.iter() {
                         config.tokens.push(TokenConfig::parse(token)?);
                     }
@@ -183,7 +188,7 @@ impl TokenConfig {
         };
         let (mut path, mut description, mut group) = (None, None, None);
         let (mut fast_login, mut pepper, mut anchor) = (None, None, None);
-        let (mut policy, mut kdf) = (Policy::DEFAULT, DEFAULT_KDF);
+        let (mut policy, mut kdf, mut pin_min) = (Policy::DEFAULT, Cost::Argon2id, 0);
         // First the preset, then what is allowed beyond it, whatever their order.
         for (key, value) in table {
             match key.get_ref().as_ref() {
@@ -194,6 +199,7 @@ impl TokenConfig {
                 "policy" => policy = preset(value)?,
                 "allow" => {}
                 "kdf" => kdf = named_kdf(value)?,
+                "pin_min" => pin_min = pin_length(value)?,
                 "pepper" => pepper = Some(absolute(value)?),
                 "anchor" => anchor = Some(absolute(value)?),
                 other => return Err(at(key, &format!("a token has no setting {other:?}"))),
@@ -204,7 +210,7 @@ impl TokenConfig {
         }
         let path: PathBuf = path.ok_or_else(|| at(section, "a token needs a path"))?;
         let description = description.unwrap_or_else(|| path.display().to_string());
-        Ok(Self { path, description, policy, group, fast_login, kdf, pepper, anchor })
+        Ok(Self { path, description, policy, group, fast_login, kdf, pin_min, pepper, anchor })
     }
 }
 
@@ -245,10 +251,27 @@ fn preset(value: &Spanned<DeValue<'_>>) -> Result<Policy, Complaint> {
     }
 }
 
-fn named_kdf(value: &Spanned<DeValue<'_>>) -> Result<Kdf, Complaint> {
+fn pin_length(value: &Spanned<DeValue<'_>>) -> Result<usize, Complaint> {
+    let length = match value.get_ref() {
+        DeValue::Integer(number) => usize::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    };
+    let possible = length.filter(|length| Engine::PIN_LENGTHS.contains(length));
+    possible.ok_or_else(|| {
+        let (shortest, longest) = (Engine::PIN_LENGTHS.start(), Engine::PIN_LENGTHS.end());
+        at(value, &format!("must be a number from {shortest} to {longest}"))
+    })
+}
+
+/// Nothing protects what was sealed under it.
+const WEAK: Cost = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
+
+fn named_kdf(value: &Spanned<DeValue<'_>>) -> Result<Cost, Complaint> {
     match text(value)? {
-        "argon2id" => Ok(DEFAULT_KDF),
-        "pbkdf2" => Ok(PBKDF2),
+        "argon2id" => Ok(Cost::Argon2id),
+        "pbkdf2" => Ok(Cost::Pbkdf2),
+        // No default leads here, and the name says what it is.
+        "weak-for-tests" => Ok(WEAK),
         _ => Err(at(value, "the ways from a PIN to a key are \"argon2id\" and \"pbkdf2\"")),
     }
 }
@@ -289,13 +312,15 @@ mod tests {
         let config = Config::parse(
             "counters = false\n[[token]]\npath = \"/a/one.db\"\npolicy = \"legacy\"\n\
              [[token]]\npath = \"/b/two.db\"\ndescription = \"the other\"\ngroup = \"www-data\"\n\
-             fast_login = \"15m\"\nallow = [\"weak-rsa\"]\n",
+             fast_login = \"15m\"\npin_min = 8\nallow = [\"weak-rsa\"]\n",
         )
         .expect("it is right");
         let [one, two] = &config.tokens[..] else { panic!("two tokens") };
         assert_eq!((one.path.to_str(), one.policy), (Some("/a/one.db"), Policy::legacy()));
         assert_eq!(one.description, "/a/one.db");
         assert_eq!(two.description, "the other");
+        assert_eq!((one.pin_min, two.pin_min), (0, 8));
+        assert_eq!((one.kdf, two.kdf), (Cost::Argon2id, Cost::Argon2id));
         assert_eq!(two.fast_login, Some(Duration::from_secs(900)));
         let mut policy = Policy::DEFAULT;
         assert!(policy.allow("weak-rsa"));
@@ -313,6 +338,11 @@ mod tests {
             complaint("[[token]]\n\npath = \"a.db\"\n"),
             "metaslot.toml: line 3: must be an absolute path"
         );
+        assert_eq!(
+            complaint("[[token]]\npath=\"/a\"\npin_min = 3\n"),
+            "metaslot.toml: line 3: must be a number from 4 to 255"
+        );
+        assert!(complaint("[[token]]\npath=\"/a\"\npin_min = \"8\"").contains("a number from"));
         assert!(complaint("[[token]\n").starts_with("metaslot.toml: line 1: "));
         assert_eq!(complaint("# nothing\n"), "metaslot.toml: has no [[token]] section");
         assert!(complaint("[[token]]\npath=\"/a\"\nallow=[\"all\"]").contains("weak-rsa"));

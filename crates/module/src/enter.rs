@@ -2,18 +2,16 @@
 //! The one way into every function of the interface.
 
 use crate::cancel::Uncancelled;
+use crate::caught::caught;
 use crate::decode::Caller;
 use crate::library::Library;
 use crate::process::{self, State};
 use crate::thread;
 use metaslot_ck::{
-    CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_GENERAL_ERROR, CKR_OK, Error,
-    Function, Result, SessionHandle,
+    CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, Error, Function, Result, SessionHandle,
 };
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
-use metaslot_spi::detail;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs `call` with the engine: initialised? not forked? then caught, counted, answered.
 ///
@@ -80,23 +78,6 @@ pub(crate) unsafe fn enter_library(
                 let _uncancelled = Uncancelled::begin();
                 std::thread::sleep(std::time::Duration::from_micros(20));
             }
-        }
-    }
-}
-
-/// Answers what `call` says; a panic is `CKR_GENERAL_ERROR`, is counted, and prints nothing.
-pub(crate) fn caught(call: impl FnOnce() -> Result<()>) -> CK_RV {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(())) => CKR_OK,
-        Ok(Err(error)) => {
-            detail::failed();
-            error.rv()
-        }
-        Err(payload) => {
-            // Its destructor could panic in turn.
-            std::mem::forget(payload);
-            counters::event(counters::Event::Panic);
-            CKR_GENERAL_ERROR
         }
     }
 }

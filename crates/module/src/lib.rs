@@ -5,6 +5,7 @@
 //! engine. Nothing here knows what an operation means; nothing below knows pointers.
 
 mod cancel;
+mod caught;
 mod config;
 mod decode;
 mod enter;

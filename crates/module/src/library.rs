@@ -4,7 +4,6 @@
 use crate::cancel::{Uncancelled, UncancelledStore};
 use crate::config::{self, Config, Counters, TokenConfig};
 use crate::environment::directory;
-use crate::process;
 use metaslot_awslc::AWSLC;
 use metaslot_awslc_wrapper as awslc;
 use metaslot_ck::{Error, Result};
@@ -17,7 +16,6 @@ use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
 
 /// In the order in which the metaslot asks them.
 #[cfg(not(feature = "panicking-provider"))]
@@ -37,8 +35,8 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    pub(crate) fn new() -> Self {
-        Self { engine: OnceLock::new(), epoch: process::EPOCH.load(Ordering::SeqCst) }
+    pub(crate) const fn new(epoch: u32) -> Self {
+        Self { engine: OnceLock::new(), epoch }
     }
 
     /// The engine.
@@ -71,22 +69,8 @@ impl Library {
         self.epoch
     }
 
-    /// Nobody is inside a call, and a fork follows.
-    pub(crate) fn before_fork(&self) {
-        if let Some(Ok(engine)) = self.engine.get() {
-            engine.before_fork();
-        }
-    }
-
-    /// In the parent.
-    pub(crate) fn after_fork(&self) {
-        if let Some(Ok(engine)) = self.engine.get() {
-            engine.after_fork();
-        }
-    }
-
     /// Whether or not there is a library, the calling thread forks.
-    pub(crate) fn before_any_fork() {
+    pub(crate) fn before_fork() {
         awslc::fork::before();
     }
 
@@ -132,6 +116,7 @@ fn slot(token: TokenConfig) -> SlotConfig {
         fast_login: token.fast_login,
         runtime: runtime_directories().find(|directory| directory.is_dir()),
         kdf: token.kdf,
+        shortest_pin: token.pin_min,
         pepper: token.pepper,
         anchor: token.anchor,
     });

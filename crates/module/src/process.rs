@@ -6,11 +6,12 @@
 //! destructor and no exit handler: a call that comes after `exit` began still finds everything.
 
 use crate::cancel::Uncancelled;
-use crate::enter::caught;
+use crate::caught::caught;
 use crate::library::Library;
 use crate::thread;
 use crate::wiped::{self, WORDS as WORD_COUNT, Words};
-use metaslot_ck::{Error, Result};
+use metaslot_ck::{CKR_OK, Error, Result};
+use metaslot_keystore::fork as stores;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 const LIBRARY: usize = 0;
 /// 1 while somebody initialises, finalises or forks.
 const LOCK: usize = 1;
+/// 1 since this process was initialised first; a forked child has yet to begin anew.
+const BEGUN: usize = 2;
 
 const CLOSED: u64 = 1;
 
@@ -31,6 +34,9 @@ static PLAIN: Words = [const { AtomicU64::new(0) }; WORD_COUNT];
 
 /// Whether this process or an ancestor of it is initialised. Unlike the words it survives a fork.
 static INHERITED: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process or an ancestor of it ever was.
+static EVER: AtomicBool = AtomicBool::new(false);
 
 /// Goes up when the library is finalised: what `C_WaitForSlotEvent` waits for.
 pub(crate) static EPOCH: AtomicU32 = AtomicU32::new(0);
@@ -77,10 +83,12 @@ pub(crate) fn initialize() -> Result<()> {
     if words[LIBRARY].load(Ordering::Acquire) != 0 {
         return Err(Error::CRYPTOKI_ALREADY_INITIALIZED);
     }
-    if INHERITED.swap(true, Ordering::AcqRel) {
+    if EVER.swap(true, Ordering::AcqRel) && words[BEGUN].load(Ordering::Acquire) == 0 {
         begin_anew();
     }
-    let library = Box::into_raw(Box::new(Library::new()));
+    words[BEGUN].store(1, Ordering::Release);
+    INHERITED.store(true, Ordering::Release);
+    let library = Box::into_raw(Box::new(Library::new(EPOCH.load(Ordering::SeqCst))));
     words[LIBRARY].store(library.expose_provenance() as u64, Ordering::SeqCst);
     Ok(())
 }
@@ -98,10 +106,9 @@ pub(crate) fn finalize() -> Result<()> {
     let words = words();
     let _lock = Lock::take(words, Duration::MAX);
     let address = words[LIBRARY].swap(0, Ordering::SeqCst);
-    let inherited = INHERITED.swap(false, Ordering::AcqRel);
     if address == 0 {
         // A forked child may say that it does not want what it inherited.
-        if !inherited {
+        if !INHERITED.swap(false, Ordering::AcqRel) {
             return Err(Error::CRYPTOKI_NOT_INITIALIZED);
         }
         begin_anew();
@@ -116,6 +123,7 @@ pub(crate) fn finalize() -> Result<()> {
     }
     // Otherwise a thread never came back, or a signal handler finalises under a call of its own
     // thread: what they hold stays.
+    INHERITED.store(false, Ordering::Release);
     Ok(())
 }
 
@@ -183,11 +191,12 @@ impl Drop for Lock {
 
 /// What the parent takes back after the fork; written by whoever holds the lock.
 static FORKING: AtomicU64 = AtomicU64::new(0);
-static QUIET: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// Whether this thread took the lock for a fork: several threads can fork at once.
     static HOLDS_LOCK: Cell<bool> = const { Cell::new(false) };
+    /// Whether it closed the stores.
+    static CLOSED_STORES: Cell<bool> = const { Cell::new(false) };
 }
 
 extern "C" fn before_fork() {
@@ -199,57 +208,52 @@ extern "C" fn before_fork() {
         std::mem::forget(lock);
         let address = words[LIBRARY].load(Ordering::Acquire);
         FORKING.store(address, Ordering::Relaxed);
-        QUIET.store(address > CLOSED && close(words, address), Ordering::Relaxed);
+        if address > CLOSED {
+            // New calls stay out. A thread that does not come out (a key pair takes long) keeps the
+            // engine's locks in the child too, where nobody ever asks for them: the child makes
+            // everything anew.
+            words[LIBRARY].store(CLOSED, Ordering::SeqCst);
+            thread::wait_for_others(FORK_PATIENCE);
+        }
     }
-    Library::before_any_fork();
-}
-
-/// Keeps new calls out, waits for those under way, and has the stores go quiet; says whether they
-/// are.
-fn close(words: &Words, address: u64) -> bool {
-    words[LIBRARY].store(CLOSED, Ordering::SeqCst);
-    // A thread that does not come out (a key pair takes long) keeps the engine's locks in the child
-    // too, where nobody ever asks for them: the child makes everything anew. The stores go quiet
-    // all the same, because what SQLite knows of open files is the process's.
-    thread::wait_for_others(FORK_PATIENCE);
-    if thread::is_inside() {
-        // A signal handler forks under a call of its own thread, which may hold a store.
-        return false;
+    // The stores are closed all the same, whoever holds the lock and for how long: what SQLite knows
+    // of open files is the process's. Only a signal handler that forks under a call of its own thread
+    // would wait for itself; its child uses no store.
+    if !thread::is_inside() {
+        let closed = caught(|| {
+            stores::before();
+            Ok(())
+        });
+        CLOSED_STORES.set(closed == CKR_OK);
     }
-    // SAFETY: the library lives: only `finalize` drops it, under the lock that we hold.
-    let library = unsafe { &*pointer(address) };
-    caught(|| {
-        library.before_fork();
-        Ok(())
-    });
-    true
+    Library::before_fork();
 }
 
 extern "C" fn after_fork_in_parent() {
     let _uncancelled = Uncancelled::begin();
+    if CLOSED_STORES.take() {
+        caught(|| {
+            stores::after();
+            Ok(())
+        });
+    }
     if !HOLDS_LOCK.take() {
         return;
     }
     let words = words();
     let address = FORKING.load(Ordering::Relaxed);
-    if QUIET.load(Ordering::Relaxed) {
-        // SAFETY: as before the fork.
-        let library = unsafe { &*pointer(address) };
-        caught(|| {
-            library.after_fork();
-            Ok(())
-        });
-    }
     words[LIBRARY].store(address, Ordering::SeqCst);
     words[LOCK].store(0, Ordering::Release);
 }
 
 extern "C" fn after_fork_in_child() {
     HOLDS_LOCK.set(false);
+    CLOSED_STORES.set(false);
     let words = words();
     if ptr::eq(words, &raw const PLAIN) {
         words[LIBRARY].store(0, Ordering::SeqCst);
         words[LOCK].store(0, Ordering::Release);
+        words[BEGUN].store(0, Ordering::Release);
     }
     thread::forget_others();
 }

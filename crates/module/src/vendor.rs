@@ -2,8 +2,9 @@
 //! Our own interface, `Vendor Metaslot` 1.1: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
+use crate::caught::caught;
 use crate::decode::Caller;
-use crate::enter::{caught, enter};
+use crate::enter::enter;
 use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;
@@ -34,6 +35,26 @@ pub(crate) struct PinStatus {
 pub(crate) struct TokenStatus {
     user: PinStatus,
     so: PinStatus,
+}
+
+/// `METASLOT_PIN_COST`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct PinCost {
+    /// Argon2id's memory in KiB; 0 for PBKDF2.
+    memory: CK_ULONG,
+    /// Argon2id's passes, PBKDF2's iterations; 0 without a PIN.
+    passes: CK_ULONG,
+    /// What it took when this process did it last; 0 when it did not.
+    microseconds: CK_ULONG,
+}
+
+/// `METASLOT_TOKEN_COST`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct TokenCost {
+    user: PinCost,
+    so: PinCost,
 }
 
 /// `METASLOT_CANDIDATE`
@@ -84,6 +105,7 @@ pub(crate) struct List {
     token_status: unsafe extern "C" fn(CK_SLOT_ID, *mut TokenStatus) -> CK_RV,
     counters_path: unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV,
     candidates: unsafe extern "C" fn(CK_MECHANISM_TYPE, *mut Candidate, *mut CK_ULONG) -> CK_RV,
+    token_cost: unsafe extern "C" fn(CK_SLOT_ID, *mut TokenCost) -> CK_RV,
     examine_token: unsafe extern "C" fn(
         CK_SLOT_ID,
         CK_USER_TYPE,
@@ -96,8 +118,15 @@ pub(crate) struct List {
     ) -> CK_RV,
 }
 
-pub(crate) static LIST: List =
-    List { version: VERSION, last_error, token_status, counters_path, candidates, examine_token };
+pub(crate) static LIST: List = List {
+    version: VERSION,
+    last_error,
+    token_status,
+    counters_path,
+    candidates,
+    token_cost,
+    examine_token,
+};
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
 /// when the code says it all. Works before `C_Initialize` too.
@@ -123,6 +152,25 @@ unsafe extern "C" fn token_status(slot: CK_SLOT_ID, status: *mut TokenStatus) ->
 fn status_of(pin: PinState) -> PinStatus {
     let (failures, left) = (CK_ULONG::from(pin.failures), CK_ULONG::from(pin.left));
     PinStatus { failures, left, retry_at: pin.retry_at }
+}
+
+/// What a guess at the PINs of a slot's token costs who has its file.
+unsafe extern "C" fn token_cost(slot: CK_SLOT_ID, cost: *mut TokenCost) -> CK_RV {
+    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
+    unsafe {
+        enter(Function::GetTokenInfo, |engine, caller| {
+            let place = caller.place(cost)?;
+            let token = engine.token_info(SlotId(slot))?;
+            place.set(TokenCost { user: cost_of(token.user), so: cost_of(token.so) });
+            Ok(())
+        })
+    }
+}
+
+fn cost_of(pin: PinState) -> PinCost {
+    let [memory, passes, microseconds] =
+        [pin.cost.memory_kib, pin.cost.passes, pin.cost.microseconds].map(CK_ULONG::from);
+    PinCost { memory, passes, microseconds }
 }
 
 /// The file in which this process counts; empty when it has none.

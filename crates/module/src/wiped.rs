@@ -6,7 +6,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
 /// How many words are used of it.
-pub(crate) const WORDS: usize = 2;
+pub(crate) const WORDS: usize = 3;
 
 /// The words; they are never given back.
 pub(crate) type Words = [AtomicU64; WORDS];

@@ -8,6 +8,7 @@ mod harness;
 
 use harness::{Home, program, program_with};
 use metaslot_counters::{Event, read};
+use metaslot_engine::MOST_SLOTS;
 use metaslot_lanes::cpu::{self, Cpu};
 use std::fs;
 use std::path::Path;
@@ -68,6 +69,11 @@ fn no_argument_crashes_any_function() {
 #[test]
 fn a_forked_child_begins_anew_and_the_parent_goes_on() {
     Home::new("fork").run(&program("fork"), &[]);
+}
+
+#[test]
+fn whatever_threads_do_at_a_fork_the_child_inherits_no_open_store() {
+    Home::new("fork-at-work").run(&program("fork_at_work"), &[]);
 }
 
 #[test]
@@ -164,6 +170,15 @@ fn old_ciphers_give_the_same_in_one_call_in_parts_and_together() {
 }
 
 #[test]
+fn pins_are_as_long_as_configured_and_a_pause_is_no_wrong_pin() {
+    let home = Home::new("pins");
+    let file = home.path().join("metaslot.toml");
+    let token = home.path().join("token/token.db");
+    fs::write(&file, format!("[[token]]\npath = {token:?}\npin_min = 8\n")).unwrap();
+    home.run_with(&program("pins"), &[], &[("METASLOT_CONF", file.as_os_str())]);
+}
+
+#[test]
 fn no_copy_of_a_key_outlives_it() {
     println!("{}", Home::new("memory").run(&program("memory"), &[]));
 }
@@ -192,6 +207,28 @@ fn a_wrong_configuration_is_explained_and_nothing_is_printed() {
     fs::write(&file, "[[token]]\npath = \"/t.db\"\n\ncolour = 1\n").unwrap();
     let unknown = format!("{name}: line 4: a token has no setting \"colour\"");
     home.run_with(&unconfigured, &[&unknown], &variables);
+    let tokens = |count| "[[token]]\npath = \"/t.db\"\n".repeat(count);
+    fs::write(&file, tokens(MOST_SLOTS + 1)).unwrap();
+    let line = 2 * MOST_SLOTS + 1;
+    let many = format!("{name}: line {line}: there are at most {MOST_SLOTS} tokens");
+    home.run_with(&unconfigured, &[&many], &variables);
+}
+
+#[test]
+fn the_last_of_many_tokens_works_as_the_first() {
+    let home = Home::new("many-tokens");
+    let file = home.path().join("metaslot.toml");
+    let token = |number: usize| {
+        let path = home.path().join(format!("{number}/token.db"));
+        // The same cost in every build.
+        format!("[[token]]\npath = {path:?}\nkdf = \"pbkdf2\"\n")
+    };
+    let many_tokens = program("many_tokens");
+    for last in [65, MOST_SLOTS - 1] {
+        fs::write(&file, (0..=last).map(token).collect::<String>()).unwrap();
+        let variables = [("METASLOT_CONF", file.as_os_str())];
+        home.run_with(&many_tokens, &[&last.to_string()], &variables);
+    }
 }
 
 #[test]
@@ -210,6 +247,31 @@ fn only_functions_of_the_standard_are_exported() {
     let mut expected: Vec<&str> = metaslot_ck::Function::ALL.iter().map(|f| f.name()).collect();
     expected.sort_unstable();
     assert_eq!(names, expected);
+}
+
+/// Nothing of the file can be written and executed, or written after loading where code is reached through it, and no
+/// directory that it names is searched for libraries.
+#[test]
+fn the_file_is_as_hard_as_the_linker_makes_it() {
+    let dynamic = harness::output("readelf", &["-d", "--wide"], harness::module());
+    for unwanted in ["(RPATH)", "(RUNPATH)", "(TEXTREL)", " TEXTREL"] {
+        assert!(!dynamic.contains(unwanted), "{unwanted}:\n{dynamic}");
+    }
+    // Full RELRO: bound when loaded, so that the whole table of addresses is read only afterwards.
+    assert!(dynamic.contains("Flags: NOW"), "{dynamic}");
+    let segments = harness::output("readelf", &["-l", "--wide"], harness::module());
+    let flags = |name: &str| -> Vec<String> {
+        let lines = segments.lines().filter(|line| line.trim_start().starts_with(name));
+        // Six numbers stand between the name and the flags, which have spaces in them.
+        lines.map(|line| line.split_whitespace().skip(6).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let is = |flags: &str, of: char| flags.chars().any(|flag| flag == of);
+    assert_eq!(flags("GNU_RELRO").len(), 1, "{segments}");
+    let stack = flags("GNU_STACK");
+    assert!(stack.len() == 1 && !is(&stack[0], 'E'), "{segments}");
+    let loaded = flags("LOAD");
+    assert!(loaded.len() >= 3, "{segments}");
+    assert!(!loaded.iter().any(|flags| is(flags, 'W') && is(flags, 'E')), "{segments}");
 }
 
 #[test]

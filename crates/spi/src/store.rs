@@ -25,8 +25,8 @@ pub trait Store: Send + Sync + Debug {
     /// Counts the attempt, opens the master key and keeps it until [`Self::logout`].
     ///
     /// # Errors
-    /// `CKR_PIN_INCORRECT`, `CKR_PIN_LOCKED`, `CKR_USER_PIN_NOT_INITIALIZED`,
-    /// `CKR_FUNCTION_REJECTED` (too soon after failures), `CKR_TOKEN_WRITE_PROTECTED` (cannot count).
+    /// `CKR_PIN_INCORRECT`, `CKR_PIN_LOCKED` (for good, or too soon after failures, which does not
+    /// count), `CKR_USER_PIN_NOT_INITIALIZED`, `CKR_TOKEN_WRITE_PROTECTED` (cannot count).
     fn login(&self, role: Role, pin: &[u8]) -> Result<()>;
 
     /// Checks a PIN while logged in (context-specific login); counts like a login.
@@ -91,15 +91,10 @@ pub trait Store: Send + Sync + Debug {
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined>;
 
-    /// Counts everybody's commits: one load of a mapped page. Odd while a commit is under way;
-    /// `None` when there is no page, and every look must go to the store.
+    /// Counts everybody's commits: one load of a mapped page, or a system call where others could
+    /// cut it. Odd while a commit is under way; `None` when it is not known, and every look must go
+    /// to the store.
     fn generation(&self) -> Option<u64>;
-
-    /// Goes quiet for a fork: nothing may be held or open when it returns.
-    fn before_fork(&self);
-
-    /// In the parent, after the fork.
-    fn after_fork(&self);
 }
 
 /// What [`Store::examine`] tells while it goes on.
@@ -180,9 +175,11 @@ pub struct TokenRow {
     pub user: PinState,
     /// Whether this process may write the store.
     pub writable: bool,
+    /// The shortest PIN that may be set, in bytes, where that is more than the engine's own.
+    pub shortest_pin: usize,
 }
 
-/// The counter of one PIN.
+/// How one PIN stands.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PinState {
     /// Failures since the last success.
@@ -191,6 +188,19 @@ pub struct PinState {
     pub left: u32,
     /// No attempt is taken before then, in seconds since 1970; 0 when one may try now.
     pub retry_at: u64,
+    /// What a guess costs.
+    pub cost: PinCost,
+}
+
+/// What a guess at a PIN costs whoever has a copy of the store.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PinCost {
+    /// Argon2id's memory, in KiB; 0 for PBKDF2.
+    pub memory_kib: u32,
+    /// Argon2id's passes or PBKDF2's iterations; 0 where there is no PIN.
+    pub passes: u32,
+    /// Microseconds of one processor that it took when this process did it last; 0 when it did not.
+    pub microseconds: u32,
 }
 
 /// A row to write.

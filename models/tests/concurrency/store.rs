@@ -265,8 +265,4 @@ impl Store for SharedStore {
     fn generation(&self) -> Option<u64> {
         self.disk.page.then(|| self.disk.generation.load(Ordering::SeqCst))
     }
-
-    fn before_fork(&self) {}
-
-    fn after_fork(&self) {}
 }

@@ -2,6 +2,7 @@
 //! Where a PIN comes from: a file, a command, a service's credentials, or the terminal. Never the
 //! command line, where every user of the machine can read it.
 
+pub(crate) mod cost;
 mod prompt;
 pub(crate) mod tries;
 
@@ -9,7 +10,7 @@ pub(crate) use prompt::{confirm, is_interactive};
 
 use crate::failure::{Failure, Result};
 use crate::uri::{PinValue, Uri};
-use metaslot_client::{PinStatus, TokenStatus};
+use metaslot_client::{PinCost, PinStatus, TokenCost, TokenStatus};
 use metaslot_memory::Secret;
 use std::env;
 use std::fs::File;
@@ -158,6 +159,14 @@ impl Role {
         match self {
             Self::User => status.user,
             Self::So => status.so,
+        }
+    }
+
+    /// The part of a token's cost that is about this PIN.
+    pub(crate) const fn cost(self, cost: &TokenCost) -> PinCost {
+        match self {
+            Self::User => cost.user,
+            Self::So => cost.so,
         }
     }
 

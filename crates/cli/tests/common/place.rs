@@ -28,9 +28,9 @@ impl Place {
         let directory = env::temp_dir().join(name);
         fs::create_dir_all(directory.join("run/metaslot")).expect("a directory can be made");
         let token = directory.join("token.db");
-        let configuration = format!("[[token]]\npath = {token:?}\n");
+        let configuration = format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n");
         fs::write(directory.join("metaslot.toml"), configuration).expect("a file can be written");
-        fs::write(directory.join("user.pin"), "1234\n").expect("a file can be written");
+        fs::write(directory.join("user.pin"), "23456789\n").expect("a file can be written");
         fs::write(directory.join("so.pin"), "12345678\n").expect("a file can be written");
         Self { directory, module: module.to_owned() }
     }

@@ -220,7 +220,7 @@ impl Object {
     /// # Errors
     /// `CKR_ATTRIBUTE_SENSITIVE`, `CKR_ATTRIBUTE_TYPE_INVALID`
     pub fn answer(&self, attribute: CK_ATTRIBUTE_TYPE) -> Result<Answer<'_>> {
-        if matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES) {
+        if is_our_own(attribute) {
             return Err(Error::ATTRIBUTE_TYPE_INVALID);
         }
         if let Some(value) = self.attributes.get(attribute) {
@@ -250,6 +250,11 @@ impl Object {
                 .is_some_and(|absent| absent == value),
         })
     }
+}
+
+/// Whether an attribute is kept with objects and shown to nobody, neither by a value nor by what a search finds.
+pub(crate) const fn is_our_own(attribute: CK_ATTRIBUTE_TYPE) -> bool {
+    matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES)
 }
 
 /// The rows of the store's index for these attributes.

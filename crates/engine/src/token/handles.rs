@@ -26,7 +26,7 @@ const SLOT_BITS: u32 = 12;
 const NUMBER_BITS: u32 = u64::BITS - SLOT_BITS - 2;
 
 /// How many slots a handle can tell apart.
-pub(crate) const MOST_SLOTS: usize = 1 << SLOT_BITS;
+pub const MOST_SLOTS: usize = 1 << SLOT_BITS;
 
 /// The handles of one token.
 #[derive(Debug)]

@@ -6,15 +6,19 @@ use crate::engine::Engine;
 use crate::object::Object;
 use crate::session::Info;
 use metaslot_ck::*;
-use metaslot_spi::store::Role;
+use metaslot_spi::detail;
+use metaslot_spi::store::{Role, TokenRow};
+use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 impl Engine {
+    /// How long a PIN can be at all, in bytes; a store may ask for longer ones.
+    pub const PIN_LENGTHS: RangeInclusive<usize> = 4..=255;
+
     /// `C_Login`
     ///
     /// # Errors
-    /// As PKCS#11 3.2 §5.6.8 names them; `CKR_FUNCTION_REJECTED` when it is too soon after
-    /// failures.
+    /// As PKCS#11 3.2 §5.6.8 names them; `CKR_PIN_LOCKED` also when it is too soon after failures.
     pub fn login(&self, session: SessionHandle, user: CK_USER_TYPE, pin: &[u8]) -> Result<()> {
         match user {
             CKU_SO => self.log_in(session, Role::So, pin),
@@ -102,9 +106,31 @@ impl Engine {
         if token.login_state() != Login::User {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
-        token.store.check_pin(Role::User, pin)?;
-        session.operations.each(|_, operation| operation.unlock());
-        Ok(())
+        match token.store.check_pin(Role::User, pin) {
+            Ok(()) => {
+                session.operations.each(|_, operation| operation.unlock());
+                Ok(())
+            }
+            Err(Error::PIN_LOCKED) => {
+                // Logout visits every session, and waits for nobody who has one.
+                drop(session);
+                Err(self.locked_meanwhile(token))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// PKCS#11 3.2 §4.9: a PIN that is locked for good logs the user out. One that is locked for
+    /// seconds does not: the key stays locked, as after a wrong PIN.
+    fn locked_meanwhile(&self, token: &Token) -> Error {
+        if !token.store.token().is_ok_and(|row| row.user.left == 0) {
+            return Error::PIN_INCORRECT;
+        }
+        let _changing = token.changing();
+        if token.login_state() == Login::User {
+            self.log_out(token);
+        }
+        Error::PIN_LOCKED
     }
 
     /// `C_Logout`
@@ -157,7 +183,7 @@ impl Engine {
         if token.login_state() != Login::So {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
-        check_length(pin)?;
+        check_length(&pin_lengths(&token.store.token()?), pin)?;
         token.store.init_pin(pin)
     }
 
@@ -170,17 +196,24 @@ impl Engine {
         if !info.write {
             return Err(Error::SESSION_READ_ONLY);
         }
-        check_length(new)?;
         let token = self.token(info.slot)?;
+        check_length(&pin_lengths(&token.store.token()?), new)?;
         let role = if token.login_state() == Login::So { Role::So } else { Role::User };
         token.store.set_pin(role, old, new)
     }
 }
 
-/// Shortest and longest PIN, in bytes.
-pub(crate) const PIN_LENGTH: (usize, usize) = (4, 255);
+/// Which lengths a new PIN of this token may have, in bytes.
+pub(crate) fn pin_lengths(row: &TokenRow) -> RangeInclusive<usize> {
+    let (shortest, longest) = (*Engine::PIN_LENGTHS.start(), *Engine::PIN_LENGTHS.end());
+    row.shortest_pin.clamp(shortest, longest)..=longest
+}
 
-fn check_length(pin: &[u8]) -> Result<()> {
-    let (shortest, longest) = PIN_LENGTH;
-    if (shortest..=longest).contains(&pin.len()) { Ok(()) } else { Err(Error::PIN_LEN_RANGE) }
+pub(crate) fn check_length(lengths: &RangeInclusive<usize>, pin: &[u8]) -> Result<()> {
+    if lengths.contains(&pin.len()) {
+        return Ok(());
+    }
+    let (shortest, longest) = (lengths.start(), lengths.end());
+    detail::set(format_args!("a PIN of this token has {shortest} to {longest} bytes"));
+    Err(Error::PIN_LEN_RANGE)
 }

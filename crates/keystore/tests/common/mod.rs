@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_CLASS, CKA_ID, CKA_LABEL};
-use metaslot_keystore::{Config, Kdf, SqliteStore};
+use metaslot_keystore::{Config, Cost, Kdf, SqliteStore};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Change, Examined, Record, Remark, Role, Scope, Store, Term};
 use std::fs;
@@ -14,7 +14,7 @@ pub(crate) const SO: &[u8] = b"so-pin-1";
 pub(crate) const USER: &[u8] = b"user-pin-1";
 
 /// Cheap enough for a test that logs in often.
-pub(crate) const CHEAP: Kdf = Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 };
+pub(crate) const CHEAP: Cost = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
 
 /// A directory that goes away with its test.
 #[derive(Debug)]

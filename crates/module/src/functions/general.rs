@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! General-purpose functions.
 
+use crate::caught::caught;
 use crate::decode::Caller;
-use crate::enter::{caught, enter_library};
+use crate::enter::enter_library;
 use crate::text::padded;
 use crate::{interface, process, version};
 use metaslot_ck::*;

@@ -416,11 +416,12 @@ static void the_vendor_interface_explains(void)
 	CK_INTERFACE *interface;
 	METASLOT_FUNCTION_LIST *metaslot;
 	METASLOT_TOKEN_STATUS status;
+	METASLOT_TOKEN_COST cost;
 	CK_UTF8CHAR text[512], wrong[] = "9999";
 	CK_ULONG length = sizeof text;
 	OK(p11->C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL, &interface, 0));
 	metaslot = interface->pFunctionList;
-	CHECK(metaslot->version.major == 1 && metaslot->version.minor == 0);
+	CHECK(metaslot->version.major == 1 && metaslot->version.minor == 1);
 	OK(metaslot->TokenStatus(0, &status));
 	CHECK(status.user.ulFailures == 0 && status.user.ulLeft == 10);
 	EXPECT(p11->C_Login(session, CKU_USER, wrong, 4), CKR_PIN_INCORRECT);
@@ -434,6 +435,9 @@ static void the_vendor_interface_explains(void)
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
 	OK(metaslot->TokenStatus(0, &status));
 	CHECK(status.user.ulFailures == 0);
+	OK(metaslot->TokenCost(0, &cost));
+	CHECK(cost.user.ulMemory >= 65536 && cost.user.ulPasses >= 3 && cost.user.ulMicroseconds > 0);
+	CHECK(cost.so.ulMemory >= 65536 && cost.so.ulPasses >= 3);
 	OK(p11->C_Logout(session));
 }
 

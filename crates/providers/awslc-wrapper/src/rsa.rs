@@ -12,7 +12,7 @@ mod generate;
 mod oaep;
 mod recover;
 
-pub use encoding::{MAX_INFO, PKCS1_OVERHEAD, digest_info, digest_info_length};
+pub use encoding::{MAX_INFO, PKCS1_OVERHEAD, digest_info, digest_info_length, encode_pkcs1};
 pub use oaep::Oaep;
 pub use recover::{RsaCrtValues, rsa_crt_values};
 

@@ -5,14 +5,16 @@ mod ccm;
 mod ctr;
 mod gcm;
 mod key_wrap;
+mod keys;
 mod mac;
 mod xts;
 
+use crate::block::BlockCipher;
 use crate::block::cbc::{Cbc, CbcPad};
 use crate::block::ecb::Ecb;
-use crate::block::{BlockCipher, length_error, way};
-use crate::device_error;
+use crate::failure::device_error;
 use crate::wrapping::ByCipher;
+use keys::{KEYS, keys};
 use metaslot_awslc_wrapper::aes::{self, BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::Key;
@@ -33,14 +35,6 @@ pub(crate) const ROWS: [Algorithm; 12] = [
     key_wrap::ROW,
     key_wrap::PADDED_ROW,
 ];
-
-/// Sizes of AES keys, in bytes.
-const KEYS: (u64, u64) = (16, 32);
-
-/// The key schedules.
-fn keys(key: &Key) -> Result<&Keys> {
-    key.prepared(|key| Keys::new(key.secret(CKA_VALUE)?).map_err(|_| Error::KEY_SIZE_RANGE))
-}
 
 const ECB_ROW: Algorithm = Algorithm {
     mechanism: CKM_AES_ECB,

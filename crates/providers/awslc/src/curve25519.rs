@@ -38,7 +38,8 @@ impl Form {
     pub(crate) fn generate(&self, template: &Attributes) -> Result<(NewObject, NewObject)> {
         self.check_params(template)?;
         let mut private = Secret::zeroed(KEY_LENGTH);
-        metaslot_awslc_wrapper::random::fill(private.expose_mut()).map_err(crate::device_error)?;
+        metaslot_awslc_wrapper::random::fill(private.expose_mut())
+            .map_err(crate::failure::device_error)?;
         let attributes = self.shown(&(self.public)(bytes(private.expose())?));
         let public = NewObject { attributes: attributes.clone(), secrets: Secrets::new() };
         let mut secrets = Secrets::new();

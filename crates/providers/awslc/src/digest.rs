@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_Digest…`: MD5, SHA-1, SHA-2, SHA-3 (PKCS#11 3.2 §6.20–§6.26).
 
-use crate::{device_error, keccak};
+use crate::failure::device_error;
+use crate::keccak;
 use metaslot_awslc_wrapper::digest::{Hash, Stream};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Digest, DigestStream};

@@ -2,7 +2,7 @@
 //! Keys on the short Weierstrass curves: parameters, points, generation, import and the prepared
 //! form (PKCS#11 3.2 §6.3).
 
-use crate::device_error;
+use crate::failure::device_error;
 use metaslot_awslc_wrapper::ec::{Curve, EcKey};
 use metaslot_ck::*;
 use metaslot_memory::Secret;

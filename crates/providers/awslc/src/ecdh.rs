@@ -2,7 +2,8 @@
 //! ECDH with one key pair a side (PKCS#11 3.2 §6.3.19 and §6.3.20) on the short Weierstrass curves
 //! and with X25519, and the key derivation functions after it.
 
-use crate::{device_error, digest, ec, montgomery};
+use crate::failure::device_error;
+use crate::{digest, ec, montgomery};
 use metaslot_awslc_wrapper::counter_kdf;
 use metaslot_ck::*;
 use metaslot_memory::Secret;

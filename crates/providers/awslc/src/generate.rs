@@ -66,7 +66,8 @@ impl Generate for RandomBytes {
         let Params::None = params else { return Err(Error::MECHANISM_PARAM_INVALID) };
         let length = self.lengths.choose(template.ulong(CKA_VALUE_LEN))?;
         let mut value = Secret::zeroed(usize::try_from(length).map_err(|_| Error::KEY_SIZE_RANGE)?);
-        metaslot_awslc_wrapper::random::fill(value.expose_mut()).map_err(crate::device_error)?;
+        metaslot_awslc_wrapper::random::fill(value.expose_mut())
+            .map_err(crate::failure::device_error)?;
         Ok(secret_key(value))
     }
 }

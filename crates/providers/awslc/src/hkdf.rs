@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! HKDF (PKCS#11 3.2 §6.64): both steps or one of them.
 
-use crate::device_error;
 use crate::digest;
+use crate::failure::device_error;
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::hkdf;
 use metaslot_ck::*;

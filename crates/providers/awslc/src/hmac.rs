@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! HMAC with every hash function (PKCS#11 3.2 §6.20–§6.26, `_HMAC` and `_HMAC_GENERAL`).
 
-use crate::device_error;
+use crate::failure::device_error;
 use crate::mac::{Function, Mac, row};
 use metaslot_awslc_wrapper::Failed;
 use metaslot_awslc_wrapper::digest::Hash;

@@ -16,6 +16,7 @@ mod ec;
 mod ecdh;
 mod ecdsa;
 mod eddsa;
+mod failure;
 mod generate;
 mod hashes;
 mod hkdf;
@@ -30,6 +31,7 @@ mod public_key;
 mod rc4;
 mod rsa;
 mod rsa_cipher;
+mod rsa_key;
 mod rsa_pkcs1;
 mod rsa_pss;
 mod rsa_raw;
@@ -39,7 +41,8 @@ mod sp800_108;
 mod table;
 mod wrapping;
 
-use metaslot_ck::{Error, Result};
+use failure::device_error;
+use metaslot_ck::Result;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider, checked};
 use metaslot_spi::{Key, NewObject};
@@ -99,9 +102,4 @@ impl Provider for Awslc {
     fn decode_private_key(&self, der: &[u8]) -> Result<NewObject> {
         private_key_info::decode(der)
     }
-}
-
-/// For failures that no input explains.
-pub(crate) fn device_error(_: metaslot_awslc_wrapper::Failed) -> Error {
-    Error::DEVICE_ERROR
 }

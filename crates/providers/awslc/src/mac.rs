@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Message authentication codes: one shape for HMAC and CMAC, whole and truncated (`_GENERAL`).
 
-use crate::device_error;
+use crate::failure::device_error;
 use metaslot_awslc_wrapper::{Failed, constant_time};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream};

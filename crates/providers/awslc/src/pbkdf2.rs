@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! PBKDF2 as a way to generate a key (PKCS#11 3.2 §6.30).
 
-use crate::device_error;
+use crate::failure::device_error;
 use crate::generate::{LONGEST, secret_key};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::pbkdf2;

@@ -3,7 +3,7 @@
 
 use crate::eddsa::ED25519;
 use crate::montgomery::X25519;
-use crate::{ec, rsa, secret_key};
+use crate::{ec, rsa_key, secret_key};
 use metaslot_ck::*;
 use metaslot_spi::NewObject;
 
@@ -13,8 +13,8 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
     let key_type = object.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
     match (class, key_type) {
         (CKO_SECRET_KEY, _) => secret_key::complete(object),
-        (CKO_PUBLIC_KEY, CKK_RSA) => rsa::complete_public(object),
-        (CKO_PRIVATE_KEY, CKK_RSA) => rsa::complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_RSA) => rsa_key::complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_RSA) => rsa_key::complete_private(object),
         (CKO_PUBLIC_KEY, CKK_EC) => ec::complete_public(object),
         (CKO_PRIVATE_KEY, CKK_EC) => ec::complete_private(object),
         (CKO_PUBLIC_KEY, CKK_EC_EDWARDS) => ED25519.complete_public(object),

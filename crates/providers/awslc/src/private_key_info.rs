@@ -43,7 +43,7 @@ fn encode_rsa(key: &Key) -> Result<Secret> {
 fn encode_ec(key: &Key) -> Result<Secret> {
     let prepared = ec::prepared(key).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
     let mut point = vec![0; prepared.curve().point_length()];
-    prepared.write_point(&mut point).map_err(crate::device_error)?;
+    prepared.write_point(&mut point).map_err(crate::failure::device_error)?;
     let scalar = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
     Ok(key_info::ec_private(ec::oid(prepared.curve()), scalar, &point))
 }

@@ -2,7 +2,7 @@
 //! RSA encryption, and key wrapping with it: PKCS #1 v1.5 (PKCS#11 3.2 §6.1.6), OAEP (§6.1.8) and
 //! the bare operation (§6.1.11).
 
-use crate::rsa::{is_trivial, prepared};
+use crate::rsa_key::{is_trivial, prepared};
 use crate::{digest, hashes, rsa_rejection};
 use metaslot_awslc_wrapper::rsa::PKCS1_OVERHEAD;
 use metaslot_awslc_wrapper::rsa::{self, Rsa, RsaNumber, RsaPadding};

@@ -2,7 +2,7 @@
 //! RSASSA-PKCS1-v1_5 with a hash (PKCS#11 3.2 §6.1.9).
 
 use crate::hashes::{self, DigestScheme};
-use crate::rsa::{MAX_BLOCK, SIZES, prepared};
+use crate::rsa_key::{MAX_BLOCK, SIZES, prepared};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::rsa::{PKCS1_OVERHEAD, RsaPadding, digest_info, digest_info_length};
 use metaslot_ck::*;

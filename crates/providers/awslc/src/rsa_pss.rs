@@ -3,7 +3,7 @@
 
 use crate::digest;
 use crate::hashes::{self, DigestScheme};
-use crate::rsa::{SIZES, prepared};
+use crate::rsa_key::{SIZES, prepared};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::rsa::{self, Rsa};
 use metaslot_ck::*;

@@ -3,7 +3,7 @@
 //! with recovery. Their encryption is in `rsa_cipher`.
 
 use crate::hashes;
-use crate::rsa::{MAX_BLOCK, is_trivial, prepared};
+use crate::rsa_key::{MAX_BLOCK, is_trivial, prepared};
 use crate::rsa_pkcs1::{sign_message, verify_message};
 use metaslot_awslc_wrapper::rsa::PKCS1_OVERHEAD;
 use metaslot_awslc_wrapper::rsa::{Rsa, RsaPadding};

@@ -6,8 +6,8 @@
 //! Neither the branches taken nor the addresses touched depend on the block. The length of the
 //! message is known to the caller anyhow.
 
-use crate::device_error;
-use crate::rsa::{MAX_BLOCK, prepared};
+use crate::failure::device_error;
+use crate::rsa_key::{MAX_BLOCK, prepared};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::hmac;
 use metaslot_awslc_wrapper::rsa::RsaNumber;

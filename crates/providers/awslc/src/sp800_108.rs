@@ -2,7 +2,7 @@
 //! The key-based KDFs of NIST SP 800-108 (PKCS#11 3.2 §6.42): counter, feedback and double pipeline
 //! mode over HMAC or AES-CMAC, with the input of each step laid out by the caller.
 
-use crate::device_error;
+use crate::failure::device_error;
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::{cmac, hmac};
 use metaslot_ck::*;

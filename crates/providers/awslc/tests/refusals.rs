@@ -5,8 +5,9 @@
 mod common;
 
 use common::{algorithm, imported, pair};
+use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
-use metaslot_spi::provider::Direction;
+use metaslot_spi::provider::{Direction, Provider};
 use metaslot_spi::{Params, Value};
 
 const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
@@ -66,6 +67,15 @@ fn rsa_numbers_that_do_not_belong_together_are_refused() {
     assert_eq!(error, Error::TEMPLATE_INCOMPLETE);
     let error = imported(CKO_PRIVATE_KEY, CKK_RSA, &shown[..1], &secret).unwrap_err();
     assert_eq!(error, Error::TEMPLATE_INCOMPLETE);
+}
+
+/// d may be any inverse of e, as long as it is below n: the library takes others and computes nothing with them.
+#[test]
+fn a_private_exponent_that_is_longer_than_the_modulus_is_refused() {
+    let reduced = include_bytes!("../../../../testdata/fuzz/der/rsa-1024-d-mod-lcm");
+    assert!(AWSLC.decode_private_key(reduced).is_ok());
+    let longer = include_bytes!("../../../../testdata/fuzz/der/rsa-1024-d-too-large");
+    assert_eq!(AWSLC.decode_private_key(longer).unwrap_err(), Error::WRAPPED_KEY_INVALID);
 }
 
 #[test]

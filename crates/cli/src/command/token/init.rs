@@ -75,7 +75,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         text: format!("initialised {} in slot {}\n{uri}\n", made.name(), made.slot),
         json: json!({"token": super::list::json(&made)}),
         uris: vec![uri],
-    })
+    })?;
+    let pins = [(Role::User, user_pin.len()), (Role::So, so_pin.len())];
+    pin::cost::tell(app.output, made.cost, &pins);
+    Ok(())
 }
 
 /// The slot that was named, else the first without a token, else the only one.

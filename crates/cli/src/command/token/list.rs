@@ -6,7 +6,7 @@ use crate::command::arguments::token_uri;
 use crate::failure::Result;
 use crate::host::Token;
 use crate::output::{Report, Table};
-use crate::pin::Role;
+use crate::pin::{self, Role};
 use metaslot_ck::*;
 use serde_json::{Value, json};
 
@@ -108,6 +108,7 @@ pub(super) fn json(token: &Token) -> Value {
     let initialised = token.has(CKF_TOKEN_INITIALIZED);
     let left =
         |role: Role| token.status.filter(|_| initialised).map(|status| role.of(&status).left);
+    let cost = |role: Role| token.cost.map(|cost| pin::cost::json(role.cost(&cost)));
     let state = |role, set| if set { pin_state(token, role) } else { "unset" };
     json!({
         "uri": token.uri().to_string(),
@@ -122,7 +123,9 @@ pub(super) fn json(token: &Token) -> Value {
         "login_required": token.has(CKF_LOGIN_REQUIRED),
         "user_pin": state(Role::User, token.has(CKF_USER_PIN_INITIALIZED)),
         "user_tries_left": left(Role::User),
+        "user_pin_cost": cost(Role::User),
         "so_pin": state(Role::So, initialised),
         "so_tries_left": left(Role::So),
+        "so_pin_cost": cost(Role::So),
     })
 }

@@ -68,9 +68,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     session.logout()?;
     let uri: Uri = token.uri();
+    let token = app.token(&uri)?;
     app.output.print(&Report {
         text: format!("the {} of {} is changed\n", changed.words(), token.name()),
-        json: json!({"token": super::list::json(&app.token(&uri)?)}),
+        json: json!({"token": super::list::json(&token)}),
         uris: vec![uri.to_string()],
-    })
+    })?;
+    pin::cost::tell(app.output, token.cost, &[(changed, new.len())]);
+    Ok(())
 }

@@ -13,26 +13,23 @@ pub const PKCS1_OVERHEAD: usize = 11;
 /// The longest `DigestInfo`, in bytes.
 pub const MAX_INFO: usize = MAX_PREFIX + MAX_LENGTH;
 
-impl Rsa {
-    /// The block of PKCS #1 v1.5, type 1, for `message` (usually a `DigestInfo`); `block` is
-    /// [`Self::size`] long.
-    ///
-    /// # Errors
-    /// For a message that does not fit.
-    pub fn encode_pkcs1(&self, message: &[u8], block: &mut [u8]) -> Result<()> {
-        if block.len() != self.size() || message.len() + PKCS1_OVERHEAD > block.len() {
-            return Err(Failed);
-        }
-        let (head, tail) = block.split_at_mut(self.size() - message.len());
-        head.fill(0xff);
-        head[..2].copy_from_slice(&[0, 1]);
-        if let Some(last) = head.last_mut() {
-            *last = 0;
-        }
-        tail.copy_from_slice(message);
-        Ok(())
+/// The block of PKCS #1 v1.5, type 1, for `message` (usually a `DigestInfo`); `block` is as long as the modulus.
+///
+/// # Errors
+/// For a message that does not fit.
+pub fn encode_pkcs1(message: &[u8], block: &mut [u8]) -> Result<()> {
+    let padding = block.len().checked_sub(message.len()).filter(|length| *length >= PKCS1_OVERHEAD);
+    let (head, tail) = block.split_at_mut(padding.ok_or(Failed)?);
+    head.fill(0xff);
+    head[..2].copy_from_slice(&[0, 1]);
+    if let Some(last) = head.last_mut() {
+        *last = 0;
     }
+    tail.copy_from_slice(message);
+    Ok(())
+}
 
+impl Rsa {
     /// The block of PSS for a digest, with a fresh salt; `block` is [`Self::size`] long.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //! AES-CCM (PKCS#11 3.2 §6.13.7). The mode needs the whole message, so several parts are gathered
 //! first; a decryption releases nothing before the MAC is verified.
 
-use super::{KEYS, keys, length_error};
+use super::keys::{KEYS, keys};
+use crate::block::length_error;
 use crate::buffer::{Buffer, MOST_HELD};
 use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES-CTR (PKCS#11 3.2 §6.14): a counter of 1 to 128 bits, which may not come round.
 
-use super::{KEYS, keys};
+use super::keys::{KEYS, keys};
 use crate::wrapping::ByCipher;
 use metaslot_awslc_wrapper::aes::{BLOCK, Counter};
 use metaslot_ck::*;

@@ -3,9 +3,9 @@
 //!
 //! A multi-part decryption keeps the ciphertext and releases nothing before the tag is verified.
 
-use super::KEYS;
+use super::keys::KEYS;
 use crate::buffer::hold;
-use crate::device_error;
+use crate::failure::device_error;
 use crate::wrapping::ByCipher;
 use metaslot_awslc_wrapper::aead::{self, TAG};
 use metaslot_awslc_wrapper::aes::GcmStream;

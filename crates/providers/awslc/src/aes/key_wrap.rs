@@ -2,7 +2,8 @@
 //! AES key wrap (RFC 3394) and key wrap with padding (RFC 5649), PKCS#11 3.2 §6.19: to wrap keys, and
 //! as single-part encryption.
 
-use super::{KEYS, keys, length_error};
+use super::keys::{KEYS, keys};
+use crate::block::length_error;
 use crate::wrapping::ByCipher;
 use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;

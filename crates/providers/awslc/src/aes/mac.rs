@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! MACs by AES: CMAC (PKCS#11 3.2 §6.16) and GMAC (§6.13.6).
 
-use super::{KEYS, gcm};
-use crate::device_error;
+use super::gcm;
+use super::keys::KEYS;
+use crate::failure::device_error;
 use crate::mac::{Function, Mac, compare, row};
 use metaslot_awslc_wrapper::aead::TAG;
 use metaslot_awslc_wrapper::aes::GcmStream;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES-XTS (PKCS#11 3.2 §6.17): keys of 32 or 64 bytes, data units of 16 bytes and more.
 
-use super::{length_error, way};
-use crate::device_error;
+use crate::block::{length_error, way};
+use crate::failure::device_error;
 use metaslot_awslc_wrapper::aes::{self, BLOCK, Xts};
 use metaslot_awslc_wrapper::constant_time;
 use metaslot_ck::*;

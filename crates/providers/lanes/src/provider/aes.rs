@@ -2,15 +2,15 @@
 //! AES in one call (PKCS#11 3.2 §6.13): ECB, CTR and CBC decryption, whose blocks are independent, four at a time; CBC encryption, whose
 //! blocks are not, of up to 16 messages at a time in asynchronous sessions. Multi-part operations are the plain provider's.
 
-use super::{Answer, Held, Plain, batch, later, put};
+use super::batch::{Batch, Meeting};
+use super::over::Ciphering;
+use super::{Plain, Wins, put};
 use crate::aes::{self, BLOCK, Counter, LANES, Stream};
-use crate::combiner::{Combiner, Kernel};
 use crate::data::{Data, Way};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, Postponed};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction, Postponed};
 use metaslot_spi::{Key, Params};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Shorter messages are encrypted before a job could be made of them, in bytes.
@@ -44,27 +44,17 @@ fn form(key: &Key) -> Result<&aes::Key> {
     key.prepared(|key| aes::Key::new(key.secret(CKA_VALUE)?).ok_or(Error::KEY_SIZE_RANGE))
 }
 
-impl Cipher for Aes {
-    fn serves(&self, _: &Key) -> bool {
+impl Ciphering for Aes {
+    fn plain(&self) -> &'static dyn Cipher {
+        self.plain
+    }
+
+    fn serves(&self) -> bool {
         aes::available()
     }
 
     fn for_waiting(&self, direction: Direction) -> bool {
         self.mode != Mode::Cbc || direction == Direction::Backward
-    }
-
-    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.plain.check(direction, key, params)
-    }
-
-    fn length(
-        &self,
-        direction: Direction,
-        key: &Key,
-        params: &Params,
-        input: usize,
-    ) -> Result<usize> {
-        self.plain.length(direction, key, params, input)
     }
 
     fn run(
@@ -74,13 +64,13 @@ impl Cipher for Aes {
         params: &Params,
         input: &[u8],
         out: &mut [u8],
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
         // What is wrong with the data is for the plain provider to say.
         let done = input.len() >= WORTH_BLOCKS
             && out
                 .get_mut(..input.len())
                 .is_some_and(|out| self.transform(direction, key, params, input, out));
-        if done { Ok(input.len()) } else { self.plain.run(direction, key, params, input, out) }
+        Ok(done.then_some(input.len()))
     }
 
     fn run_later(
@@ -99,17 +89,7 @@ impl Cipher for Aes {
         let (Ok(iv), Some(data)) = (iv.as_slice().try_into(), Secret::try_copy_of(input)) else {
             return Ok(None);
         };
-        let key = Held::Shared(Arc::clone(key));
-        later(CBC.submit(Job { key, iv, data, result: Err(Error::DEVICE_ERROR) }))
-    }
-
-    fn start(
-        &self,
-        direction: Direction,
-        key: &Arc<Key>,
-        params: &Params,
-    ) -> Result<Box<dyn CipherStream>> {
-        self.plain.start(direction, key, params)
+        CBC.later(Text { key: Arc::clone(key), iv, data })
     }
 }
 
@@ -153,56 +133,44 @@ fn fits(bits: u64, block: [u8; BLOCK], length: usize) -> bool {
 }
 
 /// A message to be encrypted in place.
-#[derive(Debug)]
-struct Job {
-    key: Held<'static>,
+struct Text {
+    key: Arc<Key>,
     iv: [u8; BLOCK],
     data: Secret,
-    result: Result<()>,
-}
-
-impl Answer for Job {
-    fn answer(self, out: &mut [u8]) -> Result<usize> {
-        self.result?;
-        put(self.data.expose(), out)
-    }
 }
 
 /// CBC encryption.
 #[derive(Debug)]
 struct Cbc;
 
-static CBC: Combiner<Cbc> = Combiner::new(Cbc);
+static CBC: Meeting<Cbc> = Meeting::new(Cbc);
 
-impl Kernel for Cbc {
-    type Job<'a> = Job;
+impl Batch for Cbc {
+    type Work<'a> = Text;
+    type Request<'r> = Stream<'r>;
 
     fn lanes(&self) -> usize {
         LANES
     }
 
-    fn break_even(&self) -> usize {
-        2
+    fn wins(&self) -> Wins {
+        Wins::from(2)
     }
 
-    fn one(&self, job: &mut Job) {
-        encrypt(&mut [job]);
+    fn one_in_a_lane(&self) -> bool {
+        true
     }
 
-    fn many(&self, jobs: &mut [&mut Job]) {
-        batch(jobs.len());
-        encrypt(jobs);
+    fn request<'r>(&self, work: &'r mut Text) -> Option<Stream<'r>> {
+        let Text { key, iv, data } = work;
+        Some(Stream { key: form(key).ok()?, iv, data: Data::in_place(data.expose_mut()) })
     }
-}
 
-/// The lanes do one message as well as many: there is no plain key here to fall back to.
-fn encrypt(jobs: &mut [&mut Job]) {
-    let mut streams = SmallVec::<[Stream<'_>; LANES]>::new();
-    for job in jobs {
-        let Job { key, iv, data, result } = &mut **job;
-        let Ok(key) = form(key) else { continue };
-        *result = Ok(());
-        streams.push(Stream { key, iv, data: Data::in_place(data.expose_mut()) });
+    fn compute(&self, streams: &mut [Stream<'_>]) {
+        aes::cbc_encrypt(streams);
     }
-    aes::cbc_encrypt(&mut streams);
+
+    fn answer(work: Text, out: &mut [u8]) -> Result<usize> {
+        put(work.data.expose(), out)
+    }
 }

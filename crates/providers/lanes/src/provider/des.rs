@@ -2,17 +2,16 @@
 //! Triple DES in one call (PKCS#11 3.2 §6.18): ECB and CBC decryption, whose blocks are independent, hundreds at a time; CBC encryption,
 //! whose blocks are not, of many messages at a time. Padding, short messages and multi-part operations are the plain provider's.
 
-use super::{Answer, Held, Plain, batch, later, no_result, put};
-use crate::combiner::{Combiner, Kernel};
+use super::batch::{Batch, Meeting};
+use super::over::Ciphering;
+use super::{Held, Plain, Wins, put};
 use crate::data::{Data, Way};
 use crate::des::{self, BLOCK, Lanes, Stream};
-use metaslot_awslc_wrapper::aes::Way as PlainWay;
-use metaslot_awslc_wrapper::{cleanse, des as library};
+use metaslot_awslc_wrapper::cleanse;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, Postponed};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction, Postponed};
 use metaslot_spi::{Bytes, Key, Params};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A pass over 512 blocks takes as long as the library with about 13 of them: shorter messages are the library's, in bytes.
@@ -31,9 +30,13 @@ enum Mode {
     CbcPad,
 }
 
-/// A row for each mode that the plain provider has too.
+/// A row for each mode that the plain provider has too, over its row for CBC as well.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    let row = |(mechanism, mode)| plain.cipher(mechanism, |plain| TripleDes { mode, plain });
+    let cbc = plain.row(CKM_DES3_CBC).and_then(|row| row.encrypt);
+    let row = |(mechanism, mode)| {
+        let cbc = cbc?;
+        plain.cipher(mechanism, |plain| TripleDes { mode, plain, cbc })
+    };
     let modes =
         [(CKM_DES3_ECB, Mode::Ecb), (CKM_DES3_CBC, Mode::Cbc), (CKM_DES3_CBC_PAD, Mode::CbcPad)];
     modes.into_iter().filter_map(row).collect()
@@ -44,6 +47,8 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
 struct TripleDes {
     mode: Mode,
     plain: &'static dyn Cipher,
+    /// The plain provider's for whole blocks.
+    cbc: &'static dyn Cipher,
 }
 
 /// The kernel's form of the key.
@@ -51,33 +56,18 @@ fn form(key: &Key) -> Result<&des::Key> {
     key.prepared(|key| des::Key::new(key.secret(CKA_VALUE)?).ok_or(Error::KEY_SIZE_RANGE))
 }
 
-/// The library's form, which the plain provider has prepared.
-fn plain_form(key: &Key) -> Result<&library::Keys> {
-    key.prepared(|_| Err(Error::KEY_TYPE_INCONSISTENT))
-}
-
 fn iv(params: &Params) -> Option<[u8; BLOCK]> {
     let Params::Iv(iv) = params else { return None };
     iv.as_slice().try_into().ok()
 }
 
-impl Cipher for TripleDes {
-    fn serves(&self, _: &Key) -> bool {
+impl Ciphering for TripleDes {
+    fn plain(&self) -> &'static dyn Cipher {
+        self.plain
+    }
+
+    fn serves(&self) -> bool {
         des::available()
-    }
-
-    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.plain.check(direction, key, params)
-    }
-
-    fn length(
-        &self,
-        direction: Direction,
-        key: &Key,
-        params: &Params,
-        input: usize,
-    ) -> Result<usize> {
-        self.plain.length(direction, key, params, input)
     }
 
     fn run(
@@ -87,22 +77,22 @@ impl Cipher for TripleDes {
         params: &Params,
         input: &[u8],
         out: &mut [u8],
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
         let head = self.head(direction, input.len());
         let Some((head, rest)) = head.and_then(|head| input.split_at_checked(head)) else {
-            return self.plain.run(direction, key, params, input, out);
+            return Ok(None);
         };
         let (front, back) = out.split_at_mut_checked(head.len()).ok_or(Error::BUFFER_TOO_SMALL)?;
         let next = self.transform(direction, key, params, head, front)?;
         if self.mode != Mode::CbcPad {
-            return Ok(head.len());
+            return Ok(Some(head.len()));
         }
         let next = Params::Iv(Bytes::from_slice(&next));
         let last = self.plain.run(direction, key, &next, rest, back);
         if last.is_err() {
             cleanse(front);
         }
-        Ok(head.len() + last?)
+        Ok(Some(head.len() + last?))
     }
 
     fn run_later(
@@ -123,16 +113,7 @@ impl Cipher for TripleDes {
         text.copy_from_slice(input);
         pad.fill(u8::try_from(padding).unwrap_or(0));
         let (key, text) = (Held::Shared(Arc::clone(key)), Text::Own(data));
-        later(CBC.submit(Job { key, iv, text, result: Err(Error::DEVICE_ERROR) }))
-    }
-
-    fn start(
-        &self,
-        direction: Direction,
-        key: &Arc<Key>,
-        params: &Params,
-    ) -> Result<Box<dyn CipherStream>> {
-        self.plain.start(direction, key, params)
+        CBC.later(Work { plain: self.cbc, key, iv, text })
     }
 }
 
@@ -170,7 +151,10 @@ impl TripleDes {
         }
         let mut iv = iv(params).ok_or(Error::MECHANISM_PARAM_INVALID)?;
         match way {
-            Way::Encrypt => encrypt(key, iv, input, out),
+            Way::Encrypt => {
+                let (key, text) = (Held::Borrowed(key), Text::Between(input, out));
+                CBC.run(Work { plain: self.cbc, key, iv, text }).map(|work| work.iv)
+            }
             Way::Decrypt => {
                 kernel.cbc_decrypt(&mut iv, Data::between(input, out));
                 Ok(iv)
@@ -179,38 +163,28 @@ impl TripleDes {
     }
 }
 
-/// CBC encryption by a thread that waits; gives the last block.
-fn encrypt(key: &Key, iv: [u8; BLOCK], input: &[u8], out: &mut [u8]) -> Result<[u8; BLOCK]> {
-    let (key, text) = (Held::Borrowed(key), Text::Between(input, out));
-    let mut job = Job { key, iv, text, result: Err(Error::DEVICE_ERROR) };
-    CBC.run(&mut job).map_err(no_result)?;
-    job.result.map(|()| job.iv)
-}
-
 /// Whole blocks to be encrypted.
-#[derive(Debug)]
-struct Job<'a> {
+struct Work<'a> {
+    plain: &'static dyn Cipher,
     key: Held<'a>,
     /// Left as what follows needs it.
     iv: [u8; BLOCK],
     text: Text<'a>,
-    result: Result<()>,
 }
 
 /// Where they are.
-#[derive(Debug)]
 enum Text<'a> {
     Between(&'a [u8], &'a mut [u8]),
     /// In place.
     Own(Secret),
 }
 
-impl Answer for Job<'_> {
-    fn answer(self, out: &mut [u8]) -> Result<usize> {
-        self.result?;
-        // A caller who waits has the result where it belongs.
-        let Text::Own(data) = self.text else { return Err(Error::GENERAL_ERROR) };
-        put(data.expose(), out)
+impl Text<'_> {
+    fn encrypted(&self) -> &[u8] {
+        match self {
+            Self::Between(_, out) => out,
+            Self::Own(data) => data.expose(),
+        }
     }
 }
 
@@ -218,47 +192,50 @@ impl Answer for Job<'_> {
 #[derive(Debug)]
 struct Cbc;
 
-static CBC: Combiner<Cbc> = Combiner::new(Cbc);
+static CBC: Meeting<Cbc> = Meeting::new(Cbc);
 
-impl Kernel for Cbc {
-    type Job<'a> = Job<'a>;
+impl Batch for Cbc {
+    type Work<'a> = Work<'a>;
+    type Request<'r> = Stream<'r>;
 
     fn lanes(&self) -> usize {
         BATCH
     }
 
-    fn break_even(&self) -> usize {
-        if des::available() { 24 } else { usize::MAX }
+    fn enough(&self) -> usize {
+        BATCH
     }
 
-    fn one(&self, job: &mut Self::Job<'_>) {
-        let Job { key, iv, text, result } = job;
-        *result = plain_form(key).map(|key| match text {
-            Text::Between(input, out) => key.cbc(PlainWay::Encrypt, iv, input, out),
-            Text::Own(data) => {
-                let input = Secret::copy_of(data.expose());
-                key.cbc(PlainWay::Encrypt, iv, input.expose(), data.expose_mut());
-            }
-        });
+    fn wins(&self) -> Wins {
+        Wins::from(24).when(des::available())
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
-        batch(jobs.len());
-        let mut streams = SmallVec::<[Stream<'_>; 32]>::new();
-        for job in &mut *jobs {
-            let Job { key, iv, text, .. } = &mut **job;
-            let Ok(key) = form(key) else { break };
-            let data = match text {
-                Text::Between(input, out) => Data::between(input, out),
-                Text::Own(data) => Data::in_place(data.expose_mut()),
-            };
-            streams.push(Stream { key, iv, data });
-        }
-        Lanes::new().cbc_encrypt(&mut streams);
-        let done = streams.len();
-        drop(streams);
-        for (at, job) in jobs.iter_mut().enumerate() {
-            if at < done { job.result = Ok(()) } else { self.one(job) }
-        }
+    fn request<'r>(&self, work: &'r mut Work<'_>) -> Option<Stream<'r>> {
+        let data = match &mut work.text {
+            Text::Between(input, out) => Data::between(input, out),
+            Text::Own(data) => Data::in_place(data.expose_mut()),
+        };
+        Some(Stream { key: form(&work.key).ok()?, iv: &mut work.iv, data })
+    }
+
+    fn compute(&self, streams: &mut [Stream<'_>]) {
+        Lanes::new().cbc_encrypt(streams);
+    }
+
+    fn alone(&self, work: &mut Work<'_>) -> Result<()> {
+        let Work { plain, key, iv, text } = work;
+        let params = Params::Iv(Bytes::from_slice(iv));
+        let run =
+            |input: &[u8], out: &mut [u8]| plain.run(Direction::Forward, key, &params, input, out);
+        match text {
+            Text::Between(input, out) => run(input, out),
+            Text::Own(data) => run(Secret::copy_of(data.expose()).expose(), data.expose_mut()),
+        }?;
+        *iv = *text.encrypted().last_chunk().unwrap_or(iv);
+        Ok(())
+    }
+
+    fn answer(work: Work<'_>, out: &mut [u8]) -> Result<usize> {
+        put(work.text.encrypted(), out)
     }
 }

@@ -2,10 +2,8 @@
 //! Digests of whole messages (PKCS#11 3.2 §6.20–§6.26). A thread that waits goes through the combiner only with a message so long
 //! that its lane saves more than two switches of threads cost; an asynchronous session with nearly any.
 
-use super::{
-    Answer, Message, Plain, WIDTH, Wins, batch, device_error, kept, later, no_result, put,
-};
-use crate::combiner::{Combiner, Kernel};
+use super::batch::{Batch, Meeting};
+use super::{Message, Plain, Wins, device_error, kept, put};
 use crate::hash::{self, Request};
 use metaslot_awslc_wrapper::counter_kdf;
 use metaslot_awslc_wrapper::digest::{Hash, MAX_LENGTH};
@@ -22,15 +20,16 @@ pub(super) const MOST: usize = 32;
 
 /// One function: its mechanism, and from which length on, in bytes, a waiting thread's message is worth company; `usize::MAX` where
 /// the library hashes faster than threads switch.
+#[derive(Debug)]
 struct Row {
     mechanism: CK_MECHANISM_TYPE,
     hash: Hash,
     worth_waiting: usize,
-    combiner: Combiner<Function>,
+    meeting: Meeting<Function>,
 }
 
 const fn row(mechanism: CK_MECHANISM_TYPE, hash: Hash, worth_waiting: usize) -> Row {
-    Row { mechanism, hash, worth_waiting, combiner: Combiner::new(Function(hash)) }
+    Row { mechanism, hash, worth_waiting, meeting: Meeting::new(Function(hash)) }
 }
 
 static ROWS: [Row; 12] = [
@@ -96,14 +95,16 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
     ROWS.iter().filter_map(algorithm).collect()
 }
 
+#[derive(Debug)]
 struct Hashing {
     row: &'static Row,
     plain: &'static dyn Digest,
 }
 
-impl std::fmt::Debug for Hashing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hashing").field("hash", &self.row.hash).finish_non_exhaustive()
+impl Hashing {
+    fn work<'a>(&self, data: Message<'a>) -> Hashed<'a> {
+        let digest = SmallVec::from_elem(0, self.row.hash.length());
+        Hashed { plain: self.plain, data, digest }
     }
 }
 
@@ -120,9 +121,8 @@ impl Digest for Hashing {
         if data.len() < self.row.worth_waiting {
             return self.plain.digest(data, out);
         }
-        let mut job = Job::new(Message::Borrowed(data));
-        self.row.combiner.run(&mut job).map_err(no_result)?;
-        job.write(out).map(drop)
+        let hashed = self.row.meeting.run(self.work(Message::Borrowed(data)))?;
+        Function::answer(hashed, out).map(drop)
     }
 
     fn digest_later(&self, data: &[u8]) -> Postponed {
@@ -130,7 +130,7 @@ impl Digest for Hashing {
         if data.len() < least || hash::lanes(self.row.hash) == 0 {
             return Ok(None);
         }
-        later(self.row.combiner.submit(Job::new(Message::copy(data)?)))
+        self.row.meeting.later(self.work(Message::copy(data)?))
     }
 
     fn start(&self) -> Result<Box<dyn DigestStream>> {
@@ -143,66 +143,41 @@ impl Digest for Hashing {
 }
 
 /// A message to be hashed.
-#[derive(Debug)]
-struct Job<'a> {
+struct Hashed<'a> {
+    plain: &'static dyn Digest,
     data: Message<'a>,
-    digest: [u8; MAX_LENGTH],
-    result: Result<usize>,
-}
-
-impl<'a> Job<'a> {
-    const fn new(data: Message<'a>) -> Self {
-        Self { data, digest: [0; MAX_LENGTH], result: Err(Error::DEVICE_ERROR) }
-    }
-
-    fn write(&self, out: &mut [u8]) -> Result<usize> {
-        put(&self.digest[..self.result?], out)
-    }
-}
-
-impl Answer for Job<'static> {
-    fn answer(self, out: &mut [u8]) -> Result<usize> {
-        self.write(out)
-    }
+    digest: SmallVec<[u8; MAX_LENGTH]>,
 }
 
 /// One function's batches.
+#[derive(Debug)]
 struct Function(Hash);
 
-impl Kernel for Function {
-    type Job<'a> = Job<'a>;
+impl Batch for Function {
+    type Work<'a> = Hashed<'a>;
+    type Request<'r> = Request<'r>;
 
     fn lanes(&self) -> usize {
         hash::lanes(self.0).clamp(1, MOST)
     }
 
-    fn enough(&self) -> usize {
-        self.lanes().min(WIDTH)
+    fn wins(&self) -> Wins {
+        wins(self.0)
     }
 
-    fn break_even(&self) -> usize {
-        wins(self.0).jobs
+    fn request<'r>(&self, work: &'r mut Hashed<'_>) -> Option<Request<'r>> {
+        Some(Request { data: &work.data, output: &mut work.digest })
     }
 
-    fn crowd(&self) -> usize {
-        wins(self.0).threads
+    fn compute(&self, requests: &mut [Request<'_>]) {
+        hash::digest(self.0, requests);
     }
 
-    fn one(&self, job: &mut Self::Job<'_>) {
-        let length = self.0.length();
-        let hashed = self.0.digest(&job.data, &mut job.digest[..length]).map_err(device_error);
-        job.result = hashed.map(|()| length);
+    fn alone(&self, work: &mut Hashed<'_>) -> Result<()> {
+        work.plain.digest(&work.data, &mut work.digest)
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
-        batch(jobs.len());
-        let length = self.0.length();
-        let mut requests = SmallVec::<[Request<'_>; MOST]>::new();
-        for job in jobs {
-            let Job { data, digest, result } = &mut **job;
-            *result = Ok(length);
-            requests.push(Request { data, output: &mut digest[..length] });
-        }
-        hash::digest(self.0, &mut requests);
+    fn answer(work: Hashed<'_>, out: &mut [u8]) -> Result<usize> {
+        put(&work.digest, out)
     }
 }

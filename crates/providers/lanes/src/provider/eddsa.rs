@@ -2,19 +2,14 @@
 //! Ed25519 itself (PKCS#11 3.2 §6.3.15); contexts and pre-hashing are the plain provider's. A signature is made faster than
 //! threads switch, so only asynchronous sessions batch those; verifications are worth waiting for.
 
-use super::{
-    Answer, Held, Message, Plain, WIDTH, Wins, batch, device_error, kept, later, no_result,
-};
-use crate::combiner::{Combiner, Kernel};
+use super::batch::{Batch, Meeting};
+use super::over::{Call, Over, Ready, Signing};
+use super::{Held, Message, Plain, Wins, device_error, kept, put};
 use crate::curve25519::{self, PrivateKey, PublicKey, SignRequest, VerifyRequest};
-use metaslot_awslc_wrapper::curve25519::{
-    ED25519_SIGNATURE_LENGTH as LENGTH, Ed25519, Ed25519Key, KEY_LENGTH, ed25519_verify,
-};
+use metaslot_awslc_wrapper::curve25519::ED25519_SIGNATURE_LENGTH as LENGTH;
 use metaslot_ck::*;
-use metaslot_spi::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
+use metaslot_spi::provider::{Algorithm, Direction, Signature};
 use metaslot_spi::{Key, Params, key_info};
-use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Requests in one call of the kernel.
 const BATCH: usize = 16;
@@ -26,8 +21,8 @@ pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
     let row = plain.row(CKM_EDDSA).and_then(|plain| {
         let (sign, verify) = (plain.sign?, plain.verify?);
         Some(Algorithm {
-            sign: Some(kept(EdDsa { direction: Direction::Forward, plain: sign })),
-            verify: Some(kept(EdDsa { direction: Direction::Backward, plain: verify })),
+            sign: Some(kept(Over(EdDsa { direction: Direction::Forward, plain: sign }))),
+            verify: Some(kept(Over(EdDsa { direction: Direction::Backward, plain: verify }))),
             mechanism: CKM_EDDSA,
             key_sizes: plain.key_sizes,
             extra_flags: plain.extra_flags,
@@ -44,7 +39,14 @@ struct EdDsa {
     plain: &'static dyn Signature,
 }
 
-impl Signature for EdDsa {
+impl Signing for EdDsa {
+    type Sign = Sign;
+    type Verify = Verify;
+
+    fn plain(&self) -> &'static dyn Signature {
+        self.plain
+    }
+
     fn serves(&self, _: &Key) -> bool {
         curve25519::available()
     }
@@ -53,58 +55,29 @@ impl Signature for EdDsa {
         self.direction == Direction::Backward
     }
 
-    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.plain.check(direction, key, params)
-    }
-
-    fn length(&self, key: &Key, params: &Params) -> usize {
-        self.plain.length(key, params)
-    }
-
-    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        self.plain.sign(key, params, data, out)
-    }
-
-    fn sign_later(&self, key: &Arc<Key>, params: &Params, data: &[u8]) -> Postponed {
-        let (Params::None, Ok(_)) = (params, private_form(key)) else { return Ok(None) };
-        let key = Held::Shared(Arc::clone(key));
-        later(SIGN.submit(Job::new(key, Message::copy(data)?)))
-    }
-
-    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        let (Params::None, Ok(_), Ok(signature)) =
-            (params, public_form(key), <[u8; LENGTH]>::try_from(signature))
-        else {
-            return self.plain.verify(key, params, data, signature);
-        };
-        let mut job = Job { signature, ..Job::new(Held::Borrowed(key), Message::Borrowed(data)) };
-        VERIFY.run(&mut job).map_err(no_result)?;
-        job.result.map(drop)
-    }
-
-    fn verify_later(
-        &self,
-        key: &Arc<Key>,
-        params: &Params,
-        data: &[u8],
-        signature: &[u8],
-    ) -> Postponed {
-        let (Params::None, Ok(_), Ok(signature)) =
-            (params, public_form(key), <[u8; LENGTH]>::try_from(signature))
-        else {
+    fn sign<'a>(&self, call: Call<'a, '_>, params: &Params) -> Result<Ready<'a, Sign>> {
+        if call.waits() || !matches!(params, Params::None) {
             return Ok(None);
-        };
-        let key = Held::Shared(Arc::clone(key));
-        later(VERIFY.submit(Job { signature, ..Job::new(key, Message::copy(data)?) }))
+        }
+        Ok(Some((&SIGN, self.work(call, [0; LENGTH])?)))
     }
 
-    fn start(
+    fn verify<'a>(
         &self,
-        direction: Direction,
-        key: &Arc<Key>,
+        call: Call<'a, '_>,
         params: &Params,
-    ) -> Result<Box<dyn SignatureStream>> {
-        self.plain.start(direction, key, params)
+        signature: &[u8],
+    ) -> Result<Ready<'a, Verify>> {
+        match (params, signature.try_into()) {
+            (Params::None, Ok(signature)) => Ok(Some((&VERIFY, self.work(call, signature)?))),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl EdDsa {
+    fn work<'a>(&self, call: Call<'a, '_>, signature: [u8; LENGTH]) -> Result<Signed<'a>> {
+        Ok(Signed { plain: self.plain, key: call.held(), message: call.message()?, signature })
     }
 }
 
@@ -115,38 +88,19 @@ fn private_form(key: &Key) -> Result<&PrivateKey> {
     })
 }
 
-fn point(key: &Key) -> Result<&[u8; KEY_LENGTH]> {
-    key_info::number_point(key.bytes(CKA_EC_POINT)?).ok_or(Error::KEY_TYPE_INCONSISTENT)
-}
-
 fn public_form(key: &Key) -> Result<&PublicKey> {
-    key.prepared(|key| Ok(PublicKey::new(point(key)?)))
+    key.prepared(|key| {
+        let point = key_info::number_point(key.bytes(CKA_EC_POINT)?);
+        point.map(PublicKey::new).ok_or(Error::KEY_TYPE_INCONSISTENT)
+    })
 }
 
-/// A message, and the signature that is made or checked.
-#[derive(Debug)]
-struct Job<'a> {
+/// A message, and its signature that is made or checked.
+struct Signed<'a> {
+    plain: &'static dyn Signature,
     key: Held<'a>,
     message: Message<'a>,
     signature: [u8; LENGTH],
-    result: Result<usize>,
-}
-
-impl<'a> Job<'a> {
-    const fn new(key: Held<'a>, message: Message<'a>) -> Self {
-        Self { key, message, signature: [0; LENGTH], result: Err(Error::DEVICE_ERROR) }
-    }
-}
-
-impl Answer for Job<'static> {
-    /// A verification has no room for the signature, and needs none.
-    fn answer(self, out: &mut [u8]) -> Result<usize> {
-        let length = self.result?;
-        if let Some(out) = out.get_mut(..length) {
-            out.copy_from_slice(&self.signature[..length]);
-        }
-        Ok(length)
-    }
 }
 
 /// Signing.
@@ -157,100 +111,73 @@ struct Sign;
 #[derive(Debug)]
 struct Verify;
 
-static SIGN: Combiner<Sign> = Combiner::new(Sign);
-static VERIFY: Combiner<Verify> = Combiner::new(Verify);
+static SIGN: Meeting<Sign> = Meeting::new(Sign);
+static VERIFY: Meeting<Verify> = Meeting::new(Verify);
 
-impl Kernel for Sign {
-    type Job<'a> = Job<'a>;
+impl Batch for Sign {
+    type Work<'a> = Signed<'a>;
+    type Request<'r> = SignRequest<'r>;
 
     fn lanes(&self) -> usize {
         BATCH
     }
 
-    fn enough(&self) -> usize {
-        WIDTH
+    fn wins(&self) -> Wins {
+        SIGN_WINS.when(curve25519::available())
     }
 
-    fn break_even(&self) -> usize {
-        SIGN_WINS.when(curve25519::available()).jobs
+    fn request<'r>(&self, work: &'r mut Signed<'_>) -> Option<SignRequest<'r>> {
+        let key = private_form(&work.key).ok()?;
+        Some(SignRequest::new(key, &work.message, &mut work.signature))
     }
 
-    fn crowd(&self) -> usize {
-        SIGN_WINS.when(curve25519::available()).threads
+    fn compute(&self, requests: &mut [SignRequest<'_>]) {
+        curve25519::sign(requests);
     }
 
-    fn one(&self, job: &mut Self::Job<'_>) {
-        let key = job.key.prepared::<Ed25519Key>(|_| Err(Error::KEY_TYPE_INCONSISTENT));
-        job.result = key.and_then(|key| {
-            key.sign(Ed25519::Plain, &job.message, &mut job.signature).map_err(device_error)?;
-            Ok(LENGTH)
-        });
+    fn well(request: &SignRequest<'_>) -> bool {
+        request.result.is_ok()
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
-        batch(jobs.len());
-        let mut requests = SmallVec::<[SignRequest<'_>; BATCH]>::new();
-        for job in &mut *jobs {
-            let Job { key, message, signature, .. } = &mut **job;
-            let Ok(key) = private_form(key) else { break };
-            requests.push(SignRequest::new(key, message, signature));
-        }
-        curve25519::sign(&mut requests);
-        let results: SmallVec<[_; BATCH]> = requests.iter().map(|request| request.result).collect();
-        drop(requests);
-        for (at, job) in jobs.iter_mut().enumerate() {
-            match results.get(at) {
-                Some(Ok(())) => job.result = Ok(LENGTH),
-                _ => self.one(job),
-            }
-        }
+    fn alone(&self, work: &mut Signed<'_>) -> Result<()> {
+        work.plain.sign(&work.key, &Params::None, &work.message, &mut work.signature).map(drop)
+    }
+
+    fn answer(work: Signed<'_>, out: &mut [u8]) -> Result<usize> {
+        put(&work.signature, out)
     }
 }
 
-impl Kernel for Verify {
-    type Job<'a> = Job<'a>;
+impl Batch for Verify {
+    type Work<'a> = Signed<'a>;
+    type Request<'r> = VerifyRequest<'r>;
 
     fn lanes(&self) -> usize {
         BATCH
     }
 
-    fn enough(&self) -> usize {
-        WIDTH
+    fn wins(&self) -> Wins {
+        VERIFY_WINS.when(curve25519::available())
     }
 
-    fn break_even(&self) -> usize {
-        VERIFY_WINS.when(curve25519::available()).jobs
+    fn request<'r>(&self, work: &'r mut Signed<'_>) -> Option<VerifyRequest<'r>> {
+        let key = public_form(&work.key).ok()?;
+        Some(VerifyRequest::new(key, &work.message, &work.signature))
     }
 
-    fn crowd(&self) -> usize {
-        VERIFY_WINS.when(curve25519::available()).threads
+    fn compute(&self, requests: &mut [VerifyRequest<'_>]) {
+        curve25519::verify(requests);
     }
 
-    fn one(&self, job: &mut Self::Job<'_>) {
-        job.result = point(&job.key).and_then(|key| {
-            ed25519_verify(Ed25519::Plain, key, &job.message, &job.signature)
-                .map(|()| 0)
-                .map_err(|_| Error::SIGNATURE_INVALID)
-        });
+    fn well(request: &VerifyRequest<'_>) -> bool {
+        request.result.is_ok()
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
-        batch(jobs.len());
-        let mut requests = SmallVec::<[VerifyRequest<'_>; BATCH]>::new();
-        for job in jobs.iter() {
-            let Ok(key) = public_form(&job.key) else { break };
-            requests.push(VerifyRequest::new(key, &job.message, &job.signature));
-        }
-        curve25519::verify(&mut requests);
-        let results: SmallVec<[_; BATCH]> = requests.iter().map(|request| request.result).collect();
-        drop(requests);
-        for (at, job) in jobs.iter_mut().enumerate() {
-            match results.get(at) {
-                Some(result) => {
-                    job.result = result.map(|()| 0).map_err(|_| Error::SIGNATURE_INVALID);
-                }
-                None => self.one(job),
-            }
-        }
+    fn result(_: &Signed<'_>, well: bool) -> Option<Result<()>> {
+        Some(if well { Ok(()) } else { Err(Error::SIGNATURE_INVALID) })
+    }
+
+    fn alone(&self, work: &mut Signed<'_>) -> Result<()> {
+        work.plain.verify(&work.key, &Params::None, &work.message, &work.signature)
     }
 }

@@ -7,6 +7,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
+mod agree;
+mod batch;
 mod binary;
 #[cfg(target_arch = "x86_64")]
 mod des;
@@ -14,24 +16,24 @@ mod digest;
 mod ecdh;
 mod ecdsa;
 mod eddsa;
-mod either;
+mod hashed;
 mod hmac;
+mod one_of;
+mod over;
 mod prime;
 #[cfg(target_arch = "x86_64")]
 mod rc4;
 mod rsa;
 mod x25519;
 
-use crate::combiner::{Failure, Kernel, Ticket};
+use self::over::{Ciphering, Over};
 use crate::cpu::{self, Cpu};
 #[cfg(target_arch = "x86_64")]
 use crate::data::Way;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
-use metaslot_counters::Event;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Cipher, Direction, Pending, Postponed, Provider};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction, Provider};
 use metaslot_spi::{Key, NewObject};
-use std::fmt::{self, Debug};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -66,7 +68,7 @@ impl Lanes {
             };
             let needs = families.iter().flat_map(needs).collect();
             let rows = families.into_iter().flat_map(|family| family.0).collect();
-            Table { rows: either::joined(rows), needs }
+            Table { rows: one_of::joined(rows), needs }
         })
     }
 }
@@ -147,13 +149,13 @@ impl Plain {
     }
 
     /// A row over that of a cipher, for both directions.
-    fn cipher<C: Cipher + 'static>(
+    fn cipher<C: Ciphering + 'static>(
         self,
         mechanism: CK_MECHANISM_TYPE,
         over: impl FnOnce(&'static dyn Cipher) -> C,
     ) -> Option<Algorithm> {
         let row = self.row(mechanism)?;
-        let cipher = kept(over(row.encrypt?));
+        let cipher = kept(Over(over(row.encrypt?)));
         Some(Algorithm {
             mechanism,
             key_sizes: row.key_sizes,
@@ -180,7 +182,6 @@ fn kept<T>(value: T) -> &'static T {
 }
 
 /// A key for the time of a job: borrowed while a thread waits, shared when nobody does.
-#[derive(Debug)]
 enum Held<'a> {
     Borrowed(&'a Key),
     Shared(Arc<Key>),
@@ -206,6 +207,13 @@ const WIDTH: usize = 8;
 struct Wins {
     jobs: usize,
     threads: usize,
+}
+
+impl From<usize> for Wins {
+    /// Where so many jobs pay for their waiting too.
+    fn from(jobs: usize) -> Self {
+        Self { jobs, threads: jobs }
+    }
 }
 
 impl Wins {
@@ -238,65 +246,10 @@ impl Deref for Message<'_> {
     }
 }
 
-impl Debug for Message<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Message({} bytes)", self.len())
-    }
-}
-
 /// Writes a result to where the caller wants it.
 fn put(result: &[u8], out: &mut [u8]) -> Result<usize> {
     out.get_mut(..result.len()).ok_or(Error::BUFFER_TOO_SMALL)?.copy_from_slice(result);
     Ok(result.len())
-}
-
-/// A job that knows how to answer its caller.
-trait Answer: Send + Debug {
-    /// Writes the result.
-    fn answer(self, out: &mut [u8]) -> Result<usize>;
-}
-
-/// A job in a combiner, as the engine holds it.
-struct Waiting<K: Kernel + 'static>(Ticket<'static, K>);
-
-impl<K: Kernel> Debug for Waiting<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Waiting").field(&self.0).finish()
-    }
-}
-
-impl<K: Kernel> Pending for Waiting<K>
-where
-    K::Job<'static>: Answer,
-{
-    fn poll(&mut self) -> bool {
-        self.0.poll()
-    }
-
-    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
-        self.0.complete().map_err(no_result)?.answer(out)
-    }
-}
-
-fn later<K: Kernel>(ticket: Ticket<'static, K>) -> Postponed
-where
-    K::Job<'static>: Answer + 'static,
-{
-    Ok(Some(Box::new(Waiting(ticket))))
-}
-
-/// A panic of a kernel, or a parent's job in a forked child.
-fn no_result(failure: Failure) -> Error {
-    match failure {
-        Failure::Panicked => Error::GENERAL_ERROR,
-        Failure::Forked => Error::OPERATION_NOT_INITIALIZED,
-    }
-}
-
-/// Counts a batch.
-fn batch(jobs: usize) {
-    metaslot_counters::event(Event::LaneBatch);
-    metaslot_counters::events(Event::LaneBatched, jobs as u64);
 }
 
 /// For failures that no input explains.

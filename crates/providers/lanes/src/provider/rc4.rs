@@ -2,15 +2,15 @@
 //! RC4 in one call (PKCS#11 Historical Mechanisms 3.0 §2.4): a long message by the kernel alone, several of asynchronous sessions
 //! interleaved. Short messages, whose time goes into the key's setup, and multi-part operations are the plain provider's.
 
-use super::{Answer, Plain, batch, later, put};
-use crate::combiner::{Combiner, Kernel};
+use super::batch::{Batch, Meeting};
+use super::over::Ciphering;
+use super::{Plain, Wins, put};
 use crate::data::Data;
 use crate::rc4::{LANES, Rc4, Stream, apply};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction, Postponed};
+use metaslot_spi::provider::{Algorithm, Cipher, Direction, Postponed};
 use metaslot_spi::{Key, Params};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Shorter messages are the plain provider's, in bytes.
@@ -31,35 +31,25 @@ fn state(key: &Key) -> Result<Rc4> {
     Rc4::new(key.secret(CKA_VALUE)?).ok_or(Error::KEY_SIZE_RANGE)
 }
 
-impl Cipher for Streams {
-    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.plain.check(direction, key, params)
-    }
-
-    fn length(
-        &self,
-        direction: Direction,
-        key: &Key,
-        params: &Params,
-        input: usize,
-    ) -> Result<usize> {
-        self.plain.length(direction, key, params, input)
+impl Ciphering for Streams {
+    fn plain(&self) -> &'static dyn Cipher {
+        self.plain
     }
 
     fn run(
         &self,
-        direction: Direction,
+        _: Direction,
         key: &Key,
-        params: &Params,
+        _: &Params,
         input: &[u8],
         out: &mut [u8],
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
         if input.len() < LONG {
-            return self.plain.run(direction, key, params, input, out);
+            return Ok(None);
         }
         let out = out.get_mut(..input.len()).ok_or(Error::BUFFER_TOO_SMALL)?;
         state(key)?.apply(Data::between(input, out));
-        Ok(input.len())
+        Ok(Some(input.len()))
     }
 
     fn run_later(&self, _: Direction, key: &Arc<Key>, _: &Params, input: &[u8]) -> Postponed {
@@ -67,60 +57,47 @@ impl Cipher for Streams {
             return Ok(None);
         }
         let Some(data) = Secret::try_copy_of(input) else { return Ok(None) };
-        later(RC4.submit(Job { state: state(key)?, data }))
-    }
-
-    fn start(
-        &self,
-        direction: Direction,
-        key: &Arc<Key>,
-        params: &Params,
-    ) -> Result<Box<dyn CipherStream>> {
-        self.plain.start(direction, key, params)
+        RC4.later(Text { state: state(key)?, data })
     }
 }
 
 /// A message to be encrypted or decrypted in place, and its key stream.
-#[derive(Debug)]
-struct Job {
+struct Text {
     state: Rc4,
     data: Secret,
-}
-
-impl Answer for Job {
-    fn answer(self, out: &mut [u8]) -> Result<usize> {
-        put(self.data.expose(), out)
-    }
 }
 
 /// Interleaved streams.
 #[derive(Debug)]
 struct Interleaved;
 
-static RC4: Combiner<Interleaved> = Combiner::new(Interleaved);
+static RC4: Meeting<Interleaved> = Meeting::new(Interleaved);
 
-impl Kernel for Interleaved {
-    type Job<'a> = Job;
+impl Batch for Interleaved {
+    type Work<'a> = Text;
+    type Request<'r> = Stream<'r>;
 
     fn lanes(&self) -> usize {
         LANES
     }
 
-    fn break_even(&self) -> usize {
-        3
+    fn wins(&self) -> Wins {
+        Wins::from(3)
     }
 
-    fn one(&self, job: &mut Job) {
-        job.state.apply(Data::in_place(job.data.expose_mut()));
+    fn one_in_a_lane(&self) -> bool {
+        true
     }
 
-    fn many(&self, jobs: &mut [&mut Job]) {
-        batch(jobs.len());
-        let mut streams = SmallVec::<[Stream<'_>; LANES]>::new();
-        for job in jobs {
-            let Job { state, data } = &mut **job;
-            streams.push(Stream { state, data: Data::in_place(data.expose_mut()) });
-        }
-        apply(&mut streams);
+    fn request<'r>(&self, work: &'r mut Text) -> Option<Stream<'r>> {
+        Some(Stream { state: &mut work.state, data: Data::in_place(work.data.expose_mut()) })
+    }
+
+    fn compute(&self, streams: &mut [Stream<'_>]) {
+        apply(streams);
+    }
+
+    fn answer(work: Text, out: &mut [u8]) -> Result<usize> {
+        put(work.data.expose(), out)
     }
 }

@@ -2,20 +2,22 @@
 //! RSA signatures: PKCS #1 v1.5, PSS and the bare operation (PKCS#11 3.2 §6.1), of private keys of 1024, 2048, 3072 and 4096
 //! bits. Verification is faster than a switch of threads, so only asynchronous sessions batch it.
 
+use super::batch::{Batch, Meeting};
 use super::digest::function;
-use super::{Answer, Held, Plain, batch, device_error, kept, later, no_result, put};
-use crate::combiner::{Combiner, Kernel};
+use super::hashed::{self, Digest, DigestScheme, digest_of};
+use super::over::{Call, Over, Ready, Signing};
+use super::{Held, Plain, Wins, kept, put};
 use crate::rsa::{self, PrivateKey, PrivateRequest, PublicKey, PublicRequest, WIDTH};
-use metaslot_awslc_wrapper::digest::{self, Hash, MAX_LENGTH};
-use metaslot_awslc_wrapper::rsa::{Pss, Rsa, RsaNumbers, RsaPadding, digest_info};
+use metaslot_awslc_wrapper::digest::Hash;
+use metaslot_awslc_wrapper::rsa::{Pss, Rsa, RsaNumbers, digest_info, encode_pkcs1};
 use metaslot_ck::*;
-use metaslot_spi::provider::{Algorithm, Direction, Postponed, Signature, SignatureStream};
-use metaslot_spi::{Key, Params, hashes};
+use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream};
+use metaslot_spi::{Key, Params, der, hashes};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The longest block, in bytes.
-const MOST: usize = 512;
+/// As long as the modulus, in bytes.
+type Block = SmallVec<[u8; 512]>;
 
 /// How a message becomes a block; a hash where the mechanism has one.
 #[derive(Clone, Copy, Debug)]
@@ -50,86 +52,78 @@ const SCHEMES: [(CK_MECHANISM_TYPE, Scheme); 22] = [
     (CKM_SHA3_512_RSA_PKCS_PSS, Scheme::Pss(Some(Hash::Sha3_512))),
 ];
 
-/// A row for each scheme that the plain provider has too.
+/// A row for each scheme that the plain provider has too, over its row for bare blocks as well.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
     let row = |(mechanism, scheme): (CK_MECHANISM_TYPE, Scheme)| {
-        let beneath = plain.row(mechanism)?;
-        let (sign, verify) = (beneath.sign?, beneath.verify?);
+        let (beneath, bare) = (plain.row(mechanism)?, plain.row(CKM_RSA_X_509)?);
+        let over = |direction, plain, bare| kept(Over(Rows { scheme, direction, plain, bare }));
         Some(Algorithm {
             mechanism,
             key_sizes: (1024, 4096),
-            sign: Some(kept(Signing { scheme, plain: sign, direction: Direction::Forward })),
-            verify: Some(kept(Signing { scheme, plain: verify, direction: Direction::Backward })),
+            sign: Some(over(Direction::Forward, beneath.sign?, bare.sign?)),
+            verify: Some(over(Direction::Backward, beneath.verify?, bare.verify?)),
             ..Algorithm::NONE
         })
     };
     SCHEMES.into_iter().filter_map(row).collect()
 }
 
-/// One row's signatures and verifications.
-#[derive(Debug)]
-struct Signing {
+/// One row's signatures, or its verifications.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
     scheme: Scheme,
-    plain: &'static dyn Signature,
     direction: Direction,
+    plain: &'static dyn Signature,
+    /// The plain provider's for a block as it is.
+    bare: &'static dyn Signature,
 }
 
-impl Signature for Signing {
+impl Signing for Rows {
+    type Sign = Private;
+    type Verify = Public;
+
+    fn plain(&self) -> &'static dyn Signature {
+        self.plain
+    }
+
     fn serves(&self, key: &Key) -> bool {
-        let size = key.bytes(CKA_MODULUS).map_or(0, <[u8]>::len);
-        rsa::available() && matches!(size, 128 | 256 | 384 | 512)
+        rsa::available() && matches!(size(key), 128 | 256 | 384 | 512)
     }
 
     fn for_waiting(&self) -> bool {
         self.direction == Direction::Forward
     }
 
-    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.plain.check(direction, key, params)
+    fn sign<'a>(&self, call: Call<'a, '_>, params: &Params) -> Result<Ready<'a, Private>> {
+        let bare = matches!(self.scheme, Scheme::Bare);
+        if bare && !is_blinded(call.key().bytes(CKA_MODULUS)?, call.data()) {
+            return Ok(None);
+        }
+        let Some(meeting) = private_meeting(call.key()) else { return Ok(None) };
+        let block = self.scheme.block(call.key(), self.scheme.pss(params)?, call.data())?;
+        Ok(Some((meeting, self.to_raise(call.held(), block))))
     }
 
-    fn length(&self, key: &Key, params: &Params) -> usize {
-        self.plain.length(key, params)
-    }
-
-    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let Some(combiner) = private_combiner(key) else {
-            return self.plain.sign(key, params, data, out);
-        };
-        let mut job = self.job(Held::Borrowed(key), params, data)?;
-        combiner.run(&mut job).map_err(no_result)?;
-        job.write(out)
-    }
-
-    fn sign_later(&self, key: &Arc<Key>, params: &Params, data: &[u8]) -> Postponed {
-        let Some(combiner) = private_combiner(key) else { return Ok(None) };
-        later(combiner.submit(self.job(Held::Shared(Arc::clone(key)), params, data)?))
-    }
-
-    fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
-        self.plain.verify(key, params, data, signature)
-    }
-
-    fn verify_later(
+    fn verify<'a>(
         &self,
-        key: &Arc<Key>,
-        params: &Params,
-        data: &[u8],
+        call: Call<'a, '_>,
+        _: &Params,
         signature: &[u8],
-    ) -> Postponed {
+    ) -> Result<Ready<'a, Public>> {
         // What a PSS signature must look like is known only when it is open; the library sees to that.
-        let (Scheme::Pkcs1(_), Some(combiner)) = (self.scheme, public_combiner(key)) else {
+        let (false, Scheme::Pkcs1(_), Some(meeting)) =
+            (call.waits(), self.scheme, public_meeting(call.key()))
+        else {
             return Ok(None);
         };
-        let key = Held::Shared(Arc::clone(key));
-        let size = plain_form(&key)?.size();
-        if signature.len() != size {
+        if signature.len() != size(call.key()) {
             return Err(Error::SIGNATURE_LEN_RANGE);
         }
-        let expected = self.job(key, params, data)?;
-        let mut given = [0; MOST];
-        given[..size].copy_from_slice(signature);
-        later(combiner.submit(Check { expected, given }))
+        let expected = self.scheme.block(call.key(), None, call.data())?;
+        let given = Block::from_slice(signature);
+        let opened = Block::from_elem(0, signature.len());
+        let (bare, key) = (self.bare, call.held());
+        Ok(Some((meeting, ToOpen { bare, key, expected, given, opened })))
     }
 
     fn start(
@@ -137,31 +131,36 @@ impl Signature for Signing {
         direction: Direction,
         key: &Arc<Key>,
         params: &Params,
-    ) -> Result<Box<dyn SignatureStream>> {
-        let (Direction::Forward, Some(combiner), Some(hash)) =
-            (direction, private_combiner(key), self.scheme.hash())
+    ) -> Result<Option<Box<dyn SignatureStream>>> {
+        let (Direction::Forward, Some(meeting), Some(hash)) =
+            (direction, private_meeting(key), self.scheme.hash())
         else {
-            return self.plain.start(direction, key, params);
+            return Ok(None);
         };
         let pss = self.scheme.pss(params)?;
-        let hash = digest::Stream::new(hash).map_err(|_| Error::DEVICE_MEMORY)?;
-        Ok(Box::new(Stream { scheme: self.scheme, pss, key: Arc::clone(key), hash, combiner }))
+        hashed::start(Multipart { rows: *self, pss, meeting }, hash, key).map(Some)
     }
 }
 
-impl Signing {
-    /// Hashes and encodes.
-    fn job<'a>(&self, key: Held<'a>, params: &Params, data: &[u8]) -> Result<Job<'a>> {
-        let pss = self.scheme.pss(params)?;
-        match self.scheme.hash() {
-            Some(hash) => {
-                let mut digest = [0; MAX_LENGTH];
-                let digest = &mut digest[..hash.length()];
-                hash.digest(data, digest).map_err(device_error)?;
-                self.scheme.encode(key, pss, digest)
-            }
-            None => self.scheme.encode(key, pss, data),
-        }
+impl Rows {
+    fn to_raise<'a>(&self, key: Held<'a>, block: Block) -> ToRaise<'a> {
+        ToRaise { bare: self.bare, key, raised: Block::from_elem(0, block.len()), block }
+    }
+}
+
+/// A signature over a multi-part message.
+#[derive(Debug)]
+struct Multipart {
+    rows: Rows,
+    pss: Option<Pss>,
+    meeting: &'static Meeting<Private>,
+}
+
+impl DigestScheme for Multipart {
+    fn sign_digest(&self, key: &Key, digest: Digest, out: &mut [u8]) -> Result<usize> {
+        let block = self.rows.scheme.block_of_digest(key, self.pss, &digest)?;
+        let work = self.rows.to_raise(Held::Borrowed(key), block);
+        Private::answer(self.meeting.run(work)?, out)
     }
 }
 
@@ -187,62 +186,63 @@ impl Scheme {
         }))
     }
 
+    /// The block for a message.
+    fn block(self, key: &Key, pss: Option<Pss>, data: &[u8]) -> Result<Block> {
+        match self.hash() {
+            Some(hash) => self.block_of_digest(key, pss, &digest_of(hash, data)?),
+            None => self.block_of_digest(key, pss, data),
+        }
+    }
+
     /// The block for a digest, or for a message of the caller's.
-    fn encode<'a>(self, key: Held<'a>, pss: Option<Pss>, data: &[u8]) -> Result<Job<'a>> {
-        let rsa = plain_form(&key)?;
-        let size = rsa.size();
-        let mut block = [0; MOST];
-        let place = &mut block[..size];
+    fn block_of_digest(self, key: &Key, pss: Option<Pss>, data: &[u8]) -> Result<Block> {
+        let size = size(key);
+        let mut block = Block::from_elem(0, size);
         match (self, pss) {
             (Self::Pkcs1(Some(hash)), _) => {
                 let (info, length) = digest_info(hash, data);
-                rsa.encode_pkcs1(&info[..length], place)
+                encode_pkcs1(&info[..length], &mut block)
             }
-            (Self::Pkcs1(None), _) => rsa.encode_pkcs1(data, place),
-            (_, Some(pss)) => rsa.encode_pss(pss, data, place),
+            (Self::Pkcs1(None), _) => encode_pkcs1(data, &mut block),
+            (_, Some(pss)) => modulus(key)?.encode_pss(pss, data, &mut block),
             _ => {
                 let start = size.checked_sub(data.len()).ok_or(Error::DATA_LEN_RANGE)?;
-                place[start..].copy_from_slice(data);
+                block[start..].copy_from_slice(data);
                 Ok(())
             }
         }
         .map_err(|_| Error::DATA_LEN_RANGE)?;
-        Ok(Job { key, size, block, result: Err(Error::DEVICE_ERROR) })
+        Ok(block)
     }
 }
 
-/// A signature over a multi-part message.
-#[derive(Debug)]
-struct Stream {
-    scheme: Scheme,
-    pss: Option<Pss>,
-    key: Arc<Key>,
-    hash: digest::Stream,
-    combiner: &'static Combiner<Private>,
+/// Whether a number is below n and none of 0, 1 and n−1, which are their own powers: those no blinding
+/// hides, and the library refuses them.
+fn is_blinded(modulus: &[u8], number: &[u8]) -> bool {
+    let mut last = modulus.to_vec();
+    if let Some(byte) = last.last_mut() {
+        // The modulus is odd.
+        *byte &= !1;
+    }
+    let number = der::without_zeros(number);
+    !matches!(number, [] | [1]) && (number.len(), number) < (last.len(), &last[..])
 }
 
-impl SignatureStream for Stream {
-    fn update(&mut self, data: &[u8]) -> Result<()> {
-        self.hash.update(data).map_err(device_error)
-    }
-
-    fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
-        let mut digest = [0; MAX_LENGTH];
-        let digest = &mut digest[..self.scheme.hash().map_or(0, Hash::length)];
-        self.hash.finish(digest).map_err(device_error)?;
-        let mut job = self.scheme.encode(Held::Shared(Arc::clone(&self.key)), self.pss, digest)?;
-        self.combiner.run(&mut job).map_err(no_result)?;
-        job.write(out)
-    }
-
-    fn verify(&mut self, _: &[u8]) -> Result<()> {
-        Err(Error::GENERAL_ERROR)
-    }
+/// Length of a key's modulus, in bytes.
+fn size(key: &Key) -> usize {
+    key.bytes(CKA_MODULUS).map_or(0, <[u8]>::len)
 }
 
-/// The library's form of the key, which the plain provider has prepared.
-fn plain_form(key: &Key) -> Result<&Rsa> {
-    key.prepared(|_| Err(Error::KEY_TYPE_INCONSISTENT))
+/// The library's form of the public part, for the padding of PSS. The plain provider keeps one of its own.
+struct Modulus(Rsa);
+
+fn modulus(key: &Key) -> Result<&Rsa> {
+    let form = key.prepared(|key| {
+        Rsa::public(key.bytes(CKA_MODULUS)?, key.bytes(CKA_PUBLIC_EXPONENT)?)
+            .map(Modulus)
+            .map_err(|_| Error::KEY_TYPE_INCONSISTENT)
+    });
+    form.map(|form| &form.0)
 }
 
 fn private_form(key: &Key) -> Result<&PrivateKey> {
@@ -268,26 +268,12 @@ fn public_form(key: &Key) -> Result<&PublicKey> {
     })
 }
 
-/// A block to be raised to the private exponent, in place.
-#[derive(Debug)]
-struct Job<'a> {
+/// A block to be raised to the private exponent.
+struct ToRaise<'a> {
+    bare: &'static dyn Signature,
     key: Held<'a>,
-    size: usize,
-    block: [u8; MOST],
-    result: Result<()>,
-}
-
-impl Job<'_> {
-    fn write(&self, out: &mut [u8]) -> Result<usize> {
-        self.result?;
-        put(&self.block[..self.size], out)
-    }
-}
-
-impl Answer for Job<'static> {
-    fn answer(self, out: &mut [u8]) -> Result<usize> {
-        self.write(out)
-    }
+    block: Block,
+    raised: Block,
 }
 
 /// The private operation, for keys of one size.
@@ -296,144 +282,113 @@ struct Private {
     break_even: usize,
 }
 
-static PRIVATE: [Combiner<Private>; 4] = [
-    Combiner::new(Private { break_even: 2 }),
-    Combiner::new(Private { break_even: 3 }),
-    Combiner::new(Private { break_even: 3 }),
-    Combiner::new(Private { break_even: 3 }),
+static PRIVATE: [Meeting<Private>; 4] = [
+    Meeting::new(Private { break_even: 2 }),
+    Meeting::new(Private { break_even: 3 }),
+    Meeting::new(Private { break_even: 3 }),
+    Meeting::new(Private { break_even: 3 }),
 ];
 
-/// The combiner of a key's size; `None` for a key that no kernel takes.
-fn private_combiner(key: &Key) -> Option<&'static Combiner<Private>> {
-    let combiner = PRIVATE.get(size_class(key)?)?;
-    private_form(key).ok().map(|_| combiner)
+/// Where works with keys of the size of this one meet; `None` for a key that no kernel takes.
+fn private_meeting(key: &Key) -> Option<&'static Meeting<Private>> {
+    let meeting = PRIVATE.get(size_class(key)?)?;
+    private_form(key).ok().map(|_| meeting)
 }
 
 fn size_class(key: &Key) -> Option<usize> {
-    (key.bytes(CKA_MODULUS).ok()?.len() / 128).checked_sub(1)
+    (size(key) / 128).checked_sub(1)
 }
 
-impl Kernel for Private {
-    type Job<'a> = Job<'a>;
+impl Batch for Private {
+    type Work<'a> = ToRaise<'a>;
+    type Request<'r> = PrivateRequest<'r>;
 
     fn lanes(&self) -> usize {
         WIDTH
     }
 
-    fn break_even(&self) -> usize {
-        if rsa::available() { self.break_even } else { usize::MAX }
+    fn wins(&self) -> Wins {
+        Wins::from(self.break_even).when(rsa::available())
     }
 
-    fn one(&self, job: &mut Self::Job<'_>) {
-        let mut raised = [0; MOST];
-        let raised = &mut raised[..job.size];
-        let block = &mut job.block[..job.size];
-        job.result = plain_form(&job.key)
-            .and_then(|rsa| rsa.sign_raw(RsaPadding::None, block, raised).map_err(device_error));
-        block.copy_from_slice(raised);
+    fn request<'r>(&self, work: &'r mut ToRaise<'_>) -> Option<PrivateRequest<'r>> {
+        let ToRaise { key, block: input, raised: output, .. } = work;
+        Some(PrivateRequest {
+            key: private_form(key).ok()?,
+            input,
+            output,
+            result: Err(rsa::Failed),
+        })
     }
 
-    fn many(&self, jobs: &mut [&mut Self::Job<'_>]) {
-        batch(jobs.len());
-        let mut raised = [[0; MOST]; WIDTH];
-        let mut requests = SmallVec::<[PrivateRequest<'_>; WIDTH]>::new();
-        for (job, output) in jobs.iter().zip(&mut raised) {
-            let Ok(key) = private_form(&job.key) else { break };
-            let (input, output) = (&job.block[..job.size], &mut output[..job.size]);
-            requests.push(PrivateRequest { key, input, output, result: Err(rsa::Failed) });
-        }
-        rsa::private(&mut requests);
-        let results: SmallVec<[_; WIDTH]> = requests.iter().map(|request| request.result).collect();
-        drop(requests);
-        for (at, job) in jobs.iter_mut().enumerate() {
-            match results.get(at) {
-                Some(Ok(())) => {
-                    job.block = raised[at];
-                    job.result = Ok(());
-                }
-                // What went wrong in a lane may go right alone.
-                _ => self.one(job),
-            }
-        }
+    fn compute(&self, requests: &mut [PrivateRequest<'_>]) {
+        rsa::private(requests);
+    }
+
+    fn well(request: &PrivateRequest<'_>) -> bool {
+        request.result.is_ok()
+    }
+
+    fn alone(&self, work: &mut ToRaise<'_>) -> Result<()> {
+        work.bare.sign(&work.key, &Params::None, &work.block, &mut work.raised).map(drop)
+    }
+
+    fn answer(work: ToRaise<'_>, out: &mut [u8]) -> Result<usize> {
+        put(&work.raised, out)
     }
 }
 
 /// A signature to be opened and compared with the block that it must give (RFC 8017 §8.2.2).
-#[derive(Debug)]
-struct Check {
-    expected: Job<'static>,
-    given: [u8; MOST],
-}
-
-impl Answer for Check {
-    fn answer(self, _: &mut [u8]) -> Result<usize> {
-        self.expected.result.map(|()| 0)
-    }
-}
-
-impl Check {
-    fn judge(&mut self, opened: &[u8]) {
-        let good = opened == &self.expected.block[..self.expected.size];
-        self.expected.result = if good { Ok(()) } else { Err(Error::SIGNATURE_INVALID) };
-    }
+struct ToOpen<'a> {
+    bare: &'static dyn Signature,
+    key: Held<'a>,
+    expected: Block,
+    given: Block,
+    opened: Block,
 }
 
 /// The public operation, for keys of one size.
 #[derive(Debug)]
 struct Public;
 
-static PUBLIC: [Combiner<Public>; 4] = [const { Combiner::new(Public) }; 4];
+static PUBLIC: [Meeting<Public>; 4] = [const { Meeting::new(Public) }; 4];
 
-fn public_combiner(key: &Key) -> Option<&'static Combiner<Public>> {
-    let combiner = PUBLIC.get(size_class(key)?)?;
-    public_form(key).ok().map(|_| combiner)
+fn public_meeting(key: &Key) -> Option<&'static Meeting<Public>> {
+    let meeting = PUBLIC.get(size_class(key)?)?;
+    public_form(key).ok().map(|_| meeting)
 }
 
-impl Kernel for Public {
-    type Job<'a> = Check;
+impl Batch for Public {
+    type Work<'a> = ToOpen<'a>;
+    type Request<'r> = PublicRequest<'r>;
 
     fn lanes(&self) -> usize {
         WIDTH
     }
 
-    fn break_even(&self) -> usize {
-        if rsa::available() { 3 } else { usize::MAX }
+    fn wins(&self) -> Wins {
+        Wins::from(3).when(rsa::available())
     }
 
-    fn one(&self, job: &mut Check) {
-        let mut opened = [0; MOST];
-        let size = job.expected.size;
-        let opening = plain_form(&job.expected.key).and_then(|rsa| {
-            rsa.verify_raw(RsaPadding::None, &job.given[..size], &mut opened[..size])
-                .map_err(|_| Error::SIGNATURE_INVALID)
-        });
-        match opening {
-            Ok(_) => job.judge(&opened[..size]),
-            Err(error) => job.expected.result = Err(error),
-        }
+    fn request<'r>(&self, work: &'r mut ToOpen<'_>) -> Option<PublicRequest<'r>> {
+        let ToOpen { key, given: input, opened: output, .. } = work;
+        Some(PublicRequest { key: public_form(key).ok()?, input, output, result: Err(rsa::Failed) })
     }
 
-    fn many(&self, jobs: &mut [&mut Check]) {
-        batch(jobs.len());
-        let mut opened = [[0; MOST]; WIDTH];
-        let mut requests = SmallVec::<[PublicRequest<'_>; WIDTH]>::new();
-        for (job, output) in jobs.iter().zip(&mut opened) {
-            let Ok(key) = public_form(&job.expected.key) else { break };
-            let size = job.expected.size;
-            let (input, output) = (&job.given[..size], &mut output[..size]);
-            requests.push(PublicRequest { key, input, output, result: Err(rsa::Failed) });
-        }
-        rsa::public(&mut requests);
-        let results: SmallVec<[_; WIDTH]> = requests.iter().map(|request| request.result).collect();
-        drop(requests);
-        for (at, job) in jobs.iter_mut().enumerate() {
-            match results.get(at) {
-                Some(Ok(())) => {
-                    let size = job.expected.size;
-                    job.judge(&opened[at][..size]);
-                }
-                _ => self.one(job),
-            }
-        }
+    fn compute(&self, requests: &mut [PublicRequest<'_>]) {
+        rsa::public(requests);
+    }
+
+    fn well(request: &PublicRequest<'_>) -> bool {
+        request.result.is_ok()
+    }
+
+    fn result(work: &ToOpen<'_>, well: bool) -> Option<Result<()>> {
+        let good = work.opened == work.expected;
+        well.then_some(if good { Ok(()) } else { Err(Error::SIGNATURE_INVALID) })
+    }
+
+    fn alone(&self, work: &mut ToOpen<'_>) -> Result<()> {
+        work.bare.verify(&work.key, &Params::None, &work.expected, &work.given)
     }
 }

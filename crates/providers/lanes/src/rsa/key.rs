@@ -136,15 +136,18 @@ impl Prime {
         exponent: &[u8],
         coefficient: Option<&[u8]>,
     ) -> Result<Self, Failed> {
-        let (prime, exponent) = (exactly(half, prime)?, exactly(half, exponent)?);
+        let (prime, exponent) = (at_most(half, prime)?, at_most(half, exponent)?);
         check_modulus(prime)?;
+        if prime.len() != half {
+            return Err(Failed);
+        }
         if exponent.last().is_none_or(|last| last % 2 == 0) {
             return Err(Failed);
         }
         let mut parts = Secret::zeroed(PARTS * constants::length(blocks(half)));
         let k0 = compute(prime, parts.expose_mut())?;
         let coefficient = match coefficient {
-            Some(coefficient) => limbs_of(exactly(half, coefficient)?, blocks(half)),
+            Some(coefficient) => limbs_of(at_most(half, coefficient)?, blocks(half)),
             None => Secret::zeroed(0),
         };
         let (k0, digits) = (Secret::copy_of(&k0.to_ne_bytes()), digits_of(exponent, half));
@@ -190,8 +193,8 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
     &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..]
 }
 
-/// The last `length` bytes, when what is before them is zero.
-fn exactly(length: usize, bytes: &[u8]) -> Result<&[u8], Failed> {
+/// The last `length` bytes, or fewer, when what is before them is zero.
+fn at_most(length: usize, bytes: &[u8]) -> Result<&[u8], Failed> {
     let (zeros, number) = bytes.split_at(bytes.len().saturating_sub(length));
     if zeros.iter().fold(0, |all, byte| all | byte) == 0 { Ok(number) } else { Err(Failed) }
 }

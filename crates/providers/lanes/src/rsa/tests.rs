@@ -273,7 +273,9 @@ fn keys_that_are_not_served_are_refused() {
     for exponent in [&[][..], &[0], &[1], &[2], &[1, 0, 0, 0, 0, 0, 0, 0, 1]] {
         assert!(PublicKey::new(n, exponent).is_err());
     }
-    for (which, number) in [(P, vec![]), (Q, vec![1]), (DP, vec![2]), (QINV, vec![1; 129])] {
+    for (which, number) in
+        [(P, vec![]), (P, vec![0xff; 125]), (Q, vec![1]), (DP, vec![2]), (QINV, vec![1; 129])]
+    {
         let mut of = pair.numbers.clone();
         of[which] = number;
         assert!(PrivateKey::new(&numbers(&of)).is_err());

@@ -2,7 +2,7 @@
 //! ECDH with one key pair a side (PKCS#11 3.2 §6.3.19, §6.3.20), with the cofactor and without.
 
 use super::key::{curve, point, private};
-use super::{Job, Places, Work, row};
+use super::{Batch, Meeting, Meetings, Wins, row, wins};
 use crate::binary::{self, BATCH, Curve, PublicKey};
 use crate::provider::digest::expand;
 use metaslot_ck::*;
@@ -10,7 +10,6 @@ use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
 use metaslot_spi::provider::{Algorithm, Derive, Keys};
 use metaslot_spi::{Key, Params};
-use smallvec::SmallVec;
 
 pub(super) fn rows() -> Vec<Algorithm> {
     let algorithm = |mechanism, ecdh| Algorithm { derive: Some(ecdh), ..row(mechanism) };
@@ -20,7 +19,7 @@ pub(super) fn rows() -> Vec<Algorithm> {
     ]
 }
 
-static PLACES: Places<Agreed> = Places::new();
+static AGREE: Meetings<Agree> = [const { Meeting::new(Agree) }; Curve::ALL.len()];
 
 #[derive(Debug)]
 struct Ecdh {
@@ -54,34 +53,51 @@ impl Derive for Ecdh {
             let curve = private(key)?.curve();
             let peer = point(curve, agreement.public).ok_or(Error::MECHANISM_PARAM_INVALID)?;
             let secret = Secret::zeroed(curve.field_length());
-            let work = Agreed { peer, cofactor: self.cofactor, secret };
-            PLACES.run(curve, key, work).map(|work| work.secret)
+            let work = Agreed { key, peer, cofactor: self.cofactor, secret };
+            AGREE[curve as usize].run(work).map(|work| work.secret)
         };
         agreement.derive(lengths, agree, expand)
     }
 }
 
 /// A secret to be agreed on.
-#[derive(Debug)]
-struct Agreed {
+struct Agreed<'a> {
+    key: &'a Key,
     peer: PublicKey,
     cofactor: bool,
     secret: Secret,
 }
 
-impl Work for Agreed {
-    fn compute(jobs: &mut [&mut Job<'_, Self>]) {
-        let mut requests = SmallVec::<[binary::Derive<'_>; BATCH]>::new();
-        for job in &mut *jobs {
-            let Job { key, work: Self { peer, cofactor, secret }, .. } = &mut **job;
-            let Ok(key) = private(key) else { break };
-            requests.push(binary::Derive::new(key, peer, *cofactor, secret.expose_mut()));
-        }
-        binary::derive(&mut requests);
-        let answers: SmallVec<[_; BATCH]> = requests.iter().map(|request| request.answer).collect();
-        drop(requests);
-        for (job, answer) in jobs.iter_mut().zip(answers) {
-            job.result = answer.map_err(|_| Error::DEVICE_ERROR);
-        }
+/// Agreements with one curve's keys.
+#[derive(Debug)]
+struct Agree;
+
+impl Batch for Agree {
+    type Work<'a> = Agreed<'a>;
+    type Request<'r> = binary::Derive<'r>;
+
+    fn lanes(&self) -> usize {
+        BATCH
+    }
+
+    fn wins(&self) -> Wins {
+        wins()
+    }
+
+    fn one_in_a_lane(&self) -> bool {
+        true
+    }
+
+    fn request<'r>(&self, work: &'r mut Agreed<'_>) -> Option<binary::Derive<'r>> {
+        let Agreed { key, peer, cofactor, secret } = work;
+        Some(binary::Derive::new(private(key).ok()?, peer, *cofactor, secret.expose_mut()))
+    }
+
+    fn compute(&self, requests: &mut [binary::Derive<'_>]) {
+        binary::derive(requests);
+    }
+
+    fn well(request: &binary::Derive<'_>) -> bool {
+        request.answer.is_ok()
     }
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys: their curves' names, generation, import, the forms that are computed with and those that are wrapped.
 
-use super::{break_even, row};
+use super::{Batch, Meeting, Meetings, Wins, row, wins};
 use crate::binary::{self, BATCH, Curve, PrivateKey, PublicKey};
-use crate::combiner::{Combiner, Kernel};
-use crate::provider::{batch, no_result};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::key_info::{self, EcParams, PrivateKeyInfo};
@@ -166,9 +164,8 @@ impl GeneratePair for KeyPair {
     fn generate_pair(&self, _: &Params, template: &Attributes) -> Result<(NewObject, NewObject)> {
         let params = template.bytes(CKA_EC_PARAMS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
         let curve = named(params).ok_or(Error::CURVE_NOT_SUPPORTED)?;
-        let mut job = Pair { curve, made: None };
-        PAIRS[curve as usize].run(&mut job).map_err(no_result)?;
-        let (private, public) = job.made.ok_or(Error::DEVICE_ERROR)?;
+        let pair = PAIRS[curve as usize].run(Pair { curve, made: None })?;
+        let (private, public) = pair.made.ok_or(Error::DEVICE_ERROR)?;
         let attributes = shown(&public);
         let public = NewObject { attributes: attributes.clone(), secrets: Secrets::new() };
         Ok((public, NewObject { attributes, secrets: secrets(&private) }))
@@ -186,30 +183,33 @@ struct Pair {
 #[derive(Debug)]
 struct Pairs;
 
-static PAIRS: [Combiner<Pairs>; Curve::ALL.len()] =
-    [const { Combiner::new(Pairs) }; Curve::ALL.len()];
+static PAIRS: Meetings<Pairs> = [const { Meeting::new(Pairs) }; Curve::ALL.len()];
 
-impl Kernel for Pairs {
-    type Job<'a> = Pair;
+impl Batch for Pairs {
+    type Work<'a> = Pair;
+    type Request<'r> = &'r mut Pair;
 
     fn lanes(&self) -> usize {
         BATCH
     }
 
-    fn break_even(&self) -> usize {
-        break_even()
+    fn wins(&self) -> Wins {
+        wins()
     }
 
-    fn one(&self, job: &mut Pair) {
-        job.made = binary::generate(job.curve, 1).ok().and_then(|mut pairs| pairs.pop());
+    fn one_in_a_lane(&self) -> bool {
+        true
     }
 
-    fn many(&self, jobs: &mut [&mut Pair]) {
-        batch(jobs.len());
-        let Some(curve) = jobs.first().map(|job| job.curve) else { return };
-        let pairs = binary::generate(curve, jobs.len()).unwrap_or_default();
-        for (job, pair) in jobs.iter_mut().zip(pairs) {
-            job.made = Some(pair);
+    fn request<'r>(&self, work: &'r mut Pair) -> Option<&'r mut Pair> {
+        Some(work)
+    }
+
+    fn compute(&self, requests: &mut [&mut Pair]) {
+        let Some(curve) = requests.first().map(|request| request.curve) else { return };
+        let pairs = binary::generate(curve, requests.len()).unwrap_or_default();
+        for (request, pair) in requests.iter_mut().zip(pairs) {
+            request.made = Some(pair);
         }
     }
 }

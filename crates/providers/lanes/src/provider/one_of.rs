@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One row for what two families have under one mechanism: the key's curve decides which of them serves.
+//! One row for what several families have under one mechanism: the key's curve decides which of them serves.
 
 use super::kept;
 use metaslot_ck::Result;
@@ -13,63 +13,66 @@ use std::sync::Arc;
 /// Sorts the rows and makes one of those of the same mechanism.
 pub(super) fn joined(mut rows: Vec<Algorithm>) -> Vec<Algorithm> {
     rows.sort_by_key(|row| row.mechanism);
-    let mut table: Vec<Algorithm> = Vec::with_capacity(rows.len());
-    for row in rows {
-        match table.last_mut() {
-            Some(last) if last.mechanism == row.mechanism => *last = join(last, &row),
-            _ => table.push(row),
-        }
-    }
-    table
+    rows.chunk_by(|a, b| a.mechanism == b.mechanism).map(join).collect()
 }
 
-fn join(a: &Algorithm, b: &Algorithm) -> Algorithm {
+fn join(rows: &[Algorithm]) -> Algorithm {
     let joined = Algorithm {
-        mechanism: a.mechanism,
-        key_sizes: (a.key_sizes.0.min(b.key_sizes.0), a.key_sizes.1.max(b.key_sizes.1)),
-        sign: both(a.sign, b.sign, |either| kept(either)),
-        verify: both(a.verify, b.verify, |either| kept(either)),
-        derive: both(a.derive, b.derive, |either| kept(either)),
-        generate_pair: both(a.generate_pair, b.generate_pair, |either| kept(either)),
-        extra_flags: a.extra_flags | b.extra_flags,
-        ..Algorithm::NONE
+        mechanism: rows[0].mechanism,
+        key_sizes: rows
+            .iter()
+            .map(|row| row.key_sizes)
+            .fold(rows[0].key_sizes, |a, b| (a.0.min(b.0), a.1.max(b.1))),
+        sign: one_of(rows, |row| row.sign, |one_of| kept(one_of)),
+        verify: one_of(rows, |row| row.verify, |one_of| kept(one_of)),
+        derive: one_of(rows, |row| row.derive, |one_of| kept(one_of)),
+        generate_pair: one_of(rows, |row| row.generate_pair, |one_of| kept(one_of)),
+        extra_flags: rows.iter().fold(0, |flags, row| flags | row.extra_flags),
+        ..rows[0]
     };
-    debug_assert_eq!(joined.flags(), a.flags() | b.flags(), "an operation that is not joined");
+    let flags = rows.iter().fold(0, |flags, row| flags | row.flags());
+    debug_assert_eq!(joined.flags(), flags, "an operation that is not joined");
     joined
 }
 
-fn both<T: ?Sized>(
-    a: Option<&'static T>,
-    b: Option<&'static T>,
-    join: impl FnOnce(Either<T>) -> &'static T,
+/// What the rows have of one operation.
+fn one_of<T: ?Sized>(
+    rows: &[Algorithm],
+    operation: impl Fn(&Algorithm) -> Option<&'static T>,
+    join: impl FnOnce(OneOf<T>) -> &'static T,
 ) -> Option<&'static T> {
-    match (a, b) {
-        (Some(first), Some(second)) => Some(join(Either { first, second })),
-        (a, b) => a.or(b),
-    }
+    let mut first: Vec<_> = rows.iter().filter_map(operation).collect();
+    let last = first.pop()?;
+    Some(if first.is_empty() { last } else { join(OneOf { first, last }) })
 }
 
-/// The second one is asked where the first one does not serve.
+/// The last one is asked where none before it serves.
 #[derive(Debug)]
-struct Either<T: ?Sized + 'static> {
-    first: &'static T,
-    second: &'static T,
+struct OneOf<T: ?Sized + 'static> {
+    first: Vec<&'static T>,
+    last: &'static T,
 }
 
-impl Either<dyn Signature> {
-    fn of(&self, key: &Key) -> &'static dyn Signature {
-        if self.first.serves(key) { self.first } else { self.second }
+impl<T: ?Sized> OneOf<T> {
+    fn find(&self, serves: impl Fn(&T) -> bool) -> &'static T {
+        self.first.iter().find(|row| serves(row)).unwrap_or(&self.last)
     }
 }
 
-impl Signature for Either<dyn Signature> {
+impl OneOf<dyn Signature> {
+    fn of(&self, key: &Key) -> &'static dyn Signature {
+        self.find(|row| row.serves(key))
+    }
+}
+
+impl Signature for OneOf<dyn Signature> {
     fn serves(&self, key: &Key) -> bool {
         self.of(key).serves(key)
     }
 
-    // Which of the two it will be is not known yet: either can do without company.
+    // Which of them it will be is not known yet: any can do without company.
     fn for_waiting(&self) -> bool {
-        self.first.for_waiting() || self.second.for_waiting()
+        self.last.for_waiting() || self.first.iter().any(|row| row.for_waiting())
     }
 
     fn sign_later(&self, key: &Arc<Key>, params: &Params, data: &[u8]) -> Postponed {
@@ -112,13 +115,13 @@ impl Signature for Either<dyn Signature> {
     }
 }
 
-impl Either<dyn Derive> {
+impl OneOf<dyn Derive> {
     fn of(&self, key: &Key) -> &'static dyn Derive {
-        if self.first.serves(key) { self.first } else { self.second }
+        self.find(|row| row.serves(key))
     }
 }
 
-impl Derive for Either<dyn Derive> {
+impl Derive for OneOf<dyn Derive> {
     fn serves(&self, key: &Key) -> bool {
         self.of(key).serves(key)
     }
@@ -142,13 +145,13 @@ impl Derive for Either<dyn Derive> {
     }
 }
 
-impl Either<dyn GeneratePair> {
+impl OneOf<dyn GeneratePair> {
     fn of(&self, public: &Attributes) -> &'static dyn GeneratePair {
-        if self.first.serves(public) { self.first } else { self.second }
+        self.find(|row| row.serves(public))
     }
 }
 
-impl GeneratePair for Either<dyn GeneratePair> {
+impl GeneratePair for OneOf<dyn GeneratePair> {
     fn serves(&self, public: &Attributes) -> bool {
         self.of(public).serves(public)
     }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Forks. What SQLite knows of open files is the process's: a child that inherits it believes that it
+//! holds its parent's locks. So before a fork every connection of the process is closed, whichever
+//! store it is of, and nobody opens one until the fork is over.
+//!
+//! Some forks come unannounced: those made without the C library's knowledge, or in a signal handler
+//! that came into a call, where waiting for the call would be for ever. What is open then is inherited;
+//! the child neither uses nor closes it, and no store opens in it.
+
+use crate::error::{Error, Result};
+use metaslot_memory::PerProcess;
+use std::fmt::Debug;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+static PROCESS: PerProcess<Process> = PerProcess::new(Process::new);
+
+/// What this process has open.
+#[derive(Debug, Default)]
+pub(crate) struct Process {
+    /// Whether a connection was open when this process was forked.
+    inherited: bool,
+    connections: AtomicUsize,
+    stores: Mutex<Stores>,
+}
+
+#[derive(Debug, Default)]
+struct Stores {
+    /// How many forks are under way.
+    forks: u32,
+    known: Vec<Weak<dyn Connections>>,
+}
+
+/// A store's connections, as a fork sees them.
+pub(crate) trait Connections: Send + Sync + Debug {
+    /// Closes them until [`Self::after_fork`].
+    fn before_fork(&self);
+    /// In the parent.
+    fn after_fork(&self);
+}
+
+/// Closes everything until [`after`], and waits for whoever uses it. The calling thread is not inside
+/// a call of a store.
+pub fn before() {
+    let mut stores = Process::current().lock();
+    stores.forks += 1;
+    stores.known.iter().filter_map(Weak::upgrade).for_each(|store| store.before_fork());
+}
+
+/// In the parent, after the fork.
+pub fn after() {
+    let mut stores = Process::current().lock();
+    stores.forks = stores.forks.saturating_sub(1);
+    stores.known.iter().filter_map(Weak::upgrade).for_each(|store| store.after_fork());
+}
+
+impl Process {
+    fn new(parents: Option<&'static Self>) -> Self {
+        let open =
+            |parent: &Self| parent.inherited || parent.connections.load(Ordering::SeqCst) > 0;
+        Self { inherited: parents.is_some_and(open), ..Self::default() }
+    }
+
+    pub(crate) fn current() -> &'static Self {
+        PROCESS.get()
+    }
+
+    /// Whether this is the calling process, and not one that it comes from.
+    pub(crate) fn is_current(&self) -> bool {
+        ptr::eq(self, Self::current())
+    }
+
+    /// Has forks close the connections that `make` gives; it is told how many forks are under way.
+    pub(crate) fn know<C: Connections + 'static>(&self, make: impl FnOnce(u32) -> C) -> Arc<C> {
+        let mut stores = self.lock();
+        stores.known.retain(|store| store.strong_count() > 0);
+        let store = Arc::new(make(stores.forks));
+        let known: Arc<dyn Connections> = Arc::<C>::clone(&store);
+        stores.known.push(Arc::downgrade(&known));
+        store
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stores> {
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts one connection, from before it is opened until after it is closed.
+#[derive(Debug)]
+pub(crate) struct Counted(&'static Process);
+
+impl Counted {
+    /// # Errors
+    /// [`Error::Inherited`]
+    pub(crate) fn new(database: &Path) -> Result<Self> {
+        let process = Process::current();
+        if process.inherited {
+            return Err(Error::Inherited { path: database.to_owned() });
+        }
+        process.connections.fetch_add(1, Ordering::SeqCst);
+        Ok(Self(process))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Secrets that the kernel keeps for a user: in no file, gone after a time, and with the next boot.
+//!
+//! They lie in the user's keyring (`@u`, keyrings(7)), which every process of the same user and user
+//! namespace has. Containers often deny the system calls; then there is nothing here.
+
+use crate::Secret;
+use std::ffi::{CStr, c_long};
+use std::io;
+
+const PROCESS_KEYRING: c_long = libc::KEY_SPEC_PROCESS_KEYRING as c_long;
+const USER_KEYRING: c_long = libc::KEY_SPEC_USER_KEYRING as c_long;
+const TYPE: &CStr = c"user";
+
+/// The possessor may do everything; the user may view, read and find, also in a session whose
+/// keyring does not lead to the user's (a service of systemd's).
+const PERMISSIONS: c_long = 0x3f0b_0000;
+
+/// The secret of this name and exactly this length; `None` when there is none, or none any more.
+///
+/// # Errors
+/// What the kernel says; [`io::ErrorKind::PermissionDenied`] in a program with more rights than its
+/// user, whose keyring is not its own.
+pub fn find(name: &CStr, length: usize) -> io::Result<Option<Secret>> {
+    own()?;
+    let found = match keyctl(libc::KEYCTL_SEARCH, [USER_KEYRING, address(TYPE), address(name), 0]) {
+        Ok(found) => found,
+        Err(error) => {
+            let gone = [libc::ENOKEY, libc::EKEYEXPIRED, libc::EKEYREVOKED];
+            let gone = error.raw_os_error().is_some_and(|code| gone.contains(&code));
+            return if gone { Ok(None) } else { Err(error) };
+        }
+    };
+    let mut secret = Secret::zeroed(length);
+    let (start, room) = (secret.expose_mut().as_mut_ptr() as c_long, signed(length));
+    let read = keyctl(libc::KEYCTL_READ, [found, start, room, 0])?;
+    Ok((read == room).then_some(secret))
+}
+
+/// Keeps a secret for so many seconds, in the place of an older one of this name.
+///
+/// # Errors
+/// As [`find`].
+pub fn keep(name: &CStr, secret: &Secret, seconds: u32) -> io::Result<()> {
+    own()?;
+    let bytes = secret.expose();
+    // SAFETY: reads two strings that end with a zero, and the bytes.
+    let key = unsafe {
+        libc::syscall(
+            libc::SYS_add_key,
+            TYPE.as_ptr(),
+            name.as_ptr(),
+            bytes.as_ptr(),
+            bytes.len(),
+            PROCESS_KEYRING,
+        )
+    };
+    if key < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // Others see it when it is as it shall be, and this process's own keyring lets go of it.
+    let shared = keyctl(libc::KEYCTL_SETPERM, [key, PERMISSIONS, 0, 0])
+        .and_then(|_| keyctl(libc::KEYCTL_SET_TIMEOUT, [key, c_long::from(seconds), 0, 0]))
+        .and_then(|_| keyctl(libc::KEYCTL_LINK, [key, USER_KEYRING, 0, 0]));
+    let let_go = keyctl(libc::KEYCTL_UNLINK, [key, PROCESS_KEYRING, 0, 0]);
+    shared.and(let_go).map(drop)
+}
+
+/// Takes a secret away, where there is one.
+///
+/// # Errors
+/// As [`find`].
+pub fn forget(name: &CStr) -> io::Result<()> {
+    own()?;
+    let found = keyctl(libc::KEYCTL_SEARCH, [USER_KEYRING, address(TYPE), address(name), 0])?;
+    keyctl(libc::KEYCTL_UNLINK, [found, USER_KEYRING, 0, 0]).map(drop)
+}
+
+/// The user's keyring is the real user's, who is not always the one whose rights a program has.
+fn own() -> io::Result<()> {
+    // SAFETY: asks for a number.
+    let real = unsafe { libc::getuid() };
+    // SAFETY: as above.
+    let effective = unsafe { libc::geteuid() };
+    if real == effective { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+/// `keyctl`; private, because some arguments are addresses.
+fn keyctl(operation: u32, [a, b, c, d]: [c_long; 4]) -> io::Result<c_long> {
+    // SAFETY: every caller above gives addresses of strings that end with a zero, or of memory of the
+    // length that it says, where the operation reads or writes memory, and both outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_keyctl, operation, a, b, c, d) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn address(text: &CStr) -> c_long {
+    text.as_ptr() as c_long
+}
+
+fn signed(length: usize) -> c_long {
+    c_long::try_from(length).unwrap_or(c_long::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_kept_replaced_and_forgotten() {
+        let name = std::ffi::CString::new(format!("metaslot:test:{}", std::process::id()));
+        let name = name.expect("no zero in it");
+        if let Err(error) = keep(&name, &Secret::copy_of(&[1; 32]), 60) {
+            println!("this kernel keeps no secrets for us: {error}");
+            return;
+        }
+        let found = |length| find(&name, length).expect("the kernel answers");
+        assert_eq!(found(32).map(|secret| secret.expose().to_vec()), Some(vec![1; 32]));
+        assert!(found(16).is_none() && found(64).is_none(), "another length is another secret");
+        keep(&name, &Secret::copy_of(&[2; 32]), 60).expect("it is replaced");
+        // Another thread, as another process, finds it too.
+        let other = std::thread::scope(|scope| scope.spawn(|| found(32)).join());
+        let other = other.expect("the thread ends");
+        assert_eq!(other.map(|secret| secret.expose().to_vec()), Some(vec![2; 32]));
+        forget(&name).expect("it goes");
+        assert!(found(32).is_none());
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Values of which each process has its own.
+
+use crate::shared::wiped_on_fork;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+/// A value that a forked child makes anew at first use, also a child that was made without the C library's
+/// knowledge. What its parent had stays as the fork left it, locked mutexes included.
+///
+/// Where the kernel cannot wipe on fork (Linux before 4.14) a child goes on with its parent's.
+#[derive(Debug)]
+pub struct PerProcess<T: 'static> {
+    make: fn(parents: Option<&'static T>) -> T,
+    /// Address of this process's value; zero in a child.
+    word: OnceLock<&'static AtomicU64>,
+    /// The value that was made last, by this process or by one that it comes from.
+    last: AtomicPtr<T>,
+}
+
+impl<T: Send + Sync> PerProcess<T> {
+    /// `make` is given what the parent of a forked child had; it must wait for no lock in it.
+    #[must_use]
+    pub const fn new(make: fn(parents: Option<&'static T>) -> T) -> Self {
+        Self { make, word: OnceLock::new(), last: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// This process's value.
+    pub fn get(&self) -> &'static T {
+        let word = self.word.get_or_init(|| match wiped_on_fork() {
+            Ok(words) => &words[0],
+            Err(_) => Box::leak(Box::new(AtomicU64::new(0))),
+        });
+        match word.load(Ordering::Acquire) {
+            0 => self.first(word),
+            address => value(address),
+        }
+    }
+
+    #[cold]
+    fn first(&self, word: &AtomicU64) -> &'static T {
+        // SAFETY: null, or a leaked box that was complete before its address was stored.
+        let parents = unsafe { self.last.load(Ordering::Acquire).as_ref() };
+        let made = Box::into_raw(Box::new((self.make)(parents)));
+        let address = made.expose_provenance() as u64;
+        match word.compare_exchange(0, address, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {
+                self.last.store(made, Ordering::Release);
+                value(address)
+            }
+            Err(faster) => {
+                // SAFETY: the box was made above, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(made) });
+                value(faster)
+            }
+        }
+    }
+}
+
+/// What a word holds the address of.
+fn value<T>(address: u64) -> &'static T {
+    let pointer = ptr::with_exposed_provenance(usize::try_from(address).unwrap_or(0));
+    // SAFETY: the words of this module hold addresses of leaked boxes of their one type, and zero is handled.
+    unsafe { &*pointer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn a_child_has_its_own_though_the_parents_is_locked() {
+        static VALUE: PerProcess<Mutex<u32>> =
+            PerProcess::new(|parents| Mutex::new(if parents.is_some() { 9 } else { 1 }));
+        let locked = VALUE.get().lock().expect("no panic");
+        assert_eq!(*locked, 1);
+        // SAFETY: the child reads memory, allocates a few bytes and leaves by `_exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let right = VALUE.get().try_lock().is_ok_and(|value| *value == 9);
+            // SAFETY: ends the child without running anything of the parent's.
+            unsafe { libc::_exit(i32::from(!right)) };
+        }
+        let mut status = -1;
+        // SAFETY: `status` is ours.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!((waited, status), (child, 0));
+        drop(locked);
+        assert_eq!(*VALUE.get().lock().expect("no panic"), 1);
+    }
+
+    #[test]
+    fn threads_that_come_first_together_get_one_value() {
+        static VALUE: PerProcess<u8> = PerProcess::new(|_| 0);
+        let addresses: Vec<usize> = std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| scope.spawn(|| ptr::from_ref(VALUE.get()).addr()));
+            threads.map(|thread| thread.join().expect("no panic")).into()
+        });
+        assert!(addresses.iter().all(|address| *address == addresses[0]));
+    }
+}

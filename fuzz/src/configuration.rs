@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Files of configuration: they are taken, or the complaint names the file.
+
+use crate::config;
+use crate::input::Seen;
+use std::path::PathBuf;
+use std::{fs, process};
+
+/// What the module's configuration asks for, in the place of the process's own environment.
+pub(crate) mod environment {
+    use std::ffi::{CStr, OsString};
+    use std::path::PathBuf;
+
+    pub(crate) fn variable(_: &CStr) -> Option<OsString> {
+        Some(crate::configuration::file().into())
+    }
+
+    pub(crate) fn directory(_: &CStr) -> Option<PathBuf> {
+        None
+    }
+}
+
+/// In memory where that can be.
+fn file() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    place.join(format!("metaslot-fuzz-{}.toml", process::id()))
+}
+
+pub(crate) fn run(bytes: &[u8]) -> u64 {
+    let mut seen = Seen::default();
+    let file = file();
+    fs::write(&file, bytes).expect("the file is written");
+    let read = config::read();
+    fs::remove_file(&file).expect("it was written");
+    match read {
+        Ok(config) => {
+            assert!(!config.tokens.is_empty(), "a configuration without a token");
+            seen.note(config.tokens.len());
+        }
+        Err(problem) => {
+            let text = problem.to_string();
+            let reason = text.strip_prefix(&format!("{}: ", file.display()));
+            let reason = reason.expect("a complaint names the file");
+            // The place and what is quoted are no news.
+            let words: String = reason.chars().filter(|c| c.is_alphabetic()).take(24).collect();
+            seen.note(words);
+        }
+    }
+    seen.finish()
+}
