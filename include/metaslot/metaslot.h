@@ -83,7 +83,7 @@ typedef struct METASLOT_FUNCTION_LIST {
 	CK_RV (*Candidates)(CK_MECHANISM_TYPE type, METASLOT_CANDIDATE *pList, CK_ULONG *pulCount);
 	/* Since 1.1. */
 	CK_RV (*TokenCost)(CK_SLOT_ID slotID, METASLOT_TOKEN_COST *pCost);
-	/* From 1.1 on. Looks at every object of a token: is it as it was last written, is it found, and
+	/* Since 1.1. Looks at every object of a token: is it as it was last written, is it found, and
 	 * are these all? CKU_USER or CKU_SO with the PIN, which counts like a login; needs no session.
 	 * With bRepair whatever is damaged is then taken out. notify may be NULL. */
 	CK_RV (*ExamineToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin,

@@ -4,8 +4,7 @@
 use crate::interface::by_interface;
 use crate::vendor::{Candidate, Examined, Remark, TokenCost, TokenStatus, Vendor};
 use crate::{
-    Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, User, length,
-    ulong,
+    Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, ulong,
 };
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use metaslot_ck::{self as ck, *};
@@ -132,13 +131,13 @@ impl Module {
     pub fn examine_token(
         &self,
         slot: SlotId,
-        user: User,
+        user: CK_USER_TYPE,
         pin: &[u8],
         repair: bool,
         remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<Result<Examined>> {
         let vendor = self.0.vendor.as_ref()?;
-        let (rv, examined) = vendor.examine(slot, user.number(), pin, repair, remark)?;
+        let (rv, examined) = vendor.examine(slot, user, pin, repair, remark)?;
         Some(Error::check(Function::Login, rv).map(|()| examined))
     }
 

@@ -54,7 +54,6 @@ pub struct Examined {
 
 type Notify = unsafe extern "C" fn(*mut c_void, *const RawRemark) -> CK_RV;
 
-/// From version 1.1 on.
 type ExamineToken = unsafe extern "C" fn(
     CK_SLOT_ID,
     CK_USER_TYPE,

@@ -8,7 +8,7 @@ use crate::crypto::{self, KEY, Serial};
 use crate::error::{Error, Result};
 use crate::gate::Database;
 use crate::pin::now;
-use crate::schema::{signed, unsigned};
+use crate::schema::{Token, signed, unsigned};
 use crate::store::Config;
 use crate::wrap::role_byte;
 use metaslot_awslc_wrapper::hkdf;
@@ -40,6 +40,8 @@ pub(crate) struct Place {
     owner: u32,
     role: Role,
     serial: Serial,
+    /// Names the long wrap: with another PIN it is another, and what was made before opens no more.
+    long: [u8; 16],
     lifetime: u64,
 }
 
@@ -52,13 +54,19 @@ pub(crate) struct Wrap {
 
 impl Place {
     /// `None` where it is not configured, and for a PIN that is too short for it.
-    pub(crate) fn new(config: &Config, serial: &Serial, role: Role, pin: &[u8]) -> Option<Self> {
+    pub(crate) fn new(config: &Config, token: &Token, role: Role, pin: &[u8]) -> Option<Self> {
         let lifetime = config.fast_login.filter(|_| pin.len() >= SHORTEST_PIN)?.as_secs();
-        let serial_number = u64::from_be_bytes(*serial);
+        let long = match role {
+            Role::So => &token.so.wrap,
+            Role::User => &token.user.wrap,
+        };
+        let serial = token.serial;
+        let serial_number = u64::from_be_bytes(serial);
         let name = format!("metaslot:{serial_number:016x}:{}", role_byte(role));
         let owner = rustix::process::geteuid().as_raw();
         let name = CString::new(name).ok()?;
-        Some(Self { name, owner, role, serial: *serial, lifetime })
+        let long = crate::state::name(long.as_deref());
+        Some(Self { name, owner, role, serial, long, lifetime })
     }
 
     /// The stored wrap of this user and role, unless it has expired.
@@ -111,6 +119,7 @@ impl Place {
         let mut aad = b"metaslot 2 fast login".to_vec();
         aad.extend_from_slice(&self.serial);
         aad.push(role_byte(self.role));
+        aad.extend_from_slice(&self.long);
         aad.extend_from_slice(&self.owner.to_le_bytes());
         aad.extend_from_slice(&expires.to_le_bytes());
         aad

@@ -9,6 +9,7 @@ use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,6 +22,10 @@ const BUSY: Duration = Duration::from_secs(10);
 /// How many pages of log are worth a checkpoint when a store is closed. Reading a thousand costs
 /// whoever opens next a millisecond.
 const LONG_LOG: i64 = 128;
+
+/// No row is longer, in bytes: the longest attribute that a caller may give, and some. What a
+/// stranger wrote does not fill the memory of whoever looks at it.
+const LONGEST_ROW: i32 = (1 << 28) + (1 << 20);
 
 /// What every connection gets. The cache is small because forked servers multiply it.
 const SETTINGS: &str = "
@@ -280,6 +285,7 @@ impl Database {
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
             // Without this each new parameter of a search makes SQLite plan it anew.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_ROW)?;
             connection.file_control::<&str>(None, FileControl::PersistWal(&mut 1))?;
             connection.set_prepared_statement_cache_capacity(64);
             Ok(connection)

@@ -2,8 +2,9 @@
 //! Tables, and the token's own row. `docs/format-keystore.md` describes every byte.
 
 use crate::crypto::{KeyId, Serial};
+use crate::error::{Error, Result};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, ffi};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ffi};
 
 /// Everything, in one transaction.
 pub(crate) const CREATE: &str = "
@@ -143,15 +144,31 @@ impl Stored {
         })
     }
 
-    pub(crate) fn read(connection: &Connection, id: u64) -> rusqlite::Result<Option<Self>> {
-        let Ok(id) = i64::try_from(id) else { return Ok(None) };
+    pub(crate) fn read(connection: &Connection, id: u64) -> Result<Option<Self>> {
+        let Ok(number) = i64::try_from(id) else { return Ok(None) };
         connection
             .prepare_cached(
                 "SELECT version, private, verified, attributes, secrets, terms, tag
                  FROM object WHERE id = ?1",
             )?
-            .query_row([id], |row| Self::from_row(row, 0))
+            .query_row([number], |row| Self::from_row(row, 0))
             .optional()
+            .map_err(|error| of_row(id, error))
+    }
+}
+
+/// A row that is not one of ours is damaged; it is not the database's fault.
+fn of_row(id: u64, error: rusqlite::Error) -> Error {
+    match error {
+        rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::FromSqlConversionFailure(..) => {
+            Error::damaged(id, "a column has the wrong type")
+        }
+        error if error.sqlite_error_code() == Some(ErrorCode::TooBig) => {
+            Error::damaged(id, "it is too long")
+        }
+        error => error.into(),
     }
 }
 

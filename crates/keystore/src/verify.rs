@@ -152,10 +152,7 @@ impl<'a> Survey<'a> {
         self.total = count(connection, "object")?;
         self.token()?;
         let tree = self.state.as_ref().map(State::tree);
-        let mut statement = connection.prepare(
-            "SELECT id, version, private, verified, attributes, secrets, terms, tag
-             FROM object WHERE id > 0 ORDER BY id",
-        )?;
+        let mut statement = connection.prepare("SELECT id FROM object WHERE id > 0 ORDER BY id")?;
         if connection.query_row(NUMBERLESS, (), |row| row.get(0))? {
             self.find(None, "there are rows whose numbers no object has")?;
         }
@@ -226,10 +223,10 @@ impl<'a> Survey<'a> {
 
     /// The row that should come next.
     fn expected(&mut self, rows: &mut Ahead<'_>, id: u64, entry: Entry) -> Result<()> {
-        while rows.id().is_some_and(|next| next < id) {
+        while rows.next.is_some_and(|next| next < id) {
             self.unexpected(rows)?;
         }
-        match rows.id() == Some(id) {
+        match rows.next == Some(id) {
             true => self.row(rows, Some(entry)),
             false => self.find(Some(id), apply::TAKEN_OUT),
         }
@@ -241,7 +238,7 @@ impl<'a> Survey<'a> {
     }
 
     fn row(&mut self, rows: &mut Ahead<'_>, expected: Option<Entry>) -> Result<()> {
-        let Some((id, row)) = rows.take()? else { return Ok(()) };
+        let Some(id) = rows.take()? else { return Ok(()) };
         self.seen.rows += 1;
         if self.seen.rows.is_multiple_of(BATCH) {
             let progress = Remark::Progress { done: self.seen.rows, total: self.total };
@@ -249,9 +246,13 @@ impl<'a> Survey<'a> {
                 return Err(Error::Canceled);
             }
         }
-        let Some(row) = row else {
-            self.damaged.push(id);
-            return self.find(Some(id), "a column has the wrong type");
+        let row = match Stored::read(self.connection, id) {
+            Ok(row) => row.ok_or(Error::Gone { id })?,
+            Err(Error::Damaged { reason, .. }) => {
+                self.damaged.push(id);
+                return self.find(Some(id), reason);
+            }
+            Err(error) => return Err(error),
         };
         self.seen.unverified += u64::from(!row.verified);
         let is_known = !self.unknown.iter().any(|(from, to)| (*from..=*to).contains(&id));
@@ -362,29 +363,21 @@ fn plant(connection: &Connection, keys: &Keys) -> Result<(Tree, u64, u64)> {
     Ok((tree, count, last))
 }
 
-/// Rows in the order of their ids, read one ahead.
+/// Ids in their order, read one ahead.
 struct Ahead<'a> {
-    rows: Rows<'a>,
-    /// The id, and the row where it is one of ours.
-    next: Option<(u64, Option<Stored>)>,
+    ids: Rows<'a>,
+    next: Option<u64>,
 }
 
 impl<'a> Ahead<'a> {
-    fn new(rows: Rows<'a>) -> Result<Self> {
-        let mut ahead = Self { rows, next: None };
+    fn new(ids: Rows<'a>) -> Result<Self> {
+        let mut ahead = Self { ids, next: None };
         ahead.take()?;
         Ok(ahead)
     }
 
-    fn id(&self) -> Option<u64> {
-        self.next.as_ref().map(|(id, _)| *id)
-    }
-
-    fn take(&mut self) -> Result<Option<(u64, Option<Stored>)>> {
-        let next = match self.rows.next()? {
-            Some(row) => Some((unsigned(row, 0)?, Stored::from_row(row, 1).ok())),
-            None => None,
-        };
+    fn take(&mut self) -> Result<Option<u64>> {
+        let next = self.ids.next()?.map(|row| unsigned(row, 0)).transpose()?;
         Ok(std::mem::replace(&mut self.next, next))
     }
 }

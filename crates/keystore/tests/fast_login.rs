@@ -142,3 +142,17 @@ fn no_login_leaves_a_secret_on_the_disk_and_one_of_an_older_release_goes() {
     fast(&config, USER).unwrap();
     assert_eq!(fs::read_dir(&runtime).unwrap().count(), 0);
 }
+
+#[test]
+fn a_fast_login_of_the_old_pin_that_is_put_back_opens_nothing() {
+    let (place, config) = place();
+    fast(&config, USER).unwrap();
+    assert_eq!(fast(&config, USER), Ok(possible()));
+    let raw = place.raw();
+    raw.execute_batch("CREATE TABLE old AS SELECT * FROM fast_login").unwrap();
+    SqliteStore::new(config.clone()).set_pin(Role::User, USER, b"another-pin").unwrap();
+    raw.execute_batch("INSERT INTO fast_login SELECT * FROM old").unwrap();
+    assert_eq!(fast(&config, USER), Err(Error::PIN_INCORRECT));
+    assert_eq!(fast(&config, b"another-pin"), Ok(false));
+    assert_eq!(fast(&config, b"another-pin"), Ok(possible()));
+}

@@ -474,3 +474,20 @@ fn a_store_that_is_newer_than_its_anchor_moves_it_on() {
     assert!(refused(&store, Role::User, USER).contains("the anchor is missing"));
     drop(place);
 }
+
+#[test]
+fn a_row_without_measure_is_an_error_of_that_row() {
+    let (place, store, ids) = place();
+    let stretch = |to: &str, id: u64| {
+        let change = format!("UPDATE object SET attributes = {to} WHERE id = {id}");
+        place.raw().execute(&change, ()).unwrap();
+    };
+    stretch("7", ids[1]);
+    assert!(unread(&store, ids[1]).contains("object 2 is damaged: a column has the wrong type"));
+    stretch("zeroblob(280000000)", ids[2]);
+    assert!(unread(&store, ids[2]).contains("object 3 is damaged: it is too long"));
+    let found = store.verify().unwrap().findings;
+    let named: Vec<Option<u64>> = found.iter().map(|(id, _)| *id).collect();
+    assert_eq!(named, [Some(ids[1]), Some(ids[2])], "{found:?}");
+    assert!(store.read(ids[3]).unwrap().unwrap().verified);
+}

@@ -7,7 +7,8 @@ use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::output::{Output, Report};
 use crate::pin::{self, Role, Source};
-use metaslot_client::{Examined, Remark, User};
+use metaslot_ck::{CKU_SO, CKU_USER};
+use metaslot_client::{Examined, Remark};
 use metaslot_memory::Secret;
 use serde_json::{Value, json};
 
@@ -122,7 +123,7 @@ impl Who {
 
 impl Opened<'_> {
     fn examine(&self, output: Output, repair: bool) -> Result<Found> {
-        let user = if self.role == Role::So { User::SecurityOfficer } else { User::User };
+        let user = if self.role == Role::So { CKU_SO } else { CKU_USER };
         let mut findings = Vec::new();
         let mut told = |remark: Remark| {
             output.progress(remark.done, remark.total);
