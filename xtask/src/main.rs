@@ -27,6 +27,8 @@ usage: cargo xtask TASK
   test                everything that decides whether a change may go in
   bench [ARGUMENTS]   metaslot lab speed with the release build; bench lanes [ARGUMENTS]: metaslot lab lanes;
                       bench tls: handshakes of a Java server
+  histories [COUNT]   histories of threads beside a model, a million of them; METASLOT_MIXTURE and METASLOT_THREADS
+                      narrow them
   codegen [--check]   write (or compare) the files generated from the standard's bindings
   structure           check the tree against ARCHITECTURE.md
   man                 write man pages and completions to target/man
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Some("run") => run::run(),
         Some("test") => test::run(),
         Some("bench") => bench::run(rest),
+        Some("histories") => test::histories(rest),
         Some("codegen") => codegen::run(rest.iter().any(|word| word == "--check")),
         Some("structure") => structure::run(),
         Some("man") => dist::man().map(|_| ()),
