@@ -33,6 +33,8 @@ usage: cargo xtask TASK
                       bench tls: handshakes of a Java server
   search [--policy default|legacy] [--allow NAME] [--minutes N] [--seed N]
                       look for attacks on the interface; --allow: would one be found, were this not refused?
+  histories [COUNT]   histories of threads beside a model, a million of them; METASLOT_MIXTURE and METASLOT_THREADS
+                      narrow them
   codegen [--check]   write (or compare) the files generated from the standard's bindings
   structure           check the tree against ARCHITECTURE.md, and the packages against deny.toml
   fuzz [TARGET] [--minutes N]
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(),
         Some("bench") => bench::run(rest),
         Some("search") => search::run(rest),
+        Some("histories") => test::histories(rest),
         Some("codegen") => codegen::run(rest.iter().any(|word| word == "--check")),
         Some("structure") => structure::run(),
         Some("fuzz") => fuzz::run(rest),

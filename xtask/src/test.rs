@@ -54,6 +54,14 @@ pub(crate) fn run() -> Result<()> {
     report.finish(print_clients)
 }
 
+/// The long run of the test of concurrency, with the release build.
+pub(crate) fn histories(arguments: &[String]) -> Result<()> {
+    let count = arguments.first().map_or("1000000", String::as_str);
+    let mut cargo = cargo(&["test", "--release", "--locked", "--package", "metaslot-models"]);
+    cargo.args(["--test", "concurrency", "--", "--nocapture"]).env("METASLOT_HISTORIES", count);
+    check(&mut cargo).map(|_| ())
+}
+
 /// A `cargo` that tells the tests where the release build is.
 fn prepared(arguments: &[&str]) -> Command {
     let mut cargo = cargo(arguments);

@@ -110,20 +110,51 @@ impl Key {
         &self,
         prepare: impl FnOnce(&Self) -> Result<T>,
     ) -> Result<&T> {
-        let mut prepare = Some(prepare);
+        let (mut prepare, mut made) = (Some(prepare), None::<Prepared>);
         for place in &self.material.prepared {
-            if place.get().is_none()
-                && let Some(prepare) = prepare.take()
-            {
-                // Another thread may have filled the place meanwhile: then ours is dropped and
-                // the loop goes on from here with what is there.
-                drop(place.set(Box::new(prepare(self)?)));
+            if place.get().is_none() {
+                if let Some(prepare) = prepare.take() {
+                    made = Some(Box::new(prepare(self)?));
+                }
+                // Where another thread has filled the place meanwhile, ours waits for the next.
+                made = made.and_then(|form| place.set(form).err());
             }
-            let Some(form) = place.get() else { break };
-            if let Some(form) = form.downcast_ref() {
+            if let Some(form) = place.get().and_then(|form| form.downcast_ref()) {
                 return Ok(form);
             }
         }
         Err(Error::DEVICE_MEMORY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        Key::new(Arc::default(), Arc::new(Material::new(Secrets::new())))
+    }
+
+    #[test]
+    fn two_forms_that_are_made_at_once_both_find_a_place() {
+        let key = key();
+        // As another thread would, which is faster.
+        let slow = key.prepared(|key| {
+            assert_eq!(key.prepared(|_| Ok('f'))?, &'f');
+            Ok(1_u32)
+        });
+        assert_eq!(slow, Ok(&1));
+        assert_eq!(key.prepared(|_| Ok('x')), Ok(&'f'), "it is made once");
+        assert_eq!(key.prepared(|_| Ok(2_u32)), Ok(&1));
+    }
+
+    #[test]
+    fn of_two_forms_of_one_type_the_first_counts() {
+        let key = key();
+        let slow = key.prepared(|key| {
+            key.prepared(|_| Ok(1_u32))?;
+            Ok(2_u32)
+        });
+        assert_eq!(slow, Ok(&1));
     }
 }

@@ -88,6 +88,18 @@ impl Mixture {
         Self { weights, kinds: &Kind::ALL }
     }
 
+    /// The same without what a real store answers otherwise than the model: `C_InitToken` takes the
+    /// user's PIN away, and nobody changes without a login what was written in one.
+    pub(crate) fn over_a_real_store(mut self) -> Self {
+        self.kinds = match self.kinds.contains(&Kind::TokenData) {
+            true => &[Kind::TokenKey, Kind::PrivateKey, Kind::PublicKey],
+            false => self.kinds,
+        };
+        self.weights[Act::InitToken as usize] = 0;
+        self.weights[Act::Get as usize] += 1;
+        self
+    }
+
     /// The kinds of things that there are.
     pub(crate) const fn kinds(&self) -> &'static [Kind] {
         self.kinds
@@ -110,7 +122,10 @@ impl Mixture {
         let session = stage.sessions[usize::from(process)].one(chance).0;
         let (object, kind) = stage.objects[usize::from(process)].one(chance);
         match self.act(chance) {
-            Act::Open => Call::Open { process, write: chance.is(5, 6) },
+            Act::Open => {
+                let (write, asynchronous) = (chance.is(5, 6), chance.is(1, 3));
+                Call::Open { process, write, asynchronous }
+            }
             Act::Close => Call::Close { session },
             Act::Login => Call::Login { session, user: chance.is(5, 6) },
             Act::Logout => Call::Logout { session },

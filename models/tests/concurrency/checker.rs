@@ -76,7 +76,7 @@ mod tests {
 
     /// Two sessions, one logged in, and a key.
     fn with(kind: Kind, then: &[(Call, Answer, u64, u64)]) -> bool {
-        let open = Call::Open { process: 0, write: true };
+        let open = Call::Open { process: 0, write: true, asynchronous: false };
         let create = Call::Create { session: SESSION, kind, tag: 0 };
         let mut calls = vec![
             (open, Answer::Handle(SESSION), 0, 1),
@@ -164,7 +164,12 @@ mod tests {
     #[test]
     fn the_last_session_takes_the_login_with_it() {
         let close = |session, at| (Call::Close { session }, Answer::Done, at, at + 1);
-        let open = (Call::Open { process: 0, write: true }, Answer::Handle(3), 14, 15);
+        let open = (
+            Call::Open { process: 0, write: true, asynchronous: false },
+            Answer::Handle(3),
+            14,
+            15,
+        );
         let info = |answer| {
             let create = Call::Create { session: 3, kind: Kind::PrivateKey, tag: 1 };
             let calls = [close(SESSION, 10), close(OTHER, 12), open, (create, answer, 16, 17)];

@@ -7,8 +7,8 @@ use std::time::Instant;
 /// One call of the engine; some stand for a few calls in a row.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Call {
-    /// `C_OpenSession`, for reading or for writing too.
-    Open { process: u8, write: bool },
+    /// `C_OpenSession`, for reading or for writing too; with `CKF_ASYNC_SESSION` or without.
+    Open { process: u8, write: bool, asynchronous: bool },
     /// `C_CloseSession`
     Close { session: u64 },
     /// `C_Login` as the user or the security officer.
@@ -27,7 +27,7 @@ pub(crate) enum Call {
     Find { session: u64, tag: u8 },
     /// `C_EncryptInit`
     Use { session: u64, object: u64 },
-    /// `C_Encrypt`
+    /// `C_Encrypt`, and `C_AsyncComplete` for as long as it is pending.
     Encrypt { session: u64 },
     /// `C_DestroyObject`
     Destroy { session: u64, object: u64 },

@@ -7,8 +7,8 @@
 //! or with one thread, which shows what is wrong without any race:
 //!
 //! ```text
-//! METASLOT_HISTORIES=1000000 cargo test --release -p metaslot-models --test concurrency
-//! METASLOT_MIXTURE=logout METASLOT_THREADS=1 cargo test --release -p metaslot-models --test concurrency
+//! cargo xtask histories 1000000
+//! METASLOT_MIXTURE=logout METASLOT_THREADS=1 cargo xtask histories 10000
 //! ```
 
 mod calls;
@@ -108,6 +108,7 @@ impl Round {
     fn history(&self, seed: u64, setting: Setting) -> Vec<Event> {
         let mut chance = Chance::new(seed);
         let mixture = Mixture::new(&mut chance, named("METASLOT_MIXTURE").as_deref());
+        let mixture = if setting.real { mixture.over_a_real_store() } else { mixture };
         let setting = Setting { kinds: mixture.kinds(), ..setting };
         let mut events = Vec::new();
         let stage = Stage::new(&mut chance, setting, &mut events);
@@ -177,15 +178,25 @@ fn every_history_can_be_explained_with_a_cache_that_is_full() {
         filling: 0,
         stride: if chance.is(3, 4) { 16 } else { 1 },
         page: chance.is(7, 8),
+        real: false,
         kinds: &[],
     });
     assert!(wrong.is_empty(), "{} of {count} histories cannot be explained", wrong.len());
 }
 
 #[test]
+fn every_history_can_be_explained_over_a_real_store() {
+    let count = number("METASLOT_HISTORIES", 4_000) / 10;
+    let setting = Setting { cached: 16, filling: 0, stride: 1, page: true, real: true, kinds: &[] };
+    let wrong = play(count, 1, |_| setting);
+    assert!(wrong.is_empty(), "{} of {count} histories cannot be explained", wrong.len());
+}
+
+#[test]
 fn every_history_can_be_explained_with_the_usual_cache() {
     let count = number("METASLOT_HISTORIES", 4_000) / 100;
-    let setting = Setting { cached: 0, filling: 2_500, stride: 1, page: true, kinds: &[] };
+    let setting =
+        Setting { cached: 0, filling: 2_500, stride: 1, page: true, real: false, kinds: &[] };
     let wrong = play(count, 1, |_| setting);
     assert!(wrong.is_empty(), "{} of {count} histories cannot be explained", wrong.len());
 }

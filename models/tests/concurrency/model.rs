@@ -111,7 +111,7 @@ impl State {
     /// The steps that a call which answers so can take now.
     pub(crate) fn steps(&self, at: Progress, call: Call, answer: Answer) -> Vec<Step> {
         match call {
-            Call::Open { process, write } => self.open(process, write, answer),
+            Call::Open { process, write, .. } => self.open(process, write, answer),
             Call::InitToken { process } => self.init_token(process, answer),
             Call::Close { session } => self.close(at, session, answer),
             Call::Login { session, user } => self.login(at, session, user, answer),

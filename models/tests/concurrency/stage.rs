@@ -2,16 +2,17 @@
 //! Where one history is played: two engines over one token, and what the threads tell each other.
 
 use crate::history::{Answer, Call, Change, Event, Kind};
-use crate::store::{Disk, PIN, SO_PIN, SharedStore};
+use crate::store::{Disk, PIN, SO_PIN};
 use metaslot_ck::*;
 use metaslot_engine::{Answer as Shown, Config, Engine, Output, Policy, SlotConfig};
-use metaslot_models::chance::Chance;
+use metaslot_lanes::provider::Lanes;
+use metaslot_models::chance::{self, Chance};
 use metaslot_models::{Raw, row};
 use metaslot_spi::provider::Direction::Forward;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::{Params, Template, Value};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// What varies from history to history.
@@ -25,17 +26,23 @@ pub(crate) struct Setting {
     pub(crate) stride: u64,
     /// Whether processes see each other's commits by a generation.
     pub(crate) page: bool,
+    /// Whether the token is on a real disk.
+    pub(crate) real: bool,
     /// What things there are at the start.
     pub(crate) kinds: &'static [Kind],
 }
 
 /// Two processes.
 pub(crate) struct Stage {
+    /// They go before the disk.
     processes: [Engine; 2],
+    _disk: Disk,
     pub(crate) sessions: [Pool; 2],
     pub(crate) objects: [Pool; 2],
     /// A search is three calls, so one thread at a time makes it in a session.
     searching: [Mutex<()>; REMEMBERED],
+    /// What is pending in a session is asked for by the thread that began it.
+    encrypting: [Mutex<()>; REMEMBERED],
     tags: AtomicUsize,
     kinds: [AtomicU8; TAGS],
 }
@@ -78,12 +85,17 @@ fn kind(number: &AtomicU8) -> Kind {
 impl Stage {
     /// A new token, with what was done to it before the threads come in `events`.
     pub(crate) fn new(chance: &mut Chance, setting: Setting, events: &mut Vec<Event>) -> Self {
-        let disk = Disk::new(setting.page, setting.stride);
+        let disk = match setting.real {
+            true => Disk::real(),
+            false => Disk::in_memory(setting.page, setting.stride),
+        };
         let stage = Self {
             processes: [process(&disk, setting.cached), process(&disk, setting.cached)],
             sessions: Default::default(),
             objects: Default::default(),
+            _disk: disk,
             searching: Default::default(),
+            encrypting: Default::default(),
             tags: AtomicUsize::new(0),
             kinds: [const { AtomicU8::new(0) }; TAGS],
         };
@@ -97,7 +109,8 @@ impl Stage {
     fn prepare(&self, process: u8, chance: &mut Chance, setting: Setting, events: &mut Vec<Event>) {
         let mut play = |call| events.push(self.play(0, call));
         for _ in 0..=chance.below(2) {
-            play(Call::Open { process, write: setting.filling > 0 || chance.is(7, 8) });
+            let write = setting.filling > 0 || chance.is(7, 8);
+            play(Call::Open { process, write, asynchronous: chance.is(1, 3) });
         }
         let session = self.sessions[usize::from(process)].one(chance).0;
         if chance.is(5, 6) {
@@ -175,8 +188,10 @@ impl Stage {
         let done = |()| Answer::Done;
         let made = |handle: ObjectHandle| Answer::Handle(handle.0);
         match call {
-            Call::Open { process, write } => {
-                let flags = CKF_SERIAL_SESSION | if write { CKF_RW_SESSION } else { 0 };
+            Call::Open { process, write, asynchronous } => {
+                let flags = CKF_SERIAL_SESSION
+                    | if write { CKF_RW_SESSION } else { 0 }
+                    | if asynchronous { CKF_ASYNC_SESSION } else { 0 };
                 let opened = self.processes[usize::from(process)].open_session(SlotId(0), flags);
                 opened.map(|handle| Answer::Handle(handle.0))
             }
@@ -216,21 +231,20 @@ impl Stage {
                 attributes(engine, session, ObjectHandle(object))
             }
             Call::Find { session, tag } => {
-                let place = usize::try_from(session).unwrap_or(0) % REMEMBERED;
-                let _alone = self.searching[place].lock().unwrap_or_else(PoisonError::into_inner);
+                let _alone = alone(&self.searching, session);
                 let (engine, session) = of(session);
                 find(engine, session, tag, kind(&self.kinds[usize::from(tag)]))
             }
             Call::Use { session, object } => {
                 let (engine, session) = of(session);
-                let (mechanism, object) = (CKM_AES_ECB, ObjectHandle(object));
-                engine.cipher_init(Forward, session, mechanism, Params::None, object).map(done)
+                engine
+                    .cipher_init(Forward, session, CKM_AES_CBC, iv(), ObjectHandle(object))
+                    .map(done)
             }
             Call::Encrypt { session } => {
+                let _alone = alone(&self.encrypting, session);
                 let (engine, session) = of(session);
-                let mut block = [0; 16];
-                engine.cipher(Forward, session, &[0; 16], &mut Output::buffer(&mut block))?;
-                Ok(Answer::Encrypted(whose(&block)))
+                encrypted(engine, session).map(|block| Answer::Encrypted(whose(&block)))
             }
             Call::Destroy { session, object } => {
                 let (engine, session) = of(session);
@@ -244,10 +258,33 @@ impl Stage {
     }
 }
 
-fn process(disk: &Arc<Disk>, cached: usize) -> Engine {
-    static PROVIDERS: &[&dyn Provider] = &[&metaslot_awslc::AWSLC];
+/// By the session's place in its table.
+fn alone(mutexes: &[Mutex<()>; REMEMBERED], session: u64) -> MutexGuard<'_, ()> {
+    let place = usize::try_from(session).unwrap_or(0) % REMEMBERED;
+    mutexes[place].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One block of zeros.
+fn encrypted(engine: &Engine, session: SessionHandle) -> Result<[u8; 16]> {
+    let mut block = [0; 16];
+    let mut result = engine.cipher(Forward, session, &[0; 16], &mut Output::buffer(&mut block));
+    while result == Err(Error::PENDING) {
+        chance::pause();
+        let complete = engine.async_complete(session, Function::Encrypt, |_| &mut block);
+        result = complete.map(drop);
+    }
+    result.map(|()| block)
+}
+
+fn iv() -> Params {
+    Params::Iv([0; 16][..].into())
+}
+
+fn process(disk: &Disk, cached: usize) -> Engine {
+    static LANES: Lanes = Lanes::beside(&metaslot_awslc::AWSLC);
+    static PROVIDERS: &[&dyn Provider] = &[&LANES, &metaslot_awslc::AWSLC];
     let (description, policy) = (String::from("test"), Policy::legacy());
-    let store = Box::new(SharedStore::new(disk));
+    let store = disk.process();
     let slots = vec![SlotConfig { description, store, policy }];
     let config = Config { slots, providers: PROVIDERS };
     if cached == 0 { Engine::new(config) } else { Engine::with_cache(config, cached) }
@@ -311,10 +348,10 @@ fn whose(block: &[u8; 16]) -> u8 {
 }
 
 fn encrypted_by(tag: u8) -> [u8; 16] {
-    let engine = process(&Disk::new(true, 1), 0);
+    let engine = process(&Disk::in_memory(true, 1), 0);
     let session = metaslot_models::open(&engine);
     let key = engine.create_object(session, template(Kind::PublicKey, tag)).expect("it is made");
-    engine.cipher_init(Forward, session, CKM_AES_ECB, Params::None, key).expect("it begins");
+    engine.cipher_init(Forward, session, CKM_AES_CBC, iv(), key).expect("it begins");
     let mut block = [0; 16];
     let out = &mut Output::buffer(&mut block);
     engine.cipher(Forward, session, &[0; 16], out).expect("it encrypts");

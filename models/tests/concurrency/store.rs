@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A token without a disk that several engines share, each as a process of its own: what it has open
-//! after a login is its own.
+//! A token that several engines share, each as a process of its own: what it has open after a login is
+//! its own. Without a disk, where threads pause at every turn, or with the real one.
 
 use metaslot_ck::{Error, Result};
+use metaslot_keystore::{Config, Kdf, SqliteStore};
 use metaslot_memory::Secret;
 use metaslot_models::chance;
 use metaslot_spi::store::{
     Change, Examined, Found, Record, Remark, Role, Row, Scope, Store, Term, TokenRow,
 };
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -17,9 +19,74 @@ pub(crate) const PIN: &[u8] = b"user-pin";
 /// The security officer's.
 pub(crate) const SO_PIN: &[u8] = b"so-pin";
 
+/// Where the token is.
+#[derive(Debug)]
+pub(crate) enum Disk {
+    InMemory(Arc<Shared>),
+    Real(Directory),
+}
+
+impl Disk {
+    pub(crate) fn in_memory(page: bool, stride: u64) -> Self {
+        let (rows, writers) = (Mutex::default(), Mutex::default());
+        let generation = AtomicU64::new(0);
+        Self::InMemory(Arc::new(Shared { rows, writers, generation, page, stride }))
+    }
+
+    /// A new token in a database.
+    pub(crate) fn real() -> Self {
+        let directory = Directory::new();
+        let store = directory.store();
+        let made = store.initialize(SO_PIN, "test").and_then(|()| {
+            store.login(Role::So, SO_PIN)?;
+            store.init_pin(PIN)
+        });
+        made.expect("a token is made");
+        store.logout();
+        Self::Real(directory)
+    }
+
+    /// One process's view.
+    pub(crate) fn process(&self) -> Box<dyn Store> {
+        match self {
+            Self::InMemory(shared) => {
+                Box::new(SharedStore { disk: Arc::clone(shared), keys: AtomicU64::new(0) })
+            }
+            Self::Real(directory) => Box::new(directory.store()),
+        }
+    }
+}
+
+/// A directory that goes with its history. It is in memory where the system has such a place.
+#[derive(Debug)]
+pub(crate) struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let memory = Path::new("/dev/shm");
+        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let directory = base.join(format!("metaslot-histories-{process}-{number}"));
+        std::fs::remove_dir_all(&directory).unwrap_or_default();
+        Self(directory)
+    }
+
+    fn store(&self) -> SqliteStore {
+        let kdf = Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 };
+        SqliteStore::new(Config { kdf, ..Config::new(self.0.join("token.db")) })
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap_or_default();
+    }
+}
+
 /// What all processes share.
 #[derive(Debug)]
-pub(crate) struct Disk {
+pub(crate) struct Shared {
     rows: Mutex<Rows>,
     writers: Mutex<()>,
     generation: AtomicU64,
@@ -47,18 +114,13 @@ struct Stored {
 
 /// One process's view.
 #[derive(Debug)]
-pub(crate) struct SharedStore {
-    disk: Arc<Disk>,
+struct SharedStore {
+    disk: Arc<Shared>,
     /// The incarnation whose keys are open, plus one; 0 when none are.
     keys: AtomicU64,
 }
 
-impl Disk {
-    pub(crate) fn new(page: bool, stride: u64) -> Arc<Self> {
-        let (rows, writers) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { rows, writers, generation: AtomicU64::new(0), page, stride })
-    }
-
+impl Shared {
     fn lock(&self) -> MutexGuard<'_, Rows> {
         self.rows.lock().expect("no panic")
     }
@@ -76,10 +138,6 @@ impl Disk {
 }
 
 impl SharedStore {
-    pub(crate) fn new(disk: &Arc<Disk>) -> Self {
-        Self { disk: Arc::clone(disk), keys: AtomicU64::new(0) }
-    }
-
     fn keys(&self) -> Option<u64> {
         self.keys.load(Ordering::SeqCst).checked_sub(1)
     }
