@@ -2,6 +2,7 @@
 //! The lab's two clocks, and what the rest of the machine did meanwhile.
 
 use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What one stretch of work took: CPU time of the calling thread, and wall time.
@@ -106,6 +107,19 @@ fn machine_busy() -> Option<Duration> {
         }
     }
     Some(Duration::from_millis(ticks * 10))
+}
+
+/// Waits for the others by spinning: a sleeper would start late.
+pub(crate) fn wait(gate: &AtomicUsize) {
+    gate.fetch_sub(1, Ordering::AcqRel);
+    let mut spins = 0_u32;
+    while gate.load(Ordering::Acquire) != 0 {
+        spins += 1;
+        if spins.is_multiple_of(1024) {
+            std::thread::yield_now();
+        }
+        std::hint::spin_loop();
+    }
 }
 
 #[cfg(test)]

@@ -213,15 +213,15 @@ pub fn run(command: &Command) -> Result<()> {
     }
     match command {
         Command::Probe(options) => probe::run(options),
-        Command::Speed(options) => speed::run(options),
+        Command::Speed(options) => shown(speed::run(options)?),
         Command::Lanes(options) => lanes::run(options),
-        Command::Store(options) => store::run(options),
-        Command::Kill(options) => kill::run(options),
-        Command::Local(options) => local::run(options),
-        Command::Tcp(options) => tcp::run(options),
+        Command::Store(options) => shown(store::run(options)?),
+        Command::Kill(options) => killed(kill::run(options)?),
+        Command::Local(options) => shown(local::run(options)?),
+        Command::Tcp(options) => print::show(&tcp::run(options)?),
         Command::Aa(options) => aa::run(options),
-        Command::Copy(options) => copy::run(options),
-        Command::Study(options) => study::run(options),
+        Command::Copy(options) => print::show(&copy::run(options)?),
+        Command::Study(options) => shown(study::run(options)?),
         Command::Profile(options) => profile::run(options),
         Command::Annotate(options) => profile::annotate(options),
         Command::Print(options) => print::run(options),
@@ -229,4 +229,14 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Cross(options) => cross::run(options),
         Command::Report(options) => report::run(options),
     }
+}
+
+/// Prints the experiment, if one was made.
+fn shown(made: Option<scenario::Made>) -> Result<()> {
+    made.as_ref().map_or(Ok(()), print::show)
+}
+
+/// The same; that something was lost is an error.
+fn killed(made: Option<scenario::Made>) -> Result<()> {
+    made.map_or(Ok(()), |made| print::show(&made).and_then(|()| kill::check(&made)))
 }

@@ -20,6 +20,14 @@ pub(crate) fn wrapped(sentence: &str) -> String {
     lines.join("\n") + "\n"
 }
 
+/// A heading and sentences below it; nothing of none.
+pub(crate) fn section(text: &mut String, heading: &str, sentences: &[String]) {
+    if !sentences.is_empty() {
+        text.push_str(&format!("\n{heading}\n"));
+        sentences.iter().for_each(|sentence| text.push_str(&wrapped(sentence)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +40,13 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(text.lines().skip(1).all(|line| line.starts_with("  ")), "{text}");
         assert_eq!(text.split_ascii_whitespace().count(), 81);
+    }
+
+    #[test]
+    fn a_heading_without_sentences_is_left_out() {
+        let mut text = String::new();
+        section(&mut text, "Why", &["because".to_owned()]);
+        section(&mut text, "Nothing", &[]);
+        assert_eq!(text, "\nWhy\n- because\n");
     }
 }

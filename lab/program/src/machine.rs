@@ -79,6 +79,16 @@ pub(crate) fn commit_around(path: &Path) -> Option<String> {
     Some(if changed.is_empty() { commit } else { format!("{commit}+") })
 }
 
+/// A library's path, with the commit of the source tree around it.
+///
+/// # Errors
+/// There is no current directory.
+pub(crate) fn library(path: &Path) -> std::io::Result<String> {
+    let commit = commit_around(&std::path::absolute(path)?);
+    let commit = commit.map_or_else(String::new, |name| format!(" ({name})"));
+    Ok(format!("{}{commit}", path.display()))
+}
+
 /// Seconds since 1970.
 pub(crate) fn now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

@@ -4,6 +4,7 @@
 
 use crate::experiment::Experiment;
 use crate::output::say;
+use crate::scenario::Made;
 use crate::summary::{cells, summary};
 use crate::{Failure, Result, aa, copy, kill, local, profile, scenario, speed, store, study, tcp};
 use serde_json::Value;
@@ -55,6 +56,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     })
 }
 
+/// Prints an experiment that was made just now.
+pub(crate) fn show(made: &Made) -> Result<()> {
+    let Made { directory, experiment, json: is_json } = made;
+    say(&if *is_json {
+        serde_json::to_string_pretty(&json(directory, experiment))? + "\n"
+    } else {
+        text(directory, experiment)
+    })
+}
+
 /// What its profiles say.
 fn functions(options: &Options, experiment: &Experiment, form: Form) -> Result<String> {
     let (directory, wanted) = (&options.experiment, &options.profiles);
@@ -93,10 +104,13 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
 /// The summary, with what the scenario finds besides.
 fn json(directory: &Path, experiment: &Experiment) -> Value {
     match experiment.manifest.provenance.scenario.as_str() {
-        "speed" => speed::sun_json(directory, experiment),
         "copy" => copy::json(experiment),
-        "store" => store::json(directory, experiment),
+        name if name.starts_with("study-") => study::json(experiment),
         "kill" => kill::json(directory, experiment),
+        "local" => local::json(experiment),
+        "speed" => speed::sun_json(directory, experiment),
+        "store" => store::json(directory, experiment),
+        "tcp" | "transfer" => tcp::json(experiment),
         _ => summary(experiment),
     }
 }

@@ -25,8 +25,7 @@ pub use words::{Consumer, PageSize, State, Target};
 
 use crate::Result;
 use crate::experiment::Experiment;
-use crate::output::say;
-use crate::scenario::{RunOptions, Scenario, measure};
+use crate::scenario::{Made, RunOptions, Scenario, make};
 use std::path::Path;
 
 /// A small one, for the control with two identical arms: the C library's copy of cached and of
@@ -45,20 +44,13 @@ pub(crate) fn small() -> Result<Box<dyn Scenario>> {
     Ok(Box::new(scenario::Copies::new(&options)?))
 }
 
-/// Measures and prints.
-pub(crate) fn run(options: &Options) -> Result<()> {
-    let directory = options.run.directory("copy");
-    let run = RunOptions { output: Some(directory.clone()), ..options.run.clone() };
-    let experiment = if options.to.is_empty() {
-        measure(&mut scenario::Copies::new(options)?, &run)?
+/// Measures.
+pub(crate) fn run(options: &Options) -> Result<Made> {
+    if options.to.is_empty() {
+        make(&mut scenario::Copies::new(options)?, &options.run)
     } else {
-        measure(&mut into::Into::new(options)?, &run)?
-    };
-    say(&if options.run.json {
-        serde_json::to_string_pretty(&json::summary(&experiment))? + "\n"
-    } else {
-        text(&directory, &experiment)
-    })
+        make(&mut into::Into::new(options)?, &options.run)
+    }
 }
 
 /// The same as JSON.

@@ -18,10 +18,9 @@ mod writer;
 pub use options::Options;
 
 use crate::experiment::Experiment;
-use crate::output::say;
 use crate::random::Random;
 use crate::role::Role;
-use crate::scenario::{RunOptions, measure};
+use crate::scenario::{Made, RunOptions, make};
 use crate::summary::summary;
 use crate::token::own_module;
 use crate::{Failure, Result};
@@ -30,32 +29,33 @@ use scenario::Kills;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Kills and checks, or plays one of the parts.
-pub(crate) fn run(options: &Options) -> Result<()> {
+/// Kills, or plays one of the parts.
+pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
     match Role::of_this_process()? {
-        Some(Role::Writer { module, name, log }) => writer::run(&module, &name, &log),
-        Some(Role::Checker { module, logs }) => check::run(&module, &logs),
-        Some(Role::Holder { module, .. }) => writer::make_token(&module),
-        Some(_) => Err(Failure::new("this process has a part in another experiment")),
-        None => kill(options),
+        Some(Role::Writer { module, name, log }) => writer::run(&module, &name, &log)?,
+        Some(Role::Checker { module, logs }) => check::run(&module, &logs)?,
+        Some(Role::Holder { module, .. }) => writer::make_token(&module)?,
+        Some(_) => return Err(Failure::new("this process has a part in another experiment")),
+        None => return kill(options).map(Some),
     }
+    Ok(None)
 }
 
-fn kill(options: &Options) -> Result<()> {
+fn kill(options: &Options) -> Result<Made> {
     if options.kills == 0 || options.writers == 0 || options.interval == 0 {
         return Err(Failure::new("--kills, --writers and --interval must be above zero"));
     }
     let module = own_module(options.module.as_deref())?;
     let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
-    let (directory, run) = RunOptions::of(&options.output, Some(seed), "kill");
+    let run = RunOptions::of(&options.output, Some(seed));
     let run = RunOptions { repetitions: Some(options.kills), ..run };
-    let experiment = measure(&mut Kills::new(options, module, seed)?, &run)?;
-    say(&if run.json {
-        serde_json::to_string_pretty(&json(&directory, &experiment))? + "\n"
-    } else {
-        text(&directory, &experiment)
-    })?;
-    Report::of(&directory, &experiment).check()
+    make(&mut Kills::new(options, module, seed)?, &run)
+}
+
+/// # Errors
+/// The token is not as it was acknowledged.
+pub(crate) fn check(made: &Made) -> Result<()> {
+    Report::of(&made.directory, &made.experiment).check()
 }
 
 /// The text of an experiment that was made earlier.

@@ -6,7 +6,7 @@ use super::options::Options;
 use super::report::{END, End, INSIDE_CREATE, INSIDE_DESTROY, MODULE, WHILE_STARTING, WRITERS};
 use super::victim::Victim;
 use crate::experiment::{Factor, Measured, Run};
-use crate::machine::commit_around;
+use crate::machine::library;
 use crate::meter::{Account, Meter};
 use crate::place::{Place, Store};
 use crate::random::Random;
@@ -24,7 +24,8 @@ const TOO_MANY: usize = 50;
 pub(super) struct Kills {
     options: Options,
     module: PathBuf,
-    commit: Option<String>,
+    /// The module, as people know it.
+    described: String,
     random: Random,
     store: Store,
     writers: Vec<Victim>,
@@ -50,7 +51,7 @@ impl Kills {
         let writers = (0..options.writers).map(start).collect::<Result<_>>()?;
         Ok(Self {
             options: options.clone(),
-            commit: commit_around(&std::path::absolute(&module)?),
+            described: library(&module)?,
             module,
             random: Random::new(seed),
             store,
@@ -118,9 +119,8 @@ impl Kills {
 
 impl Scenario for Kills {
     fn head(&self) -> Head {
-        let commit = self.commit.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
         let settings = [
-            (MODULE, format!("{}{commit}", self.module.display())),
+            (MODULE, self.described.clone()),
             ("interval, ms", self.options.interval.to_string()),
             ("one in so many kills while starting", self.options.starting.to_string()),
         ];

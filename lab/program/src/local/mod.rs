@@ -10,13 +10,14 @@ mod flow;
 mod options;
 mod path;
 
-pub(crate) use flow::text;
+pub(crate) use flow::{json, text};
 pub use options::Options;
 pub use path::LocalPath;
 
 use crate::Result;
+use crate::scenario::Made;
 
-/// Does what the options say.
-pub(crate) fn run(options: &Options) -> Result<()> {
-    if options.eagain { eagain::run(options) } else { flow::run(options) }
+/// Does what the options say; without an experiment, it is printed already.
+pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
+    if options.eagain { eagain::run(options).map(|()| None) } else { flow::run(options).map(Some) }
 }

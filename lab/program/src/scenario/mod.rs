@@ -12,7 +12,7 @@ pub(crate) use floor::{keep as keep_floor, margin};
 pub(crate) use options::rate;
 pub use options::{RunOptions, SamplingOptions};
 pub(crate) use origin::{core_factor, heading, lab_share, provenance};
-pub(crate) use runs::measure;
+pub(crate) use runs::{Made, make, measure};
 
 use crate::Result;
 use crate::experiment::{Experiment, Factor, Measured, Provenance, Run};

@@ -53,12 +53,10 @@ impl Default for SamplingOptions {
 }
 
 impl RunOptions {
-    /// Of a command that says itself how much it runs; the directory has a name in any case.
-    pub(crate) fn of(output: &Output, seed: Option<u64>, scenario: &str) -> (PathBuf, Self) {
+    /// Of a command that says itself how much it runs.
+    pub(crate) fn of(output: &Output, seed: Option<u64>) -> Self {
         let Output { json, output } = output.clone();
-        let run = Self { seed, output, json, ..Self::default() };
-        let directory = run.directory(scenario);
-        (directory.clone(), Self { output: Some(directory), ..run })
+        Self { seed, output, json, ..Self::default() }
     }
 
     /// Where the experiment goes.

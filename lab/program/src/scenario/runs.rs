@@ -8,10 +8,30 @@ use crate::meter::Meter;
 use crate::progress::Progress;
 use crate::random::Random;
 use crate::{Failure, Result};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// More narrow an interval no longer as fast as people's patience goes.
 pub(super) const MOST: usize = 400;
+
+/// An experiment that was made, and how it is to be shown.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) directory: PathBuf,
+    pub(crate) experiment: Experiment,
+    pub(crate) json: bool,
+}
+
+/// Runs a scenario to its end, into the directory that the options name.
+///
+/// # Errors
+/// As [`measure`].
+pub(crate) fn make(scenario: &mut dyn Scenario, options: &RunOptions) -> Result<Made> {
+    let directory = options.directory(scenario.head().name);
+    let run = RunOptions { output: Some(directory.clone()), ..options.clone() };
+    let experiment = measure(scenario, &run)?;
+    Ok(Made { directory, experiment, json: options.json })
+}
 
 /// Runs a scenario to its end and reads what was written.
 ///

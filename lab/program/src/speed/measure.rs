@@ -5,12 +5,12 @@
 use super::cell::Cell;
 use super::report::{Arm, CellResult};
 use super::subject::{Operation, Subject};
-use crate::clock::{Spent, Watch, measure};
+use crate::clock::{Spent, Watch, measure, wait};
 use crate::random::Random;
 use crate::statistics::median;
 use crate::{Failure, Result};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -144,19 +144,6 @@ fn work(
         if results.send(checked).is_err() {
             return;
         }
-    }
-}
-
-/// Waits for the others of a batch by spinning: a sleeper would start late.
-fn wait(gate: &AtomicUsize) {
-    gate.fetch_sub(1, Ordering::AcqRel);
-    let mut spins = 0_u32;
-    while gate.load(Ordering::Acquire) != 0 {
-        spins += 1;
-        if spins.is_multiple_of(1024) {
-            std::thread::yield_now();
-        }
-        std::hint::spin_loop();
     }
 }
 

@@ -25,6 +25,7 @@ use crate::place::Place;
 use crate::progress::Progress;
 use crate::random::Random;
 use crate::role::Role;
+use crate::scenario::Made;
 use crate::token::{own_module, rival_module};
 use crate::{Failure, Result};
 use cell::{CELLS, Cell};
@@ -40,14 +41,19 @@ use tokens::Tokens;
 const SECONDS: f64 = 0.6;
 
 /// Lists, prints an earlier run, or measures.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
     check(options)?;
     if options.sun {
-        return sun::run(options);
+        return sun::run(options).map(Some);
     }
     if options.all {
-        return all::run(options);
+        return all::run(options).map(Some);
     }
+    goals(options).map(|()| None)
+}
+
+/// The cells that have goals.
+fn goals(options: &Options) -> Result<()> {
     let cells = select(options)?;
     if options.list {
         return say(&print::list(&cells));

@@ -18,10 +18,9 @@ mod syncs;
 pub use options::Options;
 
 use crate::experiment::Experiment;
-use crate::output::say;
 use crate::random::Random;
 use crate::role::Role;
-use crate::scenario::{RunOptions, measure};
+use crate::scenario::{Made, RunOptions, make};
 use crate::summary::summary;
 use crate::token::own_module;
 use crate::{Failure, Result};
@@ -31,29 +30,25 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Measures, or plays one of the parts.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
     match Role::of_this_process()? {
-        Some(Role::Holder { module, make }) => holder::run(&module, make),
-        Some(Role::ColdStart { module }) => cold::run(&module),
-        Some(_) => Err(Failure::new("this process has a part in another experiment")),
-        None => ask(options),
+        Some(Role::Holder { module, make }) => holder::run(&module, make)?,
+        Some(Role::ColdStart { module }) => cold::run(&module)?,
+        Some(_) => return Err(Failure::new("this process has a part in another experiment")),
+        None => return ask(options).map(Some),
     }
+    Ok(None)
 }
 
-fn ask(options: &Options) -> Result<()> {
+fn ask(options: &Options) -> Result<Made> {
     if options.objects.is_empty() || options.rounds == 0 || options.threads == 0 {
         return Err(Failure::new("--objects, --rounds and --threads must be above zero"));
     }
     let module = own_module(options.module.as_deref())?;
     let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
-    let (directory, run) = RunOptions::of(&options.output, Some(seed), "store");
+    let run = RunOptions::of(&options.output, Some(seed));
     let run = RunOptions { repetitions: Some(options.rounds), ..run };
-    let experiment = measure(&mut Stores::new(options, module, seed)?, &run)?;
-    say(&if run.json {
-        serde_json::to_string_pretty(&json(&directory, &experiment))? + "\n"
-    } else {
-        text(&directory, &experiment)
-    })
+    make(&mut Stores::new(options, module, seed)?, &run)
 }
 
 /// The text of an experiment that was made earlier.

@@ -35,23 +35,19 @@ fn figures(report: &Report) -> String {
         cells.extend(report.stores.iter().map(cell));
         table.row(cells);
     };
-    let start = |level: &Level, part: fn(&super::cold::Start) -> f64| {
-        median(&level.starts.iter().map(part).collect::<Vec<_>>())
-    };
     row("find by label, CPU", &|level| nanoseconds(median(&level.find_cpu_ns)));
     row("find by label, wall", &|level| nanoseconds(median(&level.find_wall_ns)));
     row("P-256 sign, CPU", &|level| nanoseconds(median(&level.sign_cpu_ns)));
-    row("cold start", &|level| nanoseconds(start(level, |s| s.total_ms) * 1e6));
-    row("  load", &|level| nanoseconds(start(level, |s| s.load_ms) * 1e6));
-    row("  C_Initialize", &|level| nanoseconds(start(level, |s| s.initialize_ms) * 1e6));
-    row("  open a session", &|level| nanoseconds(start(level, |s| s.open_ms) * 1e6));
-    row("  first find", &|level| nanoseconds(start(level, |s| s.find_ms) * 1e6));
-    row("  slowest of all", &|level| {
-        let totals: Vec<f64> = level.starts.iter().map(|start| start.total_ms).collect();
-        nanoseconds(quantile(&totals, 1.0) * 1e6)
-    });
+    row("cold start", &|level| nanoseconds(median(&starts(level, "total_ms")) * 1e6));
+    row("  load", &|level| nanoseconds(median(&starts(level, "load_ms")) * 1e6));
+    row("  C_Initialize", &|level| nanoseconds(median(&starts(level, "initialize_ms")) * 1e6));
+    row("  open a session", &|level| nanoseconds(median(&starts(level, "open_ms")) * 1e6));
+    row("  first find", &|level| nanoseconds(median(&starts(level, "find_ms")) * 1e6));
+    row("  slowest of all", &|level| nanoseconds(quantile(&starts(level, "total_ms"), 1.0) * 1e6));
     row("resident, MiB", &|level| digits(resident(level)));
-    row("  before the load", &|level| digits(start(level, |s| s.resident_before_kib) / 1024.0));
+    row("  before the load", &|level| {
+        digits(median(&starts(level, "resident_before_kib")) / 1024.0)
+    });
     row("creates/s, 1 thread", &|level| digits(median(&level.create)));
     let threads = format!("creates/s, {} threads", report.threads);
     row(&threads, &|level| digits(median(&level.create_threads)));
@@ -74,9 +70,13 @@ fn optional(samples: &[f64]) -> String {
     if samples.is_empty() { "-".to_owned() } else { digits(median(samples)) }
 }
 
+/// A part of every cold start.
+fn starts(level: &Level, part: &str) -> Vec<f64> {
+    level.starts.iter().filter_map(|start| start.get(part).copied()).collect()
+}
+
 fn resident(level: &Level) -> f64 {
-    let kib: Vec<f64> = level.starts.iter().map(|start| start.resident_kib).collect();
-    median(&kib) / 1024.0
+    median(&starts(level, "resident_kib")) / 1024.0
 }
 
 /// What a store has to reach, and whether this one does.
@@ -98,8 +98,7 @@ fn goals(report: &Report) -> String {
         let what = format!("find among {} over 10000 ≤ 2", most.objects);
         judge(&what, value(ratio), interval(ratio), ratio.value <= 2.0);
     }
-    let totals: Vec<f64> = most.starts.iter().map(|start| start.total_ms).collect();
-    let cold = median(&totals);
+    let cold = median(&starts(most, "total_ms"));
     judge("cold start ≤ 5 ms", format!("{cold:.2} ms"), String::new(), cold <= 5.0);
     let resident = resident(most);
     judge("resident ≤ 16 MiB", format!("{resident:.1} MiB"), String::new(), resident <= 16.0);
@@ -133,19 +132,12 @@ fn interval(estimate: Estimate) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cold::Start;
+    use super::super::cold::{PARTS, Start};
     use super::*;
 
     fn level(objects: u64, find_ns: f64) -> Level {
-        let start = Start {
-            load_ms: 0.5,
-            initialize_ms: 0.1,
-            open_ms: 1.0,
-            find_ms: 0.2,
-            total_ms: 1.8,
-            resident_kib: 10_240.0,
-            resident_before_kib: 5_120.0,
-        };
+        let values = [0.5, 0.1, 1.0, 0.2, 1.8, 10_240.0, 5_120.0];
+        let start: Start = PARTS.map(str::to_owned).into_iter().zip(values).collect();
         Level {
             objects,
             filled: None,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an experiment says of each store: its samples, in the order of the rounds.
 
-use super::cold::Start;
+use super::cold::{PARTS, Start};
 use crate::experiment::{Experiment, Sample};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -93,7 +93,7 @@ impl Level {
             find_cpu_ns: all(FIND, Sample::cpu_each),
             find_wall_ns: all(FIND, Sample::wall_each),
             sign_cpu_ns: all(SIGN, Sample::cpu_each),
-            starts: samples(experiment, objects, START, Start::of),
+            starts: samples(experiment, objects, START, started),
             create: all(CREATE, per_second),
             create_threads: all(CREATE_THREADS, per_second),
             raw: all(RAW, per_second),
@@ -112,6 +112,11 @@ fn samples<T>(
     let cell = format!("{OBJECTS}={objects} {WHAT}={what}");
     let of = experiment.samples.iter().filter(|sample| sample.run.cell == cell);
     of.map(figure).collect()
+}
+
+fn started(sample: &Sample) -> Start {
+    let each = |name: &&str| Some(((*name).to_owned(), sample.counted_each(name)?));
+    PARTS.iter().filter_map(each).collect()
 }
 
 fn per_second(sample: &Sample) -> f64 {

@@ -16,14 +16,15 @@ mod rsa;
 mod sha1;
 mod view;
 
+use crate::Result;
 use crate::experiment::Experiment;
 use crate::output::say;
-use crate::scenario::{RunOptions, measure};
-use crate::{Result, summary};
+use crate::scenario::{Made, RunOptions, make};
+use crate::summary::summary;
 use bench::{Bench, Subject};
 use clap::ValueEnum;
 use findings::Findings;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use view::View;
 
@@ -86,33 +87,33 @@ impl Study {
     }
 }
 
-/// Measures and prints, or lists what there is.
-pub(crate) fn run(options: &Options) -> Result<()> {
-    let Some(study) = options.study else { return say(&list()) };
-    let mut bench = Bench::new(study.subject()?, &options.run);
-    let directory = options.run.directory(study.scenario());
-    let run = RunOptions { output: Some(directory.clone()), ..options.run.clone() };
-    let experiment = measure(&mut bench, &run)?;
-    if !options.run.json {
-        return say(&text(&directory, &experiment));
-    }
-    let findings = study.findings(&View::of(&experiment));
-    let mut summary = summary::summary(&experiment);
-    summary["study"] = json!({
-        "sun": findings.sun,
-        "effects": findings.effects,
-        "reason": findings.reason,
-    });
-    say(&(serde_json::to_string_pretty(&summary)? + "\n"))
+/// Measures, or lists what there is.
+pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
+    let Some(study) = options.study else { return say(&list()).map(|()| None) };
+    make(&mut Bench::new(study.subject()?, &options.run), &options.run).map(Some)
 }
 
-/// The text of an experiment that was made earlier; nothing of one that is no study.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+/// What a study found in an experiment; nothing of one that is no study.
+fn findings(experiment: &Experiment) -> Option<Findings> {
     let scenario = experiment.manifest.provenance.scenario.as_str();
-    let study = Study::value_variants().iter().find(|study| study.scenario() == scenario);
-    study.map_or_else(String::new, |study| {
-        page::text(directory, experiment, &study.findings(&View::of(experiment)))
-    })
+    let study = Study::value_variants().iter().find(|study| study.scenario() == scenario)?;
+    Some(study.findings(&View::of(experiment)))
+}
+
+/// The text of an experiment that was made earlier.
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+    findings(experiment).map_or_else(String::new, |found| page::text(directory, experiment, &found))
+}
+
+/// The summary, with the findings.
+pub(crate) fn json(experiment: &Experiment) -> Value {
+    let mut summary = summary(experiment);
+    summary["study"] = json!(findings(experiment).map(|found| json!({
+        "sun": found.sun,
+        "effects": found.effects,
+        "reason": found.reason,
+    })));
+    summary
 }
 
 /// Names, and what each is about.

@@ -4,6 +4,7 @@
 use super::findings::Findings;
 use super::view::{Clock, View};
 use crate::experiment::Experiment;
+use crate::lines::section;
 use crate::scenario;
 use crate::table::{Table, digits};
 use std::fmt::Write;
@@ -31,37 +32,6 @@ pub(super) fn text(directory: &Path, experiment: &Experiment, findings: &Finding
 
 /// The setting that names what this machine cannot run.
 pub(super) const ABSENT: &str = "left out";
-
-/// A heading and a list; nothing of an empty one.
-fn section(text: &mut String, heading: &str, lines: &[String]) {
-    if lines.is_empty() {
-        return;
-    }
-    writeln!(text, "\n{heading}").ok();
-    for line in lines {
-        wrapped(text, line);
-    }
-}
-
-/// A point of a list, in lines of at most a hundred characters.
-fn wrapped(text: &mut String, line: &str) {
-    const WIDTH: usize = 100;
-    let mut used = 0;
-    for word in line.split(' ') {
-        let length = word.chars().count() + 1;
-        if used == 0 {
-            text.push_str("  -");
-            used = 3;
-        } else if used + length > WIDTH {
-            text.push_str("\n   ");
-            used = 3;
-        }
-        text.push(' ');
-        text.push_str(word);
-        used += length;
-    }
-    text.push('\n');
-}
 
 /// A heading, and the versions in rows: cycles for a unit in each of the named cells, and in the first
 /// of them the cost over the first version.
@@ -169,20 +139,4 @@ pub(super) fn glance(experiment: &Experiment) -> String {
         table.row(row);
     }
     table.render()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_points_are_broken_between_words() {
-        let mut text = String::new();
-        section(&mut text, "Why", &[["word"; 50].join(" ")]);
-        assert!(text.starts_with("\nWhy\n  - word word"));
-        assert!(text.lines().all(|line| line.chars().count() <= 102), "{text}");
-        assert_eq!(text.matches("word").count(), 50);
-        section(&mut text, "Nothing", &[]);
-        assert!(!text.contains("Nothing"));
-    }
 }

@@ -33,8 +33,8 @@ pub(crate) use part::Part;
 pub use path::Path;
 pub(crate) use print::text;
 
-use crate::output::say;
-use crate::scenario::{RunOptions, Scenario, measure};
+use crate::experiment::Experiment;
+use crate::scenario::{Made, RunOptions, Scenario, make};
 use crate::summary::summary;
 use crate::{Failure, Result};
 pub use beside::Beside;
@@ -42,6 +42,7 @@ use beside::Other;
 use exchange::Exchange;
 use load::Load;
 use matrix::Matrix;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use window::Timing;
@@ -141,8 +142,8 @@ impl Options {
     }
 }
 
-/// Measures and prints.
-pub(crate) fn run(options: &Options) -> Result<()> {
+/// Measures.
+pub(crate) fn run(options: &Options) -> Result<Made> {
     if let Some(name) = &options.congestion
         && !socket::available().split(' ').any(|known| known == name)
     {
@@ -157,22 +158,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Box::new(Exchange::new(Load { buffer, ..options.base() }, cpus, megabytes))
         }
     };
-    let directory = options.run.directory(scenario.head().name);
-    let run = RunOptions { output: Some(directory.clone()), ..options.run.clone() };
-    let experiment = measure(&mut *scenario, &run)?;
-    drop(scenario);
-    say(&if options.run.json {
-        let mut summary = summary(&experiment);
-        let findings = if options.transfer.is_some() {
-            exchange::sentences(&experiment)
-        } else {
-            words::sentences(&experiment)
-        };
-        summary["findings"] = findings.into();
-        serde_json::to_string_pretty(&summary)? + "\n"
-    } else {
-        text(&directory, &experiment)
-    })
+    make(&mut *scenario, &options.run)
+}
+
+/// The summary of either scenario, with the sentences.
+pub(crate) fn json(experiment: &Experiment) -> Value {
+    let mut summary = summary(experiment);
+    let transfer = experiment.manifest.provenance.scenario == "transfer";
+    let findings =
+        if transfer { exchange::sentences(experiment) } else { words::sentences(experiment) };
+    summary["findings"] = findings.into();
+    summary
 }
 
 /// Two small cells, for two identical arms.

@@ -16,11 +16,11 @@ use super::Options;
 use super::path::LocalPath;
 use crate::experiment::{Experiment, Factor, Measured, Run, level};
 use crate::meter::{Account, Meter};
-use crate::output::say;
-use crate::scenario::{Head, RunOptions, Scenario, measure};
+use crate::scenario::{Head, Made, Scenario, make};
 use crate::summary::summary;
 use crate::{Failure, Result};
 use sample::{carries, sample};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use words::SIZE;
@@ -28,19 +28,16 @@ use words::SIZE;
 /// Largest write.
 const MOST: usize = 1 << 24;
 
-/// Measures and prints.
-pub(super) fn run(options: &Options) -> Result<()> {
-    let mut flow = Flow::new(options)?;
-    let directory = options.run.directory("local");
-    let run = RunOptions { output: Some(directory.clone()), ..options.run.clone() };
-    let experiment = measure(&mut flow, &run)?;
-    say(&if options.run.json {
-        let mut summary = summary(&experiment);
-        summary["findings"] = words::sentences(&experiment).into();
-        serde_json::to_string_pretty(&summary)? + "\n"
-    } else {
-        text(&directory, &experiment)
-    })
+/// Measures.
+pub(super) fn run(options: &Options) -> Result<Made> {
+    make(&mut Flow::new(options)?, &options.run)
+}
+
+/// The summary, with the sentences.
+pub(crate) fn json(experiment: &Experiment) -> Value {
+    let mut summary = summary(experiment);
+    summary["findings"] = words::sentences(experiment).into();
+    summary
 }
 
 /// Paths and sizes.

@@ -9,23 +9,16 @@ mod scenario;
 use super::Options;
 use crate::Result;
 use crate::experiment::Experiment;
-use crate::output::say;
-use crate::scenario::{RunOptions, measure};
-use crate::summary::summary;
+use crate::scenario::{Made, RunOptions, make};
 use scenario::All;
 use std::path::Path;
 
 /// Measures and prints.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<Made> {
     let mut all = All::new(options)?;
-    let (directory, run) = RunOptions::of(&options.output, options.seed, "mechanisms");
     let (seconds, repetitions) = (options.seconds, options.repetitions);
-    let run = RunOptions { seconds, repetitions, ..run };
-    let experiment = measure(&mut all, &run)?;
-    if options.output.json {
-        return say(&(serde_json::to_string_pretty(&summary(&experiment))? + "\n"));
-    }
-    say(&text(&directory, &experiment))
+    let run = RunOptions::of(&options.output, options.seed);
+    make(&mut all, &RunOptions { seconds, repetitions, ..run })
 }
 
 /// The text of an experiment that was made earlier.

@@ -3,7 +3,7 @@
 
 use super::recipes::{BYTES, FUNCTION, MECHANISM, ONCE, SIZES};
 use crate::experiment::{Experiment, Sample};
-use crate::lines::wrapped;
+use crate::lines::section;
 use crate::scenario;
 use crate::speed::part::{ARM, BY, LANES, MODULE, RAW};
 use crate::table::{Table, digits};
@@ -29,16 +29,6 @@ pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
     section(&mut text, "Left out", &left_out(experiment));
     writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
-}
-
-fn section(text: &mut String, heading: &str, lines: &[String]) {
-    if lines.is_empty() {
-        return;
-    }
-    writeln!(text, "\n{heading}").ok();
-    for line in lines {
-        text.push_str(&wrapped(line));
-    }
 }
 
 /// An experiment, to be asked; its cells are looked up often.

@@ -2,12 +2,12 @@
 //! Threads that do one job side by side, all of them from one moment to another.
 
 use super::job::Job;
-use crate::clock::measure;
+use crate::clock::{measure, wait};
 use crate::meter::Done;
 use crate::speed::subject::Operation;
 use crate::{Failure, Result};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -145,25 +145,12 @@ fn obey(
     }
 }
 
-/// Waits for the others by spinning: a sleeper would start late.
-fn wait(gate: &AtomicUsize) {
-    gate.fetch_sub(1, Ordering::AcqRel);
-    let mut spins = 0_u32;
-    while gate.load(Ordering::Acquire) != 0 {
-        spins += 1;
-        if spins.is_multiple_of(1024) {
-            std::thread::yield_now();
-        }
-        std::hint::spin_loop();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::job::{Function, Key, Parameter};
     use super::*;
     use crate::speed::subject::{Loop, expect};
-    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     /// Counts, and is wrong from some operation on.
     struct Counting {

@@ -13,8 +13,7 @@ mod words;
 use super::Options;
 use crate::Result;
 use crate::experiment::Experiment;
-use crate::output::say;
-use crate::scenario::{RunOptions, measure};
+use crate::scenario::{Made, RunOptions, make};
 use crate::summary::summary;
 use scenario::{SECONDS, Sun};
 use serde_json::{Value, json};
@@ -22,18 +21,12 @@ use std::path::Path;
 use view::View;
 
 /// Measures and prints.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<Made> {
     let mut sun = Sun::new(options)?;
     let seconds = options.seconds.unwrap_or(SECONDS) - sun.openssl_seconds();
-    let (directory, run) = RunOptions::of(&options.output, options.seed, "speed");
     let (seconds, repetitions) = (Some(seconds.max(0.01)), options.repetitions);
-    let run = RunOptions { seconds, repetitions, ..run };
-    let experiment = measure(&mut sun, &run)?;
-    if options.output.json {
-        let summary = json(&directory, &experiment);
-        return say(&(serde_json::to_string_pretty(&summary)? + "\n"));
-    }
-    say(&text(&directory, &experiment))
+    let run = RunOptions::of(&options.output, options.seed);
+    make(&mut sun, &RunOptions { seconds, repetitions, ..run })
 }
 
 /// The text of an experiment that was made earlier.

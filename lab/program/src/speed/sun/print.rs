@@ -4,7 +4,7 @@
 use super::view::{Rates, View};
 use super::words::{self, rate};
 use crate::experiment::Experiment;
-use crate::lines::wrapped;
+use crate::lines::section;
 use crate::scenario;
 use crate::speed::part::{LANES, MODULE, RAW, RIVAL};
 use crate::table::{Table, digits};
@@ -33,16 +33,6 @@ pub(super) fn text(directory: &Path, view: &View<'_>) -> String {
     section(&mut text, "Left out", &left);
     writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
-}
-
-fn section(text: &mut String, heading: &str, lines: &[String]) {
-    if lines.is_empty() {
-        return;
-    }
-    writeln!(text, "\n{heading}").ok();
-    for line in lines {
-        text.push_str(&wrapped(line));
-    }
 }
 
 /// Rates by both clocks, of everybody.
