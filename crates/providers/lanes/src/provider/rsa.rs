@@ -12,7 +12,7 @@ use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_awslc_wrapper::rsa::{Pss, Rsa, RsaNumbers, digest_info, encode_pkcs1};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream};
-use metaslot_spi::{Key, Params, der, hashes};
+use metaslot_spi::{Key, Params, hashes};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -95,10 +95,6 @@ impl Signing for Rows {
     }
 
     fn sign<'a>(&self, call: Call<'a, '_>, params: &Params) -> Result<Ready<'a, Private>> {
-        let bare = matches!(self.scheme, Scheme::Bare);
-        if bare && !is_blinded(call.key().bytes(CKA_MODULUS)?, call.data()) {
-            return Ok(None);
-        }
         let Some(meeting) = private_meeting(call.key()) else { return Ok(None) };
         let block = self.scheme.block(call.key(), self.scheme.pss(params)?, call.data())?;
         Ok(Some((meeting, self.work(call.held(), block))))
@@ -214,18 +210,6 @@ impl Scheme {
         .map_err(|_| Error::DATA_LEN_RANGE)?;
         Ok(block)
     }
-}
-
-/// Whether a number is below n and none of 0, 1 and n−1, which are their own powers: those no blinding
-/// hides, and the library refuses them.
-fn is_blinded(modulus: &[u8], number: &[u8]) -> bool {
-    let mut last = modulus.to_vec();
-    if let Some(byte) = last.last_mut() {
-        // The modulus is odd.
-        *byte &= !1;
-    }
-    let number = der::without_zeros(number);
-    !matches!(number, [] | [1]) && (number.len(), number) < (last.len(), &last[..])
 }
 
 /// Length of a key's modulus, in bytes.
