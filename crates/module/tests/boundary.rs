@@ -152,6 +152,11 @@ fn without_instructions_or_lanes_the_results_are_the_same() {
 }
 
 #[test]
+fn what_ends_stays_ended_whoever_holds_it_and_whoever_changes_it() {
+    Home::new("races").run(&program("races"), &[]);
+}
+
+#[test]
 fn threads_that_compute_together_get_what_one_alone_gets() {
     println!("{}", Home::new("together").run(&program("together"), &[]));
 }
