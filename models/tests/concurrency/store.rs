@@ -3,7 +3,7 @@
 //! its own. Without a disk, where threads pause at every turn, or with the real one.
 
 use metaslot_ck::{Error, Result};
-use metaslot_keystore::{Config, Kdf, SqliteStore};
+use metaslot_keystore::{Config, Cost, Kdf, SqliteStore};
 use metaslot_memory::Secret;
 use metaslot_models::chance;
 use metaslot_spi::store::{
@@ -74,7 +74,7 @@ impl Directory {
 
     fn store(&self) -> SqliteStore {
         let kdf = Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 };
-        SqliteStore::new(Config { kdf, ..Config::new(self.0.join("token.db")) })
+        SqliteStore::new(Config { kdf: Cost::Fixed(kdf), ..Config::new(self.0.join("token.db")) })
     }
 }
 
