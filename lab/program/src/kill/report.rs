@@ -66,24 +66,24 @@ impl End {
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     kills: usize,
-    inside_create: f64,
-    inside_destroy: f64,
-    while_starting: f64,
+    inside_create: usize,
+    inside_destroy: usize,
+    while_starting: usize,
     #[serde(flatten)]
     end: Option<End>,
 }
 
 impl Report {
     pub(super) fn of(directory: &Path, experiment: &Experiment) -> Self {
-        let sum = |name: &str| {
+        let fell = |name: &str| {
             let counters = experiment.samples.iter().map(|sample| &sample.measured.counters);
-            counters.filter_map(|counters| counters.get(name)).sum()
+            counters.filter(|counters| counters.get(name).is_some_and(|fell| *fell > 0.0)).count()
         };
         Self {
             kills: experiment.samples.len(),
-            inside_create: sum(INSIDE_CREATE),
-            inside_destroy: sum(INSIDE_DESTROY),
-            while_starting: sum(WHILE_STARTING),
+            inside_create: fell(INSIDE_CREATE),
+            inside_destroy: fell(INSIDE_DESTROY),
+            while_starting: fell(WHILE_STARTING),
             end: End::read(directory),
         }
     }
