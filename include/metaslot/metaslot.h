@@ -67,7 +67,7 @@ typedef struct METASLOT_EXAMINED {
 	CK_ULONG ulRemoved;	/* objects that were taken out */
 } METASLOT_EXAMINED;
 
-/* Anything but CKR_OK ends the examination with CKR_FUNCTION_CANCELED, and nothing is changed. It
+/* Anything but CKR_OK ends the examination with CKR_FUNCTION_CANCELED, and nothing is repaired. It
  * must not call the library. */
 typedef CK_RV (*METASLOT_NOTIFY)(void *pApplication, const METASLOT_REMARK *pRemark);
 

@@ -57,7 +57,7 @@ fn candidate(token: &Token, id: u64, epoch: Epoch, rest: &Attributes) -> Result<
     }
 }
 
-/// A search template; `None` where it names an attribute that no object has, so that none is found.
+/// A search template; `None` where no object can be meant.
 /// A value that would be secret in a key is compared with data objects and certificates only: keys
 /// do not hold theirs where a search could see it.
 pub(crate) fn query(template: Template) -> Result<Option<Attributes>> {
@@ -67,6 +67,10 @@ pub(crate) fn query(template: Template) -> Result<Option<Attributes>> {
     }
     let class = class_of(&template);
     let typed = typed(template, class)?;
+    let of_keys = matches!(class, Some(CKO_PRIVATE_KEY | CKO_SECRET_KEY));
+    if of_keys && !typed.secrets.is_empty() {
+        return Ok(None);
+    }
     let mut query = typed.attributes;
     for (attribute, value) in typed.secrets.iter() {
         query.set(attribute, Value::Bytes(value.to_vec()));

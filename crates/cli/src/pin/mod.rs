@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a PIN comes from: a file, a command, a service's credentials, or the terminal. Never the
-//! command line, where every user of the machine can read it.
+//! Where a PIN comes from: a file, a command, a service's credentials, or the terminal. Never an
+//! option of the command line, which every user of the machine can read.
 
 pub(crate) mod cost;
 mod prompt;

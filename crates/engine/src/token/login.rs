@@ -18,7 +18,9 @@ impl Engine {
     /// `C_Login`
     ///
     /// # Errors
-    /// As PKCS#11 3.2 §5.6.8 names them; `CKR_PIN_LOCKED` also when it is too soon after failures.
+    /// As PKCS#11 3.2 §5.6.8 names them; `CKR_PIN_LOCKED` also when it is too soon after failures,
+    /// where a context-specific login answers `CKR_PIN_INCORRECT`: the other would say that the user is
+    /// logged out.
     pub fn login(&self, session: SessionHandle, user: CK_USER_TYPE, pin: &[u8]) -> Result<()> {
         match user {
             CKU_SO => self.log_in(session, Role::So, pin),
