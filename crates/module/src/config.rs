@@ -240,6 +240,7 @@ fn duration(value: &Spanned<DeValue<'_>>) -> Result<Duration, Complaint> {
     });
     let seconds =
         unit.and_then(|unit| text[..text.len() - 1].parse::<u64>().ok()?.checked_mul(unit));
+    let seconds = seconds.filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| at(value, "must be a time such as \"15m\""))
 }
 
