@@ -238,8 +238,8 @@ impl Engine {
 
     /// Has every session let go of what is over. The caller holds no session's lock.
     pub(crate) fn sweep_all(&self, token: &Token) {
-        let now = token.clock.now();
-        self.sessions.each(token.slot, |session| session.catch_up(now));
+        // A session that is reached after another login must not go back to this moment.
+        self.sessions.each(token.slot, |session| session.catch_up(token.clock.now()));
     }
 
     /// `C_GetObjectSize`: bytes of its stored form, roughly.
