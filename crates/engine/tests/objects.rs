@@ -285,6 +285,37 @@ fn trust_written_without_a_login_does_not_count() {
     assert!(!boolean(&engine, session, made, CKA_TRUSTED));
 }
 
+/// Of a key that somebody without a login wrote nothing but its writer says that its other half is here.
+#[test]
+fn a_copy_or_a_change_of_an_unverified_key_vouches_for_nothing() {
+    let numbers = [(CKA_MODULUS, [0xff; 256].to_vec()), (CKA_PUBLIC_EXPONENT, vec![1, 0, 1])];
+    let numbers = numbers.map(|(attribute, bytes)| (attribute, Value::Bytes(bytes)));
+    let flags = [CKA_TOKEN, CKA_MODIFIABLE, CKA_COPYABLE, CKA_WRAP, CKA_TRUSTED];
+    let mut attributes: Attributes =
+        flags.into_iter().map(|flag| (flag, Value::Bool(true))).chain(numbers).collect();
+    attributes.set(CKA_CLASS, Value::Ulong(CKO_PUBLIC_KEY));
+    attributes.set(CKA_KEY_TYPE, Value::Ulong(CKK_RSA));
+    attributes.set(CKA_PURPOSES, Value::Ulong(16 | 64));
+    let record =
+        Record { private: false, attributes: attributes.encode(), secrets: None, terms: vec![] };
+    let store = MemoryStore::default();
+    store.write(vec![Change::Insert(record)]).expect("it is written");
+    let engine = engine_over(store, Policy::DEFAULT);
+    let session = open(&engine);
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let [brought] = search(&engine, session, vec![])[..] else { panic!("one key") };
+    let extractable = vec![row(CKA_SENSITIVE, true), row(CKA_EXTRACTABLE, true)];
+    let target = aes(&engine, session, extractable).expect("a key is made");
+    let copy = engine.copy_object(session, brought, vec![row(CKA_TOKEN, false)]).expect("copied");
+    engine.set_attributes(session, brought, vec![row(CKA_LABEL, "x")]).expect("changed");
+    for by in [copy, brought] {
+        let oaep = || Params::Oaep { hash: CKM_SHA256, mgf: CKG_MGF1_SHA256, label: Bytes::new() };
+        let wrapped =
+            collect(|out| engine.wrap_key(session, CKM_RSA_PKCS_OAEP, oaep(), by, target, out));
+        assert_eq!(wrapped, Err(Error::KEY_NOT_WRAPPABLE));
+    }
+}
+
 /// More than a token's cache holds.
 const MANY: usize = 1_500;
 

@@ -6,11 +6,13 @@ pub(crate) mod handles;
 pub(crate) mod login;
 pub(crate) mod objects;
 
+use crate::object::purpose::Purposes;
 use crate::object::{Object, Place};
 use crate::policy::Policy;
 pub(crate) use epoch::Login;
 use epoch::{Clock, Epoch};
 use handles::Handles;
+use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::{CKA_TRUSTED, Error, ObjectHandle, Result, SlotId};
 use metaslot_spi::store::{Row, Store};
 use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
@@ -175,9 +177,8 @@ impl Token {
         // A damaged row, which is passed over where it is one of many.
         let attributes = Attributes::decode(&row.attributes);
         let mut attributes = attributes.map_err(|_| Error::DEVICE_ERROR)?;
-        if !row.verified && attributes.bool(CKA_TRUSTED) {
-            // Somebody without a login may have written it.
-            attributes.set(CKA_TRUSTED, Value::Bool(false));
+        if !row.verified {
+            distrust(&mut attributes);
         }
         Ok(Object::new(handle, self.slot, place, attributes, row.has_secrets, epoch))
     }
@@ -210,5 +211,17 @@ impl Token {
                 secrets => return Secrets::decode(&secrets?).map_err(|_| Error::DEVICE_ERROR),
             }
         }
+    }
+}
+
+/// Takes out of a row what the token or the SO alone vouches for: somebody without a login may have
+/// written it.
+fn distrust(attributes: &mut Attributes) {
+    if attributes.bool(CKA_TRUSTED) {
+        attributes.set(CKA_TRUSTED, Value::Bool(false));
+    }
+    if [CKA_PURPOSES, CKA_BIRTH_ROLES].iter().any(|said| attributes.get(*said).is_some()) {
+        let purposes = Purposes::of_key(attributes).without(Purposes::SEALED);
+        attributes.set(CKA_PURPOSES, purposes.value());
     }
 }
