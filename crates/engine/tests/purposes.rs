@@ -3,11 +3,12 @@
 //! refusal would mean nothing, and is refused under the default policy; what programs do every day
 //! works under both.
 
+use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::*;
 use metaslot_engine::{Answer, Engine, Policy};
 use metaslot_models::{aes, collect, engine, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
-use metaslot_spi::{Bytes, Params, RawValue, Template};
+use metaslot_spi::{Attributes, Bytes, Params, RawValue, Template, Value};
 
 type Row = (CK_ATTRIBUTE_TYPE, RawValue);
 
@@ -105,7 +106,7 @@ impl User {
 
     fn bool(&self, object: ObjectHandle, attribute: u64) -> bool {
         let object = self.engine.object(self.session, object).expect("it is there");
-        matches!(object.answer(attribute), Ok(Answer::Value(metaslot_spi::Value::Bool(true))))
+        matches!(object.answer(attribute), Ok(Answer::Value(Value::Bool(true))))
     }
 
     fn value(&self, object: ObjectHandle) -> Result<Vec<u8>> {
@@ -389,6 +390,45 @@ fn a_private_key_does_not_come_back_as_a_secret_one() {
     assert_eq!(whole, Err(Error::WRAPPED_KEY_INVALID));
 }
 
+/// Whoever knows the key can seal any head with it.
+#[test]
+fn a_forged_bound_wrap_makes_no_key_that_is_trusted() {
+    let forged = |user: &User, by, said: &[(u64, Value)]| {
+        let said: Attributes = said.iter().cloned().collect();
+        let said = said.encode();
+        let length = u32::try_from(said.len()).expect("it is short").to_le_bytes();
+        let head = [&b"metawrp1"[..], &[9; 12], &length, &said].concat();
+        let aad = [b"aad", &head[..], &3_u64.to_le_bytes()].concat();
+        let params = || Params::Gcm {
+            iv: Bytes::from_slice(&[9; 12]),
+            aad: Bytes::from_slice(&aad),
+            tag_bits: 128,
+        };
+        let sealed = user.cipher(Forward, (CKM_AES_GCM, params), by, &[5; 32])?;
+        user.unwrap(BOUND, by, &[head, sealed].concat(), secret(CKK_AES))
+    };
+    let purposes = Value::Ulong(16 | 32 | 64);
+    let wraps = [(CKA_WRAP, Value::Bool(true)), (CKA_PURPOSES, purposes)];
+    for more in [None, Some(CKA_TRUSTED), Some(CKA_LOCAL), Some(CKA_BIRTH_ROLES)] {
+        let user = User::under(Policy::DEFAULT);
+        let by = user
+            .brought(CKK_AES, &[3; 32], vec![on(CKA_ENCRYPT), on(CKA_UNWRAP)])
+            .expect("brought");
+        let target = user.aes(target()).expect("a key is made");
+        let mut said = wraps.to_vec();
+        said.extend(more.map(|attribute| (attribute, Value::Bool(true))));
+        match forged(&user, by, &said) {
+            Ok(known) => assert_eq!(user.wrap(KW, known, target), Err(Error::KEY_NOT_WRAPPABLE)),
+            Err(error) => assert_eq!(error, Error::WRAPPED_KEY_INVALID),
+        }
+    }
+    let user = User::under(Policy::legacy());
+    let by =
+        user.brought(CKK_AES, &[3; 32], vec![on(CKA_ENCRYPT), on(CKA_UNWRAP)]).expect("brought");
+    let said = [&wraps[..], &[(CKA_TRUSTED, Value::Bool(true))]].concat();
+    assert_eq!(forged(&user, by, &said), Err(Error::WRAPPED_KEY_INVALID));
+}
+
 #[test]
 fn a_bare_wrap_takes_no_key_with_restrictions() {
     let restricted: [fn() -> Template; 4] = [
@@ -642,7 +682,7 @@ fn a_key_that_wants_its_login_for_each_use_agrees_on_nothing() {
         .generate_key_pair(user.session, mechanism, Params::None, public, private)
         .expect("a pair is made");
     let point = user.engine.object(user.session, public).expect("it is there");
-    let Ok(Answer::Value(metaslot_spi::Value::Bytes(point))) = point.answer(CKA_EC_POINT) else {
+    let Ok(Answer::Value(Value::Bytes(point))) = point.answer(CKA_EC_POINT) else {
         panic!("a public key has a point")
     };
     let (shared, public) = (Bytes::new(), Bytes::from_slice(point));

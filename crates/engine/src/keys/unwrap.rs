@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::object::Object;
 use crate::object::purpose::Purposes;
 use crate::object::rules::{self, Birth, Origin};
-use crate::policy::{Refusal, WrapForm, imposed_purposes, wrap_form};
+use crate::policy::{Refusal, WrapForm, imposed_purposes, said_purposes, wrap_form};
 use crate::template::{class_of, typed};
 use crate::token::Token;
 use metaslot_ck::attribute;
@@ -92,8 +92,9 @@ impl Engine {
         let params = head_bound(params, head.iv, bytes)?;
         algorithm.check(Direction::Backward, key, &params).map_err(told_of(UNWRAPPING))?;
         let plain = algorithm.unwrap(key, &params, sealed)?;
+        let said = Some(said_purposes(&head.said)?);
         let template = rules::within(&head.said, template, token.policy)?;
-        Ok(Opened { plain, template, said: Some(Purposes::of_key(&head.said)) })
+        Ok(Opened { plain, template, said })
     }
 
     /// The object in what was opened.

@@ -115,30 +115,46 @@ fn is_restricted(key: &Object) -> bool {
         || limits.iter().any(|attribute| has_elements(attributes.get(*attribute)))
 }
 
+/// Whether a bound form says this of a key: it limits it.
+fn limits(row: &AttributeRow) -> bool {
+    row.may(attribute::USAGE)
+        || matches!(
+            row.number,
+            CKA_CLASS
+                | CKA_KEY_TYPE
+                | CKA_PRIVATE
+                | CKA_SENSITIVE
+                | CKA_EXTRACTABLE
+                | CKA_MODIFIABLE
+                | CKA_COPYABLE
+                | CKA_ALWAYS_AUTHENTICATE
+                | CKA_WRAP_WITH_TRUSTED
+                | CKA_ALLOWED_MECHANISMS
+                | CKA_WRAP_TEMPLATE
+                | CKA_UNWRAP_TEMPLATE
+                | CKA_DERIVE_TEMPLATE
+        )
+}
+
+/// What a bound form that arrives says that its key is for. Whoever knows the unwrapping key can write
+/// one, so it is believed where it limits the key and nowhere else.
+///
+/// # Errors
+/// `CKR_WRAPPED_KEY_INVALID` where it says anything else.
+pub(crate) fn said_purposes(said: &Attributes) -> Result<Purposes> {
+    let mut limited = said.iter().filter(|(attribute, _)| *attribute != CKA_PURPOSES);
+    let known = limited.all(|(attribute, _)| AttributeRow::named(attribute).iter().any(limits));
+    match (known, said.ulong(CKA_PURPOSES)) {
+        (true, Some(_)) => Ok(Purposes::of_key(said).without(Purposes::SEALED)),
+        _ => Err(Error::WRAPPED_KEY_INVALID),
+    }
+}
+
 /// What a bound form says of a key: everything that limits it.
 pub(crate) fn described(key: &Object) -> Attributes {
-    let limits = |row: &&AttributeRow| {
-        row.may(attribute::USAGE)
-            || matches!(
-                row.number,
-                CKA_CLASS
-                    | CKA_KEY_TYPE
-                    | CKA_PRIVATE
-                    | CKA_SENSITIVE
-                    | CKA_EXTRACTABLE
-                    | CKA_MODIFIABLE
-                    | CKA_COPYABLE
-                    | CKA_ALWAYS_AUTHENTICATE
-                    | CKA_WRAP_WITH_TRUSTED
-                    | CKA_ALLOWED_MECHANISMS
-                    | CKA_WRAP_TEMPLATE
-                    | CKA_UNWRAP_TEMPLATE
-                    | CKA_DERIVE_TEMPLATE
-            )
-    };
     let there = |row: &AttributeRow| Some((row.number, key.attributes().get(row.number)?.clone()));
     let mut said: Attributes =
-        AttributeRow::all().iter().filter(limits).filter_map(there).collect();
+        AttributeRow::all().iter().filter(|row| limits(row)).filter_map(there).collect();
     said.set(CKA_PURPOSES, key.facts().purposes.without(Purposes::SEALED).value());
     said
 }
