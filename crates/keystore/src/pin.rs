@@ -59,9 +59,12 @@ pub(crate) fn keys(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<Keys> 
     Keys::new(opened.master, opened.serial, role)
 }
 
-/// Checks a PIN and forgets what it opens.
+/// Checks a PIN, and that it is the one that was last set, and forgets what it opens.
 pub(crate) fn check(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<()> {
-    attempt(store, role, pin, Settle::Login).map(drop)
+    let keys = keys(store, role, pin)?;
+    store.upgrade(&keys)?;
+    store.gate.read(|database| database.snapshot(|connection| state::of(connection, &keys)))?;
+    Ok(())
 }
 
 /// `C_SetPIN`

@@ -219,6 +219,7 @@ fn the_old_pin_put_back_is_refused() {
     put_back("user_wrap");
     let text = refused(&store, Role::User, USER);
     assert!(text.contains("the user PIN is not the one that was last set"), "{text}");
+    assert_eq!(store.check_pin(Role::User, USER).unwrap_err(), Error::DEVICE_ERROR);
     // Neither a change nor a repair makes it the right one.
     assert_eq!(store.set_pin(Role::User, USER, b"and-another").unwrap_err(), Error::DEVICE_ERROR);
     assert_eq!(examine(&store, USER, true).unwrap_err(), Error::DEVICE_ERROR);
