@@ -53,17 +53,19 @@ impl<'a> Batch<'a> {
         Ok(ids)
     }
 
-    /// Writes what the token's own row must know of the changes.
-    pub(crate) fn finish(self) -> Result<()> {
+    /// Writes what the token's own row must know of the changes. Gives the keys that sealed it;
+    /// `None` where its state is the same.
+    pub(crate) fn finish(self) -> Result<Option<Arc<Keys>>> {
         let Self { connection, head, rows, memory, .. } = self;
         if let Some((keys, mut known)) = rows {
             known.state.next_id = head.next_id;
-            return known.write(connection, &keys, memory);
+            known.write(connection, &keys, memory)?;
+            return Ok(Some(keys));
         }
         connection
             .prepare_cached("UPDATE token SET next_id = ?1")?
             .execute([signed(head.next_id)])?;
-        Ok(())
+        Ok(None)
     }
 
     fn insert(&mut self, record: &Record, keys: Option<&Arc<Keys>>) -> Result<u64> {

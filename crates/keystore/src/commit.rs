@@ -40,8 +40,15 @@ enum JobState {
     Done(Result<Vec<u64>>),
 }
 
-/// The ids for each job of a group; `None` for those that have failed.
-pub(crate) type Outcomes = Vec<Option<Vec<u64>>>;
+/// What became of a group.
+#[derive(Debug)]
+pub(crate) struct Outcomes {
+    /// The ids for each job; `None` for those that have failed.
+    ids: Vec<Option<Vec<u64>>>,
+    /// The keys that sealed the token's state, which a logout meanwhile does not take away; `None`
+    /// where it is the same.
+    pub(crate) keys: Option<Arc<Keys>>,
+}
 
 /// What the leader took out of the queue. Whatever is not answered when it goes away has failed.
 #[derive(Debug)]
@@ -150,7 +157,7 @@ impl Group {
         }
     }
 
-    /// The ids that each job gets, or which one failed; none did where it is the transaction.
+    /// What becomes of each job, or which one failed; none did where it is the transaction.
     fn apply_once(
         &self,
         connection: &Connection,
@@ -158,19 +165,19 @@ impl Group {
         work: &[Option<Vec<Change>>],
     ) -> std::result::Result<Outcomes, (Option<usize>, Error)> {
         let mut batch = Batch::begin(connection, memory).map_err(|error| (None, error))?;
-        let mut outcomes = Vec::with_capacity(work.len());
+        let mut all_ids = Vec::with_capacity(work.len());
         for (at, (job, changes)) in self.0.iter().zip(work).enumerate() {
             let ids = changes.as_ref().map(|changes| batch.apply(changes, job.keys.as_ref()));
-            outcomes.push(ids.transpose().map_err(|error| (Some(at), error))?);
+            all_ids.push(ids.transpose().map_err(|error| (Some(at), error))?);
         }
-        batch.finish().map_err(|error| (None, error))?;
-        Ok(outcomes)
+        let keys = batch.finish().map_err(|error| (None, error))?;
+        Ok(Outcomes { ids: all_ids, keys })
     }
 
     /// Answers those whose changes are durable.
     pub(crate) fn succeed(&self, outcomes: Outcomes) {
-        for (job, outcome) in self.0.iter().zip(outcomes) {
-            if let Some(ids) = outcome {
+        for (job, ids) in self.0.iter().zip(outcomes.ids) {
+            if let Some(ids) = ids {
                 *job.lock() = JobState::Done(Ok(ids));
             }
         }

@@ -292,9 +292,11 @@ impl SqliteStore {
                     let applied = self.commit(database, Announce::Yes, || {
                         group.apply(&database.connection, &self.written_last)
                     });
-                    let anchored = applied.and_then(|outcomes| match self.keys() {
-                        Some(keys) => self.check_anchor(database, &keys).map(|()| outcomes),
-                        None => Ok(outcomes),
+                    let anchored = applied.and_then(|outcomes| {
+                        if let Some(keys) = &outcomes.keys {
+                            self.check_anchor(database, keys)?;
+                        }
+                        Ok(outcomes)
                     });
                     match anchored {
                         Ok(outcomes) => group.succeed(outcomes),
@@ -488,5 +490,41 @@ impl Store for SqliteStore {
 
     fn generation(&self) -> Option<u64> {
         self.gate.generation().and_then(crate::generation::Generation::now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kdf::Kdf;
+    use metaslot_spi::store::Record;
+    use std::fs;
+
+    #[test]
+    fn a_change_moves_the_anchor_when_a_logout_comes_before_its_commit() {
+        let name = format!("metaslot-keystore-{}-logout", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        let anchor = place.with_extension("anchor");
+        fs::write(&anchor, "").unwrap();
+        let store = SqliteStore::new(Config {
+            kdf: Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 }),
+            anchor: Some(anchor.clone()),
+            ..Config::new(place.join("token.db"))
+        });
+        store.initialize(b"so-pin-1", "test token").unwrap();
+        store.login(Role::So, b"so-pin-1").unwrap();
+        let before = fs::read(&anchor).unwrap();
+        let record =
+            Record { private: false, attributes: vec![1], secrets: None, terms: Vec::new() };
+        let commit = |take: &dyn Fn() -> Group| {
+            store.logout();
+            store.commit_group(take);
+        };
+        store.queue.submit(vec![Change::Insert(record)], store.keys(), commit).unwrap();
+        let after = fs::read(&anchor).unwrap();
+        drop(store);
+        fs::remove_dir_all(&place).unwrap();
+        fs::remove_file(&anchor).unwrap();
+        assert_ne!(before, after);
     }
 }

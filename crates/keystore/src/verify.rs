@@ -176,8 +176,7 @@ impl<'a> Survey<'a> {
             self.unexpected(&mut rows)?;
         }
         self.index()?;
-        (self.remark)(Remark::Progress { done: self.seen.rows, total: self.total });
-        Ok(())
+        self.progress()
     }
 
     /// The token's own row.
@@ -241,10 +240,7 @@ impl<'a> Survey<'a> {
         let Some(id) = rows.take()? else { return Ok(()) };
         self.seen.rows += 1;
         if self.seen.rows.is_multiple_of(BATCH) {
-            let progress = Remark::Progress { done: self.seen.rows, total: self.total };
-            if !(self.remark)(progress) {
-                return Err(Error::Canceled);
-            }
+            self.progress()?;
         }
         let row = match Stored::read(self.connection, id) {
             Ok(row) => row.ok_or(Error::Gone { id })?,
@@ -299,7 +295,16 @@ impl<'a> Survey<'a> {
 
     fn find(&mut self, id: Option<u64>, what: &str) -> Result<()> {
         self.seen.findings += 1;
-        match (self.remark)(Remark::Finding { id, what }) {
+        self.tell(Remark::Finding { id, what })
+    }
+
+    fn progress(&mut self) -> Result<()> {
+        self.tell(Remark::Progress { done: self.seen.rows, total: self.total })
+    }
+
+    /// Goes on only where the caller says so.
+    fn tell(&mut self, remark: Remark<'_>) -> Result<()> {
+        match (self.remark)(remark) {
             true => Ok(()),
             false => Err(Error::Canceled),
         }

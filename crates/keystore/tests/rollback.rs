@@ -9,7 +9,7 @@ use common::{Place, SO, USER, examine, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::Secret;
-use metaslot_spi::store::{Change, Record, Role, Scope, Store};
+use metaslot_spi::store::{Change, Record, Remark, Role, Scope, Store};
 
 const NEW: &[u8] = b"another-pin";
 
@@ -339,6 +339,18 @@ fn a_check_ends_when_its_caller_says_so() {
     place.raw().execute("DELETE FROM object WHERE id = ?1", [ids[0].cast_signed()]).unwrap();
     let ended = store.examine(Role::User, USER, true, &mut |_| false);
     assert_eq!(ended.unwrap_err(), Error::FUNCTION_CANCELED);
+    // The last remark comes when everything is found, and nothing is repaired yet.
+    let mut last = None;
+    let ended = store.examine(Role::User, USER, true, &mut |remark| match remark {
+        Remark::Progress { done, total } => {
+            last = Some((done, total));
+            done < total
+        }
+        Remark::Finding { .. } => true,
+    });
+    assert_eq!(last, Some((101, 101)));
+    assert_eq!(ended.unwrap_err(), Error::FUNCTION_CANCELED);
+    assert!(!store.verify().unwrap().is_sound());
     assert_eq!(store.verify().unwrap().examined.rows, 101);
 }
 
