@@ -293,8 +293,8 @@ pub(crate) fn place(keys: &Keys, id: u64, row: &Stored) -> Place {
 /// Whether a row is as it was written, as far as that can be known.
 pub(crate) fn check(keys: &Keys, id: u64, row: &Stored) -> Result<()> {
     if !row.verified {
-        // Nothing but a public row without secrets is ever written so.
-        return match row.private || row.secrets.is_some() {
+        // Nothing but a public row without secrets or a tag is ever written so.
+        return match row.private || row.secrets.is_some() || row.tag.is_some() {
             true => Err(Error::damaged(id, "it is not authenticated")),
             false => Ok(()),
         };

@@ -285,7 +285,7 @@ fn read(connection: &Connection, keys: &Keys, place: Place, expected: Entry) -> 
     }
     let stored = connection
         .prepare_cached("SELECT entries FROM tree WHERE node = ?1")?
-        .query_row([place.key()], |row| Ok(Node::decode(row.get_ref(0)?.as_blob()?)))
+        .query_row([place.key()], |row| Ok(row.get_ref(0)?.as_blob().ok().and_then(Node::decode)))
         .optional()?
         .flatten();
     match stored {

@@ -105,6 +105,8 @@ struct Survey<'a> {
     remark: &'a mut dyn FnMut(Remark<'_>) -> bool,
     seen: Examined,
     total: u64,
+    /// The number of the next object: there is none from here on.
+    next_id: u64,
     /// What the token's row says, where it is to be believed.
     state: Option<State>,
     /// The same, of a store of an older format that could not be made the current one.
@@ -130,6 +132,7 @@ impl<'a> Survey<'a> {
             remark,
             seen: Examined::default(),
             total: 0,
+            next_id: u64::MAX,
             state: None,
             old: None,
             hopeless: None,
@@ -151,6 +154,9 @@ impl<'a> Survey<'a> {
         let connection = self.connection;
         self.total = count(connection, "object")?;
         self.token()?;
+        if let Some(state) = &self.state {
+            self.next_id = ids_end(state, &Head::read(connection)?);
+        }
         let tree = self.state.as_ref().map(State::tree);
         let mut statement = connection.prepare("SELECT id FROM object WHERE id > 0 ORDER BY id")?;
         if connection.query_row(NUMBERLESS, (), |row| row.get(0))? {
@@ -250,6 +256,10 @@ impl<'a> Survey<'a> {
             }
             Err(error) => return Err(error),
         };
+        if id >= self.next_id {
+            self.damaged.push(id);
+            return self.find(Some(id), "no object has its number yet");
+        }
         self.seen.unverified += u64::from(!row.verified);
         let is_known = !self.unknown.iter().any(|(from, to)| (*from..=*to).contains(&id));
         let checked = check_row(self.keys, id, &row).and_then(|()| match is_known {
@@ -283,12 +293,15 @@ impl<'a> Survey<'a> {
         if terms.unwrap_or(0) == entries.unwrap_or(0) * LOOKUP as u64 && !self.misindexed {
             return Ok(());
         }
-        self.misindexed = true;
+        let known = std::mem::replace(&mut self.misindexed, true);
         let mut last = None;
         for (id, _) in strangers(self.connection)? {
             if last.replace(id) != Some(id) && !self.damaged.contains(&id) {
                 self.find(Some(id), "a search finds it by what it does not have")?;
             }
+        }
+        if !known && last.is_none() {
+            self.find(None, "its index was changed")?;
         }
         Ok(())
     }
@@ -339,8 +352,7 @@ impl<'a> Survey<'a> {
         let (tree, count, last) = plant(connection, self.keys)?;
         state.plant(&tree);
         state.count = count;
-        let next_id = if state.has_ids(head.next_id) { head.next_id } else { state.next_id };
-        state.next_id = next_id.max(last + 1);
+        state.next_id = ids_end(&state, &head).max(last + 1);
         let token = Token::read(connection)?;
         state.label = crate::state::name(token.as_ref().map(|token| token.label.as_bytes()));
         connection.execute("UPDATE token SET key_id = ?1", [self.keys.id])?;
@@ -352,7 +364,8 @@ impl<'a> Survey<'a> {
 fn plant(connection: &Connection, keys: &Keys) -> Result<(Tree, u64, u64)> {
     let mut tree = Tree::empty();
     let (mut count, mut last) = (0_u64, 0);
-    let mut statement = connection.prepare("SELECT id, tag FROM object ORDER BY id")?;
+    let mut statement =
+        connection.prepare("SELECT id, CASE WHEN verified THEN tag END FROM object ORDER BY id")?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
         last = unsigned(row, 0)?;
@@ -366,6 +379,11 @@ fn plant(connection: &Connection, keys: &Keys) -> Result<(Tree, u64, u64)> {
     }
     tree.finish(connection, keys)?;
     Ok((tree, count, last))
+}
+
+/// Where the numbers of objects end: what the column says, where it can have come from the state.
+fn ids_end(state: &State, head: &Head) -> u64 {
+    if state.has_ids(head.next_id) { head.next_id } else { state.next_id }
 }
 
 /// Ids in their order, read one ahead.
@@ -421,7 +439,7 @@ fn count(connection: &Connection, table: &str) -> Result<u64> {
 /// Rows with entries in the index that they do not have themselves, and which.
 fn strangers(connection: &Connection) -> Result<Vec<(u64, Vec<u8>)>> {
     let mut found = Vec::new();
-    let mut statement = connection.prepare("SELECT value, object FROM lookup ORDER BY object")?;
+    let mut statement = connection.prepare("SELECT value, object FROM lookup WHERE typeof(value) = 'blob' AND object > 0 ORDER BY object")?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
         let (value, id): (Vec<u8>, u64) = (row.get(0)?, unsigned(row, 1)?);

@@ -205,6 +205,28 @@ fn what_is_written_before_login_raises_the_next_id_and_nothing_else() {
     assert!(report.is_sound(), "{report:?}");
 }
 
+/// None of these is anything that a store ever writes.
+#[test]
+fn what_no_store_writes_is_found_and_taken_out() {
+    for (edit, what) in [
+        (
+            "INSERT INTO object SELECT 9223372036854775807, version, 0, 0, attributes, NULL, terms, NULL FROM object LIMIT 1",
+            "no object has its number yet",
+        ),
+        ("UPDATE tree SET entries = 'text'", "the hashes of objects 0 to 63 were changed"),
+        ("INSERT INTO lookup VALUES ('text', -1)", "its index was changed"),
+    ] {
+        let (place, store, _) = place();
+        store.logout();
+        place.raw().execute_batch(edit).unwrap();
+        let (_, found) = examine(&store, USER, true).unwrap();
+        assert!(found.iter().any(|found| found.1.contains(what)), "{edit}: {found:?}");
+        store.login(Role::User, USER).unwrap();
+        assert!(store.verify().unwrap().is_sound(), "{edit}");
+        insert(&store, private("after it"));
+    }
+}
+
 #[test]
 fn the_old_pin_put_back_is_refused() {
     let (place, store, _) = place();
