@@ -283,6 +283,9 @@ impl Database {
             // could not make the files anew.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+            // The store has neither; somebody who can write the file could make changes vanish with them.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
             // Without this each new parameter of a search makes SQLite plan it anew.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
             connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_ROW)?;

@@ -205,6 +205,11 @@ fn what_is_written_before_login_raises_the_next_id_and_nothing_else() {
     assert!(report.is_sound(), "{report:?}");
 }
 
+fn reopened(place: &Place, store: SqliteStore) -> SqliteStore {
+    drop(store);
+    SqliteStore::new(place.config())
+}
+
 /// None of these is anything that a store ever writes.
 #[test]
 fn what_no_store_writes_is_found_and_taken_out() {
@@ -225,6 +230,29 @@ fn what_no_store_writes_is_found_and_taken_out() {
         assert!(store.verify().unwrap().is_sound(), "{edit}");
         insert(&store, private("after it"));
     }
+}
+
+#[test]
+fn a_trigger_in_the_file_makes_no_change_vanish() {
+    let (place, store, ids) = place();
+    for table in ["object", "token", "tree"] {
+        for event in ["UPDATE", "DELETE", "INSERT"] {
+            let trigger = format!(
+                "CREATE TRIGGER {table}_{event} BEFORE {event} ON {table} BEGIN SELECT RAISE(IGNORE); END"
+            );
+            place.raw().execute_batch(&trigger).unwrap();
+        }
+    }
+    let store = reopened(&place, store);
+    store.login(Role::User, USER).unwrap();
+    change(&store, ids[0], "changed");
+    let more = insert(&store, private("one more"));
+    store.set_pin(Role::User, USER, NEW).unwrap();
+    let store = reopened(&place, store);
+    store.login(Role::User, NEW).unwrap();
+    assert!(store.read(more).unwrap().is_some());
+    assert!(store.read(ids[0]).unwrap().unwrap().version > 1);
+    assert!(store.verify().unwrap().is_sound());
 }
 
 #[test]
