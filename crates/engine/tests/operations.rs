@@ -295,3 +295,12 @@ fn sessions_open_and_close_from_many_threads() {
     });
     assert_eq!(engine.token_info(SlotId(0)).map(|info| info.sessions.1), Ok(1));
 }
+
+#[test]
+fn a_key_that_cannot_be_digested_ends_the_digest() {
+    let (engine, session) = logged_in();
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("it begins");
+    assert_eq!(engine.digest_key(session, ObjectHandle(77)), Err(Error::KEY_HANDLE_INVALID));
+    let ended = collect(|out| engine.digest_final(session, out));
+    assert_eq!(ended, Err(Error::OPERATION_NOT_INITIALIZED));
+}

@@ -5,7 +5,7 @@ use super::{Active, Chosen, Streams};
 use crate::engine::Engine;
 use crate::output::{Output, Written};
 use crate::policy::KeyUse;
-use crate::session::Session;
+use crate::session::{Session, SessionGuard};
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_VALUE, CKO_SECRET_KEY, Error, ObjectHandle, Result, SessionHandle,
 };
@@ -81,15 +81,21 @@ impl Engine {
     pub fn digest_key(&self, session: SessionHandle, key: ObjectHandle) -> Result<()> {
         let mut session = self.session(session)?;
         session.operations.digest.chosen()?;
-        let object = self.object_in(&session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
+        let result = self.digest_value(&mut session, key).map(|()| Written::Done);
+        let Session { operations, recent, .. } = &mut *session;
+        operations.digest.proceed(recent, result)
+    }
+
+    fn digest_value(&self, session: &mut SessionGuard<'_>, key: ObjectHandle) -> Result<()> {
+        let object = self.object_in(session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
         if object.class() != CKO_SECRET_KEY {
             return Err(Error::KEY_INDIGESTIBLE);
         }
-        let policy = self.policy(&session)?;
+        let policy = self.policy(session)?;
         policy.using_key(KeyUse::DigestKey, object.facts())?;
         let value = self.key(&object)?.secret(CKA_VALUE)?;
         policy.digesting(object.facts(), value.len())?;
-        update(&mut session, value)?;
+        update(session, value)?;
         if !object.shows_secrets()
             && let Active::MultiPart(_, run) = &mut session.operations.digest
         {
