@@ -390,6 +390,42 @@ fn a_private_key_does_not_come_back_as_a_secret_one() {
     assert_eq!(whole, Err(Error::WRAPPED_KEY_INVALID));
 }
 
+/// A user may make a transport key with any template, so no template makes a second purpose.
+#[test]
+fn no_template_makes_a_twin_for_another_purpose() {
+    let user = User::under(Policy::DEFAULT);
+    let mut template = transport();
+    template.push((CKA_UNWRAP_TEMPLATE, RawValue::Template(vec![on(CKA_DERIVE)])));
+    let by = user.aes(template).expect("a key is made");
+    let mut signs = target();
+    signs.push(on(CKA_SIGN));
+    let key = user.generic(signs).expect("a key is made");
+    let wrapped = user.wrap(KWP, by, key).expect("it wraps");
+    let twin = user.unwrap(KWP, by, &wrapped, secret(CKK_GENERIC_SECRET)).expect("it unwraps");
+    let derived = user.derive(hkdf(false, true), twin, vec![]);
+    assert_eq!(derived, Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+}
+
+#[test]
+fn only_a_secret_key_is_a_salt() {
+    for policy in [Policy::DEFAULT, Policy::legacy()] {
+        let user = User::under(policy);
+        let base =
+            user.brought(CKK_GENERIC_SECRET, &[1; 32], vec![on(CKA_DERIVE)]).expect("brought");
+        let public = vec![row(CKA_EC_PARAMS, &P256[..])];
+        let pair = user.engine.generate_key_pair(
+            user.session,
+            CKM_EC_KEY_PAIR_GEN,
+            Params::None,
+            public,
+            vec![],
+        );
+        let (_, private) = pair.expect("a pair is made");
+        let derived = user.derive(salted(true, true, private), base, readable());
+        assert_eq!(derived, Err(Error::KEY_TYPE_INCONSISTENT));
+    }
+}
+
 /// Whoever knows the key can seal any head with it.
 #[test]
 fn a_forged_bound_wrap_makes_no_key_that_is_trusted() {
@@ -409,7 +445,9 @@ fn a_forged_bound_wrap_makes_no_key_that_is_trusted() {
     };
     let purposes = Value::Ulong(16 | 32 | 64);
     let wraps = [(CKA_WRAP, Value::Bool(true)), (CKA_PURPOSES, purposes)];
-    for more in [None, Some(CKA_TRUSTED), Some(CKA_LOCAL), Some(CKA_BIRTH_ROLES)] {
+    for more in
+        [None, Some(CKA_TRUSTED), Some(CKA_LOCAL), Some(CKA_BIRTH_ROLES), Some(CKA_KEY_TYPE)]
+    {
         let user = User::under(Policy::DEFAULT);
         let by = user
             .brought(CKK_AES, &[3; 32], vec![on(CKA_ENCRYPT), on(CKA_UNWRAP)])

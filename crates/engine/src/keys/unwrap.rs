@@ -125,7 +125,10 @@ impl Engine {
         let imposed = imposed_purposes(by.attributes(), CKA_UNWRAP_TEMPLATE, class);
         let purposes = match (said, protected) {
             (Some(said), _) => said,
-            (None, true) => imposed.unwrap_or(Purposes::USE),
+            // A bare form says nothing, and the user could make another twin of a key by each template.
+            (None, true) => {
+                imposed.filter(|_| by.attributes().bool(CKA_TRUSTED)).unwrap_or(Purposes::USE)
+            }
             (None, false) => Purposes::at_birth(&template, class),
         };
         if protected && by.private() {

@@ -68,7 +68,10 @@ fn check_imposed(imposed: &Attributes, login: Login) -> Result<()> {
         let mut rows = AttributeRow::named(attribute).iter();
         let row =
             rows.find(|row| row.may(attribute::MAKE)).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
-        trusting(row, value, login)?;
+        match value {
+            Value::Template(inner) => check_imposed(inner, login)?,
+            value => trusting(row, value, login)?,
+        }
     }
     Ok(())
 }

@@ -32,7 +32,10 @@ impl Policy {
     /// May this key be the salt of HKDF? It is the key of a MAC over what the caller chooses, which is
     /// also how the expand step computes.
     pub(crate) fn salting(self, salt: &Facts) -> Result<()> {
-        let protected = salt.class == CKO_SECRET_KEY && !salt.readable;
+        if salt.class != CKO_SECRET_KEY {
+            return Err(Error::KEY_TYPE_INCONSISTENT);
+        }
+        let protected = !salt.readable;
         self.refuse(Refusal::RelatedKeys, protected, Error::KEY_FUNCTION_NOT_PERMITTED)
     }
 

@@ -7,7 +7,7 @@ use super::{Policy, Refusal};
 use crate::object::facts::has_elements;
 use crate::object::purpose::Purposes;
 use crate::object::{Object, rules};
-use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES};
+use metaslot_ck::attribute::{self, AttributeRow, CKA_PURPOSES, Kind};
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Params, Value};
 
@@ -136,6 +136,16 @@ fn limits(row: &AttributeRow) -> bool {
         )
 }
 
+const fn is_of(value: &Value, kind: Kind) -> bool {
+    matches!(
+        (value, kind),
+        (Value::Bool(_), Kind::Bool)
+            | (Value::Ulong(_), Kind::Ulong)
+            | (Value::Ulongs(_), Kind::Ulongs)
+            | (Value::Template(_), Kind::Template)
+    )
+}
+
 /// What a bound form that arrives says that its key is for. Whoever knows the unwrapping key can write
 /// one, so it is believed where it limits the key and nowhere else.
 ///
@@ -143,7 +153,10 @@ fn limits(row: &AttributeRow) -> bool {
 /// `CKR_WRAPPED_KEY_INVALID` where it says anything else.
 pub(crate) fn said_purposes(said: &Attributes) -> Result<Purposes> {
     let mut limited = said.iter().filter(|(attribute, _)| *attribute != CKA_PURPOSES);
-    let known = limited.all(|(attribute, _)| AttributeRow::named(attribute).iter().any(limits));
+    let known = limited.all(|(attribute, value)| {
+        let fits = |row: &AttributeRow| limits(row) && is_of(value, row.kind);
+        AttributeRow::named(attribute).iter().any(fits)
+    });
     match (known, said.ulong(CKA_PURPOSES)) {
         (true, Some(_)) => Ok(Purposes::of_key(said).without(Purposes::SEALED)),
         _ => Err(Error::WRAPPED_KEY_INVALID),
