@@ -4,7 +4,7 @@
 use crate::crypto::{self, Keys, LOOKUP, Place};
 use crate::error::{Error, Result};
 use crate::schema::{Head, Stored, signed};
-use crate::state::{IDS_CHANGED, Known, Memory};
+use crate::state::{Difference, Known, Memory};
 use crate::tree::{self, Tree};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Change, Record, Term};
@@ -248,7 +248,7 @@ impl<'a> Batch<'a> {
             None => {
                 let known = Known::recall(self.memory, keys, &self.head.state)?;
                 if !known.state.has_ids(self.first) {
-                    return Err(Error::tampered(IDS_CHANGED));
+                    return Err(Error::tampered(Difference::NextId.sentence()));
                 }
                 (Arc::clone(keys), known)
             }
