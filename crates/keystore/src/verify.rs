@@ -70,7 +70,7 @@ pub(crate) fn examine(
         Ok(()) | Err(Error::Tampered { .. }) => {}
         Err(error) => return Err(error),
     }
-    let aged = match store.is_anchored(&keys) {
+    let aged = match store.advance_anchor(&keys) {
         Ok(()) => None,
         Err(Error::Tampered { reason, .. }) => Some(reason),
         Err(error) => return Err(error),
