@@ -26,7 +26,7 @@ struct Mark {
 
 /// Compares a token's state with its anchor, and moves that on to it. The caller holds the writers'
 /// queue. An empty file has no anchor yet.
-pub(crate) fn check(path: &Path, database: &Path, serial: &Serial, state: &State) -> Result<()> {
+pub(crate) fn advance(path: &Path, database: &Path, serial: &Serial, state: &State) -> Result<()> {
     let file = open(path)?;
     let Some(mark) = read(&file, path)? else { return write(&file, path, serial, state) };
     let refused = |reason: String| {

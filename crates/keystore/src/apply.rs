@@ -4,7 +4,7 @@
 use crate::crypto::{self, Keys, LOOKUP, Place};
 use crate::error::{Error, Result};
 use crate::schema::{Head, Stored, signed};
-use crate::state::{IDS_CHANGED, Known, Memory};
+use crate::state::{Difference, Known, Memory};
 use crate::tree::{self, Tree};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{Change, Record, Term};
@@ -101,7 +101,7 @@ impl<'a> Batch<'a> {
         if old.private || old.verified || old.secrets.is_some() {
             let keys = current(keys, &self.head)?;
             check(keys, id, &old)?;
-            self.is_last(keys, id, &old)?;
+            self.check_last(keys, id, &old)?;
             if record.secrets.is_none()
                 && let Some(sealed) = &old.secrets
             {
@@ -237,9 +237,9 @@ impl<'a> Batch<'a> {
         Ok(before)
     }
 
-    fn is_last(&mut self, keys: &Arc<Keys>, id: u64, row: &Stored) -> Result<()> {
+    fn check_last(&mut self, keys: &Arc<Keys>, id: u64, row: &Stored) -> Result<()> {
         let connection = self.connection;
-        is_last(connection, keys, &mut self.rows(keys)?.tree, id, Some(row))
+        check_last(connection, keys, &mut self.rows(keys)?.tree, id, Some(row))
     }
 
     fn rows(&mut self, keys: &Arc<Keys>) -> Result<&mut Known> {
@@ -248,7 +248,7 @@ impl<'a> Batch<'a> {
             None => {
                 let known = Known::recall(self.memory, keys, &self.head.state)?;
                 if !known.state.has_ids(self.first) {
-                    return Err(Error::tampered(IDS_CHANGED));
+                    return Err(Error::tampered(Difference::NextId.sentence()));
                 }
                 (Arc::clone(keys), known)
             }
@@ -262,8 +262,8 @@ pub(crate) const TAKEN_OUT: &str = "it was taken out of the file";
 /// What is wrong with a row that once was right.
 const NOT_LAST: &str = "it is not the row that was last written";
 
-/// Whether a row, or its absence, is what was last written under this id.
-pub(crate) fn is_last(
+/// Checks that a row, or its absence, is what was last written under this id.
+pub(crate) fn check_last(
     connection: &Connection,
     keys: &Keys,
     tree: &mut Tree,

@@ -44,7 +44,10 @@ impl Generation {
             Self::Mapped(page) => Some(page.words()[0].load(Ordering::Acquire)),
             Self::Read(file, _) => {
                 let mut word = [0; 8];
-                file.read_exact_at(&mut word, 0).ok().map(|()| u64::from_le_bytes(word))
+                // Straight from the kernel: the C library's call is one at which a thread of the
+                // host may be cancelled.
+                let read = rustix::io::pread(file, &mut word, 0);
+                (read == Ok(word.len())).then(|| u64::from_le_bytes(word))
             }
         }
     }

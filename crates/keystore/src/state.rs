@@ -22,10 +22,6 @@ pub(crate) const MAC: usize = 32;
 /// So many objects may have been made without a login since somebody was logged in.
 const MOST_OPEN: u64 = 1 << 32;
 
-pub(crate) const IDS_CHANGED: &str = "the number of its next object was changed";
-
-const USER_PIN: &str = "the user PIN is not the one that was last set; the SO can set a new one";
-
 type Digest = [u8; DIGEST];
 
 /// The authenticated part of the token's row.
@@ -43,6 +39,28 @@ pub(crate) struct State {
     pub(crate) root: Node,
     /// As it is stored.
     pub(crate) mac: [u8; MAC],
+}
+
+/// What can be wrong with the columns beside the state.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Difference {
+    SoPin,
+    UserPin,
+    Label,
+    NextId,
+}
+
+impl Difference {
+    pub(crate) const fn sentence(self) -> &'static str {
+        match self {
+            Self::SoPin => "the SO PIN is not the one that was last set",
+            Self::UserPin => {
+                "the user PIN is not the one that was last set; the SO can set a new one"
+            }
+            Self::Label => "its label was changed",
+            Self::NextId => "the number of its next object was changed",
+        }
+    }
 }
 
 /// The short name of a column as it is stored; absent ones have a name, too.
@@ -154,16 +172,16 @@ impl State {
         &self,
         token: &Token,
         head: &Head,
-    ) -> impl Iterator<Item = &'static str> + use<> {
+    ) -> impl Iterator<Item = Difference> + use<> {
         let label = self.label == name(Some(token.label.as_bytes()));
         [
-            (self.has_wrap(token, Role::So), "the SO PIN is not the one that was last set"),
-            (self.has_wrap(token, Role::User), USER_PIN),
-            (label, "its label was changed"),
-            (self.has_ids(head.next_id), IDS_CHANGED),
+            (self.has_wrap(token, Role::So), Difference::SoPin),
+            (self.has_wrap(token, Role::User), Difference::UserPin),
+            (label, Difference::Label),
+            (self.has_ids(head.next_id), Difference::NextId),
         ]
         .into_iter()
-        .filter_map(|(holds, reason)| (!holds).then_some(reason))
+        .filter_map(|(holds, difference)| (!holds).then_some(difference))
     }
 
     /// Whether a PIN is the one that was last set.
@@ -254,7 +272,7 @@ pub(crate) fn of(connection: &Connection, keys: &Keys) -> Result<State> {
     let state = State::open(keys, &head.state)?;
     let token = Token::read(connection)?;
     let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
-    let is_ours = |reason: &&str| keys.role == Role::User || *reason != USER_PIN;
+    let is_ours = |found: &Difference| keys.role == Role::User || *found != Difference::UserPin;
     let difference = state.differences(&token, &head).find(is_ours);
-    difference.map_or(Ok(state), |reason| Err(Error::tampered(reason)))
+    difference.map_or(Ok(state), |found| Err(Error::tampered(found.sentence())))
 }

@@ -188,14 +188,14 @@ impl SqliteStore {
         let _turn = locks.queue.hold()?;
         self.gate.write(|database| {
             let done = self.commit(database, Announce::Yes, || work(database))?;
-            self.check_anchor(database, keys)?;
+            self.advance_held(database, keys)?;
             Ok(done)
         })
     }
 
     /// Compares the state with the anchor, where there is one, and moves the anchor on to it. The
     /// writers' queue is held.
-    fn check_anchor(&self, database: &Database, keys: &Keys) -> Result<()> {
+    fn advance_held(&self, database: &Database, keys: &Keys) -> Result<()> {
         let Some(anchor) = &self.config.anchor else { return Ok(()) };
         let head = Head::read(&database.connection)?;
         if head.key_id != keys.id {
@@ -203,17 +203,17 @@ impl SqliteStore {
             return Ok(());
         }
         let state = State::open(keys, &head.state)?;
-        anchor::check(anchor, &self.config.path, &keys.serial, &state)
+        anchor::advance(anchor, &self.config.path, &keys.serial, &state)
     }
 
-    /// The same, for whoever has no lock yet.
-    pub(crate) fn is_anchored(&self, keys: &Keys) -> Result<()> {
+    /// [`Self::advance_held`] for callers without the lock.
+    pub(crate) fn advance_anchor(&self, keys: &Keys) -> Result<()> {
         if self.config.anchor.is_none() {
             return Ok(());
         }
         let locks = self.gate.locks()?;
         let _turn = locks.queue.hold()?;
-        self.gate.write(|database| self.check_anchor(database, keys))
+        self.gate.write(|database| self.advance_held(database, keys))
     }
 
     /// BEGIN, `work`, COMMIT, with the generation around the commit. The writers' queue is held.
@@ -261,7 +261,7 @@ impl SqliteStore {
         self.gate.write(|database| {
             database.snapshot(|connection| state::of(connection, &keys)?.check_count(connection))
         })?;
-        self.is_anchored(&keys)?;
+        self.advance_anchor(&keys)?;
         self.set_keys(Some(keys));
         Ok(())
     }
@@ -294,7 +294,7 @@ impl SqliteStore {
                     });
                     let anchored = applied.and_then(|outcomes| {
                         if let Some(keys) = &outcomes.keys {
-                            self.check_anchor(database, keys)?;
+                            self.advance_held(database, keys)?;
                         }
                         Ok(outcomes)
                     });
@@ -352,7 +352,7 @@ impl SqliteStore {
                 apply::current(Some(&keys), &head)?;
                 let row = Stored::read(connection, id)?;
                 let mut known = Known::recall(&self.read_last, &keys, &head.state)?;
-                apply::is_last(connection, &keys, &mut known.tree, id, row.as_ref())?;
+                apply::check_last(connection, &keys, &mut known.tree, id, row.as_ref())?;
                 known.keep(&self.read_last);
                 Ok(row)
             })?;

@@ -70,7 +70,7 @@ pub(crate) fn examine(
         Ok(()) | Err(Error::Tampered { .. }) => {}
         Err(error) => return Err(error),
     }
-    let aged = match store.is_anchored(&keys) {
+    let aged = match store.advance_anchor(&keys) {
         Ok(()) => None,
         Err(Error::Tampered { reason, .. }) => Some(reason),
         Err(error) => return Err(error),
@@ -216,8 +216,8 @@ impl<'a> Survey<'a> {
         if head.key_id != self.keys.id {
             self.find(None, "the name of its key was changed")?;
         }
-        for reason in state.differences(&token, &head) {
-            self.find(None, reason)?;
+        for difference in state.differences(&token, &head) {
+            self.find(None, difference.sentence())?;
         }
         if !(state.has_wrap(&token, Role::So) && state.has_wrap(&token, self.keys.role)) {
             self.hopeless = Some("a PIN is not the one that was last set".to_owned());

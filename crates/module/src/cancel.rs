@@ -112,7 +112,7 @@ impl<S: Store> Store for UncancelledStore<S> {
     }
 
     fn generation(&self) -> Option<u64> {
-        // Called at every use of a key, and makes no system call.
+        // Called at every use of a key, and makes no call at which threads are cancelled.
         self.0.generation()
     }
 }

@@ -10,7 +10,8 @@ use harness::{Home, program, program_with};
 use metaslot_counters::{Event, read};
 use metaslot_engine::MOST_SLOTS;
 use metaslot_lanes::cpu::{self, Cpu};
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 #[test]
@@ -55,6 +56,12 @@ fn a_thread_that_is_cancelled_leaves_the_store_whole() {
     for _ in 0..harness::rounds() {
         home.run(&lifecycle, &["cancel-while-writing"]);
     }
+    // A store that a group shares has no mapped page: each use of a key reads a file.
+    for name in ["token.db", "token.db.gen"] {
+        let file = home.path().join(".local/share/metaslot").join(name);
+        fs::set_permissions(&file, Permissions::from_mode(0o660)).expect("the file is ours");
+    }
+    home.run(&lifecycle, &["cancel-while-using-a-key"]);
 }
 
 #[test]

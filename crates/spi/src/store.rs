@@ -93,7 +93,7 @@ pub trait Store: Send + Sync + Debug {
 
     /// Counts everybody's commits: one load of a mapped page, or a system call where others could
     /// cut it. Odd while a commit is under way; `None` when it is not known, and every look must go
-    /// to the store.
+    /// to the store. Makes no call at which the C library cancels threads.
     fn generation(&self) -> Option<u64>;
 }
 

@@ -90,6 +90,30 @@ static void *write_keys(void *unused)
 	}
 }
 
+/* In a store that others share, every use of a key is a look at a file. */
+static void *use_key_cancelled(void *done)
+{
+	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0}, encrypt = {CKM_AES_ECB, NULL, 0};
+	CK_ULONG length = 16;
+	CK_ATTRIBUTE template[] = {{CKA_VALUE_LEN, &length, sizeof length},
+				   {CKA_TOKEN, &yes, 1},
+				   {CKA_ENCRYPT, &yes, 1}};
+	CK_BYTE data[16] = {0}, out[16];
+	CK_SESSION_HANDLE own = open_session();
+	CK_OBJECT_HANDLE key;
+	OK(p11->C_GenerateKey(own, &generate, template, 3, &key));
+	pthread_cancel(pthread_self());
+	for (int i = 0; i < 3; i++) {
+		length = sizeof out;
+		OK(p11->C_EncryptInit(own, &encrypt, key));
+		OK(p11->C_Encrypt(own, data, sizeof data, out, &length));
+	}
+	OK(p11->C_DestroyObject(own, key));
+	*(int *)done = 1;
+	pthread_testcancel();
+	FAIL("the thread was not cancelled");
+}
+
 static void *wait_for_event(void *unused)
 {
 	CK_SLOT_ID slot;
@@ -244,6 +268,14 @@ int main(int count, char **arguments)
 			for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
 		}
 		check_works(session);
+		OK(p11->C_Finalize(NULL));
+	} else if (IS("cancel-while-using-a-key")) {
+		int done = 0;
+		make_token_once();
+		OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+		CHECK(pthread_create(&threads[0], NULL, use_key_cancelled, &done) == 0);
+		CHECK(pthread_join(threads[0], NULL) == 0);
+		CHECK(done);
 		OK(p11->C_Finalize(NULL));
 	} else if (IS("wait-for-slot-event")) {
 		struct timespec before, after;
