@@ -185,15 +185,11 @@ impl Vendor {
         ) -> CK_RV,
     ) -> Option<Self> {
         let list = named_interface(function, c"Vendor Metaslot", None)?;
-        // SAFETY: every list begins with its version.
-        let version = unsafe { list.cast::<CK_VERSION>().read() };
-        Some(Self(match (version.major, version.minor) {
-            (1, 0) => {
-                // SAFETY: only Metaslot has an interface of this name, and this version's list is so long.
-                let v1_0 = unsafe { list.cast::<FunctionList>().read() };
-                FunctionList11 { v1_0, token_cost: None, examine: None }
-            }
-            // SAFETY: from 1.1 to the next major version the list begins like this.
+        // SAFETY: only Metaslot has an interface of this name, and all its lists begin like this.
+        let v1_0 = unsafe { list.cast::<FunctionList>().read() };
+        Some(Self(match (v1_0.version.major, v1_0.version.minor) {
+            (1, 0) => FunctionList11 { v1_0, token_cost: None, examine: None },
+            // SAFETY: from 1.1 to the next major version the list goes on like this.
             (1, _) => unsafe { list.cast::<FunctionList11>().read() },
             _ => return None,
         }))
