@@ -2,6 +2,7 @@
 //! The data that is signed or verified, read in pieces of bounded size.
 
 use crate::failure::{Failure, Result};
+use crate::output::{Output, Report};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -89,6 +90,22 @@ impl Payload {
     fn unreadable(&self, error: &io::Error) -> Failure {
         Failure::io(format!("cannot read {}", self.name), error)
     }
+}
+
+/// Writes a result, and with `--json` says what it is: then it goes to standard output only where a path
+/// says so.
+pub(crate) fn write_beside(
+    output: &Output,
+    path: Option<&Path>,
+    bytes: &[u8],
+    report: &Report,
+) -> Result<()> {
+    if !output.json {
+        return write(path, bytes);
+    }
+    let file = path.filter(|path| *path != Path::new("-"));
+    file.map_or(Ok(()), |file| write(Some(file), bytes))?;
+    output.print(report)
 }
 
 /// Writes a result: to a file that appears whole or not at all, or to standard output.

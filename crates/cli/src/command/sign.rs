@@ -75,23 +75,21 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let raw = sign(&session, &scheme, handle, again, &mut payload)?;
     let is_der = scheme.number != 0 && args.format != Some(Format::Raw);
     let signature = if is_der { der::signature(&raw) } else { raw };
-    if app.output.json {
-        return app.output.print(&Report {
-            json: json!({
-                "key": key.uri(&token).to_string(),
-                "mechanism": scheme.name(),
-                "format": if is_der { "der" } else { "raw" },
-                "signature": base64(&signature),
-            }),
-            ..Report::default()
-        });
-    }
+    let report = Report {
+        json: json!({
+            "key": key.uri(&token).to_string(),
+            "mechanism": scheme.name(),
+            "format": if is_der { "der" } else { "raw" },
+            "signature": base64(&signature),
+        }),
+        ..Report::default()
+    };
     let is_text = match args.format {
         Some(format) => format == Format::Base64,
         None => args.output.is_none() && stdout().is_terminal(),
     };
     let bytes = if is_text { format!("{}\n", base64(&signature)).into_bytes() } else { signature };
-    payload::write(args.output.as_deref(), &bytes)
+    payload::write_beside(&app.output, args.output.as_deref(), &bytes, &report)
 }
 
 fn signing_part(key: &Key) -> Result<ObjectHandle> {

@@ -56,15 +56,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     })?;
     let der = public_key(&session, &key, handle)?;
     let pem = pem(&der);
-    if app.output.json {
-        let name = key.uri(&token).to_string();
-        return app.output.print(&Report {
-            json: json!({"key": name, "type": key.kind.to_string(), "public_key": pem}),
-            ..Report::default()
-        });
-    }
+    let name = key.uri(&token).to_string();
+    let report = Report {
+        json: json!({"key": name, "type": key.kind.to_string(), "public_key": pem}),
+        ..Report::default()
+    };
     let bytes = if args.format == Format::Pem { pem.into_bytes() } else { der };
-    payload::write(args.output.as_deref(), &bytes)
+    payload::write_beside(&app.output, args.output.as_deref(), &bytes, &report)
 }
 
 /// `CKA_PUBLIC_KEY_INFO` where the module has it, else made from the key's numbers.
