@@ -175,7 +175,7 @@ impl Session {
         self.input(Function::InitPIN, self.list().C_InitPIN, pin)
     }
 
-    /// `C_SetPIN`: whoever is logged in changes the own PIN.
+    /// `C_SetPIN`: anyone who is logged in changes the own PIN.
     ///
     /// # Errors
     /// The module's code.

@@ -426,7 +426,7 @@ fn only_a_secret_key_is_a_salt() {
     }
 }
 
-/// Whoever knows the key can seal any head with it.
+/// Anyone who knows the key can seal any head with it.
 #[test]
 fn a_forged_bound_wrap_makes_no_key_that_is_trusted() {
     let forged = |user: &User, by, said: &[(u64, Value)]| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The anchor: a small file outside of the store that remembers its last state, so that a store that
-//! was rolled back as a whole is refused. It must be where whoever can write the store cannot write.
+//! was rolled back as a whole is refused. It must be where no one who can write the store can write.
 //!
 //! It is written after a commit and before the commit is acknowledged: a store may be newer than its
 //! anchor after a crash, never older.

@@ -77,7 +77,7 @@ pub(crate) fn open_secret(key: &Secret, aad: &[u8], sealed: &[u8]) -> Result<Opt
     Ok(open(key, aad, sealed, out.expose_mut()).then_some(out))
 }
 
-/// Whoever wrote a row has chosen how long it is.
+/// Anyone who wrote a row has chosen how long it is.
 fn zeros(length: usize) -> Result<Vec<u8>> {
     let mut zeros = Vec::new();
     zeros.try_reserve_exact(length).map_err(|_| Error::Memory)?;

@@ -24,7 +24,7 @@ use std::path::Path;
 
 /// Where releases before this one had the secret: a file in the runtime directory.
 const FORMER: &str = "login-secret";
-/// With the secret, guessing a PIN costs a microsecond: whoever is this user and has the files tries
+/// With the secret, guessing a PIN costs a microsecond: anyone who is this user and has the files tries
 /// every shorter one within seconds.
 const SHORTEST_PIN: usize = 8;
 /// Length of the secret, in bytes.

@@ -41,7 +41,7 @@ pub(crate) trait Connections: Send + Sync + Debug {
     fn after_fork(&self);
 }
 
-/// Closes everything until [`after`], and waits for whoever uses it. The calling thread is not inside
+/// Closes everything until [`after`], and waits for anyone who uses it. The calling thread is not inside
 /// a call of a store.
 pub fn before() {
     let mut stores = Process::current().lock();

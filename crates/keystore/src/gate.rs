@@ -20,11 +20,11 @@ use std::time::Duration;
 const BUSY: Duration = Duration::from_secs(10);
 
 /// How many pages of log are worth a checkpoint when a store is closed. Reading a thousand costs
-/// whoever opens next a millisecond.
+/// anyone who opens next a millisecond.
 const LONG_LOG: i64 = 128;
 
 /// No row is longer, in bytes: the longest attribute that a caller may give, and some. What a
-/// stranger wrote does not fill the memory of whoever looks at it.
+/// stranger wrote does not fill the memory of anyone who looks at it.
 const LONGEST_ROW: i32 = (1 << 28) + (1 << 20);
 
 /// What every connection gets. The cache is small because forked servers multiply it.
@@ -177,7 +177,7 @@ impl Gate {
                     // The other slot may have been faster; its page is the same.
                     drop(self.page.set(page));
                 }
-                // Whoever has the page would miss a change that is not announced there.
+                // Anyone who has the page would miss a change that is not announced there.
                 Err(error) if database.writable => return Err(error),
                 Err(_) => {}
             }
@@ -279,7 +279,7 @@ impl Database {
             let connection = Connection::open_with_flags(&files.database, flags)?;
             connection.busy_timeout(BUSY)?;
             connection.execute_batch(SETTINGS)?;
-            // The log stays and the close is cheap: whoever opens next may be another user, who
+            // The log stays and the close is cheap: anyone who opens next may be another user, who
             // could not make the files anew.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;

@@ -38,7 +38,7 @@ impl Generation {
         }
     }
 
-    /// `None` when the file has been cut: whoever asks must look at the store.
+    /// `None` when the file has been cut: anyone who asks must look at the store.
     pub(crate) fn now(&self) -> Option<u64> {
         match self {
             Self::Mapped(page) => Some(page.words()[0].load(Ordering::Acquire)),

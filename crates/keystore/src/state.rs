@@ -2,7 +2,7 @@
 //! What is authenticated of the token as a whole, in its own row: which rows there are (the root of
 //! the tree), the next id, both wraps, the label. None of it can go back without the others.
 //!
-//! Whoever writes without a login raises `next_id` in its column only; the one here is the least that
+//! Anyone who writes without a login raises `next_id` in its column only; the one here is the least that
 //! it can be.
 
 use crate::crypto::{self, KeyId, Keys};

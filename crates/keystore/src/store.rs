@@ -43,7 +43,7 @@ pub struct Config {
     pub pepper: Option<PathBuf>,
     /// The shortest PIN that may be set, in bytes, where that is more than the engine's own.
     pub shortest_pin: usize,
-    /// A file outside of the store, where whoever can write the store cannot write, that remembers
+    /// A file outside of the store, where no one who can write the store can write, that remembers
     /// the store's last state: an older one is refused. It begins as an empty file.
     pub anchor: Option<PathBuf>,
 }

@@ -223,7 +223,7 @@ impl Tree {
         self.nodes.get_mut(&place).map(|(node, _)| node).ok_or(Error::Cryptography)
     }
 
-    /// Forgets the nodes that are not on the way to the ids above `id`: for whoever goes through all
+    /// Forgets the nodes that are not on the way to the ids above `id`: for anyone who goes through all
     /// rows in order.
     pub(crate) fn forget_below(&mut self, id: u64) {
         self.nodes.retain(|place, _| {

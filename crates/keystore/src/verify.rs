@@ -324,7 +324,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Takes out what is damaged, and has the token's row say what is there. Where a PIN may have
-    /// been put back nothing is mended: whoever knew it would be let in for good.
+    /// been put back nothing is mended: anyone who knew it would be let in for good.
     fn mend(&mut self) -> Result<()> {
         let connection = self.connection;
         if self.old.is_some() {

@@ -109,7 +109,7 @@ fn another_secret_opens_nothing_and_a_token_made_anew_has_no_wraps() {
     assert_eq!(rows, Ok(0));
 }
 
-/// Whoever has the files tries all of its kind in seconds.
+/// Anyone who has the files tries all of its kind in seconds.
 #[test]
 fn a_short_pin_has_no_fast_way() {
     let (place, config) = place();

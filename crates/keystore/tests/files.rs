@@ -208,7 +208,7 @@ fn another_user_of_the_group_uses_a_store_that_was_closed_cleanly() {
     assert!(store.verify().unwrap().is_sound());
 }
 
-/// A mapped file that is cut kills whoever looks at it.
+/// A mapped file that is cut kills anyone who looks at it.
 #[test]
 fn a_generation_that_others_may_cut_is_not_mapped_and_a_cut_one_is_a_change() {
     let place = Place::new();

@@ -15,7 +15,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The beginning of a file as atomic words, shared with every process that maps it.
 ///
-/// The file must not be cut while it is mapped: whoever touches a word behind its end gets
+/// The file must not be cut while it is mapped: anyone who touches a word behind its end gets
 /// `SIGBUS`. So only a file that no other user may write is mapped, and both users (counters, a
 /// store's generation) only ever lengthen it. This user and root can end the process anyway.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl SharedWords {
     #[must_use]
     pub const fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping has `count` words, is aligned to a page, and lives as long as `self`;
-        // whoever else has it may only read and write it, which atomics allow.
+        // anyone who else has it may only read and write it, which atomics allow.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }

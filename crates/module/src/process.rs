@@ -189,7 +189,7 @@ impl Drop for Lock {
     }
 }
 
-/// What the parent takes back after the fork; written by whoever holds the lock.
+/// What the parent takes back after the fork; written by anyone who holds the lock.
 static FORKING: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -216,7 +216,7 @@ extern "C" fn before_fork() {
             thread::wait_for_others(FORK_PATIENCE);
         }
     }
-    // The stores are closed all the same, whoever holds the lock and for how long: what SQLite knows
+    // The stores are closed all the same, no matter who holds the lock and for how long: what SQLite knows
     // of open files is the process's. Only a signal handler that forks under a call of its own thread
     // would wait for itself; its child uses no store.
     if !thread::is_inside() {

@@ -189,7 +189,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     Ok(*head)
 }
 
-/// Whoever wrote the row has chosen how long a value is.
+/// Anyone who wrote the row has chosen how long a value is.
 fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
     copy.try_reserve_exact(bytes.len()).map_err(|_| Error::DEVICE_MEMORY)?;

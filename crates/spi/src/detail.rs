@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a return code cannot say: which file, which line, which row, how many tries are left.
 //!
-//! Whoever knows it says it here, on the thread of the call; the C edge hands it out through the
+//! Anyone who knows it says it here, on the thread of the call; the C edge hands it out through the
 //! vendor interface. Nothing secret may be said.
 
 use std::cell::RefCell;

@@ -192,7 +192,7 @@ pub struct PinState {
     pub cost: PinCost,
 }
 
-/// What a guess at a PIN costs whoever has a copy of the store.
+/// What a guess at a PIN costs anyone who has a copy of the store.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PinCost {
     /// Argon2id's memory, in KiB; 0 for PBKDF2.

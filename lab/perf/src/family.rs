@@ -26,7 +26,7 @@ fn parent(pid: u32) -> Option<u32> {
     text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whoever is below the first ones, by pairs of process and parent.
+/// Anyone who is below the first ones, by pairs of process and parent.
 fn below(first: &[u32], pairs: &[(u32, u32)]) -> Vec<u32> {
     let mut family = first.to_vec();
     let mut at = 0;

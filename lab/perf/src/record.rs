@@ -102,7 +102,7 @@ impl<'a> Records<'a> {
         Self { bytes, strangers: None }
     }
 
-    /// Reads from these bytes, and only passes over samples of these processes: whoever samples CPUs on a
+    /// Reads from these bytes, and only passes over samples of these processes: anyone who samples CPUs on a
     /// busy machine meets many of them.
     #[must_use]
     pub const fn without(bytes: &'a [u8], strangers: &'a HashSet<u32>) -> Self {

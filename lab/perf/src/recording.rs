@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sampling whoever does the work, on all CPUs, while a thread of its own takes the records away.
+//! Sampling anyone who does the work, on all CPUs, while a thread of its own takes the records away.
 
 use crate::event::{Event, Request, USER_ONLY, Wanted, Whom, open, tell};
 use crate::family;

@@ -104,7 +104,7 @@ pub(crate) fn named(message: &str) -> String {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Whoever has ended already needs no signal.
+        // Anyone who has ended already needs no signal.
         self.process.kill().ok();
         self.process.wait().ok();
     }

@@ -63,7 +63,7 @@ impl Role {
                     Failure::new(format!("{VARIABLE} is not the lab's own: {error}"))
                         .hint(format!("unset {VARIABLE}"))
                 })?;
-                // Whoever started this process waits for it, or has been killed.
+                // Anyone who started this process waits for it, or has been killed.
                 set_parent_process_death_signal(Some(Signal::KILL))
                     .map_err(std::io::Error::from)?;
                 Ok(Some(role))

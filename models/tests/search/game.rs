@@ -42,7 +42,7 @@ impl<'a> Game<'a> {
     /// Makes a call. `Ok(None)`: it succeeded, and led to nothing that is forbidden.
     pub(crate) fn play(&mut self, step: &Step) -> Result<Option<Finding>> {
         let done = match self.stage.play(step) {
-            // It was judged: whoever asks again and again can tell right from wrong.
+            // It was judged: anyone who asks again and again can tell right from wrong.
             Err(Error::SIGNATURE_INVALID) => Done::Nothing,
             other => other?,
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is true of the keys of a sequence, whoever knows it: which objects have one value, how it was
+//! What is true of the keys of a sequence, no matter who knows it: which objects have one value, how it was
 //! born, who wrapped what.
 
 use crate::alphabet::Mechanism;

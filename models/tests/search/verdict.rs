@@ -56,7 +56,7 @@ pub(crate) const fn usage(function: Function) -> Option<CK_ATTRIBUTE_TYPE> {
 
 /// What is wrong with a use of `key` that succeeded; `other` is what it wrapped.
 ///
-/// A key that encrypts wraps readable keys, and one that decrypts unwraps anything: whoever may do
+/// A key that encrypts wraps readable keys, and one that decrypts unwraps anything: anyone who may do
 /// the one can do the other by himself.
 pub(crate) fn breach(step: &Step, key: &Value, other: Option<&Value>) -> Option<Breach> {
     let used = usage(step.function)?;

@@ -146,7 +146,7 @@ const fn is_of(value: &Value, kind: Kind) -> bool {
     )
 }
 
-/// What a bound form that arrives says that its key is for. Whoever knows the unwrapping key can write
+/// What a bound form that arrives says that its key is for. Anyone who knows the unwrapping key can write
 /// one, so it is believed where it limits the key and nowhere else.
 ///
 /// # Errors

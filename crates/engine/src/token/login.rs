@@ -59,7 +59,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins the epoch of whoever has shown the PIN.
+    /// Begins the epoch of the role that has shown the PIN.
     fn admit(&self, token: &Token, session: SessionHandle, role: Role) -> Result<()> {
         let login = if role == Role::User { Login::User } else { Login::So };
         let _closed = (login == Login::So).then(|| token.close_to_sessions());
@@ -150,7 +150,7 @@ impl Engine {
         Ok(())
     }
 
-    /// With the end of the epoch every private object is dead, whoever holds it. After this none of
+    /// With the end of the epoch every private object is dead, no matter who holds it. After this none of
     /// them, and no copy of a key of the token, remains in the process. The caller holds `changing`.
     pub(crate) fn log_out(&self, token: &Token) {
         token.clock.begin(Login::Public);

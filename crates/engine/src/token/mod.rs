@@ -43,7 +43,7 @@ pub(crate) struct Token {
     pub(crate) objects: TokenObjects,
     /// Taken while somebody logs in or out, or initialises the token.
     changing: Mutex<()>,
-    /// Whether whoever opens a session has to wait, for whoever holds `changing`.
+    /// Whether a thread that opens a session has to wait, for the one that holds `changing`.
     closed: AtomicBool,
     /// While somebody is logged in, a session that is open: closing any other one needs no look at how
     /// many are left. Or [`NOBODY`], or [`HANDOVER`]. Only who holds `changing` changes it, and closes
@@ -85,7 +85,7 @@ impl Token {
         }
     }
 
-    /// Waits for whoever logs in or out, or initialises the token.
+    /// Waits for a thread that logs in or out, or initialises the token.
     pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -88,7 +88,7 @@ impl TokenObjects {
         }
     }
 
-    /// The row is gone: so is every version of it, whoever holds it.
+    /// The row is gone: so is every version of it, no matter who holds it.
     pub(crate) fn end(&self, id: u64) {
         if let Some(known) = self.shard(id).rows.remove(&id) {
             known.life.end();

@@ -23,7 +23,7 @@ use std::slice;
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a>(PhantomData<&'a ()>);
 
-/// Whoever says that more than this lies behind a pointer is asked to prove it (see [`mapped`]).
+/// Anyone who says that more than this lies behind a pointer is asked to prove it (see [`mapped`]).
 const DOUBTFUL: usize = 1 << 24;
 
 /// No secret that a caller gives (a PIN, a password) is longer.

@@ -2,7 +2,7 @@
 //! Asynchronous function management functions.
 //!
 //! In a session that was opened with `CKF_ASYNC_SESSION`, `C_Sign`, `C_Verify`, `C_Encrypt`,
-//! `C_Decrypt` and `C_Digest` may answer `CKR_PENDING`. Whoever then calls `C_AsyncComplete` helps to
+//! `C_Decrypt` and `C_Digest` may answer `CKR_PENDING`. Anyone who then calls `C_AsyncComplete` helps to
 //! compute what is pending in all sessions.
 
 use crate::decode::Caller;

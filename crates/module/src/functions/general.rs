@@ -36,7 +36,7 @@ fn accept(arguments: &CK_C_INITIALIZE_ARGS) -> Result<()> {
     if given.contains(&true) && given.contains(&false) {
         return Err(Error::ARGUMENTS_BAD);
     }
-    // We lock with the system's own primitives, always. Whoever insists on others cannot have them.
+    // We lock with the system's own primitives, always. Anyone who insists on others cannot have them.
     if given[0] && arguments.flags & CKF_OS_LOCKING_OK == 0 {
         return Err(Error::CANT_LOCK);
     }

@@ -290,7 +290,7 @@ int main(void)
 	while_threads_work();
 	OK(make(session, 100, &made));
 	OK(p11->C_Finalize(NULL));
-	/* Nothing is open now, so nothing is inherited, whoever forks. */
+	/* Nothing is open now, so nothing is inherited, no matter who forks. */
 	CHECK(ended(start(raw_fork(), child_that_writes)) == 0);
 	return 0;
 }

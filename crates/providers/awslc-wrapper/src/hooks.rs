@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AWS-LC's allocations, served from protected memory.
 //!
-//! AWS-LC refers to these functions weakly: whoever defines them in a process gets its allocations.
+//! AWS-LC refers to these functions weakly: anyone who defines them in a process gets its allocations.
 //! They are defined here so that keys never sit in ordinary memory, and so that no host library can
 //! take them over.
 //!

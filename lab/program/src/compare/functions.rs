@@ -56,7 +56,7 @@ impl Profiles {
         let (a_cost, b_cost) = (sides.a.cost(Metric::Cpu)?, sides.b.cost(Metric::Cpu)?);
         let rows = match view {
             View::Inclusive => profile::ratios(view, &b.folded, b_cost, &a.folded, a_cost),
-            // What a timer charges to whoever allows interrupts again is its caller's.
+            // What a timer charges to anyone who allows interrupts again is its caller's.
             View::Exclusive => {
                 let (a, b) = (a.folded.charged_to_callers(), b.folded.charged_to_callers());
                 profile::ratios(view, &b, b_cost, &a, a_cost)

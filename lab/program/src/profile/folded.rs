@@ -100,7 +100,7 @@ impl Folded {
         functions.into_iter().map(function).collect()
     }
 
-    /// The same samples, where those that a timer has charged to whoever allows interrupts again are
+    /// The same samples, where those that a timer has charged to anyone who allows interrupts again are
     /// charged to its caller.
     pub(crate) fn charged_to_callers(&self) -> Self {
         let mut folded = Self::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Taking samples of whoever does the work: by core cycles where the processor counts them, by a timer
+//! Taking samples of anyone who does the work: by core cycles where the processor counts them, by a timer
 //! where it does not.
 
 use super::Folded;

@@ -32,7 +32,7 @@ struct Cell {
     text: String,
     /// The step of its colour.
     heat: usize,
-    /// For whoever points at it.
+    /// For anyone who points at it.
     detail: String,
     doubtful: bool,
     against: Option<Against>,

@@ -19,7 +19,7 @@ impl Check {
         self.raw_per_second / self.openssl_per_second
     }
 
-    /// What the ratio means for whoever trusts the raw figures: a raw library that is slower than
+    /// What the ratio means for anyone who trusts the raw figures: a raw library that is slower than
     /// it should be would flatter the module.
     pub(crate) fn verdict(&self) -> &'static str {
         match self.ratio() {

@@ -98,7 +98,7 @@ fn apply(version: Version, key: &Key, streams: &mut [Stream], encrypting: bool) 
 #[cfg(target_arch = "x86_64")]
 fn by_vectors(version: Version, key: &Key, streams: &mut [Stream], encrypting: bool) {
     match (version, encrypting) {
-        // SAFETY: here and below, whoever calls has asked whether the processor has the instructions.
+        // SAFETY: here and below, anyone who calls has asked whether the processor has the instructions.
         (Version::Sliced, true) => unsafe { sliced::encrypt(key, streams) },
         // SAFETY: as above.
         (Version::Sliced, false) => unsafe { sliced::decrypt(key, streams) },

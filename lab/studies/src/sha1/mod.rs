@@ -98,7 +98,7 @@ fn compress(version: Version, state: &mut [u32; 5], blocks: &[[u8; BLOCK]]) {
         Version::Inline => rounds::inline(state, blocks),
         Version::Pair => pair::compress(state, blocks, || ()),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: whoever calls has asked whether the processor has the instructions.
+        // SAFETY: anyone who calls has asked whether the processor has the instructions.
         Version::Vectors => unsafe { vectors::compress(state, blocks) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The blocks that the private key is applied to (RFC 8017 §9): what the library does inside its
-//! signatures, for whoever applies the key himself.
+//! signatures, for anyone who applies the key himself.
 
 use super::{Pss, Rsa};
 use crate::digest::{Hash, MAX_LENGTH};

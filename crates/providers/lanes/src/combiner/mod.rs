@@ -16,7 +16,7 @@
 //! Jobs are taken oldest first and leadership goes to the oldest waiter: only a leader's own job overtakes others.
 //!
 //! [`Combiner::submit`] is the door for a thread with many jobs in flight: it queues them and gets [`Ticket`]s;
-//! whoever comes back for one leads the batch, and no switch of threads has to be paid for.
+//! anyone who comes back for one leads the batch, and no switch of threads has to be paid for.
 //!
 //! **Panics.** When [`Kernel::many`] panics the leader computes each job of the batch with [`Kernel::one`]; a job
 //! that panics there is answered [`Failure::Panicked`] to its own owner. No panic leaves the combiner.
@@ -151,7 +151,7 @@ impl<K: Kernel> Combiner<K> {
         self.core.run(job)
     }
 
-    /// Queues a job for whoever leads next, or for whoever comes back first.
+    /// Queues a job for anyone who leads next, or for anyone who comes back first.
     pub fn submit(&self, job: K::Job<'static>) -> Ticket<'_, K>
     where
         K::Job<'static>: 'static,

@@ -33,7 +33,7 @@ pub(super) trait Platform {
     fn locked<R>(&self, work: impl FnOnce() -> R) -> R;
     /// Sleeps until woken if `word` is still `expected`; may return early.
     fn sleep(&self, word: &Self::Signal, expected: u32);
-    /// Wakes whoever sleeps on `word`, which is not touched: it may be gone.
+    /// Wakes anyone who sleeps on `word`, which is not touched: it may be gone.
     fn wake(&self, word: *const Self::Signal);
     /// How many cores there are for this process.
     fn cores(&self) -> usize;

@@ -20,7 +20,7 @@ pub(super) const PANICKED: u32 = 4;
 
 /// A job in the queue or in a batch.
 ///
-/// Whoever queued it keeps it where it is until its word is [`LEAD`], [`DONE`] or [`PANICKED`], or until
+/// Anyone who queued it keeps it where it is until its word is [`LEAD`], [`DONE`] or [`PANICKED`], or until
 /// it took it out of the queue itself. The cells behind the job are changed under the combiner's lock only.
 pub(super) struct Node<J, P: Platform> {
     pub(super) word: P::Signal,

@@ -10,7 +10,7 @@ use super::platform::Platform;
 use super::queue::Node;
 use super::{Failure, Kernel};
 
-/// What lies on the heap; freed by whoever has the ticket, once no leader has it.
+/// What lies on the heap; freed by anyone who has the ticket, once no leader has it.
 struct Held<J, P: Platform> {
     node: Node<J, P>,
     job: UnsafeCell<J>,

@@ -67,7 +67,7 @@ pub(crate) struct Row {
 /// What the kernels may not use in this run.
 pub(crate) static WITHOUT: OnceLock<Cpu> = OnceLock::new();
 
-/// The same, for whoever masks more for a while.
+/// The same, for anyone who masks more for a while.
 pub(crate) fn without() -> Cpu {
     WITHOUT.get().copied().unwrap_or(Cpu::NONE)
 }

@@ -108,7 +108,7 @@ fn a_kernel_without_batches_computes_alone_whatever_comes() {
     assert_eq!(combiner.statistics(), Statistics { singles: 800, ..Statistics::default() });
 }
 
-/// Twenty-four threads, four lanes: who comes has six batches before it, whoever it is. What is compared is how many jobs
+/// Twenty-four threads, four lanes: who comes has six batches before it, anyone who it is. What is compared is how many jobs
 /// came to their end while a thread had one inside, usually: a thread that has no core for a while is none of ours.
 #[test]
 fn no_thread_waits_much_longer_than_another() {
