@@ -8,6 +8,7 @@ import hmac
 import json
 
 from cryptography.hazmat.decrepit.ciphers.algorithms import ARC4, TripleDES
+from cryptography.hazmat.decrepit.ciphers.modes import CFB
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
@@ -75,7 +76,8 @@ def aes():
             key = stream(f"key {size} {length}", size)
             block = stream(f"block {size} {length}", 14) + b"\xff\xf0"
             message = stream(f"message {size} {length}", length)
-            yield sealed("CKM_AES_CTR", algorithms.AES(key), modes.CTR(block), key, block, message)
+            for name, mode in [("CTR", modes.CTR(block)), ("CFB128", CFB(block))]:
+                yield sealed(f"CKM_AES_{name}", algorithms.AES(key), mode, key, block, message)
 
 
 def xts():
