@@ -6,6 +6,7 @@
 mod engine;
 mod find;
 mod keys;
+mod login;
 mod metaslot;
 mod object;
 mod objects;

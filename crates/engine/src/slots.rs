@@ -2,11 +2,11 @@
 //! Slot, token and session management (PKCS#11 3.2 §5.5, §5.6).
 
 use crate::engine::Engine;
+use crate::login::{check_length, pin_lengths};
 use crate::metaslot::route::Candidate;
 use crate::object::Object;
 use crate::operation::OperationKind;
 use crate::session::{Info, MOST, Session};
-use crate::token::login::{check_length, pin_lengths};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::*;
 use metaslot_spi::provider::Provider;
