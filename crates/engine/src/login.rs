@@ -114,7 +114,7 @@ impl Engine {
                 Ok(())
             }
             Err(Error::PIN_LOCKED) => {
-                // Logout visits every session, and waits for nobody who has one.
+                // Logout visits every session, and waits for no thread that holds one.
                 drop(session);
                 Err(self.locked_meanwhile(token))
             }

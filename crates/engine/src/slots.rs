@@ -365,7 +365,7 @@ impl Engine {
     /// Who serves a mechanism, in the order in which they are asked; among them, without operations, who could but says why not.
     ///
     /// # Errors
-    /// `CKR_MECHANISM_INVALID` when nobody serves it.
+    /// `CKR_MECHANISM_INVALID` when no provider serves it.
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Result<Vec<Candidate>> {
         self.routes.info(mechanism)?;
         let candidate = |provider: &&'static dyn Provider| {

@@ -2,7 +2,7 @@
 //! The configuration: which tokens there are. `docs/configuration.md` describes the file.
 //!
 //! It is read at the first call that needs it. Without one there is one slot, for the user's own
-//! token, which nobody has made yet; nothing is created before `C_InitToken`.
+//! token, which does not exist yet; nothing is created before `C_InitToken`.
 
 use crate::environment::{directory, variable};
 use metaslot_engine::{Engine, MOST_SLOTS, Policy};
