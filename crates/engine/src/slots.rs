@@ -6,7 +6,7 @@ use crate::login::{check_length, pin_lengths};
 use crate::metaslot::route::Candidate;
 use crate::object::Object;
 use crate::operation::OperationKind;
-use crate::session::{Info, MOST, Session};
+use crate::session::{Info, MAX_SESSIONS, Session};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::*;
 use metaslot_spi::provider::Provider;
@@ -98,7 +98,7 @@ impl Engine {
             label: row.label,
             serial: row.serial,
             flags,
-            sessions: (MOST as u64, open(false) as u64),
+            sessions: (MAX_SESSIONS as u64, open(false) as u64),
             write_sessions: open(true) as u64,
             pin_length: (*lengths.start() as u64, *lengths.end() as u64),
             so: row.so,
