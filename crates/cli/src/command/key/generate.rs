@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot key generate`
 
+use super::report::report;
 use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::encoding::from_hex;
@@ -72,7 +73,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let wanted = Uri { id: Some(id), object: Some(args.label.clone()), ..Uri::default() };
     let mut keys = key::search(&session, &wanted)?;
     keys.retain(|key| key.parts.iter().any(|part| made.contains(&part.handle)));
-    let report = super::report(&login.token, &keys);
+    let report = report(&login.token, &keys);
     let text =
         format!("generated {} key '{}'\n{}\n", args.kind, args.label, report.uris.join("\n"));
     app.output.print(&Report { text, ..report })
