@@ -71,13 +71,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     check_length(Role::User, &user_pin, &token.info)?;
     let made = make(host, &token, &args.label, &so_pin, &user_pin)?;
     let uri = made.uri().to_string();
-    app.output.print(&Report {
+    let pins = [(Role::User, user_pin.len()), (Role::So, so_pin.len())];
+    let report = Report {
         text: format!("initialised {} in slot {}\n{uri}\n", made.name(), made.slot),
         json: json!({"token": super::list::json(&made)}),
         uris: vec![uri],
-    })?;
-    let pins = [(Role::User, user_pin.len()), (Role::So, so_pin.len())];
-    pin::cost::tell(app.output, made.cost, &pins);
+    };
+    app.output.print_warning(&report, &pin::cost::warnings(made.cost, &pins))?;
+    pin::cost::tell(app.output, made.cost, Role::User);
     Ok(())
 }
 
