@@ -50,8 +50,8 @@ fn main() -> ExitCode {
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
         Command::Lab(args) => command::lab::run(&app, &args),
-        Command::Completions(args) => command::pages::completions(&args),
-        Command::Man(args) => command::pages::man(&args),
+        Command::Completions(args) => command::pages::completions(&args, Cli::command()),
+        Command::Man(args) => command::pages::man(&args, Cli::command()),
         Command::Version => command::pages::version(&app),
     };
     match result {

@@ -101,12 +101,6 @@ pub fn operation(provider: u8, mechanism: u16, bytes: usize, ok: bool, watch: Wa
     }
 }
 
-/// Counts bytes of an operation that goes on; [`operation`] counts it when it ends, with 0 bytes.
-pub fn data(provider: u8, mechanism: u16, bytes: usize) {
-    let cell = layout::cell(row(provider, mechanism), layout::size_class(bytes));
-    Shard::current().add(cell + layout::BYTES, bytes as u64);
-}
-
 fn row(provider: u8, mechanism: u16) -> usize {
     let index = usize::from(provider) * MECHANISMS + usize::from(mechanism) % MECHANISMS;
     let Some(place) = ROW_OF.get(index) else { return ROWS - 1 };

@@ -3,12 +3,10 @@
 //! definition.
 
 use crate::app::App;
-use crate::cli::Cli;
 use crate::failure::{Failure, Result};
 use crate::output::{self, Report};
 use crate::uri::Uri;
-use clap::CommandFactory;
-use clap::ValueEnum;
+use clap::{Command, ValueEnum};
 use clap_complete::Shell as Generator;
 use serde_json::json;
 use std::io;
@@ -46,14 +44,13 @@ pub(crate) struct Man {
     directory: PathBuf,
 }
 
-pub(crate) fn completions(args: &Completions) -> Result<()> {
+pub(crate) fn completions(args: &Completions, mut command: Command) -> Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell.generator(), &mut Cli::command(), "metaslot", &mut text);
+    clap_complete::generate(args.shell.generator(), &mut command, "metaslot", &mut text);
     output::write_out(&text)
 }
 
-pub(crate) fn man(args: &Man) -> Result<()> {
-    let mut command = Cli::command();
+pub(crate) fn man(args: &Man, mut command: Command) -> Result<()> {
     command.build();
     let cannot = |error: io::Error| {
         Failure::io(format!("cannot write into {}", args.directory.display()), &error)
@@ -63,7 +60,7 @@ pub(crate) fn man(args: &Man) -> Result<()> {
 }
 
 /// The page of a command and of those below it: `metaslot-key-list.1`.
-fn pages(command: &clap::Command, directory: &Path) -> io::Result<()> {
+fn pages(command: &Command, directory: &Path) -> io::Result<()> {
     let mut text = Vec::new();
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let page = clap_mangen::Man::new(command.clone()).title(name.to_uppercase());
