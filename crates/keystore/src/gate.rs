@@ -274,6 +274,7 @@ impl Database {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        files.check_logs()?;
         let counted = Counted::new(&files.database)?;
         let connect = || -> rusqlite::Result<Connection> {
             let connection = Connection::open_with_flags(&files.database, flags)?;
