@@ -132,8 +132,8 @@ impl Stored {
     pub(crate) fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
         Ok(Self {
             version: unsigned(row, first)?,
-            private: row.get(first + 1)?,
-            verified: row.get(first + 2)?,
+            private: flag(row, first + 1)?,
+            verified: flag(row, first + 2)?,
             attributes: blob(row, first + 3)?,
             secrets: match row.get_ref(first + 4)? {
                 ValueRef::Null => None,
@@ -160,10 +160,11 @@ impl Stored {
 /// A row that is not one of ours is damaged; it is not the database's fault.
 fn of_row(id: u64, error: rusqlite::Error) -> Error {
     match error {
-        rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::FromSqlConversionFailure(..) => {
+        rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) => {
             Error::damaged(id, "a column has the wrong type")
+        }
+        rusqlite::Error::IntegralValueOutOfRange(..) => {
+            Error::damaged(id, "a column has a number that is never written")
         }
         error if error.sqlite_error_code() == Some(ErrorCode::TooBig) => {
             Error::damaged(id, "it is too long")
@@ -180,6 +181,15 @@ fn blob(row: &Row<'_>, at: usize) -> rusqlite::Result<Vec<u8>> {
     copy.try_reserve_exact(bytes.len()).map_err(no_memory)?;
     copy.extend_from_slice(bytes);
     Ok(copy)
+}
+
+/// 0 or 1: another number is as true to SQLite, and is not what was authenticated.
+fn flag(row: &Row<'_>, at: usize) -> rusqlite::Result<bool> {
+    match row.get(at)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        number => Err(rusqlite::Error::IntegralValueOutOfRange(at, number)),
+    }
 }
 
 /// SQLite's integers are signed; ours never reach the sign.
