@@ -8,6 +8,7 @@ use crate::fork::{Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
+use crate::schema;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
@@ -257,7 +258,7 @@ impl Database {
         match version {
             0 => Err(uninitialized()),
             OLDEST..=FORMAT if database.pragma::<i64>("application_id")? == APPLICATION => {
-                Ok(database)
+                schema::check(&database.connection, version).map(|()| database)
             }
             OLDEST..=FORMAT => Err(Error::not_token("it is some other program's database")),
             found if found > FORMAT => {

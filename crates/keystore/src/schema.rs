@@ -3,6 +3,7 @@
 
 use crate::crypto::{KeyId, Serial};
 use crate::error::{Error, Result};
+use crate::format::OLDEST;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ffi};
 
@@ -57,6 +58,27 @@ CREATE TABLE tree(
 /// Hardly ever has an entry: rows are counted without those that anybody may have written.
 pub(crate) const CREATE_UNVERIFIED: &str =
     "CREATE INDEX object_unverified ON object(verified) WHERE verified = 0;";
+
+/// Refuses tables and indexes that are not defined as this release defines them: a constraint can make
+/// writes vanish, an index of an expression can make them take for ever.
+pub(crate) fn check(connection: &Connection, version: i64) -> Result<()> {
+    let made = |parts: &[&'static str]| -> Vec<&'static str> {
+        let statements = parts.iter().flat_map(|part| part.split(';')).map(str::trim);
+        statements.filter(|statement| !statement.is_empty()).collect()
+    };
+    let known = made(&[CREATE, CREATE_TREE, CREATE_UNVERIFIED]);
+    let needed = if version == OLDEST { made(&[CREATE]).len() } else { known.len() };
+    let mut found = connection.prepare_cached(
+        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type IN ('table', 'index')
+         AND lower(tbl_name) IN ('token', 'object', 'lookup', 'fast_login', 'tree')",
+    )?;
+    let found = found.query_map((), |row| row.get(0))?;
+    let found: Vec<String> = found.collect::<rusqlite::Result<_>>()?;
+    match found.len() >= needed && found.iter().all(|sql| known.contains(&sql.as_str())) {
+        true => Ok(()),
+        false => Err(Error::not_token("its tables or indexes are not those that were made")),
+    }
+}
 
 /// What stands about one PIN.
 #[derive(Clone, Debug)]

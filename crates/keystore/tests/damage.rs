@@ -181,7 +181,7 @@ fn a_newer_format_is_refused_and_left_as_it_is() {
     let raw = place.raw();
     raw.execute_batch("PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     drop(raw);
-    let before = std::fs::read(place.database()).unwrap();
+    let before = fs::read(place.database()).unwrap();
     let store = place.store();
     assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert!(store.last_error().unwrap().contains("format 3 is newer"));
@@ -189,18 +189,18 @@ fn a_newer_format_is_refused_and_left_as_it_is() {
     assert_eq!(store.initialize(USER, "over it").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert_eq!(store.search(&[], Scope::Public, 0, 1).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     drop(store);
-    assert_eq!(std::fs::read(place.database()).unwrap(), before);
+    assert_eq!(fs::read(place.database()).unwrap(), before);
 }
 
 #[test]
 fn another_programs_file_is_refused_and_left_as_it_is() {
     let place = Place::new();
-    std::fs::create_dir_all(place.path()).unwrap();
-    std::fs::write(place.database(), [b'x'; 5000]).unwrap();
+    fs::create_dir_all(place.path()).unwrap();
+    fs::write(place.database(), [b'x'; 5000]).unwrap();
     let store = place.store();
     assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert_eq!(store.initialize(USER, "over it").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
-    assert_eq!(std::fs::read(place.database()).unwrap(), [b'x'; 5000]);
+    assert_eq!(fs::read(place.database()).unwrap(), [b'x'; 5000]);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn no_damage_to_the_file_makes_more_than_an_error() {
     let (place, store, ids) = place();
     drop(store);
     place.raw().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
-    let whole = std::fs::read(place.database()).unwrap();
+    let whole = fs::read(place.database()).unwrap();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: usize| {
         random ^= random << 13;
@@ -227,8 +227,8 @@ fn no_damage_to_the_file_makes_more_than_an_error() {
             bytes.truncate(next(whole.len()));
         }
         let place = Place::in_memory();
-        std::fs::create_dir_all(place.path()).unwrap();
-        std::fs::write(place.database(), bytes).unwrap();
+        fs::create_dir_all(place.path()).unwrap();
+        fs::write(place.database(), bytes).unwrap();
         let store = place.store();
         store.token().unwrap_or_default();
         store.login(Role::User, USER).unwrap_or_default();
