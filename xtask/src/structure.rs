@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cargo::{Metadata, built_into, root};
 use crate::cycles::{self, File};
-use crate::deny;
+use crate::{deny, floors};
 
 /// Lines beyond which a file that is not a table is reported.
 const LONG_FILE: usize = 800;
@@ -197,6 +197,9 @@ fn circles(rows: &BTreeMap<String, Row>, sources: &[Source], wrong: &mut Vec<Str
             .filter(is_rust)
             .filter_map(|source| Some(File { path: path(source)?, text: &source.text }))
             .collect();
+        if name == "engine" {
+            wrong.extend(floors::wrong(&files));
+        }
         let found = cycles::circles(&files);
         let allowed = CIRCLES.iter().find(|row| row.0 == name).map_or(0, |row| row.1);
         if !found.is_empty() {

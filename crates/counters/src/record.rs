@@ -40,7 +40,7 @@ fn failed(shard: Shard, at: usize, function: Function, rv: CK_RV) {
     }
 }
 
-/// Counts something that happens seldom.
+/// Counts a rare event.
 pub fn event(event: Event) {
     events(event, 1);
 }

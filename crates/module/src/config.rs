@@ -2,10 +2,10 @@
 //! The configuration: which tokens there are. `docs/configuration.md` describes the file.
 //!
 //! It is read at the first call that needs it. Without one there is one slot, for the user's own
-//! token, which nobody has made yet; nothing is created before `C_InitToken`.
+//! token, which does not exist yet; nothing is created before `C_InitToken`.
 
 use crate::environment::{directory, variable};
-use metaslot_engine::{Engine, MOST_SLOTS, Policy};
+use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use std::fmt;
@@ -148,8 +148,8 @@ impl Config {
         for (key, value) in table.get_ref() {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("token", DeValue::Array(tokens)) => {
-                    if let Some(surplus) = tokens.get(MOST_SLOTS) {
-                        return Err(at(surplus, &format!("there are at most {MOST_SLOTS} tokens")));
+                    if let Some(surplus) = tokens.get(MAX_SLOTS) {
+                        return Err(at(surplus, &format!("there are at most {MAX_SLOTS} tokens")));
                     }
                     for token in tokens.iter() {
                         config.tokens.push(TokenConfig::parse(token)?);

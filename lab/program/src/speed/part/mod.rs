@@ -8,6 +8,7 @@ mod job;
 mod raw;
 mod request;
 mod serving;
+mod signs;
 mod team;
 mod token;
 mod worker;
