@@ -6,7 +6,6 @@
 //! algorithms", 2009). No digit is 0, so that every window costs one addition whatever the scalar. An even scalar k becomes n − k,
 //! which changes the sign of the point.
 
-use super::curve::{BASE_WINDOW, ENTRIES, PARTS, WINDOW, windows};
 use super::point::{Affine, Point, add, double};
 use crate::field52::bytes::{put, take};
 use crate::field52::inverse::invert_all;
@@ -14,6 +13,20 @@ use crate::field52::modulus::Modulus;
 use crate::field52::montgomery::{least, mul, square};
 use crate::field52::{LANES, Mask, Num, V, load, splat};
 use core::arch::x86_64::*;
+
+/// Bits of a window of the base point's scalar.
+pub(crate) const BASE_WINDOW: u32 = 6;
+/// Bits of a window of any other point's scalar.
+pub(crate) const WINDOW: u32 = 5;
+/// Multiples of a point in the table of such a window: 1, 3, … 31.
+pub(crate) const ENTRIES: usize = 1 << (WINDOW - 1);
+/// Parts into which a known point's scalar is split; they share the doublings.
+pub(crate) const PARTS: usize = 4;
+
+/// Windows of `width` bits for a scalar below 2^`bits`: the recoding needs bit width·count − 1 to be at least `bits` − 1.
+pub(crate) const fn windows(bits: usize, width: u32) -> usize {
+    bits.div_ceil(width as usize)
+}
 
 /// The odd one of k and n − k, and the lanes where that is n − k.
 #[target_feature(enable = "avx512f,avx512ifma")]
