@@ -6,8 +6,8 @@
 //! as every lane has left of what it is in. A lane without a request follows another's blocks, and nobody looks at what comes
 //! of it.
 
-use super::hmac::Key;
 use super::kernel::Kernel;
+use super::key::Key;
 use super::rows::{MOST, Rows};
 use super::shape::Shape;
 use metaslot_awslc_wrapper::cleanse;
