@@ -46,7 +46,7 @@ use crate::cpu::{Cpu, cpu};
 pub const WIDTH: usize = 8;
 
 /// The instructions that it takes to compute requests side by side.
-pub const NEEDS: Cpu = Cpu::AVX512.and(Cpu::IFMA);
+pub const NEEDS: Cpu = Cpu::AVX512_IFMA;
 
 /// Whether this machine has the instructions.
 #[must_use]
