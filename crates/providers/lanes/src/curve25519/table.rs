@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Multiples of known points, prepared to be added.
 
-use super::Order;
-use super::edwards::{BASE, Entry, NEUTRAL, Point, Prepared};
+use super::edwards::{BASE, Entry, NEUTRAL, Order, Point, Prepared};
 use crate::field52::bytes::put;
 use crate::field52::{LANES, Mask, Num, V, load, splat, store};
 use crate::weierstrass::table::{digit, odd, recoded};
