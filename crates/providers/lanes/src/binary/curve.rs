@@ -3,7 +3,8 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::clmul::Clmul;
-use super::field::{F163, F233, F283, F409, F571, Field, Form};
+use super::field::{F163, F233, F283, F409, F571, Field};
+use super::form::Form;
 use super::params::Params;
 use super::single::{Portable, Single};
 use super::table;

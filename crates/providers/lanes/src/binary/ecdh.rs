@@ -2,7 +2,8 @@
 //! Diffie-Hellman: the x-coordinate of the peer's point times the own key (SEC 1, 3.3.1 and 3.3.2).
 
 use super::curve::{Curve, Kind, Task, on};
-use super::field::{Field, Form};
+use super::field::Field;
+use super::form::Form;
 use super::key::{PrivateKey, PublicKey};
 use super::params::{Affine, Params, to_bytes};
 use super::point::multiply;

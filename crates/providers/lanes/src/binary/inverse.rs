@@ -181,7 +181,8 @@ fn join<const W: usize>(limbs: &[i64]) -> [u64; W] {
 mod tests {
     use super::*;
     use crate::binary::curve::{Curve, Kind, Task, on};
-    use crate::binary::field::{Field, Form};
+    use crate::binary::field::Field;
+    use crate::binary::form::Form;
     use crate::binary::params::Params;
     use crate::testing::{Random, inputs};
 

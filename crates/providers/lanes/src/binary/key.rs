@@ -2,7 +2,8 @@
 //! Keys: checked when they are made, so that the operations need not.
 
 use super::curve::{Curve, Kind, Task, on};
-use super::field::{Field, Form};
+use super::field::Field;
+use super::form::Form;
 use super::params::{Affine, Params, from_bytes, to_bytes};
 use super::point::{are_valid, decompress, multiply};
 use super::{BATCH, Error, MOST_WORDS};

@@ -5,7 +5,7 @@
 //! together, four in each pass of the ladder. On processors without VPCLMULQDQ the same curve code runs one request at a
 //! time, with PCLMULQDQ or with none; on all it takes the same time for all secrets.
 //!
-//! [`field`] says what the curve code needs of a field's arithmetic; `vector`, `clmul` and `single` offer it. Secret
+//! [`form`] says what the curve code needs of a field's arithmetic; `vector`, `clmul` and `single` offer it. Secret
 //! numbers lie in [`metaslot_memory::Secret`]; what a computation leaves on the stack is wiped.
 
 #[cfg(target_arch = "x86_64")]
@@ -14,6 +14,7 @@ mod curve;
 mod ecdh;
 mod ecdsa;
 mod field;
+mod form;
 mod inverse;
 mod key;
 mod order;

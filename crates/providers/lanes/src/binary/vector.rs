@@ -7,7 +7,8 @@
 //!
 //! Constant time: no table, no branch on a value; the ladder exchanges by mask registers.
 
-use super::field::{Field, Form, LANES, Ladder};
+use super::field::{Field, LANES};
+use super::form::{Form, Ladder};
 use super::params::Params;
 use super::product::{
     HIGH, HIGH_LOW, LOW, LOW_HIGH, Z, add_wide, half, merge, square as wide_square,

@@ -3,7 +3,8 @@
 
 use super::{derive_each, sign_each, verify_each};
 use crate::binary::curve::{Curve, Kind, Task, on};
-use crate::binary::field::{Field, Form};
+use crate::binary::field::Field;
+use crate::binary::form::Form;
 use crate::binary::key::public_keys_with;
 use crate::binary::params::{Params, to_bytes};
 use crate::binary::point::{are_valid, decompress};
