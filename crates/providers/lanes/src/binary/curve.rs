@@ -9,7 +9,7 @@ use super::params::Params;
 use super::single::{Portable, Single};
 use super::table;
 #[cfg(target_arch = "x86_64")]
-use super::vector::Vector;
+use super::vpclmul::Vector;
 
 /// A curve over GF(2^m) of SEC 2.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

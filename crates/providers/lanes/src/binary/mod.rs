@@ -28,6 +28,8 @@ mod table;
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod vector;
+#[cfg(target_arch = "x86_64")]
+mod vpclmul;
 
 pub use curve::Curve;
 pub use ecdh::{Derive, derive};
