@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys: checked when they are made, so that the operations need not.
 
+use super::bytes::{from_bytes, to_bytes};
 use super::curve::{Curve, Kind, Task, on};
 use super::field::Field;
 use super::form::Form;
-use super::params::{Affine, Params, from_bytes, to_bytes};
+use super::params::{Affine, Params};
 use super::point::{are_valid, decompress, multiply};
 use super::{BATCH, Error, MOST_WORDS};
 use metaslot_memory::{Secret, wiping};

@@ -8,6 +8,7 @@
 //! [`form`] says what the curve code needs of a field's arithmetic; `vector`, `clmul` and `single` offer it. Secret
 //! numbers lie in [`metaslot_memory::Secret`]; what a computation leaves on the stack is wiped.
 
+mod bytes;
 #[cfg(target_arch = "x86_64")]
 mod clmul;
 mod curve;

@@ -5,9 +5,9 @@
 //! shows, of candidates that are then thrown away or of keys that are then refused.
 #![expect(clippy::cast_possible_truncation, reason = "double words are cut into their words")]
 
+use super::bytes::{from_bytes, to_bytes};
 use super::field::LANES;
 use super::inverse::inverse;
-use super::params::{from_bytes, to_bytes};
 use metaslot_awslc_wrapper::{Result, cleanse, random};
 
 /// n, an odd prime below 2^(64 W), and what Montgomery's multiplication needs of it. R is 2^(64 W).
