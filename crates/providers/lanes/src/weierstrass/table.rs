@@ -93,11 +93,11 @@ pub(crate) type Entry<const N: usize> = [[u64; N]; 2];
 /// One limb of one coordinate of a window's 32 entries.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
-struct Row([u64; 1 << (BASE_WINDOW - 1)]);
+struct EntryLimbs([u64; 1 << (BASE_WINDOW - 1)]);
 
 /// The base point's odd multiples, for every window.
 #[derive(Debug)]
-pub(crate) struct Base<const N: usize>(Vec<[[Row; N]; 2]>);
+pub(crate) struct Base<const N: usize>(Vec<[[EntryLimbs; N]; 2]>);
 
 impl<const N: usize> Base<N> {
     /// Of this point, for scalars of `length` bytes.
@@ -105,7 +105,7 @@ impl<const N: usize> Base<N> {
     pub(crate) fn new<M: Modulus<N>>(base: &Entry<N>, length: usize) -> Self {
         let entries = 1 << (BASE_WINDOW - 1);
         let count = windows(8 * length, BASE_WINDOW);
-        let mut rows = vec![[[Row([0; 32]); N]; 2]; count];
+        let mut rows = vec![[[EntryLimbs([0; 32]); N]; 2]; count];
         let [x, y] = base.map(|limbs| Num::splat(&limbs));
         let mut point = Point::from_plain::<M>(&x, &y);
         for window in &mut rows {
@@ -139,7 +139,7 @@ impl<const N: usize> Base<N> {
 
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline]
-fn choose<const N: usize>(rows: &[Row; N], index: V) -> Num<N> {
+fn choose<const N: usize>(rows: &[EntryLimbs; N], index: V) -> Num<N> {
     let upper = _mm512_test_epi64_mask(index, splat(16));
     let mut out = [_mm512_setzero_si512(); N];
     for i in 0..N {
