@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 /// their own.
 const WORTH_A_JOB: (usize, usize) = (128, 1024);
 /// The most requests that any function takes side by side.
-pub(super) const MOST: usize = 32;
+const MAX_LANES: usize = 32;
 
 /// One function: its mechanism, and from which length on, in bytes, a waiting thread's message is worth company; `usize::MAX` where
 /// the library hashes faster than threads switch.
@@ -71,7 +71,7 @@ pub(super) fn worth_waiting(hash: Hash) -> usize {
 /// How many messages make a batch.
 pub(super) fn size(hash: Hash) -> Size {
     let available = hash::lanes(hash);
-    let lanes = available.clamp(1, MOST);
+    let lanes = available.clamp(1, MAX_LANES);
     let size = match hash {
         // The library has an instruction for a round of these; no thread waits for them.
         Hash::Sha1 | Hash::Sha224 | Hash::Sha256 => {
