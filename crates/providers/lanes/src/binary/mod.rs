@@ -44,7 +44,7 @@ use std::fmt;
 pub const BATCH: usize = field::LANES;
 
 /// Words of the longest field.
-const MOST_WORDS: usize = 9;
+const MAX_WORDS: usize = 9;
 
 /// Whether the requests of a batch are computed side by side on this machine; if not, one after the other.
 #[must_use]
