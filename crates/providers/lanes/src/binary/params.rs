@@ -4,7 +4,7 @@
 use super::order::Order;
 
 /// One curve's constants as people write them: hexadecimal, most significant digit first.
-pub(super) struct Row {
+pub(super) struct Constants {
     pub(super) cofactor: u32,
     pub(super) a: &'static str,
     pub(super) b: &'static str,
@@ -37,14 +37,14 @@ pub(super) struct Params<const W: usize> {
 }
 
 impl<const W: usize> Params<W> {
-    pub(super) const fn new(row: &Row) -> Self {
+    pub(super) const fn new(constants: &Constants) -> Self {
         Self {
-            cofactor: row.cofactor,
-            a: words(row.a),
-            b: words(row.b),
-            root_b: words(row.root_b),
-            base: Affine { x: words(row.x), y: words(row.y) },
-            order: Order::new(words(row.order)),
+            cofactor: constants.cofactor,
+            a: words(constants.a),
+            b: words(constants.b),
+            root_b: words(constants.root_b),
+            base: Affine { x: words(constants.x), y: words(constants.y) },
+            order: Order::new(words(constants.order)),
         }
     }
 
