@@ -71,7 +71,7 @@ fn a_digest_that_holds_a_sensitive_key_is_not_saved() {
 }
 
 #[test]
-fn a_cipher_stands_still_when_its_companion_cannot_take_data() {
+fn what_fails_in_two_operations_ends_both_and_writes_nothing() {
     let (engine, session) = logged_in();
     let key = aes(&engine, session, vec![]).expect("a key is made");
     let ctr = || Params::Ctr { bits: 128, block: [0; 16] };
@@ -86,10 +86,33 @@ fn a_cipher_stands_still_when_its_companion_cannot_take_data() {
     // CKM_RSA_PKCS has no parts.
     assert!(engine.sign_encrypt_update(session, &[0; 16], out).is_err());
     assert_eq!(room, [0xee; 16], "nothing was written");
-    let first = collect(|out| engine.cipher(Forward, session, &[0; 16], out)).expect("one shot");
-    engine.cipher_init(Forward, session, CKM_AES_CTR, ctr(), key).expect("an encryption begins");
-    let again = collect(|out| engine.cipher(Forward, session, &[0; 16], out)).expect("one shot");
-    assert_eq!(first, again, "the cipher had not moved");
+    let after = collect(|out| engine.cipher(Forward, session, &[0; 16], out));
+    assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
+    // Nothing is digested beside it.
+    engine.cipher_init(Backward, session, CKM_AES_CTR, ctr(), key).expect("a decryption begins");
+    let out = &mut Output::buffer(&mut room);
+    let alone = engine.decrypt_digest_update(session, &[0; 16], out);
+    assert_eq!(alone, Err(Error::OPERATION_NOT_INITIALIZED));
+    let after = collect(|out| engine.cipher(Backward, session, &[0; 16], out));
+    assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+#[test]
+fn a_short_buffer_keeps_two_operations() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    let ctr = Params::Ctr { bits: 128, block: [0; 16] };
+    engine.cipher_init(Backward, session, CKM_AES_CTR, ctr, key).expect("a decryption begins");
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    let mut room = [0; 16];
+    for (length, expected) in [(15, Err(Error::BUFFER_TOO_SMALL)), (16, Ok(()))] {
+        let out = &mut Output::buffer(&mut room[..length]);
+        assert_eq!(engine.decrypt_digest_update(session, &[0; 16], out), expected);
+    }
+    let digest = collect(|out| engine.digest_final(session, out)).expect("a digest");
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    let once = collect(|out| engine.digest(session, &room, out)).expect("a digest");
+    assert_eq!(digest, once);
 }
 
 #[test]
