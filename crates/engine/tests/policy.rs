@@ -276,6 +276,24 @@ fn base(engine: &Engine, session: SessionHandle) -> Result<ObjectHandle> {
     engine.generate_key(session, CKM_GENERIC_SECRET_KEY_GEN, Params::None, key)
 }
 
+/// One that can be read has nothing to guess.
+#[test]
+fn short_keys_are_not_generated() {
+    let short = |engine: &Engine, session, more: Template| {
+        let mut template = vec![row(CKA_VALUE_LEN, 13)];
+        template.extend(more);
+        let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
+        engine.generate_key(session, mechanism, Params::None, template).map(drop)
+    };
+    let error = refused_by_default(|engine, session| short(engine, session, vec![]));
+    assert_eq!(error, Error::ATTRIBUTE_VALUE_INVALID);
+    let engine = engine(Policy::DEFAULT);
+    let session = open(&engine);
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let readable = vec![row(CKA_SENSITIVE, false), row(CKA_EXTRACTABLE, true)];
+    short(&engine, session, readable).expect("a key is made");
+}
+
 #[test]
 fn short_keys_are_not_derived() {
     let error = refused_by_default(|engine, session| {
