@@ -63,10 +63,15 @@ impl Session {
     /// that closing does. Gives back the session objects that must go too.
     #[inline]
     fn empty(&mut self) -> Vec<ObjectHandle> {
+        self.let_go();
+        std::mem::take(&mut self.owned)
+    }
+
+    #[inline]
+    fn let_go(&mut self) {
         self.operations.cancel(&mut self.recent, |_, _| true);
         self.find = None;
         self.recent = Recent::default();
-        std::mem::take(&mut self.owned)
     }
 }
 
@@ -168,10 +173,15 @@ impl Sessions {
 
     /// Waits for a call of another thread on the same session.
     ///
-    /// A session whose call panicked stays unusable until it is closed.
+    /// What a call that panicked was doing is over; the session goes on.
     pub(crate) fn lock(&self, handle: SessionHandle) -> Result<SessionGuard<'_>> {
         let place = self.of(handle)?;
-        let session = place.session.lock().map_err(|_| Error::GENERAL_ERROR)?;
+        let session = place.session.lock().unwrap_or_else(|poisoned| {
+            place.session.clear_poison();
+            let mut session = poisoned.into_inner();
+            session.let_go();
+            session
+        });
         if place.handle.load(Ordering::Acquire) != handle.0 {
             return Err(Error::SESSION_HANDLE_INVALID);
         }
