@@ -4,15 +4,17 @@
 //! A handle is `count << 20 | place`; counts go on over re-initialisation and fork, so that no
 //! handle ever comes back.
 
+use crate::object::Object;
 use crate::object::recent::Recent;
 use crate::operation::Operations;
 use crate::search::Find;
 use crate::token::epoch::{Epoch, Moment};
 use metaslot_ck::*;
+use metaslot_spi::store::Store;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// One open session.
 #[derive(Debug, Default)]
@@ -28,6 +30,9 @@ pub(crate) struct Session {
     pub(crate) recent: Recent,
     /// Up to when everything that is over has been let go of.
     seen: Moment,
+    /// The store's generation at which the rows behind the active operations were there; `None` where
+    /// no operation has such a key.
+    rows_seen: Option<u64>,
 }
 
 impl Session {
@@ -48,6 +53,31 @@ impl Session {
             self.seen = now;
             self.drop_over(now.epoch());
         }
+    }
+
+    /// An operation begins with this key.
+    pub(crate) fn uses(&mut self, key: &Object) {
+        if key.on_token() && self.rows_seen.is_none() {
+            self.rows_seen = Some(key.seen());
+        }
+    }
+
+    /// Whether another process may have destroyed the key of an active operation.
+    #[inline]
+    pub(crate) fn may_miss_rows(&self, store: &dyn Store) -> bool {
+        self.rows_seen.is_some() && self.rows_seen != store.generation()
+    }
+
+    /// Ends the operations whose keys are not in the store any more.
+    #[cold]
+    pub(crate) fn look_for_rows(&mut self, store: &dyn Store) {
+        let now = store.generation();
+        self.operations.cancel(&mut self.recent, |_, operation| {
+            operation.object().is_some_and(|object| object.is_gone_from(store))
+        });
+        let on_token = |object: &Arc<Object>| object.on_token();
+        let any = self.operations.any(|_, operation| operation.object().is_some_and(on_token));
+        self.rows_seen = any.then(|| now.unwrap_or(u64::MAX));
     }
 
     /// Lets go of every object that was destroyed or logged out of, ending its operations.
@@ -72,6 +102,7 @@ impl Session {
         self.operations.cancel(&mut self.recent, |_, _| true);
         self.find = None;
         self.recent = Recent::default();
+        self.rows_seen = None;
     }
 }
 

@@ -2,8 +2,8 @@
 //! The lifecycle of operations, results of variable length, and login.
 
 use metaslot_ck::*;
-use metaslot_engine::{Output, Policy};
-use metaslot_models::{aes, collect, engine, logged_in, open, row};
+use metaslot_engine::{Engine, Output, Policy};
+use metaslot_models::{MemoryStore, aes, collect, engine, engine_over, logged_in, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
 use metaslot_spi::{Bytes, Params};
 
@@ -326,4 +326,39 @@ fn a_key_that_cannot_be_digested_ends_the_digest() {
     assert_eq!(engine.digest_key(session, ObjectHandle(77)), Err(Error::KEY_HANDLE_INVALID));
     let ended = collect(|out| engine.digest_final(session, out));
     assert_eq!(ended, Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+/// Two engines over one store are two processes.
+#[test]
+fn an_operation_ends_with_a_key_that_another_process_destroyed() {
+    let store = MemoryStore::default();
+    let engines = [(); 2].map(|()| engine_over(store.clone(), Policy::DEFAULT));
+    let [mine, other] = engines.each_ref().map(|engine| (engine, open(engine)));
+    let find = |(engine, session): (&Engine, _), label: &str| {
+        engine.find_init(session, vec![row(CKA_LABEL, label)]).expect("a search begins");
+        let found = engine.find(session, 1).expect("it finds");
+        engine.find_final(session).expect("it ends");
+        found[0]
+    };
+    let begin = |key| mine.0.cipher_init(Forward, mine.1, CKM_AES_GCM, gcm(128), key);
+    let goes_on = || {
+        let out = &mut Output::ask();
+        mine.0.cipher(Forward, mine.1, b"data", out)
+    };
+    for (engine, session) in [mine, other] {
+        engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    }
+    for label in ["this one", "another"] {
+        let more = vec![row(CKA_TOKEN, true), row(CKA_LABEL, label)];
+        aes(mine.0, mine.1, more).expect("a key is made");
+    }
+    begin(find(mine, "this one")).expect("an encryption begins");
+    goes_on().expect("nothing has changed");
+    other.0.destroy_object(other.1, find(other, "another")).expect("it is destroyed");
+    goes_on().expect("its key is there");
+    let label = vec![row(CKA_ID, "new")];
+    other.0.set_attributes(other.1, find(other, "this one"), label).expect("it is changed");
+    goes_on().expect("its key is there");
+    other.0.destroy_object(other.1, find(other, "this one")).expect("it is destroyed");
+    assert_eq!(goes_on(), Err(Error::OPERATION_NOT_INITIALIZED));
 }
