@@ -6,7 +6,7 @@
 
 use crate::object::Object;
 use crate::object::recent::Recent;
-use crate::operation::Operations;
+use crate::operation::{Operation, OperationKind, Operations};
 use crate::search::Find;
 use crate::token::epoch::{Epoch, Moment};
 use metaslot_ck::*;
@@ -33,6 +33,8 @@ pub(crate) struct Session {
     /// The store's generation at which the rows behind the active operations were there; `None` where
     /// no operation has such a key.
     rows_seen: Option<u64>,
+    /// The kind of operation that began last with a key that wants a login for each use.
+    locked_last: Option<OperationKind>,
 }
 
 impl Session {
@@ -56,7 +58,10 @@ impl Session {
     }
 
     /// An operation begins with this key.
-    pub(crate) fn uses(&mut self, key: &Object) {
+    pub(crate) fn uses(&mut self, key: &Object, kind: OperationKind) {
+        if key.facts().always_authenticate {
+            self.locked_last = Some(kind);
+        }
         if key.on_token() && self.rows_seen.is_none() {
             self.rows_seen = Some(key.seen());
         }
@@ -78,6 +83,14 @@ impl Session {
         let on_token = |object: &Arc<Object>| object.on_token();
         let any = self.operations.any(|_, operation| operation.object().is_some_and(on_token));
         self.rows_seen = any.then(|| now.unwrap_or(u64::MAX));
+    }
+
+    /// The operation that a context-specific login is for: of those that wait for one, the one that
+    /// began last.
+    pub(crate) fn locked(&mut self) -> Option<&mut dyn Operation> {
+        let locked = |kind: &OperationKind| self.operations.of(*kind).is_locked();
+        let kind = self.locked_last.into_iter().chain(OperationKind::ALL).find(locked)?;
+        Some(self.operations.of(kind))
     }
 
     /// Lets go of every object that was destroyed or logged out of, ending its operations.

@@ -258,6 +258,27 @@ fn always_authenticate_asks_before_each_use() {
     assert_eq!(none, Err(Error::OPERATION_NOT_INITIALIZED));
 }
 
+#[test]
+fn one_login_is_for_the_operation_that_began_last() {
+    let (engine, session) = logged_in();
+    let (public, private) =
+        (vec![row(CKA_MODULUS_BITS, 2048)], vec![row(CKA_ALWAYS_AUTHENTICATE, true)]);
+    let pair =
+        engine.generate_key_pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, Params::None, public, private);
+    let (_, key) = pair.expect("a pair is made");
+    let sign = || engine.sign_update(session, b"data");
+    let recover = || engine.sign_recover(session, b"data", &mut Output::buffer(&mut [0; 256]));
+    let log_in = || engine.login(session, CKU_CONTEXT_SPECIFIC, b"user-pin");
+    engine.sign_recover_init(session, CKM_RSA_PKCS, Params::None, key).expect("it begins");
+    engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key).expect("it begins");
+    log_in().expect("the PIN is right");
+    sign().expect("it signs");
+    assert_eq!(recover(), Err(Error::USER_NOT_LOGGED_IN));
+    engine.sign_recover_init(session, CKM_RSA_PKCS, Params::None, key).expect("it begins");
+    log_in().expect("the PIN is right");
+    recover().expect("it signs");
+}
+
 /// PKCS#11 3.2 §4.9
 #[test]
 fn a_pin_that_is_locked_for_good_logs_out_and_one_in_a_pause_is_denied() {
