@@ -331,12 +331,7 @@ impl Engine {
     pub fn fail_active(&self, session: SessionHandle, kinds: &[OperationKind]) {
         let Ok(mut session) = self.session(session) else { return };
         let Session { operations, recent, .. } = &mut *session;
-        for kind in kinds {
-            let operation = operations.of(*kind);
-            if !operation.is_pending() {
-                operation.fail(recent);
-            }
-        }
+        operations.fail(recent, kinds);
     }
 
     /// `C_SessionCancel`: ends the operations that `flags` (`CKF_ENCRYPT`, …) name.
