@@ -80,6 +80,12 @@ pub(crate) fn check(connection: &Connection, version: i64) -> Result<()> {
     }
 }
 
+/// Whether there is nothing in the database.
+pub(crate) fn is_empty(connection: &Connection) -> Result<bool> {
+    let any = "SELECT NOT EXISTS(SELECT 1 FROM sqlite_schema)";
+    Ok(connection.query_row(any, (), |row| row.get(0))?)
+}
+
 /// What stands about one PIN.
 #[derive(Clone, Debug)]
 pub(crate) struct PinRow {

@@ -8,7 +8,7 @@ use crate::files::Files;
 use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
 use crate::kdf::Cost;
-use crate::schema::{Head, Stored, Token};
+use crate::schema::{self, Head, Stored, Token};
 use crate::state::{self, Known, Memory, State};
 use crate::{anchor, apply, pin, search, v1, verify};
 use metaslot_ck as ck;
@@ -259,7 +259,11 @@ impl SqliteStore {
     pub(crate) fn admit(&self, keys: Keys) -> Result<()> {
         self.upgrade(&keys)?;
         self.gate.write(|database| {
-            database.snapshot(|connection| state::of(connection, &keys)?.check_count(connection))
+            database.snapshot(|connection| {
+                // They may have been changed since the file was opened.
+                schema::check(connection, FORMAT)?;
+                state::of(connection, &keys)?.check_count(connection)
+            })
         })?;
         self.advance_anchor(&keys)?;
         self.set_keys(Some(keys));

@@ -255,15 +255,42 @@ fn a_trigger_in_the_file_makes_no_change_vanish() {
     assert!(store.verify().unwrap().is_sound());
 }
 
+/// Each creation after the first does not happen, and is no error.
+const FORGETFUL: &str = "
+    CREATE TABLE copy(id INTEGER PRIMARY KEY, version INTEGER NOT NULL, private INTEGER NOT NULL,
+        verified INTEGER NOT NULL, attributes BLOB NOT NULL, secrets BLOB, terms BLOB NOT NULL,
+        tag BLOB, old INTEGER AS (CASE WHEN id > 102 THEN 0 ELSE id END) STORED,
+        UNIQUE(old) ON CONFLICT IGNORE);
+    INSERT INTO copy SELECT * FROM object; DROP TABLE object; ALTER TABLE copy RENAME TO object;";
+
+#[test]
+fn a_table_that_forgets_what_is_written_makes_the_call_fail() {
+    let (place, store, ids) = place();
+    place.raw().execute_batch(FORGETFUL).unwrap();
+    assert_eq!(insert(&store, private("remembered")), ids[101] + 1);
+    let forgotten = store.write(vec![Change::Insert(private("forgotten"))]);
+    assert_eq!(forgotten.unwrap_err(), Error::DEVICE_ERROR);
+    assert!(store.last_error().unwrap().contains("a row that was written is not taken"));
+    store.logout();
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+}
+
+#[test]
+fn a_token_that_is_said_to_be_of_no_version_is_not_made_anew() {
+    let (place, store, _) = place();
+    drop(store);
+    place.raw().execute_batch("PRAGMA user_version = 0").unwrap();
+    let store = place.store();
+    assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert!(store.initialize(SO, "anew").is_err());
+    place.raw().execute_batch("PRAGMA user_version = 2").unwrap();
+    place.store().login(Role::User, USER).unwrap();
+}
+
 #[test]
 fn tables_that_are_defined_otherwise_are_refused() {
     let definitions = [
-        // Each creation after the first would be acknowledged and not happen.
-        "CREATE TABLE copy(id INTEGER PRIMARY KEY, version INTEGER NOT NULL, private INTEGER NOT NULL,
-             verified INTEGER NOT NULL, attributes BLOB NOT NULL, secrets BLOB, terms BLOB NOT NULL,
-             tag BLOB, old INTEGER AS (CASE WHEN id > 102 THEN 0 ELSE id END) STORED,
-             UNIQUE(old) ON CONFLICT IGNORE);
-         INSERT INTO copy SELECT * FROM object; DROP TABLE object; ALTER TABLE copy RENAME TO object;",
+        FORGETFUL,
         // Each count of an attempt would take minutes.
         "CREATE INDEX slow ON token(length(hex(zeroblob(100000000))) + user_failures);",
         "ALTER TABLE object RENAME TO hidden; CREATE VIEW object AS SELECT * FROM hidden;",
