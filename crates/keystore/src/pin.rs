@@ -4,7 +4,6 @@
 //! Order of locks: login file, writers' queue, the writing connection, the reading one. Neither
 //! connection is held while a key is derived.
 
-use crate::anchor;
 use crate::crypto::{self, Keys, Serial};
 use crate::error::{Error, Result};
 use crate::fast;
@@ -95,7 +94,6 @@ pub(crate) fn init_user(store: &SqliteStore, pin: &[u8]) -> Result<()> {
 
 /// `C_InitToken`
 pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Result<()> {
-    store.files.create_directory(store.config.group.as_deref())?;
     store.set_keys(None);
     store.gate.follow_replacement();
     let exists = match store.gate.read(|database| Ok(Token::read(&database.connection)?)) {
@@ -106,6 +104,10 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     if exists {
         return attempt(store, Role::So, so_pin, Settle::Initialize(label)).map(drop);
     }
+    // Before anything is made: a token that its anchor cannot follow is of no use.
+    let serial = crypto::random::<8>()?;
+    store.check_anchor(&serial)?;
+    store.files.create_directory(store.config.group.as_deref())?;
     let files = store.files.resolve()?;
     files.check_directory()?;
     let mode = files.mode(store.config.group.is_some());
@@ -114,10 +116,10 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     let _attempt = locks.login.hold()?;
     let _turn = locks.queue.hold()?;
     drop(files.open_generation()?);
-    let serial = crypto::random::<8>()?;
     let new = NewToken::new(store, serial, so_pin)?;
     let created = store.gate.apart(|| create(files, &new, label));
-    created.map_err(|error| error.at(&store.config.path))
+    created.map_err(|error| error.at(&store.config.path))?;
+    store.gate.write(|database| store.advance_held(database, &new.keys))
 }
 
 /// The database is made beside nobody: both locks are held, and readers see no token before the
@@ -261,7 +263,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         Settle::Initialize(label) => {
             let new = NewToken::new(store, serial, pin)?;
             let old = Keys::new(Secret::copy_of(master.expose()), serial, role)?;
-            let seen = store.config.anchor.as_deref().map_or(Ok(0), anchor::commits)?;
+            let seen = store.check_anchor(&serial)?;
             store
                 .transact_sealed(&new.keys, |database| empty(database, &new, &old, label, seen))?;
         }

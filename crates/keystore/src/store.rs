@@ -2,7 +2,7 @@
 //! The store itself: configuration, state, and the engine's trait.
 
 use crate::commit::{Group, Queue};
-use crate::crypto::Keys;
+use crate::crypto::{Keys, Serial};
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::format::FORMAT;
@@ -186,6 +186,7 @@ impl SqliteStore {
     ) -> Result<R> {
         let locks = self.gate.locks()?;
         let _turn = locks.queue.hold()?;
+        self.check_anchor(&keys.serial)?;
         self.gate.write(|database| {
             let done = self.commit(database, Announce::Yes, || work(database))?;
             self.advance_held(database, keys)?;
@@ -195,7 +196,7 @@ impl SqliteStore {
 
     /// Compares the state with the anchor, where there is one, and moves the anchor on to it. The
     /// writers' queue is held.
-    fn advance_held(&self, database: &Database, keys: &Keys) -> Result<()> {
+    pub(crate) fn advance_held(&self, database: &Database, keys: &Keys) -> Result<()> {
         let Some(anchor) = &self.config.anchor else { return Ok(()) };
         let head = Head::read(&database.connection)?;
         if head.key_id != keys.id {
@@ -204,6 +205,13 @@ impl SqliteStore {
         }
         let state = State::open(keys, &head.state)?;
         anchor::advance(anchor, &self.config.path, &keys.serial, &state)
+    }
+
+    /// Refuses a change of the state that the anchor, where there is one, could not follow. Gives how many it
+    /// has seen.
+    pub(crate) fn check_anchor(&self, serial: &Serial) -> Result<u64> {
+        let anchor = self.config.anchor.as_deref();
+        anchor.map_or(Ok(0), |anchor| anchor::check(anchor, &self.config.path, serial))
     }
 
     /// [`Self::advance_held`] for callers without the lock.
@@ -293,8 +301,11 @@ impl SqliteStore {
                 let _turn = locks.queue.hold()?;
                 self.gate.write(|database| {
                     let group = take();
-                    let applied = self.commit(database, Announce::Yes, || {
-                        group.apply(&database.connection, &self.written_last)
+                    let ready = group.keys().map_or(Ok(0), |keys| self.check_anchor(&keys.serial));
+                    let applied = ready.and_then(|_| {
+                        self.commit(database, Announce::Yes, || {
+                            group.apply(&database.connection, &self.written_last)
+                        })
                     });
                     let anchored = applied.and_then(|outcomes| {
                         if let Some(keys) = &outcomes.keys {

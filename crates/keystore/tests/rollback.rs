@@ -608,3 +608,40 @@ fn a_row_without_measure_is_an_error_of_that_row() {
     assert_eq!(named, [Some(ids[1]), Some(ids[2])], "{found:?}");
     assert!(store.read(ids[3]).unwrap().unwrap().verified);
 }
+
+#[test]
+fn nothing_is_written_where_the_anchor_cannot_follow() {
+    let place = Place::in_memory();
+    let outside = Place::in_memory();
+    std::fs::create_dir_all(outside.path()).unwrap();
+    let anchor = outside.path().join("anchor");
+    let store = SqliteStore::new(Config { anchor: Some(anchor.clone()), ..place.config() });
+    // It is missing, or another token's: no token is made.
+    let another = [[9; 8].as_slice(), &[0; 40]].concat();
+    for (wrong, reason) in [(None, "the anchor is missing"), (Some(another), "another token's")] {
+        if let Some(wrong) = wrong {
+            std::fs::write(&anchor, wrong).unwrap();
+        }
+        assert_eq!(store.initialize(SO, "test token").unwrap_err(), Error::DEVICE_ERROR);
+        assert!(store.last_error().unwrap().contains(reason));
+        assert!(!place.path().exists(), "nothing is left behind");
+    }
+    // One that is empty has seen the token from its first moment on.
+    std::fs::write(&anchor, "").unwrap();
+    common::initialize(&store);
+    let so = std::fs::read(&anchor).unwrap();
+    assert_eq!(so.len(), 48);
+    store.login(Role::User, USER).unwrap();
+    let id = insert(&store, private("kept"));
+    let seen = std::fs::read(&anchor).unwrap();
+    // Without it no change is made that is then said to have failed.
+    std::fs::remove_file(&anchor).unwrap();
+    let refused = store.write(vec![Change::Insert(private("lost"))]);
+    assert_eq!(refused.unwrap_err(), Error::DEVICE_ERROR);
+    assert!(store.set_pin(Role::User, USER, NEW).is_err());
+    assert!(store.initialize(SO, "anew").is_err());
+    std::fs::write(&anchor, seen).unwrap();
+    store.login(Role::User, USER).unwrap();
+    assert_eq!(common::ids(&store, &[], Scope::Both, 0, 9), [id]);
+    assert_eq!(store.token().unwrap().label, "test token");
+}
