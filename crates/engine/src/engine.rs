@@ -155,7 +155,7 @@ impl Engine {
         })
     }
 
-    /// Whether nobody, in this process or another, changed the object since it was read, and it was
+    /// Whether no process, this one included, changed the object since it was read, and it was
     /// read in this login. (What is over a session lets go of before each call.)
     fn is_current(&self, object: &Object) -> bool {
         !object.on_token()
@@ -198,7 +198,7 @@ impl Engine {
         self.routes.find(mechanism, operation)
     }
 
-    /// What to say when an operation cannot begin: that nobody has it comes before `error`.
+    /// The error of an operation that cannot start: that no provider serves it comes before `error`.
     #[cold]
     pub(crate) fn refused<T>(
         &self,

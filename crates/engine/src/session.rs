@@ -97,7 +97,7 @@ const SHARDS: usize = 16;
 const LIST: usize = 64;
 
 /// How many sessions can be open at once.
-pub(crate) const MOST: usize = 1 << PLACE_BITS;
+pub(crate) const MAX_SESSIONS: usize = 1 << PLACE_BITS;
 
 /// Counts of handles, one per shard so that threads do not meet.
 static COUNTS: [Counter; SHARDS] = [const { Counter(AtomicU64::new(1)) }; SHARDS];
@@ -145,7 +145,7 @@ impl Sessions {
     }
 
     fn of(&self, handle: SessionHandle) -> Result<&Place> {
-        let at = usize::try_from(handle.0).unwrap_or(usize::MAX) & (MOST - 1);
+        let at = usize::try_from(handle.0).unwrap_or(usize::MAX) & (MAX_SESSIONS - 1);
         let place = self.place(at).ok_or(Error::SESSION_HANDLE_INVALID)?;
         if handle.0 != 0 && place.handle.load(Ordering::Acquire) == handle.0 {
             Ok(place)
@@ -212,7 +212,7 @@ impl Sessions {
     /// A place that was never used; takes one of another thread's when the table is full.
     fn fresh(&self) -> Result<usize> {
         let at = self.used.fetch_add(1, Ordering::AcqRel);
-        if at >= MOST {
+        if at >= MAX_SESSIONS {
             self.used.fetch_sub(1, Ordering::Relaxed);
             let given = self.free.iter().find_map(|free| lock(&free.0).pop());
             return given.map(|at| at as usize).ok_or(Error::SESSION_COUNT);
@@ -248,7 +248,7 @@ impl Sessions {
         place.handle.store(0, Ordering::Release);
         let (slot, owned) = (session.slot, session.empty());
         drop(session);
-        self.give_back(usize::try_from(handle.0).unwrap_or(0) & (MOST - 1));
+        self.give_back(usize::try_from(handle.0).unwrap_or(0) & (MAX_SESSIONS - 1));
         Ok(Some((slot, owned)))
     }
 
@@ -323,7 +323,7 @@ impl Sessions {
     /// Waits for those who are opening a session: afterwards each of them has one that is seen, or
     /// their `may` sees what this thread stored before.
     pub(crate) fn settle(&self) {
-        let used = self.used.fetch_add(0, Ordering::AcqRel).min(MOST);
+        let used = self.used.fetch_add(0, Ordering::AcqRel).min(MAX_SESSIONS);
         for at in 0..used {
             let place = loop {
                 // The chunk of a place that was just taken may still be on its way.

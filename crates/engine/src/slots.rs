@@ -2,11 +2,11 @@
 //! Slot, token and session management (PKCS#11 3.2 §5.5, §5.6).
 
 use crate::engine::Engine;
+use crate::login::{check_length, pin_lengths};
 use crate::metaslot::route::Candidate;
 use crate::object::Object;
 use crate::operation::OperationKind;
-use crate::session::{Info, MOST, Session};
-use crate::token::login::{check_length, pin_lengths};
+use crate::session::{Info, MAX_SESSIONS, Session};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::*;
 use metaslot_spi::provider::Provider;
@@ -98,7 +98,7 @@ impl Engine {
             label: row.label,
             serial: row.serial,
             flags,
-            sessions: (MOST as u64, open(false) as u64),
+            sessions: (MAX_SESSIONS as u64, open(false) as u64),
             write_sessions: open(true) as u64,
             pin_length: (*lengths.start() as u64, *lengths.end() as u64),
             so: row.so,
@@ -365,7 +365,7 @@ impl Engine {
     /// Who serves a mechanism, in the order in which they are asked; among them, without operations, who could but says why not.
     ///
     /// # Errors
-    /// `CKR_MECHANISM_INVALID` when nobody serves it.
+    /// `CKR_MECHANISM_INVALID` when no provider serves it.
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Result<Vec<Candidate>> {
         self.routes.info(mechanism)?;
         let candidate = |provider: &&'static dyn Provider| {

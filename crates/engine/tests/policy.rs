@@ -412,7 +412,7 @@ fn what_was_sealed_with_old_ciphers_is_opened() {
 }
 
 #[test]
-fn keys_of_old_ciphers_have_parity_whoever_makes_them() {
+fn keys_of_old_ciphers_have_parity_made_here_or_brought_in() {
     let engine = engine(Policy::legacy());
     let session = open(&engine);
     engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");

@@ -252,7 +252,7 @@ impl Object {
     }
 }
 
-/// Whether an attribute is kept with objects and shown to nobody, neither by a value nor by what a search finds.
+/// Whether an attribute is kept with objects and never shown, neither by a value nor by what a search finds.
 pub(crate) const fn is_our_own(attribute: CK_ATTRIBUTE_TYPE) -> bool {
     matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES)
 }

@@ -26,7 +26,7 @@ impl Purposes {
     pub(crate) const WRAPPING: Self = Self(16);
     /// Unwraps keys.
     pub(crate) const UNWRAPPING: Self = Self(32);
-    /// Made here, sensitive and never extractable since: nobody outside knows it, or (of a public
+    /// Made here, sensitive and never extractable since: its value is not known outside, or (of a public
     /// key) its private half.
     pub(crate) const SEALED: Self = Self(64);
 

@@ -86,7 +86,7 @@ impl<A: Streams + ?Sized> Active<A> {
     pub(crate) fn stream(
         &mut self,
         start: impl FnOnce(&Chosen<A>) -> Result<A::Stream>,
-    ) -> Result<(&Chosen<A>, &mut A::Stream)> {
+    ) -> Result<(&mut Chosen<A>, &mut A::Stream)> {
         if let Self::Initialized(chosen) = self {
             let stream = start(chosen)?;
             let Self::Initialized(chosen) = std::mem::take(self) else {

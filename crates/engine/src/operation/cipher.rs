@@ -147,7 +147,7 @@ pub(crate) fn update(
         let length = run.stream.update_length(input.len());
         let written = out.exact(length, |room| run.stream.update(input, room))?;
         if written == Written::Done {
-            chosen.count.bytes(input.len());
+            chosen.count.add(input.len());
         }
         Ok(written)
     });

@@ -146,7 +146,7 @@ pub(crate) fn update(session: &mut Session, data: &[u8]) -> Result<()> {
     let active = &mut operations.digest;
     let result = active.stream(start).and_then(|(chosen, run)| {
         run.stream.update(data)?;
-        chosen.count.bytes(data.len());
+        chosen.count.add(data.len());
         Ok(Written::Done)
     });
     active.proceed(recent, result)

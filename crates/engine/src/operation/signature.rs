@@ -233,7 +233,7 @@ pub(crate) fn update(kind: OperationKind, session: &mut Session, data: &[u8]) ->
     let (active, recent) = split(kind, session);
     let result = active.stream(start(kind)).and_then(|(chosen, stream)| {
         stream.update(data)?;
-        chosen.count.bytes(data.len());
+        chosen.count.add(data.len());
         Ok(Written::Done)
     });
     active.proceed(recent, result)

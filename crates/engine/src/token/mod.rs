@@ -3,7 +3,6 @@
 
 pub(crate) mod epoch;
 pub(crate) mod handles;
-pub(crate) mod login;
 pub(crate) mod objects;
 
 use crate::object::purpose::Purposes;

@@ -12,7 +12,7 @@ const SHARDS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct TokenObjects {
     shards: [Mutex<Shard>; SHARDS],
-    /// Most rows in a shard that nobody else holds.
+    /// Most rows in a shard that no other thread holds.
     cached: usize,
 }
 
@@ -33,7 +33,7 @@ struct Known {
 }
 
 impl Known {
-    /// Whether nobody else has it: nobody can get it meanwhile but through the locked shard.
+    /// Whether this is the only reference: another is only to be had through the locked shard.
     fn is_idle(&self) -> bool {
         let own = 1 + usize::from(self.object.is_some());
         let alone = self.object.as_ref().is_none_or(|object| Arc::strong_count(object) == 1);

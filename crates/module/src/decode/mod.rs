@@ -26,7 +26,10 @@ pub(crate) struct Caller<'a>(PhantomData<&'a ()>);
 /// Anyone who says that more than this lies behind a pointer is asked to prove it (see [`mapped`]).
 const DOUBTFUL: usize = 1 << 24;
 
-/// No secret that a caller gives (a PIN, a password) is longer.
+/// More attributes than a template has: the standard does not define as many.
+const MAX_ATTRIBUTES: CK_ULONG = 512;
+
+/// No secret that a caller gives (a PIN, a password) is longer, in bytes.
 const LONGEST_PIN: CK_ULONG = 4096;
 
 impl<'a> Caller<'a> {

@@ -18,7 +18,7 @@ pub(crate) struct Job {
     pub(crate) bytes: usize,
 }
 
-/// What is called: its `…Init`, and the one-shot call.
+/// What is called: of most its `…Init`, and the one-shot call.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Function {
@@ -26,6 +26,12 @@ pub(crate) enum Function {
     Sign,
     Verify,
     Encrypt,
+    /// Random bytes.
+    Random,
+    /// A key, or a pair, as a session object.
+    Generate,
+    /// A session, opened and closed.
+    Session,
 }
 
 /// The key that it needs.
@@ -76,7 +82,9 @@ impl Job {
 
     /// Whether everybody who has the same key gets the same result.
     pub(crate) const fn determined(&self) -> bool {
-        !self.fresh() && matches!(self.key, Key::None | Key::Secret(..))
+        let made =
+            matches!(self.function, Function::Random | Function::Generate | Function::Session);
+        !made && !self.fresh() && matches!(self.key, Key::None | Key::Secret(..))
     }
 
     /// Bytes that the result may be longer than the message.

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Jobs by the raw library: AWS-LC's C functions with prepared keys.
 
-use super::job::{Function, Job, Key, Parameter, secret_of};
+use super::job::{Curve, Function, Job, Key, Parameter, secret_of};
+use super::signs::Signs;
 use super::team::Maker;
 use crate::buffer::Buffer;
 use crate::speed::subject::{Loop, Operation, expect};
 use crate::{Failure, Result};
-use metaslot_bare::{self as bench, Cbc, Ctr, EC_SIGNATURE, Ec, Ed25519, Gcm, Rc4, Rsa};
+use metaslot_bare::{self as bench, Cbc, Ctr, Ec, Ed25519, Gcm, Rc4, Rsa};
 use metaslot_ck::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The raw library, and the pairs that it has made.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Raw {
-    rsa: Mutex<HashMap<CK_ULONG, Arc<Rsa>>>,
+    pairs: Mutex<HashMap<Key, Arc<dyn Signs>>>,
 }
 
 /// Why something cannot be done here.
@@ -24,75 +25,111 @@ const ABSENT: &str = "not called directly here";
 type Apply = Box<dyn Fn(&[u8], &mut [u8]) -> Result<usize>>;
 
 impl Raw {
-    fn rsa(&self, bits: CK_ULONG) -> Result<Arc<Rsa>> {
-        let mut pairs = self.rsa.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pair) = pairs.get(&bits) {
+    /// The pair for a job, whose mechanism the raw library has.
+    fn pair(&self, job: &Job) -> Result<Arc<dyn Signs>> {
+        if !matches!(job.mechanism, CKM_SHA256_RSA_PKCS | CKM_ECDSA | CKM_EDDSA) {
+            return Err(Failure::new(ABSENT));
+        }
+        let mut pairs = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pair) = pairs.get(&job.key) {
             return Ok(Arc::clone(pair));
         }
-        let wanted = i32::try_from(bits).map_err(|_| Failure::new("an RSA key of that size"))?;
-        let pair = Arc::new(Rsa::generate(wanted)?);
-        pairs.insert(bits, Arc::clone(&pair));
+        let pair: Arc<dyn Signs> = match job.key {
+            Key::Rsa(bits) => Arc::new(rsa(bits)?),
+            Key::Curve(Curve::P256) => Arc::new(Ec::generate()?),
+            Key::Curve(Curve::Ed25519) => Arc::new(Ed25519::generate()),
+            Key::None | Key::Secret(..) => return Err(Failure::new(ABSENT)),
+        };
+        pairs.insert(job.key, Arc::clone(&pair));
         Ok(pair)
     }
 
-    fn on_curve(job: &Job) -> Result<Box<dyn Operation>> {
-        let message: [u8; 32] = Buffer::input(job.bytes)
-            .first_chunk()
-            .copied()
-            .ok_or_else(|| Failure::new("only messages of 32 bytes here"))?;
-        match (job.mechanism, job.function) {
-            (CKM_ECDSA, Function::Sign) => Ok(Loop::boxed(
-                (Ec::generate()?, [0; EC_SIGNATURE], 0),
-                move |(key, out, used)| {
-                    *used = key.sign(&message, out)?;
+    fn with_pair(&self, job: &Job) -> Result<Box<dyn Operation>> {
+        let pair = self.pair(job)?;
+        let data = Buffer::input(job.bytes);
+        let mut signature = vec![0; 512];
+        let used = pair.sign(&data, &mut signature)?;
+        let judge = Arc::clone(&pair);
+        match job.function {
+            Function::Sign => Ok(Loop::boxed(
+                (data, signature, used),
+                move |(data, out, used)| {
+                    *used = pair.sign(data, out)?;
                     Ok(())
                 },
-                move |(key, out, used)| Ok(key.verify(&message, &out[..*used])?),
+                move |(data, out, used)| judge.verify(data, &out[..*used]),
             )),
-            (CKM_EDDSA, Function::Sign) => Ok(Loop::boxed(
-                (Ed25519::generate(), [0; 64]),
-                move |(key, out)| Ok(key.sign(&message, out)?),
-                move |(key, out)| Ok(key.verify(&message, out)?),
-            )),
+            Function::Verify => {
+                signature.truncate(used);
+                Ok(Loop::boxed(
+                    (data, signature),
+                    move |(data, signature)| pair.verify(data, signature),
+                    move |(data, signature)| {
+                        signature[9] ^= 1;
+                        let refused = judge.verify(data, signature).is_err();
+                        signature[9] ^= 1;
+                        expect(refused, "a changed signature verifies")
+                    },
+                ))
+            }
             _ => Err(Failure::new(ABSENT)),
         }
     }
+}
 
-    fn pair(&self, job: &Job, bits: CK_ULONG) -> Result<Box<dyn Operation>> {
-        let key = self.rsa(bits)?;
-        let data = Buffer::input(job.bytes);
-        if job.function == Function::Sign {
-            let judge = Arc::clone(&key);
-            return Ok(Loop::boxed(
-                (data, vec![0; 512], 0),
-                move |(data, out, used)| {
-                    *used = key.sign(data, out)?;
-                    Ok(())
-                },
-                move |(data, out, used)| Ok(judge.verify(data, &out[..*used])?),
-            ));
-        }
-        let mut signature = vec![0; 512];
-        let used = key.sign(&data, &mut signature)?;
-        signature.truncate(used);
-        let judge = Arc::clone(&key);
-        Ok(Loop::boxed(
-            (data, signature),
-            move |(data, signature)| Ok(key.verify(data, signature)?),
-            move |(data, signature)| {
-                signature[9] ^= 1;
-                let refused = judge.verify(data, signature).is_err();
-                signature[9] ^= 1;
-                expect(refused, "a changed RSA signature verifies")
-            },
-        ))
+fn rsa(bits: CK_ULONG) -> Result<Rsa> {
+    let bits = i32::try_from(bits).map_err(|_| Failure::new("an RSA key of that size"))?;
+    Ok(Rsa::generate(bits)?)
+}
+
+/// New keys.
+fn generates(key: Key) -> Result<Box<dyn Operation>> {
+    match key {
+        Key::Rsa(bits) => generates_pairs(move || rsa(bits)),
+        Key::Curve(Curve::P256) => generates_pairs(|| Ok(Ec::generate()?)),
+        Key::Curve(Curve::Ed25519) => generates_pairs(|| Ok(Ed25519::generate())),
+        Key::Secret(_, length) => Ok(random(length)),
+        Key::None => Err(Failure::new("a job without a key")),
     }
+}
+
+fn generates_pairs<K: Signs + 'static>(
+    make: impl Fn() -> Result<K> + 'static,
+) -> Result<Box<dyn Operation>> {
+    Ok(Loop::boxed(
+        make()?,
+        move |pair| {
+            *pair = make()?;
+            Ok(())
+        },
+        |pair| {
+            let mut out = [0; 512];
+            let used = pair.sign(&[1; 32], &mut out)?;
+            pair.verify(&[1; 32], &out[..used])
+        },
+    ))
+}
+
+/// Random bytes.
+fn random(length: usize) -> Box<dyn Operation> {
+    Loop::boxed(
+        Buffer::output(length),
+        |bytes| Ok(bench::random(bytes)?),
+        |bytes| expect(bytes.iter().any(|byte| *byte != 0), "random bytes are zero"),
+    )
 }
 
 /// What a job makes of a message, if the raw library's door has it.
 fn apply(job: &Job) -> Result<Apply> {
     let iv = [0; 16];
     Ok(match (job.mechanism, job.key) {
+        (_, Key::Secret(CKK_AES, 32)) if job.parameter == Parameter::Ctr => {
+            let key = Ctr::new(&secret_of()?)?;
+            Box::new(move |data, out| {
+                key.apply(&iv, data, out);
+                Ok(data.len())
+            })
+        }
         (CKM_MD5, _) => Box::new(|data, out| digest(out, |out| bench::md5(data, out))),
         (CKM_SHA_1, _) => Box::new(|data, out| digest(out, |out| bench::sha1(data, out))),
         (CKM_SHA256, _) => Box::new(|data, out| digest(out, |out| bench::sha256(data, out))),
@@ -110,13 +147,6 @@ fn apply(job: &Job) -> Result<Apply> {
                 Ok(data.len())
             })
         }
-        (CKM_AES_CTR, Key::Secret(_, 32)) => {
-            let key = Ctr::new(&secret_of()?)?;
-            Box::new(move |data, out| {
-                key.apply(&iv, data, out);
-                Ok(data.len())
-            })
-        }
         (CKM_AES_GCM, Key::Secret(_, 32)) if job.parameter == Parameter::Gcm => {
             let key = Gcm::new(&secret_of()?)?;
             Box::new(move |data, out| Ok(key.seal(&[0; 12], data, out)?))
@@ -125,7 +155,7 @@ fn apply(job: &Job) -> Result<Apply> {
     })
 }
 
-/// A digest at the begin of the room for results.
+/// A digest at the start of the room for results.
 fn digest<const N: usize>(out: &mut [u8], make: impl FnOnce(&mut [u8; N])) -> Result<usize> {
     let room = out.first_chunk_mut::<N>().ok_or_else(|| Failure::new("no room for a digest"))?;
     make(room);
@@ -134,14 +164,12 @@ fn digest<const N: usize>(out: &mut [u8], make: impl FnOnce(&mut [u8; N])) -> Re
 
 impl Maker for Raw {
     fn make(&self, job: &Job) -> Result<Box<dyn Operation>> {
-        if let Key::Rsa(bits) = job.key {
-            if job.mechanism != CKM_SHA256_RSA_PKCS {
-                return Err(Failure::new(ABSENT));
-            }
-            return self.pair(job, bits);
-        }
-        if let Key::Curve(_) = job.key {
-            return Self::on_curve(job);
+        match (job.function, job.key) {
+            (Function::Session, _) => return Err(Failure::new("a library has no sessions")),
+            (Function::Random, _) => return Ok(random(job.bytes)),
+            (Function::Generate, key) => return generates(key),
+            (_, Key::Rsa(_) | Key::Curve(_)) => return self.with_pair(job),
+            _ => {}
         }
         let (data, out) = (Buffer::input(job.bytes), Buffer::output(job.bytes + job.longer()));
         let right = right(job)?;

@@ -2,14 +2,14 @@
 //! Jobs by a module: keys in a fresh token, one session for each thread, `C_…Init` and the one-shot call.
 
 use super::job::{Curve, Function, Job, Key, secret};
+use super::signs::judge;
 use super::team::Maker;
 use crate::buffer::Buffer;
 use crate::speed::subject::{Loop, Nonce, Operation, expect};
 use crate::token::{self, Pair, Token};
 use crate::{Failure, Result};
-use metaslot_bare as bench;
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Session, Template};
+use metaslot_client::{Access, Mechanism, Session, Template};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -83,15 +83,30 @@ impl Tokens {
     }
 
     fn made(&self, job: Job) -> Result<Box<dyn Operation>> {
-        if job.function == Function::Digest {
-            return self.digests(job);
-        }
-        let key = self.pair(&job)?;
         match job.function {
-            Function::Encrypt => self.encrypts(job, key),
-            Function::Sign => self.signs(job, key),
-            Function::Verify | Function::Digest => self.verifies(job, key),
+            Function::Digest => self.digests(job),
+            Function::Encrypt => self.encrypts(job, self.pair(&job)?),
+            Function::Sign => self.signs(job, self.pair(&job)?),
+            Function::Verify => self.verifies(job, self.pair(&job)?),
+            Function::Random => self.randomizes(job),
+            Function::Generate => generates(self.token.session()?, job),
+            Function::Session => Ok(Loop::boxed(
+                (self.token.module.clone(), self.token.slot),
+                |(module, slot)| Ok(module.open_and_close(*slot, Access::ReadWrite)?),
+                |_| Ok(()),
+            )),
         }
+    }
+
+    fn randomizes(&self, job: Job) -> Result<Box<dyn Operation>> {
+        Ok(Loop::boxed(
+            self.state(&job)?,
+            move |state| {
+                state.used = job.bytes;
+                Ok(state.session.random(&mut state.out[..job.bytes])?)
+            },
+            |state| expect(state.result().iter().any(|byte| *byte != 0), "random bytes are zero"),
+        ))
     }
 
     fn digests(&self, job: Job) -> Result<Box<dyn Operation>> {
@@ -139,7 +154,7 @@ impl Tokens {
                 Ok(())
             },
             move |state| match &judge {
-                Some(judge) => Ok(judge.verify(&state.data, state.result())?),
+                Some(judge) => judge.verify(&state.data, state.result()),
                 None => {
                     let (mechanism, data) = (job.with(&state.iv), &state.data);
                     Ok(state.session.verify(&mechanism, key.public, data, state.result())?)
@@ -184,22 +199,44 @@ impl Maker for Tokens {
         let result = match job.function {
             Function::Digest => session.digest(&mechanism, &data),
             Function::Encrypt => session.encrypt(&mechanism, self.pair(job)?.public, &data),
-            Function::Sign | Function::Verify => {
-                session.sign(&mechanism, self.pair(job)?.private, &data)
-            }
+            _ => session.sign(&mechanism, self.pair(job)?.private, &data),
         };
         result.map(Some).map_err(|error| self.said(error.into()))
     }
 }
 
-/// The raw library with the public key of the token, where it is to judge.
-fn judge(session: &Session, job: &Job, key: Pair) -> Result<Option<bench::Rsa>> {
-    if job.mechanism != CKM_SHA256_RSA_PKCS {
-        return Ok(None);
-    }
-    let modulus = session.attribute(key.public, CKA_MODULUS)?;
-    let exponent = session.attribute(key.public, CKA_PUBLIC_EXPONENT)?;
-    Ok(Some(bench::Rsa::public(&modulus, &exponent)?))
+/// Keys as session objects, destroyed at once.
+fn generates(session: Session, job: Job) -> Result<Box<dyn Operation>> {
+    let mechanism = Mechanism::new(job.mechanism);
+    let public = Template::new().token(false);
+    let public = match job.key {
+        Key::Secret(CKK_AES, _) => {
+            let template = token::aes_template("", false);
+            return Ok(Loop::boxed(
+                session,
+                move |session| {
+                    let key = session.generate_key(&mechanism, &template)?;
+                    Ok(session.destroy(key)?)
+                },
+                |_| Ok(()),
+            ));
+        }
+        Key::Rsa(bits) => {
+            public.ulong(CKA_MODULUS_BITS, bits).bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1])
+        }
+        Key::Curve(Curve::P256) => public.bytes(CKA_EC_PARAMS, token::P256),
+        _ => return Err(Failure::new("keys of this type are not generated here")),
+    };
+    let private = Template::new().token(false).bool(CKA_SIGN, true);
+    Ok(Loop::boxed(
+        session,
+        move |session| {
+            let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
+            session.destroy(public)?;
+            Ok(session.destroy(private)?)
+        },
+        |_| Ok(()),
+    ))
 }
 
 /// A token key.
@@ -207,26 +244,22 @@ fn made(session: &Session, key: Key) -> Result<Pair> {
     let (name, private) = ("speed", Template::new().token(true).bool(CKA_PRIVATE, true));
     let private = private.bool(CKA_SENSITIVE, true).bool(CKA_SIGN, true).label(name);
     let public = Template::new().token(true).bool(CKA_VERIFY, true).label(name);
-    let (mechanism, public, private) = match key {
+    let (public, private) = match key {
         Key::None => return Err(Failure::new("a job without a key")),
         Key::Secret(kind, length) => {
             let key = session.create(&secret_key(kind, &secret(length)))?;
             return Ok(Pair { public: key, private: key });
         }
-        Key::Curve(Curve::P256) => {
-            (CKM_EC_KEY_PAIR_GEN, public.bytes(CKA_EC_PARAMS, token::P256), private)
-        }
-        Key::Curve(Curve::Ed25519) => {
-            let named = public.bytes(CKA_EC_PARAMS, [6, 3, 0x2B, 0x65, 0x70]);
-            (CKM_EC_EDWARDS_KEY_PAIR_GEN, named, private)
-        }
+        Key::Curve(Curve::P256) => return token::p256(session),
+        Key::Curve(Curve::Ed25519) => return token::ed25519(session),
         Key::Rsa(bits) => {
             let public = public.ulong(CKA_MODULUS_BITS, bits).bool(CKA_ENCRYPT, true);
             let public = public.bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1]);
-            (CKM_RSA_PKCS_KEY_PAIR_GEN, public, private.bool(CKA_DECRYPT, true))
+            (public, private.bool(CKA_DECRYPT, true))
         }
     };
-    let (public, private) = session.generate_key_pair(&mechanism.into(), &public, &private)?;
+    let mechanism = Mechanism::new(CKM_RSA_PKCS_KEY_PAIR_GEN);
+    let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
     Ok(Pair { public, private })
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Login and logout (PKCS#11 3.2 §5.6.8–§5.6.10). The state belongs to the token, not to sessions.
 
-use super::{HANDOVER, Login, NOBODY, Token};
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::session::Info;
+use crate::token::{HANDOVER, Login, NOBODY, Token};
 use metaslot_ck::*;
 use metaslot_spi::detail;
 use metaslot_spi::store::{Role, TokenRow};
@@ -114,7 +114,7 @@ impl Engine {
                 Ok(())
             }
             Err(Error::PIN_LOCKED) => {
-                // Logout visits every session, and waits for nobody who has one.
+                // Logout visits every session, and waits for no thread that holds one.
                 drop(session);
                 Err(self.locked_meanwhile(token))
             }
