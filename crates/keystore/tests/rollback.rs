@@ -548,6 +548,8 @@ fn a_store_that_is_older_than_its_anchor_is_refused() {
         assert!(text.contains("this is an older file"), "{text}");
         assert!(examine(&aged, USER, false).unwrap().1[0].1.contains("this is an older file"));
         assert_eq!(examine(&aged, SO, true).unwrap_err(), Error::DEVICE_ERROR);
+        let text = aged.last_error().unwrap();
+        assert!(text.contains("empty the anchor to go on") && !text.contains("repaired"), "{text}");
         refused(&aged, Role::So, SO);
         // Somebody who has looked at it goes on with it.
         let kept = std::fs::read(&anchor).unwrap();
