@@ -65,18 +65,14 @@ impl<T: Send + Sync> PerProcess<T> {
     #[cold]
     fn first(&self, process: u64, parents: Option<&'static Made<T>>) -> &'static T {
         let value = (self.make)(parents.map(|parents| &parents.value));
-        let made = Box::into_raw(Box::new(Made { process, value }));
+        // Never given back, not even where another thread is faster.
+        let made: &'static Made<T> = Box::leak(Box::new(Made { process, value }));
         let before = parents.map_or(ptr::null_mut(), |parents| ptr::from_ref(parents).cast_mut());
+        let after = ptr::from_ref(made).cast_mut();
         // From here on a child finds it as its parent's: before anyone in this process has it.
-        match self.last.compare_exchange(before, made, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: a box that is leaked, and complete.
-            Ok(_) => unsafe { &(*made).value },
-            Err(faster) => {
-                // SAFETY: the box was made above, and no other thread has seen it.
-                drop(unsafe { Box::from_raw(made) });
-                // SAFETY: the box of a thread of this process, complete, and leaked.
-                unsafe { &(*faster).value }
-            }
+        match self.last.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => &made.value,
+            Err(_) => self.get(),
         }
     }
 }
