@@ -11,24 +11,18 @@ use crate::files;
 use crate::format::{APPLICATION, FORMAT};
 use crate::gate::Database;
 use crate::kdf::Kdf;
-use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, signed};
+use crate::open::{Announce, SqliteStore};
+use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, now, signed};
 use crate::state::{self, State};
-use crate::store::{Announce, SqliteStore};
 use crate::wrap;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{PinState, Role};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// After so many failures in a row a PIN is locked.
 pub(crate) const MOST_FAILURES: u32 = 10;
 /// After so many the next attempt has to wait: 1 second, 2, 4, …
 const FREE_FAILURES: u32 = 3;
-
-/// Seconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
 
 /// What may be told about a counter.
 pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
