@@ -18,6 +18,7 @@ mod gate;
 mod generation;
 mod kdf;
 mod lock;
+mod pepper;
 mod pin;
 mod schema;
 mod search;
