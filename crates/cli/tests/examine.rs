@@ -27,7 +27,21 @@ fn what_is_damaged_is_named_and_taken_out() {
         let connection = Connection::open(file).expect("it opens");
         connection.execute_batch(change).expect("it is changed");
     };
-    damage("UPDATE object SET version = 7 WHERE id = 1; UPDATE token SET label = 'wep'");
+    damage("UPDATE object SET version = 7 WHERE id = 1");
+    let listed = run("metaslot key list --pin-source user.pin");
+    assert!(listed[1].starts_with("site ") && listed[2].starts_with("other "), "{listed:?}");
+    assert!(listed[3].starts_with("cannot be read (public): "), "{listed:?}");
+    assert_eq!(
+        listed[4..].to_vec(),
+        [
+            "error: objects that cannot be read: 1",
+            "hint: 'metaslot token verify' says what is wrong with each",
+            "? 1",
+        ]
+    );
+    let json = run("metaslot key list --pin-source user.pin --json").join("\n");
+    assert!(json.contains("\"unreadable\": [") && json.contains("object 1 is damaged"), "{json}");
+    damage("UPDATE token SET label = 'wep'");
     let login = run("metaslot key list --pin-source user.pin");
     assert!(login[0].contains("its label was changed"), "{login:?}");
     assert!(login[0].contains("metaslot token verify"), "{login:?}");
