@@ -22,7 +22,7 @@ pub(crate) fn read(path: &Path) -> Result<Secret> {
         let help = "put it back, or for a token that is still to be made: head -c 32 /dev/urandom";
         Error::file(path, action, format!("{reason}; {what}: {help}"))
     };
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match fs::open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(Errno::LOOP) => return refuse("the pepper is a link"),

@@ -20,6 +20,7 @@ mod cross;
 mod crossover;
 pub mod experiment;
 mod failure;
+mod filter;
 mod interrupt;
 pub mod kernels;
 mod kill;

@@ -103,12 +103,6 @@ fn two_threads_use_more_cpu_time_than_wall_time_allows_one() {
     assert_eq!(rows.len(), 1);
     for by in rows[0]["by"].as_array().unwrap() {
         let number = |name: &str, at: usize| by[name][at].as_f64().unwrap();
-        for at in [0, 1] {
-            // The wall rate is the CPU rate times the CPUs that were used; medians of two are means.
-            let wall = number("per_cpu_second", at) * number("cpus_used", at);
-            let ratio = wall / number("per_wall_second", at);
-            assert!((0.5..2.0).contains(&ratio), "{by}");
-        }
         // A little more than one CPU at the most: the clocks are not read at one moment.
         assert!(number("cpus_used", 0) < 1.05 && number("cpus_used", 1) < 2.1, "{by}");
     }

@@ -10,7 +10,7 @@
 use super::table::{DERIVES, KeyUse};
 use super::{Policy, Refusal};
 use crate::object::Object;
-use crate::object::facts::Facts;
+use crate::object::facts::{Facts, has_elements};
 use crate::object::purpose::Purposes;
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Params, Value};
@@ -56,7 +56,17 @@ impl Policy {
             || (result.bool(CKA_EXTRACTABLE) && !base.attributes().bool(CKA_EXTRACTABLE));
         self.refuse(Refusal::DeriveNonSensitive, open, Error::TEMPLATE_INCONSISTENT)?;
         let shown = base.private() && !result.bool(CKA_PRIVATE);
-        self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)
+        self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)?;
+        self.imposing(result, template_of(base.attributes(), CKA_DERIVE_TEMPLATE))
+    }
+
+    /// May a key that is made from a protected one impose this on what is derived from it? Nothing but
+    /// what it comes from says so: the same value under another template would have another purpose.
+    pub(crate) fn imposing(self, result: &Attributes, origin: Option<&Attributes>) -> Result<()> {
+        let imposed = result.get(CKA_DERIVE_TEMPLATE);
+        let said = origin.and_then(|origin| origin.get(CKA_DERIVE_TEMPLATE));
+        let twin = has_elements(imposed) && imposed != said;
+        self.refuse(Refusal::RelatedKeys, twin, Error::TEMPLATE_INCONSISTENT)
     }
 
     /// What a derived key is for. `template` is the caller's, with what the base key imposes.
@@ -94,6 +104,11 @@ pub(crate) fn imposed_purposes(
     template: CK_ATTRIBUTE_TYPE,
     class: CK_OBJECT_CLASS,
 ) -> Option<Purposes> {
-    let Some(Value::Template(imposed)) = parent.get(template) else { return None };
-    Purposes::asked(imposed, class).chosen()
+    Purposes::asked(template_of(parent, template)?, class).chosen()
+}
+
+/// The template of this name, where the key has one.
+pub(super) fn template_of(key: &Attributes, template: CK_ATTRIBUTE_TYPE) -> Option<&Attributes> {
+    let Some(Value::Template(imposed)) = key.get(template) else { return None };
+    Some(imposed)
 }

@@ -5,6 +5,7 @@ mod all;
 mod cell;
 mod measure;
 mod openssl;
+mod openssl_checks;
 mod options;
 mod part;
 mod print;
@@ -135,7 +136,7 @@ fn experiment(options: &Options, cells: &[Cell]) -> Result<()> {
     }
     if !options.no_openssl {
         progress.say("openssl speed");
-        report.openssl = openssl::checks(&raw, &plan, &mut random)?;
+        report.openssl = openssl_checks::checks(&raw, &plan, &mut random)?;
     }
     report.seconds = started.elapsed().as_secs_f64();
     drop(progress);

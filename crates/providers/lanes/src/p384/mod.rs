@@ -151,6 +151,6 @@ impl Curve<8> for P384 {
     fn base() -> &'static Base<8> {
         static BASE: OnceLock<Base<8>> = OnceLock::new();
         // SAFETY: asked for by the kernel only, which runs where its instructions are.
-        BASE.get_or_init(|| unsafe { Base::new::<Self>() })
+        BASE.get_or_init(|| unsafe { Base::new::<Field>(&Self::BASE, LENGTH) })
     }
 }

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Cells that nobody ever meant begin with this.
-pub(super) const SENSELESS: &str = "not of this size or not for: ";
+/// Why combinations that make no sense are left out; older experiments name the function behind it.
+pub(super) const SENSELESS: &str = "not of this size or not for";
 
 /// Everything.
 pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {

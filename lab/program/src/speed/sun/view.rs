@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Figures of an experiment, as the table and the sentences ask for them.
 
-use super::openssl::{self, How};
 use super::operations::{OPERATION, ROWS, Row, THREADS};
 use crate::experiment::{Experiment, Sample};
 use crate::scenario;
+use crate::speed::openssl::{self, How};
 use crate::speed::part::{ARM, BY, LANES, MODULE, RAW, RIVAL};
 use crate::verdict::{Comparison, Margin, Verdict};
 use std::path::Path;
@@ -116,7 +116,7 @@ impl<'a> View<'a> {
     /// What `openssl speed` says, in operations in a second: as it comes, by the wall clock, and of several
     /// processes.
     pub(super) fn openssl(&self, row: &Row) -> Option<[f64; 3]> {
-        let rate = |how| openssl::rate(self.directory, row, how);
+        let rate = |how| openssl::rate(self.directory, row.openssl, &row.job, how);
         let elapsed = rate(How::Elapsed)?;
         let multi = if self.threads() == 1 { elapsed } else { rate(How::Multi(self.threads()))? };
         Some([rate(How::Default)?, elapsed, multi])

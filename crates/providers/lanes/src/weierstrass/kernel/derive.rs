@@ -119,7 +119,7 @@ fn on_curve<C: Curve<N>, const N: usize>(point: &Point<N>) -> Mask {
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline(never)]
 pub(crate) fn times<C: Curve<N>, const N: usize>(k: &Num<N>, p: &Point<N>) -> Point<N> {
-    let table = odd_multiples::<C, N>(p, ENTRIES);
+    let table = odd_multiples::<C::Field, N>(p, ENTRIES);
     let (k, _) = odd::<C::Order, N>(k);
     let count = windows(8 * C::LENGTH, WINDOW);
     let windows = recoded(&k, WINDOW, count);

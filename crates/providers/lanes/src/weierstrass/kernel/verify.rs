@@ -47,7 +47,7 @@ fn prepare<C: Curve<N>, const N: usize>(batch: &[VerifyRequest<'_, N>]) {
                 (points[lane], good[lane]) = (point, true);
             }
         }
-        let all = Multiples::eight::<C>(&points);
+        let all = Multiples::eight::<C::Field>(&points, C::LENGTH);
         for ((key, multiples), good) in keys.iter().zip(all).zip(good) {
             if good {
                 key.multiples.get_or_init(|| multiples);
