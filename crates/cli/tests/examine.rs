@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the command says of a token whose file somebody has changed, and what is left of it.
+//! What the command says of a token whose file was tampered with, and what is left of it.
 
 #[path = "common/place.rs"]
 mod place;

@@ -63,7 +63,7 @@ impl Terminal {
     }
 
     fn answer(&mut self, text: &str) {
-        self.master.write_all(text.as_bytes()).expect("somebody types");
+        self.master.write_all(text.as_bytes()).expect("the answer is typed");
     }
 
     /// The rest of the screen and the exit code.

@@ -35,7 +35,7 @@ fn token(section: &TokenSection) -> Vec<Finding> {
     let shared = directory.mode() & SET_GROUP != 0;
     let mut findings = Vec::new();
     if directory.mode() & OTHERS_WRITE != 0 {
-        let found = format!("{}: everybody may write this directory", parent.display());
+        let found = format!("{}: every user may write this directory", parent.display());
         findings.push(Finding::error(found, format!("chmod o-w {}", parent.display())));
     }
     if !is_own(&directory) && !shared {
