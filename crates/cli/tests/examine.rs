@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the command says of a token whose file was tampered with, and what is left of it.
 
-#[path = "common/place.rs"]
-mod place;
+#[path = "common/sandbox.rs"]
+mod sandbox;
 
-use place::Place;
 use rusqlite::Connection;
+use sandbox::Sandbox;
 use std::path::Path;
 
 #[test]
 fn what_is_damaged_is_named_and_taken_out() {
-    let place = Place::make(&place::module());
-    let run = |command: &str| place.run(command);
+    let sandbox = Sandbox::make(&sandbox::module());
+    let run = |command: &str| sandbox.run(command);
     run("metaslot token init --label web --so-pin-source so.pin --pin-source user.pin");
     run("metaslot key generate --label site --pin-source user.pin");
     run("metaslot key generate --label other --pin-source user.pin");
@@ -21,7 +21,7 @@ fn what_is_damaged_is_named_and_taken_out() {
     );
 
     let damage = |change: &str| {
-        let directory = place.program("pwd").output().expect("pwd runs").stdout;
+        let directory = sandbox.program("pwd").output().expect("pwd runs").stdout;
         let directory = String::from_utf8(directory).expect("a path is text");
         let file = Path::new(directory.trim_end()).join("token.db");
         let connection = Connection::open(file).expect("it opens");
