@@ -19,6 +19,7 @@ mod generation;
 mod kdf;
 mod lock;
 mod open;
+mod pepper;
 mod pin;
 mod schema;
 mod search;

@@ -12,6 +12,7 @@ use crate::format::{APPLICATION, FORMAT};
 use crate::gate::Database;
 use crate::kdf::Kdf;
 use crate::open::{Announce, SqliteStore};
+use crate::pepper;
 use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, now, signed};
 use crate::state::{self, State};
 use crate::wrap;
@@ -205,7 +206,9 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
         let wrapped = pin_row(&token, role).wrap.as_deref();
         if pepper.is_none() && wrapped.is_some_and(wrap::needs_pepper) {
-            return Err(Error::not_token("its PINs need this machine's pepper"));
+            return Err(Error::not_token(
+                "its PINs are mixed with a file that its configuration does not name: set pepper",
+            ));
         }
         if let Some(wrapped) = wrapped {
             wrap::kdf(wrapped)?;
@@ -340,5 +343,5 @@ fn empty(database: &Database, new: &NewToken, old: &Keys, label: &str, seen: u64
 
 /// The machine's own secret, where one is configured.
 fn pepper(store: &SqliteStore) -> Result<Option<Secret>> {
-    store.config.pepper.as_deref().map(fast::read_secret).transpose()
+    store.config.pepper.as_deref().map(pepper::read).transpose()
 }
