@@ -6,7 +6,9 @@ use crate::experiment::Experiment;
 use crate::output::{self, say};
 use crate::scenario::Made;
 use crate::summary::{cells, summary};
-use crate::{Failure, Result, aa, copy, kill, local, profile, scenario, speed, store, study, tcp};
+use crate::{
+    Failure, Result, aa, copy, kill, lanes, local, profile, scenario, speed, store, study, tcp,
+};
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -63,6 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn earlier(path: &Path) -> Result<String> {
     let file: Value = output::earlier(path)?;
     match file["schema"].as_str() {
+        Some("metaslot-lab-lanes/1") => lanes::earlier(file),
         Some("metaslot-lab-speed/1") => speed::earlier_overhead(file),
         _ => Err(Failure::new(format!("{}: not a file that is printed", path.display()))
             .hint("an experiment is a directory NAME.labx")),
@@ -104,6 +107,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         name if name.starts_with("study-") => study::text(directory, experiment),
         "profile" => profile::text(directory, experiment),
         "kill" => kill::text(directory, experiment),
+        "lanes" => lanes::text(directory, experiment),
         "local" => local::text(directory, experiment),
         "mechanisms" => speed::all_text(directory, experiment),
         "overhead" => speed::overhead_text(directory, experiment),
@@ -121,6 +125,7 @@ fn json(directory: &Path, experiment: &Experiment) -> Value {
         "copy" => copy::json(experiment),
         name if name.starts_with("study-") => study::json(experiment),
         "kill" => kill::json(directory, experiment),
+        "lanes" => lanes::json(directory, experiment),
         "local" => local::json(experiment),
         "overhead" => speed::overhead_json(directory, experiment),
         "speed" => speed::sun_json(directory, experiment),
