@@ -8,6 +8,7 @@ import hmac
 import json
 
 from cryptography.hazmat.decrepit.ciphers.algorithms import ARC4, TripleDES
+from cryptography.hazmat.decrepit.ciphers.modes import CFB
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
@@ -49,23 +50,34 @@ def macs():
             yield {"hash": name, "key": key.hex(), "msg": message.hex(), "tag": tag}
 
 
+def sealed(mechanism, algorithm, mode, key, iv, message):
+    """One vector: what the mechanism makes of the message."""
+    encryptor = Cipher(algorithm, mode).encryptor()
+    ct = encryptor.update(message) + encryptor.finalize()
+    return {"mechanism": mechanism, "key": key.hex(), "iv": iv.hex(), "msg": message.hex(), "ct": ct.hex()}
+
+
 def ciphers():
+    yield from aes()
+    yield from xts()
+    yield from triple_des()
+    yield from rc4()
+
+
+def aes():
     for size in [16, 24, 32]:
         for length in [0, 16, 32, 48, 128, 144, 512]:
             key = stream(f"key {size} {length}", size)
             iv = stream(f"iv {size} {length}", 16)
             message = stream(f"message {size} {length}", length)
-            for name, mode in [("ecb", modes.ECB()), ("cbc", modes.CBC(iv))]:
-                encryptor = Cipher(algorithms.AES(key), mode).encryptor()
-                ct = encryptor.update(message) + encryptor.finalize()
-                yield {"mode": name, "key": key.hex(), "iv": iv.hex(), "msg": message.hex(), "ct": ct.hex()}
+            for name, mode in [("ECB", modes.ECB()), ("CBC", modes.CBC(iv))]:
+                yield sealed(f"CKM_AES_{name}", algorithms.AES(key), mode, key, iv, message)
         for length in [0, 1, 15, 16, 17, 100, 511]:
             key = stream(f"key {size} {length}", size)
             block = stream(f"block {size} {length}", 14) + b"\xff\xf0"
             message = stream(f"message {size} {length}", length)
-            encryptor = Cipher(algorithms.AES(key), modes.CTR(block)).encryptor()
-            ct = encryptor.update(message) + encryptor.finalize()
-            yield {"mode": "ctr", "key": key.hex(), "iv": block.hex(), "msg": message.hex(), "ct": ct.hex()}
+            for name, mode in [("CTR", modes.CTR(block)), ("CFB128", CFB(block))]:
+                yield sealed(f"CKM_AES_{name}", algorithms.AES(key), mode, key, block, message)
 
 
 def xts():
@@ -74,9 +86,7 @@ def xts():
             key = stream(f"key {size} {length}", size)
             tweak = stream(f"tweak {size} {length}", 16)
             message = stream(f"message {size} {length}", length)
-            encryptor = Cipher(algorithms.AES(key), modes.XTS(tweak)).encryptor()
-            ct = encryptor.update(message) + encryptor.finalize()
-            yield {"mode": "xts", "key": key.hex(), "iv": tweak.hex(), "msg": message.hex(), "ct": ct.hex()}
+            yield sealed("CKM_AES_XTS", algorithms.AES(key), modes.XTS(tweak), key, tweak, message)
 
 
 def odd(key):
@@ -95,24 +105,19 @@ def triple_des():
             key = odd(stream(f"key des {size} {length}", size))
             iv = stream(f"iv des {size} {length}", 8)
             message = stream(f"message des {size} {length}", length)
-            wide = key if size == 24 else key + key[:8]
-            for name, mode, plain in [
-                ("ecb", modes.ECB(), message), ("cbc", modes.CBC(iv), message),
-                ("cbc_pad", modes.CBC(iv), padded(message)),
-            ]:
-                if len(plain) % 8:
-                    continue
-                encryptor = Cipher(TripleDES(wide), mode).encryptor()
-                ct = encryptor.update(plain) + encryptor.finalize()
-                yield {"mode": name, "key": key.hex(), "iv": iv.hex(), "msg": message.hex(), "ct": ct.hex()}
-        for length in range(1, 18):
+            for name, mode in [("ECB", modes.ECB()), ("CBC", modes.CBC(iv))]:
+                yield sealed(f"CKM_DES3_{name}", TripleDES(wide(key)), mode, key, iv, message)
+        for length in [*range(18), 24, 64, 504, 4104]:
             key = odd(stream(f"key pad {size} {length}", size))
             iv = stream(f"iv pad {size} {length}", 8)
             message = stream(f"message pad {size} {length}", length)
-            wide = key if size == 24 else key + key[:8]
-            encryptor = Cipher(TripleDES(wide), modes.CBC(iv)).encryptor()
-            ct = encryptor.update(padded(message)) + encryptor.finalize()
-            yield {"mode": "cbc_pad", "key": key.hex(), "iv": iv.hex(), "msg": message.hex(), "ct": ct.hex()}
+            vector = sealed("CKM_DES3_CBC_PAD", TripleDES(wide(key)), modes.CBC(iv), key, iv, padded(message))
+            yield vector | {"msg": message.hex()}
+
+
+def wide(key):
+    """Two keys as three."""
+    return key if len(key) == 24 else key + key[:8]
 
 
 def rc4():
@@ -124,8 +129,7 @@ def rc4():
 
 
 def rc4_vector(key, message):
-    ct = Cipher(ARC4(key), None).encryptor().update(message)
-    return {"key": key.hex(), "msg": message.hex(), "ct": ct.hex()}
+    return sealed("CKM_RC4", ARC4(key), None, key, b"", message)
 
 
 def signatures():
@@ -158,8 +162,5 @@ def signatures():
 
 write("digest", digests())
 write("hmac", macs())
-write("aes", ciphers())
-write("aes_xts", xts())
-write("des3", triple_des())
-write("rc4", rc4())
+write("ciphers", ciphers())
 write("signatures", signatures())

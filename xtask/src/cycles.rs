@@ -13,15 +13,27 @@ pub(crate) struct File<'a> {
 
 /// The files that are part of a circle, each with one file of the circle that it imports.
 pub(crate) fn circles(files: &[File<'_>]) -> Vec<(String, String)> {
-    let codes: Vec<String> = files.iter().map(|file| code(file.text)).collect();
-    let parts: Vec<Part<'_>> =
-        files.iter().zip(&codes).map(|(file, code)| Part::of(module(&file.path), code)).collect();
-    let tree = Tree::of(&parts);
-    let edges: Vec<Vec<usize>> = (0..parts.len()).map(|at| tree.imports(&parts, at)).collect();
+    let edges = edges(files);
     let reach: Vec<Vec<bool>> = (0..files.len()).map(|from| reachable(&edges, from)).collect();
     let next = |at: usize| edges[at].iter().find(|to| reach[**to][at]);
     let shown = |at: usize| files[at].path.clone();
     (0..files.len()).filter_map(|at| next(at).map(|to| (shown(at), shown(*to)))).collect()
+}
+
+/// Each file with each that it imports.
+pub(crate) fn imports(files: &[File<'_>]) -> Vec<(String, String)> {
+    let edges = edges(files).into_iter().enumerate();
+    let pairs = edges.flat_map(|(from, to)| to.into_iter().map(move |to| (from, to)));
+    pairs.map(|(from, to)| (files[from].path.clone(), files[to].path.clone())).collect()
+}
+
+/// By file, which others it imports.
+fn edges(files: &[File<'_>]) -> Vec<Vec<usize>> {
+    let codes: Vec<String> = files.iter().map(|file| code(file.text)).collect();
+    let parts: Vec<Part<'_>> =
+        files.iter().zip(&codes).map(|(file, code)| Part::of(module(&file.path), code)).collect();
+    let tree = Tree::of(&parts);
+    (0..parts.len()).map(|at| tree.imports(&parts, at)).collect()
 }
 
 /// A file, read.

@@ -11,6 +11,7 @@ mod codegen;
 mod cycles;
 mod deny;
 mod dist;
+mod floors;
 mod fuzz;
 mod header;
 mod miri;

@@ -164,6 +164,13 @@ impl From<client::Error> for Failure {
         let (name, code) = (call.function.name(), call.code);
         // These codes say least: what the module has to say about them is the message.
         let vague = [ck::Error::DEVICE_ERROR, ck::Error::TOKEN_NOT_RECOGNIZED].contains(&code);
+        if let Some((reason, entry)) = detail.as_deref().and_then(by_policy) {
+            let message = format!("the token's policy refuses this: {reason} ({name}: {code})");
+            let failure = Self { call: Some(call), ..Self::failed(message) };
+            return failure.hint(format!(
+                "allow = [\"{entry}\"] in the token's section of the configuration permits it"
+            ));
+        }
         let told = detail.as_ref().filter(|_| vague);
         if let Some(words) = told {
             let message = format!("{words} ({name}: {code})");
@@ -177,6 +184,12 @@ impl From<client::Error> for Failure {
         let exit = if PIN_CODES.contains(&call.code) { Exit::Pin } else { Exit::Failed };
         Self { exit, message, hint, call: Some(call), detail }
     }
+}
+
+/// What our module says where the policy refuses: why, and the name that `allow` has for it.
+fn by_policy(detail: &str) -> Option<(&str, &str)> {
+    let said = detail.strip_prefix("refused by the token's policy: ")?;
+    said.strip_suffix("\"] re-opens it)")?.split_once(" (allow = [\"")
 }
 
 impl From<LoadError> for Failure {
@@ -279,6 +292,14 @@ mod tests {
         let failure: Failure =
             client::Error::new(Function::Sign, ck::Error::new(0x8000_0001)).into();
         assert_eq!(failure.text(false), "error: C_Sign returned CKR_0x80000001\n");
+    }
+
+    #[test]
+    fn what_the_policy_says_is_taken_apart() {
+        let detail =
+            "refused by the token's policy: a hash is weak (allow = [\"weak\"] re-opens it)";
+        assert_eq!(by_policy(detail), Some(("a hash is weak", "weak")));
+        assert_eq!(by_policy("the row is damaged"), None);
     }
 
     #[test]

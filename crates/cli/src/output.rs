@@ -29,6 +29,23 @@ pub(crate) struct Report {
 impl Output {
     /// Prints a result.
     pub(crate) fn print(self, report: &Report) -> Result<()> {
+        self.print_warning(report, &[])
+    }
+
+    /// Prints a result and what is dangerous about it: in the document, else on standard error, with
+    /// `--quiet` too.
+    pub(crate) fn print_warning(self, report: &Report, warnings: &[String]) -> Result<()> {
+        if self.json && !warnings.is_empty() {
+            let mut document = report.json.clone();
+            document["warnings"] = warnings.into();
+            return self.line(&format!("{document:#}"));
+        }
+        self.result(report)?;
+        warnings.iter().for_each(|warning| write_error(&format!("warning: {warning}\n")));
+        Ok(())
+    }
+
+    fn result(self, report: &Report) -> Result<()> {
         if self.json {
             self.line(&format!("{:#}", report.json))
         } else if self.quiet {

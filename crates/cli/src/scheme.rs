@@ -235,6 +235,19 @@ impl Scheme {
         Self { mechanism: Mechanism::with(hash.pss, params), ..Self::streaming(hash.pss) }
     }
 
+    /// Bare ECDSA takes a digest: of anything that is longer than the curve's numbers it signs the
+    /// first bytes, so that one signature fits every file that begins so.
+    pub(crate) fn check_length(&self, length: usize) -> Result<()> {
+        let is_bare = self.mechanism.number == CKM_ECDSA && self.digest.is_none();
+        let is_digest = HASHES.iter().any(|hash| hash.length == length as CK_ULONG);
+        if !is_bare || is_digest || length <= self.number {
+            return Ok(());
+        }
+        let what = format!("CKM_ECDSA takes a digest, and {length} bytes are none");
+        Err(Failure::usage(what)
+            .hint("let the token digest the data: --hash sha256, or -m ecdsa-sha256"))
+    }
+
     /// For messages and JSON: the mechanism's name.
     pub(crate) fn name(&self) -> String {
         let number = self.mechanism.number;
@@ -333,6 +346,21 @@ mod tests {
         assert_eq!(scheme.mechanism.number, CKM_ECDSA);
         assert_eq!(scheme.digest, Some(CKM_SHA256));
         assert_eq!(scheme.number, 32);
+    }
+
+    #[test]
+    fn bare_ecdsa_takes_what_is_no_longer_than_the_curve_or_a_digest() {
+        let check = |mechanism, hash, length| {
+            let kind = "ec:p256".parse().unwrap();
+            Scheme::choose(&kind, Some(mechanism), hash, ALL).unwrap().check_length(length)
+        };
+        for length in [0, 20, 31, 32, 48, 64] {
+            assert!(check("ecdsa", None, length).is_ok(), "{length}");
+        }
+        for length in [33, 47, 63, 65, 100_000] {
+            assert!(check("ecdsa", None, length).is_err(), "{length}");
+            assert!(check("ecdsa", Some("sha256"), length).is_ok(), "{length}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is counted besides calls and operations.
 
-/// Things that happen seldom and are worth a number of their own.
+/// Rare events that are counted by themselves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub enum Event {

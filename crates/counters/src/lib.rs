@@ -17,7 +17,7 @@ mod shard;
 pub use event::Event;
 pub use page::{directories, path};
 pub use record::{
-    Watch, begin, call, data, event, events, name_mechanisms, name_provider, operation, set,
+    Watch, begin, call, event, events, name_mechanisms, name_provider, operation, set,
 };
 pub use shard::leave_thread;
 

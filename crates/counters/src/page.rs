@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The page: a file under the runtime directory, or memory that nobody else sees.
+//! The page: a file under the runtime directory, or private memory.
 
 use crate::layout::{self, HEADER, SHARD, SHARDS, WORDS};
 use metaslot_memory::SharedWords;
@@ -16,7 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// costs address space only.
 static PRIVATE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
-/// Where a thread counts before it is decided where it does: nobody reads it.
+/// Where a thread counts before it has a shard: never read.
 pub(crate) const NOWHERE: &[AtomicU64; SHARD] = {
     static LAST: [AtomicU64; SHARD] = [const { AtomicU64::new(0) }; SHARD];
     &LAST

@@ -127,7 +127,7 @@ pub fn process(path: &Path) -> io::Result<Process> {
     let mut sums = vec![0_u64; SHARD];
     let mut codes = BTreeMap::new();
     for index in 0..SHARDS {
-        // Read, not mapped: a read of a page that nobody wrote does not allocate it.
+        // Read, not mapped: reading a page that was never written does not allocate it.
         let shard = words(&file, HEADER + index * SHARD, SHARD)?;
         for (sum, word) in sums.iter_mut().zip(&shard) {
             *sum = sum.wrapping_add(*word);

@@ -40,7 +40,7 @@ fn failed(shard: Shard, at: usize, function: Function, rv: CK_RV) {
     }
 }
 
-/// Counts something that happens seldom.
+/// Counts a rare event.
 pub fn event(event: Event) {
     events(event, 1);
 }
@@ -99,12 +99,6 @@ pub fn operation(provider: u8, mechanism: u16, bytes: usize, ok: bool, watch: Wa
         shard.add(cell + layout::NANOSECONDS, time);
         shard.add(cell + layout::BUCKETS + layout::bucket(time), 1);
     }
-}
-
-/// Counts bytes of an operation that goes on; [`operation`] counts it when it ends, with 0 bytes.
-pub fn data(provider: u8, mechanism: u16, bytes: usize) {
-    let cell = layout::cell(row(provider, mechanism), layout::size_class(bytes));
-    Shard::current().add(cell + layout::BYTES, bytes as u64);
 }
 
 fn row(provider: u8, mechanism: u16) -> usize {

@@ -35,7 +35,7 @@ impl Shard {
         if current.index == NONE { take() } else { current }
     }
 
-    /// Adds to the word at `at`. Nobody else writes an exclusive shard, so no atomic addition.
+    /// Adds to the word at `at`. An exclusive shard has one writer, so the addition need not be atomic.
     pub(crate) fn add(self, at: usize, amount: u64) {
         let Some(word) = self.words.get(at) else { return };
         if self.index < EXCLUSIVE {

@@ -70,8 +70,11 @@ impl Engine {
     #[inline]
     pub(crate) fn session(&self, handle: SessionHandle) -> Result<SessionGuard<'_>> {
         let mut session = self.sessions.lock(handle)?;
-        let now = self.token(session.slot)?.clock.now();
-        session.catch_up(now);
+        let token = self.token(session.slot)?;
+        session.catch_up(token.clock.now());
+        if session.may_miss_rows(&*token.store) {
+            session.look_for_rows(&*token.store);
+        }
         Ok(session)
     }
 
@@ -155,7 +158,7 @@ impl Engine {
         })
     }
 
-    /// Whether nobody, in this process or another, changed the object since it was read, and it was
+    /// Whether no process, this one included, changed the object since it was read, and it was
     /// read in this login. (What is over a session lets go of before each call.)
     fn is_current(&self, object: &Object) -> bool {
         !object.on_token()
@@ -198,7 +201,7 @@ impl Engine {
         self.routes.find(mechanism, operation)
     }
 
-    /// What to say when an operation cannot begin: that nobody has it comes before `error`.
+    /// The error of an operation that cannot start: that no provider serves it comes before `error`.
     #[cold]
     pub(crate) fn refused<T>(
         &self,

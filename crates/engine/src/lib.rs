@@ -6,6 +6,7 @@
 mod engine;
 mod find;
 mod keys;
+mod login;
 mod metaslot;
 mod object;
 mod objects;
@@ -26,4 +27,4 @@ pub use output::{Output, Room};
 pub use policy::Policy;
 pub use slots::{SessionInfo, SlotInfo, TokenInfo};
 pub use token::SlotConfig;
-pub use token::handles::MOST_SLOTS;
+pub use token::handles::MAX_SLOTS;

@@ -228,7 +228,7 @@ impl Engine {
         }
     }
 
-    /// Has every session let go of an object that was destroyed, unless nobody holds it: after this
+    /// Has every session let go of an object that was destroyed, unless none holds it: after this
     /// no copy of a key remains. The caller holds no session's lock.
     fn sweep(&self, token: &Token, gone: &Arc<Object>) {
         if Arc::strong_count(gone) > 1 || gone.has_others() {

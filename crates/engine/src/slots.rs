@@ -2,11 +2,11 @@
 //! Slot, token and session management (PKCS#11 3.2 §5.5, §5.6).
 
 use crate::engine::Engine;
+use crate::login::{check_length, pin_lengths};
 use crate::metaslot::route::Candidate;
 use crate::object::Object;
 use crate::operation::OperationKind;
-use crate::session::{Info, MOST, Session};
-use crate::token::login::{check_length, pin_lengths};
+use crate::session::{Info, MAX_SESSIONS, Session};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::*;
 use metaslot_spi::provider::Provider;
@@ -98,7 +98,7 @@ impl Engine {
             label: row.label,
             serial: row.serial,
             flags,
-            sessions: (MOST as u64, open(false) as u64),
+            sessions: (MAX_SESSIONS as u64, open(false) as u64),
             write_sessions: open(true) as u64,
             pin_length: (*lengths.start() as u64, *lengths.end() as u64),
             so: row.so,
@@ -303,6 +303,7 @@ impl Engine {
 
     /// Of `error` and an invalid session, the one that comes first (PKCS#11 3.2 §5.1.7).
     #[must_use]
+    #[cold]
     pub fn foremost(&self, session: SessionHandle, error: Error) -> Error {
         self.sessions.info(session).err().unwrap_or(error)
     }
@@ -312,6 +313,7 @@ impl Engine {
     /// # Errors
     /// `CKR_SESSION_HANDLE_INVALID`; `CKR_ARGUMENTS_BAD` where none is active, which is what a missing
     /// mechanism was before 3.0.
+    #[cold]
     pub fn cancel_active(&self, session: SessionHandle, kinds: &[OperationKind]) -> Result<()> {
         let mut session = self.session(session)?;
         let Session { operations, recent, .. } = &mut *session;
@@ -325,15 +327,11 @@ impl Engine {
 
     /// A call for the active operation of these kinds failed before it reached the engine: the
     /// operation ends, but one whose work goes on.
+    #[cold]
     pub fn fail_active(&self, session: SessionHandle, kinds: &[OperationKind]) {
         let Ok(mut session) = self.session(session) else { return };
         let Session { operations, recent, .. } = &mut *session;
-        for kind in kinds {
-            let operation = operations.of(*kind);
-            if !operation.is_pending() {
-                operation.fail(recent);
-            }
-        }
+        operations.fail(recent, kinds);
     }
 
     /// `C_SessionCancel`: ends the operations that `flags` (`CKF_ENCRYPT`, …) name.
@@ -365,7 +363,7 @@ impl Engine {
     /// Who serves a mechanism, in the order in which they are asked; among them, without operations, who could but says why not.
     ///
     /// # Errors
-    /// `CKR_MECHANISM_INVALID` when nobody serves it.
+    /// `CKR_MECHANISM_INVALID` when no provider serves it.
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Result<Vec<Candidate>> {
         self.routes.info(mechanism)?;
         let candidate = |provider: &&'static dyn Provider| {

@@ -186,7 +186,7 @@ fn session_objects_go_with_their_session() {
 }
 
 #[test]
-fn nobody_needs_to_log_in_for_keys_in_memory() {
+fn keys_in_memory_need_no_login() {
     let engine = engine(Policy::DEFAULT);
     let session = open(&engine);
     let key = aes(&engine, session, vec![]).expect("a key in memory is made");

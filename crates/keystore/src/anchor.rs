@@ -55,7 +55,7 @@ pub(crate) fn commits(path: &Path) -> Result<u64> {
 }
 
 fn open(path: &Path) -> Result<File> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match fs::open(path, flags, Mode::empty()) {
         Ok(file) => Ok(file.into()),
         Err(Errno::NOENT) => Err(Error::file(
@@ -70,7 +70,9 @@ fn open(path: &Path) -> Result<File> {
 fn read(file: &File, path: &Path) -> Result<Option<Mark>> {
     let failed = |error: std::io::Error| Error::file(path, "read", error);
     let mut bytes = [0; LENGTH];
-    match file.metadata().map_err(failed)?.len() {
+    let metadata = file.metadata().map_err(failed)?;
+    match metadata.len() {
+        _ if !metadata.is_file() => return Err(Error::file(path, "read", "it is no regular file")),
         0 => return Ok(None),
         length if length == LENGTH as u64 => {}
         _ => return Err(Error::file(path, "read", "it is no anchor")),

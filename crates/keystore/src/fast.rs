@@ -165,7 +165,7 @@ pub(crate) fn remove_former_secret(config: &Config) {
 pub(crate) fn read_secret(path: &Path) -> Result<Secret> {
     let refuse =
         |reason: &str| Err(Error::Unsafe { path: path.to_owned(), reason: reason.to_owned() });
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match fs::open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(Errno::LOOP) => return refuse("it is a link"),

@@ -8,6 +8,7 @@ use common::{Place, SO, USER, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_spi::store::{Role, Scope, Store};
+use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -109,6 +110,33 @@ fn a_link_in_the_place_of_a_lock_file_is_refused() {
     symlink(&victim, &lock).unwrap();
     assert!(place.store().login(Role::User, USER).is_err());
     assert!(!victim.exists());
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_and_waits_for_nobody() {
+    for beside in ["-journal", "-wal", "-shm", ".gen", ".lock", ".login"] {
+        let place = Place::new();
+        drop(place.token());
+        let file = place.path().join(format!("token.db{beside}"));
+        fs::remove_file(&file).unwrap_or_default();
+        mkfifoat(CWD, &file, Mode::RWXU).unwrap();
+        let store = place.store();
+        store.login(Role::User, USER).unwrap_err();
+        let text = store.last_error().unwrap();
+        assert!(text.contains(beside) && text.contains("refused: not a regular file"), "{text}");
+    }
+}
+
+#[test]
+fn two_lock_files_that_are_one_are_refused() {
+    let place = Place::new();
+    drop(place.token());
+    let (login, queue) = (place.path().join("token.db.login"), place.path().join("token.db.lock"));
+    fs::remove_file(&login).unwrap();
+    fs::hard_link(&queue, &login).unwrap();
+    let store = place.store();
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert!(store.last_error().unwrap().contains("it has a second name"));
 }
 
 #[test]

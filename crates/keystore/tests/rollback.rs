@@ -256,6 +256,33 @@ fn a_trigger_in_the_file_makes_no_change_vanish() {
 }
 
 #[test]
+fn tables_that_are_defined_otherwise_are_refused() {
+    let definitions = [
+        // Each creation after the first would be acknowledged and not happen.
+        "CREATE TABLE copy(id INTEGER PRIMARY KEY, version INTEGER NOT NULL, private INTEGER NOT NULL,
+             verified INTEGER NOT NULL, attributes BLOB NOT NULL, secrets BLOB, terms BLOB NOT NULL,
+             tag BLOB, old INTEGER AS (CASE WHEN id > 102 THEN 0 ELSE id END) STORED,
+             UNIQUE(old) ON CONFLICT IGNORE);
+         INSERT INTO copy SELECT * FROM object; DROP TABLE object; ALTER TABLE copy RENAME TO object;",
+        // Each count of an attempt would take minutes.
+        "CREATE INDEX slow ON token(length(hex(zeroblob(100000000))) + user_failures);",
+        "ALTER TABLE object RENAME TO hidden; CREATE VIEW object AS SELECT * FROM hidden;",
+        "DROP TABLE lookup;",
+        "ALTER TABLE token ADD COLUMN more CHECK(user_failures = 0);",
+    ];
+    for definition in definitions {
+        let (place, store, _) = place();
+        drop(store);
+        place.raw().execute_batch(definition).unwrap();
+        let store = place.store();
+        let refused = store.login(Role::User, USER).unwrap_err();
+        assert_eq!(refused, Error::TOKEN_NOT_RECOGNIZED, "{definition}");
+        let text = store.last_error().unwrap();
+        assert!(text.contains("tables or indexes are not those that were made"), "{text}");
+    }
+}
+
+#[test]
 fn the_old_pin_put_back_is_refused() {
     let (place, store, _) = place();
     store.set_pin(Role::User, USER, NEW).unwrap();

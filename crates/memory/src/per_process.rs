@@ -50,7 +50,7 @@ impl<T: Send + Sync> PerProcess<T> {
                 value(address)
             }
             Err(faster) => {
-                // SAFETY: the box was made above, and nobody else has seen it.
+                // SAFETY: the box was made above, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(made) });
                 value(faster)
             }

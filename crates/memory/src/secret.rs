@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bytes that nobody else may see.
+//! Secret bytes.
 
 use crate::{arena, os};
 use std::fmt;

@@ -53,7 +53,7 @@ impl SharedWords {
     }
 
     /// Maps the first `count` words of a file that is open for reading and writing and at least so
-    /// long, and that nobody but this user may write.
+    /// long, and that only this user may write.
     ///
     /// # Errors
     /// What `mmap` says; [`io::ErrorKind::UnexpectedEof`] when the file is shorter,
@@ -103,7 +103,7 @@ pub fn wiped_on_fork() -> io::Result<&'static [AtomicU64; WIPED_WORDS]> {
     let (protection, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     let start = map(length, protection, flags, -1)?;
-    // SAFETY: the mapping was made above and nobody else knows it.
+    // SAFETY: the mapping was made above and no other code knows its address.
     let wiped = unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_WIPEONFORK) };
     if wiped != 0 {
         let error = io::Error::last_os_error();

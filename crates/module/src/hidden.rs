@@ -3,7 +3,7 @@
 //!
 //! They must have their plain names to be found by AWS-LC, and a library exports such names; a host
 //! with another copy of that library would then allocate through us. One reference to a symbol that
-//! says "hidden" makes the linker hide it, whoever defines it.
+//! says "hidden" makes the linker hide it in whichever crate it is defined.
 
 use std::arch::global_asm;
 

@@ -214,7 +214,7 @@ struct Interface {
     version: CK_VERSION,
 }
 
-// SAFETY: the pointers in it point to statics that nobody writes.
+// SAFETY: the pointers in it point to statics, which are never written.
 unsafe impl Sync for Interface {}
 
 const STANDARD: &CStr = c"PKCS 11";

@@ -96,7 +96,7 @@ pub(crate) fn initialize() -> Result<()> {
 /// In a forked child, at its first call that matters. What the parent had is left as it is,
 /// unreachable.
 fn begin_anew() {
-    thread::nobody_is_inside();
+    thread::no_thread_is_inside();
     Library::forked();
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn finalize() -> Result<()> {
     wake_waiters();
     let alone = thread::wait_for_others(FINALIZE_PATIENCE);
     if alone && !thread::is_inside() {
-        // SAFETY: the pointer came from a box, its word is zero now, and nobody is inside.
+        // SAFETY: the pointer came from a box, its word is zero now, and no thread is inside.
         drop(unsafe { Box::from_raw(pointer(address).cast_mut()) });
     }
     // Otherwise a thread never came back, or a signal handler finalises under a call of its own
@@ -210,7 +210,7 @@ extern "C" fn before_fork() {
         FORKING.store(address, Ordering::Relaxed);
         if address > CLOSED {
             // New calls stay out. A thread that does not come out (a key pair takes long) keeps the
-            // engine's locks in the child too, where nobody ever asks for them: the child makes
+            // engine's locks in the child too, where no thread takes them: the child makes
             // everything anew.
             words[LIBRARY].store(CLOSED, Ordering::SeqCst);
             thread::wait_for_others(FORK_PATIENCE);

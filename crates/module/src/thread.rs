@@ -2,7 +2,7 @@
 //! Which threads are inside a call.
 //!
 //! Each thread that calls has a record, found by a thread-local pointer that needs no destructor.
-//! Going in is a plain store: whoever has to know (`C_Finalize`, a fork) makes the other processors
+//! Going in is a plain store: the side that must know (`C_Finalize`, a fork) makes the other processors
 //! catch up with `membarrier` and then reads the records (the asymmetric form of Dekker's
 //! algorithm). Where the kernel has no `membarrier`, each call pays for a fence of its own.
 
@@ -140,7 +140,7 @@ pub(crate) fn forget_others() {
 
 /// In a child whose forking the C library did not see: which record is whose is not known, so they
 /// stay taken.
-pub(crate) fn nobody_is_inside() {
+pub(crate) fn no_thread_is_inside() {
     for record in records() {
         record.depth.store(0, Ordering::Release);
     }

@@ -24,7 +24,7 @@ pub(crate) fn page() -> io::Result<&'static Words> {
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the mapping was made above and nobody else knows it.
+    // SAFETY: the mapping was made above and no other code knows its address.
     if unsafe { libc::madvise(start, LENGTH, libc::MADV_WIPEONFORK) } != 0 {
         let error = io::Error::last_os_error();
         // SAFETY: as above.

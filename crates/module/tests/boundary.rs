@@ -8,7 +8,7 @@ mod harness;
 
 use harness::{Home, program, program_with};
 use metaslot_counters::{Event, read};
-use metaslot_engine::MOST_SLOTS;
+use metaslot_engine::MAX_SLOTS;
 use metaslot_lanes::cpu::{self, Cpu};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -225,9 +225,9 @@ fn a_wrong_configuration_is_explained_and_nothing_is_printed() {
     let unknown = format!("{name}: line 4: a token has no setting \"colour\"");
     home.run_with(&unconfigured, &[&unknown], &variables);
     let tokens = |count| "[[token]]\npath = \"/t.db\"\n".repeat(count);
-    fs::write(&file, tokens(MOST_SLOTS + 1)).unwrap();
-    let line = 2 * MOST_SLOTS + 1;
-    let many = format!("{name}: line {line}: there are at most {MOST_SLOTS} tokens");
+    fs::write(&file, tokens(MAX_SLOTS + 1)).unwrap();
+    let line = 2 * MAX_SLOTS + 1;
+    let many = format!("{name}: line {line}: there are at most {MAX_SLOTS} tokens");
     home.run_with(&unconfigured, &[&many], &variables);
 }
 
@@ -241,7 +241,7 @@ fn the_last_of_many_tokens_works_as_the_first() {
         format!("[[token]]\npath = {path:?}\nkdf = \"pbkdf2\"\n")
     };
     let many_tokens = program("many_tokens");
-    for last in [65, MOST_SLOTS - 1] {
+    for last in [65, MAX_SLOTS - 1] {
         fs::write(&file, (0..=last).map(token).collect::<String>()).unwrap();
         let variables = [("METASLOT_CONF", file.as_os_str())];
         home.run_with(&many_tokens, &[&last.to_string()], &variables);

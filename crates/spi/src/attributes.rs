@@ -25,7 +25,7 @@ pub enum Value {
 /// A template in a template in a template is not in the standard: no template is deeper.
 pub const DEEPEST: usize = 2;
 /// More than a caller may give, and than there are in the standard.
-const MOST: usize = 1024;
+const MAX_ATTRIBUTES: usize = 1024;
 
 /// A set of attributes in the order in which they were given; none is secret.
 #[derive(Clone, Debug, Default, Eq)]
@@ -156,7 +156,7 @@ impl Attributes {
             let [kind] = take(&mut rest)?;
             let length = u32::from_le_bytes(take(&mut rest)?) as usize;
             let repeats = set.position(attribute).is_some();
-            if length > rest.len() || repeats || set.len() == MOST {
+            if length > rest.len() || repeats || set.len() == MAX_ATTRIBUTES {
                 return Err(Error::DATA_INVALID);
             }
             let (value, tail) = rest.split_at(length);
@@ -345,7 +345,7 @@ mod tests {
         let rows = |count: usize| -> Vec<u8> {
             (0..count as u64).flat_map(|attribute| row(attribute, KIND_BOOL, &[1])).collect()
         };
-        assert!(Attributes::decode(&rows(MOST)).is_ok());
-        assert!(Attributes::decode(&rows(MOST + 1)).is_err());
+        assert!(Attributes::decode(&rows(MAX_ATTRIBUTES)).is_ok());
+        assert!(Attributes::decode(&rows(MAX_ATTRIBUTES + 1)).is_err());
     }
 }

@@ -7,10 +7,11 @@
 use std::cell::RefCell;
 use std::fmt::{self, Write};
 
-const MOST: usize = 512;
+/// Of a sentence, in bytes.
+const MAX_LENGTH: usize = 512;
 
 struct Text {
-    bytes: [u8; MOST],
+    bytes: [u8; MAX_LENGTH],
     length: usize,
     fresh: bool,
 }
@@ -18,12 +19,12 @@ struct Text {
 thread_local! {
     // Without `Drop`, so that it can be used while a thread ends.
     static TEXT: RefCell<Text> =
-        const { RefCell::new(Text { bytes: [0; MOST], length: 0, fresh: false }) };
+        const { RefCell::new(Text { bytes: [0; MAX_LENGTH], length: 0, fresh: false }) };
 }
 
 impl Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = MOST - self.length;
+        let room = MAX_LENGTH - self.length;
         let length = (0..=text.len().min(room)).rev().find(|at| text.is_char_boundary(*at));
         let length = length.unwrap_or(0);
         self.bytes[self.length..][..length].copy_from_slice(&text.as_bytes()[..length]);

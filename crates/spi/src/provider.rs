@@ -165,7 +165,7 @@ pub enum Direction {
 
 /// An operation that was begun and is completed later, together with others of its kind.
 pub trait Pending: Send + Debug {
-    /// Whether the result is there. Where nobody else computes, this computes it, and what else
+    /// Whether the result is there. Where no thread computes, this computes it, and what else
     /// waits.
     fn poll(&mut self) -> bool;
 

@@ -57,7 +57,7 @@ pub trait Store: Send + Sync + Debug {
     /// `CKR_DEVICE_MEMORY` (disk full), `CKR_TOKEN_WRITE_PROTECTED`, `CKR_DEVICE_ERROR`
     fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>>;
 
-    /// One row, opened; `None` when there is none, or when it is private and nobody is logged in.
+    /// One row, opened; `None` when there is none, or when it is private and no user is logged in.
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR` for a damaged row: that row only.

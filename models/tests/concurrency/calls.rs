@@ -89,7 +89,7 @@ impl Mixture {
     }
 
     /// The same without what a real store answers otherwise than the model: `C_InitToken` takes the
-    /// user's PIN away, and nobody changes without a login what was written in one.
+    /// user's PIN away, and what was written in a login is not changed without one.
     pub(crate) fn over_a_real_store(mut self) -> Self {
         self.kinds = match self.kinds.contains(&Kind::TokenData) {
             true => &[Kind::TokenKey, Kind::PrivateKey, Kind::PublicKey],

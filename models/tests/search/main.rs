@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Searches for attacks that nobody thought of. An owner makes keys, an attacker with the user's session
+//! Searches for unknown attacks. An owner makes keys, an attacker with the user's session
 //! makes calls, by chance and (short sequences) in every combination; what he knows is closed under what
 //! he can compute. A sequence after which he holds a protected key's value, or a use that a key's birth
 //! forbade, is a finding.

@@ -23,7 +23,7 @@ pub(crate) enum Breach {
     Usage(CK_ATTRIBUTE_TYPE),
     /// The mechanism is none of `CKA_ALLOWED_MECHANISMS`.
     Mechanism,
-    /// The key wants the PIN for each use, and nobody gave it.
+    /// The key wants the PIN for each use, and it was not given.
     Login,
     /// The key was born unextractable, and was wrapped.
     Extractable,

@@ -8,7 +8,7 @@ mod cipher;
 mod derive;
 mod file;
 mod mac;
-mod old;
+mod openssl;
 mod rsa;
 mod signature;
 
@@ -186,9 +186,9 @@ fn binary_curves() {
 }
 
 #[test]
-fn triple_des_and_rc4() {
+fn ciphers_by_openssl() {
     let legacy = |token: &mut metaslot_testkit::TestToken| token.policy("legacy");
-    apart(CLIENT, "triple DES and RC4, by OpenSSL", "triple_des_and_rc4", legacy, old::run);
+    apart(CLIENT, "ciphers, by OpenSSL", "ciphers_by_openssl", legacy, openssl::run);
 }
 
 #[test]

@@ -121,6 +121,7 @@ pub(super) const MECHANISMS: &[MechanismRow] = &[
     row(CKM_AES_GMAC, Shape::Nonce, &[CKK_AES], Unit::Bytes, "6.13.6"),
     row(CKM_CHACHA20_KEY_GEN, Shape::None, &[CKK_CHACHA20], Unit::Bytes, "6.59"),
     row(CKM_EC_KEY_PAIR_GEN_W_EXTRA_BITS, Shape::None, &[CKK_EC], Unit::Bits, "6.3"),
+    row(CKM_AES_CFB128, Shape::Iv(16), &[CKK_AES], Unit::Bytes, "6.13"),
     row(CKM_AES_KEY_WRAP, Shape::OptionalIv(8), &[CKK_AES], Unit::Bytes, "6.19"),
     row(CKM_AES_KEY_WRAP_KWP, Shape::OptionalIv(4), &[CKK_AES], Unit::Bytes, "6.19"),
     row(CKM_CHACHA20_POLY1305, Shape::ChaCha20Poly1305, &[CKK_CHACHA20], Unit::Bytes, "6.63"),

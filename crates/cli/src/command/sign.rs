@@ -113,6 +113,7 @@ fn sign(
     };
     if scheme.one_shot {
         let data = payload.all()?;
+        scheme.check_length(data.len())?;
         init()?;
         return Ok(session.sign_initialized(&data)?);
     }

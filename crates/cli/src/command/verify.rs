@@ -125,6 +125,9 @@ fn verify(
         (false, Some(digest)) => Some(digest_of(session, digest, payload)?),
         (false, None) => None,
     };
+    if let (Some(data), true) = (&data, scheme.one_shot) {
+        scheme.check_length(data.len())?;
+    }
     session.verify_init(&scheme.mechanism, key)?;
     if let Some(data) = data {
         return Ok(session.verify_initialized(&data, signature)?);

@@ -86,8 +86,19 @@ impl FromStr for Kind {
             ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
             _ => None,
         };
-        let (family, size) = found.ok_or_else(|| format!("one of {TYPES}"))?;
+        let (family, size) = found.ok_or_else(|| takes(family, number))?;
         Ok(Self { family, size, name: lower })
+    }
+}
+
+/// What the command line takes in place of what it does not.
+fn takes(family: &str, number: Option<usize>) -> String {
+    match (family, number) {
+        ("rsa", Some(_)) => String::from("an RSA key has 512 to 16384 bits"),
+        ("generic", Some(_)) => String::from("a generic secret has 1 to 4096 bytes"),
+        ("rc4", Some(_)) => String::from("an RC4 key has 8 to 2048 bits, a multiple of 8"),
+        ("aes", Some(_)) => String::from("an AES key has 128, 192 or 256 bits"),
+        _ => format!("one of {TYPES}"),
     }
 }
 

@@ -64,6 +64,19 @@ impl Usage {
     }
 }
 
+/// The uses among `asked` that go beyond the key's one purpose, as our module has it (docs/policy.md):
+/// use before transport before derivation. Agreement, what the derive of a pair is, is a use.
+pub(crate) fn beyond_purpose(asked: &[Usage], pair: bool) -> Vec<Usage> {
+    let purpose = |usage: &Usage| match usage {
+        Usage::Sign | Usage::Decrypt => 0,
+        Usage::Derive if pair => 0,
+        Usage::Unwrap => 1,
+        Usage::Derive => 2,
+    };
+    let first = asked.iter().map(purpose).min();
+    asked.iter().copied().filter(|usage| Some(purpose(usage)) != first).collect()
+}
+
 /// The attributes that are read, in the order of [`Usages::from_flags`].
 pub(crate) const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 7] =
     [CKA_SIGN, CKA_VERIFY, CKA_DECRYPT, CKA_ENCRYPT, CKA_UNWRAP, CKA_WRAP, CKA_DERIVE];
@@ -128,6 +141,22 @@ mod tests {
             }
         }
         assert!("signing".parse::<Usage>().is_err());
+    }
+
+    #[test]
+    fn a_key_is_for_the_first_purpose_that_is_asked_for() {
+        use Usage::*;
+        let rows: [(&[Usage], bool, &[Usage]); 6] = [
+            (&[Sign, Decrypt], true, &[]),
+            (&[Sign, Derive], true, &[]),
+            (&[Sign, Derive], false, &[Derive]),
+            (&[Unwrap, Sign], false, &[Unwrap]),
+            (&[Derive, Unwrap], false, &[Derive]),
+            (&[Derive], false, &[]),
+        ];
+        for (asked, pair, beyond) in rows {
+            assert_eq!(beyond_purpose(asked, pair), beyond, "{asked:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a guess at a PIN costs who has a copy of the token's file, in words.
+//! What a guess at a PIN costs with a copy of the token's file, in words.
 
 use super::Role;
 use crate::output::Output;
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 /// A shorter PIN is worth a warning.
 const LONG_ENOUGH: usize = 8;
 
-/// Says what the new PINs cost to guess, and warns of short ones. Nothing is known of other modules.
-pub(crate) fn tell(output: Output, cost: Option<TokenCost>, pins: &[(Role, usize)]) {
-    let Some(cost) = cost else { return };
-    for (role, length) in pins {
-        if let Some(warning) = warning(*role, *length, role.cost(&cost)) {
-            output.note(&warning);
-        }
-    }
-    if let Some((role, _)) = pins.first() {
+/// What is dangerous about the new PINs. Nothing is known of other modules.
+pub(crate) fn warnings(cost: Option<TokenCost>, pins: &[(Role, usize)]) -> Vec<String> {
+    let warning = |(role, length): &(Role, usize)| warning(*role, *length, role.cost(&cost?));
+    pins.iter().filter_map(warning).collect()
+}
+
+/// Says what a guess at the PIN costs.
+pub(crate) fn tell(output: Output, cost: Option<TokenCost>, role: Role) {
+    if let Some(cost) = cost {
         output.note(&format!("a guess at the {} costs {}", role.words(), words(role.cost(&cost))));
     }
 }
@@ -42,8 +42,8 @@ fn warning(role: Role, length: usize, cost: PinCost) -> Option<String> {
     let each = seconds(cost.microseconds);
     let all = |digits: usize| time(each * 10_f64.powi(i32::try_from(digits).unwrap_or(0)));
     Some(format!(
-        "warning: the {} has {length} bytes: who copies the token's file tries {} a second on a \
-         processor like this one, and all numbers of {length} digits in {}; 8 digits take {}",
+        "the {} has {length} bytes: with a copy of the token's file a processor like this one tries \
+         {} PINs a second, and all numbers of {length} digits in {}; 8 digits take {}",
         role.words(),
         number(1.0 / each),
         all(length),
@@ -97,8 +97,8 @@ mod tests {
         assert_eq!(
             warning(Role::User, 4, COST).as_deref(),
             Some(
-                "warning: the user PIN has 4 bytes: who copies the token's file tries 8.0 a second on a \
-                 processor like this one, and all numbers of 4 digits in 21 minutes; 8 digits take \
+                "the user PIN has 4 bytes: with a copy of the token's file a processor like this one \
+                 tries 8.0 PINs a second, and all numbers of 4 digits in 21 minutes; 8 digits take \
                  145 days"
             )
         );

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Questions on the terminal. A PIN is typed unseen; whatever happens, the terminal is put back.
 
+use super::source::LONGEST;
 use crate::failure::{Failure, Result};
 use metaslot_memory::Secret;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
@@ -63,7 +64,7 @@ impl Quiet {
 
     /// What was typed; `None` when it was interrupted.
     fn line(&mut self) -> io::Result<Option<Secret>> {
-        let mut typed = Secret::zeroed(super::LONGEST);
+        let mut typed = Secret::zeroed(LONGEST);
         let mut length = 0;
         let mut byte = [0];
         while self.file.read(&mut byte)? == 1 {

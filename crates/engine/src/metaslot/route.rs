@@ -20,16 +20,21 @@ type Rows = SmallVec<[(u8, &'static Algorithm); 2]>;
 pub(crate) struct Count {
     provider: u8,
     mechanism: u16,
+    /// What a multi-part operation took so far.
+    bytes: usize,
 }
 
 impl Count {
     /// More data of a multi-part operation.
-    pub(crate) fn bytes(self, bytes: usize) {
-        metaslot_counters::data(self.provider, self.mechanism, bytes);
+    pub(crate) const fn add(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// An operation ended; `bytes` are those not yet told by [`Self::bytes`].
+    /// An operation ended; `bytes` are those not yet told by [`Self::add`]. One of several calls is
+    /// not timed: the time between them is its caller's.
     pub(crate) fn done(self, bytes: usize, ok: bool, watch: Watch) {
+        let watch = if self.bytes == 0 { watch } else { Watch::OFF };
+        let bytes = self.bytes.saturating_add(bytes);
         metaslot_counters::operation(self.provider, self.mechanism, bytes, ok, watch);
     }
 }
@@ -74,7 +79,7 @@ impl Routes {
         for (provider, row) in &self.0[at] {
             if let Some(found) = operation(row) {
                 let mechanism = u16::try_from(at).unwrap_or(u16::MAX);
-                return Ok((Count { provider: *provider, mechanism }, found));
+                return Ok((Count { provider: *provider, mechanism, bytes: 0 }, found));
             }
         }
         Err(Error::MECHANISM_INVALID)

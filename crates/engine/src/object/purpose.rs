@@ -26,7 +26,7 @@ impl Purposes {
     pub(crate) const WRAPPING: Self = Self(16);
     /// Unwraps keys.
     pub(crate) const UNWRAPPING: Self = Self(32);
-    /// Made here, sensitive and never extractable since: nobody outside knows it, or (of a public
+    /// Made here, sensitive and never extractable since: its value is not known outside, or (of a public
     /// key) its private half.
     pub(crate) const SEALED: Self = Self(64);
 
@@ -52,6 +52,11 @@ impl Purposes {
 
     pub(crate) const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
+    }
+
+    /// Whether a key can have these: they are of one group.
+    pub(crate) fn are_one(self) -> bool {
+        self.is_empty() || Self::GROUPS.into_iter().any(|group| self.without(group).is_empty())
     }
 
     pub(crate) const fn is_empty(self) -> bool {

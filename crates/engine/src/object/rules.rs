@@ -111,7 +111,7 @@ pub(crate) fn complete(
     }
     defaults(&mut all, class, birth.purposes)?;
     if all.get(CKA_PRIVATE).is_none() {
-        // Session keys of a token that nobody logged in to are public: plain acceleration works.
+        // Session keys made without a login are public: plain acceleration works.
         let private = secret && (all.bool(CKA_TOKEN) || birth.login == Login::User);
         all.set(CKA_PRIVATE, Value::Bool(private));
     }

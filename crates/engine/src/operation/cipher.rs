@@ -42,8 +42,8 @@ impl Engine {
             Direction::Forward => (OperationKind::Encrypt, |row| row.encrypt),
             Direction::Backward => (OperationKind::Decrypt, |row| row.decrypt),
         };
-        let chosen = self.choose(&mut session, kind, (mechanism, params), key, operation)?;
-        *split(direction, &mut session).0 = Active::Initialized(chosen);
+        let choice = self.choose(&mut session, kind, (mechanism, &params), key, operation)?;
+        *split(direction, &mut session).0 = Active::Initialized(choice.with(mechanism, params));
         Ok(())
     }
 
@@ -147,7 +147,7 @@ pub(crate) fn update(
         let length = run.stream.update_length(input.len());
         let written = out.exact(length, |room| run.stream.update(input, room))?;
         if written == Written::Done {
-            chosen.count.bytes(input.len());
+            chosen.count.add(input.len());
         }
         Ok(written)
     });

@@ -23,7 +23,7 @@ pub(crate) struct Epoch(u64);
 pub(crate) struct Moment(u64);
 
 // Of the word: two bits say who is logged in, 32 count epochs, the rest deaths. Counts that come
-// round find nobody who remembers them: after each logout and destruction all sessions look.
+// round find no session that remembers them: after each logout and destruction all sessions look.
 const LOGIN: u64 = 3;
 const NEXT: u64 = 4;
 const EPOCH: u64 = DEATH - 1;
@@ -45,7 +45,7 @@ impl Moment {
     }
 }
 
-/// The word of one token, seldom written. A cache line of its own.
+/// The word of one token, rarely written. A cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Clock(AtomicU64);

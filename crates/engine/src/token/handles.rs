@@ -26,7 +26,7 @@ const SLOT_BITS: u32 = 12;
 const NUMBER_BITS: u32 = u64::BITS - SLOT_BITS - 2;
 
 /// How many slots a handle can tell apart.
-pub const MOST_SLOTS: usize = 1 << SLOT_BITS;
+pub const MAX_SLOTS: usize = 1 << SLOT_BITS;
 
 /// The handles of one token.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Handles {
 
     /// The slot in a handle of a token object; `None` for a session object.
     pub(crate) const fn slot(handle: ObjectHandle) -> Option<SlotId> {
-        let slot = handle.0 >> 2 & (MOST_SLOTS as u64 - 1);
+        let slot = handle.0 >> 2 & (MAX_SLOTS as u64 - 1);
         if handle.0 & 3 == 0 { None } else { Some(SlotId(slot)) }
     }
 
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn every_slot_has_handles_of_its_own() {
         let clock = user();
-        for slot in [0, 63, 64, 65, MOST_SLOTS as u64 - 1] {
+        for slot in [0, 63, 64, 65, MAX_SLOTS as u64 - 1] {
             let handles = Handles::new(SlotId(slot));
             for private in [false, true] {
                 let handle = handles.name(9, private, clock.epoch(), &clock).expect("it is named");

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Answers of `C_GetAttributeValue` (PKCS#11 3.2 §5.7.5), into the caller's template.
 
-use super::Caller;
 use super::template::nth;
+use super::{Caller, MAX_ATTRIBUTES};
 use metaslot_ck::*;
 use metaslot_engine::{Answer, Object};
 use metaslot_spi::{Attributes, Value};
-
-/// No caller asks for more at once.
-const MOST: CK_ULONG = 512;
 
 impl Caller<'_> {
     /// Fills what exists and fits, marks the rest as unavailable, and answers with one of the
@@ -23,7 +20,7 @@ impl Caller<'_> {
         template: *mut CK_ATTRIBUTE,
         count: CK_ULONG,
     ) -> Result<()> {
-        if count > MOST || (template.is_null() && count > 0) {
+        if count > MAX_ATTRIBUTES || (template.is_null() && count > 0) {
             return Err(Error::ARGUMENTS_BAD);
         }
         let mut result = Ok(());

@@ -26,7 +26,10 @@ pub(crate) struct Caller<'a>(PhantomData<&'a ()>);
 /// Anyone who says that more than this lies behind a pointer is asked to prove it (see [`mapped`]).
 const DOUBTFUL: usize = 1 << 24;
 
-/// No secret that a caller gives (a PIN, a password) is longer.
+/// More attributes than a template has: the standard does not define as many.
+const MAX_ATTRIBUTES: CK_ULONG = 512;
+
+/// No secret that a caller gives (a PIN, a password) is longer, in bytes.
 const LONGEST_PIN: CK_ULONG = 4096;
 
 impl<'a> Caller<'a> {
@@ -98,7 +101,7 @@ impl<'a> Caller<'a> {
     /// # Errors
     /// As [`Self::bytes`], and `CKR_HOST_MEMORY`.
     pub(crate) fn secret(self, at: *const u8, length: CK_ULONG) -> Result<Secret> {
-        Secret::try_copy_of(self.bytes(at, length)?).ok_or(Error::HOST_MEMORY)
+        copied(self.bytes(at, length)?)
     }
 
     /// A PIN, out of the caller's memory.
@@ -154,9 +157,7 @@ impl<'a> Caller<'a> {
     ) -> Result<Input<'a>> {
         let bytes = self.bytes(at, length)?;
         Ok(match output.buffer {
-            Some((buffer, room)) if overlap(bytes, buffer, room) => {
-                Input::Copied(Secret::try_copy_of(bytes).ok_or(Error::HOST_MEMORY)?)
-            }
+            Some((buffer, room)) if overlap(bytes, buffer, room) => Input::Copied(copied(bytes)?),
             _ => Input::Borrowed(bytes),
         })
     }
@@ -299,6 +300,12 @@ fn overlap(bytes: &[u8], buffer: *const u8, room: usize) -> bool {
     !bytes.is_empty()
         && start < other.saturating_add(room)
         && other < start.saturating_add(bytes.len())
+}
+
+/// Out of line: the copy is rare, and would make every call that reads bytes longer.
+#[cold]
+fn copied(bytes: &[u8]) -> Result<Secret> {
+    Secret::try_copy_of(bytes).ok_or(Error::HOST_MEMORY)
 }
 
 /// Attributes and parameters are copied a few times on their way to a store or a provider, into memory

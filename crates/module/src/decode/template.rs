@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Templates: arrays of `CK_ATTRIBUTE`.
 
-use super::{Caller, check_room};
+use super::{Caller, MAX_ATTRIBUTES, check_room};
 use metaslot_ck::attribute::{AttributeRow, Kind};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::{DEEPEST, RawValue, Template};
 
-/// No template has more attributes; there are not so many in the standard.
-const MOST: CK_ULONG = 512;
 /// No single attribute is longer, in bytes.
 const LONGEST: CK_ULONG = 1 << 28;
 
@@ -22,7 +20,7 @@ impl Caller<'_> {
     }
 
     fn nested(self, at: *const CK_ATTRIBUTE, count: CK_ULONG, depth: usize) -> Result<Template> {
-        if count > MOST || depth > DEEPEST {
+        if count > MAX_ATTRIBUTES || depth > DEEPEST {
             return Err(Error::ARGUMENTS_BAD);
         }
         // `count` is small, so the conversion cannot fail.

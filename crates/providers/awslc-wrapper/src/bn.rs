@@ -205,7 +205,7 @@ impl Bn {
 
 impl Drop for Bn {
     fn drop(&mut self) {
-        // SAFETY: we own the integer and nobody has it any more.
+        // SAFETY: we own the integer, and no reference to it is left.
         unsafe { sys::BN_clear_free(self.0.as_ptr()) }
     }
 }

@@ -216,7 +216,7 @@ impl EcKey {
     pub fn write_scalar(&self, out: &mut [u8]) -> Result<()> {
         // SAFETY: the key is alive.
         let raw = unsafe { sys::EC_KEY_get0_private_key(self.raw.as_ptr()) };
-        // SAFETY: the key owns the number and nobody changes a key.
+        // SAFETY: the key owns the number, and a key does not change.
         unsafe { View::new(raw) }.ok_or(Failed)?.write(out)
     }
 
@@ -307,14 +307,14 @@ impl EcdsaSignature {
     fn r(&self) -> Option<View<'_>> {
         // SAFETY: the signature is alive.
         let raw = unsafe { sys::ECDSA_SIG_get0_r(self.0.as_ptr()) };
-        // SAFETY: the signature owns the number and nobody changes it.
+        // SAFETY: the signature owns the number and does not change.
         unsafe { View::new(raw) }
     }
 
     fn s(&self) -> Option<View<'_>> {
         // SAFETY: the signature is alive.
         let raw = unsafe { sys::ECDSA_SIG_get0_s(self.0.as_ptr()) };
-        // SAFETY: the signature owns the number and nobody changes it.
+        // SAFETY: the signature owns the number and does not change.
         unsafe { View::new(raw) }
     }
 }

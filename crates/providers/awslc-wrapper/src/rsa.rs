@@ -167,7 +167,7 @@ impl Rsa {
         };
         // SAFETY: the key is alive.
         let raw = unsafe { read(self.0.as_ptr()) };
-        // SAFETY: the key owns the number and nobody changes a key.
+        // SAFETY: the key owns the number, and a key does not change.
         unsafe { View::new(raw) }.ok_or(crate::Failed)
     }
 

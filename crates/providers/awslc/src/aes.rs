@@ -2,6 +2,7 @@
 //! AES in its modes (PKCS#11 3.2 §6.13–§6.19); one file per mode that is its own.
 
 mod ccm;
+mod cfb;
 mod ctr;
 mod gcm;
 mod key_wrap;
@@ -21,11 +22,12 @@ use metaslot_spi::Key;
 use metaslot_spi::provider::Algorithm;
 
 /// One row per mode.
-pub(crate) const ROWS: [Algorithm; 12] = [
+pub(crate) const ROWS: [Algorithm; 13] = [
     ECB_ROW,
     CBC_ROW,
     CBC_PAD_ROW,
     ctr::ROW,
+    cfb::ROW,
     gcm::ROW,
     ccm::ROW,
     mac::CMAC_ROW,

@@ -42,7 +42,7 @@ fn fields(params: &Params) -> Result<Fields<'_>> {
         CKF_HKDF_SALT_NULL => Salt::Data(&[]),
         CKF_HKDF_SALT_DATA => Salt::Data(salt),
         CKF_HKDF_SALT_KEY => Salt::Key(*salt_key),
-        // Without the first step nobody needs to say what salts it.
+        // Without the first step there is no salt.
         _ if !extract => Salt::Data(&[]),
         _ => return Err(Error::MECHANISM_PARAM_INVALID),
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! PKCS #1 v1.5 unpadding with implicit rejection: a block with bad padding decrypts to a message
-//! that depends on the key and the ciphertext alone, so that nobody learns whether the padding
+//! that depends on the key and the ciphertext alone, so that no caller learns whether the padding
 //! was good (draft-irtf-cfrg-rsa-guidance §7; interoperable with OpenSSL 3.2 and later).
 //!
 //! Neither the branches taken nor the addresses touched depend on the block. The length of the

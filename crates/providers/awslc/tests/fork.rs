@@ -73,7 +73,7 @@ fn everything_works_again_in_a_child_and_in_its_child() {
         everything();
     });
     in_child(|| {
-        // As after a fork that nobody announced.
+        // As after a fork without handlers.
         metaslot_awslc_wrapper::fork::in_child();
         everything();
     });

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot key generate`
 
+use super::report::report;
 use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
-use crate::key::{self, Generation, Kind, Usage, usage};
+use crate::key::{self, Family, Generation, Kind, Usage, usage};
 use crate::output::Report;
 use crate::uri::Uri;
 use metaslot_ck::*;
@@ -65,6 +66,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     };
     let how = args.kind.generation();
     check_usage(args, &how)?;
+    check_size(&session, login.token.slot, &args.kind)?;
     let made = generate(&session, args, &how, &id);
     let made = made.map_err(|failure| {
         failure.context(format!("cannot generate {} key", with_article(&args.kind)))
@@ -72,10 +74,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let wanted = Uri { id: Some(id), object: Some(args.label.clone()), ..Uri::default() };
     let mut keys = key::search(&session, &wanted)?;
     keys.retain(|key| key.parts.iter().any(|part| made.contains(&part.handle)));
-    let report = super::report(&login.token, &keys);
+    let report = report(&login.token, &keys);
     let text =
         format!("generated {} key '{}'\n{}\n", args.kind, args.label, report.uris.join("\n"));
-    app.output.print(&Report { text, ..report })
+    let ours = login.token.status.is_some();
+    let warnings: Vec<String> = beyond_purpose(args, &how).filter(|_| ours).into_iter().collect();
+    app.output.print_warning(&Report { text, ..report }, &warnings)
 }
 
 fn with_article(kind: &Kind) -> String {
@@ -113,6 +117,36 @@ fn check_usage(args: &Args, how: &Generation) -> Result<()> {
         None => Ok(()),
         Some(wrong) => Err(Failure::usage(format!("{} keys cannot {}", args.kind, wrong.name()))),
     }
+}
+
+/// How many bits an RSA key may have is the token's to say; the other types have their sizes by name.
+fn check_size(session: &Session, slot: SlotId, kind: &Kind) -> Result<()> {
+    if kind.family != Family::Rsa {
+        return Ok(());
+    }
+    let info = session.module().mechanism_info(slot, CKM_RSA_PKCS_KEY_PAIR_GEN)?;
+    let (least, most) = (info.min_key_size, info.max_key_size);
+    if (least..=most).contains(&(kind.size as u64)) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("RSA keys of this token have {least} to {most} bits")))
+}
+
+/// Programs state uses that they do not need, so the module takes them, and refuses them when asked.
+fn beyond_purpose(args: &Args, how: &Generation) -> Option<String> {
+    let asked = args.usage.as_deref()?;
+    let beyond = usage::beyond_purpose(asked, how.pair);
+    let (first, _) = beyond.split_first()?;
+    let names = |usages: &[Usage]| {
+        usages.iter().map(|usage| usage.name()).collect::<Vec<_>>().join(" and ")
+    };
+    let kept: Vec<Usage> = asked.iter().copied().filter(|usage| !beyond.contains(usage)).collect();
+    let (kept, refused) = (names(&kept), names(&beyond));
+    Some(format!(
+        "a key has one purpose, and this one's is to {kept}: the default policy refuses to \
+         {refused} with it; make another key with --usage {}, or allow \"beyond-purpose\"",
+        first.name()
+    ))
 }
 
 fn generate(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot key list`
 
+use super::report::report;
 use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg, key_uri};
 use crate::failure::{Failure, Result};
@@ -45,7 +46,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         app.log_in_if_possible(&login, Access::ReadOnly)?
     };
     let keys = key::search(&session, &uri)?;
-    app.output.print(&super::report(&login.token, &keys))?;
+    app.output.print(&report(&login.token, &keys))?;
     if keys.is_empty() {
         app.output.note("no keys");
     }

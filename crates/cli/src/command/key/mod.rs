@@ -5,14 +5,11 @@ mod delete;
 mod export;
 mod generate;
 mod list;
+mod report;
 
 use crate::app::App;
 use crate::failure::Result;
-use crate::host::Token;
-use crate::key::Key;
-use crate::output::{Report, Table};
 use clap::Subcommand;
-use serde_json::{Value, json};
 
 /// Verbs for keys.
 #[derive(Debug, Subcommand)]
@@ -44,26 +41,5 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::List(args) => list::run(app, &args),
         Command::Export(args) => export::run(app, &args),
         Command::Delete(args) => delete::run(app, &args),
-    }
-}
-
-/// Keys of one token in the three forms.
-fn report(token: &Token, keys: &[Key]) -> Report {
-    let uri = token.uri();
-    let mut table = Table::new(&["LABEL", "TYPE", "PARTS", "USAGE", "VALUE", "URI"], &[]);
-    for key in keys {
-        table.push(vec![
-            key.label.clone(),
-            key.kind.to_string(),
-            key.part_names().join("+"),
-            key.usages.names().join(","),
-            key.protection().to_owned(),
-            key.uri(&uri).to_string(),
-        ]);
-    }
-    Report {
-        text: table.text(),
-        json: json!({"keys": keys.iter().map(|key| key.json(&uri)).collect::<Vec<Value>>()}),
-        uris: keys.iter().map(|key| key.uri(&uri).to_string()).collect(),
     }
 }

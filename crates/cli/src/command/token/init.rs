@@ -33,7 +33,8 @@ pub(crate) struct Args {
     /// The user PIN's place [default: ask]
     #[arg(long, value_name = "SOURCE")]
     pin_source: Option<String>,
-    /// Empty a token that exists without asking: every key in it is lost
+    /// Empty a token that exists without asking: every key in it is lost; and let two tokens have one
+    /// label
     #[arg(long)]
     force: bool,
 }
@@ -51,6 +52,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let exists = token.has(ck::CKF_TOKEN_INITIALIZED);
     if exists && !args.force {
         confirm(&token)?;
+    }
+    if !args.force {
+        refuse_same_label(host, &token, &args.label)?;
     }
     if pin::is_interactive() {
         app.output.note(
@@ -71,13 +75,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     check_length(Role::User, &user_pin, &token.info)?;
     let made = make(host, &token, &args.label, &so_pin, &user_pin)?;
     let uri = made.uri().to_string();
-    app.output.print(&Report {
+    let pins = [(Role::User, user_pin.len()), (Role::So, so_pin.len())];
+    let report = Report {
         text: format!("initialised {} in slot {}\n{uri}\n", made.name(), made.slot),
         json: json!({"token": super::list::json(&made)}),
         uris: vec![uri],
-    })?;
-    let pins = [(Role::User, user_pin.len()), (Role::So, so_pin.len())];
-    pin::cost::tell(app.output, made.cost, &pins);
+    };
+    app.output.print_warning(&report, &pin::cost::warnings(made.cost, &pins))?;
+    pin::cost::tell(app.output, made.cost, Role::User);
     Ok(())
 }
 
@@ -99,6 +104,22 @@ fn slot(host: &Host, wanted: Option<u64>) -> Result<Token> {
             .hint("'metaslot token list' shows the slots")),
         (None, None) => Err(Failure::not_found("every slot has a token already")
             .hint("name the slot of the one to empty with --slot")),
+    }
+}
+
+/// Two tokens of one label need their serial numbers in every URI.
+fn refuse_same_label(host: &Host, token: &Token, label: &str) -> Result<()> {
+    let is_it = |other: &&Token| {
+        other.slot != token.slot
+            && other.has(ck::CKF_TOKEN_INITIALIZED)
+            && other.info.label == label
+    };
+    match host.tokens()?.iter().find(is_it) {
+        None => Ok(()),
+        Some(other) => {
+            let message = format!("slot {} already has a {}", other.slot, other.name());
+            Err(Failure::failed(message).hint("choose another --label, or allow two with --force"))
+        }
     }
 }
 

@@ -69,11 +69,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     session.logout()?;
     let uri: Uri = token.uri();
     let token = app.token(&uri)?;
-    app.output.print(&Report {
+    let report = Report {
         text: format!("the {} of {} is changed\n", changed.words(), token.name()),
         json: json!({"token": super::list::json(&token)}),
         uris: vec![uri.to_string()],
-    })?;
-    pin::cost::tell(app.output, token.cost, &[(changed, new.len())]);
+    };
+    let warnings = pin::cost::warnings(token.cost, &[(changed, new.len())]);
+    app.output.print_warning(&report, &warnings)?;
+    pin::cost::tell(app.output, token.cost, changed);
     Ok(())
 }

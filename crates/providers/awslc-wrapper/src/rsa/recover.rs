@@ -105,7 +105,7 @@ fn second(first: Bn, root: &Bn, n: &Bn, scratch: &mut Scratch) -> Result<(Bn, Bn
 }
 
 /// Each splits a modulus of two primes with probability one half at least; small primes are as
-/// good as random numbers for keys that nobody chose against them, and such a key is refused.
+/// good as random numbers for keys that no attacker chose, and such a key is refused.
 const BASES: [u8; 54] = [
     2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97,
     101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193,

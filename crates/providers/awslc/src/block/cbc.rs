@@ -2,7 +2,7 @@
 //! Blocks chained, with and without PKCS#7 padding (PKCS#11 3.2 §6.13.4 and §6.13.5 for AES).
 
 use super::pending::Pending;
-use super::{BlockCipher, length_error, way};
+use super::{BlockCipher, iv, length_error, way};
 use metaslot_awslc_wrapper::aes::Way;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Cipher, CipherStream, Direction};
@@ -26,11 +26,6 @@ pub(crate) struct CbcPad<C, const N: usize>(PhantomData<C>);
 impl<C: BlockCipher<N>, const N: usize> CbcPad<C, N> {
     /// It has no state.
     pub(crate) const NEW: Self = Self(PhantomData);
-}
-
-fn iv<const N: usize>(params: &Params) -> Result<[u8; N]> {
-    let Params::Iv(iv) = params else { return Err(Error::MECHANISM_PARAM_INVALID) };
-    iv.as_slice().try_into().map_err(|_| Error::MECHANISM_PARAM_INVALID)
 }
 
 impl<C: BlockCipher<N>, const N: usize> Cipher for Cbc<C, N> {

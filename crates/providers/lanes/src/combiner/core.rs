@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use smallvec::SmallVec;
 
+use super::kernel::{Failure, Kernel, Statistics};
 use super::platform::{Platform, Word};
 use super::queue::{ASLEEP, DONE, LEAD, Node, OPEN, PANICKED, Queue};
 use super::state::{INSIDE, LEADER, MAX_LEADERS, MAX_QUEUED, QUEUED, State, WOKEN};
-use super::{Failure, Kernel, Statistics};
 
 pub(super) struct Core<K: Kernel, P: Platform> {
     pub(super) kernel: K,

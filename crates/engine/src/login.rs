@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Login and logout (PKCS#11 3.2 §5.6.8–§5.6.10). The state belongs to the token, not to sessions.
 
-use super::{HANDOVER, Login, NOBODY, Token};
 use crate::engine::Engine;
 use crate::object::Object;
+use crate::operation::Operation;
 use crate::session::Info;
+use crate::token::{HANDOVER, Login, NOBODY, Token};
 use metaslot_ck::*;
 use metaslot_spi::detail;
 use metaslot_spi::store::{Role, TokenRow};
@@ -98,10 +99,11 @@ impl Engine {
         self.sessions.any(|info| info.slot == slot && !info.write)
     }
 
-    /// A context-specific login unlocks the operations of this session that wait for it.
+    /// A context-specific login unlocks one operation of this session: a key that wants the PIN for
+    /// each use is used once for it.
     fn authenticate(&self, handle: SessionHandle, pin: &[u8]) -> Result<()> {
         let mut session = self.session(handle)?;
-        if !session.operations.any(|_, operation| operation.is_locked()) {
+        if session.locked().is_none() {
             return Err(Error::OPERATION_NOT_INITIALIZED);
         }
         let token = self.token(session.slot)?;
@@ -110,11 +112,11 @@ impl Engine {
         }
         match token.store.check_pin(Role::User, pin) {
             Ok(()) => {
-                session.operations.each(|_, operation| operation.unlock());
+                session.locked().into_iter().for_each(Operation::unlock);
                 Ok(())
             }
             Err(Error::PIN_LOCKED) => {
-                // Logout visits every session, and waits for nobody who has one.
+                // Logout visits every session, and waits for no thread that holds one.
                 drop(session);
                 Err(self.locked_meanwhile(token))
             }
