@@ -15,6 +15,14 @@ pub struct Factor {
     pub levels: Vec<String>,
 }
 
+impl Factor {
+    /// A factor with these levels.
+    pub(crate) fn new(name: &str, levels: impl IntoIterator<Item: ToString>) -> Self {
+        let levels = levels.into_iter().map(|level| level.to_string()).collect();
+        Self { name: name.to_owned(), levels }
+    }
+}
+
 /// A cell that is not run, or one arm of it, and why.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Skipped {
@@ -131,6 +139,12 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// The levels of a factor; none where there is no such factor.
+    #[must_use]
+    pub fn levels(&self, factor: &str) -> &[String] {
+        self.factors.iter().find(|other| other.name == factor).map_or(&[], |other| &other.levels)
     }
 
     /// How often each cell is run.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables: made from a report, and from nothing else.
 
-use super::report::{Arm, Door, Earlier, KernelResult, Report, RowResult, Window};
+use super::report::{Arm, Door, KernelResult, Report, RowResult, Window};
 use super::rows::{Goal, Row};
 use crate::experiment::Experiment;
 use crate::goal::Verdict;
@@ -33,12 +33,7 @@ pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
     text
 }
 
-/// The same of a run whose file is JSON.
-pub(super) fn earlier(run: &Earlier) -> String {
-    head(run) + &tables(&run.report)
-}
-
-fn tables(report: &Report) -> String {
+pub(super) fn tables(report: &Report) -> String {
     let mut text = String::new();
     if report.rows.iter().any(|row| row.kernel.is_some()) {
         text.push_str(&kernels(report));
@@ -79,27 +74,6 @@ fn goal(goal: Goal) -> String {
         Goal::OverRaw(goal) => format!("≥ {goal} × raw"),
         Goal::OverPlain(goal) => format!("≥ {goal} × plain"),
     }
-}
-
-fn head(report: &Earlier) -> String {
-    let mut text = format!("{}\n", report.machine.line());
-    if let Some(module) = &report.module {
-        let commit = report.commit.as_ref().map_or_else(String::new, |c| format!(", commit {c}"));
-        writeln!(text, "module {module}{commit}").ok();
-    }
-    if let Some(openssl) = &report.openssl {
-        writeln!(text, "judge {openssl}").ok();
-    }
-    if !report.without.is_empty() {
-        writeln!(text, "without {}", report.without.join(", ")).ok();
-    }
-    writeln!(
-        text,
-        "{} rounds in {:.0} s, samples of {} ms, windows of {} ms, seed {}\n",
-        report.rounds, report.seconds, report.sample_ms, report.window_ms, report.seed
-    )
-    .ok();
-    text
 }
 
 /// Each kernel's speed over the plain library, by filled lanes.
@@ -384,8 +358,7 @@ mod tests {
     #[test]
     fn a_file_of_an_earlier_version_is_printed() {
         let file = include_str!("../../../../testdata/lab/lanes-1.json");
-        let text = earlier(&serde_json::from_str(file).unwrap());
-        assert!(text.contains("judge OpenSSL 3.0.19"), "{text}");
+        let text = tables(&serde_json::from_str(file).unwrap());
         assert_eq!(line(&text, "md5-8k")[..3], ["md5-8k", "11.2", "µs"]);
         assert!(text.contains("md5-8k 64 in flight"), "{text}");
     }

@@ -3,7 +3,6 @@
 
 use super::rows::{Goal, ROWS, Row};
 use crate::experiment::{Experiment, Sample};
-use crate::machine::Machine;
 use crate::statistics::{Estimate, median, paired_ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -39,23 +38,6 @@ pub(super) struct Counted {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Report {
     pub(crate) rows: Vec<RowResult>,
-}
-
-/// A run of version 0.3 or earlier, whose one file was JSON: `metaslot-lab-lanes/1`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Earlier {
-    pub(crate) seconds: f64,
-    pub(crate) machine: Machine,
-    pub(crate) seed: u64,
-    pub(crate) rounds: usize,
-    pub(crate) sample_ms: f64,
-    pub(crate) window_ms: f64,
-    pub(crate) without: Vec<String>,
-    pub(crate) module: Option<String>,
-    pub(crate) commit: Option<String>,
-    pub(crate) openssl: Option<String>,
-    #[serde(flatten)]
-    pub(crate) report: Report,
 }
 
 /// One row.
@@ -179,20 +161,15 @@ impl Report {
             let counted = counted.map(|(_, counted)| counted.clone()).unwrap_or_default();
             RowResult::of(experiment, row, counted)
         };
-        let names = levels(experiment, OPERATION);
+        let names = experiment.plan.levels(OPERATION);
         let measured = |row: &&Row| names.iter().any(|name| name == row.name);
         Self { rows: ROWS.iter().filter(measured).map(row).collect() }
     }
 }
 
-fn levels<'a>(experiment: &'a Experiment, name: &str) -> &'a [String] {
-    let factor = experiment.plan.factors.iter().find(|factor| factor.name == name);
-    factor.map_or(&[], |factor| &factor.levels)
-}
-
 impl RowResult {
     fn of(experiment: &Experiment, row: &Row, counted: Counted) -> Self {
-        let what = levels(experiment, WHAT);
+        let what = experiment.plan.levels(WHAT);
         let has = |kernel: bool| what.iter().any(|level| (level == KERNEL) == kernel);
         Self {
             name: row.name.to_owned(),
@@ -251,7 +228,7 @@ impl KernelResult {
 
 impl ModuleResult {
     fn of(experiment: &Experiment, row: &Row) -> Self {
-        let doors = || levels(experiment, WHAT).iter().filter(|level| *level != KERNEL);
+        let doors = || experiment.plan.levels(WHAT).iter().filter(|level| *level != KERNEL);
         let why = |arm: Option<&str>| {
             let cell = cell(row, doors().next()?);
             let of = |s: &&crate::experiment::Skipped| s.cell == cell && s.arm.as_deref() == arm;

@@ -134,12 +134,11 @@ impl Scenario for Lanes {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        let names = self.benches.iter().map(|bench| bench.row.name.to_owned()).collect();
         let kernel = self.kernels.then(|| KERNEL.to_owned());
-        let what = kernel.into_iter().chain(self.asked.iter().map(Asked::level)).collect();
+        let what = kernel.into_iter().chain(self.asked.iter().map(Asked::level));
         vec![
-            Factor { name: OPERATION.to_owned(), levels: names },
-            Factor { name: WHAT.to_owned(), levels: what },
+            Factor::new(OPERATION, self.benches.iter().map(|bench| bench.row.name)),
+            Factor::new(WHAT, what),
         ]
     }
 
@@ -162,10 +161,6 @@ impl Scenario for Lanes {
             (_, WITHOUT) => bench.without.as_ref().err().cloned(),
             _ => None,
         }
-    }
-
-    fn warm(&mut self, _cell: &str, _arm: &str) -> Result<Duration> {
-        Ok(Duration::ZERO)
     }
 
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {
