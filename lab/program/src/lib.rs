@@ -216,7 +216,7 @@ pub fn run(command: &Command) -> Result<()> {
     match command {
         Command::Probe(options) => probe::run(options),
         Command::Speed(options) => shown(speed::run(options)?),
-        Command::Lanes(options) => lanes::run(options),
+        Command::Lanes(options) => shown(lanes::run(options)?),
         Command::Store(options) => shown(store::run(options)?),
         Command::Kill(options) => killed(kill::run(options)?),
         Command::Local(options) => shown(local::run(options)?),

@@ -3,10 +3,14 @@
 //! from the samples, so they cannot disagree.
 
 use crate::experiment::Experiment;
+use crate::machine::Machine;
 use crate::output::{self, say};
 use crate::scenario::Made;
 use crate::summary::{cells, summary};
-use crate::{Failure, Result, aa, copy, kill, local, profile, scenario, speed, store, study, tcp};
+use crate::{
+    Failure, Result, aa, copy, kill, lanes, local, profile, scenario, speed, store, study, tcp,
+};
+use serde::Deserialize;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -59,14 +63,33 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     })
 }
 
-/// The tables of a run that an earlier version wrote as one file of JSON.
+/// What an earlier version wrote of a run as one file of JSON, beside its results.
+#[derive(Deserialize)]
+struct Earlier {
+    schema: String,
+    command: Vec<String>,
+    machine: Machine,
+    seed: u64,
+    rounds: usize,
+    seconds: f64,
+}
+
+/// The tables of such a run.
 fn earlier(path: &Path) -> Result<String> {
     let file: Value = output::earlier(path)?;
-    match file["schema"].as_str() {
-        Some("metaslot-lab-speed/1") => speed::earlier_overhead(file),
-        _ => Err(Failure::new(format!("{}: not a file that is printed", path.display()))
-            .hint("an experiment is a directory NAME.labx")),
-    }
+    let no_run =
+        |_| Failure::new("is no run of the lab").hint("an experiment is a directory NAME.labx");
+    let run: Earlier = serde_json::from_value(file.clone())
+        .map_err(|error| no_run(error).context(path.display()))?;
+    let tables = match run.schema.as_str() {
+        "metaslot-lab-lanes/1" => lanes::earlier(file),
+        "metaslot-lab-speed/1" => speed::earlier_overhead(file),
+        schema => Err(Failure::new(format!("{}: {schema} is not printed", path.display()))),
+    };
+    let Earlier { command, machine, seed, rounds, seconds, .. } = run;
+    let (command, machine) = (command.join(" "), machine.line());
+    let head = format!("{machine}\n{command}\n{rounds} rounds in {seconds:.0} s, seed {seed}\n\n");
+    tables.map(|tables| head + &tables)
 }
 
 /// Prints an experiment that was made just now.
@@ -104,6 +127,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         name if name.starts_with("study-") => study::text(directory, experiment),
         "profile" => profile::text(directory, experiment),
         "kill" => kill::text(directory, experiment),
+        "lanes" => lanes::text(directory, experiment),
         "local" => local::text(directory, experiment),
         "mechanisms" => speed::all_text(directory, experiment),
         "overhead" => speed::overhead_text(directory, experiment),
@@ -121,6 +145,7 @@ fn json(directory: &Path, experiment: &Experiment) -> Value {
         "copy" => copy::json(experiment),
         name if name.starts_with("study-") => study::json(experiment),
         "kill" => kill::json(directory, experiment),
+        "lanes" => lanes::json(directory, experiment),
         "local" => local::json(experiment),
         "overhead" => speed::overhead_json(directory, experiment),
         "speed" => speed::sun_json(directory, experiment),

@@ -35,7 +35,7 @@ pub(super) fn jobs(options: &Options) -> Result<Jobs> {
     if !without.is_empty() {
         settings.insert("no recipe".to_owned(), without.join(", "));
     }
-    let mut mechanisms: Vec<String> = works.iter().map(|work| work.name.to_owned()).collect();
+    let mut mechanisms: Vec<&str> = works.iter().map(|work| work.name).collect();
     mechanisms.dedup();
     let cells = works.iter().flat_map(|Work { name, function, jobs }| {
         let named = move |job: &Job| {
@@ -46,13 +46,12 @@ pub(super) fn jobs(options: &Options) -> Result<Jobs> {
     let mut sizes = SIZES.to_vec();
     sizes.push(ONCE);
     sizes.sort_unstable();
-    let factor = |name: &str, levels: Vec<String>| Factor { name: name.to_owned(), levels };
     let plan = Plan {
         name: "mechanisms",
         factors: vec![
-            factor(MECHANISM, mechanisms),
-            factor(FUNCTION, FUNCTIONS.map(|(_, _, name)| name.to_owned()).to_vec()),
-            factor(BYTES, sizes.iter().map(usize::to_string).collect()),
+            Factor::new(MECHANISM, mechanisms),
+            Factor::new(FUNCTION, FUNCTIONS.map(|(_, _, name)| name)),
+            Factor::new(BYTES, sizes),
         ],
         cells: cells.collect(),
         absent: super::print::SENSELESS,

@@ -45,5 +45,5 @@ pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
 /// # Errors
 /// It is not of this kind.
 pub(crate) fn earlier(file: Value) -> Result<String> {
-    Ok(print::earlier(&serde_json::from_value(file)?))
+    Ok(print::tables(&serde_json::from_value(file)?))
 }

@@ -2,7 +2,7 @@
 //! The tables: made from a report, and from nothing else.
 
 use super::cells::{Cell, Goal};
-use super::report::{AGAIN, CellResult, Earlier, MODULE, RAW, RIVAL, Report};
+use super::report::{AGAIN, CellResult, MODULE, RAW, RIVAL, Report};
 use crate::experiment::Experiment;
 use crate::goal::Verdict;
 use crate::ranks::CONFIDENCE;
@@ -30,19 +30,7 @@ pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
     text
 }
 
-/// The same of a run whose file is JSON.
-pub(super) fn earlier(run: &Earlier) -> String {
-    let mut text = format!("{}\n", run.machine.line());
-    for provider in &run.providers {
-        let commit = provider.commit.as_ref().map_or_else(String::new, |c| format!(", commit {c}"));
-        writeln!(text, "{}: {}{commit}", provider.name, provider.description).ok();
-    }
-    writeln!(text, "{} rounds in {:.0} s, seed {}\n", run.rounds, run.seconds, run.seed).ok();
-    text.push_str(&tables(&run.report));
-    text
-}
-
-fn tables(report: &Report) -> String {
+pub(super) fn tables(report: &Report) -> String {
     let mut text = one_thread(report);
     if report.cells.iter().any(|cell| cell.most_threads().is_some()) {
         text.push('\n');
@@ -265,8 +253,7 @@ mod tests {
     #[test]
     fn a_file_of_an_earlier_version_is_printed() {
         let file = include_str!("../../../../../testdata/lab/speed-1.json");
-        let text = earlier(&serde_json::from_str(file).unwrap());
-        assert!(text.contains("module: Metaslot, Metaslot 0.1, commit d99"), "{text}");
+        let text = tables(&serde_json::from_str(file).unwrap());
         assert_eq!(row(&text, "sha256-16").last(), Some(&"met"));
     }
 

@@ -5,7 +5,6 @@ use super::cells::{CELLS, Cell, Goal};
 use super::scenario::{CELL, THREADS};
 use crate::experiment::{Experiment, Sample};
 use crate::goal::Verdict;
-use crate::machine::Machine;
 use crate::speed::openssl::{How, rate};
 use crate::speed::part::{AGAIN as RAW_AGAIN, ARM, BY, LANES, RAW as BARE, RIVAL as OTHER};
 use crate::statistics::{Estimate, median, paired_difference, paired_ratio};
@@ -28,27 +27,6 @@ pub(crate) struct Report {
     pub(crate) threads: Vec<usize>,
     pub(crate) cells: Vec<CellResult>,
     pub(crate) openssl: Vec<Check>,
-}
-
-/// A run of version 0.3 or earlier, whose one file was JSON: `metaslot-lab-speed/1`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Earlier {
-    pub(crate) seconds: f64,
-    pub(crate) machine: Machine,
-    pub(crate) seed: u64,
-    pub(crate) rounds: usize,
-    pub(crate) providers: Vec<Provider>,
-    #[serde(flatten)]
-    pub(crate) report: Report,
-}
-
-/// Who did the work in such a run.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Provider {
-    pub(crate) name: String,
-    /// The library's own description.
-    pub(crate) description: String,
-    pub(crate) commit: Option<String>,
 }
 
 /// All samples of one cell.
@@ -79,13 +57,9 @@ pub(crate) struct Arm {
 
 impl Report {
     pub(crate) fn of(directory: &Path, experiment: &Experiment) -> Self {
-        let levels = |name: &str| {
-            let factor = experiment.plan.factors.iter().find(|factor| factor.name == name);
-            factor.map_or(&[][..], |factor| &factor.levels)
-        };
         let threads: Vec<usize> =
-            levels(THREADS).iter().filter_map(|level| level.parse().ok()).collect();
-        let names = levels(CELL);
+            experiment.plan.levels(THREADS).iter().filter_map(|level| level.parse().ok()).collect();
+        let names = experiment.plan.levels(CELL);
         let measured = || CELLS.iter().filter(|cell| names.iter().any(|name| name == cell.name));
         let cells: Vec<_> =
             measured().map(|cell| CellResult::of(experiment, cell, &threads)).collect();

@@ -36,12 +36,11 @@ pub(super) fn jobs(options: &Options, all: &[Cell]) -> Result<Jobs> {
             cells.push((format!("{CELL}={} {THREADS}={threads}", cell.name), job, threads));
         }
     }
-    let factor = |name: &str, levels: Vec<String>| Factor { name: name.to_owned(), levels };
     let plan = Plan {
         name: "overhead",
         factors: vec![
-            factor(CELL, all.iter().map(|cell| cell.name.to_owned()).collect()),
-            factor(THREADS, threads.iter().map(usize::to_string).collect()),
+            Factor::new(CELL, all.iter().map(|cell| cell.name)),
+            Factor::new(THREADS, &threads),
         ],
         cells,
         absent: "on one thread only",

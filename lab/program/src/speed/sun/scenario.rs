@@ -32,12 +32,11 @@ pub(super) fn jobs(options: &Options) -> Result<Jobs> {
             cells.push((name, row.job, threads));
         }
     }
-    let factor = |name: &str, levels: Vec<String>| Factor { name: name.to_owned(), levels };
     let plan = Plan {
         name: "speed",
         factors: vec![
-            factor(OPERATION, rows.iter().map(|row| row.name.to_owned()).collect()),
-            factor(THREADS, threads.iter().map(usize::to_string).collect()),
+            Factor::new(OPERATION, rows.iter().map(|row| row.name)),
+            Factor::new(THREADS, &threads),
         ],
         cells,
         absent: "no operation",

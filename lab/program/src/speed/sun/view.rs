@@ -49,27 +49,28 @@ impl<'a> View<'a> {
         Self { experiment, directory, margin: scenario::margin(experiment) }
     }
 
-    fn levels(&self, name: &str) -> &[String] {
-        let factors = &self.experiment.plan.factors;
-        factors.iter().find(|factor| factor.name == name).map_or(&[], |factor| &factor.levels)
-    }
-
     /// The operations that were measured.
     pub(super) fn rows(&self) -> Vec<&'static Row> {
-        let levels = self.levels(OPERATION);
+        let levels = self.experiment.plan.levels(OPERATION);
         ROWS.iter().filter(|row| levels.iter().any(|level| level == row.name)).collect()
     }
 
     /// Those who did them.
     pub(super) fn doers(&self) -> Vec<&'static str> {
-        let levels = self.levels(BY);
+        let levels = self.experiment.plan.levels(BY);
         let all = [RAW, MODULE, LANES, RIVAL];
         all.into_iter().filter(|by| levels.iter().any(|level| level == by)).collect()
     }
 
     /// The most threads.
     pub(super) fn threads(&self) -> usize {
-        self.levels(THREADS).iter().filter_map(|level| level.parse().ok()).max().unwrap_or(1)
+        self.experiment
+            .plan
+            .levels(THREADS)
+            .iter()
+            .filter_map(|level| level.parse().ok())
+            .max()
+            .unwrap_or(1)
     }
 
     fn cell(row: &Row, by: &str, threads: usize) -> String {
