@@ -36,7 +36,7 @@ pub(super) struct Page {
     charts: Vec<Chart>,
     axis: String,
     crossovers: Vec<[String; 5]>,
-    /// Pairs of curves that do not cross, or nobody can tell.
+    /// Pairs of curves that do not cross, or where that cannot be told.
     uncrossed: usize,
     cliffs: Vec<[String; 5]>,
     compared: Vec<Line>,
