@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => command::verify::run(&app, &args),
         Command::Explain(args) => command::explain::run(&app, &args),
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
+        Command::Doctor(args) => command::doctor::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
         Command::Lab(args) => command::lab::run(&app, &args),
         Command::Completions(args) => command::pages::completions(&args, Cli::command()),

@@ -570,3 +570,22 @@ fn what_is_agreed_on_is_for_what_the_private_key_says() {
     let base = agree(vec![]).expect("it agrees");
     engine.derive_key(session, CKM_HKDF_DERIVE, params, base, template).expect("it derives");
 }
+
+#[test]
+fn an_imposed_length_cannot_be_said_otherwise() {
+    for policy in [Policy::DEFAULT, Policy::legacy()] {
+        let engine = engine(policy);
+        let session = open(&engine);
+        engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+        let imposed = RawValue::Template(vec![row(CKA_VALUE_LEN, 32)]);
+        let key =
+            vec![row(CKA_VALUE_LEN, 32), row(CKA_DERIVE, true), (CKA_DERIVE_TEMPLATE, imposed)];
+        let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
+        let base = engine.generate_key(session, mechanism, Params::None, key).expect("it is made");
+        for (length, expected) in [(16, Err(Error::TEMPLATE_INCONSISTENT)), (32, Ok(()))] {
+            let (params, template) = hkdf(length, vec![]);
+            let derived = engine.derive_key(session, CKM_HKDF_DERIVE, params, base, template);
+            assert_eq!(derived.map(drop), expected);
+        }
+    }
+}

@@ -58,7 +58,7 @@ const CURVES: &[Curve] = &[
 pub(crate) const ED25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x70];
 /// `1.3.101.110`
 pub(crate) const X25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x6e];
-/// 65537, as everybody expects.
+/// 65537, the usual one.
 const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// The types that `--type` takes, for help and errors.

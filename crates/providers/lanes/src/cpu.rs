@@ -78,7 +78,7 @@ impl Cpu {
     }
 }
 
-/// What the machine has, and [`KNOWN`]; 0 until somebody asked.
+/// What the machine has, and [`KNOWN`]; 0 until the first call.
 static DETECTED: AtomicU32 = AtomicU32::new(0);
 /// What is left out although the machine has it.
 static MASKED: AtomicU32 = AtomicU32::new(0);

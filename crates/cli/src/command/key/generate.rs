@@ -12,7 +12,7 @@ use crate::uri::Uri;
 use metaslot_ck::*;
 use metaslot_client::{Access, Session, Template};
 
-/// Bytes of an id that nobody chose: enough for no two keys to have the same.
+/// Bytes of a random id: enough for no two keys to have the same.
 const ID_LENGTH: usize = 8;
 
 const EXAMPLES: &str = "\

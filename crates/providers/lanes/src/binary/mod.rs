@@ -64,7 +64,7 @@ pub enum Error {
     Key,
     /// The place for the result, or the signature, does not have the curve's length.
     Length,
-    /// Nobody has computed it yet.
+    /// It is not computed yet.
     Pending,
     /// The bytes are not a point of order n.
     Point,
@@ -80,7 +80,7 @@ impl fmt::Display for Error {
             Self::Curve => "the keys belong to different curves",
             Self::Key => "the private key is out of range",
             Self::Length => "the length is not the curve's",
-            Self::Pending => "the request has not been computed",
+            Self::Pending => "the request is not computed yet",
             Self::Point => "the bytes are no valid point",
             Self::Random => "there are no random numbers",
             Self::Signature => "the signature is wrong",

@@ -30,8 +30,8 @@ pub trait Kernel: Sync {
     /// Computes one job.
     fn one(&self, job: &mut Self::Job<'_>);
 
-    /// Computes 2 to [`Self::lanes`] jobs. When it panics, each job is computed again by [`Self::one`], in whatever
-    /// state it was left.
+    /// Computes 2 to [`Self::lanes`] jobs. When it panics, each job is computed again by [`Self::one`], in the
+    /// state in which it was left.
     fn many(&self, jobs: &mut [&mut Self::Job<'_>]);
 }
 

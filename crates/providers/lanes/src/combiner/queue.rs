@@ -20,11 +20,11 @@ pub(super) const PANICKED: u32 = 4;
 
 /// A job in the queue or in a batch.
 ///
-/// Anyone who queued it keeps it where it is until its word is [`LEAD`], [`DONE`] or [`PANICKED`], or until
-/// it took it out of the queue itself. The cells behind the job are changed under the combiner's lock only.
+/// Its owner keeps it where it is until its word is [`LEAD`], [`DONE`] or [`PANICKED`], or until
+/// the owner took it out of the queue itself. The cells behind the job are changed under the combiner's lock only.
 pub(super) struct Node<J, P: Platform> {
     pub(super) word: P::Signal,
-    /// Set by the owner before anybody else knows the node.
+    /// Set by the owner before another thread knows the node.
     pub(super) job: Cell<NonNull<J>>,
     queued: Cell<bool>,
     epoch: Cell<u32>,
@@ -131,7 +131,7 @@ impl<J, P: Platform> Queue<J, P> {
         Some(first)
     }
 
-    /// Takes out the oldest that somebody waits for.
+    /// Takes out the oldest that a thread waits for.
     pub(super) fn pop_attended(&mut self) -> Link<J, P> {
         let mut link = self.first;
         while let Some(pointer) = link {

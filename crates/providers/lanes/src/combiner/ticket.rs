@@ -10,7 +10,7 @@ use super::kernel::{Failure, Kernel};
 use super::platform::Platform;
 use super::queue::Node;
 
-/// What lies on the heap; freed by anyone who has the ticket, once no leader has it.
+/// What lies on the heap; freed by the owner of the ticket, once no leader has it.
 struct Held<J, P: Platform> {
     node: Node<J, P>,
     job: UnsafeCell<J>,

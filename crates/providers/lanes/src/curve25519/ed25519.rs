@@ -158,7 +158,7 @@ fn verify_batch(batch: &mut [VerifyRequest<'_>]) {
         for ((request, by), encoded) in requests.iter_mut().zip(by).zip(&encoded) {
             match by {
                 By::Library => request.by_library(),
-                By::Nobody => request.result = Err(Failed),
+                By::Neither => request.result = Err(Failed),
                 By::Kernel => {
                     let good = request.signature.first_chunk() == Some(encoded);
                     request.result = if good { Ok(()) } else { Err(Failed) };
@@ -174,13 +174,13 @@ enum By {
     Kernel,
     Library,
     /// It cannot be good.
-    Nobody,
+    Neither,
 }
 
 /// s·B − k·A, for the lanes that are the kernel's.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn expected(requests: &[VerifyRequest<'_>]) -> (Point, [By; LANES]) {
-    let mut by = [By::Nobody; LANES];
+    let mut by = [By::Neither; LANES];
     let mut keys = [None; LANES];
     let mut hashes = [[0; LANES]; 10];
     let mut scalars = [[0; LANES]; 5];

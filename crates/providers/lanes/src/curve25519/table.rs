@@ -33,7 +33,7 @@ pub(super) struct BaseTable(Vec<[[EntryLimbs; 5]; 3]>);
 impl BaseTable {
     pub(super) fn shared() -> &'static Self {
         static TABLE: OnceLock<BaseTable> = OnceLock::new();
-        // SAFETY: asked for by the kernel only, which runs where its instructions are.
+        // SAFETY: only the kernel calls this, and it runs where its instructions are.
         TABLE.get_or_init(|| unsafe { Self::new() })
     }
 

@@ -3,8 +3,8 @@
 //!
 //! A request goes through its own memory as long as there are whole blocks, then through its tail, which is a copy of what
 //! is left with the padding, and with HMAC through the tail once more for the outer hash. The kernel runs for as many blocks
-//! as every lane has left of what it is in. A lane without a request follows another's blocks, and nobody looks at what comes
-//! of it.
+//! as every lane has left of what it is in. A lane without a request follows another's blocks, and its state is
+//! ignored.
 
 use super::kernel::Kernel;
 use super::key::Key;

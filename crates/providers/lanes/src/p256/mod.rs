@@ -141,7 +141,7 @@ impl Curve<5> for P256 {
 
     fn base() -> &'static Base<5> {
         static BASE: OnceLock<Base<5>> = OnceLock::new();
-        // SAFETY: asked for by the kernel only, which runs where its instructions are.
+        // SAFETY: only the kernel calls this, and it runs where its instructions are.
         BASE.get_or_init(|| unsafe { Base::new::<Field>(&Self::BASE, LENGTH) })
     }
 }

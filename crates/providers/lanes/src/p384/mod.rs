@@ -150,7 +150,7 @@ impl Curve<8> for P384 {
 
     fn base() -> &'static Base<8> {
         static BASE: OnceLock<Base<8>> = OnceLock::new();
-        // SAFETY: asked for by the kernel only, which runs where its instructions are.
+        // SAFETY: only the kernel calls this, and it runs where its instructions are.
         BASE.get_or_init(|| unsafe { Base::new::<Field>(&Self::BASE, LENGTH) })
     }
 }

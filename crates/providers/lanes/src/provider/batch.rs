@@ -15,7 +15,7 @@ const INLINE_REQUESTS: usize = 32;
 
 /// What one kernel does with works of one kind.
 pub(super) trait Batch: Sync + 'static {
-    /// What is asked for, with all that it needs, and the place of what comes out.
+    /// A request with all that it needs, and the buffer of its result.
     type Work<'a>: Send + 'a;
 
     /// The same, as the kernel takes it.
@@ -151,7 +151,7 @@ impl<B: Batch> Meeting<B> {
         job.done()
     }
 
-    /// Does it when somebody comes for the result.
+    /// Does it when the caller comes for the result.
     pub(super) fn later(&'static self, work: B::Work<'static>) -> Postponed {
         Ok(Some(Box::new(Waiting(self.0.submit(Job::new(work))))))
     }

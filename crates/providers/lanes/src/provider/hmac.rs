@@ -161,7 +161,7 @@ struct Work<'a> {
     key: Held<'a>,
     data: Message<'a>,
     whole: &'static dyn Signature,
-    /// All of it; while it is not compared, nobody else is to know it.
+    /// All of it: a secret until it is compared.
     mac: Secret,
     /// How much of it counts, in bytes.
     length: usize,
