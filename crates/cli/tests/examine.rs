@@ -46,11 +46,11 @@ fn what_is_damaged_is_named_and_taken_out() {
     assert!(login[0].contains("its label was changed"), "{login:?}");
     assert!(login[0].contains("metaslot token verify"), "{login:?}");
     let found = [
-        "token: its label was changed",
+        "token: its label was changed; a repair keeps the new one, \"wep\"",
         "object 1: its authentication tag does not match",
         "token 'wep': 4 objects",
         "error: token 'wep' is not as it should be",
-        "hint: 'metaslot token repair' takes out what is damaged; a copy of the file is better",
+        "hint: a copy of the file is best; 'metaslot token repair' takes out what is damaged, or says why not",
         "? 1",
     ];
     assert_eq!(run("metaslot token verify --pin-source user.pin"), found);
@@ -60,6 +60,7 @@ fn what_is_damaged_is_named_and_taken_out() {
     assert_eq!(asked[2], "token 'wep': 4 objects");
     assert_eq!(asked[3], "error: nothing was changed");
     let repaired = run("metaslot token repair --pin-source user.pin --yes");
+    assert_eq!(repaired[0], found[0]);
     assert_eq!(repaired[2], "token 'wep': 1 of 4 objects taken out");
     assert_eq!(
         run("metaslot token verify --pin-source user.pin"),

@@ -7,9 +7,8 @@
 use crate::crypto::{self, KEY, Serial};
 use crate::error::Result;
 use crate::gate::Database;
-use crate::pin::now;
-use crate::schema::{Token, signed, unsigned};
-use crate::store::Config;
+use crate::open::Config;
+use crate::schema::{Token, now, signed, unsigned};
 use crate::wrap::role_byte;
 use metaslot_awslc_wrapper::hkdf;
 use metaslot_memory::{Secret, keyring};

@@ -256,6 +256,9 @@ impl Database {
         let database = Self::connect(files.clone(), Some(inode))?;
         let version: i64 = database.pragma("user_version")?;
         match version {
+            0 if !schema::is_empty(&database.connection)? => {
+                Err(Error::not_token("it has tables, and says that it is of no version"))
+            }
             0 => Err(uninitialized()),
             OLDEST..=FORMAT if database.pragma::<i64>("application_id")? == APPLICATION => {
                 schema::check(&database.connection, version).map(|()| database)

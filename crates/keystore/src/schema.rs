@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::format::OLDEST;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ffi};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Everything, in one transaction.
 pub(crate) const CREATE: &str = "
@@ -78,6 +79,12 @@ pub(crate) fn check(connection: &Connection, version: i64) -> Result<()> {
         true => Ok(()),
         false => Err(Error::not_token("its tables or indexes are not those that were made")),
     }
+}
+
+/// Whether there is nothing in the database.
+pub(crate) fn is_empty(connection: &Connection) -> Result<bool> {
+    let any = "SELECT NOT EXISTS(SELECT 1 FROM sqlite_schema)";
+    Ok(connection.query_row(any, (), |row| row.get(0))?)
 }
 
 /// What stands about one PIN.
@@ -203,6 +210,11 @@ fn blob(row: &Row<'_>, at: usize) -> rusqlite::Result<Vec<u8>> {
     copy.try_reserve_exact(bytes.len()).map_err(no_memory)?;
     copy.extend_from_slice(bytes);
     Ok(copy)
+}
+
+/// Now, in seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// 0 or 1: another number is as true to SQLite, and is not what was authenticated.

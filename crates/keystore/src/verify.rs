@@ -6,9 +6,9 @@ use crate::apply;
 use crate::crypto::{Keys, LOOKUP};
 use crate::error::{Error, Result};
 use crate::format::FORMAT;
+use crate::open::SqliteStore;
 use crate::schema::{Head, Stored, Token, signed, unsigned};
-use crate::state::State;
-use crate::store::SqliteStore;
+use crate::state::{Difference, State};
 use crate::tree::{self, Entry, Tree};
 use crate::v1::{self, BATCH};
 use metaslot_spi::Attributes;
@@ -112,7 +112,7 @@ struct Survey<'a> {
     state: Option<State>,
     /// The same, of a store of an older format that could not be made the current one.
     old: Option<State>,
-    /// Why the token's row can be mended by nobody.
+    /// Why the token's row can not be mended, and what helps.
     hopeless: Option<String>,
     /// Where nobody knows which rows there should be.
     unknown: Vec<(u64, u64)>,
@@ -198,7 +198,7 @@ impl<'a> Survey<'a> {
                 Ok(state) => self.old = Some(state),
                 Err(Error::Tampered { reason, .. }) => {
                     self.find(None, &reason)?;
-                    self.hopeless = Some(reason);
+                    self.hopeless = Some(replace_it(&reason));
                     return Ok(());
                 }
                 Err(error) => return Err(error),
@@ -209,7 +209,7 @@ impl<'a> Survey<'a> {
             Ok(state) => state,
             Err(Error::Tampered { reason, .. }) => {
                 self.find(None, &reason)?;
-                self.hopeless = Some(reason);
+                self.hopeless = Some(replace_it(&reason));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -218,10 +218,18 @@ impl<'a> Survey<'a> {
             self.find(None, "the name of its key was changed")?;
         }
         for difference in state.differences(&token, &head) {
-            self.find(None, difference.sentence())?;
+            match difference {
+                Difference::Label => {
+                    let label = &token.label;
+                    let kept =
+                        format!("its label was changed; a repair keeps the new one, {label:?}");
+                    self.find(None, &kept)?;
+                }
+                difference => self.find(None, difference.sentence())?,
+            }
         }
         if !(state.has_wrap(&token, Role::So) && state.has_wrap(&token, self.keys.role)) {
-            self.hopeless = Some("a PIN is not the one that was last set".to_owned());
+            self.hopeless = Some(replace_it("a PIN is not the one that was last set"));
         }
         self.state = Some(state);
         Ok(())
@@ -338,10 +346,7 @@ impl<'a> Survey<'a> {
         }
         let state = self.state.take().or_else(|| self.old.take());
         let Some(mut state) = state.filter(|_| self.hopeless.is_none()) else {
-            let why = self.hopeless.take().unwrap_or_default();
-            return Err(Error::tampered(&format!(
-                "{why}: it cannot be repaired, only replaced by a copy or initialised anew"
-            )));
+            return Err(Error::tampered(&self.hopeless.take().unwrap_or_default()));
         };
         connection.execute("DELETE FROM object WHERE id < 1", ())?;
         for id in &self.damaged {
@@ -364,6 +369,10 @@ impl<'a> Survey<'a> {
         connection.execute("UPDATE token SET key_id = ?1", [self.keys.id])?;
         state.write_next(connection, self.keys).map(drop)
     }
+}
+
+fn replace_it(reason: &str) -> String {
+    format!("{reason}: it cannot be repaired, only replaced by a copy or initialised anew")
 }
 
 /// The tree of the authenticated rows, how many there are, and the last id of all.

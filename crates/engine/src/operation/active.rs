@@ -337,6 +337,16 @@ impl Operations {
         });
     }
 
+    /// Ends those of these kinds, as failures, but what goes on after its call.
+    pub(crate) fn fail(&mut self, recent: &mut Recent, kinds: &[OperationKind]) {
+        for kind in kinds {
+            let operation = self.of(*kind);
+            if !operation.is_pending() {
+                operation.fail(recent);
+            }
+        }
+    }
+
     pub(crate) fn any(&mut self, is: impl Fn(OperationKind, &dyn Operation) -> bool) -> bool {
         let mut found = false;
         self.each(|kind, operation| found |= is(kind, operation));

@@ -88,6 +88,7 @@ impl Engine {
             })
             .map_err(|_| self.refused(mechanism, &operation, Error::KEY_SIZE_RANGE))?;
         algorithm.refuse(direction, key, params)?;
+        session.uses(&object, kind);
         let locked = object.facts().always_authenticate;
         Ok(Choice { count, algorithm, object, locked })
     }
