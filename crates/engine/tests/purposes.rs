@@ -465,6 +465,8 @@ fn a_forged_bound_wrap_makes_no_key_that_is_trusted() {
         user.brought(CKK_AES, &[3; 32], vec![on(CKA_ENCRYPT), on(CKA_UNWRAP)]).expect("brought");
     let said = [&wraps[..], &[(CKA_TRUSTED, Value::Bool(true))]].concat();
     assert_eq!(forged(&user, by, &said), Err(Error::WRAPPED_KEY_INVALID));
+    let every = [(CKA_PURPOSES, Value::Ulong(63))];
+    assert_eq!(forged(&user, by, &every), Err(Error::WRAPPED_KEY_INVALID), "one purpose");
 }
 
 #[test]

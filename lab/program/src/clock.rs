@@ -56,13 +56,9 @@ impl Watch {
         Self { started: Instant::now(), busy: machine_busy(), own: process_cpu() }
     }
 
-    /// Foreign CPU time as a share of one CPU since the start; `None` where the system does not
-    /// say. 0.1 means that others used a tenth of one CPU.
-    pub(crate) fn foreign(&self) -> Option<f64> {
-        self.foreign_besides(Duration::ZERO)
-    }
-
-    /// The same, when other processes did so much of the experiment's own work meanwhile.
+    /// Foreign CPU time as a share of one CPU since the start, when other processes did so much of the
+    /// experiment's own work meanwhile; `None` where the system does not say. 0.1 means that others used
+    /// a tenth of one CPU.
     pub(crate) fn foreign_besides(&self, helpers: Duration) -> Option<f64> {
         let busy = machine_busy()?.saturating_sub(self.busy?).saturating_sub(helpers);
         let foreign = busy.saturating_sub(process_cpu().saturating_sub(self.own));

@@ -3,7 +3,7 @@
 //! from the samples, so they cannot disagree.
 
 use crate::experiment::Experiment;
-use crate::output::say;
+use crate::output::{self, say};
 use crate::scenario::Made;
 use crate::summary::{cells, summary};
 use crate::{Failure, Result, aa, copy, kill, local, profile, scenario, speed, store, study, tcp};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// What to print, and how.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// The experiment, a directory
+    /// The experiment, a directory, or a file of JSON that `lab speed` or `lab lanes` wrote before
     #[arg(value_name = "NAME.labx")]
     pub experiment: PathBuf,
     /// In which form
@@ -43,6 +43,9 @@ pub enum Form {
 
 /// Prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.experiment.is_file() {
+        return say(&earlier(&options.experiment)?);
+    }
     let experiment = Experiment::read(&options.experiment)?;
     let form = if options.json { Form::Json } else { options.form };
     if options.profiles.wanted() {
@@ -54,6 +57,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Form::Csv => csv(&experiment),
         Form::Markdown => markdown(&experiment),
     })
+}
+
+/// The tables of a run that an earlier version wrote as one file of JSON.
+fn earlier(path: &Path) -> Result<String> {
+    let file: Value = output::earlier(path)?;
+    match file["schema"].as_str() {
+        Some("metaslot-lab-speed/1") => speed::earlier_overhead(file),
+        _ => Err(Failure::new(format!("{}: not a file that is printed", path.display()))
+            .hint("an experiment is a directory NAME.labx")),
+    }
 }
 
 /// Prints an experiment that was made just now.
@@ -93,6 +106,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         "kill" => kill::text(directory, experiment),
         "local" => local::text(directory, experiment),
         "mechanisms" => speed::all_text(directory, experiment),
+        "overhead" => speed::overhead_text(directory, experiment),
         "speed" => speed::sun_text(directory, experiment),
         "store" => store::text(directory, experiment),
         "tcp" => tcp::text(directory, experiment),
@@ -108,6 +122,7 @@ fn json(directory: &Path, experiment: &Experiment) -> Value {
         name if name.starts_with("study-") => study::json(experiment),
         "kill" => kill::json(directory, experiment),
         "local" => local::json(experiment),
+        "overhead" => speed::overhead_json(directory, experiment),
         "speed" => speed::sun_json(directory, experiment),
         "store" => store::json(directory, experiment),
         "tcp" | "transfer" => tcp::json(experiment),

@@ -49,8 +49,12 @@ impl Policy {
     /// May `result` be derived from `base`?
     pub(crate) fn derived(self, base: &Object, result: &Attributes) -> Result<()> {
         if base.class() != CKO_SECRET_KEY || base.facts().readable {
-            // What a private key agrees on says nothing of the key, and can be agreed on again.
-            return Ok(());
+            // What a private key agrees on says nothing of the key, and can be agreed on again, unless
+            // the key's own template says what all results are.
+            return match template_of(base.attributes(), CKA_DERIVE_TEMPLATE) {
+                Some(said) if !base.facts().readable => self.imposing(result, Some(said)),
+                _ => Ok(()),
+            };
         }
         let open = !result.bool(CKA_SENSITIVE)
             || (result.bool(CKA_EXTRACTABLE) && !base.attributes().bool(CKA_EXTRACTABLE));
@@ -76,11 +80,11 @@ impl Policy {
         params: &Params,
         template: &Attributes,
     ) -> Result<Purposes> {
-        let own = Purposes::at_birth(template, CKO_SECRET_KEY);
-        if base.class() != CKO_SECRET_KEY || base.facts().readable {
-            return Ok(own);
-        }
         let imposed = imposed_purposes(base.attributes(), CKA_DERIVE_TEMPLATE, CKO_SECRET_KEY);
+        if base.class() != CKO_SECRET_KEY || base.facts().readable {
+            let own = || Purposes::at_birth(template, CKO_SECRET_KEY);
+            return Ok(imposed.unwrap_or_else(own));
+        }
         let extracts = matches!(params, Params::Hkdf { extract: true, expand: false, .. });
         let purposes = match (imposed, extracts) {
             (Some(purposes), false) => purposes,

@@ -162,9 +162,10 @@ pub(crate) fn said_purposes(said: &Attributes) -> Result<Purposes> {
         let fits = |row: &AttributeRow| limits(row) && is_of(value, row.kind);
         AttributeRow::named(attribute).iter().any(fits)
     });
-    match (known, said.ulong(CKA_PURPOSES)) {
-        (true, Some(_)) => Ok(Purposes::of_key(said).without(Purposes::SEALED)),
-        _ => Err(Error::WRAPPED_KEY_INVALID),
+    let purposes = Purposes::of_key(said).without(Purposes::SEALED);
+    match known && said.ulong(CKA_PURPOSES).is_some() && purposes.are_one() {
+        true => Ok(purposes),
+        false => Err(Error::WRAPPED_KEY_INVALID),
     }
 }
 

@@ -24,6 +24,9 @@ impl Cpu {
     /// One AES block, one carry-less product per instruction.
     pub const AES: Self = Self(32);
 
+    /// What kernels over limbs of 52 bits need.
+    pub const AVX512_IFMA: Self = Self::AVX512.and(Self::IFMA);
+
     /// All that this knows.
     pub const ALL: Self = Self(63);
 

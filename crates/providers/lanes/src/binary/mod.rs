@@ -5,15 +5,17 @@
 //! together, four in each pass of the ladder. On processors without VPCLMULQDQ the same curve code runs one request at a
 //! time, with PCLMULQDQ or with none; on all it takes the same time for all secrets.
 //!
-//! [`field`] says what the curve code needs of a field's arithmetic; `vector`, `clmul` and `single` offer it. Secret
+//! [`form`] says what the curve code needs of a field's arithmetic; `vector`, `clmul` and `single` offer it. Secret
 //! numbers lie in [`metaslot_memory::Secret`]; what a computation leaves on the stack is wiped.
 
+mod bytes;
 #[cfg(target_arch = "x86_64")]
 mod clmul;
 mod curve;
 mod ecdh;
 mod ecdsa;
 mod field;
+mod form;
 mod inverse;
 mod key;
 mod order;
@@ -27,6 +29,8 @@ mod table;
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod vector;
+#[cfg(target_arch = "x86_64")]
+mod vpclmul;
 
 pub use curve::Curve;
 pub use ecdh::{Derive, derive};
@@ -40,7 +44,7 @@ use std::fmt;
 pub const BATCH: usize = field::LANES;
 
 /// Words of the longest field.
-const MOST_WORDS: usize = 9;
+const MAX_WORDS: usize = 9;
 
 /// Whether the requests of a batch are computed side by side on this machine; if not, one after the other.
 #[must_use]

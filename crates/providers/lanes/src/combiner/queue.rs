@@ -26,7 +26,7 @@ pub(super) struct Node<J, P: Platform> {
     pub(super) word: P::Signal,
     /// Set by the owner before anybody else knows the node.
     pub(super) job: Cell<NonNull<J>>,
-    place: Cell<Place>,
+    queued: Cell<bool>,
     epoch: Cell<u32>,
     /// Whether the owner waits for it.
     attended: Cell<bool>,
@@ -36,18 +36,12 @@ pub(super) struct Node<J, P: Platform> {
 
 type Link<J, P> = Option<NonNull<Node<J, P>>>;
 
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Place {
-    Queue,
-    Elsewhere,
-}
-
 impl<J, P: Platform> Node<J, P> {
     pub(super) fn new(job: NonNull<J>) -> Self {
         Self {
             word: P::signal(OPEN),
             job: Cell::new(job),
-            place: Cell::new(Place::Elsewhere),
+            queued: Cell::new(false),
             epoch: Cell::new(0),
             attended: Cell::new(false),
             before: Cell::new(None),
@@ -90,7 +84,7 @@ impl<J, P: Platform> Queue<J, P> {
     }
 
     pub(super) fn holds(&self, node: &Node<J, P>) -> bool {
-        node.place.get() == Place::Queue && node.epoch.get() == self.epoch
+        node.queued.get() && node.epoch.get() == self.epoch
     }
 
     /// Marks a queued node as waited for.
@@ -104,7 +98,7 @@ impl<J, P: Platform> Queue<J, P> {
     pub(super) unsafe fn push(&mut self, pointer: NonNull<Node<J, P>>) {
         // SAFETY: it lives, by the contract.
         let node = unsafe { pointer.as_ref() };
-        node.place.set(Place::Queue);
+        node.queued.set(true);
         node.epoch.set(self.epoch);
         node.before.set(self.last);
         node.after.set(None);
@@ -126,7 +120,7 @@ impl<J, P: Platform> Queue<J, P> {
             Some(after) => after.before.set(before),
             None => self.last = before,
         }
-        node.place.set(Place::Elsewhere);
+        node.queued.set(false);
         self.attended -= usize::from(node.attended.get());
     }
 

@@ -3,14 +3,16 @@
 //! verification is of public numbers, and accepts what AWS-LC accepts: s below the order, a canonical and decodable key, and an R
 //! that is, byte for byte, the encoding of s·B − k·A.
 
-use super::edwards::{Point, encode};
+use super::edwards::{Order, Point, encode};
 use super::field::{Element, invert_all};
+use super::key::PublicKey;
+use super::request::{SignRequest, VerifyRequest};
 use super::table::{BaseTable, KeyTable, minus_times_key};
-use super::{KEY_LENGTH, Order, PublicKey, SignRequest, VerifyRequest};
 use crate::field52::bytes::{less, little_endian, put, take, write_big_endian};
 use crate::field52::modulus::Modulus;
 use crate::field52::montgomery::{enter, leave, mul};
 use crate::field52::{Columns, LANES, Num, Workspace};
+use metaslot_awslc_wrapper::curve25519::KEY_LENGTH;
 use metaslot_awslc_wrapper::digest::{Hash, Stream};
 use metaslot_awslc_wrapper::{Failed, Result, cleanse};
 

@@ -60,7 +60,7 @@ impl PublicKey {
 }
 
 /// The instructions that it takes to compute requests side by side.
-pub const NEEDS: Cpu = Cpu::AVX512.and(Cpu::IFMA);
+pub const NEEDS: Cpu = Cpu::AVX512_IFMA;
 
 /// Whether requests are computed side by side.
 #[must_use]

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use std::fmt::{self, Debug};
 
 /// Requests that need no allocation.
-const MOST: usize = 32;
+const INLINE_REQUESTS: usize = 32;
 
 /// What one kernel does with works of one kind.
 pub(super) trait Batch: Sync + 'static {
@@ -116,15 +116,15 @@ impl<B: Batch> Kernel for Lanes<B> {
 
 impl<B: Batch> Lanes<B> {
     fn side_by_side(&self, jobs: &mut [&mut Job<B::Work<'_>>]) {
-        let mut requests = SmallVec::<[B::Request<'_>; MOST]>::new();
-        let mut taken = SmallVec::<[bool; MOST]>::new();
+        let mut requests = SmallVec::<[B::Request<'_>; INLINE_REQUESTS]>::new();
+        let mut taken = SmallVec::<[bool; INLINE_REQUESTS]>::new();
         for job in &mut *jobs {
             let request = self.0.request(&mut job.work);
             taken.push(request.is_some());
             requests.extend(request);
         }
         self.0.compute(&mut requests);
-        let well: SmallVec<[bool; MOST]> = requests.iter().map(B::well).collect();
+        let well: SmallVec<[bool; INLINE_REQUESTS]> = requests.iter().map(B::well).collect();
         drop(requests);
         let mut well = well.into_iter();
         for (job, taken) in jobs.iter_mut().zip(taken) {

@@ -6,7 +6,6 @@
 //! algorithms", 2009). No digit is 0, so that every window costs one addition whatever the scalar. An even scalar k becomes n − k,
 //! which changes the sign of the point.
 
-use super::curve::{BASE_WINDOW, ENTRIES, PARTS, WINDOW, windows};
 use super::point::{Affine, Point, add, double};
 use crate::field52::bytes::{put, take};
 use crate::field52::inverse::invert_all;
@@ -14,6 +13,20 @@ use crate::field52::modulus::Modulus;
 use crate::field52::montgomery::{least, mul, square};
 use crate::field52::{LANES, Mask, Num, V, load, splat};
 use core::arch::x86_64::*;
+
+/// Bits of a window of the base point's scalar.
+pub(crate) const BASE_WINDOW: u32 = 6;
+/// Bits of a window of any other point's scalar.
+pub(crate) const WINDOW: u32 = 5;
+/// Multiples of a point in the table of such a window: 1, 3, … 31.
+pub(crate) const ENTRIES: usize = 1 << (WINDOW - 1);
+/// Parts into which a known point's scalar is split; they share the doublings.
+pub(crate) const PARTS: usize = 4;
+
+/// Windows of `width` bits for a scalar below 2^`bits`: the recoding needs bit width·count − 1 to be at least `bits` − 1.
+pub(crate) const fn windows(bits: usize, width: u32) -> usize {
+    bits.div_ceil(width as usize)
+}
 
 /// The odd one of k and n − k, and the lanes where that is n − k.
 #[target_feature(enable = "avx512f,avx512ifma")]
@@ -80,11 +93,11 @@ pub(crate) type Entry<const N: usize> = [[u64; N]; 2];
 /// One limb of one coordinate of a window's 32 entries.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
-struct Row([u64; 1 << (BASE_WINDOW - 1)]);
+struct EntryLimbs([u64; 1 << (BASE_WINDOW - 1)]);
 
 /// The base point's odd multiples, for every window.
 #[derive(Debug)]
-pub(crate) struct Base<const N: usize>(Vec<[[Row; N]; 2]>);
+pub(crate) struct Base<const N: usize>(Vec<[[EntryLimbs; N]; 2]>);
 
 impl<const N: usize> Base<N> {
     /// Of this point, for scalars of `length` bytes.
@@ -92,7 +105,7 @@ impl<const N: usize> Base<N> {
     pub(crate) fn new<M: Modulus<N>>(base: &Entry<N>, length: usize) -> Self {
         let entries = 1 << (BASE_WINDOW - 1);
         let count = windows(8 * length, BASE_WINDOW);
-        let mut rows = vec![[[Row([0; 32]); N]; 2]; count];
+        let mut rows = vec![[[EntryLimbs([0; 32]); N]; 2]; count];
         let [x, y] = base.map(|limbs| Num::splat(&limbs));
         let mut point = Point::from_plain::<M>(&x, &y);
         for window in &mut rows {
@@ -126,7 +139,7 @@ impl<const N: usize> Base<N> {
 
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline]
-fn choose<const N: usize>(rows: &[Row; N], index: V) -> Num<N> {
+fn choose<const N: usize>(rows: &[EntryLimbs; N], index: V) -> Num<N> {
     let upper = _mm512_test_epi64_mask(index, splat(16));
     let mut out = [_mm512_setzero_si512(); N];
     for i in 0..N {

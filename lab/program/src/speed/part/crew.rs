@@ -4,6 +4,7 @@
 use super::{Job, Listed, Part, Worker};
 use crate::experiment::{Measured, level};
 use crate::interrupt::Interrupt;
+use crate::machine::library;
 use crate::meter::{Account, Meter};
 use crate::place::Place;
 use crate::speed::Options;
@@ -71,8 +72,11 @@ impl Crew {
             };
             let whole = format!("lanes = {}\n", name != MODULE);
             let store = place.configured(name, &whole, "policy = \"legacy\"\n")?;
+            let path = part.path().map(library).transpose()?;
             let worker = Worker::start(part, &store)?;
-            settings.insert(name.to_owned(), worker.name.clone());
+            let said = [Some(worker.name.clone()), path].into_iter().flatten();
+            let said = said.collect::<Vec<_>>().join(", ");
+            settings.insert(name.to_owned(), said);
             workers.push((name, worker));
         }
         Ok(Self { workers, settings, interrupt, _place: place })

@@ -12,10 +12,11 @@ mod serving;
 mod signs;
 mod team;
 mod token;
+mod usual;
 mod worker;
 
-pub(crate) use crew::{ARM, BY, Crew, LANES, MODULE, RAW, RIVAL};
-pub(crate) use job::{Curve, Function, Job, Key, Parameter};
+pub(crate) use crew::{AGAIN, ARM, BY, Crew, LANES, MODULE, RAW, RIVAL};
+pub(crate) use job::{Function, Job, Key, Parameter};
 pub(crate) use request::Listed;
 pub(crate) use scenario::{Jobs, Plan};
 pub(crate) use serving::Part;

@@ -6,9 +6,9 @@
 //! private keys 38 and n − 38, whose secrets the library computes.
 
 use super::super::DeriveRequest;
-use super::super::curve::{Curve, ENTRIES, WINDOW, windows};
+use super::super::curve::Curve;
 use super::super::point::{Affine, Point, add_affine, double};
-use super::super::table::{digit, odd, odd_multiples, recoded};
+use super::super::table::{ENTRIES, WINDOW, digit, odd, odd_multiples, recoded, windows};
 use super::{BATCH, has, vanishes};
 use crate::field52::bytes::{big_endian, less, put, take, write_big_endian};
 use crate::field52::inverse::invert_all;
