@@ -94,15 +94,23 @@ fn the_whole_table_is_measured_checked_sealed_and_printed_again() {
 }
 
 #[test]
-fn two_threads_use_more_cpu_time_than_wall_time_allows_one() {
+fn both_clocks_agree_and_no_thread_uses_more_than_one_cpu() {
     let place = Place::new("json");
-    sun(&place, &["--rival", "none", "--no-openssl", "--filter", "sha1"]);
+    let line = ["speed", "--sun", "--filter", "sha1", "--rival", "none", "--no-openssl"];
+    let once = ["--threads", "2", "--seconds", "0.05", "--repetitions", "1", "--output", "x.labx"];
+    text(&lab(&place, &[&line[..], &once].concat()).output().unwrap());
     let json = text(&lab(&place, &["print", "--json", "x.labx"]).output().unwrap());
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let rows = json["speed"]["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 1);
     for by in rows[0]["by"].as_array().unwrap() {
         let number = |name: &str, at: usize| by[name][at].as_f64().unwrap();
+        for at in [0, 1] {
+            // Of one repetition, so that no median stands between them.
+            let wall = number("per_cpu_second", at) * number("cpus_used", at);
+            let ratio = wall / number("per_wall_second", at);
+            assert!((0.999..1.001).contains(&ratio), "{by}");
+        }
         // A little more than one CPU at the most: the clocks are not read at one moment.
         assert!(number("cpus_used", 0) < 1.05 && number("cpus_used", 1) < 2.1, "{by}");
     }
