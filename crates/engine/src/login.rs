@@ -44,10 +44,11 @@ impl Engine {
             }
             (Login::Public, _) => {}
         }
-        if pin.is_empty() {
+        let row = token.store.token()?;
+        if pin.is_empty() && !row.asks_by_itself() {
             return Err(Error::PIN_INCORRECT);
         }
-        if !token.store.token()?.initialized {
+        if !row.initialized {
             return Err(Error::TOKEN_NOT_RECOGNIZED);
         }
         token.store.login(role, pin)?;

@@ -32,6 +32,7 @@ impl Engine {
         let token = self.token(session.slot)?;
         let refused = |error| self.refused(mechanism, |row| row.derive, error);
         let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
+        self.kept_here(&base)?;
         token.policy.deriving(mechanism, base.facts())?;
         let mut templates = vec![derived_template(token, mechanism, &base, template)?];
         if let Params::Sp800108 { additional, .. } = &mut params {
@@ -156,6 +157,7 @@ impl Keys for SessionKeys<'_, '_> {
     fn key(&self, handle: ObjectHandle) -> Result<Arc<Key>> {
         let object =
             self.engine.object_in(self.session, handle).map_err(|_| Error::KEY_HANDLE_INVALID)?;
+        self.engine.kept_here(&object)?;
         self.engine.policy(self.session)?.salting(object.facts())?;
         self.engine.key(&object).cloned()
     }
