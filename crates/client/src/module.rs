@@ -98,6 +98,12 @@ impl Module {
         &self.0.lists
     }
 
+    /// Whether it is a Metaslot: no other module has our own interface.
+    #[must_use]
+    pub fn is_metaslot(&self) -> bool {
+        self.0.vendor.is_some()
+    }
+
     /// The module's explanation of this thread's last failure, where it offers one.
     #[must_use]
     pub fn detail(&self) -> Option<String> {
