@@ -6,6 +6,7 @@
 
 use crate::environment::{directory, variable};
 use metaslot_engine::{Engine, MAX_SLOTS, Policy};
+use metaslot_foreign::{Config as Foreign, MAX_MODULES};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use std::fmt;
@@ -20,6 +21,8 @@ use toml::de::{DeTable, DeValue};
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) tokens: Vec<TokenConfig>,
+    /// Other modules, whose tokens come after ours.
+    pub(crate) foreign: Vec<Foreign>,
     pub(crate) counters: Counters,
     /// Whether requests may be computed side by side.
     pub(crate) lanes: bool,
@@ -120,6 +123,7 @@ type Complaint = (Option<Range<usize>>, String);
 impl Config {
     const EMPTY: Self = Self {
         tokens: Vec::new(),
+        foreign: Vec::new(),
         counters: Counters::Usual,
         lanes: true,
         lanes_without: Cpu::NONE,
@@ -155,6 +159,11 @@ impl Config {
                         config.tokens.push(TokenConfig::parse(token)?);
                     }
                 }
+                ("foreign", DeValue::Array(modules)) => {
+                    for module in modules.iter() {
+                        config.add_foreign(module)?;
+                    }
+                }
                 ("counters", DeValue::Boolean(false)) => config.counters = Counters::Private,
                 ("counters", DeValue::String(path)) => {
                     config.counters = Counters::Directory(PathBuf::from(path.as_ref()));
@@ -165,6 +174,9 @@ impl Config {
                 }
                 ("token", _) => {
                     return Err(at(value, "tokens are written as [[token]] sections"));
+                }
+                ("foreign", _) => {
+                    return Err(at(value, "modules are written as [[foreign]] sections"));
                 }
                 ("counters", _) => return Err(at(value, "counters is a directory, or false")),
                 ("lanes", _) => return Err(at(value, "lanes is true or false")),
@@ -178,6 +190,53 @@ impl Config {
             return Err((None, String::from("has no [[token]] section")));
         }
         Ok(config)
+    }
+}
+
+impl Config {
+    /// One `[[foreign]]`.
+    fn add_foreign(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
+        let DeValue::Table(table) = section.get_ref() else {
+            return Err(at(section, "a foreign module is a section"));
+        };
+        let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "name" => name = Some(self.new_name(value)?),
+                "module" => module = Some(absolute(value)?),
+                "pin-source" => pin_source = Some(file_uri(value)?),
+                "parameters" => parameters = Some(text(value)?.to_owned()),
+                other => {
+                    return Err(at(key, &format!("a foreign module has no setting {other:?}")));
+                }
+            }
+        }
+        let name = name.ok_or_else(|| at(section, "a foreign module needs a name"))?;
+        let module: PathBuf =
+            module.ok_or_else(|| at(section, "a foreign module needs a module"))?;
+        if self.foreign.iter().any(|other| other.module == module) {
+            return Err(at(section, "this module is named twice"));
+        }
+        if self.foreign.len() == MAX_MODULES {
+            return Err(at(section, &format!("there are at most {MAX_MODULES} foreign modules")));
+        }
+        self.foreign.push(Foreign { name, module, pin_source, parameters });
+        Ok(())
+    }
+
+    /// What counters and explanations call a module; ours have names too.
+    fn new_name(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Complaint> {
+        let name = text(value)?;
+        let is_simple =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if !(1..=16).contains(&name.len()) || !name.bytes().all(is_simple) {
+            return Err(at(value, "must be 1 to 16 small letters, digits and hyphens"));
+        }
+        let ours = ["awslc", "lanes"].contains(&name);
+        if ours || self.foreign.iter().any(|other| other.name == name) {
+            return Err(at(value, "is the name of another provider"));
+        }
+        Ok(name.to_owned())
     }
 }
 
@@ -228,6 +287,13 @@ fn text<'a>(value: &'a Spanned<DeValue<'_>>) -> Result<&'a str, Complaint> {
 fn absolute(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
     let path = PathBuf::from(text(value)?);
     if path.is_absolute() { Ok(path) } else { Err(at(value, "must be an absolute path")) }
+}
+
+/// `file:/path`, as a `pin-source` of a PKCS#11 URI has it.
+fn file_uri(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
+    let path = text(value)?.strip_prefix("file:").map(PathBuf::from);
+    let path = path.filter(|path| path.is_absolute());
+    path.ok_or_else(|| at(value, "must be a file such as \"file:/run/keys/pin\""))
 }
 
 fn duration(value: &Spanned<DeValue<'_>>) -> Result<Duration, Complaint> {
@@ -347,6 +413,29 @@ mod tests {
         assert!(complaint("[[token]\n").starts_with("metaslot.toml: line 1: "));
         assert_eq!(complaint("# nothing\n"), "metaslot.toml: has no [[token]] section");
         assert!(complaint("[[token]]\npath=\"/a\"\nallow=[\"all\"]").contains("weak-rsa"));
+    }
+
+    #[test]
+    fn foreign_modules_are_read_and_have_names_of_their_own() {
+        let config = Config::parse(
+            "[[token]]\npath = \"/a\"\n[[foreign]]\nname = \"softhsm\"\nmodule = \"/m.so\"\n\
+             pin-source = \"file:/pin\"\n[[foreign]]\nname = \"nss\"\nmodule = \"/n.so\"\n\
+             parameters = \"configdir=''\"\n",
+        )
+        .expect("it is right");
+        let [soft, nss] = &config.foreign[..] else { panic!("two modules") };
+        assert_eq!((soft.name.as_str(), soft.module.to_str()), ("softhsm", Some("/m.so")));
+        assert_eq!(soft.pin_source.as_deref(), Some(Path::new("/pin")));
+        assert_eq!(nss.parameters.as_deref(), Some("configdir=''"));
+        let wrong = |text: &str| complaint(&format!("[[foreign]]\n{text}\n"));
+        let start = "metaslot.toml: line 2: ";
+        assert_eq!(wrong("name = \"awslc\""), format!("{start}is the name of another provider"));
+        assert!(wrong("name = \"A\"").contains("small letters"));
+        assert!(wrong("module = \"m.so\"").contains("absolute"));
+        assert!(wrong("pin-source = \"/pin\"").contains("file:/run"));
+        assert!(wrong("name = \"a\"").contains("needs a module"));
+        let twice = "name = \"a\"\nmodule=\"/m\"\n[[foreign]]\nname = \"b\"\nmodule=\"/m\"";
+        assert!(wrong(twice).contains("named twice"));
     }
 
     #[test]

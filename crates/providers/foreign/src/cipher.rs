@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Encryption and decryption by keys of a token.
+
+use crate::params;
+use crate::rows::Mechanism;
+use crate::token::{Taken, Token, wipe};
+use metaslot_ck::*;
+use metaslot_client::Session;
+use metaslot_spi::provider::{Cipher, CipherStream, Direction};
+use metaslot_spi::{Key, Params};
+use std::sync::Arc;
+
+/// How long results are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Mode {
+    /// Whole blocks of so many bytes.
+    Blocks(usize),
+    /// Padded to blocks of so many bytes.
+    Padded(usize),
+    /// As long as the data.
+    Stream,
+    /// A tag longer than the data.
+    Tagged,
+    /// One number below the modulus.
+    Rsa,
+    /// It does not encrypt.
+    Unknown,
+}
+
+/// Of the block ciphers that are known here.
+const LARGEST_BLOCK: usize = 16;
+/// Of the tags.
+const LARGEST_TAG: usize = 16;
+
+impl Mode {
+    pub(crate) const fn of(mechanism: CK_MECHANISM_TYPE) -> Self {
+        match mechanism {
+            CKM_AES_ECB | CKM_AES_CBC => Self::Blocks(16),
+            CKM_DES3_ECB | CKM_DES3_CBC => Self::Blocks(8),
+            CKM_AES_CBC_PAD => Self::Padded(16),
+            CKM_DES3_CBC_PAD => Self::Padded(8),
+            CKM_AES_CTR | CKM_AES_CFB128 | CKM_RC4 => Self::Stream,
+            CKM_AES_GCM | CKM_AES_CCM | CKM_CHACHA20_POLY1305 => Self::Tagged,
+            CKM_RSA_PKCS | CKM_RSA_PKCS_OAEP | CKM_RSA_X_509 => Self::Rsa,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+fn tag(params: &Params) -> usize {
+    let length = match params {
+        Params::Gcm { tag_bits, .. } => tag_bits.div_ceil(8),
+        Params::Ccm { mac_length, .. } => *mac_length,
+        _ => LARGEST_TAG as u64,
+    };
+    usize::try_from(length).unwrap_or(LARGEST_TAG).min(LARGEST_TAG)
+}
+
+impl Cipher for Mechanism {
+    /// As for signatures: the module's own checks come with the first data.
+    fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.usable(key, params)?;
+        if self.mode == Mode::Rsa && key.attributes().bytes(CKA_MODULUS).is_none() {
+            return Err(Error::KEY_TYPE_INCONSISTENT);
+        }
+        Ok(())
+    }
+
+    fn length(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: usize,
+    ) -> Result<usize> {
+        Ok(match (self.mode, direction) {
+            (Mode::Rsa, _) => key.bytes(CKA_MODULUS)?.len(),
+            (Mode::Padded(block), Direction::Forward) => (input / block + 1) * block,
+            (Mode::Tagged, Direction::Forward) => input + tag(params),
+            (Mode::Tagged, Direction::Backward) => input.saturating_sub(tag(params)),
+            _ => input,
+        })
+    }
+
+    fn run(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
+        let written = self.token.with(true, |session| {
+            let handle = self.token.handle(session, row)?;
+            match direction {
+                Direction::Forward => {
+                    session.encrypt_init(&mechanism, handle)?;
+                    session.encrypt_into(input, out)
+                }
+                Direction::Backward => {
+                    session.decrypt_init(&mechanism, handle)?;
+                    session.decrypt_into(input, out)
+                }
+            }
+        })?;
+        match written <= out.len() {
+            true => Ok(written),
+            false => self.exactly(written, out.len()),
+        }
+    }
+
+    fn start(
+        &self,
+        direction: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn CipherStream>> {
+        if self.mode == Mode::Rsa {
+            return Err(Error::FUNCTION_NOT_SUPPORTED);
+        }
+        let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
+        let taken = self.token.begin(|session| {
+            let handle = self.token.handle(session, row)?;
+            match direction {
+                Direction::Forward => session.encrypt_init(&mechanism, handle),
+                Direction::Backward => session.decrypt_init(&mechanism, handle),
+            }
+        })?;
+        let (token, mode) = (self.token, self.mode);
+        let taken = Some(taken);
+        Ok(Box::new(Run {
+            token,
+            taken,
+            direction,
+            mode,
+            partial: 0,
+            waiting: Vec::new(),
+            held: 0,
+        }))
+    }
+}
+
+/// Encryption or decryption in the middle.
+///
+/// The engine has to know how much an update gives. Where that follows from the mode the module must
+/// give so much; where modules differ (padding, tags) its results wait here for the next call.
+#[derive(Debug)]
+struct Run {
+    token: &'static Token,
+    taken: Option<Taken>,
+    direction: Direction,
+    mode: Mode,
+    /// Bytes of a block that is not whole yet.
+    partial: usize,
+    /// What the module gave and the caller is still to get.
+    waiting: Vec<u8>,
+    /// Bytes that the module has taken and not given back.
+    held: usize,
+}
+
+impl Run {
+    const fn waits(&self) -> bool {
+        matches!(self.mode, Mode::Padded(_) | Mode::Tagged)
+    }
+}
+
+impl CipherStream for Run {
+    fn update_length(&self, input: usize) -> usize {
+        match self.mode {
+            Mode::Blocks(block) => (self.partial + input) / block * block,
+            Mode::Stream => input,
+            _ => self.waiting.len(),
+        }
+    }
+
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        let direction = self.direction;
+        let mut given = self.token.go_on(&mut self.taken, |session| match direction {
+            Direction::Forward => session.encrypt_update(input),
+            Direction::Backward => session.decrypt_update(input),
+        })?;
+        if self.waits() {
+            self.held = (self.held + input.len()).saturating_sub(given.len());
+            std::mem::swap(&mut self.waiting, &mut given);
+        }
+        if given.len() != out.len() {
+            wipe(&mut given);
+            return Err(self.token.lied("another number of bytes than these make"));
+        }
+        out.copy_from_slice(&given);
+        wipe(&mut given);
+        if let Mode::Blocks(block) = self.mode {
+            self.partial = (self.partial + input.len()) % block;
+        }
+        Ok(())
+    }
+
+    fn finish_length(&self) -> usize {
+        let rest = if self.waits() { self.held + LARGEST_BLOCK + LARGEST_TAG } else { 0 };
+        self.waiting.len() + rest
+    }
+
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
+        let direction = self.direction;
+        let mut last = self.token.finish(&mut self.taken, |session: &Session| match direction {
+            Direction::Forward => session.encrypt_final(),
+            Direction::Backward => session.decrypt_final(),
+        })?;
+        let length = self.waiting.len() + last.len();
+        let Some(room) = out.get_mut(..length) else {
+            wipe(&mut last);
+            return Err(self.token.lied("more bytes than there can be"));
+        };
+        let (first, second) = room.split_at_mut(self.waiting.len());
+        first.copy_from_slice(&self.waiting);
+        second.copy_from_slice(&last);
+        wipe(&mut last);
+        Ok(length)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        wipe(&mut self.waiting);
+        self.token.abandon(&mut self.taken);
+    }
+}
