@@ -4,7 +4,8 @@
 use crate::interface::by_interface;
 use crate::vendor::{Candidate, Examined, Remark, TokenCost, TokenStatus, Vendor};
 use crate::{
-    Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, ulong,
+    Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, room,
+    ulong,
 };
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use metaslot_ck::{self as ck, *};
@@ -364,7 +365,7 @@ impl Module {
         loop {
             let mut count: CK_ULONG = 0;
             self.call(function, pointer, |f| call(f, ptr::null_mut(), &raw mut count))?;
-            let mut list = vec![empty; length(count)];
+            let mut list = room(function, count, empty)?;
             match self.call(function, pointer, |f| call(f, list.as_mut_ptr(), &raw mut count)) {
                 Err(error) if error.code == ck::Error::BUFFER_TOO_SMALL => {}
                 Err(error) => return Err(error),
