@@ -10,8 +10,8 @@ use crate::token::handles::Handles;
 use crate::token::{CACHED, SlotConfig, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
-use metaslot_spi::home::Home;
 use metaslot_spi::provider::{Algorithm, Provider};
+use metaslot_spi::store::Home;
 use metaslot_spi::{Key, NewObject, Value, detail};
 use std::sync::Arc;
 

@@ -8,9 +8,8 @@
 
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
-use metaslot_spi::home::Home;
 use metaslot_spi::store::{
-    Change, Examined, Found, Remark, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examined, Found, Home, Remark, Role, Row, Scope, Store, Term, TokenRow,
 };
 use std::ffi::c_int;
 

@@ -11,7 +11,6 @@ mod attributes;
 pub mod der;
 pub mod detail;
 pub mod hashes;
-pub mod home;
 mod key;
 pub mod key_info;
 mod params;

@@ -3,8 +3,9 @@
 //!
 //! A store seals, indexes and counts; it knows nothing of sessions or of what attributes mean.
 
-use crate::home::Home;
-use metaslot_ck::{CK_ATTRIBUTE_TYPE, Result};
+use crate::provider::Algorithm;
+use crate::{Attributes, Params, Secrets};
+use metaslot_ck::{CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, Result};
 use metaslot_memory::Secret;
 use std::fmt::Debug;
 
@@ -101,6 +102,52 @@ pub trait Store: Send + Sync + Debug {
     fn home(&self) -> Option<&'static dyn Home> {
         None
     }
+}
+
+/// A token that keeps its keys, another module's: they are made, used and changed there. The engine has checked what its own rules and policy say; the
+/// module checks again.
+pub trait Home: Sync + Debug {
+    /// Short and lower case, as the configuration has it.
+    fn name(&self) -> &'static str;
+
+    /// What it does with its keys, sorted by mechanism. Each key that it is given carries
+    /// [`CKA_FOREIGN_ROW`](metaslot_ck::attribute::CKA_FOREIGN_ROW).
+    fn algorithms(&'static self) -> &'static [Algorithm];
+
+    /// `C_CreateObject`: what the caller wrote.
+    ///
+    /// # Errors
+    /// The module's code.
+    fn create(&self, template: &Attributes, secrets: &Secrets) -> Result<Found>;
+
+    /// `C_CopyObject`: row and changes.
+    ///
+    /// # Errors
+    /// The module's code.
+    fn copy(&self, row: u64, changes: &Attributes) -> Result<Found>;
+
+    /// `C_GenerateKey`
+    ///
+    /// # Errors
+    /// The module's code.
+    fn generate(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        template: &Attributes,
+    ) -> Result<Found>;
+
+    /// `C_GenerateKeyPair`: the public key first.
+    ///
+    /// # Errors
+    /// The module's code.
+    fn generate_pair(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        public: &Attributes,
+        private: &Attributes,
+    ) -> Result<[Found; 2]>;
 }
 
 /// What [`Store::examine`] tells while it goes on.

@@ -5,8 +5,8 @@
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Watch;
-use metaslot_spi::home::Home;
 use metaslot_spi::provider::{Algorithm, Provider};
+use metaslot_spi::store::Home;
 use smallvec::SmallVec;
 
 /// For each mechanism of the vocabulary the rows that serve it, in order.

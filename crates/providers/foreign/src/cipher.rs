@@ -1,51 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encryption and decryption by keys of a token.
 
+use crate::mechanism::{Mechanism, Mode};
 use crate::params;
-use crate::rows::Mechanism;
 use crate::token::{Taken, Token, wipe};
 use metaslot_ck::*;
 use metaslot_client::Session;
+use metaslot_memory::Secret;
 use metaslot_spi::provider::{Cipher, CipherStream, Direction};
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
-
-/// How long results are.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Mode {
-    /// Whole blocks of so many bytes.
-    Blocks(usize),
-    /// Padded to blocks of so many bytes.
-    Padded(usize),
-    /// As long as the data.
-    Stream,
-    /// A tag longer than the data.
-    Tagged,
-    /// One number below the modulus.
-    Rsa,
-    /// It does not encrypt.
-    Unknown,
-}
 
 /// Of the block ciphers that are known here.
 const LARGEST_BLOCK: usize = 16;
 /// Of the tags.
 const LARGEST_TAG: usize = 16;
-
-impl Mode {
-    pub(crate) const fn of(mechanism: CK_MECHANISM_TYPE) -> Self {
-        match mechanism {
-            CKM_AES_ECB | CKM_AES_CBC => Self::Blocks(16),
-            CKM_DES3_ECB | CKM_DES3_CBC => Self::Blocks(8),
-            CKM_AES_CBC_PAD => Self::Padded(16),
-            CKM_DES3_CBC_PAD => Self::Padded(8),
-            CKM_AES_CTR | CKM_AES_CFB128 | CKM_RC4 => Self::Stream,
-            CKM_AES_GCM | CKM_AES_CCM | CKM_CHACHA20_POLY1305 => Self::Tagged,
-            CKM_RSA_PKCS | CKM_RSA_PKCS_OAEP | CKM_RSA_X_509 => Self::Rsa,
-            _ => Self::Unknown,
-        }
-    }
-}
 
 fn tag(params: &Params) -> usize {
     let length = match params {
@@ -90,6 +59,15 @@ impl Cipher for Mechanism {
         input: &[u8],
         out: &mut [u8],
     ) -> Result<usize> {
+        if self.mode == Mode::Tagged && direction == Direction::Backward && out.len() < input.len()
+        {
+            // Some modules want room for the tag, which they do not write.
+            let mut room = Secret::try_zeroed(input.len()).ok_or(Error::DEVICE_MEMORY)?;
+            let written = self.run(direction, key, params, input, room.expose_mut())?;
+            let data = room.expose().get(..written.min(out.len())).unwrap_or_default();
+            out[..data.len()].copy_from_slice(data);
+            return self.within(written, out.len());
+        }
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
         let written = self.token.with(true, |session| {
             let handle = self.token.handle(session, row)?;
@@ -104,10 +82,7 @@ impl Cipher for Mechanism {
                 }
             }
         })?;
-        match written <= out.len() {
-            true => Ok(written),
-            false => self.exactly(written, out.len()),
-        }
+        self.within(written, out.len())
     }
 
     fn start(

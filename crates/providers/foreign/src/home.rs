@@ -2,30 +2,15 @@
 //! Objects made in the token.
 
 use crate::params;
+use crate::read;
+use crate::rows;
 use crate::token::Token;
 use crate::value;
-use metaslot_ck::{CK_MECHANISM_TYPE, CKA_PRIVATE, Error, ObjectHandle, Result};
+use metaslot_ck::{CK_MECHANISM_TYPE, CKA_PRIVATE, ObjectHandle, Result};
 use metaslot_client::{Result as Called, Session};
-use metaslot_spi::home::Home;
-use metaslot_spi::provider::{Algorithm, Generate, GeneratePair};
-use metaslot_spi::store::Found;
-use metaslot_spi::{Attributes, NewObject, Params, Secrets};
-
-/// Stands in a row for what a [`Home`] makes: a key that is not given to us.
-#[derive(Debug)]
-pub(crate) struct Made;
-
-impl Generate for Made {
-    fn generate(&self, _: &Params, _: &Attributes) -> Result<NewObject> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
-}
-
-impl GeneratePair for Made {
-    fn generate_pair(&self, _: &Params, _: &Attributes) -> Result<(NewObject, NewObject)> {
-        Err(Error::FUNCTION_NOT_SUPPORTED)
-    }
-}
+use metaslot_spi::provider::Algorithm;
+use metaslot_spi::store::{Found, Home};
+use metaslot_spi::{Attributes, Params, Secrets};
 
 impl Home for Token {
     fn name(&self) -> &'static str {
@@ -33,7 +18,11 @@ impl Home for Token {
     }
 
     fn algorithms(&'static self) -> &'static [Algorithm] {
-        self.rows()
+        self.rows.get_or_init(|| {
+            let mut rows = &[][..];
+            (self.around)(&mut || rows = Vec::leak(rows::of(self, &self.mechanisms)));
+            rows
+        })
     }
 
     fn create(&self, template: &Attributes, secrets: &Secrets) -> Result<Found> {
@@ -85,6 +74,9 @@ impl Token {
             for (found, handle) in made.iter_mut().zip(handles) {
                 let private = session.attribute_bool(handle, CKA_PRIVATE).unwrap_or(true);
                 *found = self.objects().add(handle, private);
+                // Known by its attributes, it is found again after a loss.
+                let attributes = read::attributes(session, handle, found.id, private)?;
+                self.objects().read(found.id, &attributes);
             }
             Ok(made)
         })

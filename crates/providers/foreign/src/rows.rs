@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a token can do, as a table: the mechanisms that it names, as far as we know what they are.
 
-use crate::cipher::Mode;
-use crate::home::Made;
-use crate::signature::Length;
+use crate::mechanism::{Length, Mechanism, Mode};
 use crate::token::Token;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
-use metaslot_spi::Key;
-use metaslot_spi::provider::{Algorithm, Cipher, Signature};
+use metaslot_spi::provider::{Algorithm, Cipher, Generate, GeneratePair, Signature};
+use metaslot_spi::{Attributes, NewObject, Params};
 
-/// One mechanism of one token. It lives as long as the token.
+/// Stands in a row for what a token makes: a key that is not given to us.
 #[derive(Debug)]
-pub(crate) struct Mechanism {
-    pub(crate) token: &'static Token,
-    pub(crate) number: CK_MECHANISM_TYPE,
-    pub(crate) length: Length,
-    pub(crate) mode: Mode,
+struct Made;
+
+impl Generate for Made {
+    fn generate(&self, _: &Params, _: &Attributes) -> Result<NewObject> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
 }
 
-impl Mechanism {
-    /// Which row of the token the key is.
-    pub(crate) fn row(key: &Key) -> Result<u64> {
-        key.attributes().ulong(attribute::CKA_FOREIGN_ROW).ok_or(Error::KEY_HANDLE_INVALID)
+impl GeneratePair for Made {
+    fn generate_pair(&self, _: &Params, _: &Attributes) -> Result<(NewObject, NewObject)> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 }
 

@@ -1,113 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Signatures and MACs by keys of a token.
 
+use crate::mechanism::Mechanism;
 use crate::params;
-use crate::rows::Mechanism;
 use crate::token::{Taken, Token};
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session};
-use metaslot_spi::key_info::EcParams;
 use metaslot_spi::provider::{Direction, Signature, SignatureStream};
 use metaslot_spi::{Key, Params, detail};
 use std::sync::Arc;
 
-/// How long a signature is: the engine must know it before the module is asked.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Length {
-    /// As long as the modulus.
-    Modulus,
-    /// Two numbers below the order of the curve.
-    Pair,
-    /// Always so many bytes.
-    Fixed(usize),
-    /// What the parameter says.
-    Said,
-    /// It makes no signatures.
-    Unknown,
-}
-
-impl Length {
-    pub(crate) const fn of(mechanism: CK_MECHANISM_TYPE) -> Self {
-        match mechanism {
-            CKM_RSA_PKCS
-            | CKM_RSA_X_509
-            | CKM_RSA_PKCS_PSS
-            | CKM_MD5_RSA_PKCS
-            | CKM_SHA1_RSA_PKCS
-            | CKM_SHA224_RSA_PKCS
-            | CKM_SHA256_RSA_PKCS
-            | CKM_SHA384_RSA_PKCS
-            | CKM_SHA512_RSA_PKCS
-            | CKM_SHA1_RSA_PKCS_PSS
-            | CKM_SHA224_RSA_PKCS_PSS
-            | CKM_SHA256_RSA_PKCS_PSS
-            | CKM_SHA384_RSA_PKCS_PSS
-            | CKM_SHA512_RSA_PKCS_PSS
-            | CKM_SHA3_224_RSA_PKCS
-            | CKM_SHA3_256_RSA_PKCS
-            | CKM_SHA3_384_RSA_PKCS
-            | CKM_SHA3_512_RSA_PKCS
-            | CKM_SHA3_224_RSA_PKCS_PSS
-            | CKM_SHA3_256_RSA_PKCS_PSS
-            | CKM_SHA3_384_RSA_PKCS_PSS
-            | CKM_SHA3_512_RSA_PKCS_PSS => Self::Modulus,
-            CKM_ECDSA | CKM_ECDSA_SHA1 | CKM_ECDSA_SHA224 | CKM_ECDSA_SHA256 | CKM_ECDSA_SHA384
-            | CKM_ECDSA_SHA512 | CKM_ECDSA_SHA3_224 | CKM_ECDSA_SHA3_256 | CKM_ECDSA_SHA3_384
-            | CKM_ECDSA_SHA3_512 | CKM_EDDSA => Self::Pair,
-            CKM_MD5_HMAC | CKM_AES_CMAC | CKM_AES_GMAC => Self::Fixed(16),
-            CKM_SHA_1_HMAC => Self::Fixed(20),
-            CKM_SHA224_HMAC | CKM_SHA512_224_HMAC | CKM_SHA3_224_HMAC => Self::Fixed(28),
-            CKM_SHA256_HMAC | CKM_SHA512_256_HMAC | CKM_SHA3_256_HMAC => Self::Fixed(32),
-            CKM_SHA384_HMAC | CKM_SHA3_384_HMAC => Self::Fixed(48),
-            CKM_SHA512_HMAC | CKM_SHA3_512_HMAC => Self::Fixed(64),
-            CKM_MD5_HMAC_GENERAL
-            | CKM_SHA_1_HMAC_GENERAL
-            | CKM_SHA224_HMAC_GENERAL
-            | CKM_SHA256_HMAC_GENERAL
-            | CKM_SHA384_HMAC_GENERAL
-            | CKM_SHA512_HMAC_GENERAL
-            | CKM_AES_CMAC_GENERAL => Self::Said,
-            _ => Self::Unknown,
-        }
-    }
-
-    fn for_key(self, key: &Key, params: &Params) -> Option<usize> {
-        match (self, params) {
-            (Self::Modulus, _) => key.attributes().bytes(CKA_MODULUS).map(<[u8]>::len),
-            (Self::Pair, _) => order(key.attributes().bytes(CKA_EC_PARAMS)?).map(|order| 2 * order),
-            (Self::Fixed(length), _) => Some(length),
-            (Self::Said, Params::Ulong(length)) => usize::try_from(*length).ok(),
-            _ => None,
-        }
-    }
-}
-
-/// Bytes of the order of a curve; Edwards curves have signatures as long as if theirs were so.
-fn order(params: &[u8]) -> Option<usize> {
-    /// Object identifier or name, and bytes.
-    const CURVES: [(&[u8], &[&str], usize); 14] = [
-        (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 1], &["secp192r1", "prime192v1"], 24),
-        (&[0x2b, 0x81, 4, 0, 33], &["secp224r1"], 28),
-        (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7], &["secp256r1", "prime256v1"], 32),
-        (&[0x2b, 0x81, 4, 0, 10], &["secp256k1"], 32),
-        (&[0x2b, 0x81, 4, 0, 34], &["secp384r1"], 48),
-        (&[0x2b, 0x81, 4, 0, 35], &["secp521r1"], 66),
-        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 7], &["brainpoolP256r1"], 32),
-        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 8], &["brainpoolP256t1"], 32),
-        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 11], &["brainpoolP384r1"], 48),
-        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 12], &["brainpoolP384t1"], 48),
-        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 13], &["brainpoolP512r1"], 64),
-        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 14], &["brainpoolP512t1"], 64),
-        (&[0x2b, 0x65, 0x70], &["edwards25519", "Ed25519"], 32),
-        (&[0x2b, 0x65, 0x71], &["edwards448", "Ed448"], 57),
-    ];
-    let params = EcParams::parse(params).ok()?;
-    let found = CURVES.iter().find(|(oid, names, _)| match &params {
-        EcParams::Oid(bytes) => bytes == oid,
-        EcParams::Name(name) => names.iter().any(|known| known.as_bytes() == *name),
-    });
-    found.map(|row| row.2)
-}
+const WRONG_LENGTH: &str = "a signature of another length than it must have";
 
 impl Mechanism {
     fn signature(&self, key: &Key, params: &Params) -> Result<usize> {
@@ -136,7 +39,10 @@ impl Signature for Mechanism {
             session.sign_init(&mechanism, self.token.handle(session, row)?)?;
             session.sign_into(data, out)
         })?;
-        self.exactly(written, out.len())
+        match written == out.len() {
+            true => Ok(written),
+            false => Err(self.token.lied(WRONG_LENGTH)),
+        }
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
@@ -179,11 +85,11 @@ impl Mechanism {
         Ok(())
     }
 
-    /// A result whose length is known is that long, or the module is wrong.
-    pub(crate) fn exactly(&self, written: usize, expected: usize) -> Result<usize> {
-        match written == expected {
+    /// A result that is no longer than there was room, or the module is wrong.
+    pub(crate) fn within(&self, written: usize, room: usize) -> Result<usize> {
+        match written <= room {
             true => Ok(written),
-            false => Err(self.token.lied("a result of another length than it must have")),
+            false => Err(self.token.lied("more bytes than there was room for")),
         }
     }
 }
@@ -208,7 +114,7 @@ impl SignatureStream for Run {
     fn sign(&mut self, out: &mut [u8]) -> Result<usize> {
         let signature = self.token.finish(&mut self.taken, Session::sign_final)?;
         if signature.len() != out.len() {
-            return Err(self.token.lied("a signature of another length than it must have"));
+            return Err(self.token.lied(WRONG_LENGTH));
         }
         out.copy_from_slice(&signature);
         Ok(out.len())

@@ -2,17 +2,17 @@
 //! A module's token where the engine expects a store: its objects are rows, its PINs are passed on.
 
 use crate::error::is_loss;
+use crate::read::{attributes, of_class};
 use crate::token::{Token, wipe};
 use crate::value;
-use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, class_bit};
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session, Template, TokenInfo};
 use metaslot_memory::Secret;
-use metaslot_spi::home::Home;
 use metaslot_spi::store::{
-    Change, Examined, Found, OtherToken, PinState, Remark, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examined, Found, Home, OtherToken, PinState, Remark, Role, Row, Scope, Store, Term,
+    TokenRow,
 };
-use metaslot_spi::{Attributes, Secrets, Value, detail};
+use metaslot_spi::{Attributes, Secrets, detail};
 
 /// A token of another module.
 #[derive(Debug)]
@@ -157,7 +157,8 @@ impl Store for ForeignStore {
         let template = search_template(query, scope);
         let all = self.0.with(true, |session| {
             let handles = session.find(&template)?;
-            handles.into_iter().filter_map(|handle| self.found(session, handle)).collect()
+            let there = handles.into_iter().filter(|handle| handle.0 != 0);
+            there.filter_map(|handle| self.found(session, handle)).collect()
         })?;
         let mut objects = self.0.objects();
         if after == 0 {
@@ -237,54 +238,6 @@ fn is_true(value: &Option<Vec<u8>>) -> bool {
 
 const fn is_gone(code: Error) -> bool {
     matches!(code, Error::OBJECT_HANDLE_INVALID | Error::KEY_HANDLE_INVALID)
-}
-
-/// The attributes that objects of a class can have.
-fn of_class(class: u64, wanted: impl Fn(&AttributeRow) -> bool) -> Vec<CK_ATTRIBUTE_TYPE> {
-    let bit = class_bit(class).unwrap_or(0);
-    let rows = AttributeRow::all().iter().filter(|row| row.classes & bit != 0 && wanted(row));
-    rows.map(|row| row.number).collect()
-}
-
-/// All that may be shown of an object, as our own objects have it.
-fn attributes(
-    session: &Session,
-    handle: ObjectHandle,
-    id: u64,
-    private: bool,
-) -> Called<Attributes> {
-    let class = session.attribute_ulong(handle, CKA_CLASS)?;
-    let ours = |attribute| {
-        matches!(attribute, CKA_FOREIGN_ROW | CKA_BIRTH_ROLES)
-            || attribute == attribute::CKA_PURPOSES
-    };
-    let wanted = of_class(class, |row| {
-        !row.secret && row.kind != attribute::Kind::Template && !ours(row.number)
-    });
-    let values = session.attributes(handle, &wanted)?;
-    let mut all = Attributes::new();
-    for (attribute, bytes) in wanted.into_iter().zip(values) {
-        if let Some(value) = bytes.and_then(|bytes| value::decoded(attribute, bytes)) {
-            all.set(attribute, value);
-        }
-    }
-    all.set(CKA_CLASS, Value::Ulong(class));
-    all.set(CKA_TOKEN, Value::Bool(true));
-    all.set(CKA_PRIVATE, Value::Bool(private));
-    // Older modules do not know these, and allow it.
-    for attribute in [CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE] {
-        if all.get(attribute).is_none() {
-            all.set(attribute, Value::Bool(true));
-        }
-    }
-    if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
-        // What a key is for follows from its usages; the module does not know purposes.
-        let roles = (0..).zip(attribute::ROLES).filter(|(_, role)| all.bool(**role));
-        let roles = roles.fold(0, |bits, (bit, _)| bits | 1_u64 << bit);
-        all.set(CKA_BIRTH_ROLES, Value::Ulong(roles));
-        all.set(CKA_FOREIGN_ROW, Value::Ulong(id));
-    }
-    Ok(all)
 }
 
 fn token_row(info: TokenInfo, configured: bool) -> TokenRow {

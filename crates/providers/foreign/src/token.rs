@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One token of a module: its sessions, its login, and every call of it.
 
+use crate::config::{Around, Config};
 use crate::error::{is_loss, leaves_a_trace, told};
-use crate::module::Loaded;
+use crate::loaded::Loaded;
 use crate::objects::Objects;
-use crate::rows;
-use crate::{Around, Config};
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle, Result, SlotId,
 };
@@ -27,9 +26,10 @@ pub(crate) struct Token {
     pub(crate) module: &'static Loaded,
     pub(crate) slot: SlotId,
     pub(crate) pin_source: Option<PathBuf>,
-    mechanisms: Vec<CK_MECHANISM_TYPE>,
-    rows: OnceLock<&'static [Algorithm]>,
-    around: Around,
+    pub(crate) mechanisms: Vec<CK_MECHANISM_TYPE>,
+    /// What its module does, in our vocabulary, once it was asked.
+    pub(crate) rows: OnceLock<&'static [Algorithm]>,
+    pub(crate) around: Around,
     state: Mutex<State>,
     objects: Mutex<Objects>,
 }
@@ -87,15 +87,6 @@ impl Token {
             && self.name == config.name
             && self.pin_source == config.pin_source
             && self.mechanisms == mechanisms
-    }
-
-    /// What its module does, in our vocabulary.
-    pub(crate) fn rows(&'static self) -> &'static [Algorithm] {
-        self.rows.get_or_init(|| {
-            let mut rows = &[][..];
-            (self.around)(&mut || rows = Vec::leak(rows::of(self, &self.mechanisms)));
-            rows
-        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

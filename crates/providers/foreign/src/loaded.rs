@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Modules as this process has them: loaded once and for ever, initialised by us or by the host.
 
-use crate::store::ForeignStore;
-use crate::token::Token;
-use crate::{Around, Config};
-use metaslot_ck::{CKF_OS_LOCKING_OK, Error, SlotId};
+use crate::config::Config;
+use metaslot_ck::{CKF_OS_LOCKING_OK, Error};
 use metaslot_client::{Initialize, Module};
 use metaslot_memory::PerProcess;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Most modules.
 pub(crate) const MAX: usize = 6;
@@ -28,40 +26,11 @@ pub(crate) struct Loaded {
 
 static MODULES: [OnceLock<Loaded>; MAX] = [const { OnceLock::new() }; MAX];
 
-/// How many tokens of each are in use, and those that were.
-#[derive(Debug, Default)]
-struct Used {
-    tokens: [AtomicUsize; MAX],
-    known: Mutex<Vec<&'static Token>>,
-}
-
-static USED: PerProcess<Used> = PerProcess::new(|_| Used::default());
-
-/// As [`crate::open`].
-pub(crate) fn open(config: &Config, around: Around) -> Result<Vec<ForeignStore>, String> {
-    let module = find(config)?;
-    let users = &USED.get().tokens[module.at];
-    if users.load(Ordering::SeqCst) == 0 {
-        module.initialize().map_err(|failure| format!("does not start: {failure}"))?;
-    }
-    let slots = module.library.slots(true);
-    let opened = slots.map_err(|failure| format!("does not say its slots: {failure}")).map(|all| {
-        let token = |slot| token(module, slot, config, around);
-        all.into_iter().filter_map(token).map(ForeignStore::new).collect::<Vec<_>>()
-    });
-    match opened {
-        Ok(tokens) if !tokens.is_empty() => Ok(tokens),
-        failed => {
-            if users.load(Ordering::SeqCst) == 0 {
-                module.finalize();
-            }
-            failed.and(Err(String::from("has no token")))
-        }
-    }
-}
+/// How many tokens of each are in use.
+static USED: PerProcess<[AtomicUsize; MAX]> = PerProcess::new(|_| Default::default());
 
 /// The module of this file, loaded if it was not yet.
-fn find(config: &Config) -> Result<&'static Loaded, String> {
+pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
     let path = &config.module;
     if is_proxy(path) {
         return Err(String::from("hands out this module in turn; name the modules behind it"));
@@ -93,26 +62,6 @@ fn is_proxy(path: &Path) -> bool {
     named(path, "p11-kit-proxy") || named(&real, "libp11-kit.so")
 }
 
-/// The token in a slot. What is known of an earlier initialisation is used again: it is never freed.
-fn token(
-    module: &'static Loaded,
-    slot: SlotId,
-    config: &Config,
-    around: Around,
-) -> Option<&'static Token> {
-    let mechanisms = module.library.mechanisms(slot).ok()?;
-    let mut known = USED.get().known.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = |token: &&&'static Token| token.is(module, slot, config, &mechanisms);
-    let found = known.iter().find(same).copied();
-    let token = found.unwrap_or_else(|| {
-        let new = Token::leaked(module, slot, config, mechanisms, around);
-        known.push(new);
-        new
-    });
-    USED.get().tokens[module.at].fetch_add(1, Ordering::SeqCst);
-    Some(token)
-}
-
 impl Loaded {
     /// `C_Initialize`. A module that is initialised by now is the host's, and stays so; but what a
     /// forked child has of its parent begins anew, as the standard wants it.
@@ -142,12 +91,26 @@ impl Loaded {
 
     /// One token less; after the last `C_Finalize`, unless the host uses the module too.
     pub(crate) fn leave(&self) {
-        if USED.get().tokens[self.at].fetch_sub(1, Ordering::SeqCst) == 1 {
+        if self.users().fetch_sub(1, Ordering::SeqCst) == 1 {
             self.finalize();
         }
     }
 
-    fn finalize(&self) {
+    /// One token more.
+    pub(crate) fn enter(&self) {
+        self.users().fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_used(&self) -> bool {
+        self.users().load(Ordering::SeqCst) > 0
+    }
+
+    fn users(&self) -> &'static AtomicUsize {
+        &USED.get()[self.at]
+    }
+
+    /// `C_Finalize`, of what was initialised here.
+    pub(crate) fn finalize(&self) {
         if self.ours.swap(false, Ordering::SeqCst) {
             // There is no one to tell.
             self.library.finalize().ok();
