@@ -44,7 +44,20 @@ pub fn check(
 ) {
     let started = Instant::now();
     let outcome = outcome_of(client, what, needs, work);
-    record(client, what, &outcome, started.elapsed());
+    tell(client, what, outcome, started.elapsed());
+}
+
+/// Says that a test of this crate could not check what it should, for want of something on this machine.
+///
+/// # Panics
+///
+/// Where `CI` is set: there everything must be.
+pub fn not_run(krate: &str, what: &str, reason: &str) {
+    tell(krate, what, Outcome::NotRun(reason.into()), Duration::ZERO);
+}
+
+fn tell(client: &str, what: &str, outcome: Outcome, took: Duration) {
+    record(client, what, &outcome, took);
     println!("{client}, {what}: {outcome}");
     match outcome {
         Outcome::Passed => {}

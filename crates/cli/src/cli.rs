@@ -2,7 +2,7 @@
 //! The command line as clap sees it: help, man pages and completions are made from these types.
 
 use crate::app::Common;
-use crate::command::{explain, key, lab, mechanisms, pages, sign, stat, token, verify};
+use crate::command::{doctor, explain, key, lab, mechanisms, pages, sign, stat, token, verify};
 use clap::{Parser, Subcommand};
 
 /// Keys in an encrypted token, behind one PKCS#11 module
@@ -52,6 +52,11 @@ pub(crate) enum Command {
     /// The first provider of the list that has the operation does it. "lanes" takes the requests that wait together, and leaves
     /// alone what gains nothing by company; "awslc" does one at a time.
     Explain(explain::Args),
+    /// Check the installation: configuration, module, tokens, files, limits
+    ///
+    /// Each line is ok, a warning or an error, with what helps. Exit code 1 says that there is an
+    /// error; warnings leave it 0. Needs no PIN and changes nothing.
+    Doctor(doctor::Args),
     /// Show what the module did in every process, by mechanism and by function
     ///
     /// Reads the counter pages of the processes that use the module and that this user may read;

@@ -111,6 +111,11 @@ impl Failure {
         &self.message
     }
 
+    /// What to do next, if that is known.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// The code that the module returned, if it was the module.
     pub(crate) fn code(&self) -> Option<ck::Error> {
         self.call.map(|call| call.code)

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const LIBRARY: &str = "libmetaslot.so";
 
 /// Where Debian and others install modules and libraries.
-const INSTALLED: &[&str] = &[
+pub(crate) const INSTALLED: &[&str] = &[
     #[cfg(target_arch = "x86_64")]
     "/usr/lib/x86_64-linux-gnu/pkcs11",
     #[cfg(target_arch = "aarch64")]

@@ -18,6 +18,7 @@ mod scheme;
 mod uri;
 
 use app::App;
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use failure::{Exit, Failure};
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => command::verify::run(&app, &args),
         Command::Explain(args) => command::explain::run(&app, &args),
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
+        Command::Doctor(args) => command::doctor::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
         Command::Lab(args) => command::lab::run(&app, &args),
         Command::Completions(args) => command::pages::completions(&args, Cli::command()),
@@ -77,9 +79,29 @@ fn misread(error: &clap::Error) -> ExitCode {
         };
     }
     let json = std::env::args_os().any(|argument| argument == "--json");
-    let failure = usage(&error.render().to_string());
+    let failure = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            incomplete(std::env::args())
+        }
+        _ => usage(&error.render().to_string()),
+    };
     Output { json, quiet: false }.failure(&failure);
     failure.exit()
+}
+
+/// A noun without a verb, for example `metaslot key`.
+fn incomplete(arguments: impl Iterator<Item = String>) -> Failure {
+    let mut name = String::from("metaslot");
+    let mut command = Cli::command();
+    for argument in arguments.skip(1) {
+        if let Some(next) = command.find_subcommand(&argument).cloned() {
+            name = format!("{name} {argument}");
+            command = next;
+        }
+    }
+    let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    Failure::usage(format!("'{name}' needs a command: {}", verbs.join(", ")))
+        .hint(format!("'{name} --help' says what each does"))
 }
 
 /// Clap's message in the form of all others: what it says, then what it advises, or how the command

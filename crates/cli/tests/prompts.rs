@@ -2,13 +2,13 @@
 //! The command on a terminal: what it asks, what it shows of the answers, and how it leaves the
 //! terminal.
 
-#[path = "common/place.rs"]
-mod place;
+#[path = "common/sandbox.rs"]
+mod sandbox;
 
-use place::Place;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
+use sandbox::Sandbox;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::process::Child;
@@ -21,7 +21,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         let master = openpt(flags).expect("a terminal can be made");
         grantpt(&master).expect("it is ours");
@@ -30,7 +30,7 @@ impl Terminal {
         let name = name.into_string().expect("the name is text");
         let slave = OpenOptions::new().read(true).write(true).open(name).expect("it opens");
         // `setsid --ctty` makes it the controlling terminal, which is what /dev/tty means.
-        let mut setsid = place.program("setsid");
+        let mut setsid = sandbox.program("setsid");
         setsid.args(["--ctty", "--wait", "metaslot"]).args(arguments);
         setsid.stdin(slave.try_clone().expect("a descriptor"));
         setsid.stdout(slave.try_clone().expect("a descriptor")).stderr(slave);
@@ -63,7 +63,7 @@ impl Terminal {
     }
 
     fn answer(&mut self, text: &str) {
-        self.master.write_all(text.as_bytes()).expect("somebody types");
+        self.master.write_all(text.as_bytes()).expect("the answer is typed");
     }
 
     /// The rest of the screen and the exit code.
@@ -75,14 +75,14 @@ impl Terminal {
     }
 }
 
-fn place() -> Place {
-    Place::make(&place::module())
+fn sandbox() -> Sandbox {
+    Sandbox::make(&sandbox::module())
 }
 
 #[test]
 fn a_new_token_asks_for_both_pins_twice_and_shows_neither() {
-    let place = place();
-    let mut terminal = Terminal::start(&place, &["token", "init", "--label", "web"]);
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["token", "init", "--label", "web"]);
     for (question, answer) in [
         ("new SO PIN for token 'web': ", "12345678\n"),
         ("the same SO PIN again: ", "12345678\n"),
@@ -98,7 +98,7 @@ fn a_new_token_asks_for_both_pins_twice_and_shows_neither() {
     assert!(!screen.contains("secre"), "{screen}");
     assert_eq!(code, Some(0));
 
-    let mut terminal = Terminal::start(&place, &["key", "generate", "--label", "site"]);
+    let mut terminal = Terminal::start(&sandbox, &["key", "generate", "--label", "site"]);
     terminal.expect("user PIN of token 'web': ");
     terminal.answer("secret\n");
     let (screen, code) = terminal.end();
@@ -108,8 +108,8 @@ fn a_new_token_asks_for_both_pins_twice_and_shows_neither() {
 
 #[test]
 fn pins_that_differ_change_nothing() {
-    let place = place();
-    let mut terminal = Terminal::start(&place, &["token", "init", "--label", "web"]);
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["token", "init", "--label", "web"]);
     terminal.expect("new SO PIN for token 'web': ");
     terminal.answer("12345678\n");
     terminal.expect("the same SO PIN again: ");
@@ -117,13 +117,13 @@ fn pins_that_differ_change_nothing() {
     let (screen, code) = terminal.end();
     assert!(screen.contains("error: the two PINs differ"), "{screen}");
     assert_eq!(code, Some(4));
-    assert_eq!(place.run("metaslot token list --quiet"), ["pkcs11:slot-id=0"]);
+    assert_eq!(sandbox.run("metaslot token list --quiet"), ["pkcs11:slot-id=0"]);
 }
 
 #[test]
 fn an_interrupted_question_leaves_the_terminal_as_it_was() {
-    let place = place();
-    let mut terminal = Terminal::start(&place, &["token", "init"]);
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["token", "init"]);
     terminal.expect("new SO PIN for token 'metaslot': ");
     let modes = |terminal: &Terminal| tcgetattr(&terminal.master).expect("modes").local_modes;
     assert!(!modes(&terminal).contains(LocalModes::ECHO));
@@ -136,20 +136,20 @@ fn an_interrupted_question_leaves_the_terminal_as_it_was() {
 
 #[test]
 fn what_cannot_be_undone_is_asked_first() {
-    let place = place();
+    let sandbox = sandbox();
     let pins = "--so-pin-source so.pin --pin-source user.pin";
-    place.run(&format!("metaslot token init --label web {pins}"));
-    place.run("metaslot key generate --label site --id 01 --pin-source user.pin");
+    sandbox.run(&format!("metaslot token init --label web {pins}"));
+    sandbox.run("metaslot key generate --label site --id 01 --pin-source user.pin");
     let delete = ["key", "delete", "site", "--pin-source", "user.pin"];
     for (answer, left) in [("n\n", 1), ("\n", 1), ("yes\n", 0)] {
-        let mut terminal = Terminal::start(&place, &delete);
+        let mut terminal = Terminal::start(&sandbox, &delete);
         terminal.expect("(private and public)? there is no way back [y/N] ");
         terminal.answer(answer);
         terminal.end();
-        let keys = place.run("metaslot key list --quiet --pin-source user.pin");
+        let keys = sandbox.run("metaslot key list --quiet --pin-source user.pin");
         assert_eq!(keys.len(), left, "{answer:?}: {keys:?}");
     }
-    let mut terminal = Terminal::start(&place, &["token", "init"]);
+    let mut terminal = Terminal::start(&sandbox, &["token", "init"]);
     terminal.expect("slot 0 has token 'web': delete every key in it? [y/N] ");
     terminal.answer("n\n");
     let (screen, code) = terminal.end();

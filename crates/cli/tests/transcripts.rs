@@ -5,12 +5,12 @@
 //!
 //! `METASLOT_TRANSCRIPTS=overwrite` writes what happened in place of what was expected.
 
-#[path = "common/place.rs"]
-mod place;
+#[path = "common/sandbox.rs"]
+mod sandbox;
 #[path = "common/transcript.rs"]
 mod transcript;
 
-use place::Place;
+use sandbox::Sandbox;
 use std::path::{Path, PathBuf};
 use std::{env, fs, thread};
 use transcript::Transcript;
@@ -27,7 +27,7 @@ fn the_command_does_what_its_transcripts_and_pages_say() {
     }
     assert!(!files.is_empty(), "no transcript was found");
     let overwrite = env::var_os("METASLOT_TRANSCRIPTS").is_some_and(|how| how == "overwrite");
-    let module = place::module();
+    let module = sandbox::module();
     let wrong: Vec<String> = thread::scope(|scope| {
         let module = &module;
         let run = |file| scope.spawn(move || differences(file, module, overwrite));
@@ -42,7 +42,7 @@ fn differences(file: &Path, module: &Path, overwrite: bool) -> Vec<String> {
     let text = fs::read_to_string(file).expect("a transcript is text");
     let transcript = Transcript::parse(&text, file.extension().is_some_and(|end| end == "md"));
     assert!(!transcript.is_empty(), "{}: nothing to run", file.display());
-    let outcome = transcript.run(&Place::make(module));
+    let outcome = transcript.run(&Sandbox::make(module));
     if overwrite && !outcome.differences.is_empty() {
         fs::write(file, outcome.text).expect("a transcript can be written");
     }

@@ -151,7 +151,7 @@ impl Module {
     /// `C_Initialize` with `CKF_OS_LOCKING_OK`.
     ///
     /// # Errors
-    /// The module's code; `CKR_CRYPTOKI_ALREADY_INITIALIZED` when somebody else did it.
+    /// The module's code; `CKR_CRYPTOKI_ALREADY_INITIALIZED` when another part of the process did it.
     pub fn initialize(&self) -> Result<()> {
         self.initialize_with(Initialize::OsLocking)
     }

@@ -303,7 +303,7 @@ impl Search<'_> {
 impl Drop for Search<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            // The search is being abandoned: there is nobody to tell.
+            // The search is being abandoned: no caller is left to tell.
             self.end().ok();
         }
     }

@@ -35,7 +35,7 @@ pub struct Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if !self.closed {
-            // Nobody can be told, and after C_Finalize there is nothing to close.
+            // No caller is left to tell, and after C_Finalize there is nothing to close.
             self.close_handle().ok();
         }
     }

@@ -103,8 +103,11 @@ impl Engine {
     #[inline]
     pub(crate) fn session(&self, handle: SessionHandle) -> Result<SessionGuard<'_>> {
         let mut session = self.sessions.lock(handle)?;
-        let now = self.token(session.slot)?.clock.now();
-        session.catch_up(now);
+        let token = self.token(session.slot)?;
+        session.catch_up(token.clock.now());
+        if session.may_miss_rows(&*token.store) {
+            session.look_for_rows(&*token.store);
+        }
         Ok(session)
     }
 

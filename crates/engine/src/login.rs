@@ -3,6 +3,7 @@
 
 use crate::engine::Engine;
 use crate::object::Object;
+use crate::operation::Operation;
 use crate::session::Info;
 use crate::token::{HANDOVER, Login, NOBODY, Token};
 use metaslot_ck::*;
@@ -111,10 +112,11 @@ impl Engine {
         self.sessions.any(|info| info.slot == slot && !info.write)
     }
 
-    /// A context-specific login unlocks the operations of this session that wait for it.
+    /// A context-specific login unlocks one operation of this session: a key that wants the PIN for
+    /// each use is used once for it.
     fn authenticate(&self, handle: SessionHandle, pin: &[u8]) -> Result<()> {
         let mut session = self.session(handle)?;
-        if !session.operations.any(|_, operation| operation.is_locked()) {
+        if session.locked().is_none() {
             return Err(Error::OPERATION_NOT_INITIALIZED);
         }
         let token = self.token(session.slot)?;
@@ -123,7 +125,7 @@ impl Engine {
         }
         match token.store.check_pin(Role::User, pin) {
             Ok(()) => {
-                session.operations.each(|_, operation| operation.unlock());
+                session.locked().into_iter().for_each(Operation::unlock);
                 Ok(())
             }
             Err(Error::PIN_LOCKED) => {

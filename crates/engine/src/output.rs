@@ -69,6 +69,7 @@ impl<'a> Output<'a> {
     }
 
     /// A result that is exactly `length` long; `write` gets a slice of that length.
+    #[inline]
     pub(crate) fn exact(
         &mut self,
         length: usize,
@@ -83,6 +84,7 @@ impl<'a> Output<'a> {
 
     /// A result of at most `most` bytes whose length only the work can tell: `write` gets `most`
     /// bytes of room and says how many it used. `write` must be repeatable.
+    #[inline]
     pub(crate) fn at_most(
         &mut self,
         most: usize,

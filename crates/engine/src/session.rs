@@ -4,15 +4,17 @@
 //! A handle is `count << 20 | place`; counts go on over re-initialisation and fork, so that no
 //! handle ever comes back.
 
+use crate::object::Object;
 use crate::object::recent::Recent;
-use crate::operation::Operations;
+use crate::operation::{Operation, OperationKind, Operations};
 use crate::search::Find;
 use crate::token::epoch::{Epoch, Moment};
 use metaslot_ck::*;
+use metaslot_spi::store::Store;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// One open session.
 #[derive(Debug, Default)]
@@ -28,6 +30,11 @@ pub(crate) struct Session {
     pub(crate) recent: Recent,
     /// Up to when everything that is over has been let go of.
     seen: Moment,
+    /// The store's generation at which the rows behind the active operations were there; `None` where
+    /// no operation has such a key.
+    rows_seen: Option<u64>,
+    /// The kind of operation that began last with a key that wants a login for each use.
+    locked_last: Option<OperationKind>,
 }
 
 impl Session {
@@ -50,6 +57,42 @@ impl Session {
         }
     }
 
+    /// An operation begins with this key.
+    pub(crate) fn uses(&mut self, key: &Object, kind: OperationKind) {
+        if key.facts().always_authenticate {
+            self.locked_last = Some(kind);
+        }
+        if key.on_token() && self.rows_seen.is_none() {
+            self.rows_seen = Some(key.seen());
+        }
+    }
+
+    /// Whether another process may have destroyed the key of an active operation.
+    #[inline]
+    pub(crate) fn may_miss_rows(&self, store: &dyn Store) -> bool {
+        self.rows_seen.is_some() && self.rows_seen != store.generation()
+    }
+
+    /// Ends the operations whose keys are not in the store any more.
+    #[cold]
+    pub(crate) fn look_for_rows(&mut self, store: &dyn Store) {
+        let now = store.generation();
+        self.operations.cancel(&mut self.recent, |_, operation| {
+            operation.object().is_some_and(|object| object.is_gone_from(store))
+        });
+        let on_token = |object: &Arc<Object>| object.on_token();
+        let any = self.operations.any(|_, operation| operation.object().is_some_and(on_token));
+        self.rows_seen = any.then(|| now.unwrap_or(u64::MAX));
+    }
+
+    /// The operation that a context-specific login is for: of those that wait for one, the one that
+    /// began last.
+    pub(crate) fn locked(&mut self) -> Option<&mut dyn Operation> {
+        let locked = |kind: &OperationKind| self.operations.of(*kind).is_locked();
+        let kind = self.locked_last.into_iter().chain(OperationKind::ALL).find(locked)?;
+        Some(self.operations.of(kind))
+    }
+
     /// Lets go of every object that was destroyed or logged out of, ending its operations.
     #[cold]
     fn drop_over(&mut self, now: Epoch) {
@@ -63,10 +106,16 @@ impl Session {
     /// that closing does. Gives back the session objects that must go too.
     #[inline]
     fn empty(&mut self) -> Vec<ObjectHandle> {
+        self.let_go();
+        std::mem::take(&mut self.owned)
+    }
+
+    #[inline]
+    fn let_go(&mut self) {
         self.operations.cancel(&mut self.recent, |_, _| true);
         self.find = None;
         self.recent = Recent::default();
-        std::mem::take(&mut self.owned)
+        self.rows_seen = None;
     }
 }
 
@@ -168,10 +217,15 @@ impl Sessions {
 
     /// Waits for a call of another thread on the same session.
     ///
-    /// A session whose call panicked stays unusable until it is closed.
+    /// What a call that panicked was doing is over; the session goes on.
     pub(crate) fn lock(&self, handle: SessionHandle) -> Result<SessionGuard<'_>> {
         let place = self.of(handle)?;
-        let session = place.session.lock().map_err(|_| Error::GENERAL_ERROR)?;
+        let session = place.session.lock().unwrap_or_else(|poisoned| {
+            place.session.clear_poison();
+            let mut session = poisoned.into_inner();
+            session.let_go();
+            session
+        });
         if place.handle.load(Ordering::Acquire) != handle.0 {
             return Err(Error::SESSION_HANDLE_INVALID);
         }

@@ -317,6 +317,7 @@ impl Engine {
 
     /// Of `error` and an invalid session, the one that comes first (PKCS#11 3.2 §5.1.7).
     #[must_use]
+    #[cold]
     pub fn foremost(&self, session: SessionHandle, error: Error) -> Error {
         self.sessions.info(session).err().unwrap_or(error)
     }
@@ -326,6 +327,7 @@ impl Engine {
     /// # Errors
     /// `CKR_SESSION_HANDLE_INVALID`; `CKR_ARGUMENTS_BAD` where none is active, which is what a missing
     /// mechanism was before 3.0.
+    #[cold]
     pub fn cancel_active(&self, session: SessionHandle, kinds: &[OperationKind]) -> Result<()> {
         let mut session = self.session(session)?;
         let Session { operations, recent, .. } = &mut *session;
@@ -339,15 +341,11 @@ impl Engine {
 
     /// A call for the active operation of these kinds failed before it reached the engine: the
     /// operation ends, but one whose work goes on.
+    #[cold]
     pub fn fail_active(&self, session: SessionHandle, kinds: &[OperationKind]) {
         let Ok(mut session) = self.session(session) else { return };
         let Session { operations, recent, .. } = &mut *session;
-        for kind in kinds {
-            let operation = operations.of(*kind);
-            if !operation.is_pending() {
-                operation.fail(recent);
-            }
-        }
+        operations.fail(recent, kinds);
     }
 
     /// `C_SessionCancel`: ends the operations that `flags` (`CKF_ENCRYPT`, …) name.

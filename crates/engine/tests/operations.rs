@@ -2,8 +2,8 @@
 //! The lifecycle of operations, results of variable length, and login.
 
 use metaslot_ck::*;
-use metaslot_engine::{Output, Policy};
-use metaslot_models::{aes, collect, engine, logged_in, open, row};
+use metaslot_engine::{Engine, Output, Policy};
+use metaslot_models::{MemoryStore, aes, collect, engine, engine_over, logged_in, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
 use metaslot_spi::{Bytes, Params};
 
@@ -71,7 +71,7 @@ fn a_digest_that_holds_a_sensitive_key_is_not_saved() {
 }
 
 #[test]
-fn a_cipher_stands_still_when_its_companion_cannot_take_data() {
+fn what_fails_in_two_operations_ends_both_and_writes_nothing() {
     let (engine, session) = logged_in();
     let key = aes(&engine, session, vec![]).expect("a key is made");
     let ctr = || Params::Ctr { bits: 128, block: [0; 16] };
@@ -86,10 +86,33 @@ fn a_cipher_stands_still_when_its_companion_cannot_take_data() {
     // CKM_RSA_PKCS has no parts.
     assert!(engine.sign_encrypt_update(session, &[0; 16], out).is_err());
     assert_eq!(room, [0xee; 16], "nothing was written");
-    let first = collect(|out| engine.cipher(Forward, session, &[0; 16], out)).expect("one shot");
-    engine.cipher_init(Forward, session, CKM_AES_CTR, ctr(), key).expect("an encryption begins");
-    let again = collect(|out| engine.cipher(Forward, session, &[0; 16], out)).expect("one shot");
-    assert_eq!(first, again, "the cipher had not moved");
+    let after = collect(|out| engine.cipher(Forward, session, &[0; 16], out));
+    assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
+    // Nothing is digested beside it.
+    engine.cipher_init(Backward, session, CKM_AES_CTR, ctr(), key).expect("a decryption begins");
+    let out = &mut Output::buffer(&mut room);
+    let alone = engine.decrypt_digest_update(session, &[0; 16], out);
+    assert_eq!(alone, Err(Error::OPERATION_NOT_INITIALIZED));
+    let after = collect(|out| engine.cipher(Backward, session, &[0; 16], out));
+    assert_eq!(after, Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+#[test]
+fn a_short_buffer_keeps_two_operations() {
+    let (engine, session) = logged_in();
+    let key = aes(&engine, session, vec![]).expect("a key is made");
+    let ctr = Params::Ctr { bits: 128, block: [0; 16] };
+    engine.cipher_init(Backward, session, CKM_AES_CTR, ctr, key).expect("a decryption begins");
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    let mut room = [0; 16];
+    for (length, expected) in [(15, Err(Error::BUFFER_TOO_SMALL)), (16, Ok(()))] {
+        let out = &mut Output::buffer(&mut room[..length]);
+        assert_eq!(engine.decrypt_digest_update(session, &[0; 16], out), expected);
+    }
+    let digest = collect(|out| engine.digest_final(session, out)).expect("a digest");
+    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    let once = collect(|out| engine.digest(session, &room, out)).expect("a digest");
+    assert_eq!(digest, once);
 }
 
 #[test]
@@ -235,6 +258,27 @@ fn always_authenticate_asks_before_each_use() {
     assert_eq!(none, Err(Error::OPERATION_NOT_INITIALIZED));
 }
 
+#[test]
+fn one_login_is_for_the_operation_that_began_last() {
+    let (engine, session) = logged_in();
+    let (public, private) =
+        (vec![row(CKA_MODULUS_BITS, 2048)], vec![row(CKA_ALWAYS_AUTHENTICATE, true)]);
+    let pair =
+        engine.generate_key_pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, Params::None, public, private);
+    let (_, key) = pair.expect("a pair is made");
+    let sign = || engine.sign_update(session, b"data");
+    let recover = || engine.sign_recover(session, b"data", &mut Output::buffer(&mut [0; 256]));
+    let log_in = || engine.login(session, CKU_CONTEXT_SPECIFIC, b"user-pin");
+    engine.sign_recover_init(session, CKM_RSA_PKCS, Params::None, key).expect("it begins");
+    engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key).expect("it begins");
+    log_in().expect("the PIN is right");
+    sign().expect("it signs");
+    assert_eq!(recover(), Err(Error::USER_NOT_LOGGED_IN));
+    engine.sign_recover_init(session, CKM_RSA_PKCS, Params::None, key).expect("it begins");
+    log_in().expect("the PIN is right");
+    recover().expect("it signs");
+}
+
 /// PKCS#11 3.2 §4.9
 #[test]
 fn a_pin_that_is_locked_for_good_logs_out_and_one_in_a_pause_is_denied() {
@@ -303,4 +347,39 @@ fn a_key_that_cannot_be_digested_ends_the_digest() {
     assert_eq!(engine.digest_key(session, ObjectHandle(77)), Err(Error::KEY_HANDLE_INVALID));
     let ended = collect(|out| engine.digest_final(session, out));
     assert_eq!(ended, Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+/// Two engines over one store are two processes.
+#[test]
+fn an_operation_ends_with_a_key_that_another_process_destroyed() {
+    let store = MemoryStore::default();
+    let engines = [(); 2].map(|()| engine_over(store.clone(), Policy::DEFAULT));
+    let [mine, other] = engines.each_ref().map(|engine| (engine, open(engine)));
+    let find = |(engine, session): (&Engine, _), label: &str| {
+        engine.find_init(session, vec![row(CKA_LABEL, label)]).expect("a search begins");
+        let found = engine.find(session, 1).expect("it finds");
+        engine.find_final(session).expect("it ends");
+        found[0]
+    };
+    let begin = |key| mine.0.cipher_init(Forward, mine.1, CKM_AES_GCM, gcm(128), key);
+    let goes_on = || {
+        let out = &mut Output::ask();
+        mine.0.cipher(Forward, mine.1, b"data", out)
+    };
+    for (engine, session) in [mine, other] {
+        engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    }
+    for label in ["this one", "another"] {
+        let more = vec![row(CKA_TOKEN, true), row(CKA_LABEL, label)];
+        aes(mine.0, mine.1, more).expect("a key is made");
+    }
+    begin(find(mine, "this one")).expect("an encryption begins");
+    goes_on().expect("nothing has changed");
+    other.0.destroy_object(other.1, find(other, "another")).expect("it is destroyed");
+    goes_on().expect("its key is there");
+    let label = vec![row(CKA_ID, "new")];
+    other.0.set_attributes(other.1, find(other, "this one"), label).expect("it is changed");
+    goes_on().expect("its key is there");
+    other.0.destroy_object(other.1, find(other, "this one")).expect("it is destroyed");
+    assert_eq!(goes_on(), Err(Error::OPERATION_NOT_INITIALIZED));
 }

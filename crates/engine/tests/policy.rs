@@ -6,7 +6,7 @@ use metaslot_ck::*;
 use metaslot_engine::{Answer, Engine, Policy};
 use metaslot_models::{aes, collect, engine, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
-use metaslot_spi::{Bytes, Params, RawValue, Template};
+use metaslot_spi::{Bytes, Params, RawValue, Template, Value};
 
 /// Runs an attack under both policies: it must read or inject a key under `legacy`, and be refused
 /// under the default policy.
@@ -276,6 +276,24 @@ fn base(engine: &Engine, session: SessionHandle) -> Result<ObjectHandle> {
     engine.generate_key(session, CKM_GENERIC_SECRET_KEY_GEN, Params::None, key)
 }
 
+/// One that can be read has nothing to guess.
+#[test]
+fn short_keys_are_not_generated() {
+    let short = |engine: &Engine, session, more: Template| {
+        let mut template = vec![row(CKA_VALUE_LEN, 13)];
+        template.extend(more);
+        let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
+        engine.generate_key(session, mechanism, Params::None, template).map(drop)
+    };
+    let error = refused_by_default(|engine, session| short(engine, session, vec![]));
+    assert_eq!(error, Error::ATTRIBUTE_VALUE_INVALID);
+    let engine = engine(Policy::DEFAULT);
+    let session = open(&engine);
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let readable = vec![row(CKA_SENSITIVE, false), row(CKA_EXTRACTABLE, true)];
+    short(&engine, session, readable).expect("a key is made");
+}
+
 #[test]
 fn short_keys_are_not_derived() {
     let error = refused_by_default(|engine, session| {
@@ -515,4 +533,59 @@ fn small_exponents_are_brought_and_not_made() {
     let made =
         engine.generate_key_pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, Params::None, public, vec![]);
     assert_eq!(made, Err(Error::ATTRIBUTE_VALUE_INVALID));
+}
+
+/// What a private key's template makes all its results for, no template of the caller's changes.
+#[test]
+fn what_is_agreed_on_is_for_what_the_private_key_says() {
+    const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+    let engine = engine(Policy::DEFAULT);
+    let session = open(&engine);
+    engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let on = |usage| (usage, row(usage, true).1);
+    let imposes = |what| (CKA_DERIVE_TEMPLATE, RawValue::Template(vec![what]));
+    let private = vec![imposes(on(CKA_DERIVE)), on(CKA_DERIVE)];
+    let (public, mechanism) = (vec![row(CKA_EC_PARAMS, &P256[..])], CKM_EC_KEY_PAIR_GEN);
+    let pair = engine.generate_key_pair(session, mechanism, Params::None, public, private);
+    let (public, private) = pair.expect("a pair is made");
+    let public = engine.object(session, public).expect("it is there");
+    let Ok(Answer::Value(Value::Bytes(point))) = public.answer(CKA_EC_POINT) else {
+        panic!("a public key has a point")
+    };
+    let agree = |more: Template| {
+        let (shared, public) = (Bytes::new(), Bytes::from_slice(point));
+        let params = Params::Ecdh1 { kdf: CKD_NULL, shared, public };
+        let mut template = vec![row(CKA_KEY_TYPE, CKK_GENERIC_SECRET)];
+        template.extend([row(CKA_SENSITIVE, true), row(CKA_EXTRACTABLE, false)]);
+        template.extend(more);
+        let agreed = engine.derive_key(session, CKM_ECDH1_DERIVE, params, private, template);
+        agreed.map(|keys| keys.0)
+    };
+    let signs = agree(vec![on(CKA_SIGN)]).expect("it agrees");
+    let signed = engine.sign_init(session, CKM_SHA256_HMAC, Params::None, signs);
+    assert_eq!(signed, Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+    let twin = agree(vec![imposes(on(CKA_SIGN))]);
+    assert_eq!(twin, Err(Error::TEMPLATE_INCONSISTENT));
+    let (params, template) = hkdf(32, vec![]);
+    let base = agree(vec![]).expect("it agrees");
+    engine.derive_key(session, CKM_HKDF_DERIVE, params, base, template).expect("it derives");
+}
+
+#[test]
+fn an_imposed_length_cannot_be_said_otherwise() {
+    for policy in [Policy::DEFAULT, Policy::legacy()] {
+        let engine = engine(policy);
+        let session = open(&engine);
+        engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+        let imposed = RawValue::Template(vec![row(CKA_VALUE_LEN, 32)]);
+        let key =
+            vec![row(CKA_VALUE_LEN, 32), row(CKA_DERIVE, true), (CKA_DERIVE_TEMPLATE, imposed)];
+        let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
+        let base = engine.generate_key(session, mechanism, Params::None, key).expect("it is made");
+        for (length, expected) in [(16, Err(Error::TEMPLATE_INCONSISTENT)), (32, Ok(()))] {
+            let (params, template) = hkdf(length, vec![]);
+            let derived = engine.derive_key(session, CKM_HKDF_DERIVE, params, base, template);
+            assert_eq!(derived.map(drop), expected);
+        }
+    }
 }

@@ -465,6 +465,8 @@ fn a_forged_bound_wrap_makes_no_key_that_is_trusted() {
         user.brought(CKK_AES, &[3; 32], vec![on(CKA_ENCRYPT), on(CKA_UNWRAP)]).expect("brought");
     let said = [&wraps[..], &[(CKA_TRUSTED, Value::Bool(true))]].concat();
     assert_eq!(forged(&user, by, &said), Err(Error::WRAPPED_KEY_INVALID));
+    let every = [(CKA_PURPOSES, Value::Ulong(63))];
+    assert_eq!(forged(&user, by, &every), Err(Error::WRAPPED_KEY_INVALID), "one purpose");
 }
 
 #[test]
@@ -590,6 +592,42 @@ fn a_derive_template_says_what_all_results_are_for() {
     user.derive(hkdf(true, true), derived, vec![]).expect("derived again");
     let signs = user.derive(hkdf(true, true), base, vec![on(CKA_SIGN)]).expect("derived");
     assert_eq!(user.hmac(signs, b"x"), Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+}
+
+/// Twins of one key for two purposes: one of them carries keys, the other opens what it carries.
+#[test]
+fn a_derived_key_imposes_nothing_of_the_callers() {
+    let error = refused(|user| {
+        let imposes = |what: Row| (CKA_DERIVE_TEMPLATE, RawValue::Template(vec![what]));
+        let base = user.generic(vec![on(CKA_DERIVE), imposes(on(CKA_DERIVE))])?;
+        let made = |template| user.derive(hkdf(false, true), base, template);
+        let twins = [made(vec![imposes(on(CKA_WRAP))])?, made(vec![])?];
+        let aes = |base| {
+            let mut template = secret(CKK_AES);
+            template.push(row(CKA_VALUE_LEN, 32));
+            let params = hkdf(false, true);
+            let mechanism = CKM_HKDF_DERIVE;
+            user.engine.derive_key(user.session, mechanism, params, base, template)
+        };
+        let (wraps, decrypts) = (aes(twins[0])?.0, aes(twins[1])?.0);
+        let wrapped = user.wrap(KW, wraps, user.aes(target())?)?;
+        user.cipher(Backward, KW, decrypts, &wrapped).map(|value| value.len() == 32)
+    });
+    assert_eq!(error, Error::TEMPLATE_INCONSISTENT);
+}
+
+/// What the base key's own template says may be said again.
+#[test]
+fn a_derive_template_may_hold_the_next_one() {
+    let user = User::under(Policy::DEFAULT);
+    let next = || (CKA_DERIVE_TEMPLATE, RawValue::Template(vec![on(CKA_SIGN)]));
+    let first = (CKA_DERIVE_TEMPLATE, RawValue::Template(vec![on(CKA_DERIVE), next()]));
+    let base = user.generic(vec![on(CKA_DERIVE), first]).expect("a key is made");
+    for said in [vec![], vec![next()]] {
+        let middle = user.derive(hkdf(true, true), base, said).expect("derived");
+        let signs = user.derive(hkdf(true, true), middle, vec![]).expect("derived again");
+        user.hmac(signs, b"x").expect("it signs");
+    }
 }
 
 /// Of a key longer than a block an HMAC uses the digest.

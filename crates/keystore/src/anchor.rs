@@ -27,15 +27,9 @@ struct Mark {
 /// Compares a token's state with its anchor, and moves that on to it. The caller holds the writers'
 /// queue. An empty file has no anchor yet.
 pub(crate) fn advance(path: &Path, database: &Path, serial: &Serial, state: &State) -> Result<()> {
-    let file = open(path)?;
-    let Some(mark) = read(&file, path)? else { return write(&file, path, serial, state) };
-    let refused = |reason: String| {
-        let reason = format!("its anchor {} {reason}", path.display());
-        Err(Error::tampered(&reason).at(database))
-    };
-    if mark.serial != *serial {
-        return refused("is another token's".to_owned());
-    }
+    let (file, mark) = of_token(path, database, serial)?;
+    let Some(mark) = mark else { return write(&file, path, serial, state) };
+    let refused = |reason: String| Err(refused(path, database, &reason));
     if state.commits < mark.commits {
         return refused(format!(
             "has seen change {} of it, and this is an older file with {}: restore the newer one, or \
@@ -49,13 +43,27 @@ pub(crate) fn advance(path: &Path, database: &Path, serial: &Serial, state: &Sta
     if state.commits > mark.commits { write(&file, path, serial, state) } else { Ok(()) }
 }
 
-/// How many changes an anchor has seen.
-pub(crate) fn commits(path: &Path) -> Result<u64> {
-    Ok(read(&open(path)?, path)?.map_or(0, |mark| mark.commits))
+/// Whether an anchor can follow this token: asked before anything is written. Gives how many changes it
+/// has seen.
+pub(crate) fn check(path: &Path, database: &Path, serial: &Serial) -> Result<u64> {
+    Ok(of_token(path, database, serial)?.1.map_or(0, |mark| mark.commits))
+}
+
+fn of_token(path: &Path, database: &Path, serial: &Serial) -> Result<(File, Option<Mark>)> {
+    let file = open(path)?;
+    let mark = read(&file, path)?;
+    match mark.as_ref().is_none_or(|mark| mark.serial == *serial) {
+        true => Ok((file, mark)),
+        false => Err(refused(path, database, "is another token's")),
+    }
+}
+
+fn refused(path: &Path, database: &Path, reason: &str) -> Error {
+    Error::tampered(&format!("its anchor {} {reason}", path.display())).at(database)
 }
 
 fn open(path: &Path) -> Result<File> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match fs::open(path, flags, Mode::empty()) {
         Ok(file) => Ok(file.into()),
         Err(Errno::NOENT) => Err(Error::file(
@@ -70,7 +78,9 @@ fn open(path: &Path) -> Result<File> {
 fn read(file: &File, path: &Path) -> Result<Option<Mark>> {
     let failed = |error: std::io::Error| Error::file(path, "read", error);
     let mut bytes = [0; LENGTH];
-    match file.metadata().map_err(failed)?.len() {
+    let metadata = file.metadata().map_err(failed)?;
+    match metadata.len() {
+        _ if !metadata.is_file() => return Err(Error::file(path, "read", "it is no regular file")),
         0 => return Ok(None),
         length if length == LENGTH as u64 => {}
         _ => return Err(Error::file(path, "read", "it is no anchor")),

@@ -133,6 +133,11 @@ impl Group {
         self.0.len()
     }
 
+    /// Those of somebody who is logged in, if there is one.
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        self.0.iter().find_map(|job| job.keys.as_deref())
+    }
+
     /// Applies every change set inside the transaction that is open. A set that fails is answered
     /// at once, the transaction is begun anew, and the others are applied again: savepoints would
     /// have SQLite copy every page that is changed, for the sake of what hardly ever happens. The

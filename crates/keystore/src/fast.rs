@@ -5,22 +5,17 @@
 //! than the wrap shall last; without either it opens nothing. A new PIN voids it.
 
 use crate::crypto::{self, KEY, Serial};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gate::Database;
-use crate::pin::now;
-use crate::schema::{Token, signed, unsigned};
-use crate::store::Config;
+use crate::open::Config;
+use crate::schema::{Token, now, signed, unsigned};
 use crate::wrap::role_byte;
 use metaslot_awslc_wrapper::hkdf;
 use metaslot_memory::{Secret, keyring};
 use metaslot_spi::store::Role;
 use rusqlite::OptionalExtension;
-use rustix::fs::{self, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs;
 use std::ffi::CString;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 
 /// Where releases before this one had the secret: a file in the runtime directory.
 const FORMER: &str = "login-secret";
@@ -29,9 +24,6 @@ const FORMER: &str = "login-secret";
 const SHORTEST_PIN: usize = 8;
 /// Length of the secret, in bytes.
 const SECRET: usize = 32;
-/// The longest pepper that is read, and the shortest that is taken, in bytes.
-const LONGEST: u64 = 4096;
-const SHORTEST: usize = 16;
 
 /// Where fast login is possible: a user, a token, a role.
 pub(crate) struct Place {
@@ -159,32 +151,4 @@ pub(crate) fn remove_former_secret(config: &Config) {
         // It is not there, or it is somebody else's, whose login takes it away.
         fs::unlink(runtime.join(FORMER)).unwrap_or_default();
     }
-}
-
-/// A file that only this user (or root) may read and nobody else may write.
-pub(crate) fn read_secret(path: &Path) -> Result<Secret> {
-    let refuse =
-        |reason: &str| Err(Error::Unsafe { path: path.to_owned(), reason: reason.to_owned() });
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = match fs::open(path, flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        Err(Errno::LOOP) => return refuse("it is a link"),
-        Err(errno) => return Err(Error::file(path, "open", errno)),
-    };
-    let stat = fs::fstat(&file).map_err(|errno| Error::file(path, "open", errno))?;
-    let mode = Mode::from_raw_mode(stat.st_mode);
-    if stat.st_uid != rustix::process::geteuid().as_raw() && stat.st_uid != 0 {
-        return refuse("it is somebody else's");
-    }
-    if mode.intersects(Mode::RWXO | Mode::WGRP) {
-        return refuse("others may read it, or its group may write it");
-    }
-    let length = u64::try_from(stat.st_size).unwrap_or(0).min(LONGEST);
-    let mut secret = Secret::zeroed(usize::try_from(length).unwrap_or(0));
-    let mut reader: &File = &file;
-    reader.read_exact(secret.expose_mut()).map_err(|error| Error::file(path, "read", error))?;
-    if secret.len() < SHORTEST {
-        return refuse("it is too short");
-    }
-    Ok(secret)
 }

@@ -15,6 +15,8 @@ pub(crate) struct Files {
     pub(crate) queue: PathBuf,
     pub(crate) login: PathBuf,
     pub(crate) generation: PathBuf,
+    /// SQLite's own.
+    logs: [PathBuf; 3],
 }
 
 impl Files {
@@ -30,6 +32,7 @@ impl Files {
             queue: beside(".lock"),
             login: beside(".login"),
             generation: beside(".gen"),
+            logs: ["-journal", "-wal", "-shm"].map(beside),
         }
     }
 
@@ -92,6 +95,19 @@ impl Files {
         }
     }
 
+    /// Refuses what would keep SQLite waiting, or have it write elsewhere, in the place of the files
+    /// that it keeps beside the database.
+    pub(crate) fn check_logs(&self) -> Result<()> {
+        for log in &self.logs {
+            match fs::lstat(log) {
+                Ok(stat) => check_own(log, &stat)?,
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(Error::file(log, "open", errno)),
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the directory where it is missing, 0700, or 2770 for a group; an empty one is given
     /// to the group.
     pub(crate) fn create_directory(&self, group: Option<&str>) -> Result<()> {
@@ -147,9 +163,25 @@ pub(crate) struct Inode {
     pub(crate) number: u64,
 }
 
-/// Opens a file of ours for reading and writing, and makes it where it is missing.
+/// Opens a file of ours for reading and writing, and makes it where it is missing. What somebody else
+/// has put in its place is refused: a pipe, a device, a second name of another file.
 pub(crate) fn open_own(path: &Path, mode: Mode) -> Result<File> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = open_or_make(path, mode)?;
+    check_own(path, &fs::fstat(&file).map_err(|errno| Error::file(path, "open", errno))?)?;
+    Ok(file)
+}
+
+fn check_own(path: &Path, stat: &fs::Stat) -> Result<()> {
+    let refuse =
+        |reason: &str| Err(Error::Unsafe { path: path.to_owned(), reason: reason.to_owned() });
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return refuse("not a regular file");
+    }
+    if stat.st_nlink > 1 { refuse("it has a second name") } else { Ok(()) }
+}
+
+fn open_or_make(path: &Path, mode: Mode) -> Result<File> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let refused = |errno| Error::system(path, "open", errno);
     match fs::open(path, flags, Mode::empty()) {
         Ok(file) => return Ok(file.into()),

@@ -8,6 +8,7 @@ use crate::fork::{Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
+use crate::schema;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
@@ -255,9 +256,12 @@ impl Database {
         let database = Self::connect(files.clone(), Some(inode))?;
         let version: i64 = database.pragma("user_version")?;
         match version {
+            0 if !schema::is_empty(&database.connection)? => {
+                Err(Error::not_token("it has tables, and says that it is of no version"))
+            }
             0 => Err(uninitialized()),
             OLDEST..=FORMAT if database.pragma::<i64>("application_id")? == APPLICATION => {
-                Ok(database)
+                schema::check(&database.connection, version).map(|()| database)
             }
             OLDEST..=FORMAT => Err(Error::not_token("it is some other program's database")),
             found if found > FORMAT => {
@@ -274,6 +278,7 @@ impl Database {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        files.check_logs()?;
         let counted = Counted::new(&files.database)?;
         let connect = || -> rusqlite::Result<Connection> {
             let connection = Connection::open_with_flags(&files.database, flags)?;

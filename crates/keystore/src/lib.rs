@@ -18,6 +18,8 @@ mod gate;
 mod generation;
 mod kdf;
 mod lock;
+mod open;
+mod pepper;
 mod pin;
 mod schema;
 mod search;
@@ -30,5 +32,5 @@ mod wrap;
 
 pub use error::Error;
 pub use kdf::{Cost, Kdf};
-pub use store::{Config, SqliteStore, Statistics};
+pub use open::{Config, SqliteStore, Statistics};
 pub use verify::Report;

@@ -30,7 +30,8 @@ const LAST_PAUSE: Duration = Duration::from_micros(250);
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
-    file: File,
+    /// None only while this goes away.
+    file: Option<Arc<File>>,
     turn: Mutex<()>,
 }
 
@@ -41,13 +42,20 @@ pub(crate) struct Held<'a> {
     _turn: MutexGuard<'a, ()>,
 }
 
+/// A lock file that is open, whether or not its lock is on the way out.
 struct Known {
     inode: Inode,
+    file: Arc<File>,
     lock: Weak<Lock>,
 }
 
-/// Every lock file open in this process.
+/// Every lock file open in this process. A file is opened and closed with this locked only: one that
+/// is closed late would take away the lock that was taken with the next.
 static KNOWN: PerProcess<Mutex<Vec<Known>>> = PerProcess::new(|_| Mutex::default());
+
+fn known() -> MutexGuard<'static, Vec<Known>> {
+    KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Lock {
     /// The one lock of this file, made where it is missing.
@@ -55,20 +63,19 @@ impl Lock {
     /// # Errors
     /// [`Error::WriteProtected`] when it may not be written.
     pub(crate) fn open(path: &Path, mode: Mode) -> Result<Arc<Self>> {
-        let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|known| known.lock.strong_count() > 0);
+        let mut known = known();
         if let Ok(metadata) = std::fs::symlink_metadata(path) {
             let here = inode(&metadata);
-            let open = known.iter().find(|known| known.inode == here);
-            if let Some(lock) = open.and_then(|known| known.lock.upgrade()) {
-                return Ok(lock);
+            if let Some(known) = known.iter_mut().find(|known| known.inode == here) {
+                return Ok(known.lock.upgrade().unwrap_or_else(|| known.revive(path)));
             }
         }
         let file = files::open_own(path, mode)?;
         let metadata = file.metadata().map_err(|error| Error::file(path, "open", error))?;
-        let lock = Arc::new(Self { path: path.to_owned(), file, turn: Mutex::new(()) });
-        known.push(Known { inode: inode(&metadata), lock: Arc::downgrade(&lock) });
-        Ok(lock)
+        let file = Arc::new(file);
+        known.push(Known { inode: inode(&metadata), file, lock: Weak::new() });
+        let newest = known.last_mut().ok_or(Error::Memory)?;
+        Ok(newest.revive(path))
     }
 
     /// Waits for the lock, behind the threads of this process and all other processes, but not for
@@ -84,7 +91,7 @@ impl Lock {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
-            match fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            match self.control(FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Held { lock: self, _turn: turn }),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::ACCESS) if begun.elapsed() < patience => {
@@ -97,9 +104,14 @@ impl Lock {
         }
     }
 
+    fn control(&self, operation: FlockOperation) -> std::result::Result<(), Errno> {
+        fcntl_lock(self.file.as_ref().ok_or(Errno::BADF)?, operation)
+    }
+
     fn held_by_another(&self, patience: Duration) -> Error {
         let wanted = Flock::from(FlockType::WriteLock);
-        let holder = fcntl_getlk(&self.file, &wanted).ok().flatten().and_then(|lock| lock.pid);
+        let holder = self.file.as_ref().and_then(|file| fcntl_getlk(file, &wanted).ok()?);
+        let holder = holder.and_then(|lock| lock.pid);
         // None, or a negative number, for a process of another namespace or a lock of another kind.
         let holder = match holder.map(Pid::as_raw_nonzero) {
             Some(pid) if pid.get() > 0 => format!("process {pid}"),
@@ -112,18 +124,84 @@ impl Lock {
     /// The lock, if nobody has it.
     pub(crate) fn try_hold(&self) -> Option<Held<'_>> {
         let turn = self.turn.try_lock().ok()?;
-        fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        self.control(FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(Held { lock: self, _turn: turn })
+    }
+}
+
+impl Known {
+    /// A lock on the descriptor that is there, after the one before has gone.
+    fn revive(&mut self, path: &Path) -> Arc<Lock> {
+        let file = Some(Arc::clone(&self.file));
+        let lock = Arc::new(Lock { path: path.to_owned(), file, turn: Mutex::new(()) });
+        self.lock = Arc::downgrade(&lock);
+        lock
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let mut known = known();
+        let Some(file) = self.file.take() else { return };
+        known.retain(|known| !Arc::ptr_eq(&known.file, &file) || known.lock.strong_count() > 0);
+        drop(file);
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         // Nothing can be done about a failure, and there is none for a lock that is held.
-        fcntl_lock(&self.lock.file, FlockOperation::Unlock).unwrap_or_default();
+        self.lock.control(FlockOperation::Unlock).unwrap_or_default();
     }
 }
 
 fn inode(metadata: &std::fs::Metadata) -> Inode {
     Inode { device: metadata.dev(), number: metadata.ino() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Whether this process has a lock on the file, as the kernel says.
+    fn is_locked(path: &Path) -> bool {
+        let number = fs::metadata(path).unwrap().ino();
+        let ours = format!(" {} ", std::process::id());
+        let here = format!(":{number} ");
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().any(|line| line.contains(&ours) && line.contains(&here))
+    }
+
+    #[test]
+    fn a_late_close_takes_no_newer_lock_away() {
+        let name = format!("metaslot-keystore-{}-late.lock", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mode = Mode::RUSR | Mode::WUSR;
+        let first = Lock::open(&path, mode).unwrap();
+        let gone = Arc::downgrade(&first);
+        // Its last owner is about to close it, and another thread is faster.
+        let last = std::thread::scope(|scope| {
+            let mut table = known();
+            let last = scope.spawn(move || drop(first));
+            while gone.strong_count() > 0 {
+                std::thread::yield_now();
+            }
+            let here = inode(&fs::metadata(&path).unwrap());
+            let newer = table.iter_mut().find(|known| known.inode == here);
+            let newer = newer.expect("it is open still").revive(&path);
+            drop(table);
+            let held = newer.try_hold().expect("it is free");
+            last.join().expect("no panic");
+            assert!(is_locked(&path), "the first close gave it up");
+            drop(held);
+            assert!(!is_locked(&path));
+            Arc::downgrade(&newer)
+        });
+        assert_eq!(last.strong_count(), 0);
+        let descriptors = fs::read_dir("/proc/self/fd").unwrap();
+        let is_open = |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|to| to == path);
+        assert!(!descriptors.flatten().any(is_open), "nothing stays open");
+        fs::remove_file(&path).unwrap();
+    }
 }

@@ -4,7 +4,6 @@
 //! Order of locks: login file, writers' queue, the writing connection, the reading one. Neither
 //! connection is held while a key is derived.
 
-use crate::anchor;
 use crate::crypto::{self, Keys, Serial};
 use crate::error::{Error, Result};
 use crate::fast;
@@ -12,24 +11,19 @@ use crate::files;
 use crate::format::{APPLICATION, FORMAT};
 use crate::gate::Database;
 use crate::kdf::Kdf;
-use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, signed};
+use crate::open::{Announce, SqliteStore};
+use crate::pepper;
+use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, now, signed};
 use crate::state::{self, State};
-use crate::store::{Announce, SqliteStore};
 use crate::wrap;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{PinState, Role};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// After so many failures in a row a PIN is locked.
 pub(crate) const MOST_FAILURES: u32 = 10;
 /// After so many the next attempt has to wait: 1 second, 2, 4, …
 const FREE_FAILURES: u32 = 3;
-
-/// Seconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
 
 /// What may be told about a counter.
 pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
@@ -95,7 +89,6 @@ pub(crate) fn init_user(store: &SqliteStore, pin: &[u8]) -> Result<()> {
 
 /// `C_InitToken`
 pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Result<()> {
-    store.files.create_directory(store.config.group.as_deref())?;
     store.set_keys(None);
     store.gate.follow_replacement();
     let exists = match store.gate.read(|database| Ok(Token::read(&database.connection)?)) {
@@ -106,6 +99,10 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     if exists {
         return attempt(store, Role::So, so_pin, Settle::Initialize(label)).map(drop);
     }
+    // Before anything is made: a token that its anchor cannot follow is of no use.
+    let serial = crypto::random::<8>()?;
+    store.check_anchor(&serial)?;
+    store.files.create_directory(store.config.group.as_deref())?;
     let files = store.files.resolve()?;
     files.check_directory()?;
     let mode = files.mode(store.config.group.is_some());
@@ -114,10 +111,10 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     let _attempt = locks.login.hold()?;
     let _turn = locks.queue.hold()?;
     drop(files.open_generation()?);
-    let serial = crypto::random::<8>()?;
     let new = NewToken::new(store, serial, so_pin)?;
     let created = store.gate.apart(|| create(files, &new, label));
-    created.map_err(|error| error.at(&store.config.path))
+    created.map_err(|error| error.at(&store.config.path))?;
+    store.gate.write(|database| store.advance_held(database, &new.keys))
 }
 
 /// The database is made beside nobody: both locks are held, and readers see no token before the
@@ -209,7 +206,9 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
         let wrapped = pin_row(&token, role).wrap.as_deref();
         if pepper.is_none() && wrapped.is_some_and(wrap::needs_pepper) {
-            return Err(Error::not_token("its PINs need this machine's pepper"));
+            return Err(Error::not_token(
+                "its PINs are mixed with a file that its configuration does not name: set pepper",
+            ));
         }
         if let Some(wrapped) = wrapped {
             wrap::kdf(wrapped)?;
@@ -261,7 +260,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         Settle::Initialize(label) => {
             let new = NewToken::new(store, serial, pin)?;
             let old = Keys::new(Secret::copy_of(master.expose()), serial, role)?;
-            let seen = store.config.anchor.as_deref().map_or(Ok(0), anchor::commits)?;
+            let seen = store.check_anchor(&serial)?;
             store
                 .transact_sealed(&new.keys, |database| empty(database, &new, &old, label, seen))?;
         }
@@ -344,5 +343,5 @@ fn empty(database: &Database, new: &NewToken, old: &Keys, label: &str, seen: u64
 
 /// The machine's own secret, where one is configured.
 fn pepper(store: &SqliteStore) -> Result<Option<Secret>> {
-    store.config.pepper.as_deref().map(fast::read_secret).transpose()
+    store.config.pepper.as_deref().map(pepper::read).transpose()
 }

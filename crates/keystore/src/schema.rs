@@ -3,8 +3,10 @@
 
 use crate::crypto::{KeyId, Serial};
 use crate::error::{Error, Result};
+use crate::format::OLDEST;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ffi};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Everything, in one transaction.
 pub(crate) const CREATE: &str = "
@@ -57,6 +59,33 @@ CREATE TABLE tree(
 /// Hardly ever has an entry: rows are counted without those that anybody may have written.
 pub(crate) const CREATE_UNVERIFIED: &str =
     "CREATE INDEX object_unverified ON object(verified) WHERE verified = 0;";
+
+/// Refuses tables and indexes that are not defined as this release defines them: a constraint can make
+/// writes vanish, an index of an expression can make them take for ever.
+pub(crate) fn check(connection: &Connection, version: i64) -> Result<()> {
+    let made = |parts: &[&'static str]| -> Vec<&'static str> {
+        let statements = parts.iter().flat_map(|part| part.split(';')).map(str::trim);
+        statements.filter(|statement| !statement.is_empty()).collect()
+    };
+    let known = made(&[CREATE, CREATE_TREE, CREATE_UNVERIFIED]);
+    let needed = if version == OLDEST { made(&[CREATE]).len() } else { known.len() };
+    let mut found = connection.prepare_cached(
+        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type IN ('table', 'index')
+         AND lower(tbl_name) IN ('token', 'object', 'lookup', 'fast_login', 'tree')",
+    )?;
+    let found = found.query_map((), |row| row.get(0))?;
+    let found: Vec<String> = found.collect::<rusqlite::Result<_>>()?;
+    match found.len() >= needed && found.iter().all(|sql| known.contains(&sql.as_str())) {
+        true => Ok(()),
+        false => Err(Error::not_token("its tables or indexes are not those that were made")),
+    }
+}
+
+/// Whether there is nothing in the database.
+pub(crate) fn is_empty(connection: &Connection) -> Result<bool> {
+    let any = "SELECT NOT EXISTS(SELECT 1 FROM sqlite_schema)";
+    Ok(connection.query_row(any, (), |row| row.get(0))?)
+}
 
 /// What stands about one PIN.
 #[derive(Clone, Debug)]
@@ -132,8 +161,8 @@ impl Stored {
     pub(crate) fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
         Ok(Self {
             version: unsigned(row, first)?,
-            private: row.get(first + 1)?,
-            verified: row.get(first + 2)?,
+            private: flag(row, first + 1)?,
+            verified: flag(row, first + 2)?,
             attributes: blob(row, first + 3)?,
             secrets: match row.get_ref(first + 4)? {
                 ValueRef::Null => None,
@@ -160,10 +189,11 @@ impl Stored {
 /// A row that is not one of ours is damaged; it is not the database's fault.
 fn of_row(id: u64, error: rusqlite::Error) -> Error {
     match error {
-        rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::FromSqlConversionFailure(..) => {
+        rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) => {
             Error::damaged(id, "a column has the wrong type")
+        }
+        rusqlite::Error::IntegralValueOutOfRange(..) => {
+            Error::damaged(id, "a column has a number that is never written")
         }
         error if error.sqlite_error_code() == Some(ErrorCode::TooBig) => {
             Error::damaged(id, "it is too long")
@@ -180,6 +210,20 @@ fn blob(row: &Row<'_>, at: usize) -> rusqlite::Result<Vec<u8>> {
     copy.try_reserve_exact(bytes.len()).map_err(no_memory)?;
     copy.extend_from_slice(bytes);
     Ok(copy)
+}
+
+/// Now, in seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// 0 or 1: another number is as true to SQLite, and is not what was authenticated.
+fn flag(row: &Row<'_>, at: usize) -> rusqlite::Result<bool> {
+    match row.get(at)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        number => Err(rusqlite::Error::IntegralValueOutOfRange(at, number)),
+    }
 }
 
 /// SQLite's integers are signed; ours never reach the sign.

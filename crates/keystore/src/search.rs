@@ -2,11 +2,12 @@
 //! Finding rows by their index entries, without opening any.
 
 use crate::crypto::{self, Keys};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::schema::signed;
 use metaslot_ck::CK_ATTRIBUTE_TYPE;
 use metaslot_ck::attribute::AttributeRow;
 use metaslot_spi::store::{Found, Scope, Term};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ToSql, params_from_iter};
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -34,10 +35,19 @@ pub(crate) fn search(
     let values = values.iter().map(|value| value as &dyn ToSql);
     let numbers = [&after as &dyn ToSql, &limit];
     let parameters = params_from_iter(numbers.into_iter().chain(values));
-    let rows = statement.query_map(parameters, |row| {
-        Ok(Found { id: crate::schema::unsigned(row, 0)?, private: row.get(1)? })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    let mut rows = statement.query(parameters)?;
+    let mut found: Vec<Found> = Vec::new();
+    while let Some(row) = rows.next()? {
+        // What a stranger wrote in the place of a number is no row, and keeps none from being found.
+        let Ok(id) = crate::schema::unsigned(row, 0) else { continue };
+        if found.last().is_some_and(|last| last.id >= id) {
+            return Err(Error::not_token("its pages are damaged: a search goes in circles"));
+        }
+        // Whatever it is: it is not shown without a login, and an error when it is read.
+        let private = row.get_ref(1)? != ValueRef::Integer(0);
+        found.push(Found { id, private });
+    }
+    Ok(found)
 }
 
 /// The keys under which the parts of a search name their values.
@@ -81,7 +91,9 @@ fn part(terms: usize, before: usize, private: bool) -> String {
         format!(" AND EXISTS(SELECT 1 FROM lookup b WHERE b.value = ?{at} AND b.object = a.object)")
     });
     format!(
-        "SELECT a.object, {kind} FROM lookup a WHERE a.value = ?{first} AND a.object > ?1{}",
+        "SELECT a.object, {kind} FROM lookup a
+         WHERE a.value = ?{first} AND a.object > ?1 AND a.object <= {}{}",
+        i64::MAX,
         others.collect::<String>()
     )
 }

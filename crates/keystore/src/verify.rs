@@ -6,13 +6,14 @@ use crate::apply;
 use crate::crypto::{Keys, LOOKUP};
 use crate::error::{Error, Result};
 use crate::format::FORMAT;
+use crate::open::SqliteStore;
 use crate::schema::{Head, Stored, Token, signed, unsigned};
-use crate::state::State;
-use crate::store::SqliteStore;
+use crate::state::{Difference, State};
 use crate::tree::{self, Entry, Tree};
 use crate::v1::{self, BATCH};
+use metaslot_spi::Attributes;
 use metaslot_spi::store::{Examined, Remark, Role};
-use rusqlite::{Connection, Rows};
+use rusqlite::{Connection, OptionalExtension, Rows};
 
 /// What [`SqliteStore::verify`] found.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -111,7 +112,7 @@ struct Survey<'a> {
     state: Option<State>,
     /// The same, of a store of an older format that could not be made the current one.
     old: Option<State>,
-    /// Why the token's row can be mended by nobody.
+    /// Why the token's row can not be mended, and what helps.
     hopeless: Option<String>,
     /// Where nobody knows which rows there should be.
     unknown: Vec<(u64, u64)>,
@@ -197,7 +198,7 @@ impl<'a> Survey<'a> {
                 Ok(state) => self.old = Some(state),
                 Err(Error::Tampered { reason, .. }) => {
                     self.find(None, &reason)?;
-                    self.hopeless = Some(reason);
+                    self.hopeless = Some(replace_it(&reason));
                     return Ok(());
                 }
                 Err(error) => return Err(error),
@@ -208,7 +209,7 @@ impl<'a> Survey<'a> {
             Ok(state) => state,
             Err(Error::Tampered { reason, .. }) => {
                 self.find(None, &reason)?;
-                self.hopeless = Some(reason);
+                self.hopeless = Some(replace_it(&reason));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -217,10 +218,18 @@ impl<'a> Survey<'a> {
             self.find(None, "the name of its key was changed")?;
         }
         for difference in state.differences(&token, &head) {
-            self.find(None, difference.sentence())?;
+            match difference {
+                Difference::Label => {
+                    let label = &token.label;
+                    let kept =
+                        format!("its label was changed; a repair keeps the new one, {label:?}");
+                    self.find(None, &kept)?;
+                }
+                difference => self.find(None, difference.sentence())?,
+            }
         }
         if !(state.has_wrap(&token, Role::So) && state.has_wrap(&token, self.keys.role)) {
-            self.hopeless = Some("a PIN is not the one that was last set".to_owned());
+            self.hopeless = Some(replace_it("a PIN is not the one that was last set"));
         }
         self.state = Some(state);
         Ok(())
@@ -249,7 +258,11 @@ impl<'a> Survey<'a> {
             self.progress()?;
         }
         let row = match Stored::read(self.connection, id) {
-            Ok(row) => row.ok_or(Error::Gone { id })?,
+            Ok(Some(row)) => row,
+            Ok(None) => {
+                return self
+                    .find(Some(id), "its pages are damaged: its number does not lead to it");
+            }
             Err(Error::Damaged { reason, .. }) => {
                 self.damaged.push(id);
                 return self.find(Some(id), reason);
@@ -294,13 +307,14 @@ impl<'a> Survey<'a> {
             return Ok(());
         }
         let known = std::mem::replace(&mut self.misindexed, true);
-        let mut last = None;
-        for (id, _) in strangers(self.connection)? {
-            if last.replace(id) != Some(id) && !self.damaged.contains(&id) {
-                self.find(Some(id), "a search finds it by what it does not have")?;
+        let strangers = strangers(self.connection)?;
+        for id in &strangers {
+            // The damaged ones are in the order of their numbers, too.
+            if self.damaged.binary_search(id).is_err() {
+                self.find(Some(*id), "a search finds it by what it does not have")?;
             }
         }
-        if !known && last.is_none() {
+        if !known && strangers.is_empty() {
             self.find(None, "its index was changed")?;
         }
         Ok(())
@@ -332,10 +346,7 @@ impl<'a> Survey<'a> {
         }
         let state = self.state.take().or_else(|| self.old.take());
         let Some(mut state) = state.filter(|_| self.hopeless.is_none()) else {
-            let why = self.hopeless.take().unwrap_or_default();
-            return Err(Error::tampered(&format!(
-                "{why}: it cannot be repaired, only replaced by a copy or initialised anew"
-            )));
+            return Err(Error::tampered(&self.hopeless.take().unwrap_or_default()));
         };
         connection.execute("DELETE FROM object WHERE id < 1", ())?;
         for id in &self.damaged {
@@ -358,6 +369,10 @@ impl<'a> Survey<'a> {
         connection.execute("UPDATE token SET key_id = ?1", [self.keys.id])?;
         state.write_next(connection, self.keys).map(drop)
     }
+}
+
+fn replace_it(reason: &str) -> String {
+    format!("{reason}: it cannot be repaired, only replaced by a copy or initialised anew")
 }
 
 /// The tree of the authenticated rows, how many there are, and the last id of all.
@@ -401,12 +416,18 @@ impl<'a> Ahead<'a> {
 
     fn take(&mut self) -> Result<Option<u64>> {
         let next = self.ids.next()?.map(|row| unsigned(row, 0)).transpose()?;
+        if next.is_some() && next <= self.next {
+            return Err(Error::not_token("its pages are damaged: rows come twice"));
+        }
         Ok(std::mem::replace(&mut self.next, next))
     }
 }
 
 fn check_row(keys: &Keys, id: u64, row: &Stored) -> Result<()> {
     apply::check(keys, id, row)?;
+    if !row.verified && Attributes::decode(&row.attributes).is_err() {
+        return Err(Error::damaged(id, "its attributes are not written as attributes are"));
+    }
     let place = apply::place(keys, id, row);
     if row.private && keys.open_attributes(&place, &row.attributes)?.is_none() {
         return Err(Error::damaged(id, "its attributes do not open"));
@@ -436,16 +457,25 @@ fn count(connection: &Connection, table: &str) -> Result<u64> {
     Ok(connection.query_row(&statement, (), |row| unsigned(row, 0))?)
 }
 
-/// Rows with entries in the index that they do not have themselves, and which.
-fn strangers(connection: &Connection) -> Result<Vec<(u64, Vec<u8>)>> {
+/// Rows with entries in the index that they do not have themselves.
+fn strangers(connection: &Connection) -> Result<Vec<u64>> {
     let mut found = Vec::new();
-    let mut statement = connection.prepare("SELECT value, object FROM lookup WHERE typeof(value) = 'blob' AND object > 0 ORDER BY object")?;
-    let mut rows = statement.query(())?;
-    while let Some(row) = rows.next()? {
-        let (value, id): (Vec<u8>, u64) = (row.get(0)?, unsigned(row, 1)?);
-        let owner = Stored::read(connection, id).ok().flatten();
-        if !owner.is_some_and(|row| row.terms.chunks(LOOKUP).any(|term| term == value)) {
-            found.push((id, value));
+    let mut entries = connection.prepare(
+        "SELECT value, object FROM lookup
+         WHERE typeof(value) = 'blob' AND typeof(object) = 'integer' AND object > 0 ORDER BY object",
+    )?;
+    let mut of_row =
+        connection.prepare("SELECT terms FROM object WHERE id = ?1 AND typeof(terms) = 'blob'")?;
+    let (mut last, mut terms) = (0, Vec::new());
+    let mut entries = entries.query(())?;
+    while let Some(entry) = entries.next()? {
+        let (value, id): (Vec<u8>, u64) = (entry.get(0)?, unsigned(entry, 1)?);
+        if id != last {
+            let row = of_row.query_row([signed(id)], |row| row.get(0)).optional()?;
+            (last, terms) = (id, row.unwrap_or_default());
+        }
+        if found.last() != Some(&id) && !terms.chunks(LOOKUP).any(|term| term == value) {
+            found.push(id);
         }
     }
     Ok(found)

@@ -4,10 +4,11 @@
 
 mod common;
 
-use common::{Place, USER, find, insert, private, public};
+use common::{Place, USER, examine, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::SqliteStore;
 use metaslot_spi::store::{Change, Role, Scope, Store};
+use std::fs;
 
 /// Ten private rows and two public ones, checked.
 fn place() -> (Place, SqliteStore, Vec<u64>) {
@@ -47,6 +48,52 @@ fn a_damaged_row_fails_alone_and_is_named() {
     assert_eq!(found(&store), [ids[3]]);
     // It can be thrown away, and then all is well again.
     store.write(vec![Change::Delete { id: ids[3], version: 1 }]).unwrap();
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn a_column_that_is_never_written_so_is_damage_and_others_are_found() {
+    for column in
+        ["private = 2", "private = 'x'", "verified = 2", "verified = -1", "verified = 'x'"]
+    {
+        let (place, store, ids) = place();
+        let change = format!("UPDATE object SET {column} WHERE id = ?1");
+        place.raw().execute(&change, [ids[3].cast_signed()]).unwrap();
+        assert_eq!(store.read(ids[3]).unwrap_err(), Error::DEVICE_ERROR, "{column}");
+        assert!(store.last_error().unwrap().contains("is damaged: a column has"), "{column}");
+        let all = common::ids(&store, &[], Scope::Both, 0, 100);
+        assert_eq!(all, ids, "{column}");
+        assert_eq!(found(&store), [ids[3]], "{column}");
+    }
+}
+
+#[test]
+fn an_index_that_points_to_no_number_hides_nobody_and_is_mended() {
+    for object in ["'text'", "x'00'", "5.5"] {
+        let (place, store, ids) = place();
+        let entry =
+            format!("INSERT INTO lookup SELECT value, {object} FROM lookup WHERE object = ?1");
+        place.raw().execute(&entry, [ids[3].cast_signed()]).unwrap();
+        let keys = [(metaslot_ck::CKA_CLASS, vec![3])];
+        assert_eq!(common::ids(&store, &keys, Scope::Both, 0, 100), ids, "{object}");
+        let report = store.verify().unwrap();
+        assert_eq!(report.findings, [(None, "its index was changed".to_owned())], "{object}");
+        examine(&store, USER, true).unwrap();
+        assert!(store.verify().unwrap().is_sound(), "{object}");
+    }
+}
+
+#[test]
+fn a_row_without_a_login_that_says_nothing_is_found_and_taken_out() {
+    let (place, store, _) = place();
+    let raw = place.raw();
+    raw.execute_batch(
+        "INSERT INTO object VALUES(100, 1, 0, 0, x'00', NULL, x'', NULL);
+         UPDATE token SET next_id = 101",
+    )
+    .unwrap();
+    assert_eq!(found(&store), [100]);
+    assert_eq!(examine(&store, USER, true).unwrap().0.removed, 1);
     assert!(store.verify().unwrap().is_sound());
 }
 
@@ -106,7 +153,7 @@ fn a_row_that_the_index_does_not_find_shows() {
     raw.execute("INSERT INTO lookup VALUES(zeroblob(16), ?1)", [ids[3].cast_signed()]).unwrap();
     assert_eq!(found(&store), [ids[2], ids[3]]);
     store.logout();
-    assert_eq!(common::examine(&store, USER, true).unwrap().0.removed, 0);
+    assert_eq!(examine(&store, USER, true).unwrap().0.removed, 0);
     store.login(Role::User, USER).unwrap();
     assert!(store.verify().unwrap().is_sound());
     assert_eq!(find(&store, "key 2"), [ids[2]]);
@@ -134,7 +181,7 @@ fn a_newer_format_is_refused_and_left_as_it_is() {
     let raw = place.raw();
     raw.execute_batch("PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     drop(raw);
-    let before = std::fs::read(place.database()).unwrap();
+    let before = fs::read(place.database()).unwrap();
     let store = place.store();
     assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert!(store.last_error().unwrap().contains("format 3 is newer"));
@@ -142,18 +189,18 @@ fn a_newer_format_is_refused_and_left_as_it_is() {
     assert_eq!(store.initialize(USER, "over it").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert_eq!(store.search(&[], Scope::Public, 0, 1).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     drop(store);
-    assert_eq!(std::fs::read(place.database()).unwrap(), before);
+    assert_eq!(fs::read(place.database()).unwrap(), before);
 }
 
 #[test]
 fn another_programs_file_is_refused_and_left_as_it_is() {
     let place = Place::new();
-    std::fs::create_dir_all(place.path()).unwrap();
-    std::fs::write(place.database(), [b'x'; 5000]).unwrap();
+    fs::create_dir_all(place.path()).unwrap();
+    fs::write(place.database(), [b'x'; 5000]).unwrap();
     let store = place.store();
     assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
     assert_eq!(store.initialize(USER, "over it").unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
-    assert_eq!(std::fs::read(place.database()).unwrap(), [b'x'; 5000]);
+    assert_eq!(fs::read(place.database()).unwrap(), [b'x'; 5000]);
 }
 
 #[test]
@@ -161,7 +208,7 @@ fn no_damage_to_the_file_makes_more_than_an_error() {
     let (place, store, ids) = place();
     drop(store);
     place.raw().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
-    let whole = std::fs::read(place.database()).unwrap();
+    let whole = fs::read(place.database()).unwrap();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: usize| {
         random ^= random << 13;
@@ -180,8 +227,8 @@ fn no_damage_to_the_file_makes_more_than_an_error() {
             bytes.truncate(next(whole.len()));
         }
         let place = Place::in_memory();
-        std::fs::create_dir_all(place.path()).unwrap();
-        std::fs::write(place.database(), bytes).unwrap();
+        fs::create_dir_all(place.path()).unwrap();
+        fs::write(place.database(), bytes).unwrap();
         let store = place.store();
         store.token().unwrap_or_default();
         store.login(Role::User, USER).unwrap_or_default();
@@ -209,4 +256,40 @@ fn two_rows_with_one_label_are_both_found() {
     let store = place.user();
     let ids = [insert(&store, private("twin")), insert(&store, private("twin"))];
     assert_eq!(find(&store, "twin"), ids);
+}
+
+#[test]
+fn pages_that_lead_back_to_themselves_end_a_search_with_an_error() {
+    /// SQLite's inner pages: of an index, of a table.
+    const INNER: [u8; 2] = [2, 5];
+    let place = Place::new();
+    let store = place.user();
+    let changes = (0..300).map(|at| Change::Insert(private(&format!("key {at}"))));
+    store.write(changes.collect()).unwrap();
+    drop(store);
+    let raw = place.raw();
+    raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).unwrap();
+    drop(raw);
+    let mut file = fs::read(place.database()).unwrap();
+    for (number, page) in (1_u32..).zip(file.chunks_mut(4096)).skip(1) {
+        if INNER.contains(&page[0]) {
+            page[8..12].copy_from_slice(&number.to_be_bytes());
+        }
+    }
+    fs::write(place.database(), file).unwrap();
+    let store = place.store();
+    store.login(Role::User, USER).unwrap_or_default();
+    let mut after = 0;
+    for scope in [Scope::Public, Scope::Both] {
+        let ended = (0..100).any(|_| match store.search(&[], scope, after, 256) {
+            Ok(page) if page.len() == 256 => {
+                after = page[255].id;
+                false
+            }
+            _ => true,
+        });
+        assert!(ended);
+    }
+    // It says what is wrong, or that there is something.
+    assert!(examine(&store, USER, false).map_or(true, |(examined, _)| examined.findings > 0));
 }

@@ -8,6 +8,7 @@ use common::{Place, SO, USER, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_spi::store::{Role, Scope, Store};
+use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -112,6 +113,33 @@ fn a_link_in_the_place_of_a_lock_file_is_refused() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_and_waits_for_nobody() {
+    for beside in ["-journal", "-wal", "-shm", ".gen", ".lock", ".login"] {
+        let place = Place::new();
+        drop(place.token());
+        let file = place.path().join(format!("token.db{beside}"));
+        fs::remove_file(&file).unwrap_or_default();
+        mkfifoat(CWD, &file, Mode::RWXU).unwrap();
+        let store = place.store();
+        store.login(Role::User, USER).unwrap_err();
+        let text = store.last_error().unwrap();
+        assert!(text.contains(beside) && text.contains("refused: not a regular file"), "{text}");
+    }
+}
+
+#[test]
+fn two_lock_files_that_are_one_are_refused() {
+    let place = Place::new();
+    drop(place.token());
+    let (login, queue) = (place.path().join("token.db.login"), place.path().join("token.db.lock"));
+    fs::remove_file(&login).unwrap();
+    fs::hard_link(&queue, &login).unwrap();
+    let store = place.store();
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert!(store.last_error().unwrap().contains("it has a second name"));
+}
+
+#[test]
 fn a_token_made_in_place_of_another_is_noticed() {
     let place = Place::new();
     let store = place.token();
@@ -125,10 +153,11 @@ fn a_token_made_in_place_of_another_is_noticed() {
 }
 
 /// Runs a test of this file in a child. Where we are root it is nobody there, in these groups:
-/// `setpriv` of util-linux; elsewhere, and where nobody cannot start our program, nothing happens.
+/// `setpriv` of util-linux; elsewhere, and where nobody cannot start our program, it is not run.
 fn as_nobody(test: &str, groups: &str, path: &Path) {
-    if fs::metadata("/proc/self").unwrap().uid() != 0 {
-        return;
+    let not_run = |reason| metaslot_testkit::not_run("keystore", test, reason);
+    if !is_root() {
+        return not_run("only root can be another user");
     }
     let program = std::env::temp_dir().join(format!("metaslot-{}-{test}", std::process::id()));
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
@@ -140,12 +169,17 @@ fn as_nobody(test: &str, groups: &str, path: &Path) {
         .env("METASLOT_TEST_PLACE", path)
         .output();
     fs::remove_file(&program).unwrap();
-    let Ok(output) = output else { return };
+    let Ok(output) = output else { return not_run("setpriv is not installed") };
     let text = String::from_utf8_lossy(&output.stdout);
     let error = String::from_utf8_lossy(&output.stderr);
-    if !matches!(output.status.code(), Some(126 | 127)) {
-        assert!(output.status.success() && text.contains("1 passed"), "{text}{error}");
+    if matches!(output.status.code(), Some(126 | 127)) {
+        return not_run("another user cannot start this program here");
     }
+    assert!(output.status.success() && text.contains("1 passed"), "{text}{error}");
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
 /// In a child that may only read: finds a public object, and cannot log in.
@@ -186,8 +220,9 @@ fn child_in_the_group() {
 #[test]
 fn another_user_of_the_group_uses_a_store_that_was_closed_cleanly() {
     const GROUP: &str = "54321";
-    if fs::metadata("/proc/self").unwrap().uid() != 0 {
-        return;
+    if !is_root() {
+        let what = "another user of the group";
+        return metaslot_testkit::not_run("keystore", what, "only root can be another user");
     }
     let place = Place::new();
     fs::create_dir_all(place.path()).unwrap();

@@ -7,7 +7,7 @@ mod common;
 use common::{Place, find, insert, private, term};
 use metaslot_ck::{CKA_ID, CKA_LABEL, CKA_VALUE, Error};
 use metaslot_keystore::SqliteStore;
-use metaslot_spi::store::{Remark, Role, Scope, Store};
+use metaslot_spi::store::{Record, Remark, Role, Scope, Store};
 use metaslot_spi::{Attributes, Secrets};
 use std::fs;
 use std::path::Path;
@@ -90,7 +90,8 @@ fn version_1_opens_for_the_so() {
 #[test]
 fn version_1_stays_as_it_is_until_somebody_logs_in() {
     let (place, store) = copy("v1.db");
-    assert_eq!(insert(&store, common::public("before login, too")), 6);
+    let open = Record { attributes: Vec::new(), ..common::public("before login, too") };
+    assert_eq!(insert(&store, open), 6);
     assert_eq!(store.login(Role::User, b"a wrong PIN").unwrap_err(), Error::PIN_INCORRECT);
     assert_eq!(version(&place), 1);
     // A change of the PIN is the first to know the key.

@@ -255,6 +255,60 @@ fn a_trigger_in_the_file_makes_no_change_vanish() {
     assert!(store.verify().unwrap().is_sound());
 }
 
+/// Each creation after the first does not happen, and is no error.
+const FORGETFUL: &str = "
+    CREATE TABLE copy(id INTEGER PRIMARY KEY, version INTEGER NOT NULL, private INTEGER NOT NULL,
+        verified INTEGER NOT NULL, attributes BLOB NOT NULL, secrets BLOB, terms BLOB NOT NULL,
+        tag BLOB, old INTEGER AS (CASE WHEN id > 102 THEN 0 ELSE id END) STORED,
+        UNIQUE(old) ON CONFLICT IGNORE);
+    INSERT INTO copy SELECT * FROM object; DROP TABLE object; ALTER TABLE copy RENAME TO object;";
+
+#[test]
+fn a_table_that_forgets_what_is_written_makes_the_call_fail() {
+    let (place, store, ids) = place();
+    place.raw().execute_batch(FORGETFUL).unwrap();
+    assert_eq!(insert(&store, private("remembered")), ids[101] + 1);
+    let forgotten = store.write(vec![Change::Insert(private("forgotten"))]);
+    assert_eq!(forgotten.unwrap_err(), Error::DEVICE_ERROR);
+    assert!(store.last_error().unwrap().contains("a row that was written is not taken"));
+    store.logout();
+    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+}
+
+#[test]
+fn a_token_that_is_said_to_be_of_no_version_is_not_made_anew() {
+    let (place, store, _) = place();
+    drop(store);
+    place.raw().execute_batch("PRAGMA user_version = 0").unwrap();
+    let store = place.store();
+    assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert!(store.initialize(SO, "anew").is_err());
+    place.raw().execute_batch("PRAGMA user_version = 2").unwrap();
+    place.store().login(Role::User, USER).unwrap();
+}
+
+#[test]
+fn tables_that_are_defined_otherwise_are_refused() {
+    let definitions = [
+        FORGETFUL,
+        // Each count of an attempt would take minutes.
+        "CREATE INDEX slow ON token(length(hex(zeroblob(100000000))) + user_failures);",
+        "ALTER TABLE object RENAME TO hidden; CREATE VIEW object AS SELECT * FROM hidden;",
+        "DROP TABLE lookup;",
+        "ALTER TABLE token ADD COLUMN more CHECK(user_failures = 0);",
+    ];
+    for definition in definitions {
+        let (place, store, _) = place();
+        drop(store);
+        place.raw().execute_batch(definition).unwrap();
+        let store = place.store();
+        let refused = store.login(Role::User, USER).unwrap_err();
+        assert_eq!(refused, Error::TOKEN_NOT_RECOGNIZED, "{definition}");
+        let text = store.last_error().unwrap();
+        assert!(text.contains("tables or indexes are not those that were made"), "{text}");
+    }
+}
+
 #[test]
 fn the_old_pin_put_back_is_refused() {
     let (place, store, _) = place();
@@ -494,6 +548,8 @@ fn a_store_that_is_older_than_its_anchor_is_refused() {
         assert!(text.contains("this is an older file"), "{text}");
         assert!(examine(&aged, USER, false).unwrap().1[0].1.contains("this is an older file"));
         assert_eq!(examine(&aged, SO, true).unwrap_err(), Error::DEVICE_ERROR);
+        let text = aged.last_error().unwrap();
+        assert!(text.contains("empty the anchor to go on") && !text.contains("repaired"), "{text}");
         refused(&aged, Role::So, SO);
         // Somebody who has looked at it goes on with it.
         let kept = std::fs::read(&anchor).unwrap();
@@ -553,4 +609,41 @@ fn a_row_without_measure_is_an_error_of_that_row() {
     let named: Vec<Option<u64>> = found.iter().map(|(id, _)| *id).collect();
     assert_eq!(named, [Some(ids[1]), Some(ids[2])], "{found:?}");
     assert!(store.read(ids[3]).unwrap().unwrap().verified);
+}
+
+#[test]
+fn nothing_is_written_where_the_anchor_cannot_follow() {
+    let place = Place::in_memory();
+    let outside = Place::in_memory();
+    std::fs::create_dir_all(outside.path()).unwrap();
+    let anchor = outside.path().join("anchor");
+    let store = SqliteStore::new(Config { anchor: Some(anchor.clone()), ..place.config() });
+    // It is missing, or another token's: no token is made.
+    let another = [[9; 8].as_slice(), &[0; 40]].concat();
+    for (wrong, reason) in [(None, "the anchor is missing"), (Some(another), "another token's")] {
+        if let Some(wrong) = wrong {
+            std::fs::write(&anchor, wrong).unwrap();
+        }
+        assert_eq!(store.initialize(SO, "test token").unwrap_err(), Error::DEVICE_ERROR);
+        assert!(store.last_error().unwrap().contains(reason));
+        assert!(!place.path().exists(), "nothing is left behind");
+    }
+    // One that is empty has seen the token from its first moment on.
+    std::fs::write(&anchor, "").unwrap();
+    common::initialize(&store);
+    let so = std::fs::read(&anchor).unwrap();
+    assert_eq!(so.len(), 48);
+    store.login(Role::User, USER).unwrap();
+    let id = insert(&store, private("kept"));
+    let seen = std::fs::read(&anchor).unwrap();
+    // Without it no change is made that is then said to have failed.
+    std::fs::remove_file(&anchor).unwrap();
+    let refused = store.write(vec![Change::Insert(private("lost"))]);
+    assert_eq!(refused.unwrap_err(), Error::DEVICE_ERROR);
+    assert!(store.set_pin(Role::User, USER, NEW).is_err());
+    assert!(store.initialize(SO, "anew").is_err());
+    std::fs::write(&anchor, seen).unwrap();
+    store.login(Role::User, USER).unwrap();
+    assert_eq!(common::ids(&store, &[], Scope::Both, 0, 9), [id]);
+    assert_eq!(store.token().unwrap().label, "test token");
 }

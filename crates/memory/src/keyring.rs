@@ -23,7 +23,7 @@ const PERMISSIONS: c_long = 0x3f0b_0000;
 /// user, whose keyring is not its own.
 pub fn find(name: &CStr, length: usize) -> io::Result<Option<Secret>> {
     own()?;
-    let found = match keyctl(libc::KEYCTL_SEARCH, [USER_KEYRING, address(TYPE), address(name), 0]) {
+    let found = match search(name) {
         Ok(found) => found,
         Err(error) => {
             let gone = [libc::ENOKEY, libc::EKEYEXPIRED, libc::EKEYREVOKED];
@@ -32,9 +32,8 @@ pub fn find(name: &CStr, length: usize) -> io::Result<Option<Secret>> {
         }
     };
     let mut secret = Secret::zeroed(length);
-    let (start, room) = (secret.expose_mut().as_mut_ptr() as c_long, signed(length));
-    let read = keyctl(libc::KEYCTL_READ, [found, start, room, 0])?;
-    Ok((read == room).then_some(secret))
+    let read = read(found, secret.expose_mut())?;
+    Ok((read == length).then_some(secret))
 }
 
 /// Keeps a secret for so many seconds, in the place of an older one of this name.
@@ -59,11 +58,11 @@ pub fn keep(name: &CStr, secret: &Secret, seconds: u32) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     // Others see it when it is as it shall be, and this process's own keyring lets go of it.
-    let shared = keyctl(libc::KEYCTL_SETPERM, [key, PERMISSIONS, 0, 0])
-        .and_then(|_| keyctl(libc::KEYCTL_SET_TIMEOUT, [key, c_long::from(seconds), 0, 0]))
-        .and_then(|_| keyctl(libc::KEYCTL_LINK, [key, USER_KEYRING, 0, 0]));
-    let let_go = keyctl(libc::KEYCTL_UNLINK, [key, PROCESS_KEYRING, 0, 0]);
-    shared.and(let_go).map(drop)
+    let shared = change(Change::Permissions, key, PERMISSIONS)
+        .and_then(|()| change(Change::Timeout, key, c_long::from(seconds)))
+        .and_then(|()| change(Change::Link, key, USER_KEYRING));
+    let let_go = change(Change::Unlink, key, PROCESS_KEYRING);
+    shared.and(let_go)
 }
 
 /// Takes a secret away, where there is one.
@@ -72,8 +71,7 @@ pub fn keep(name: &CStr, secret: &Secret, seconds: u32) -> io::Result<()> {
 /// As [`find`].
 pub fn forget(name: &CStr) -> io::Result<()> {
     own()?;
-    let found = keyctl(libc::KEYCTL_SEARCH, [USER_KEYRING, address(TYPE), address(name), 0])?;
-    keyctl(libc::KEYCTL_UNLINK, [found, USER_KEYRING, 0, 0]).map(drop)
+    change(Change::Unlink, search(name)?, USER_KEYRING)
 }
 
 /// The user's keyring is the real user's, who is not always the one whose rights a program has.
@@ -85,20 +83,43 @@ fn own() -> io::Result<()> {
     if real == effective { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
-/// `keyctl`; private, because some arguments are addresses.
-fn keyctl(operation: u32, [a, b, c, d]: [c_long; 4]) -> io::Result<c_long> {
-    // SAFETY: every caller above gives addresses of strings that end with a zero, or of memory of the
-    // length that it says, where the operation reads or writes memory, and both outlive the call.
+/// What takes a key and a number.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Permissions = libc::KEYCTL_SETPERM as isize,
+    Timeout = libc::KEYCTL_SET_TIMEOUT as isize,
+    Link = libc::KEYCTL_LINK as isize,
+    Unlink = libc::KEYCTL_UNLINK as isize,
+}
+
+fn change(change: Change, key: c_long, number: c_long) -> io::Result<()> {
+    // SAFETY: none of these operations takes an address.
+    unsafe { keyctl(change as c_long, [key, number, 0, 0]) }.map(drop)
+}
+
+/// The key of this name in the user's keyring.
+fn search(name: &CStr) -> io::Result<c_long> {
+    let arguments = [USER_KEYRING, TYPE.as_ptr() as c_long, name.as_ptr() as c_long, 0];
+    // SAFETY: reads two strings that end with a zero.
+    unsafe { keyctl(c_long::from(libc::KEYCTL_SEARCH), arguments) }
+}
+
+/// Fills `out`; gives the length of what there is.
+fn read(key: c_long, out: &mut [u8]) -> io::Result<usize> {
+    let room = c_long::try_from(out.len()).unwrap_or(c_long::MAX);
+    let arguments = [key, out.as_mut_ptr() as c_long, room, 0];
+    // SAFETY: writes no more than `room` bytes, which are ours.
+    let length = unsafe { keyctl(c_long::from(libc::KEYCTL_READ), arguments) }?;
+    usize::try_from(length).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// # Safety
+/// Where the operation takes addresses, they are of strings that end with a zero, or of memory of the length
+/// that is given beside them.
+unsafe fn keyctl(operation: c_long, [a, b, c, d]: [c_long; 4]) -> io::Result<c_long> {
+    // SAFETY: the caller's.
     let result = unsafe { libc::syscall(libc::SYS_keyctl, operation, a, b, c, d) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-fn address(text: &CStr) -> c_long {
-    text.as_ptr() as c_long
-}
-
-fn signed(length: usize) -> c_long {
-    c_long::try_from(length).unwrap_or(c_long::MAX)
 }
 
 #[cfg(test)]
@@ -110,8 +131,8 @@ mod tests {
         let name = std::ffi::CString::new(format!("metaslot:test:{}", std::process::id()));
         let name = name.expect("no zero in it");
         if let Err(error) = keep(&name, &Secret::copy_of(&[1; 32]), 60) {
-            println!("this kernel keeps no secrets for us: {error}");
-            return;
+            let what = "secrets that the kernel keeps";
+            return metaslot_testkit::not_run("memory", what, &error.to_string());
         }
         let found = |length| find(&name, length).expect("the kernel answers");
         assert_eq!(found(32).map(|secret| secret.expose().to_vec()), Some(vec![1; 32]));

@@ -13,11 +13,22 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct PerProcess<T: 'static> {
     make: fn(parents: Option<&'static T>) -> T,
-    /// Address of this process's value; zero in a child.
+    /// The number of this process; zero in a child.
     word: OnceLock<&'static AtomicU64>,
     /// The value that was made last, by this process or by one that it comes from.
-    last: AtomicPtr<T>,
+    last: AtomicPtr<Made<T>>,
 }
+
+#[derive(Debug)]
+struct Made<T> {
+    /// The number of the process that made it.
+    process: u64,
+    value: T,
+}
+
+/// The numbers that have been given: a child goes on counting where it was forked, so that none of those it
+/// comes from has its number.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 impl<T: Send + Sync> PerProcess<T> {
     /// `make` is given what the parent of a forked child had; it must wait for no lock in it.
@@ -28,41 +39,42 @@ impl<T: Send + Sync> PerProcess<T> {
 
     /// This process's value.
     pub fn get(&self) -> &'static T {
+        let process = self.process();
+        // SAFETY: null, or a leaked box that was complete before its address was stored.
+        match unsafe { self.last.load(Ordering::Acquire).as_ref() } {
+            Some(made) if made.process == process => &made.value,
+            parents => self.first(process, parents),
+        }
+    }
+
+    fn process(&self) -> u64 {
         let word = self.word.get_or_init(|| match wiped_on_fork() {
             Ok(words) => &words[0],
             Err(_) => Box::leak(Box::new(AtomicU64::new(0))),
         });
         match word.load(Ordering::Acquire) {
-            0 => self.first(word),
-            address => value(address),
+            0 => {
+                let number = NUMBERS.fetch_add(1, Ordering::Relaxed) + 1;
+                let first = word.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
+                first.map_or_else(|faster| faster, |_| number)
+            }
+            number => number,
         }
     }
 
     #[cold]
-    fn first(&self, word: &AtomicU64) -> &'static T {
-        // SAFETY: null, or a leaked box that was complete before its address was stored.
-        let parents = unsafe { self.last.load(Ordering::Acquire).as_ref() };
-        let made = Box::into_raw(Box::new((self.make)(parents)));
-        let address = made.expose_provenance() as u64;
-        match word.compare_exchange(0, address, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => {
-                self.last.store(made, Ordering::Release);
-                value(address)
-            }
-            Err(faster) => {
-                // SAFETY: the box was made above, and no other thread has seen it.
-                drop(unsafe { Box::from_raw(made) });
-                value(faster)
-            }
+    fn first(&self, process: u64, parents: Option<&'static Made<T>>) -> &'static T {
+        let value = (self.make)(parents.map(|parents| &parents.value));
+        // Never given back, not even where another thread is faster.
+        let made: &'static Made<T> = Box::leak(Box::new(Made { process, value }));
+        let before = parents.map_or(ptr::null_mut(), |parents| ptr::from_ref(parents).cast_mut());
+        let after = ptr::from_ref(made).cast_mut();
+        // From here on a child finds it as its parent's: before anyone in this process has it.
+        match self.last.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => &made.value,
+            Err(_) => self.get(),
         }
     }
-}
-
-/// What a word holds the address of.
-fn value<T>(address: u64) -> &'static T {
-    let pointer = ptr::with_exposed_provenance(usize::try_from(address).unwrap_or(0));
-    // SAFETY: the words of this module hold addresses of leaked boxes of their one type, and zero is handled.
-    unsafe { &*pointer }
 }
 
 #[cfg(test)]

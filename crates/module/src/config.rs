@@ -173,15 +173,15 @@ impl Config {
                     config.lanes_without = extensions(names)?;
                 }
                 ("token", _) => {
-                    return Err(at(value, "tokens are written as [[token]] sections"));
+                    return Err(wrong(value, "tokens are written as [[token]] sections"));
                 }
                 ("foreign", _) => {
-                    return Err(at(value, "modules are written as [[foreign]] sections"));
+                    return Err(wrong(value, "modules are written as [[foreign]] sections"));
                 }
-                ("counters", _) => return Err(at(value, "counters is a directory, or false")),
-                ("lanes", _) => return Err(at(value, "lanes is true or false")),
+                ("counters", _) => return Err(wrong(value, "counters is a directory, or false")),
+                ("lanes", _) => return Err(wrong(value, "lanes is true or false")),
                 ("lanes_without", _) => {
-                    return Err(at(value, "lanes_without is a list of instruction sets"));
+                    return Err(wrong(value, "lanes_without is a list of instruction sets"));
                 }
                 (other, _) => return Err(at(key, &format!("there is no setting {other:?}"))),
             }
@@ -197,7 +197,7 @@ impl Config {
     /// One `[[foreign]]`.
     fn add_foreign(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
         let DeValue::Table(table) = section.get_ref() else {
-            return Err(at(section, "a foreign module is a section"));
+            return Err(wrong(section, "a foreign module is a section"));
         };
         let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
         for (key, value) in table {
@@ -230,7 +230,7 @@ impl Config {
         let is_simple =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if !(1..=16).contains(&name.len()) || !name.bytes().all(is_simple) {
-            return Err(at(value, "must be 1 to 16 small letters, digits and hyphens"));
+            return Err(wrong(value, "must be 1 to 16 small letters, digits and hyphens"));
         }
         let ours = ["awslc", "lanes"].contains(&name);
         if ours || self.foreign.iter().any(|other| other.name == name) {
@@ -243,7 +243,7 @@ impl Config {
 impl TokenConfig {
     fn parse(section: &Spanned<DeValue<'_>>) -> Result<Self, Complaint> {
         let DeValue::Table(table) = section.get_ref() else {
-            return Err(at(section, "a token is a section"));
+            return Err(wrong(section, "a token is a section"));
         };
         let (mut path, mut description, mut group) = (None, None, None);
         let (mut fast_login, mut pepper, mut anchor) = (None, None, None);
@@ -277,23 +277,37 @@ fn at<T>(value: &Spanned<T>, reason: &str) -> Complaint {
     (Some(value.span()), String::from(reason))
 }
 
+/// A value that the setting does not take, with what it takes.
+fn wrong(value: &Spanned<DeValue<'_>>, takes: &str) -> Complaint {
+    let said = match value.get_ref() {
+        DeValue::String(text) => format!("{text:?}"),
+        DeValue::Integer(number) => String::from(number.as_str()),
+        DeValue::Float(number) => String::from(number.as_str()),
+        DeValue::Boolean(truth) => truth.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::Array(_) => String::from("a list"),
+        DeValue::Table(_) => String::from("a section"),
+    };
+    at(value, &format!("{takes}, not {said}"))
+}
+
 fn text<'a>(value: &'a Spanned<DeValue<'_>>) -> Result<&'a str, Complaint> {
     match value.get_ref() {
         DeValue::String(text) => Ok(text),
-        _ => Err(at(value, "must be a string")),
+        _ => Err(wrong(value, "must be a string")),
     }
 }
 
 fn absolute(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
     let path = PathBuf::from(text(value)?);
-    if path.is_absolute() { Ok(path) } else { Err(at(value, "must be an absolute path")) }
+    if path.is_absolute() { Ok(path) } else { Err(wrong(value, "must be an absolute path")) }
 }
 
 /// `file:/path`, as a `pin-source` of a PKCS#11 URI has it.
 fn file_uri(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
     let path = text(value)?.strip_prefix("file:").map(PathBuf::from);
     let path = path.filter(|path| path.is_absolute());
-    path.ok_or_else(|| at(value, "must be a file such as \"file:/run/keys/pin\""))
+    path.ok_or_else(|| wrong(value, "must be a file such as \"file:/run/keys/pin\""))
 }
 
 fn duration(value: &Spanned<DeValue<'_>>) -> Result<Duration, Complaint> {
@@ -307,14 +321,14 @@ fn duration(value: &Spanned<DeValue<'_>>) -> Result<Duration, Complaint> {
     let seconds =
         unit.and_then(|unit| text[..text.len() - 1].parse::<u64>().ok()?.checked_mul(unit));
     let seconds = seconds.filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| at(value, "must be a time such as \"15m\""))
+    seconds.map(Duration::from_secs).ok_or_else(|| wrong(value, "must be a time such as \"15m\""))
 }
 
 fn preset(value: &Spanned<DeValue<'_>>) -> Result<Policy, Complaint> {
     match text(value)? {
         "default" => Ok(Policy::DEFAULT),
         "legacy" => Ok(Policy::legacy()),
-        _ => Err(at(value, "the policies are \"default\" and \"legacy\"")),
+        _ => Err(wrong(value, "the policies are \"default\" and \"legacy\"")),
     }
 }
 
@@ -326,7 +340,7 @@ fn pin_length(value: &Spanned<DeValue<'_>>) -> Result<usize, Complaint> {
     let possible = length.filter(|length| Engine::PIN_LENGTHS.contains(length));
     possible.ok_or_else(|| {
         let (shortest, longest) = (Engine::PIN_LENGTHS.start(), Engine::PIN_LENGTHS.end());
-        at(value, &format!("must be a number from {shortest} to {longest}"))
+        wrong(value, &format!("must be a number from {shortest} to {longest}"))
     })
 }
 
@@ -339,18 +353,19 @@ fn named_kdf(value: &Spanned<DeValue<'_>>) -> Result<Cost, Complaint> {
         "pbkdf2" => Ok(Cost::Pbkdf2),
         // No default leads here, and the name says what it is.
         "weak-for-tests" => Ok(WEAK),
-        _ => Err(at(value, "the ways from a PIN to a key are \"argon2id\" and \"pbkdf2\"")),
+        _ => Err(wrong(value, "the ways from a PIN to a key are \"argon2id\" and \"pbkdf2\"")),
     }
 }
 
 fn allow(policy: &mut Policy, value: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
     let DeValue::Array(names) = value.get_ref() else {
-        return Err(at(value, "allow is a list of names"));
+        return Err(wrong(value, "allow is a list of names"));
     };
     for name in names.iter() {
         if !policy.allow(text(name)?) {
             let known: Vec<_> = Policy::names().collect();
-            return Err(at(name, &format!("nothing of that name; there are {}", known.join(", "))));
+            let reason = format!("an entry of allow is one of {}", known.join(", "));
+            return Err(wrong(name, &reason));
         }
     }
     Ok(())
@@ -360,7 +375,7 @@ fn extensions(names: &[Spanned<DeValue<'_>>]) -> Result<Cpu, Complaint> {
     names.iter().try_fold(Cpu::NONE, |all, name| {
         Cpu::named(text(name)?).map(|one| all.and(one)).ok_or_else(|| {
             let known: Vec<_> = Cpu::ALL.names().collect();
-            at(name, &format!("no such instruction set here; there are {}", known.join(", ")))
+            wrong(name, &format!("instruction sets here are {}", known.join(", ")))
         })
     })
 }
@@ -403,16 +418,25 @@ mod tests {
         );
         assert_eq!(
             complaint("[[token]]\n\npath = \"a.db\"\n"),
-            "metaslot.toml: line 3: must be an absolute path"
+            "metaslot.toml: line 3: must be an absolute path, not \"a.db\""
         );
         assert_eq!(
             complaint("[[token]]\npath=\"/a\"\npin_min = 3\n"),
-            "metaslot.toml: line 3: must be a number from 4 to 255"
+            "metaslot.toml: line 3: must be a number from 4 to 255, not 3"
         );
         assert!(complaint("[[token]]\npath=\"/a\"\npin_min = \"8\"").contains("a number from"));
         assert!(complaint("[[token]\n").starts_with("metaslot.toml: line 1: "));
         assert_eq!(complaint("# nothing\n"), "metaslot.toml: has no [[token]] section");
-        assert!(complaint("[[token]]\npath=\"/a\"\nallow=[\"all\"]").contains("weak-rsa"));
+        for (setting, end) in [
+            ("allow = [\"all\"]", "des-parity, not \"all\""),
+            ("allow = \"all\"", "allow is a list of names, not \"all\""),
+            ("policy = \"strict\"", "the policies are \"default\" and \"legacy\", not \"strict\""),
+            ("kdf = true", "must be a string, not true"),
+            ("fast_login = \"15\"", "must be a time such as \"15m\", not \"15\""),
+        ] {
+            let text = complaint(&format!("[[token]]\npath = \"/a\"\n{setting}\n"));
+            assert!(text.ends_with(end), "{text}");
+        }
     }
 
     #[test]
@@ -451,10 +475,10 @@ mod tests {
         assert_eq!(lanes("lanes_without = []\nlanes = false"), Ok((false, Cpu::NONE)));
         assert_eq!(
             complaint("lanes_without = [\"mmx\"]"),
-            "metaslot.toml: line 1: no such instruction set here; \
-             there are avx512, ifma, vaes, vpclmul, avx2, aes"
+            "metaslot.toml: line 1: instruction sets here are avx512, ifma, vaes, vpclmul, avx2, aes, \
+             not \"mmx\""
         );
-        assert!(complaint("lanes = 3").ends_with("lanes is true or false"));
+        assert!(complaint("lanes = 3").ends_with("lanes is true or false, not 3"));
     }
 
     #[test]

@@ -43,33 +43,6 @@ fn read(clock: ClockId) -> Duration {
     Duration::new(seconds.unsigned_abs(), u32::try_from(nanoseconds).unwrap_or(0))
 }
 
-/// Watches for foreign work: CPU time that the machine spent outside this process.
-#[derive(Debug)]
-pub(crate) struct Watch {
-    started: Instant,
-    busy: Option<Duration>,
-    own: Duration,
-}
-
-impl Watch {
-    pub(crate) fn start() -> Self {
-        Self { started: Instant::now(), busy: machine_busy(), own: process_cpu() }
-    }
-
-    /// Foreign CPU time as a share of one CPU since the start; `None` where the system does not
-    /// say. 0.1 means that others used a tenth of one CPU.
-    pub(crate) fn foreign(&self) -> Option<f64> {
-        self.foreign_besides(Duration::ZERO)
-    }
-
-    /// The same, when other processes did so much of the experiment's own work meanwhile.
-    pub(crate) fn foreign_besides(&self, helpers: Duration) -> Option<f64> {
-        let busy = machine_busy()?.saturating_sub(self.busy?).saturating_sub(helpers);
-        let foreign = busy.saturating_sub(process_cpu().saturating_sub(self.own));
-        Some(foreign.as_secs_f64() / self.started.elapsed().as_secs_f64().max(1e-9))
-    }
-}
-
 /// CPU time of a living process so far, from `/proc` (units of 10 ms).
 pub(crate) fn cpu_of(pid: u32) -> Duration {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -92,21 +65,6 @@ fn ticks_from(stat: &str, fields: usize) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(fields);
     let mut next = || fields.next()?.parse::<u64>().ok();
     Some(next()? + next()?)
-}
-
-/// Time of all CPUs that was neither idle nor waiting, from `/proc/stat` (units of 10 ms).
-fn machine_busy() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/stat").ok()?;
-    let mut fields = text.lines().next()?.split_ascii_whitespace().skip(1);
-    let mut ticks = 0;
-    // user, nice, system, idle, iowait, irq, softirq, steal
-    for column in 0..8 {
-        let value: u64 = fields.next()?.parse().ok()?;
-        if !matches!(column, 3 | 4 | 7) {
-            ticks += value;
-        }
-    }
-    Some(Duration::from_millis(ticks * 10))
 }
 
 /// Waits for the others by spinning: a sleeper would start late.

@@ -6,8 +6,8 @@
 //! only, and to the bare library directly.
 //!
 //! A module reads its configuration from the environment, and an environment belongs to a process:
-//! so each experiment starts this program once more, with the environment of a fresh token, and
-//! does its work there.
+//! so an experiment starts this program once more for each module and each configuration, with the
+//! environment of a fresh token, and asks it to work.
 #![forbid(unsafe_code)]
 
 mod aa;
@@ -20,6 +20,8 @@ mod cross;
 mod crossover;
 pub mod experiment;
 mod failure;
+mod filter;
+mod goal;
 mod interrupt;
 pub mod kernels;
 mod kill;
@@ -96,9 +98,9 @@ pub enum Command {
     ///
     /// Each operation is C_…Init and the one-shot call, with token keys. "Raw" is AWS-LC's C
     /// function with a prepared key, a reused context and a fresh IV. Times are CPU time of the
-    /// calling thread, scaling is by the wall clock. The last result of every batch is checked:
-    /// signatures by the raw library, ciphertexts by decryption. With --sun and --all other things are
-    /// measured, with tokens of a policy that allows old mechanisms, and an experiment is written.
+    /// working threads, scaling is by the wall clock. The last result of every sample is checked:
+    /// signatures by the raw library, ciphertexts by decryption. Tokens have a policy that allows old
+    /// mechanisms. Writes an experiment with every sample.
     Speed(SpeedOptions),
     /// Time the kernels: by themselves, against the physical limit, and through the C ABI
     ///
@@ -214,7 +216,7 @@ pub fn run(command: &Command) -> Result<()> {
     match command {
         Command::Probe(options) => probe::run(options),
         Command::Speed(options) => shown(speed::run(options)?),
-        Command::Lanes(options) => lanes::run(options),
+        Command::Lanes(options) => shown(lanes::run(options)?),
         Command::Store(options) => shown(store::run(options)?),
         Command::Kill(options) => killed(kill::run(options)?),
         Command::Local(options) => shown(local::run(options)?),

@@ -93,21 +93,6 @@ impl Place {
         }
         Ok(store)
     }
-
-    /// Starts the experiment in a process of its own and waits for it. One that fails has said why:
-    /// then this process ends with the same code, after clearing up.
-    ///
-    /// # Errors
-    /// The process could not be started.
-    pub(crate) fn experiment(self) -> Result<()> {
-        let store = self.store("speed")?;
-        let status = store.command(&Role::Experiment)?.status()?;
-        drop(self);
-        if status.success() {
-            return Ok(());
-        }
-        std::process::exit(status.code().unwrap_or(1))
-    }
 }
 
 /// One configuration: a directory for the token of each module.

@@ -3,10 +3,14 @@
 //! from the samples, so they cannot disagree.
 
 use crate::experiment::Experiment;
-use crate::output::say;
+use crate::machine::Machine;
+use crate::output::{self, say};
 use crate::scenario::Made;
 use crate::summary::{cells, summary};
-use crate::{Failure, Result, aa, copy, kill, local, profile, scenario, speed, store, study, tcp};
+use crate::{
+    Failure, Result, aa, copy, kill, lanes, local, profile, scenario, speed, store, study, tcp,
+};
+use serde::Deserialize;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// What to print, and how.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// The experiment, a directory
+    /// The experiment, a directory, or a file of JSON that `lab speed` or `lab lanes` wrote before
     #[arg(value_name = "NAME.labx")]
     pub experiment: PathBuf,
     /// In which form
@@ -43,6 +47,9 @@ pub enum Form {
 
 /// Prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.experiment.is_file() {
+        return say(&earlier(&options.experiment)?);
+    }
     let experiment = Experiment::read(&options.experiment)?;
     let form = if options.json { Form::Json } else { options.form };
     if options.profiles.wanted() {
@@ -54,6 +61,35 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Form::Csv => csv(&experiment),
         Form::Markdown => markdown(&experiment),
     })
+}
+
+/// What an earlier version wrote of a run as one file of JSON, beside its results.
+#[derive(Deserialize)]
+struct Earlier {
+    schema: String,
+    command: Vec<String>,
+    machine: Machine,
+    seed: u64,
+    rounds: usize,
+    seconds: f64,
+}
+
+/// The tables of such a run.
+fn earlier(path: &Path) -> Result<String> {
+    let file: Value = output::earlier(path)?;
+    let no_run =
+        |_| Failure::new("is no run of the lab").hint("an experiment is a directory NAME.labx");
+    let run: Earlier = serde_json::from_value(file.clone())
+        .map_err(|error| no_run(error).context(path.display()))?;
+    let tables = match run.schema.as_str() {
+        "metaslot-lab-lanes/1" => lanes::earlier(file),
+        "metaslot-lab-speed/1" => speed::earlier_overhead(file),
+        schema => Err(Failure::new(format!("{}: {schema} is not printed", path.display()))),
+    };
+    let Earlier { command, machine, seed, rounds, seconds, .. } = run;
+    let (command, machine) = (command.join(" "), machine.line());
+    let head = format!("{machine}\n{command}\n{rounds} rounds in {seconds:.0} s, seed {seed}\n\n");
+    tables.map(|tables| head + &tables)
 }
 
 /// Prints an experiment that was made just now.
@@ -91,8 +127,10 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         name if name.starts_with("study-") => study::text(directory, experiment),
         "profile" => profile::text(directory, experiment),
         "kill" => kill::text(directory, experiment),
+        "lanes" => lanes::text(directory, experiment),
         "local" => local::text(directory, experiment),
         "mechanisms" => speed::all_text(directory, experiment),
+        "overhead" => speed::overhead_text(directory, experiment),
         "speed" => speed::sun_text(directory, experiment),
         "store" => store::text(directory, experiment),
         "tcp" => tcp::text(directory, experiment),
@@ -107,7 +145,9 @@ fn json(directory: &Path, experiment: &Experiment) -> Value {
         "copy" => copy::json(experiment),
         name if name.starts_with("study-") => study::json(experiment),
         "kill" => kill::json(directory, experiment),
+        "lanes" => lanes::json(directory, experiment),
         "local" => local::json(experiment),
+        "overhead" => speed::overhead_json(directory, experiment),
         "speed" => speed::sun_json(directory, experiment),
         "store" => store::json(directory, experiment),
         "tcp" | "transfer" => tcp::json(experiment),

@@ -13,8 +13,6 @@ pub(crate) const VARIABLE: &str = "METASLOT_LAB_ROLE";
 /// Who this process is.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum Role {
-    /// The experiment itself, with the modules' configuration in its environment.
-    Experiment,
     /// One cold start: load, initialise, find, report.
     ColdStart {
         /// The module to load.
@@ -40,7 +38,7 @@ pub(crate) enum Role {
     Launch,
     /// A process of the generator of TCP traffic.
     Tcp(crate::tcp::Part),
-    /// One way to do the jobs of `lab speed --sun` and `--all`.
+    /// One way to do the jobs of `lab speed`.
     Speed(crate::speed::Part),
     /// Opens a token after the kills, and compares it with the logs.
     Checker {

@@ -70,14 +70,6 @@ impl Token {
     pub(crate) fn session(&self) -> Result<Session> {
         Ok(self.module.open_session(self.slot, Access::ReadWrite)?)
     }
-
-    /// Opens a session and closes it.
-    ///
-    /// # Errors
-    /// The module's code.
-    pub(crate) fn open_and_close(&self) -> Result<()> {
-        Ok(self.module.open_and_close(self.slot, Access::ReadWrite)?)
-    }
 }
 
 /// The failure with the module's own words, where it has any.
@@ -169,13 +161,6 @@ const ED25519: &[u8] = &[6, 3, 0x2B, 0x65, 0x70];
 /// The older form that some modules want.
 const ED25519_NAME: &[u8] = b"\x13\x0cedwards25519";
 
-/// An RSA-2048 token key pair.
-pub(crate) fn rsa_2048(session: &Session) -> Result<Pair> {
-    let public =
-        public_key("rsa").ulong(CKA_MODULUS_BITS, 2048).bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1]);
-    pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, &public, "rsa")
-}
-
 /// A P-256 token key pair.
 pub(crate) fn p256(session: &Session) -> Result<Pair> {
     let public = public_key("ec").bytes(CKA_EC_PARAMS, P256);
@@ -212,10 +197,4 @@ pub(crate) fn aes_template(label: &str, token: bool) -> Template {
         .bool(CKA_SENSITIVE, true)
         .bool(CKA_ENCRYPT, true)
         .bool(CKA_DECRYPT, true)
-}
-
-/// An AES-256 token key.
-pub(crate) fn aes_256(session: &Session) -> Result<ObjectHandle> {
-    let mechanism = Mechanism::new(CKM_AES_KEY_GEN);
-    Ok(session.generate_key(&mechanism, &aes_template("aes", true))?)
 }

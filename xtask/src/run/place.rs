@@ -149,7 +149,7 @@ impl Place {
         let cells: Vec<&str> = KEYS.iter().map(|key| key.cell).collect();
         let result = self
             .metaslot()
-            .line("lab speed --threads 1 --rounds 7 --seconds 0.2 --no-openssl --json --filter")
+            .line("lab speed --threads 1 --repetitions 11 --seconds 6 --no-openssl --json --filter")
             .arg(cells.join(","))
             .run()?;
         table.compare(&serde_json::from_str(&result.text).context("read the lab's result")?)

@@ -35,7 +35,7 @@ impl Table {
 
     /// Takes the medians out of the lab's JSON.
     pub(crate) fn compare(&mut self, report: &Value) -> Result<()> {
-        for cell in report["cells"].as_array().context("a result without cells")? {
+        for cell in report["overhead"]["cells"].as_array().context("a result without cells")? {
             let median = |provider: &str| {
                 let arms = cell["arms"].as_array().into_iter().flatten();
                 let arm = arms.into_iter().find(|arm| arm["provider"] == provider)?;

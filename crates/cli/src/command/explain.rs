@@ -25,7 +25,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let module = app.host(&Uri::default())?.module();
     let Some(candidates) = module.candidates(number) else {
         return Err(Failure::not_found(format!(
-            "nobody serves {name}, or the module does not say"
+            "no provider serves {name}, or the module does not say"
         ))
         .hint("'metaslot mechanisms' lists those that are served"));
     };

@@ -2,6 +2,7 @@
 //! One file per command: its arguments, then what it does.
 
 mod arguments;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod key;
 pub(crate) mod lab;

@@ -58,7 +58,7 @@ const CURVES: &[Curve] = &[
 pub(crate) const ED25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x70];
 /// `1.3.101.110`
 pub(crate) const X25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x6e];
-/// 65537, as everybody expects.
+/// 65537, the usual one.
 const EXPONENT: [u8; 3] = [1, 0, 1];
 
 /// The types that `--type` takes, for help and errors.
@@ -86,8 +86,19 @@ impl FromStr for Kind {
             ("chacha20", None) if size.is_empty() => Some((Family::ChaCha20, 32)),
             _ => None,
         };
-        let (family, size) = found.ok_or_else(|| format!("one of {TYPES}"))?;
+        let (family, size) = found.ok_or_else(|| takes(family, number))?;
         Ok(Self { family, size, name: lower })
+    }
+}
+
+/// What the command line takes in place of what it does not.
+fn takes(family: &str, number: Option<usize>) -> String {
+    match (family, number) {
+        ("rsa", Some(_)) => String::from("an RSA key has 512 to 16384 bits"),
+        ("generic", Some(_)) => String::from("a generic secret has 1 to 4096 bytes"),
+        ("rc4", Some(_)) => String::from("an RC4 key has 8 to 2048 bits, a multiple of 8"),
+        ("aes", Some(_)) => String::from("an AES key has 128, 192 or 256 bits"),
+        _ => format!("one of {TYPES}"),
     }
 }
 

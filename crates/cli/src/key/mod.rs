@@ -7,7 +7,7 @@ mod read;
 pub(crate) mod usage;
 
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID};
-pub(crate) use read::{one, only, search};
+pub(crate) use read::{one, only, search, search_all};
 pub(crate) use usage::{Usage, Usages};
 
 use crate::encoding::hex;

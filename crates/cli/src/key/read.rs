@@ -26,9 +26,25 @@ const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 9] = [
     CKA_ALWAYS_AUTHENTICATE,
 ];
 
+/// What a URI describes: the keys, and the objects that cannot be read.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) keys: Vec<Key>,
+    pub(crate) unreadable: Vec<(Class, Failure)>,
+}
+
 /// Every key that a URI describes, both halves even if its type names one.
 pub(crate) fn search(session: &Session, uri: &Uri) -> Result<Vec<Key>> {
-    let mut keys = Vec::new();
+    let Found { keys, unreadable } = search_all(session, uri)?;
+    match unreadable.into_iter().next() {
+        Some((_, failure)) if keys.is_empty() => Err(failure),
+        _ => Ok(keys),
+    }
+}
+
+/// The same, with what cannot be read: one object that is damaged must not hide the others.
+pub(crate) fn search_all(session: &Session, uri: &Uri) -> Result<Found> {
+    let mut found = Found::default();
     for (class, number) in CLASSES {
         if wanted(uri.class, class) {
             let mut template = Template::new().class(number).token(true);
@@ -39,11 +55,15 @@ pub(crate) fn search(session: &Session, uri: &Uri) -> Result<Vec<Key>> {
                 template = template.bytes(CKA_ID, id);
             }
             for handle in session.find(&template)? {
-                keys.extend(read(session, class, handle)?);
+                match read(session, class, handle) {
+                    Ok(key) => found.keys.extend(key),
+                    Err(failure) => found.unreadable.push((class, failure)),
+                }
             }
         }
     }
-    Ok(pairs::join(keys))
+    found.keys = pairs::join(found.keys);
+    Ok(found)
 }
 
 /// The one key that a URI describes.

@@ -18,41 +18,46 @@ pub(crate) enum Usage {
     Derive,
 }
 
-/// Attributes of the private half, of the public one, and the names, the second an alias.
-struct Row {
+/// A use: its attribute on the private half and on the public one, and its names, the second an alias.
+struct UsageRow {
     usage: Usage,
     private: CK_ATTRIBUTE_TYPE,
     public: Option<CK_ATTRIBUTE_TYPE>,
     names: [&'static str; 2],
 }
 
-const ROWS: [Row; 4] = [
-    Row {
+const USAGES: [UsageRow; 4] = [
+    UsageRow {
         usage: Usage::Sign,
         private: CKA_SIGN,
         public: Some(CKA_VERIFY),
         names: ["sign", "verify"],
     },
-    Row {
+    UsageRow {
         usage: Usage::Decrypt,
         private: CKA_DECRYPT,
         public: Some(CKA_ENCRYPT),
         names: ["decrypt", "encrypt"],
     },
-    Row {
+    UsageRow {
         usage: Usage::Unwrap,
         private: CKA_UNWRAP,
         public: Some(CKA_WRAP),
         names: ["unwrap", "wrap"],
     },
-    Row { usage: Usage::Derive, private: CKA_DERIVE, public: None, names: ["derive", "derive"] },
+    UsageRow {
+        usage: Usage::Derive,
+        private: CKA_DERIVE,
+        public: None,
+        names: ["derive", "derive"],
+    },
 ];
 
 impl FromStr for Usage {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let row = ROWS.iter().find(|row| row.names.contains(&text));
+        let row = USAGES.iter().find(|row| row.names.contains(&text));
         row.map(|row| row.usage).ok_or_else(|| "one of sign, decrypt, unwrap, derive".to_owned())
     }
 }
@@ -60,7 +65,7 @@ impl FromStr for Usage {
 impl Usage {
     /// Its first name.
     pub(crate) fn name(self) -> &'static str {
-        ROWS.iter().find(|row| row.usage == self).map_or("", |row| row.names[0])
+        USAGES.iter().find(|row| row.usage == self).map_or("", |row| row.names[0])
     }
 }
 
@@ -101,7 +106,7 @@ impl Usages {
     pub(crate) fn names(&self) -> Vec<&'static str> {
         let name = |attribute: CK_ATTRIBUTE_TYPE| {
             let row =
-                ROWS.iter().find(|row| row.private == attribute || row.public == Some(attribute));
+                USAGES.iter().find(|row| row.private == attribute || row.public == Some(attribute));
             row.map_or("", |row| row.names[usize::from(row.private != attribute)])
         };
         let set = ATTRIBUTES.iter().filter(|attribute| self.0.contains(attribute));
@@ -112,13 +117,14 @@ impl Usages {
 /// Sets every use of the private half, or of a secret key, explicitly: modules differ in what they
 /// take a silent template to mean.
 pub(crate) fn private(template: Template, usages: &[Usage]) -> Template {
-    ROWS.iter()
+    USAGES
+        .iter()
         .fold(template, |template, row| template.bool(row.private, usages.contains(&row.usage)))
 }
 
 /// The same for the public half.
 pub(crate) fn public(template: Template, usages: &[Usage]) -> Template {
-    let rows = ROWS.iter().filter_map(|row| row.public.map(|attribute| (row, attribute)));
+    let rows = USAGES.iter().filter_map(|row| row.public.map(|attribute| (row, attribute)));
     rows.fold(template, |template, (row, attribute)| {
         template.bool(attribute, usages.contains(&row.usage))
     })
@@ -135,7 +141,7 @@ mod tests {
 
     #[test]
     fn both_names_of_a_use_are_read() {
-        for row in &ROWS {
+        for row in &USAGES {
             for name in row.names {
                 assert_eq!(name.parse(), Ok(row.usage));
             }

@@ -8,7 +8,7 @@ use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
 
-/// Whether somebody can answer.
+/// Whether there is a terminal to ask on.
 pub(crate) fn is_interactive() -> bool {
     io::stderr().is_terminal() && open().is_ok()
 }

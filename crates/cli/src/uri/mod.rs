@@ -52,7 +52,7 @@ pub(crate) struct Uri {
     pub(crate) module_name: Option<String>,
     /// `module-path`: the library's file.
     pub(crate) module_path: Option<String>,
-    /// Attributes of the query that nobody here knows, undecoded.
+    /// Attributes of the query that are unknown here, undecoded.
     pub(crate) other: Vec<(String, String)>,
 }
 

@@ -7,7 +7,7 @@
 //! a page only the blocks marked `console` are read; in a text file, lines that begin with `## ` are
 //! remarks.
 
-use crate::place::Place;
+use crate::sandbox::Sandbox;
 
 /// A file's lines, and where the commands are in them.
 #[derive(Debug)]
@@ -66,14 +66,14 @@ impl Transcript {
     }
 
     /// Runs every command in order; a difference does not stop the rest.
-    pub(crate) fn run(&self, place: &Place) -> Outcome {
+    pub(crate) fn run(&self, sandbox: &Sandbox) -> Outcome {
         let mut differences = Vec::new();
         let mut text: Vec<String> = Vec::new();
         let mut copied = 0;
         for step in &self.steps {
             let command: Vec<&str> =
                 self.lines[step.start..step.output].iter().map(|line| &line[2..]).collect();
-            let happened = place.run(&command.join("\n"));
+            let happened = sandbox.run(&command.join("\n"));
             let expected = trimmed(&self.lines[step.output..step.end]);
             text.extend_from_slice(&self.lines[copied..step.output]);
             copied = step.output;

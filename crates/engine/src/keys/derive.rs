@@ -125,6 +125,9 @@ fn derived_template(
     let login = token.login_state();
     let mut all = with_imposed(all, base.attributes(), CKA_DERIVE_TEMPLATE, login)?;
     if let Some(length) = typed(lengths, Some(class))?.attributes.remove(CKA_VALUE_LEN) {
+        if all.get(CKA_VALUE_LEN).is_some_and(|imposed| imposed != &length) {
+            return Err(Error::TEMPLATE_INCONSISTENT);
+        }
         all.set(CKA_VALUE_LEN, length);
     }
     if class == CKO_SECRET_KEY && all.get(CKA_KEY_TYPE).is_none() {

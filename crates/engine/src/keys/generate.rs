@@ -40,7 +40,8 @@ impl Engine {
             if let Some(value) = made.secrets.get_mut(CKA_VALUE) {
                 set_parity(template.ulong(CKA_KEY_TYPE), value);
             }
-            rules::complete(birth, CKO_SECRET_KEY, template, made)
+            let made = rules::complete(birth, CKO_SECRET_KEY, template, made)?;
+            token.policy.generated(&made).map(|()| made)
         });
         count.done(0, made.is_ok(), watch);
         self.add(&mut session, vec![made.map_err(size)?]).map(|handles| handles[0])

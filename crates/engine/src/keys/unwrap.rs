@@ -95,6 +95,9 @@ impl Engine {
         let plain = algorithm.unwrap(key, &params, sealed)?;
         let said = Some(said_purposes(&head.said)?);
         let template = rules::within(&head.said, template, token.policy)?;
+        if !by.facts().decrypts() {
+            token.policy.imposing(&template, Some(&head.said))?;
+        }
         Ok(Opened { plain, template, said })
     }
 

@@ -14,6 +14,7 @@ use metaslot_ck::attribute::{
 };
 use metaslot_ck::*;
 use metaslot_spi::Material;
+use metaslot_spi::store::Store;
 use metaslot_spi::{Attributes, Key, Secrets, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -166,6 +167,12 @@ impl Object {
         self.superseded.store(true, Ordering::Release);
     }
 
+    /// Whether its row is not in the store any more, or in one that was made anew.
+    pub(crate) fn is_gone_from(&self, store: &dyn Store) -> bool {
+        let Place::Token { id, .. } = self.place else { return false };
+        matches!(store.read(id), Ok(None) | Err(Error::USER_NOT_LOGGED_IN))
+    }
+
     /// The object is destroyed, in every version.
     pub(crate) fn end(&self) {
         self.life.end();
@@ -205,6 +212,11 @@ impl Object {
     /// Whether this version was current at `generation` of its store.
     pub(crate) fn seen_at(&self, generation: Option<u64>) -> bool {
         generation.is_some_and(|now| now & 1 == 0 && self.seen.load(Ordering::Relaxed) == now)
+    }
+
+    /// The generation of which [`Self::seen_at`] holds; of one that is in no store, none ever had it.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
     }
 
     pub(crate) fn mark_seen(&self, generation: Option<u64>) {

@@ -54,6 +54,11 @@ impl Purposes {
         Self(self.0 & !other.0)
     }
 
+    /// Whether a key can have these: they are of one group.
+    pub(crate) fn are_one(self) -> bool {
+        self.is_empty() || Self::GROUPS.into_iter().any(|group| self.without(group).is_empty())
+    }
+
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }

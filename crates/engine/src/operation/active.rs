@@ -32,6 +32,24 @@ pub(crate) struct Chosen<A: ?Sized + 'static> {
     pub(crate) locked: bool,
 }
 
+/// What `*Init` chose for a key, before the parameters stand beside it.
+#[derive(Debug)]
+pub(crate) struct Choice<A: ?Sized + 'static> {
+    pub(crate) count: Count,
+    pub(crate) algorithm: &'static A,
+    pub(crate) object: Arc<Object>,
+    pub(crate) locked: bool,
+}
+
+impl<A: ?Sized> Choice<A> {
+    /// With what the caller said.
+    #[inline]
+    pub(crate) fn with(self, mechanism: CK_MECHANISM_TYPE, params: Params) -> Chosen<A> {
+        let Self { count, algorithm, object, locked } = self;
+        Chosen { count, mechanism, algorithm, params, object: Some(object), locked }
+    }
+}
+
 impl<A: ?Sized> Chosen<A> {
     /// The key, to ask about it.
     pub(crate) fn key(&self) -> Result<&Arc<Key>> {
@@ -109,18 +127,18 @@ impl<A: Streams + ?Sized> Active<A> {
         }
     }
 
-    /// Ends the operation; gives back what `*Init` chose.
+    /// Ends the operation: what it is counted under, and its key. The rest is dropped where it is: a move of the
+    /// parameters would cost as much as a short operation.
     #[inline]
-    pub(crate) fn end(&mut self) -> Option<Chosen<A>> {
-        if matches!(self, Self::Idle) {
+    fn end(&mut self) -> Option<(Count, Option<Arc<Object>>)> {
+        let (Self::Initialized(chosen) | Self::MultiPart(chosen, _) | Self::Pending(chosen, _)) =
+            self
+        else {
             return None;
-        }
-        match std::mem::take(self) {
-            Self::Idle => None,
-            Self::Initialized(chosen) | Self::MultiPart(chosen, _) | Self::Pending(chosen, _) => {
-                Some(chosen)
-            }
-        }
+        };
+        let ended = (chosen.count, chosen.object.take());
+        *self = Self::Idle;
+        Some(ended)
     }
 
     /// After a call that closes the operation (`C_Sign`, `C_SignFinal`, …).
@@ -139,9 +157,9 @@ impl<A: Streams + ?Sized> Active<A> {
         {
             return result.map(drop);
         }
-        if let Some(chosen) = self.end() {
-            chosen.count.done(bytes, result.is_ok(), watch);
-            recent.keep(chosen.object);
+        if let Some((count, object)) = self.end() {
+            count.done(bytes, result.is_ok(), watch);
+            recent.keep(object);
         }
         result.map(drop)
     }
@@ -249,15 +267,15 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
     }
 
     fn cancel(&mut self, recent: &mut Recent) {
-        if let Some(chosen) = self.end() {
-            recent.keep(chosen.object);
+        if let Some((_, object)) = self.end() {
+            recent.keep(object);
         }
     }
 
     fn fail(&mut self, recent: &mut Recent) {
-        if let Some(chosen) = self.end() {
-            chosen.count.done(0, false, Watch::OFF);
-            recent.keep(chosen.object);
+        if let Some((count, object)) = self.end() {
+            count.done(0, false, Watch::OFF);
+            recent.keep(object);
         }
     }
 
@@ -317,6 +335,16 @@ impl Operations {
                 operation.cancel(recent);
             }
         });
+    }
+
+    /// Ends those of these kinds, as failures, but what goes on after its call.
+    pub(crate) fn fail(&mut self, recent: &mut Recent, kinds: &[OperationKind]) {
+        for kind in kinds {
+            let operation = self.of(*kind);
+            if !operation.is_pending() {
+                operation.fail(recent);
+            }
+        }
     }
 
     pub(crate) fn any(&mut self, is: impl Fn(OperationKind, &dyn Operation) -> bool) -> bool {

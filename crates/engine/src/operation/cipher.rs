@@ -42,8 +42,8 @@ impl Engine {
             Direction::Forward => (OperationKind::Encrypt, |row| row.encrypt),
             Direction::Backward => (OperationKind::Decrypt, |row| row.decrypt),
         };
-        let chosen = self.choose(&mut session, kind, (mechanism, params), key, operation)?;
-        *split(direction, &mut session).0 = Active::Initialized(chosen);
+        let choice = self.choose(&mut session, kind, (mechanism, &params), key, operation)?;
+        *split(direction, &mut session).0 = Active::Initialized(choice.with(mechanism, params));
         Ok(())
     }
 

@@ -2,13 +2,14 @@
 //! Two operations in one call (PKCS#11 3.2 §5.17).
 //!
 //! The second operation takes the plaintext only after the cipher has found room for its output, and
-//! the cipher moves on only after the second operation is known to take data.
+//! the cipher moves on only after the second operation is known to take data. A call that fails ends
+//! both, as it would end each alone; a short buffer is no failure.
 
 use super::{OperationKind, cipher, digest, signature};
 use crate::engine::Engine;
 use crate::output::Output;
 use crate::session::Session;
-use metaslot_ck::{Result, SessionHandle};
+use metaslot_ck::{Error, Result, SessionHandle};
 use metaslot_spi::provider::Direction;
 
 impl Engine {
@@ -79,10 +80,12 @@ fn encrypt(
     part: &[u8],
     out: &mut Output<'_>,
 ) -> Result<()> {
-    session.operations.encrypt.chosen()?;
-    companion.prepare(session, out)?;
-    cipher::update(Direction::Forward, session, part, out)?;
-    if out.was_asked() { Ok(()) } else { companion.update(session, part) }
+    together(session, OperationKind::Encrypt, companion, |session| {
+        session.operations.encrypt.chosen()?;
+        companion.prepare(session, out)?;
+        cipher::update(Direction::Forward, session, part, out)?;
+        if out.was_asked() { Ok(()) } else { companion.update(session, part) }
+    })
 }
 
 fn decrypt(
@@ -91,13 +94,37 @@ fn decrypt(
     part: &[u8],
     out: &mut Output<'_>,
 ) -> Result<()> {
-    session.operations.decrypt.chosen()?;
-    companion.prepare(session, out)?;
-    cipher::update(Direction::Backward, session, part, out)?;
-    if out.was_asked() { Ok(()) } else { companion.update(session, out.written()) }
+    together(session, OperationKind::Decrypt, companion, |session| {
+        session.operations.decrypt.chosen()?;
+        companion.prepare(session, out)?;
+        cipher::update(Direction::Backward, session, part, out)?;
+        if out.was_asked() { Ok(()) } else { companion.update(session, out.written()) }
+    })
+}
+
+fn together(
+    session: &mut Session,
+    cipher: OperationKind,
+    companion: Companion,
+    work: impl FnOnce(&mut Session) -> Result<()>,
+) -> Result<()> {
+    let result = work(session);
+    if result.is_err_and(|error| error != Error::BUFFER_TOO_SMALL) {
+        let Session { operations, recent, .. } = session;
+        operations.fail(recent, &[cipher, companion.kind()]);
+    }
+    result
 }
 
 impl Companion {
+    const fn kind(self) -> OperationKind {
+        match self {
+            Self::Digest => OperationKind::Digest,
+            Self::Sign => OperationKind::Sign,
+            Self::Verify => OperationKind::Verify,
+        }
+    }
+
     /// Fails, and ends the operation, where it cannot take data: a mechanism without parts, a key
     /// whose login is missing. A caller that only asks for the length changes nothing.
     fn prepare(self, session: &mut Session, out: &Output<'_>) -> Result<()> {
@@ -112,8 +139,7 @@ impl Companion {
     fn update(self, session: &mut Session, data: &[u8]) -> Result<()> {
         match self {
             Self::Digest => digest::update(session, data),
-            Self::Sign => signature::update(OperationKind::Sign, session, data),
-            Self::Verify => signature::update(OperationKind::Verify, session, data),
+            Self::Sign | Self::Verify => signature::update(self.kind(), session, data),
         }
     }
 }

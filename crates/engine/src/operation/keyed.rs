@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How an operation with a key begins: the checks of `C_EncryptInit`, `C_SignInit` and their like.
 
-use super::{Chosen, OperationKind};
+use super::{Choice, OperationKind};
 use crate::engine::Engine;
 use crate::session::SessionGuard;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
@@ -69,10 +69,10 @@ impl Engine {
         &self,
         session: &mut SessionGuard<'_>,
         kind: OperationKind,
-        (mechanism, params): (CK_MECHANISM_TYPE, Params),
+        (mechanism, params): (CK_MECHANISM_TYPE, &Params),
         key: ObjectHandle,
         operation: impl Fn(&'static Algorithm) -> Option<&'static A>,
-    ) -> Result<Chosen<A>> {
+    ) -> Result<Choice<A>> {
         let direction = kind.direction();
         let object = self
             .key_for(session, key, kind.usage(), mechanism)
@@ -80,15 +80,16 @@ impl Engine {
         let signing = !matches!(kind, OperationKind::Encrypt | OperationKind::Decrypt);
         let (policy, facts) = (self.policy(session)?, object.facts());
         policy.using_key(kind.key_use(), facts)?;
-        policy.using_mechanism(mechanism, &params, facts, direction, signing)?;
+        policy.using_mechanism(mechanism, params, facts, direction, signing)?;
         let (key, later) = (self.key(&object)?, session.asynchronous);
         let (count, algorithm) = self
             .route_with(&object, mechanism, |row| {
                 operation(row).filter(|a| a.takes(key) && (later || a.gains(direction)))
             })
             .map_err(|_| self.refused(mechanism, &operation, Error::KEY_SIZE_RANGE))?;
-        algorithm.refuse(direction, key, &params)?;
+        algorithm.refuse(direction, key, params)?;
+        session.uses(&object, kind);
         let locked = object.facts().always_authenticate;
-        Ok(Chosen { count, mechanism, algorithm, params, object: Some(object), locked })
+        Ok(Choice { count, algorithm, object, locked })
     }
 }

@@ -32,9 +32,9 @@ impl Engine {
         let mut session = self.session(session)?;
         session.operations.verify_recover.free()?;
         let kind = OperationKind::VerifyRecover;
-        let chosen =
-            self.choose(&mut session, kind, (mechanism, params), key, |row| row.verify_recover)?;
-        session.operations.verify_recover = Active::Initialized(chosen);
+        let choice =
+            self.choose(&mut session, kind, (mechanism, &params), key, |row| row.verify_recover)?;
+        session.operations.verify_recover = Active::Initialized(choice.with(mechanism, params));
         Ok(())
     }
 

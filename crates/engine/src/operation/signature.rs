@@ -156,7 +156,7 @@ impl Engine {
         &self,
         kind: OperationKind,
         session: SessionHandle,
-        mechanism: (CK_MECHANISM_TYPE, Params),
+        (mechanism, params): (CK_MECHANISM_TYPE, Params),
         key: ObjectHandle,
     ) -> Result<()> {
         let mut session = self.session(session)?;
@@ -166,8 +166,8 @@ impl Engine {
             OperationKind::SignRecover => |row| row.sign_recover,
             _ => |row| row.sign,
         };
-        let chosen = self.choose(&mut session, kind, mechanism, key, operation)?;
-        *split(kind, &mut session).0 = Active::Initialized(chosen);
+        let choice = self.choose(&mut session, kind, (mechanism, &params), key, operation)?;
+        *split(kind, &mut session).0 = Active::Initialized(choice.with(mechanism, params));
         Ok(())
     }
 }

@@ -10,7 +10,7 @@
 use super::table::{DERIVES, KeyUse};
 use super::{Policy, Refusal};
 use crate::object::Object;
-use crate::object::facts::Facts;
+use crate::object::facts::{Facts, has_elements};
 use crate::object::purpose::Purposes;
 use metaslot_ck::*;
 use metaslot_spi::{Attributes, Params, Value};
@@ -49,14 +49,28 @@ impl Policy {
     /// May `result` be derived from `base`?
     pub(crate) fn derived(self, base: &Object, result: &Attributes) -> Result<()> {
         if base.class() != CKO_SECRET_KEY || base.facts().readable {
-            // What a private key agrees on says nothing of the key, and can be agreed on again.
-            return Ok(());
+            // What a private key agrees on says nothing of the key, and can be agreed on again, unless
+            // the key's own template says what all results are.
+            return match template_of(base.attributes(), CKA_DERIVE_TEMPLATE) {
+                Some(said) if !base.facts().readable => self.imposing(result, Some(said)),
+                _ => Ok(()),
+            };
         }
         let open = !result.bool(CKA_SENSITIVE)
             || (result.bool(CKA_EXTRACTABLE) && !base.attributes().bool(CKA_EXTRACTABLE));
         self.refuse(Refusal::DeriveNonSensitive, open, Error::TEMPLATE_INCONSISTENT)?;
         let shown = base.private() && !result.bool(CKA_PRIVATE);
-        self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)
+        self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)?;
+        self.imposing(result, template_of(base.attributes(), CKA_DERIVE_TEMPLATE))
+    }
+
+    /// May a key that is made from a protected one impose this on what is derived from it? Nothing but
+    /// what it comes from says so: the same value under another template would have another purpose.
+    pub(crate) fn imposing(self, result: &Attributes, origin: Option<&Attributes>) -> Result<()> {
+        let imposed = result.get(CKA_DERIVE_TEMPLATE);
+        let said = origin.and_then(|origin| origin.get(CKA_DERIVE_TEMPLATE));
+        let twin = has_elements(imposed) && imposed != said;
+        self.refuse(Refusal::RelatedKeys, twin, Error::TEMPLATE_INCONSISTENT)
     }
 
     /// What a derived key is for. `template` is the caller's, with what the base key imposes.
@@ -66,11 +80,11 @@ impl Policy {
         params: &Params,
         template: &Attributes,
     ) -> Result<Purposes> {
-        let own = Purposes::at_birth(template, CKO_SECRET_KEY);
-        if base.class() != CKO_SECRET_KEY || base.facts().readable {
-            return Ok(own);
-        }
         let imposed = imposed_purposes(base.attributes(), CKA_DERIVE_TEMPLATE, CKO_SECRET_KEY);
+        if base.class() != CKO_SECRET_KEY || base.facts().readable {
+            let own = || Purposes::at_birth(template, CKO_SECRET_KEY);
+            return Ok(imposed.unwrap_or_else(own));
+        }
         let extracts = matches!(params, Params::Hkdf { extract: true, expand: false, .. });
         let purposes = match (imposed, extracts) {
             (Some(purposes), false) => purposes,
@@ -94,6 +108,11 @@ pub(crate) fn imposed_purposes(
     template: CK_ATTRIBUTE_TYPE,
     class: CK_OBJECT_CLASS,
 ) -> Option<Purposes> {
-    let Some(Value::Template(imposed)) = parent.get(template) else { return None };
-    Purposes::asked(imposed, class).chosen()
+    Purposes::asked(template_of(parent, template)?, class).chosen()
+}
+
+/// The template of this name, where the key has one.
+pub(super) fn template_of(key: &Attributes, template: CK_ATTRIBUTE_TYPE) -> Option<&Attributes> {
+    let Some(Value::Template(imposed)) = key.get(template) else { return None };
+    Some(imposed)
 }

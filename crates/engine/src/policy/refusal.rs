@@ -31,7 +31,7 @@ pub(crate) enum Refusal {
     Unauthenticated,
     /// A tag of GCM below 96 bits, or any other tag or MAC below 64.
     ShortTags,
-    /// A derived, unwrapped or wrapped secret key below 112 bits.
+    /// A generated, derived, unwrapped or wrapped secret key below 112 bits.
     ShortKeys,
     /// RSA below 2048 bits.
     WeakRsa,

@@ -2,6 +2,7 @@
 //! Keys that leave and arrive (PKCS#11 3.2 §5.18.3, §5.18.4): which key may wrap which, in what form,
 //! and what an unwrapped key may be.
 
+use super::derivation::template_of;
 use super::table::{KeyUse, WRAPS, WrapForm};
 use super::{Policy, Refusal};
 use crate::object::facts::has_elements;
@@ -84,7 +85,11 @@ impl Policy {
         let open = form == WrapForm::Bare && says(CKA_SENSITIVE);
         self.refuse(Refusal::UnwrapNonSensitive, open, Error::TEMPLATE_INCONSISTENT)?;
         let shown = by.private() && says(CKA_PRIVATE);
-        self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)
+        self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)?;
+        if form == WrapForm::Bound {
+            return Ok(());
+        }
+        self.imposing(template, template_of(by.attributes(), CKA_UNWRAP_TEMPLATE))
     }
 }
 
@@ -157,9 +162,10 @@ pub(crate) fn said_purposes(said: &Attributes) -> Result<Purposes> {
         let fits = |row: &AttributeRow| limits(row) && is_of(value, row.kind);
         AttributeRow::named(attribute).iter().any(fits)
     });
-    match (known, said.ulong(CKA_PURPOSES)) {
-        (true, Some(_)) => Ok(Purposes::of_key(said).without(Purposes::SEALED)),
-        _ => Err(Error::WRAPPED_KEY_INVALID),
+    let purposes = Purposes::of_key(said).without(Purposes::SEALED);
+    match known && said.ulong(CKA_PURPOSES).is_some() && purposes.are_one() {
+        true => Ok(purposes),
+        false => Err(Error::WRAPPED_KEY_INVALID),
     }
 }
 

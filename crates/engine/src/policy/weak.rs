@@ -5,13 +5,13 @@ use super::{Policy, Refusal};
 use crate::object::facts::{Facts, bits, weak_curve};
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
-use metaslot_spi::{Attributes, Params, Secrets};
+use metaslot_spi::{Attributes, NewObject, Params, Secrets};
 
 /// No tag of GCM below this, in bytes: a forgery of a short one gives its hash key (SP 800-38D §5.2.1.2).
 const MIN_GCM_TAG: u64 = 12;
 /// No other tag and no truncated MAC below this, in bytes (SP 800-38B App. A, SP 800-38C App. B).
 const MIN_TAG: u64 = 8;
-/// No derived, unwrapped or wrapped secret key below this (112 bits), in bytes.
+/// No generated, derived, unwrapped or wrapped secret key below this (112 bits), in bytes.
 const MIN_KEY: usize = 14;
 /// No RSA key below this is made or signs, in bits.
 const MIN_RSA: u64 = 2048;
@@ -69,6 +69,13 @@ impl Policy {
             _ => false,
         };
         self.refuse(Refusal::ShortTags, short, Error::MECHANISM_PARAM_INVALID)
+    }
+
+    /// May a secret key that is generated here be so short? One that can be read is not guessed.
+    pub(crate) fn generated(self, key: &NewObject) -> Result<()> {
+        let readable = !key.attributes.bool(CKA_SENSITIVE) && key.attributes.bool(CKA_EXTRACTABLE);
+        let length = key.secrets.get(CKA_VALUE).map_or(0, <[u8]>::len);
+        if readable { Ok(()) } else { self.long_enough(length, Error::KEY_SIZE_RANGE) }
     }
 
     /// May a secret key of this length come out of a derivation, or go through a wrap?

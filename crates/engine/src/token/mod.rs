@@ -177,7 +177,7 @@ impl Token {
         let object = self.typed(handle, place, row, epoch)?.living(life);
         object.mark_seen(generation);
         let object = Arc::new(object);
-        self.objects.keep(id, &object);
+        self.objects.keep(id, &object, || !object.needs_login() || self.epoch() == epoch);
         // Destroyed since it was read: its holders have been looked for already.
         if object.has_ended() { Err(Error::OBJECT_HANDLE_INVALID) } else { Ok(object) }
     }

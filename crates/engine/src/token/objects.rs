@@ -78,10 +78,12 @@ impl TokenObjects {
         Arc::clone(&self.shard(id).know(id, self.cached).life)
     }
 
-    /// Keeps what was read, unless the row was destroyed meanwhile.
-    pub(crate) fn keep(&self, id: u64, object: &Arc<Object>) {
+    /// Keeps what was read, unless the row was destroyed meanwhile, or `stays` says otherwise: who ends
+    /// a login and lets go of what it opened comes after that, or was seen by it.
+    pub(crate) fn keep(&self, id: u64, object: &Arc<Object>, stays: impl FnOnce() -> bool) {
         if let Some(known) = self.shard(id).rows.get_mut(&id)
             && object.shares(&known.life)
+            && stays()
             && let Some(old) = known.object.replace(Arc::clone(object))
         {
             old.supersede();
@@ -117,4 +119,36 @@ impl TokenObjects {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Place;
+    use crate::token::epoch::{Clock, Epoch, Login};
+    use metaslot_ck::{CKA_PRIVATE, ObjectHandle, SlotId};
+    use metaslot_spi::{Attributes, Value};
+
+    fn read(objects: &TokenObjects, epoch: Epoch) -> Arc<Object> {
+        let attributes: Attributes = [(CKA_PRIVATE, Value::Bool(true))].into_iter().collect();
+        let place = Place::Token { id: 1, version: 1, verified: true };
+        let object = Object::new(ObjectHandle(6), SlotId(0), place, attributes, true, epoch);
+        Arc::new(object.living(objects.life(1)))
+    }
+
+    #[test]
+    fn what_was_read_as_its_login_ended_is_not_kept() {
+        let (objects, clock) = (TokenObjects::new(SHARDS), Clock::default());
+        clock.begin(Login::User);
+        let epoch = clock.epoch();
+        let object = read(&objects, epoch);
+        objects.keep(1, &object, || clock.epoch() == epoch);
+        assert!(objects.find(1).is_some());
+        objects.let_go(|_| true);
+        let object = read(&objects, epoch);
+        clock.begin(Login::Public);
+        objects.let_go(|_| true);
+        objects.keep(1, &object, || clock.epoch() == epoch);
+        assert!(objects.find(1).is_none());
+    }
 }

@@ -28,6 +28,8 @@ struct ShortGcmParams {
 const GMAC_IV: CK_ULONG = 12;
 /// No KDF has more inputs or makes more keys in one call.
 const MAX_KDF_ENTRIES: CK_ULONG = 64;
+/// No field of a parameter is longer, in bytes.
+const LONGEST: CK_ULONG = 1 << 28;
 /// What older headers have in the place of a password's length is a pointer, and no pointer is so
 /// small.
 const NO_POINTER: usize = 1 << 16;
@@ -128,6 +130,9 @@ impl<'a> Caller<'a> {
 
     #[inline(always)]
     fn owned(self, at: *const u8, length: CK_ULONG) -> Result<Bytes> {
+        if length > LONGEST {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
         let bytes = self.bytes(at, length)?;
         check_room(bytes.len())?;
         Ok(Bytes::from_slice(bytes))

@@ -101,7 +101,7 @@ impl<'a> Caller<'a> {
     /// # Errors
     /// As [`Self::bytes`], and `CKR_HOST_MEMORY`.
     pub(crate) fn secret(self, at: *const u8, length: CK_ULONG) -> Result<Secret> {
-        Secret::try_copy_of(self.bytes(at, length)?).ok_or(Error::HOST_MEMORY)
+        copied(self.bytes(at, length)?)
     }
 
     /// A PIN, out of the caller's memory.
@@ -157,9 +157,7 @@ impl<'a> Caller<'a> {
     ) -> Result<Input<'a>> {
         let bytes = self.bytes(at, length)?;
         Ok(match output.buffer {
-            Some((buffer, room)) if overlap(bytes, buffer, room) => {
-                Input::Copied(Secret::try_copy_of(bytes).ok_or(Error::HOST_MEMORY)?)
-            }
+            Some((buffer, room)) if overlap(bytes, buffer, room) => Input::Copied(copied(bytes)?),
             _ => Input::Borrowed(bytes),
         })
     }
@@ -302,6 +300,12 @@ fn overlap(bytes: &[u8], buffer: *const u8, room: usize) -> bool {
     !bytes.is_empty()
         && start < other.saturating_add(room)
         && other < start.saturating_add(bytes.len())
+}
+
+/// Out of line: the copy is rare, and would make every call that reads bytes longer.
+#[cold]
+fn copied(bytes: &[u8]) -> Result<Secret> {
+    Secret::try_copy_of(bytes).ok_or(Error::HOST_MEMORY)
 }
 
 /// Attributes and parameters are copied a few times on their way to a store or a provider, into memory

@@ -126,6 +126,27 @@ static void what_waits_for_its_tag_is_bounded(void)
 	EXPECT(p11->C_Decrypt(session, tag, sizeof tag, out, &length), CKR_ENCRYPTED_DATA_INVALID);
 }
 
+/* A length that is none, over memory that is there. */
+static void no_field_of_a_parameter_is_as_long_as_memory(void)
+{
+	CK_OBJECT_HANDLE aes = plain(&aes_gen, 32);
+	CK_ULONG large = (1UL << 32) - 1;
+	CK_BYTE iv[12] = {0};
+	CK_BYTE *zeros = mmap(NULL, large, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(zeros != MAP_FAILED);
+	CK_HKDF_PARAMS salt = {CK_TRUE, CK_TRUE, CKM_SHA256, CKF_HKDF_SALT_DATA, zeros, large, 0, NULL, 0};
+	CK_HKDF_PARAMS info = {CK_FALSE, CK_TRUE, CKM_SHA256, CKF_HKDF_SALT_NULL, NULL, 0, 0, zeros, large};
+	CK_GCM_PARAMS aad = {iv, 12, 96, zeros, large, 128};
+	CK_MECHANISM hkdfs[] = {{CKM_HKDF_DERIVE, &salt, sizeof salt}, {CKM_HKDF_DERIVE, &info, sizeof info}};
+	CK_MECHANISM gcm = {CKM_AES_GCM, &aad, sizeof aad};
+	for (size_t i = 0; i < COUNT(hkdfs); i++) {
+		CK_OBJECT_HANDLE made;
+		EXPECT(p11->C_DeriveKey(session, &hkdfs[i], aes, NULL, 0, &made), CKR_MECHANISM_PARAM_INVALID);
+	}
+	EXPECT(p11->C_EncryptInit(session, &gcm, aes), CKR_MECHANISM_PARAM_INVALID);
+	CHECK(munmap(zeros, large) == 0);
+}
+
 static void arguments_are_asked_for(void)
 {
 	CK_ULONG id;
@@ -211,6 +232,7 @@ int main(void)
 	sizes_and_curves_are_attributes();
 	parameters_have_their_form();
 	what_waits_for_its_tag_is_bounded();
+	no_field_of_a_parameter_is_as_long_as_memory();
 	arguments_are_asked_for();
 	what_cannot_be_set_cannot_be_set_to_what_it_is();
 	no_template_is_an_empty_one();

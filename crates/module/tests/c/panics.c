@@ -37,6 +37,7 @@ int main(void)
 	CK_SESSION_HANDLE broken = open_session(), other = open_session();
 	EXPECT(digest(broken, CKM_MD5), CKR_GENERAL_ERROR);
 	OK(digest(other, CKM_SHA256));
+	OK(digest(broken, CKM_SHA256));
 	OK(p11->C_CloseSession(broken));
 	OK(digest(open_session(), CKM_SHA256));
 

@@ -8,7 +8,7 @@ use metaslot_awslc_wrapper::random;
 use metaslot_lanes::{curve25519, p256, p384};
 
 /// Requests in the largest batch.
-const MOST: usize = 128;
+const MAX_BATCH: usize = 128;
 /// How much time a sample takes, in nanoseconds.
 const SAMPLE: u64 = 2_000_000;
 const SAMPLES: usize = 31;
@@ -43,17 +43,17 @@ fn median(mut samples: Vec<f64>) -> f64 {
 /// Compares one library call with batches of the kernel.
 fn compare(name: &str, library: &mut dyn FnMut(usize), kernel: &mut dyn FnMut(usize)) {
     // Signatures that a later comparison checks.
-    kernel(MOST);
+    kernel(MAX_BATCH);
     if std::env::args().nth(1).is_some_and(|wanted| !name.contains(&wanted)) {
         return;
     }
-    for filled in [1, 2, 3, 4, 8, 16, 32, 64, MOST] {
+    for filled in [1, 2, 3, 4, 8, 16, 32, 64, MAX_BATCH] {
         kernel(filled);
         let (mut single, mut batch) = (Vec::new(), Vec::new());
         let mut turn = 0;
         for _ in 0..SAMPLES {
             single.push(sample(&mut || {
-                library(turn % MOST);
+                library(turn % MAX_BATCH);
                 turn += 1;
             }));
             batch.push(sample(&mut || kernel(filled)) / filled as f64);
@@ -75,7 +75,7 @@ fn random_bytes(length: usize) -> Vec<u8> {
 }
 
 fn library_keys(curve: Curve) -> Vec<EcKey> {
-    (0..MOST).map(|_| EcKey::generate(curve).expect("a key")).collect()
+    (0..MAX_BATCH).map(|_| EcKey::generate(curve).expect("a key")).collect()
 }
 
 fn scalar(key: &EcKey) -> Vec<u8> {
@@ -102,8 +102,8 @@ macro_rules! bench_curve {
         let points: Vec<_> = library.iter().map(point).collect();
         let public: Vec<_> =
             points.iter().map(|point| $module::PublicKey::new(point).expect("a key")).collect();
-        let digests: Vec<_> = (0..MOST).map(|_| random_bytes(length)).collect();
-        let mut signatures = vec![vec![0; 2 * length]; MOST];
+        let digests: Vec<_> = (0..MAX_BATCH).map(|_| random_bytes(length)).collect();
+        let mut signatures = vec![vec![0; 2 * length]; MAX_BATCH];
         let mut out = vec![0; 2 * length];
         compare(
             concat!($name, " sign"),
@@ -152,12 +152,14 @@ macro_rules! bench_curve {
                 assert!(requests.iter().all(|request| request.result.is_ok()));
             },
         );
-        let mut secrets = vec![vec![0; length]; MOST];
+        let mut secrets = vec![vec![0; length]; MAX_BATCH];
         let mut secret = vec![0; length];
         compare(
             concat!($name, " derive"),
             &mut |i| {
-                library[i].diffie_hellman(&points[MOST - 1 - i], &mut secret).expect("a secret")
+                library[i]
+                    .diffie_hellman(&points[MAX_BATCH - 1 - i], &mut secret)
+                    .expect("a secret")
             },
             &mut |filled| {
                 let all = private.iter().zip(points.iter().rev()).zip(&mut secrets).take(filled);
@@ -172,10 +174,10 @@ macro_rules! bench_curve {
 }
 
 fn bench_25519() {
-    let seeds: Vec<[u8; 32]> = (0..MOST).map(|_| seed()).collect();
+    let seeds: Vec<[u8; 32]> = (0..MAX_BATCH).map(|_| seed()).collect();
     let ours: Vec<_> = seeds.iter().map(curve25519::X25519Key::new).collect();
     let peers: Vec<[u8; 32]> = seeds.iter().rev().map(library::x25519_public).collect();
-    let mut secrets = vec![[0; 32]; MOST];
+    let mut secrets = vec![[0; 32]; MAX_BATCH];
     let mut secret = [0; 32];
     compare(
         "X25519",
@@ -192,8 +194,8 @@ fn bench_25519() {
     let keys: Vec<_> = seeds.iter().map(library::Ed25519Key::new).collect();
     let signers: Vec<_> =
         seeds.iter().map(|seed| curve25519::PrivateKey::new(seed).expect("a key")).collect();
-    let messages: Vec<_> = (0..MOST).map(|_| random_bytes(32)).collect();
-    let mut signatures = vec![[0; 64]; MOST];
+    let messages: Vec<_> = (0..MAX_BATCH).map(|_| random_bytes(32)).collect();
+    let mut signatures = vec![[0; 64]; MAX_BATCH];
     let mut out = [0; 64];
     compare(
         "Ed25519 sign",

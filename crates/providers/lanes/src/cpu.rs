@@ -24,6 +24,9 @@ impl Cpu {
     /// One AES block, one carry-less product per instruction.
     pub const AES: Self = Self(32);
 
+    /// What kernels over limbs of 52 bits need.
+    pub const AVX512_IFMA: Self = Self::AVX512.and(Self::IFMA);
+
     /// All that this knows.
     pub const ALL: Self = Self(63);
 
@@ -75,7 +78,7 @@ impl Cpu {
     }
 }
 
-/// What the machine has, and [`KNOWN`]; 0 until somebody asked.
+/// What the machine has, and [`KNOWN`]; 0 until the first call.
 static DETECTED: AtomicU32 = AtomicU32::new(0);
 /// What is left out although the machine has it.
 static MASKED: AtomicU32 = AtomicU32::new(0);

@@ -44,7 +44,7 @@ fn key(class: u64, object: NewObject) -> Arc<Key> {
     Arc::new(Key::new(Arc::new(attributes), Arc::new(Material::new(secrets))))
 }
 
-/// What a key shows, in whatever order it came.
+/// What a key shows, in any order.
 fn shown(key: &Key) -> BTreeMap<CK_ATTRIBUTE_TYPE, &Value> {
     key.attributes().iter().collect()
 }

@@ -231,10 +231,9 @@ impl Scenario for Into {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        let factor = |name: &str, levels| Factor { name: name.to_owned(), levels };
         vec![
-            factor("state", self.states.iter().map(|state| state.word()).collect()),
-            factor("size", self.sizes.iter().map(|size| shown(*size)).collect()),
+            Factor::new("state", self.states.iter().map(|state| state.word())),
+            Factor::new("size", self.sizes.iter().map(|size| shown(*size))),
         ]
     }
 

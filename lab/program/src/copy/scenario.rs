@@ -122,12 +122,11 @@ impl Scenario for Copies {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        let factor = |name: &str, levels| Factor { name: name.to_owned(), levels };
         vec![
-            factor("state", self.states.iter().map(|state| state.word()).collect()),
-            factor("pages", self.pages.iter().map(|pages| pages.word()).collect()),
-            factor("consumer", self.consumers.iter().map(|consumer| consumer.word()).collect()),
-            factor("size", self.sizes.iter().map(|size| shown(*size)).collect()),
+            Factor::new("state", self.states.iter().map(|state| state.word())),
+            Factor::new("pages", self.pages.iter().map(|pages| pages.word())),
+            Factor::new("consumer", self.consumers.iter().map(|consumer| consumer.word())),
+            Factor::new("size", self.sizes.iter().map(|size| shown(*size))),
         ]
     }
 

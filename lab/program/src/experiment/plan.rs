@@ -15,11 +15,22 @@ pub struct Factor {
     pub levels: Vec<String>,
 }
 
-/// A cell that is not run, and why.
+impl Factor {
+    /// A factor with these levels.
+    pub(crate) fn new(name: &str, levels: impl IntoIterator<Item: ToString>) -> Self {
+        let levels = levels.into_iter().map(|level| level.to_string()).collect();
+        Self { name: name.to_owned(), levels }
+    }
+}
+
+/// A cell that is not run, or one arm of it, and why.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Skipped {
     /// The cell.
     pub cell: String,
+    /// The arm; absent: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
     /// What is missing, or why it makes no sense.
     pub why: String,
 }
@@ -118,6 +129,7 @@ impl Plan {
             random.shuffle(&mut cells);
             for cell in &cells {
                 let mut arms = plan.arms.clone();
+                arms.retain(|arm| plan.runs(cell, arm));
                 random.shuffle(&mut arms);
                 plan.order.extend(arms.into_iter().map(|arm| Run {
                     cell: cell.clone(),
@@ -127,6 +139,12 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// The levels of a factor; none where there is no such factor.
+    #[must_use]
+    pub fn levels(&self, factor: &str) -> &[String] {
+        self.factors.iter().find(|other| other.name == factor).map_or(&[], |other| &other.levels)
     }
 
     /// How often each cell is run.
@@ -140,8 +158,17 @@ impl Plan {
     #[must_use]
     pub fn cells(&self) -> Vec<String> {
         let mut cells = cells(&self.factors);
-        cells.retain(|cell| !self.skipped.iter().any(|skipped| skipped.cell == *cell));
+        let whole = |cell: &String| {
+            self.skipped.iter().any(|skipped| skipped.arm.is_none() && skipped.cell == *cell)
+        };
+        cells.retain(|cell| !whole(cell));
         cells
+    }
+
+    /// Whether this arm of a cell is run, which is itself not skipped.
+    fn runs(&self, cell: &str, arm: &str) -> bool {
+        let skips = |skipped: &Skipped| skipped.cell == cell && skipped.arm.as_deref() == Some(arm);
+        !self.skipped.iter().any(skips)
     }
 }
 
@@ -205,7 +232,12 @@ mod tests {
 
     #[test]
     fn more_arms_than_two_take_every_order_and_skipped_cells_do_not_run() {
-        let skipped = vec![Skipped { cell: "size=2 page=2M".to_owned(), why: "no".to_owned() }];
+        let skip = |cell: &str, arm: Option<&str>| Skipped {
+            cell: cell.to_owned(),
+            arm: arm.map(str::to_owned),
+            why: "no".to_owned(),
+        };
+        let skipped = vec![skip("size=2 page=2M", None)];
         let plan = Plan::without(skipped, factors(), &["a", "b", "c"], 40, 3).unwrap();
         assert_eq!((plan.cells().len(), plan.order.len()), (5, 5 * 40 * 3));
         assert!(plan.order.iter().all(|run| run.cell != "size=2 page=2M"));
@@ -214,6 +246,10 @@ mod tests {
         assert_eq!(orders.collect::<std::collections::BTreeSet<String>>().len(), 6);
         assert_eq!(plan.order[0].level("page"), Some(&plan.order[0].cell[12..]));
         assert_eq!(plan.order[0].level("pages"), None);
+        let skipped = vec![skip("size=1 page=4K", Some("b"))];
+        let plan = Plan::without(skipped, factors(), &["a", "b"], 3, 3).unwrap();
+        assert_eq!((plan.cells().len(), plan.order.len()), (6, (6 * 2 - 1) * 3));
+        assert!(!plan.order.iter().any(|run| run.cell == "size=1 page=4K" && run.arm == "b"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::log::{self, State};
 use super::writer;
 use crate::token::Token;
 use crate::{Failure, Result};
-use metaslot_ck::{CKA_LABEL, CKM_AES_CTR, ObjectHandle};
+use metaslot_ck::{CKA_LABEL, CKM_AES_CBC, ObjectHandle};
 use metaslot_client::{Mechanism, Params, Template};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -78,9 +78,9 @@ impl Findings {
 
 /// Whether the key encrypts, and decrypts to the same.
 fn works(token: &Token, key: ObjectHandle) -> bool {
-    let ctr = Mechanism::with(CKM_AES_CTR, Params::Ctr { bits: 128, block: [1; 16] });
+    let cbc = Mechanism::with(CKM_AES_CBC, Params::Bytes(&[1; 16]));
     let data = [7; 16];
-    let sealed = token.session.encrypt(&ctr, key, &data);
-    let opened = sealed.and_then(|sealed| token.session.decrypt(&ctr, key, &sealed));
+    let sealed = token.session.encrypt(&cbc, key, &data);
+    let opened = sealed.and_then(|sealed| token.session.decrypt(&cbc, key, &sealed));
     opened.is_ok_and(|opened| opened == data)
 }

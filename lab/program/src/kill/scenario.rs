@@ -133,15 +133,11 @@ impl Scenario for Kills {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        vec![Factor { name: WRITERS.to_owned(), levels: vec![self.options.writers.to_string()] }]
+        vec![Factor::new(WRITERS, [self.options.writers])]
     }
 
     fn arms(&self) -> Vec<String> {
         vec!["killed".to_owned()]
-    }
-
-    fn warm(&mut self, _cell: &str, _arm: &str) -> Result<Duration> {
-        Ok(Duration::ZERO)
     }
 
     fn sample(&mut self, _run: &Run, meter: &Meter) -> Result<Measured> {

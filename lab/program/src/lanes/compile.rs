@@ -10,7 +10,7 @@ use std::process::Command;
 const FILES: [(&str, &str); 5] = [
     ("load.h", include_str!("../../../../examples/lanes_load/load.h")),
     ("main.c", include_str!("../../../../examples/lanes_load/main.c")),
-    ("work.c", include_str!("../../../../examples/lanes_load/work.c")),
+    ("work.c", super::rows::LOAD),
     ("openssl.c", include_str!("../../../../examples/lanes_load/openssl.c")),
     ("metaslot/pkcs11.h", include_str!("../../../../include/metaslot/pkcs11.h")),
 ];

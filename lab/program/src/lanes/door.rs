@@ -2,18 +2,17 @@
 //! Through the C ABI: the load in C with lanes and without, in turns.
 
 use super::plan::Plan;
-use super::report::{Arm, Door, ModuleResult, Window};
+use super::report::Door;
 use super::rows::Row;
 use crate::Result;
 use crate::child::{Child, named};
-use crate::clock::Watch;
+use crate::experiment::Measured;
+use crate::meter::{self, Done, besides};
 use crate::place::{Place, Store};
-use crate::random::Random;
 use metaslot_counters::{Event, read};
 use serde::Deserialize;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 /// Operations of a window at most, whatever the check costs: their results are kept in memory.
 const MOST: f64 = 400_000.0;
@@ -31,132 +30,98 @@ struct Ready {
     check_ns: f64,
 }
 
+/// What a window said of itself; its results have been checked.
+#[derive(Debug, Deserialize)]
+struct Window {
+    operations: u64,
+    /// Whose call returned before the result was there.
+    pending: u64,
+    seconds: f64,
+    /// Of the whole process.
+    cpu_seconds: f64,
+    p50_ns: f64,
+    p99_ns: f64,
+}
+
 /// A process of the load, with the configuration that it runs under.
 #[derive(Debug)]
-struct Load {
+pub(super) struct Load {
     child: Child,
     store: Store,
     check_ns: f64,
 }
 
-/// Measures one row.
-///
-/// # Errors
-/// A result is wrong, or the load fails.
-pub(crate) fn measure(
-    row: &Row,
-    load: &Path,
-    module: &Path,
-    place: &Place,
-    plan: &Plan,
-    random: &mut Random,
-    progress: impl Fn(usize),
-) -> Result<ModuleResult> {
-    let watch = Watch::start();
-    let mut result = ModuleResult {
-        not_served: None,
-        not_served_without: None,
-        arms: Vec::new(),
-        foreign_cpu: None,
-    };
-    let mut with = match Load::start(row, load, module, with_lanes(row, place, plan)?)? {
-        Ok(load) => load,
-        Err(why) => {
-            result.not_served = Some(why);
-            return Ok(result);
-        }
-    };
-    // Some operations are the lanes' alone; then the load fails at making a key.
-    let without = Load::start(row, load, module, without_lanes(row, place)?)
-        .unwrap_or_else(|failure| Err(failure.message));
-    let mut without = without.map_err(|why| result.not_served_without = Some(why)).ok();
-    result.arms = arms(row, plan);
-    for round in 0..plan.rounds {
-        progress(round);
-        let mut order: Vec<usize> = (0..result.arms.len()).collect();
-        random.shuffle(&mut order);
-        for at in order {
-            both(&mut result.arms[at], &mut with, without.as_mut(), plan, random)?;
+/// How threads ask.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Asked {
+    door: Door,
+    threads: usize,
+    keys: usize,
+    /// As many operations of each thread in flight as the operation wants; if not, one.
+    many: bool,
+}
+
+impl Asked {
+    /// The level of the factor.
+    pub(super) fn level(&self) -> String {
+        let Self { door, threads, keys, many } = self;
+        let depth = if *many { "many" } else { "one" };
+        format!("{},{threads},{keys},{depth}", door.word())
+    }
+
+    const fn depth(&self, row: &Row) -> usize {
+        if self.many { row.depth } else { 1 }
+    }
+}
+
+/// Every number of threads with every number of keys; and asynchronous sessions, with one thread that has one operation in flight,
+/// and with a thread for each processor that has many.
+pub(super) fn asked(plan: &Plan) -> Vec<Asked> {
+    let (blocking, asynchronous) = (Door::Blocking, Door::Asynchronous);
+    let mut all = Vec::new();
+    for &keys in &plan.keys {
+        for &threads in plan.threads.iter().filter(|threads| keys == 1 || **threads > 1) {
+            all.push(Asked { door: blocking, threads, keys, many: false });
         }
     }
-    let both = without.as_ref().map_or(Duration::ZERO, |load| load.child.cpu());
-    result.foreign_cpu = watch.foreign_besides(with.child.cpu() + both);
-    with.child.end()?;
-    without.map_or(Ok(()), |load| load.child.end())?;
-    Ok(result)
-}
-
-fn with_lanes(row: &Row, place: &Place, plan: &Plan) -> Result<Store> {
-    let names: Vec<String> = plan.without.iter().map(|name| format!("{name:?}")).collect();
-    let whole = format!("lanes_without = [{}]\n", names.join(", "));
-    place.configured(&format!("{}-with", row.name), &whole, policy(row))
-}
-
-fn without_lanes(row: &Row, place: &Place) -> Result<Store> {
-    place.configured(&format!("{}-without", row.name), "lanes = false\n", policy(row))
+    all.push(Asked { door: asynchronous, threads: 1, keys: 1, many: false });
+    for &keys in &plan.keys {
+        all.push(Asked { door: asynchronous, threads: plan.processors, keys, many: true });
+    }
+    all
 }
 
 const fn policy(row: &Row) -> &'static str {
     if row.legacy { "policy = \"legacy\"\n" } else { "" }
 }
 
-/// Every number of threads with every number of keys; and asynchronous sessions, with one thread that has one operation in flight,
-/// and with a thread for each processor that has many.
-fn arms(row: &Row, plan: &Plan) -> Vec<Arm> {
-    let arm = |door, threads, keys, depth| Arm {
-        door,
-        threads,
-        keys,
-        depth,
-        with: Vec::new(),
-        without: Vec::new(),
-    };
-    let mut arms = Vec::new();
-    for &keys in &plan.keys {
-        for &threads in plan.threads.iter().filter(|threads| keys == 1 || **threads > 1) {
-            arms.push(arm(Door::Blocking, threads, keys, 1));
-        }
-    }
-    arms.push(arm(Door::Asynchronous, 1, 1, 1));
-    for &keys in &plan.keys {
-        arms.push(arm(Door::Asynchronous, plan.processors, keys, row.depth));
-    }
-    arms
-}
-
-/// One window with lanes and one without, in random order.
-fn both(
-    arm: &mut Arm,
-    with: &mut Load,
-    without: Option<&mut Load>,
-    plan: &Plan,
-    random: &mut Random,
-) -> Result<()> {
-    let Some(without) = without else {
-        let window = with.window(arm, plan)?;
-        arm.with.push(window);
-        return Ok(());
-    };
-    if random.below(2) == 0 {
-        let window = with.window(arm, plan)?;
-        arm.with.push(window);
-        let window = without.window(arm, plan)?;
-        arm.without.push(window);
-    } else {
-        let window = without.window(arm, plan)?;
-        arm.without.push(window);
-        let window = with.window(arm, plan)?;
-        arm.with.push(window);
-    }
-    Ok(())
-}
-
 impl Load {
-    /// Starts it; the inner error says why the module does not serve the operation.
+    /// Starts it with lanes; the inner error says why the module does not serve the operation.
+    pub(super) fn with(
+        row: &Row,
+        files: [&Path; 2],
+        place: &Place,
+        plan: &Plan,
+    ) -> Result<std::result::Result<Self, String>> {
+        let names: Vec<String> = plan.without.iter().map(|name| format!("{name:?}")).collect();
+        let whole = format!("lanes_without = [{}]\n", names.join(", "));
+        let name = format!("{}-with", row.name);
+        Self::start(row, files, place.configured(&name, &whole, policy(row))?)
+    }
+
+    /// The same without lanes.
+    pub(super) fn without(
+        row: &Row,
+        files: [&Path; 2],
+        place: &Place,
+    ) -> Result<std::result::Result<Self, String>> {
+        let name = format!("{}-without", row.name);
+        Self::start(row, files, place.configured(&name, "lanes = false\n", policy(row))?)
+    }
+
     fn start(
         row: &Row,
-        load: &Path,
-        module: &Path,
+        [load, module]: [&Path; 2],
         store: Store,
     ) -> Result<std::result::Result<Self, String>> {
         let mut command = Command::new(load);
@@ -170,16 +135,49 @@ impl Load {
         Ok(Ok(Self { child, store, check_ns: ready.check_ns }))
     }
 
-    fn window(&mut self, arm: &Arm, plan: &Plan) -> Result<Window> {
-        let before = self.batches();
-        let Arm { door, threads, keys, depth, .. } = arm;
+    /// One window.
+    ///
+    /// # Errors
+    /// A result is wrong, or the load fails.
+    pub(super) fn window(
+        &mut self,
+        row: &Row,
+        asked: &Asked,
+        plan: &Plan,
+        window: meter::Window<'_>,
+    ) -> Result<Measured> {
+        let (batches, cpu) = (self.batches(), self.child.cpu());
+        let (Asked { door, threads, keys, .. }, depth) = (asked, asked.depth(row));
         let milliseconds = plan.window.as_secs_f64() * 1e3;
         let most = most(self.check_ns, plan);
         let line = format!("{} {threads} {keys} {depth} {milliseconds} {most}", door.word());
-        let window: Window =
-            self.child.ask(line).map_err(|failure| failure.context(door.word()))?;
+        let said: Window = self.child.ask(line)?;
+        let operations = said.operations.max(1) as f64;
+        let mut measured = window.close(operations)?;
+        // Its checks are no stranger's work either.
+        let cpu = self.child.cpu().saturating_sub(cpu).as_secs_f64() * 1e9;
+        besides(&mut measured, (cpu - said.cpu_seconds * 1e9).max(0.0));
+        let (cpu_ns, wall_ns) = (said.cpu_seconds * 1e9, said.seconds * 1e9);
+        let mut measured = Done { operations, cpu_ns, wall_ns }.sample(measured);
         let after = self.batches();
-        Ok(Window { batches: after.0 - before.0, batched: after.1 - before.1, ..window })
+        let counted = [
+            ("depth", depth as f64),
+            ("pending", said.pending as f64),
+            ("latency_p50_ns", said.p50_ns),
+            ("latency_p99_ns", said.p99_ns),
+            ("batches", (after.0 - batches.0) as f64),
+            ("batched", (after.1 - batches.1) as f64),
+        ];
+        measured.counters.extend(counted.map(|(name, value)| (name.to_owned(), value)));
+        Ok(measured)
+    }
+
+    /// Lets it end.
+    ///
+    /// # Errors
+    /// It fails in the end.
+    pub(super) fn end(self) -> Result<()> {
+        self.child.end()
     }
 
     /// Batches and operations in them so far, by the page of counters.
@@ -213,6 +211,7 @@ fn most(check_ns: f64, plan: &Plan) -> u64 {
 mod tests {
     use super::super::rows::ROWS;
     use super::*;
+    use std::time::Duration;
 
     fn plan() -> Plan {
         Plan {
@@ -229,16 +228,12 @@ mod tests {
 
     #[test]
     fn one_thread_needs_one_key() {
-        let arms = arms(&ROWS[0], &plan());
-        let blocking: Vec<_> = arms
-            .iter()
-            .filter(|arm| arm.door == Door::Blocking)
-            .map(|arm| (arm.threads, arm.keys))
-            .collect();
-        assert_eq!(blocking, [(1, 1), (16, 1), (16, 16)]);
-        let asynchronous = arms.iter().filter(|arm| arm.door == Door::Asynchronous);
-        let asynchronous: Vec<_> = asynchronous.map(|arm| (arm.threads, arm.depth)).collect();
-        assert_eq!(asynchronous, [(1, 1), (2, ROWS[0].depth), (2, ROWS[0].depth)]);
+        let levels: Vec<String> = asked(&plan()).iter().map(Asked::level).collect();
+        assert_eq!(levels[..3], ["blocking,1,1,one", "blocking,16,1,one", "blocking,16,16,one"]);
+        assert_eq!(levels[3..5], ["asynchronous,1,1,one", "asynchronous,2,1,many"]);
+        assert_eq!(levels[5..], ["asynchronous,2,16,many"]);
+        let depths: Vec<_> = asked(&plan()).iter().map(|asked| asked.depth(&ROWS[0])).collect();
+        assert_eq!(depths[3..], [1, ROWS[0].depth, ROWS[0].depth]);
     }
 
     #[test]

@@ -2,17 +2,17 @@
 //! A kernel beside the plain library, in turns.
 
 use super::plan::Plan;
-use super::report::{FilledResult, KernelResult, PortResult};
+use super::report::{Counted, FILLED, PORT, RAW};
 use super::rows::Row;
 use crate::child::Child;
-use crate::clock::Watch;
+use crate::experiment::Measured;
 use crate::kernels::{Claim, End, Ready, Sample};
+use crate::meter::{Window, besides};
 use crate::{Failure, Result};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 /// The program that has the kernels.
 const PROGRAM: &str = "metaslot-kernels";
@@ -86,76 +86,80 @@ impl Judge {
     }
 }
 
-/// Measures one row.
-///
-/// # Errors
-/// A result is wrong, or the program fails.
-pub(crate) fn measure(
-    row: &Row,
-    program: &Path,
-    mut judge: Option<&mut Judge>,
-    plan: &Plan,
-    progress: impl Fn(usize),
-    counting: impl Fn(),
-) -> Result<KernelResult> {
-    let watch = Watch::start();
-    let judged = judge.as_ref().map_or(Duration::ZERO, |judge| judge.child.cpu());
-    let mut command = Command::new(program);
-    command.arg(row.name).arg(plan.sample.as_micros().to_string()).args(&plan.without);
-    let mut child = Child::start(command)?;
-    let ready: Ready = child.answer()?;
-    let mut result = empty(&ready, row, judge.as_deref());
-    if !ready.available {
-        return Ok(result);
+/// The program at one row.
+#[derive(Debug)]
+pub(super) struct Timer {
+    child: Child,
+    ready: Ready,
+}
+
+impl Timer {
+    /// Starts it; the inner error says why there is nothing to time.
+    ///
+    /// # Errors
+    /// The program fails.
+    pub(super) fn start(
+        row: &Row,
+        program: &Path,
+        plan: &Plan,
+    ) -> Result<std::result::Result<Self, String>> {
+        let mut command = Command::new(program);
+        command.arg(row.name).arg(plan.sample.as_micros().to_string()).args(&plan.without);
+        let mut child = Child::start(command)?;
+        let ready: Ready = child.answer()?;
+        let absent = || "not on this processor".to_owned();
+        Ok(if ready.available { Ok(Self { child, ready }) } else { Err(absent()) })
     }
-    for round in 0..plan.rounds {
-        progress(round);
-        note(&mut result, child.ask("round")?);
+
+    /// One round: the sample is an operation in full lanes, the others are counters.
+    ///
+    /// # Errors
+    /// The program fails.
+    pub(super) fn round(
+        &mut self,
+        row: &Row,
+        mut judge: Option<&mut Judge>,
+        plan: &Plan,
+        window: Window<'_>,
+    ) -> Result<Measured> {
+        let spent = |timer: &Self, judge: &Option<&mut Judge>| {
+            let judge = judge.as_ref().map_or(std::time::Duration::ZERO, |judge| judge.child.cpu());
+            (timer.child.cpu() + judge).as_secs_f64() * 1e9
+        };
+        let before = spent(self, &judge);
+        let mut sample: Sample = self.child.ask("round")?;
         if let (Some((curve, what)), Some(judge)) = (row.openssl, judge.as_deref_mut()) {
-            result.raw_ns.push(judge.time(curve, what, plan)?);
+            sample.raw = Some(judge.time(curve, what, plan)?);
         }
+        let mut measured = window.close(1.0)?;
+        besides(&mut measured, spent(self, &judge) - before);
+        let full = sample.lanes.last().copied().unwrap_or_default();
+        (measured.cpu_ns, measured.wall_ns) = (full, full);
+        let filled = self.ready.lanes.iter().map(|filled| format!("{FILLED}{filled}"));
+        let ports = self.ready.ports.iter().map(|port| format!("{PORT}{port}"));
+        let figures = filled.zip(sample.lanes).chain(ports.zip(sample.ports));
+        measured.counters.extend(figures);
+        measured.counters.extend(sample.raw.map(|raw| (RAW.to_owned(), raw)));
+        Ok(measured)
     }
-    counting();
-    let end: End = child.ask("end")?;
-    for (port, instructions) in result.ports.iter_mut().zip(&end.instructions) {
-        port.instructions = *instructions;
-    }
-    result.source = end.source;
-    if let Some(judge) = judge.as_deref_mut() {
-        end.claims.iter().try_for_each(|claim| judge.verify(claim))?;
-    }
-    let judging = judge.map_or(judged, |judge| judge.child.cpu());
-    result.foreign_cpu = watch.foreign_besides(child.cpu() + judging - judged);
-    child.end()?;
-    Ok(result)
-}
 
-fn empty(ready: &Ready, row: &Row, judge: Option<&Judge>) -> KernelResult {
-    let library = match (row.openssl, judge) {
-        (None, _) => "AWS-LC",
-        (Some(_), Some(judge)) => &judge.version,
-        (Some(_), None) => "",
-    };
-    let port = |name: &String| PortResult { name: name.clone(), instructions: 0.0, ns: Vec::new() };
-    let lanes = |filled: &usize| FilledResult { filled: *filled, ns: Vec::new() };
-    KernelResult {
-        available: ready.available,
-        library: library.to_owned(),
-        raw_ns: Vec::new(),
-        lanes: ready.lanes.iter().map(lanes).collect(),
-        ports: ready.ports.iter().map(port).collect(),
-        source: String::new(),
-        foreign_cpu: None,
-    }
-}
-
-fn note(result: &mut KernelResult, sample: Sample) {
-    result.raw_ns.extend(sample.raw);
-    for (lanes, ns) in result.lanes.iter_mut().zip(sample.lanes) {
-        lanes.ns.push(ns);
-    }
-    for (port, ns) in result.ports.iter_mut().zip(sample.ports) {
-        port.ns.push(ns);
+    /// What its instructions are; its results were compared.
+    ///
+    /// # Errors
+    /// A result is wrong.
+    pub(super) fn end(mut self, row: &Row, judge: Option<&mut Judge>) -> Result<Counted> {
+        let End { instructions, source, claims } = self.child.ask("end")?;
+        let library = match (row.openssl, &judge) {
+            (None, _) => "AWS-LC".to_owned(),
+            (Some(_), Some(judge)) => judge.version.clone(),
+            (Some(_), None) => String::new(),
+        };
+        if let Some(judge) = judge {
+            claims.iter().try_for_each(|claim| judge.verify(claim))?;
+        }
+        self.child.end()?;
+        let ports = self.ready.ports.into_iter().zip(instructions).collect();
+        Ok(Counted { library, source, ports })
     }
 }
 

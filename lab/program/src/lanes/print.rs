@@ -3,10 +3,14 @@
 
 use super::report::{Arm, Door, KernelResult, Report, RowResult, Window};
 use super::rows::{Goal, Row};
+use crate::experiment::Experiment;
+use crate::goal::Verdict;
+use crate::scenario::heading;
 use crate::statistics::{Estimate, median};
 use crate::table::{Table, digits, nanoseconds};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Foreign CPU use above which a run says so.
 const CONTAMINATED: f64 = 0.10;
@@ -14,9 +18,23 @@ const CONTAMINATED: f64 = 0.10;
 const ENOUGH: f64 = 0.6;
 const NOTHING: &str = "-";
 
-/// Everything that a run says.
-pub(crate) fn tables(report: &Report) -> String {
-    let mut text = head(report);
+/// Everything that an experiment says.
+pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
+    let mut text = heading(experiment);
+    let settings = &experiment.manifest.provenance.settings;
+    for name in ["module", "openssl", "without", "sample, ms", "window, ms"] {
+        if let Some(value) = settings.get(name) {
+            writeln!(text, "{name}: {value}").ok();
+        }
+    }
+    writeln!(text, "seed {}\n", experiment.plan.seed).ok();
+    text.push_str(&tables(&Report::of(directory, experiment)));
+    writeln!(text, "\nwritten: {}", directory.display()).ok();
+    text
+}
+
+pub(super) fn tables(report: &Report) -> String {
+    let mut text = String::new();
     if report.rows.iter().any(|row| row.kernel.is_some()) {
         text.push_str(&kernels(report));
         text.push('\n');
@@ -41,7 +59,7 @@ pub(crate) fn list(rows: &[Row]) -> String {
     for row in rows {
         table.row(vec![
             row.name.to_owned(),
-            row.mechanism.to_owned(),
+            row.mechanism().to_owned(),
             if row.legacy { "legacy" } else { "default" }.to_owned(),
             row.kernel.map_or_else(String::new, |goal| format!("≥ {goal} × raw")),
             goal(row.blocking),
@@ -56,27 +74,6 @@ fn goal(goal: Goal) -> String {
         Goal::OverRaw(goal) => format!("≥ {goal} × raw"),
         Goal::OverPlain(goal) => format!("≥ {goal} × plain"),
     }
-}
-
-fn head(report: &Report) -> String {
-    let mut text = format!("{}\n", report.machine.line());
-    if let Some(module) = &report.module {
-        let commit = report.commit.as_ref().map_or_else(String::new, |c| format!(", commit {c}"));
-        writeln!(text, "module {module}{commit}").ok();
-    }
-    if let Some(openssl) = &report.openssl {
-        writeln!(text, "judge {openssl}").ok();
-    }
-    if !report.without.is_empty() {
-        writeln!(text, "without {}", report.without.join(", ")).ok();
-    }
-    writeln!(
-        text,
-        "{} rounds in {:.0} s, samples of {} ms, windows of {} ms, seed {}\n",
-        report.rounds, report.seconds, report.sample_ms, report.window_ms, report.seed
-    )
-    .ok();
-    text
 }
 
 /// Each kernel's speed over the plain library, by filled lanes.
@@ -109,7 +106,7 @@ fn kernel_cells(row: &RowResult, kernel: &KernelResult, filled: &BTreeSet<usize>
     }
     cells.push(full.map_or_else(String::new, interval));
     cells.push(row.kernel_goal.map_or_else(String::new, |goal| format!("≥ {goal}")));
-    let judged = row.kernel_goal.zip(full).map(|(goal, full)| verdict(full, goal));
+    let judged = row.kernel_goal.zip(full).map(|(goal, full)| Verdict::at_least(full, goal).word());
     cells.push(judged.unwrap_or_default().to_owned());
     cells
 }
@@ -295,24 +292,12 @@ fn interval(estimate: Estimate) -> String {
     format!("{}–{}", digits(estimate.low), digits(estimate.high))
 }
 
-/// An interval around the goal decides nothing.
-fn verdict(estimate: Estimate, goal: f64) -> &'static str {
-    if estimate.low >= goal {
-        "met"
-    } else if estimate.high < goal {
-        "MISSED"
-    } else {
-        "unresolved"
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::example::{arm, kernel};
-    use super::super::report::{ModuleResult, SCHEMA};
+    use super::super::report::ModuleResult;
     use super::super::rows::ROWS;
     use super::*;
-    use crate::machine::Machine;
 
     fn report() -> Report {
         let module = ModuleResult {
@@ -343,22 +328,7 @@ mod tests {
             module: Some(unserved),
             ..row.clone()
         };
-        Report {
-            schema: SCHEMA.to_owned(),
-            command: Vec::new(),
-            started: 0,
-            seconds: 1.0,
-            machine: Machine::this(),
-            seed: 1,
-            rounds: 3,
-            sample_ms: 5.0,
-            window_ms: 200.0,
-            without: Vec::new(),
-            module: None,
-            commit: None,
-            openssl: None,
-            rows: vec![row, second],
-        }
+        Report { rows: vec![row, second] }
     }
 
     fn line<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
@@ -386,11 +356,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_what_is_printed() {
-        let report = report();
-        let json = serde_json::to_string(&report).unwrap();
-        let again: Report = serde_json::from_str(&json).unwrap();
-        assert_eq!(tables(&again), tables(&report));
+    fn a_file_of_an_earlier_version_is_printed() {
+        let file = include_str!("../../../../testdata/lab/lanes-1.json");
+        let text = tables(&serde_json::from_str(file).unwrap());
+        assert_eq!(line(&text, "md5-8k")[..3], ["md5-8k", "11.2", "µs"]);
+        assert!(text.contains("md5-8k 64 in flight"), "{text}");
     }
 
     #[test]

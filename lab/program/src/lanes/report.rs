@@ -1,33 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The result of a run: every sample, and what follows from them.
+//! What an experiment says: every sample of every operation, and what follows from them.
 
-use super::rows::Goal;
-use crate::machine::Machine;
+use super::rows::{Goal, ROWS, Row};
+use crate::experiment::{Experiment, Sample};
 use crate::statistics::{Estimate, median, paired_ratio};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::Path;
 
-/// Of the JSON.
-pub(crate) const SCHEMA: &str = "metaslot-lab-lanes/1";
+/// The factors.
+pub(super) const OPERATION: &str = "operation";
+pub(super) const WHAT: &str = "what";
+/// The level of the second that is no door.
+pub(super) const KERNEL: &str = "kernel";
+/// The arms.
+pub(super) const WITH: &str = "with";
+pub(super) const WITHOUT: &str = "without";
+/// Counters of a kernel's round, in nanoseconds: the library, so many lanes filled, a kind of instruction.
+pub(super) const RAW: &str = "raw_ns";
+pub(super) const FILLED: &str = "filled_ns_";
+pub(super) const PORT: &str = "port_ns_";
+/// The file with what was counted after the last round.
+pub(super) const COUNTED: &str = "lanes.json";
+
+/// A kernel's instructions.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(super) struct Counted {
+    /// What the kernel is compared with.
+    pub(super) library: String,
+    /// How the numbers of instructions are known: `formula` or `executed`.
+    pub(super) source: String,
+    /// For one operation in full lanes, by kind.
+    pub(super) ports: Vec<(String, f64)>,
+}
 
 /// Everything that was measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Report {
-    pub(crate) schema: String,
-    pub(crate) command: Vec<String>,
-    pub(crate) started: u64,
-    pub(crate) seconds: f64,
-    pub(crate) machine: Machine,
-    pub(crate) seed: u64,
-    pub(crate) rounds: usize,
-    pub(crate) sample_ms: f64,
-    pub(crate) window_ms: f64,
-    /// Extensions that the kernels had to do without.
-    pub(crate) without: Vec<String>,
-    /// The module, where it was measured.
-    pub(crate) module: Option<String>,
-    pub(crate) commit: Option<String>,
-    /// OpenSSL's version, where it judged.
-    pub(crate) openssl: Option<String>,
     pub(crate) rows: Vec<RowResult>,
 }
 
@@ -142,7 +151,142 @@ pub(crate) struct Window {
     pub(crate) batched: u64,
 }
 
+impl Report {
+    pub(super) fn of(directory: &Path, experiment: &Experiment) -> Self {
+        let counted = std::fs::read(directory.join(COUNTED)).ok();
+        let counted: Vec<(String, Counted)> =
+            counted.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        let row = |row: &Row| {
+            let counted = counted.iter().find(|(name, _)| name == row.name);
+            let counted = counted.map(|(_, counted)| counted.clone()).unwrap_or_default();
+            RowResult::of(experiment, row, counted)
+        };
+        let names = experiment.plan.levels(OPERATION);
+        let measured = |row: &&Row| names.iter().any(|name| name == row.name);
+        Self { rows: ROWS.iter().filter(measured).map(row).collect() }
+    }
+}
+
+impl RowResult {
+    fn of(experiment: &Experiment, row: &Row, counted: Counted) -> Self {
+        let what = experiment.plan.levels(WHAT);
+        let has = |kernel: bool| what.iter().any(|level| (level == KERNEL) == kernel);
+        Self {
+            name: row.name.to_owned(),
+            mechanism: row.mechanism().to_owned(),
+            kernel_goal: row.kernel,
+            blocking_goal: row.blocking,
+            asynchronous_goal: row.asynchronous,
+            note: row.note.to_owned(),
+            kernel: has(true).then(|| KernelResult::of(experiment, row, counted)),
+            module: has(false).then(|| ModuleResult::of(experiment, row)),
+        }
+    }
+}
+
+fn cell(row: &Row, what: &str) -> String {
+    format!("{OPERATION}={} {WHAT}={what}", row.name)
+}
+
+fn foreign(samples: &[&Sample]) -> Option<f64> {
+    let foreign: Vec<f64> = samples.iter().filter_map(|s| s.measured.foreign_cpu).collect();
+    (!foreign.is_empty()).then(|| median(&foreign))
+}
+
+impl KernelResult {
+    fn of(experiment: &Experiment, row: &Row, counted: Counted) -> Self {
+        let cell = cell(row, KERNEL);
+        let samples: Vec<&Sample> = experiment.of(&cell, WITH).collect();
+        let all = |name: &str| -> Vec<f64> {
+            samples.iter().filter_map(|s| s.measured.counters.get(name).copied()).collect()
+        };
+        let names: BTreeSet<&String> =
+            samples.iter().flat_map(|sample| sample.measured.counters.keys()).collect();
+        let filled: BTreeSet<usize> =
+            names.iter().filter_map(|name| name.strip_prefix(FILLED)?.parse().ok()).collect();
+        let port = |(name, instructions): &(String, f64)| PortResult {
+            name: name.clone(),
+            instructions: *instructions,
+            ns: all(&format!("{PORT}{name}")),
+        };
+        let lanes = |filled| FilledResult { filled, ns: all(&format!("{FILLED}{filled}")) };
+        Self {
+            available: !experiment
+                .plan
+                .skipped
+                .iter()
+                .any(|skipped| skipped.cell == cell && skipped.arm.is_none()),
+            library: counted.library,
+            raw_ns: all(RAW),
+            lanes: filled.into_iter().map(lanes).collect(),
+            ports: counted.ports.iter().map(port).collect(),
+            source: counted.source,
+            foreign_cpu: foreign(&samples),
+        }
+    }
+}
+
+impl ModuleResult {
+    fn of(experiment: &Experiment, row: &Row) -> Self {
+        let doors = || experiment.plan.levels(WHAT).iter().filter(|level| *level != KERNEL);
+        let why = |arm: Option<&str>| {
+            let cell = cell(row, doors().next()?);
+            let of = |s: &&crate::experiment::Skipped| s.cell == cell && s.arm.as_deref() == arm;
+            experiment.plan.skipped.iter().find(of).map(|skipped| skipped.why.clone())
+        };
+        let arms = doors().filter_map(|level| Arm::of(experiment, row, level));
+        let not_served = why(None);
+        let prefix = cell(row, "");
+        let samples = experiment.samples.iter().filter(|sample| {
+            sample.run.cell.starts_with(&prefix) && !sample.run.cell.ends_with(KERNEL)
+        });
+        Self {
+            not_served_without: why(Some(WITHOUT)).filter(|_| not_served.is_none()),
+            not_served,
+            arms: arms.collect(),
+            foreign_cpu: foreign(&samples.collect::<Vec<_>>()),
+        }
+    }
+}
+
+impl Arm {
+    /// Of a level as the plan has it; nothing where nothing was measured.
+    fn of(experiment: &Experiment, row: &Row, level: &str) -> Option<Self> {
+        let mut words = level.split(',');
+        let door = words.next()?;
+        let door = [Door::Blocking, Door::Asynchronous].into_iter().find(|d| d.word() == door)?;
+        let mut number = || words.next()?.parse().ok();
+        let (threads, keys) = (number()?, number()?);
+        let cell = cell(row, level);
+        let windows = |arm: &str| experiment.of(&cell, arm).map(Window::of).collect();
+        let with: Vec<Window> = windows(WITH);
+        let depth = experiment.of(&cell, WITH).next()?.measured.counters.get("depth")?;
+        Some(Self { door, threads, keys, depth: whole(*depth), with, without: windows(WITHOUT) })
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "they were counted")]
+const fn whole(value: f64) -> usize {
+    value as usize
+}
+
 impl Window {
+    fn of(sample: &Sample) -> Self {
+        let measured = &sample.measured;
+        let counter = |name: &str| measured.counters.get(name).copied().unwrap_or_default();
+        let count = |name: &str| whole(counter(name)) as u64;
+        Self {
+            operations: whole(measured.work) as u64,
+            pending: count("pending"),
+            seconds: measured.wall_ns / 1e9,
+            cpu_seconds: measured.cpu_ns / 1e9,
+            p50_ns: counter("latency_p50_ns"),
+            p99_ns: counter("latency_p99_ns"),
+            batches: count("batches"),
+            batched: count("batched"),
+        }
+    }
+
     /// CPU time of one operation in nanoseconds.
     pub(crate) fn cpu_ns(&self) -> f64 {
         1e9 * self.cpu_seconds / self.operations.max(1) as f64

@@ -18,15 +18,20 @@ impl Done {
     /// work, and what the other one used is no stranger's.
     pub(crate) fn sample(&self, mut measured: Measured) -> Measured {
         measured.counters.insert("lab_ns".to_owned(), measured.cpu_ns);
-        if let Some(foreign) = &mut measured.foreign_cpu {
-            *foreign = (*foreign - self.cpu_ns / measured.wall_ns).max(0.0);
-            if *foreign <= CONTAMINATED {
-                measured.flags.clear();
-            }
-        }
+        besides(&mut measured, self.cpu_ns);
         // Without the way there and back.
         (measured.cpu_ns, measured.wall_ns) = (self.cpu_ns, self.wall_ns);
         measured
+    }
+}
+
+/// So much of what others used was no stranger's.
+pub(crate) fn besides(measured: &mut Measured, cpu_ns: f64) {
+    if let Some(foreign) = &mut measured.foreign_cpu {
+        *foreign = (*foreign - cpu_ns / measured.wall_ns).max(0.0);
+        if *foreign <= CONTAMINATED {
+            measured.flags.clear();
+        }
     }
 }
 

@@ -13,7 +13,7 @@ mod spent;
 mod stat;
 
 pub(crate) use account::Account;
-pub(crate) use done::Done;
+pub(crate) use done::{Done, besides};
 #[cfg(test)]
 pub(crate) use group::PREFIX;
 pub(crate) use group::{DELEGATION, Group, Hierarchy};

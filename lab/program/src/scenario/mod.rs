@@ -43,12 +43,20 @@ pub(crate) trait Scenario {
         None
     }
 
+    /// Why a cell is not run by one arm, which others run.
+    fn skip_arm(&self, _cell: &str, _arm: &str) -> Option<String> {
+        None
+    }
+
     /// Does a run once, unmeasured, and says how long a sample takes: called for each cell and arm
-    /// before the plan is fixed, so that the number of repetitions can fit the time.
+    /// before the plan is fixed, so that the number of repetitions can fit the time. Nothing where that
+    /// number was asked for.
     ///
     /// # Errors
     /// The cell cannot be run.
-    fn warm(&mut self, cell: &str, arm: &str) -> Result<Duration>;
+    fn warm(&mut self, _cell: &str, _arm: &str) -> Result<Duration> {
+        Ok(Duration::ZERO)
+    }
 
     /// Takes one sample.
     ///

@@ -30,6 +30,9 @@ pub(super) fn profile(
     let (cells, arms, repetition) = (plan.cells(), plan.arms.clone(), plan.repetitions());
     for cell in &cells {
         for arm in &arms {
+            if scenario.skip_arm(cell, arm).is_some() {
+                continue;
+            }
             interrupt.failure().map_or(Ok(()), Err)?;
             progress.say(format_args!("sampling {cell} {arm}"));
             let run = Run { cell: cell.clone(), repetition, arm: arm.clone() };

@@ -77,21 +77,29 @@ pub(super) fn plan(
 ) -> Result<Plan> {
     let (factors, arms) = (scenario.factors(), scenario.arms());
     let all = cells(&factors);
-    let why = |cell: &String| Some(Skipped { cell: cell.clone(), why: scenario.skip(cell)? });
-    let skipped: Vec<Skipped> = all.iter().filter_map(why).collect();
+    let why =
+        |cell: &String| Some(Skipped { cell: cell.clone(), arm: None, why: scenario.skip(cell)? });
+    let mut skipped: Vec<Skipped> = all.iter().filter_map(why).collect();
     if let Some(first) = skipped.first().filter(|_| skipped.len() == all.len()) {
-        let Skipped { cell, why } = first;
+        let Skipped { cell, why, .. } = first;
         return Err(Failure::new(format!("nothing of this can be run here: {cell}: {why}")));
     }
     let left = all.iter().filter(|cell| !skipped.iter().any(|skipped| skipped.cell == **cell));
+    let mut arms_skipped = Vec::new();
     let (began, mut round) = (Instant::now(), Duration::ZERO);
     for cell in left {
         for arm in &arms {
+            if let Some(why) = scenario.skip_arm(cell, arm) {
+                let (cell, arm) = (cell.clone(), Some(arm.clone()));
+                arms_skipped.push(Skipped { cell, arm, why });
+                continue;
+            }
             progress.say(format_args!("warming up: {cell} {arm}"));
             round += scenario.warm(cell, arm).map_err(|failure| failure.context(cell))?;
             interrupt.failure().map_or(Ok(()), Err)?;
         }
     }
+    skipped.extend(arms_skipped);
     let time = Duration::from_secs_f64(options.seconds.unwrap_or_else(|| scenario.seconds()))
         .saturating_sub(began.elapsed());
     let fitting = time.as_secs_f64() * 0.9 / round.as_secs_f64().max(1e-6);

@@ -1,119 +1,177 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The raw figures checked against `openssl speed` in the same run.
-//!
-//! By default that tool divides by its user CPU time, and with `-elapsed` by the wall clock: each
-//! is compared with our figure by the same clock.
+//! `openssl speed` as a witness: the same work, timed by its own clocks. What it prints is kept as it is,
+//! and read from there.
 
-use super::cell::{CELLS, Cell};
-use super::measure::{self, Plan};
-use super::report::{Check, RAW};
-use super::subject::Subject;
-use crate::random::Random;
-use crate::statistics::median;
-use crate::{Failure, Result};
-use std::process::Command;
+use super::Options;
+use super::part::{Function, Job};
+use crate::clock::children_cpu;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
-impl Check {
-    /// Raw over OpenSSL.
-    pub(crate) fn ratio(&self) -> f64 {
-        self.raw_per_second / self.openssl_per_second
-    }
+/// By which clock it divides, and on how many processes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum How {
+    /// As it comes: one thread, and its user CPU time.
+    Default,
+    /// `-elapsed`: one thread, and the wall clock.
+    Elapsed,
+    /// `-multi` and `-elapsed`: so many processes, and the wall clock.
+    Multi(usize),
+}
 
-    /// What the ratio means for anyone who trusts the raw figures: a raw library that is slower than
-    /// it should be would flatter the module.
-    pub(crate) fn verdict(&self) -> &'static str {
-        match self.ratio() {
-            ratio if ratio < 0.95 => "MORE THAN 5 % SLOWER",
-            ratio if ratio > 1.05 => "more than 5 % faster",
-            _ => "within 5 %",
+impl How {
+    /// A part of a file's name.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Elapsed => "elapsed",
+            Self::Multi(_) => "multi",
         }
     }
 }
 
-/// The cells that both measure alike, and what the tool calls them.
-const COMPARED: [(&str, &[&str]); 2] =
-    [("sha256-8k", &["-bytes", "8192", "-evp", "sha256"]), ("rsa2048-sign", &["rsa2048"])];
+/// One run of it.
+#[derive(Clone, Debug)]
+struct Reading {
+    arguments: Arguments,
+    how: How,
+}
 
-/// Runs the tool between two measurements of the raw library; nothing where it is not installed.
-///
-/// # Errors
-/// The raw library failed, or the tool printed what cannot be read.
-pub(crate) fn checks(raw: &dyn Subject, plan: &Plan, random: &mut Random) -> Result<Vec<Check>> {
-    let Some(version) = version() else {
-        return Ok(Vec::new());
-    };
-    let mut checks = Vec::new();
-    for (name, arguments) in COMPARED {
-        let Some(cell) = CELLS.iter().find(|cell| cell.name == name) else { continue };
-        for (clock, elapsed) in [("cpu", false), ("wall", true)] {
-            let before = raw_rate(cell, raw, plan, random, clock)?;
-            let openssl = speed(arguments, elapsed, cell.size)?;
-            let after = raw_rate(cell, raw, plan, random, clock)?;
-            checks.push(Check {
-                cell: name.to_owned(),
-                version: version.clone(),
-                clock: clock.to_owned(),
-                raw_per_second: f64::midpoint(before, after),
-                openssl_per_second: openssl,
-            });
+/// What it is asked for.
+pub(super) type Arguments = &'static [&'static str];
+
+/// The runs that there are to be, and what was printed so far.
+#[derive(Debug, Default)]
+pub(crate) struct Readings {
+    left: Vec<Reading>,
+    done: Vec<(String, Vec<u8>)>,
+}
+
+/// The shortest time that it can be told, in seconds.
+const SECONDS: usize = 1;
+
+impl Readings {
+    /// Everything for these arguments, unless it is left out; and which one is installed, or why there is none.
+    pub(super) fn new(options: &Options, asked: &[Arguments], hows: &[How]) -> (Self, String) {
+        match version() {
+            _ if options.no_openssl => (Self::default(), "not asked".to_owned()),
+            None => (Self::default(), "not installed".to_owned()),
+            Some(version) => (Self::of(asked, hows), version),
         }
     }
-    Ok(checks)
+
+    /// RSA's two figures come from one run.
+    fn of(asked: &[Arguments], hows: &[How]) -> Self {
+        let mut asked = asked.to_vec();
+        asked.dedup();
+        let all = |how: &How| {
+            let how = *how;
+            asked.clone().into_iter().map(move |arguments| Reading { arguments, how })
+        };
+        Self { left: hows.iter().flat_map(all).collect(), done: Vec::new() }
+    }
+
+    /// How long all of it takes, in seconds.
+    pub(crate) fn seconds(&self) -> f64 {
+        let tests = |reading: &Reading| if reading.arguments.len() == 1 { 2.0 } else { 1.0 };
+        self.left.iter().map(tests).sum::<f64>() * 1.1 * SECONDS as f64
+    }
+
+    /// Runs the next one, if one is left. That it fails is seen in what it has printed.
+    pub(crate) fn take(&mut self) -> bool {
+        let Some(reading) = self.left.pop() else { return false };
+        let mut command = Command::new("openssl");
+        command.args(["speed", "-mr", "-seconds", &SECONDS.to_string()]);
+        if reading.how != How::Default {
+            command.arg("-elapsed");
+        }
+        if let How::Multi(processes) = reading.how {
+            command.args(["-multi", &processes.to_string()]);
+        }
+        command.args(reading.arguments).stdin(Stdio::null());
+        let (cpu, began) = (children_cpu(), Instant::now());
+        let Ok(output) = command.output() else { return true };
+        let cpu = children_cpu().saturating_sub(cpu).as_secs_f64();
+        let wall = began.elapsed().as_secs_f64();
+        let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        let mut text = format!(
+            "# openssl {}\n# all of it: {cpu:.2} s of CPU time, {wall:.2} s by the wall clock\n",
+            arguments.join(" ")
+        )
+        .into_bytes();
+        text.extend(output.stdout);
+        text.extend(output.stderr);
+        self.done.push((file(reading.arguments, reading.how), text));
+        true
+    }
+
+    /// What was printed, by the files' names.
+    pub(crate) fn printed(&mut self) -> Vec<(String, Vec<u8>)> {
+        while self.take() {}
+        std::mem::take(&mut self.done)
+    }
 }
 
-fn raw_rate(
-    cell: &Cell,
-    raw: &dyn Subject,
-    plan: &Plan,
-    random: &mut Random,
-    clock: &str,
-) -> Result<f64> {
-    let plan = Plan { rounds: 5, threads: vec![1], ..plan.clone() };
-    let result = measure::cell(cell, &[(RAW, raw)], &plan, random)?;
-    let arm = result.arm(RAW, 1).ok_or_else(|| Failure::new("the raw library gave no sample"))?;
-    let samples = if clock == "cpu" { &arm.cpu_ns } else { &arm.wall_ns };
-    Ok(1e9 / median(samples))
-}
-
+/// Whether and which one is installed.
 fn version() -> Option<String> {
     let output = Command::new("openssl").arg("version").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Operations per second, from the tool's machine-readable lines.
-fn speed(arguments: &[&str], elapsed: bool, size: usize) -> Result<f64> {
-    let mut command = Command::new("openssl");
-    command.args(["speed", "-mr", "-seconds", "1"]);
-    if elapsed {
-        command.arg("-elapsed");
-    }
-    let output = command.args(arguments).output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    rate(&text, size).ok_or_else(|| {
-        Failure::new(format!("openssl speed {} printed no rate", arguments.join(" ")))
-    })
+fn file(arguments: &[&str], how: How) -> String {
+    let name = match arguments {
+        [name] => name,
+        [_, _, _, name, ..] => name,
+        _ => "other",
+    };
+    format!("adapters/openssl-{name}-{}.txt", how.word())
 }
 
-/// `+F:…:name:bytes per second` for bulk work, `+F2:…:bits:sign per second:verify per second`.
-fn rate(text: &str, size: usize) -> Option<f64> {
-    text.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        match fields.next()? {
-            "+F" => Some(fields.nth(2)?.parse::<f64>().ok()? / size as f64),
-            "+F2" => fields.nth(2)?.parse().ok(),
-            _ => None,
-        }
-    })
+/// Operations in a second, from what an experiment has kept; nothing where it kept nothing, or where the tool
+/// could not do it.
+pub(super) fn rate(directory: &Path, arguments: Arguments, job: &Job, how: How) -> Option<f64> {
+    let text = std::fs::read(directory.join(file(arguments, how))).ok()?;
+    read(&String::from_utf8_lossy(&text), job)
+}
+
+/// `+F:…:name:bytes per second` for bulk work, `+F2:…:bits:signs per second:verifies per second`.
+fn read(text: &str, job: &Job) -> Option<f64> {
+    // The last line of several processes is their sum.
+    let line = text.lines().rev().find(|line| line.starts_with("+F"))?;
+    let field = if job.function == Function::Verify { 4 } else { 3 };
+    let rate = line.split(':').nth(field)?.parse::<f64>().ok()?;
+    let rate = if line.starts_with("+F:") { rate / job.bytes as f64 } else { rate };
+    (rate > 0.0).then_some(rate)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::sun::ROWS;
     use super::*;
 
     #[test]
-    fn both_kinds_of_lines_are_read() {
-        assert_eq!(rate("+H:8192\n+F:25:sha256:1638400.00\n", 8192), Some(200.0));
-        assert_eq!(rate("+F2:2:2048:3247.5:48305.6\n", 32), Some(3247.5));
-        assert_eq!(rate("nothing", 32), None);
+    fn the_sum_of_all_processes_is_read() {
+        let md5 = &ROWS[3].job;
+        let text = "# openssl speed\n+F:25:md5:99.0\nGot: +F:25:md5:8192.00 from 0\n+F:25:md5:1638400.00\n";
+        assert_eq!(read(text, md5), Some(200.0));
+        assert_eq!(read("+F:12:rc4:0.00\n", &ROWS[2].job), None);
+        assert_eq!(read("error\n", md5), None);
+    }
+
+    #[test]
+    fn signatures_and_verifications_are_told_apart() {
+        let text = "+F2:1:1024:3944.0:63059.4\n";
+        assert_eq!(read(text, &ROWS[1].job), Some(3944.0));
+        assert_eq!(read(text, &ROWS[0].job), Some(63059.4));
+    }
+
+    #[test]
+    fn both_of_rsa_come_from_one_run() {
+        let asked = ROWS.map(|row| row.openssl);
+        let readings = |hows: &[How]| Readings::of(&asked, hows).left.len();
+        assert_eq!(readings(&[How::Default, How::Elapsed, How::Multi(2)]), 15);
+        assert_eq!(readings(&[How::Default, How::Elapsed]), 10);
+        assert_eq!(file(ROWS[2].openssl, How::Multi(2)), "adapters/openssl-rc4-multi.txt");
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What does the work: the raw library or a module, behind one trait.
+//! One operation, by the raw library or a module.
 
-use super::cell::Cell;
 use crate::{Failure, Result};
 
 /// One operation, ready to be repeated.
@@ -11,15 +10,6 @@ pub(crate) trait Operation {
 
     /// Checks the last result: a signature verifies, a ciphertext decrypts to what it was.
     fn check(&mut self) -> Result<()>;
-}
-
-/// Something that can do a cell's work, on any thread.
-pub(crate) trait Subject: Sync {
-    /// The operation of a cell, with its own session and buffers.
-    ///
-    /// # Errors
-    /// The subject cannot do it; the words go into the result.
-    fn operation<'a>(&'a self, cell: &Cell) -> Result<Box<dyn Operation + 'a>>;
 }
 
 /// An operation made of its state and two functions.
@@ -35,11 +25,11 @@ where
     C: FnMut(&mut S) -> Result<()>,
 {
     /// Boxed, because that is how everybody wants it.
-    pub(crate) fn boxed<'a>(state: S, once: R, check: C) -> Box<dyn Operation + 'a>
+    pub(crate) fn boxed(state: S, once: R, check: C) -> Box<dyn Operation>
     where
-        S: 'a,
-        R: 'a,
-        C: 'a,
+        S: 'static,
+        R: 'static,
+        C: 'static,
     {
         Box::new(Self { state, once, check })
     }
@@ -66,9 +56,6 @@ where
 pub(crate) fn expect(right: bool, what: &str) -> Result<()> {
     if right { Ok(()) } else { Err(Failure::new(format!("wrong result: {what}"))) }
 }
-
-/// The message that is signed, or the digest for ECDSA.
-pub(crate) const MESSAGE: [u8; 32] = *b"thirty-two bytes to sign, anyway";
 
 /// A fresh IV for each operation: the standard forbids to use one twice with one key.
 #[derive(Clone, Copy, Debug)]

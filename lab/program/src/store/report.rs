@@ -65,10 +65,8 @@ impl Report {
         let filled = std::fs::read(directory.join(FILLED)).ok();
         let filled: Vec<(u64, Filled)> =
             filled.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-        let levels = experiment.plan.factors.iter().find(|factor| factor.name == OBJECTS);
-        let all: Vec<u64> = levels.map_or_else(Vec::new, |factor| {
-            factor.levels.iter().filter_map(|level| level.parse().ok()).collect()
-        });
+        let levels = experiment.plan.levels(OBJECTS);
+        let all: Vec<u64> = levels.iter().filter_map(|level| level.parse().ok()).collect();
         let threads = experiment.manifest.provenance.settings.get(THREADS).cloned();
         let of = |objects: &u64| {
             let filled = filled.iter().find(|(other, _)| other == objects);

@@ -173,10 +173,9 @@ impl Scenario for Stores {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        let objects = self.benches.iter().map(|bench| bench.objects.to_string()).collect();
         vec![
-            Factor { name: OBJECTS.to_owned(), levels: objects },
-            Factor { name: WHAT.to_owned(), levels: ALL.map(str::to_owned).into() },
+            Factor::new(OBJECTS, self.benches.iter().map(|bench| bench.objects)),
+            Factor::new(WHAT, ALL),
         ]
     }
 
@@ -194,10 +193,6 @@ impl Scenario for Stores {
             DISK if at > 0 => Some("there is one disk".to_owned()),
             _ => None,
         }
-    }
-
-    fn warm(&mut self, _cell: &str, _arm: &str) -> Result<Duration> {
-        Ok(Duration::ZERO)
     }
 
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {

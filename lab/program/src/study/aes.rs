@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES in CBC: tables, bit slices, instructions for a block and for four; one stream and sixteen.
 
-use super::bench::{Job, Subject, factor, head, leave_out, number, thread_counts};
+use super::bench::{Job, Subject, head, leave_out, number, thread_counts};
 use super::findings::Findings;
 use super::page::{scaling, versions};
 use super::view::{Clock, THREADS, View, threads};
@@ -95,10 +95,10 @@ impl Subject for Aes {
 
     fn factors(&self) -> Vec<Factor> {
         vec![
-            factor(DIRECTION, ["encrypt", "decrypt"]),
-            factor(BITS, [128, 256]),
-            factor(STREAMS, [1, MANY]),
-            factor(THREADS, thread_counts()),
+            Factor::new(DIRECTION, ["encrypt", "decrypt"]),
+            Factor::new(BITS, [128, 256]),
+            Factor::new(STREAMS, [1, MANY]),
+            Factor::new(THREADS, thread_counts()),
         ]
     }
 

@@ -229,12 +229,6 @@ pub(super) fn thread_counts() -> Vec<String> {
     counts.iter().map(usize::to_string).collect()
 }
 
-/// A factor by its name and levels.
-pub(super) fn factor(name: &str, levels: impl IntoIterator<Item = impl ToString>) -> Factor {
-    let levels = levels.into_iter().map(|level| level.to_string()).collect();
-    Factor { name: name.to_owned(), levels }
-}
-
 /// A head of the process's CPU time.
 pub(super) fn head(name: &'static str, unit: &'static str) -> Head {
     Head { name, unit, cpu: Account::Process.source(), settings: BTreeMap::new() }
@@ -276,7 +270,7 @@ mod tests {
         }
 
         fn factors(&self) -> Vec<Factor> {
-            vec![factor(THREADS, [1, 3])]
+            vec![Factor::new(THREADS, [1, 3])]
         }
 
         fn arms(&self) -> Vec<String> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! KASUMI: an inner function by small tables, by large ones, and by equations.
 
-use super::bench::{Job, Subject, factor, head, thread_counts};
+use super::bench::{Job, Subject, head, thread_counts};
 use super::findings::Findings;
 use super::page::{scaling, versions};
 use super::view::{Clock, THREADS, View};
@@ -66,7 +66,7 @@ impl Subject for Kasumi {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        vec![factor(FEED, ["blocks", "chain"]), factor(THREADS, thread_counts())]
+        vec![Factor::new(FEED, ["blocks", "chain"]), Factor::new(THREADS, thread_counts())]
     }
 
     fn arms(&self) -> Vec<String> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! RC4: the order of loads and stores, the size of the table's entries, and streams side by side.
 
-use super::bench::{Job, Subject, factor, head, number, thread_counts};
+use super::bench::{Job, Subject, head, number, thread_counts};
 use super::findings::Findings;
 use super::page::{scaling, versions};
 use super::view::{Clock, THREADS, View, threads};
@@ -174,7 +174,7 @@ impl Subject for Rc4 {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        vec![factor(BYTES, LENGTHS), factor(THREADS, thread_counts())]
+        vec![Factor::new(BYTES, LENGTHS), Factor::new(THREADS, thread_counts())]
     }
 
     fn arms(&self) -> Vec<String> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SHA-1: where the message is expanded.
 
-use super::bench::{Job, Subject, factor, head, leave_out, number};
+use super::bench::{Job, Subject, head, leave_out, number};
 use super::findings::Findings;
 use super::page::{by_wall, versions};
 use super::pin::Cpus;
@@ -69,7 +69,7 @@ impl Subject for Sha1 {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        vec![factor(BYTES, LENGTHS)]
+        vec![Factor::new(BYTES, LENGTHS)]
     }
 
     fn arms(&self) -> Vec<String> {

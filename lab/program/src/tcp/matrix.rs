@@ -54,11 +54,10 @@ impl Scenario for Matrix {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        let factor = |name: &str, levels: Vec<String>| Factor { name: name.to_owned(), levels };
         vec![
-            factor("connections", self.connections.iter().map(usize::to_string).collect()),
-            factor("write", self.writes.iter().copied().map(short).collect()),
-            factor("buffer", self.buffers.iter().copied().map(short_buffer).collect()),
+            Factor::new("connections", self.connections.iter().map(usize::to_string)),
+            Factor::new("write", self.writes.iter().copied().map(short)),
+            Factor::new("buffer", self.buffers.iter().copied().map(short_buffer)),
         ]
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 
 fn confirm(name: &str, parts: &str) -> Result<()> {
     if !pin::is_interactive() {
-        return Err(Failure::failed("nobody can be asked whether to delete the key")
+        return Err(Failure::failed("no terminal to ask on whether to delete the key")
             .hint("--yes deletes it without asking"));
     }
     if pin::confirm(&format!("delete {name} ({parts})? there is no way back"))? {

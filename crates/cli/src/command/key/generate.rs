@@ -6,13 +6,13 @@ use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
-use crate::key::{self, Generation, Kind, Usage, usage};
+use crate::key::{self, Family, Generation, Kind, Usage, usage};
 use crate::output::Report;
 use crate::uri::Uri;
 use metaslot_ck::*;
 use metaslot_client::{Access, Session, Template};
 
-/// Bytes of an id that nobody chose: enough for no two keys to have the same.
+/// Bytes of a random id: enough for no two keys to have the same.
 const ID_LENGTH: usize = 8;
 
 const EXAMPLES: &str = "\
@@ -66,6 +66,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     };
     let how = args.kind.generation();
     check_usage(args, &how)?;
+    check_size(&session, login.token.slot, &args.kind)?;
     let made = generate(&session, args, &how, &id);
     let made = made.map_err(|failure| {
         failure.context(format!("cannot generate {} key", with_article(&args.kind)))
@@ -116,6 +117,19 @@ fn check_usage(args: &Args, how: &Generation) -> Result<()> {
         None => Ok(()),
         Some(wrong) => Err(Failure::usage(format!("{} keys cannot {}", args.kind, wrong.name()))),
     }
+}
+
+/// How many bits an RSA key may have is the token's to say; the other types have their sizes by name.
+fn check_size(session: &Session, slot: SlotId, kind: &Kind) -> Result<()> {
+    if kind.family != Family::Rsa {
+        return Ok(());
+    }
+    let info = session.module().mechanism_info(slot, CKM_RSA_PKCS_KEY_PAIR_GEN)?;
+    let (least, most) = (info.min_key_size, info.max_key_size);
+    if (least..=most).contains(&(kind.size as u64)) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("RSA keys of this token have {least} to {most} bits")))
 }
 
 /// Programs state uses that they do not need, so the module takes them, and refuses them when asked.

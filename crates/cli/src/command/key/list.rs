@@ -6,7 +6,10 @@ use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg, key_uri};
 use crate::failure::{Failure, Result};
 use crate::key;
+use crate::output::Report;
+use crate::uri::Class;
 use metaslot_client::Access;
+use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,9 +48,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     } else {
         app.log_in_if_possible(&login, Access::ReadOnly)?
     };
-    let keys = key::search(&session, &uri)?;
-    app.output.print(&report(&login.token, &keys))?;
-    if keys.is_empty() {
+    let found = key::search_all(&session, &uri)?;
+    let report = report(&login.token, &found.keys);
+    app.output.print(&with_unreadable(report, &found.unreadable))?;
+    if found.keys.is_empty() && found.unreadable.is_empty() {
         app.output.note("no keys");
     }
     if !logged_in && !args.public {
@@ -55,5 +59,23 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             "hint: not logged in, so private and secret keys are not shown: give --pin-source",
         );
     }
-    Ok(())
+    match found.unreadable.len() {
+        0 => Ok(()),
+        number => Err(Failure::failed(format!("objects that cannot be read: {number}"))
+            .hint("'metaslot token verify' says what is wrong with each")),
+    }
+}
+
+/// Below the keys what is known of an object that cannot be read: its class, and why.
+fn with_unreadable(mut report: Report, unreadable: &[(Class, Failure)]) -> Report {
+    let mut list: Vec<Value> = Vec::new();
+    for (class, failure) in unreadable {
+        let (class, problem) = (class.name(), failure.message());
+        report.text += &format!("cannot be read ({class}): {problem}\n");
+        list.push(json!({"class": class, "problem": problem}));
+    }
+    if !list.is_empty() {
+        report.json["unreadable"] = list.into();
+    }
+    report
 }

@@ -27,7 +27,7 @@ pub(crate) enum Command {
     List(list::Args),
     /// Write the public half of a key pair
     ///
-    /// The form is SubjectPublicKeyInfo, which OpenSSL, Java and everybody else read. Needs no PIN.
+    /// The form is SubjectPublicKeyInfo, which OpenSSL, Java and other programs read. Needs no PIN.
     Export(export::Args),
     /// Delete a key, both halves of a pair
     ///

@@ -78,7 +78,7 @@ fn calls(out: &mut String, programs: &[(&str, Process)]) {
     }
     metric(out, "metaslot_calls_total", "counter", "calls of C functions", &counts);
     metric(out, "metaslot_call_errors_total", "counter", "calls that failed, by code", &errors);
-    metric(out, "metaslot_events_total", "counter", "things that happen seldom", &events);
+    metric(out, "metaslot_events_total", "counter", "rare events", &events);
 }
 
 fn header(out: &mut String, name: &str, kind: &str, help: &str) {

@@ -211,7 +211,7 @@ pub(super) fn quantile(cell: &Cell, percent: u64) -> Option<u64> {
         passed += count;
         passed >= wanted
     });
-    // Nobody knows how long an operation in the last bucket took.
+    // The last bucket has no end.
     at.filter(|at| timed > 0 && at + 1 < BUCKET_COUNT).map(bucket_end)
 }
 

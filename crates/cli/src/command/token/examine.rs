@@ -80,7 +80,7 @@ pub(crate) fn verify(app: &App, args: &VerifyArgs) -> Result<()> {
     }
     let failure = Failure::failed(format!("{} is not as it should be", opened.token.name()));
     Err(failure
-        .hint("'metaslot token repair' takes out what is damaged; a copy of the file is better"))
+        .hint("a copy of the file is best; 'metaslot token repair' takes out what is damaged, or says why not"))
 }
 
 pub(crate) fn repair(app: &App, args: &RepairArgs) -> Result<()> {

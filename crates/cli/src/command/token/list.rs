@@ -56,7 +56,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// What a person should know.
-fn states(token: &Token) -> Vec<String> {
+pub(crate) fn states(token: &Token) -> Vec<String> {
     if token.problem.is_some() {
         return vec!["unreadable".to_owned()];
     }

@@ -6,6 +6,8 @@ mod init;
 mod list;
 mod pin;
 
+pub(crate) use list::states;
+
 use crate::app::App;
 use crate::failure::Result;
 use clap::Subcommand;

@@ -6,7 +6,7 @@
 //! - many messages side by side: CBC encryption ([`cbc_encrypt`]), which within one message cannot be parallel.
 //!
 //! Constant time: the only instructions that see keys or data are AES rounds, exclusive or, additions and
-//! shuffles by constant patterns. Branches and addresses depend on lengths and on which counter width was asked for; a counter's
+//! shuffles by constant patterns. Branches and addresses depend on lengths and on the counter's width; a counter's
 //! value, which is public, decides where a run of blocks is cut at the wrap of its low half.
 
 mod blocks;

@@ -19,7 +19,7 @@ fn reference_way(way: Way) -> reference::Way {
     }
 }
 
-/// Random blocks: seldom many.
+/// Random blocks, usually few.
 fn text(random: &mut Random) -> Vec<u8> {
     let most = [200, 40, 40, 20, 8, 4][random.below(6)];
     let blocks = random.below(most);

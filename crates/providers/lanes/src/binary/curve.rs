@@ -3,12 +3,13 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::clmul::Clmul;
-use super::field::{F163, F233, F283, F409, F571, Field, Form};
+use super::field::{F163, F233, F283, F409, F571, Field};
+use super::form::Form;
 use super::params::Params;
 use super::single::{Portable, Single};
 use super::table;
 #[cfg(target_arch = "x86_64")]
-use super::vector::Vector;
+use super::vpclmul::Vector;
 
 /// A curve over GF(2^m) of SEC 2.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

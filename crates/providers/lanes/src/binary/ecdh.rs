@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Diffie-Hellman: the x-coordinate of the peer's point times the own key (SEC 1, 3.3.1 and 3.3.2).
 
+use super::bytes::to_bytes;
 use super::curve::{Curve, Kind, Task, on};
-use super::field::{Field, Form};
+use super::field::Field;
+use super::form::Form;
 use super::key::{PrivateKey, PublicKey};
-use super::params::{Affine, Params, to_bytes};
+use super::params::{Affine, Params};
 use super::point::multiply;
 use super::{BATCH, Error, Request, grouped};
 use metaslot_memory::wiping;

@@ -5,7 +5,8 @@
 //! the product of those of a batch is inverted once for all.
 
 use super::curve::{Curve, Kind, Task, on};
-use super::field::{Field, Form};
+use super::field::Field;
+use super::form::Form;
 use super::key::{PrivateKey, PublicKey};
 use super::params::{Affine, Params};
 use super::point::{add_x, multiply};

@@ -7,10 +7,10 @@
 const LIMB: usize = 62;
 const MASK: i64 = (1 << LIMB) - 1;
 /// Limbs of the longest order.
-const MOST: usize = 10;
+const MAX_LIMBS: usize = 10;
 
 /// A signed number: the lowest limb first, all but the last between 0 and [`MASK`].
-type Number = [i64; MOST];
+type Number = [i64; MAX_LIMBS];
 
 /// What 62 steps do to (f, g): 2^62 times the new f is u f + v g, the new g is q f + r g.
 struct Steps {
@@ -31,7 +31,7 @@ pub(super) fn inverse<const W: usize>(
     let length = bits.div_ceil(LIMB);
     let modulus = &split(n)[..length];
     let (mut f, mut g) = (split(n), split(a));
-    let (mut d, mut e) = ([0; MOST], [0; MOST]);
+    let (mut d, mut e) = ([0; MAX_LIMBS], [0; MAX_LIMBS]);
     e[0] = 1;
     let (f, g) = (&mut f[..length], &mut g[..length]);
     let (d, e) = (&mut d[..length], &mut e[..length]);
@@ -151,7 +151,7 @@ fn carry(d: &mut [i64]) {
 }
 
 fn split<const W: usize>(words: &[u64; W]) -> Number {
-    let mut out = [0; MOST];
+    let mut out = [0; MAX_LIMBS];
     for (at, limb) in out.iter_mut().enumerate() {
         let (word, bit) = (at * LIMB / 64, at * LIMB % 64);
         let low = words.get(word).copied().unwrap_or(0);
@@ -181,7 +181,8 @@ fn join<const W: usize>(limbs: &[i64]) -> [u64; W] {
 mod tests {
     use super::*;
     use crate::binary::curve::{Curve, Kind, Task, on};
-    use crate::binary::field::{Field, Form};
+    use crate::binary::field::Field;
+    use crate::binary::form::Form;
     use crate::binary::params::Params;
     use crate::testing::{Random, inputs};
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys: checked when they are made, so that the operations need not.
 
+use super::bytes::{from_bytes, to_bytes};
 use super::curve::{Curve, Kind, Task, on};
-use super::field::{Field, Form};
-use super::params::{Affine, Params, from_bytes, to_bytes};
+use super::field::Field;
+use super::form::Form;
+use super::params::{Affine, Params};
 use super::point::{are_valid, decompress, multiply};
-use super::{BATCH, Error, MOST_WORDS};
+use super::{BATCH, Error, MAX_WORDS};
 use metaslot_memory::{Secret, wiping};
 
 /// A number from 1 to n - 1.
@@ -63,7 +65,7 @@ impl PrivateKey {
     #[must_use]
     pub fn to_bytes(&self) -> Secret {
         let mut out = Secret::zeroed(self.curve.order_length());
-        wiping(|| to_bytes(&self.words::<MOST_WORDS>(), out.expose_mut()));
+        wiping(|| to_bytes(&self.words::<MAX_WORDS>(), out.expose_mut()));
         out
     }
 }
@@ -72,7 +74,7 @@ impl PrivateKey {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PublicKey {
     curve: Curve,
-    point: Affine<MOST_WORDS>,
+    point: Affine<MAX_WORDS>,
 }
 
 impl PublicKey {

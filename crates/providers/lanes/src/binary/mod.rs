@@ -5,15 +5,17 @@
 //! together, four in each pass of the ladder. On processors without VPCLMULQDQ the same curve code runs one request at a
 //! time, with PCLMULQDQ or with none; on all it takes the same time for all secrets.
 //!
-//! [`field`] says what the curve code needs of a field's arithmetic; `vector`, `clmul` and `single` offer it. Secret
+//! [`form`] says what the curve code needs of a field's arithmetic; `vector`, `clmul` and `single` offer it. Secret
 //! numbers lie in [`metaslot_memory::Secret`]; what a computation leaves on the stack is wiped.
 
+mod bytes;
 #[cfg(target_arch = "x86_64")]
 mod clmul;
 mod curve;
 mod ecdh;
 mod ecdsa;
 mod field;
+mod form;
 mod inverse;
 mod key;
 mod order;
@@ -27,6 +29,8 @@ mod table;
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod vector;
+#[cfg(target_arch = "x86_64")]
+mod vpclmul;
 
 pub use curve::Curve;
 pub use ecdh::{Derive, derive};
@@ -40,7 +44,7 @@ use std::fmt;
 pub const BATCH: usize = field::LANES;
 
 /// Words of the longest field.
-const MOST_WORDS: usize = 9;
+const MAX_WORDS: usize = 9;
 
 /// Whether the requests of a batch are computed side by side on this machine; if not, one after the other.
 #[must_use]
@@ -60,7 +64,7 @@ pub enum Error {
     Key,
     /// The place for the result, or the signature, does not have the curve's length.
     Length,
-    /// Nobody has computed it yet.
+    /// It is not computed yet.
     Pending,
     /// The bytes are not a point of order n.
     Point,
@@ -76,7 +80,7 @@ impl fmt::Display for Error {
             Self::Curve => "the keys belong to different curves",
             Self::Key => "the private key is out of range",
             Self::Length => "the length is not the curve's",
-            Self::Pending => "the request has not been computed",
+            Self::Pending => "the request is not computed yet",
             Self::Point => "the bytes are no valid point",
             Self::Random => "there are no random numbers",
             Self::Signature => "the signature is wrong",

@@ -5,8 +5,9 @@
 //! shows, of candidates that are then thrown away or of keys that are then refused.
 #![expect(clippy::cast_possible_truncation, reason = "double words are cut into their words")]
 
+use super::bytes::{from_bytes, to_bytes};
+use super::field::LANES;
 use super::inverse::inverse;
-use super::params::{from_bytes, to_bytes};
 use metaslot_awslc_wrapper::{Result, cleanse, random};
 
 /// n, an odd prime below 2^(64 W), and what Montgomery's multiplication needs of it. R is 2^(64 W).
@@ -154,7 +155,7 @@ impl<const W: usize> Order<W> {
     /// Replaces each a by R²/a mod n, which is the inverse where numbers stand for their multiple by R. None may be zero: all
     /// are multiplied together, so that one inversion does for all (Montgomery's trick).
     pub(super) fn invert(&self, values: &mut [[u64; W]]) {
-        let mut before = [[0; W]; super::BATCH];
+        let mut before = [[0; W]; LANES];
         let Some((first, rest)) = values.split_first() else { return };
         let mut product = *first;
         for (before, value) in before[1..].iter_mut().zip(rest) {

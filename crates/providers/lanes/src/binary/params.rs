@@ -4,7 +4,7 @@
 use super::order::Order;
 
 /// One curve's constants as people write them: hexadecimal, most significant digit first.
-pub(super) struct Row {
+pub(super) struct Constants {
     pub(super) cofactor: u32,
     pub(super) a: &'static str,
     pub(super) b: &'static str,
@@ -37,14 +37,14 @@ pub(super) struct Params<const W: usize> {
 }
 
 impl<const W: usize> Params<W> {
-    pub(super) const fn new(row: &Row) -> Self {
+    pub(super) const fn new(constants: &Constants) -> Self {
         Self {
-            cofactor: row.cofactor,
-            a: words(row.a),
-            b: words(row.b),
-            root_b: words(row.root_b),
-            base: Affine { x: words(row.x), y: words(row.y) },
-            order: Order::new(words(row.order)),
+            cofactor: constants.cofactor,
+            a: words(constants.a),
+            b: words(constants.b),
+            root_b: words(constants.root_b),
+            base: Affine { x: words(constants.x), y: words(constants.y) },
+            order: Order::new(words(constants.order)),
         }
     }
 
@@ -75,20 +75,4 @@ const fn words<const W: usize>(hex: &str) -> [u64; W] {
         at += 1;
     }
     out
-}
-
-/// Big-endian bytes, at most as many as the words hold.
-pub(super) fn from_bytes<const W: usize>(bytes: &[u8]) -> [u64; W] {
-    let mut out = [0; W];
-    for (at, byte) in bytes.iter().rev().enumerate() {
-        out[at / 8] |= u64::from(*byte) << (8 * (at % 8));
-    }
-    out
-}
-
-/// Big-endian bytes into all of `out`; what does not fit is dropped.
-pub(super) fn to_bytes<const W: usize>(words: &[u64; W], out: &mut [u8]) {
-    for (at, byte) in out.iter_mut().rev().enumerate() {
-        *byte = words.get(at / 8).map_or(0, |word| word.to_le_bytes()[at % 8]);
-    }
 }

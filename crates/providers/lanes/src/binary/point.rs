@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Points of a curve over any form of the field: multiples, sums, whether one is valid, the missing coordinate.
 
-use super::field::{Field, Form, LANES};
+use super::field::{Field, LANES};
+use super::form::Form;
 use super::params::{Affine, Params};
 
 /// The multiple of each point, which has order n, by its scalar, from 1 to n - 1. In constant time.

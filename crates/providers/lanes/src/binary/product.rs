@@ -2,10 +2,7 @@
 //! Carry-less products of arrays of words by Karatsuba's method, four at a time: one word of each factor in each 128-bit
 //! element, the lower or the upper one as the instruction's immediate says, and a product of two words in each.
 
-use super::vector::Vector;
-use core::arch::x86_64::__m512i;
-
-pub(super) type Z = __m512i;
+use super::vpclmul::{Vector, Z};
 
 /// 128-bit products, of weights z^0, z^64, ...; the first 2W - 1 count.
 pub(super) type Wide = [Z; 17];

@@ -5,7 +5,8 @@
 //! Constant time: products of words come from integer multiplications of words with holes in them, or from PCLMULQDQ,
 //! both of which take the same time for all values; there is no table, and the ladder exchanges by masks.
 
-use super::field::{Field, Form, LANES, Ladder};
+use super::field::{Field, LANES};
+use super::form::{Form, Ladder};
 use super::params::Params;
 
 /// How two words are multiplied.

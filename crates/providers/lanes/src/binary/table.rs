@@ -2,9 +2,9 @@
 //! Table of the curves' constants (SEC 2 version 2.0, section 3; FIPS 186-4, D.1.3), in hexadecimal. `root_b` is the square
 //! root of b, which a test recomputes.
 
-use super::params::{Params, Row};
+use super::params::{Constants, Params};
 
-pub(super) static SECT163K1: Params<3> = Params::new(&Row {
+pub(super) static SECT163K1: Params<3> = Params::new(&Constants {
     cofactor: 2,
     a: "1",
     b: "1",
@@ -13,7 +13,7 @@ pub(super) static SECT163K1: Params<3> = Params::new(&Row {
     y: "289070fb05d38ff58321f2e800536d538ccdaa3d9",
     order: "4000000000000000000020108a2e0cc0d99f8a5ef",
 });
-pub(super) static SECT163R1: Params<3> = Params::new(&Row {
+pub(super) static SECT163R1: Params<3> = Params::new(&Constants {
     cofactor: 2,
     a: "7b6882caaefa84f9554ff8428bd88e246d2782ae2",
     b: "713612dcddcb40aab946bda29ca91f73af958afd9",
@@ -22,7 +22,7 @@ pub(super) static SECT163R1: Params<3> = Params::new(&Row {
     y: "435edb42efafb2989d51fefce3c80988f41ff883",
     order: "3ffffffffffffffffffff48aab689c29ca710279b",
 });
-pub(super) static SECT163R2: Params<3> = Params::new(&Row {
+pub(super) static SECT163R2: Params<3> = Params::new(&Constants {
     cofactor: 2,
     a: "1",
     b: "20a601907b8c953ca1481eb10512f78744a3205fd",
@@ -31,7 +31,7 @@ pub(super) static SECT163R2: Params<3> = Params::new(&Row {
     y: "d51fbc6c71a0094fa2cdd545b11c5c0c797324f1",
     order: "40000000000000000000292fe77e70c12a4234c33",
 });
-pub(super) static SECT233K1: Params<4> = Params::new(&Row {
+pub(super) static SECT233K1: Params<4> = Params::new(&Constants {
     cofactor: 4,
     a: "0",
     b: "1",
@@ -40,7 +40,7 @@ pub(super) static SECT233K1: Params<4> = Params::new(&Row {
     y: "1db537dece819b7f70f555a67c427a8cd9bf18aeb9b56e0c11056fae6a3",
     order: "8000000000000000000000000000069d5bb915bcd46efb1ad5f173abdf",
 });
-pub(super) static SECT233R1: Params<4> = Params::new(&Row {
+pub(super) static SECT233R1: Params<4> = Params::new(&Constants {
     cofactor: 2,
     a: "1",
     b: "66647ede6c332c7f8c0923bb58213b333b20e9ce4281fe115f7d8f90ad",
@@ -49,7 +49,7 @@ pub(super) static SECT233R1: Params<4> = Params::new(&Row {
     y: "1006a08a41903350678e58528bebf8a0beff867a7ca36716f7e01f81052",
     order: "1000000000000000000000000000013e974e72f8a6922031d2603cfe0d7",
 });
-pub(super) static SECT283K1: Params<5> = Params::new(&Row {
+pub(super) static SECT283K1: Params<5> = Params::new(&Constants {
     cofactor: 4,
     a: "0",
     b: "1",
@@ -58,7 +58,7 @@ pub(super) static SECT283K1: Params<5> = Params::new(&Row {
     y: "1ccda380f1c9e318d90f95d07e5426fe87e45c0e8184698e45962364e34116177dd2259",
     order: "1ffffffffffffffffffffffffffffffffffe9ae2ed07577265dff7f94451e061e163c61",
 });
-pub(super) static SECT283R1: Params<5> = Params::new(&Row {
+pub(super) static SECT283R1: Params<5> = Params::new(&Constants {
     cofactor: 2,
     a: "1",
     b: "27b680ac8b8596da5a4af8a19a0303fca97fd7645309fa2a581485af6263e313b79a2f5",
@@ -67,7 +67,7 @@ pub(super) static SECT283R1: Params<5> = Params::new(&Row {
     y: "3676854fe24141cb98fe6d4b20d02b4516ff702350eddb0826779c813f0df45be8112f4",
     order: "3ffffffffffffffffffffffffffffffffffef90399660fc938a90165b042a7cefadb307",
 });
-pub(super) static SECT409K1: Params<7> = Params::new(&Row {
+pub(super) static SECT409K1: Params<7> = Params::new(&Constants {
     cofactor: 4,
     a: "0",
     b: "1",
@@ -76,7 +76,7 @@ pub(super) static SECT409K1: Params<7> = Params::new(&Row {
     y: "1e369050b7c4e42acba1dacbf04299c3460782f918ea427e6325165e9ea10e3da5f6c42e9c55215aa9ca27a5863ec48d8e0286b",
     order: "7ffffffffffffffffffffffffffffffffffffffffffffffffffe5f83b2d4ea20400ec4557d5ed3e3e7ca5b4b5c83b8e01e5fcf",
 });
-pub(super) static SECT409R1: Params<7> = Params::new(&Row {
+pub(super) static SECT409R1: Params<7> = Params::new(&Constants {
     cofactor: 2,
     a: "1",
     b: "21a5c2c8ee9feb5c4b9a753b7b476b7fd6422ef1f3dd674761fa99d6ac27c8a9a197b272822f6cd57a55aa4f50ae317b13545f",
@@ -85,7 +85,7 @@ pub(super) static SECT409R1: Params<7> = Params::new(&Row {
     y: "61b1cfab6be5f32bbfa78324ed106a7636b9c5a7bd198d0158aa4f5488d08f38514f1fdf4b4f40d2181b3681c364ba0273c706",
     order: "10000000000000000000000000000000000000000000000000001e2aad6a612f33307be5fa47c3c9e052f838164cd37d9a21173",
 });
-pub(super) static SECT571K1: Params<9> = Params::new(&Row {
+pub(super) static SECT571K1: Params<9> = Params::new(&Constants {
     cofactor: 4,
     a: "0",
     b: "1",
@@ -94,7 +94,7 @@ pub(super) static SECT571K1: Params<9> = Params::new(&Row {
     y: "349dc807f4fbf374f4aeade3bca95314dd58cec9f307a54ffc61efc006d8a2c9d4979c0ac44aea74fbebbb9f772aedcb620b01a7ba7af1b320430c8591984f601cd4c143ef1c7a3",
     order: "20000000000000000000000000000000000000000000000000000000000000000000000131850e1f19a63e4b391a8db917f4138b630d84be5d639381e91deb45cfe778f637c1001",
 });
-pub(super) static SECT571R1: Params<9> = Params::new(&Row {
+pub(super) static SECT571R1: Params<9> = Params::new(&Constants {
     cofactor: 2,
     a: "1",
     b: "2f40e7e2221f295de297117b7f3d62f5c6a97ffcb8ceff1cd6ba8ce4a9a18ad84ffabbd8efa59332be7ad6756a66e294afd185a78ff12aa520e4de739baca0c7ffeff7f2955727a",

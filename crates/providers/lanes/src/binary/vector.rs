@@ -7,112 +7,17 @@
 //!
 //! Constant time: no table, no branch on a value; the ladder exchanges by mask registers.
 
-use super::field::{Field, Form, LANES, Ladder};
+use super::field::{Field, LANES};
+use super::form::{Form, Ladder};
 use super::params::Params;
-use super::product::{
-    HIGH, HIGH_LOW, LOW, LOW_HIGH, Z, add_wide, half, merge, square as wide_square,
-};
-use crate::cpu::{Cpu, cpu};
-use core::arch::x86_64::{
-    _mm512_and_si512, _mm512_clmulepi64_epi128, _mm512_mask_blend_epi64, _mm512_set_epi64,
-    _mm512_set1_epi64, _mm512_shldv_epi64, _mm512_shrdv_epi64, _mm512_unpackhi_epi64,
-    _mm512_unpacklo_epi64, _mm512_xor_si512,
-};
+use super::product::{HIGH, HIGH_LOW, LOW, LOW_HIGH, add_wide, half, merge, square as wide_square};
+use super::vpclmul::{Vector, Z};
 
 /// Requests of one ladder.
 const PAIRS: usize = LANES / 2;
 
 /// The lower half of each 128-bit element.
 const LOWER: u8 = 0b0101_0101;
-
-/// Proof that the processor has the instructions.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Vector(());
-
-impl Vector {
-    pub(super) fn detect() -> Option<Self> {
-        let there = cpu().has(Cpu::VPCLMUL) && is_x86_feature_detected!("avx512vbmi2");
-        there.then_some(Self(()))
-    }
-}
-
-/// The instructions. All is inlined into the functions that enable them.
-impl Vector {
-    #[inline(always)]
-    pub(super) fn zero(self) -> Z {
-        self.all(0)
-    }
-
-    /// The same word everywhere.
-    #[inline(always)]
-    fn all(self, word: u64) -> Z {
-        // SAFETY: `self` exists only where the processor has the instructions; so below.
-        unsafe { _mm512_set1_epi64(word.cast_signed()) }
-    }
-
-    #[inline(always)]
-    fn words(self, [a, b, c, d, e, f, g, h]: [u64; 8]) -> Z {
-        let [a, b, c, d, e, f, g, h] = [a, b, c, d, e, f, g, h].map(u64::cast_signed);
-        // SAFETY: see `all`.
-        unsafe { _mm512_set_epi64(h, g, f, e, d, c, b, a) }
-    }
-
-    #[inline(always)]
-    pub(super) fn xor(self, a: Z, b: Z) -> Z {
-        // SAFETY: see `all`.
-        unsafe { _mm512_xor_si512(a, b) }
-    }
-
-    #[inline(always)]
-    fn and(self, a: Z, b: Z) -> Z {
-        // SAFETY: see `all`.
-        unsafe { _mm512_and_si512(a, b) }
-    }
-
-    /// Word by word `b` where the mask has a bit, else `a`.
-    #[inline(always)]
-    fn choose(self, mask: u8, a: Z, b: Z) -> Z {
-        // SAFETY: see `all`.
-        unsafe { _mm512_mask_blend_epi64(mask, a, b) }
-    }
-
-    /// (low of a | low of b) in each element.
-    #[inline(always)]
-    pub(super) fn lows(self, a: Z, b: Z) -> Z {
-        // SAFETY: see `all`.
-        unsafe { _mm512_unpacklo_epi64(a, b) }
-    }
-
-    /// (high of a | high of b) in each element.
-    #[inline(always)]
-    pub(super) fn highs(self, a: Z, b: Z) -> Z {
-        // SAFETY: see `all`.
-        unsafe { _mm512_unpackhi_epi64(a, b) }
-    }
-
-    /// The product of one word of each element of `a` and of `b`.
-    #[inline(always)]
-    pub(super) fn product<const WHICH: i32>(self, a: Z, b: Z) -> Z {
-        // SAFETY: see `all`.
-        unsafe { _mm512_clmulepi64_epi128::<WHICH>(a, b) }
-    }
-
-    /// The upper word of (`high`, `low`) shifted left by `count`, from 1 to 63.
-    #[inline(always)]
-    fn left(self, high: Z, low: Z, count: usize) -> Z {
-        let count = self.all(count as u64);
-        // SAFETY: see `all`.
-        unsafe { _mm512_shldv_epi64(high, low, count) }
-    }
-
-    /// The lower word of (`high`, `low`) shifted right by `count`, from 1 to 63.
-    #[inline(always)]
-    fn right(self, low: Z, high: Z, count: usize) -> Z {
-        let count = self.all(count as u64);
-        // SAFETY: see `all`.
-        unsafe { _mm512_shrdv_epi64(low, high, count) }
-    }
-}
 
 impl<F: Field<W>, const W: usize> Form<F, W> for Vector {
     type Element = [Z; W];
@@ -145,17 +50,17 @@ impl<F: Field<W>, const W: usize> Form<F, W> for Vector {
     }
 
     fn mul(self, a: &[Z; W], b: &[Z; W]) -> [Z; W] {
-        // SAFETY: see `all`.
+        // SAFETY: a `Vector` exists only where the processor has the instructions.
         unsafe { mul::<F, W>(self, a, b) }
     }
 
     fn square_times(self, a: &[Z; W], times: usize) -> [Z; W] {
-        // SAFETY: see `all`.
+        // SAFETY: as in `mul`.
         unsafe { square_times::<F, W>(self, a, times) }
     }
 
     fn ladder(self, curve: &Params<W>, x: &[Z; W], scalars: &[[u64; W]]) -> Ladder<[Z; W]> {
-        // SAFETY: see `all`.
+        // SAFETY: as in `mul`.
         unsafe { ladder::<F, W>(self, curve, x, scalars) }
     }
 }

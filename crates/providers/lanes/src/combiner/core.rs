@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who computes, who waits, who leads next; over any primitives, so that the model checker can run it.
 //!
-//! Why nobody sleeps for ever: while a job whose owner waits is in the queue, there is a thread that leads, or one that
-//! was woken with its result and has not run yet. Either looks at the queue before it goes ([`Core::release`],
+//! Why no thread sleeps for ever: while a job whose owner waits is in the queue, there is a thread that leads, or one that
+//! was woken with its result and is not running yet. Either looks at the queue before it goes ([`Core::release`],
 //! [`Core::leave`]). The queue changes under the lock only. The number of leaders grows under the lock only, and sinks
 //! without it only while the queue is empty.
 
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use smallvec::SmallVec;
 
+use super::kernel::{Failure, Kernel, Statistics};
 use super::platform::{Platform, Word};
 use super::queue::{ASLEEP, DONE, LEAD, Node, OPEN, PANICKED, Queue};
 use super::state::{INSIDE, LEADER, MAX_LEADERS, MAX_QUEUED, QUEUED, State, WOKEN};
-use super::{Failure, Kernel, Statistics};
 
 pub(super) struct Core<K: Kernel, P: Platform> {
     pub(super) kernel: K,
@@ -40,7 +40,7 @@ type Results = SmallVec<[Result<(), Failure>; 16]>;
 type Sleepers<P> = SmallVec<[*const <P as Platform>::Signal; 4]>;
 
 enum Turn<J, P: Platform> {
-    /// Compute your own job and trouble nobody.
+    /// Compute your own job; leave the queue as it is.
     Alone,
     Lead(Others<J, P>),
     Wait,
@@ -65,7 +65,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
 
     #[inline(never)]
     fn meet(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
-        // Whatever the job borrows outlives this call, after which nobody knows it; kernels cannot tell its lifetime from
+        // What the job borrows outlives this call, and after it no pointer to the job is left; kernels cannot tell its lifetime from
         // another.
         let node = Node::new(NonNull::from(job).cast());
         let turn = self.with_queue(|queue| self.arrive(queue, &node));
@@ -74,7 +74,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         result
     }
 
-    /// Queues a job that nobody waits for.
+    /// Queues a job without waiting for it.
     ///
     /// # Safety
     /// The node and its job stay where they are, untouched, until [`Self::poll`], [`Self::complete`] or
@@ -152,7 +152,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
             queued
         });
         if !removed {
-            // Whatever became of it is nobody's business any more.
+            // The ticket is gone, and its result with it.
             _ = self.wait(node);
         }
     }
@@ -207,7 +207,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         })
     }
 
-    /// A thread with a job of its own, which is in nobody's hands yet.
+    /// A thread with a job of its own, which is neither queued nor in a batch yet.
     fn arrive(
         &self,
         queue: &mut Queue<K::Job<'static>, P>,
@@ -328,7 +328,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         }
     }
 
-    /// Gives the leader's place back, to somebody who waits if there is one.
+    /// Gives leadership up, to a waiting thread if there is one.
     fn release(&self) {
         loop {
             let state = self.state();
@@ -421,14 +421,14 @@ impl<K: Kernel, P: Platform> Core<K, P> {
 /// The job of a node that is in this thread's hands.
 #[expect(clippy::mut_from_ref, reason = "the node points to it")]
 fn job_of<J, P: Platform>(node: &Node<J, P>) -> &mut J {
-    // SAFETY: callers have their own node outside of queue and batch, or a node that their batch holds: nobody
-    // else touches its job, whose owner does not use the reference that it was made from meanwhile.
+    // SAFETY: callers have their own node outside of queue and batch, or a node that their batch holds: no other
+    // thread touches its job, whose owner does not use the reference that it was made from meanwhile.
     unsafe { &mut *node.job.get().as_ptr() }
 }
 
 fn caught(work: impl FnOnce()) -> Result<(), Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        // What a payload does when dropped is anybody's guess.
+        // Dropping the payload could panic again.
         std::mem::forget(payload);
         Failure::Panicked
     })

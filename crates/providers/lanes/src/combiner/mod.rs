@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of one process that come with independent jobs meet here, and one of them computes a whole batch.
-//! There are no threads of its own and no timers: who leads is one of the callers.
+//! There are no threads of its own and no timers: the leader is one of the callers.
 //!
 //! [`Combiner::run`] is the door for threads that wait. With few of them inside, each computes its own job at once,
 //! for the price of three atomic additions (8 ns). From [`Kernel::crowd`] threads per core on, they queue their
@@ -10,29 +10,30 @@
 //!
 //! While a batch would have less than [`Kernel::enough`], threads go first that were woken with their results and have no core yet: they
 //! can run, and most come back with more. Without this rule the thread that leads would always be the first to come
-//! back, and compute alone while those that it just woke wait for its core. It delays nobody by more than these threads'
+//! back, and compute alone while those that it just woke wait for its core. It delays no thread by more than these threads'
 //! turn on the processor, which is long only where some of them have a much lower priority than others.
 //!
 //! Jobs are taken oldest first and leadership goes to the oldest waiter: only a leader's own job overtakes others.
 //!
 //! [`Combiner::submit`] is the door for a thread with many jobs in flight: it queues them and gets [`Ticket`]s;
-//! anyone who comes back for one leads the batch, and no switch of threads has to be paid for.
+//! a thread that comes back for one leads the batch, which costs no switch of threads.
 //!
 //! **Panics.** When [`Kernel::many`] panics the leader computes each job of the batch with [`Kernel::one`]; a job
 //! that panics there is answered [`Failure::Panicked`] to its own owner. No panic leaves the combiner.
 //!
 //! **Forks.** The combiner's numbers and its lock are in memory that a forked child finds zero, so the child finds an
-//! idle combiner without jobs, whatever the parent's threads were doing. The parent's tickets are answered
+//! idle combiner without jobs, no matter what the parent's threads were doing. The parent's tickets are answered
 //! [`Failure::Forked`] there if they were not computed. A child must not return into a call under which it was forked.
 //!
-//! **Ends of threads.** A thread does not leave [`Combiner::run`] while anybody knows its job, and sleeps in no call
-//! at which threads are cancelled (`pthread_cancel`). Kernels must not make such calls either, nor call the combiner.
+//! **Ends of threads.** A thread does not leave [`Combiner::run`] while another thread has a pointer to its job, and
+//! sleeps in no call at which threads are cancelled (`pthread_cancel`). Kernels must not make such calls either, nor call the combiner.
 //!
 //! Waiting threads do not spin first: they wait only when there are more threads than cores, so they would spin on a
 //! core that a leader needs. All threads write to one cache line of the combiner; on a machine with dozens of cores
 //! several combiners serve a kernel of a few microseconds better than one.
 
 mod core;
+mod kernel;
 mod platform;
 mod queue;
 mod state;
@@ -44,76 +45,11 @@ mod tests;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
+pub use self::kernel::{Failure, Kernel, Statistics};
+
 use self::core::Core;
 use self::platform::Native;
 use self::ticket::CoreTicket;
-
-/// What computes the jobs of one combiner.
-pub trait Kernel: Sync {
-    /// One request with all that it needs and borrows, and the place of its result. A kernel takes jobs of any lifetime, so that it
-    /// keeps nothing of what one borrows.
-    type Job<'a>: Send;
-
-    /// How many jobs a batch has at most.
-    fn lanes(&self) -> usize;
-
-    /// From how many jobs on a batch is hardly better for being larger: so many do not wait for more.
-    fn enough(&self) -> usize {
-        self.lanes()
-    }
-
-    /// From how many jobs on a batch takes less processor time than one job after the other; `usize::MAX` where there are no
-    /// batches.
-    fn break_even(&self) -> usize;
-
-    /// From how many threads per core on it pays to wait: the break-even with about 6 µs more for each job but the leader's, which
-    /// is what two switches of threads cost.
-    fn crowd(&self) -> usize {
-        self.break_even()
-    }
-
-    /// Computes one job.
-    fn one(&self, job: &mut Self::Job<'_>);
-
-    /// Computes 2 to [`Self::lanes`] jobs. When it panics, each job is computed again by [`Self::one`], in whatever
-    /// state it was left.
-    fn many(&self, jobs: &mut [&mut Self::Job<'_>]);
-}
-
-/// Why a job has no result.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Failure {
-    /// Its computation panicked.
-    Panicked,
-    /// It was submitted before a fork, and this is the child.
-    Forked,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Panicked => "the computation panicked",
-            Self::Forked => "the job belongs to the parent process",
-        })
-    }
-}
-
-impl std::error::Error for Failure {}
-
-/// What a combiner did since the process began.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Statistics {
-    /// Jobs computed one at a time.
-    pub singles: u64,
-    /// Batches computed.
-    pub batches: u64,
-    /// Jobs in them.
-    pub batched: u64,
-    /// Times that leadership was given to a thread that waited.
-    pub hand_overs: u64,
-    /// Times that a thread waited for its result.
-    pub waits: u64,
-}
 
 /// The meeting place of one kernel's jobs; see the module.
 pub struct Combiner<K: Kernel> {
@@ -151,7 +87,7 @@ impl<K: Kernel> Combiner<K> {
         self.core.run(job)
     }
 
-    /// Queues a job for anyone who leads next, or for anyone who comes back first.
+    /// Queues a job for the next leader, or for the first thread that comes back for a ticket.
     pub fn submit(&self, job: K::Job<'static>) -> Ticket<'_, K>
     where
         K::Job<'static>: 'static,
@@ -182,13 +118,13 @@ impl<K: Kernel> fmt::Debug for Combiner<K> {
 pub struct Ticket<'a, K: Kernel>(CoreTicket<'a, K, Native>);
 
 impl<K: Kernel> Ticket<'_, K> {
-    /// Whether the job has its answer, so that [`Self::complete`] returns at once. Leads when nobody has the job yet
+    /// Whether the job has its answer, so that [`Self::complete`] returns at once. Leads when no thread has the job yet
     /// and there is room; false when it is in another thread's batch, or when as many threads lead as may.
     pub fn poll(&mut self) -> bool {
         self.0.poll()
     }
 
-    /// The job with its result, as soon as there is one; leads when nobody has the job yet and there is room.
+    /// The job with its result, as soon as there is one; leads when no thread has the job yet and there is room.
     ///
     /// # Errors
     /// Why there is no result.

@@ -33,7 +33,7 @@ pub(super) trait Platform {
     fn locked<R>(&self, work: impl FnOnce() -> R) -> R;
     /// Sleeps until woken if `word` is still `expected`; may return early.
     fn sleep(&self, word: &Self::Signal, expected: u32);
-    /// Wakes anyone who sleeps on `word`, which is not touched: it may be gone.
+    /// Wakes a thread that sleeps on `word`, which is not touched: it may be gone.
     fn wake(&self, word: *const Self::Signal);
     /// How many cores there are for this process.
     fn cores(&self) -> usize;
@@ -171,7 +171,7 @@ fn count_cores() -> usize {
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and somebody may sleep.
+/// Held, and a thread may sleep on it.
 const WANTED: u32 = 2;
 
 /// The lock of Drepper, "Futexes Are Tricky", section 5 ("mutex2"). The standard library's would be

@@ -20,13 +20,13 @@ pub(super) const PANICKED: u32 = 4;
 
 /// A job in the queue or in a batch.
 ///
-/// Anyone who queued it keeps it where it is until its word is [`LEAD`], [`DONE`] or [`PANICKED`], or until
-/// it took it out of the queue itself. The cells behind the job are changed under the combiner's lock only.
+/// Its owner keeps it where it is until its word is [`LEAD`], [`DONE`] or [`PANICKED`], or until
+/// the owner took it out of the queue itself. The cells behind the job are changed under the combiner's lock only.
 pub(super) struct Node<J, P: Platform> {
     pub(super) word: P::Signal,
-    /// Set by the owner before anybody else knows the node.
+    /// Set by the owner before another thread knows the node.
     pub(super) job: Cell<NonNull<J>>,
-    place: Cell<Place>,
+    queued: Cell<bool>,
     epoch: Cell<u32>,
     /// Whether the owner waits for it.
     attended: Cell<bool>,
@@ -36,18 +36,12 @@ pub(super) struct Node<J, P: Platform> {
 
 type Link<J, P> = Option<NonNull<Node<J, P>>>;
 
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Place {
-    Queue,
-    Elsewhere,
-}
-
 impl<J, P: Platform> Node<J, P> {
     pub(super) fn new(job: NonNull<J>) -> Self {
         Self {
             word: P::signal(OPEN),
             job: Cell::new(job),
-            place: Cell::new(Place::Elsewhere),
+            queued: Cell::new(false),
             epoch: Cell::new(0),
             attended: Cell::new(false),
             before: Cell::new(None),
@@ -90,7 +84,7 @@ impl<J, P: Platform> Queue<J, P> {
     }
 
     pub(super) fn holds(&self, node: &Node<J, P>) -> bool {
-        node.place.get() == Place::Queue && node.epoch.get() == self.epoch
+        node.queued.get() && node.epoch.get() == self.epoch
     }
 
     /// Marks a queued node as waited for.
@@ -104,7 +98,7 @@ impl<J, P: Platform> Queue<J, P> {
     pub(super) unsafe fn push(&mut self, pointer: NonNull<Node<J, P>>) {
         // SAFETY: it lives, by the contract.
         let node = unsafe { pointer.as_ref() };
-        node.place.set(Place::Queue);
+        node.queued.set(true);
         node.epoch.set(self.epoch);
         node.before.set(self.last);
         node.after.set(None);
@@ -126,7 +120,7 @@ impl<J, P: Platform> Queue<J, P> {
             Some(after) => after.before.set(before),
             None => self.last = before,
         }
-        node.place.set(Place::Elsewhere);
+        node.queued.set(false);
         self.attended -= usize::from(node.attended.get());
     }
 
@@ -137,7 +131,7 @@ impl<J, P: Platform> Queue<J, P> {
         Some(first)
     }
 
-    /// Takes out the oldest that somebody waits for.
+    /// Takes out the oldest that a thread waits for.
     pub(super) fn pop_attended(&mut self) -> Link<J, P> {
         let mut link = self.first;
         while let Some(pointer) = link {

@@ -3,21 +3,21 @@
 
 use std::fmt;
 
-/// Threads that lead, threads that were woken with a result and have not run yet, threads inside
+/// Threads that lead, threads that were woken with a result and are not running yet, threads inside
 /// (led, waiting, woken or computing alone), and queued jobs.
 #[derive(Clone, Copy)]
 pub(super) struct State(pub(super) u64);
 
 /// One thread more that leads.
 pub(super) const LEADER: u64 = 1;
-/// One thread more that has its result and has not run yet.
+/// One thread more that has its result and is not running yet.
 pub(super) const WOKEN: u64 = 1 << 10;
 /// One thread more that is inside.
 pub(super) const INSIDE: u64 = 1 << 28;
 /// One job more in the queue.
 pub(super) const QUEUED: u64 = 1 << 46;
 
-/// How many threads may lead at most, whatever is asked for.
+/// How many threads may lead at most, even where the configured number is larger.
 pub(super) const MAX_LEADERS: usize = 512;
 /// Queue length from which tickets are no longer taken: far below what the field can count.
 pub(super) const MAX_QUEUED: usize = 1 << 16;

@@ -6,11 +6,11 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use super::core::Core;
+use super::kernel::{Failure, Kernel};
 use super::platform::Platform;
 use super::queue::Node;
-use super::{Failure, Kernel};
 
-/// What lies on the heap; freed by anyone who has the ticket, once no leader has it.
+/// What lies on the heap; freed by the owner of the ticket, once no leader has it.
 struct Held<J, P: Platform> {
     node: Node<J, P>,
     job: UnsafeCell<J>,

@@ -3,14 +3,16 @@
 //! verification is of public numbers, and accepts what AWS-LC accepts: s below the order, a canonical and decodable key, and an R
 //! that is, byte for byte, the encoding of s·B − k·A.
 
-use super::edwards::{Point, encode};
+use super::edwards::{Order, Point, encode};
 use super::field::{Element, invert_all};
+use super::key::PublicKey;
+use super::request::{SignRequest, VerifyRequest};
 use super::table::{BaseTable, KeyTable, minus_times_key};
-use super::{KEY_LENGTH, Order, PublicKey, SignRequest, VerifyRequest};
 use crate::field52::bytes::{less, little_endian, put, take, write_big_endian};
 use crate::field52::modulus::Modulus;
 use crate::field52::montgomery::{enter, leave, mul};
 use crate::field52::{Columns, LANES, Num, Workspace};
+use metaslot_awslc_wrapper::curve25519::KEY_LENGTH;
 use metaslot_awslc_wrapper::digest::{Hash, Stream};
 use metaslot_awslc_wrapper::{Failed, Result, cleanse};
 
@@ -156,7 +158,7 @@ fn verify_batch(batch: &mut [VerifyRequest<'_>]) {
         for ((request, by), encoded) in requests.iter_mut().zip(by).zip(&encoded) {
             match by {
                 By::Library => request.by_library(),
-                By::Nobody => request.result = Err(Failed),
+                By::Neither => request.result = Err(Failed),
                 By::Kernel => {
                     let good = request.signature.first_chunk() == Some(encoded);
                     request.result = if good { Ok(()) } else { Err(Failed) };
@@ -172,13 +174,13 @@ enum By {
     Kernel,
     Library,
     /// It cannot be good.
-    Nobody,
+    Neither,
 }
 
 /// s·B − k·A, for the lanes that are the kernel's.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn expected(requests: &[VerifyRequest<'_>]) -> (Point, [By; LANES]) {
-    let mut by = [By::Nobody; LANES];
+    let mut by = [By::Neither; LANES];
     let mut keys = [None; LANES];
     let mut hashes = [[0; LANES]; 10];
     let mut scalars = [[0; LANES]; 5];

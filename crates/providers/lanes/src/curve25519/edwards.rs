@@ -6,7 +6,17 @@ use super::field::{
     Element, add, invert_all, least, limbs, mul, power_2_252_3, small, square, sub, zeros,
 };
 use crate::field52::bytes::take;
+use crate::field52::modulus::{Form, Modulus, hex};
 use crate::field52::{LANES, Mask, Num};
+
+/// The base point's order, 2^252 + 27742317777372353535851937790883648493.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order;
+
+impl Modulus<5> for Order {
+    const M: [u64; 5] = hex("1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed");
+    const FORM: Form = Form::General;
+}
 
 /// A point per lane.
 #[derive(Clone, Copy)]

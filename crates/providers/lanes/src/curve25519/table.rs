@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Multiples of known points, prepared to be added.
 
-use super::Order;
-use super::edwards::{BASE, Entry, NEUTRAL, Point, Prepared};
+use super::edwards::{BASE, Entry, NEUTRAL, Order, Point, Prepared};
 use crate::field52::bytes::put;
 use crate::field52::{LANES, Mask, Num, V, load, splat, store};
 use crate::weierstrass::table::{digit, odd, recoded};
@@ -26,21 +25,21 @@ const ENTRIES: usize = (1 << (WINDOW - 1)) + 1;
 /// One limb of one number of a window's 32 entries.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-struct Row([u64; BASE_ENTRIES]);
+struct EntryLimbs([u64; BASE_ENTRIES]);
 
 /// The base point's odd multiples, for every window.
-pub(super) struct BaseTable(Vec<[[Row; 5]; 3]>);
+pub(super) struct BaseTable(Vec<[[EntryLimbs; 5]; 3]>);
 
 impl BaseTable {
     pub(super) fn shared() -> &'static Self {
         static TABLE: OnceLock<BaseTable> = OnceLock::new();
-        // SAFETY: asked for by the kernel only, which runs where its instructions are.
+        // SAFETY: only the kernel calls this, and it runs where its instructions are.
         TABLE.get_or_init(|| unsafe { Self::new() })
     }
 
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn new() -> Self {
-        let mut rows = vec![[[Row([0; BASE_ENTRIES]); 5]; 3]; BASE_WINDOWS];
+        let mut rows = vec![[[EntryLimbs([0; BASE_ENTRIES]); 5]; 3]; BASE_WINDOWS];
         let (mut point, _) = Point::decode(&[BASE; LANES]);
         for window in &mut rows {
             let series = Point::series(&point, &point.double(true), BASE_ENTRIES);
@@ -80,7 +79,7 @@ impl BaseTable {
 
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline]
-fn choose(rows: &[Row; 5], index: V) -> Num<5> {
+fn choose(rows: &[EntryLimbs; 5], index: V) -> Num<5> {
     let upper = _mm512_test_epi64_mask(index, splat(16));
     let mut out = [index; 5];
     for i in 0..5 {

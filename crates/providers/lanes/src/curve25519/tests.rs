@@ -138,7 +138,7 @@ fn ed25519_signatures_are_accepted_and_changed_ones_refused() {
     }
 }
 
-/// Keys and Rs of small order, or not canonical, and scalars at the order's edges: whatever the library says.
+/// Keys and Rs of small order, or not canonical, and scalars at the order's edges: the library's answer is the right one.
 #[test]
 fn ed25519_edges_are_judged_as_by_the_library() {
     let mut random = Random::new();

@@ -4,11 +4,12 @@
 use super::field::{
     Element, add, bytes, invert_all, least, limbs, mul, mul_small, small, square, sub,
 };
-use super::{KEY_LENGTH, X25519Request};
+use super::request::X25519Request;
 use crate::field52::bytes::{put, take};
 use crate::field52::{LANES, Num, V, Workspace, load, splat};
 use core::arch::x86_64::*;
 use metaslot_awslc_wrapper::Failed;
+use metaslot_awslc_wrapper::curve25519::KEY_LENGTH;
 
 /// How many requests share their inversion.
 const BATCH: usize = 16 * LANES;

@@ -3,7 +3,7 @@
 
 use super::circuits::{s1, s2, s3, s4, s5, s6, s7, s8};
 use super::transpose::Slab;
-use super::word::{MOST, Word};
+use super::word::{MAX_WORDS, Word};
 use crate::data::Way;
 
 /// Key bits as the rounds take them.
@@ -94,7 +94,7 @@ const SCHEDULE: [[u8; 48]; 16] = {
 /// All lanes of `slab`, as bits, through the three ciphers: encryption, decryption, encryption, or the reverse.
 #[inline(always)]
 pub(super) fn triple<W: Word>(way: Way, keys: &impl KeyBits, slab: &mut Slab) {
-    let mut halves = [Half([[0; MOST]; 32]); 2];
+    let mut halves = [Half([[0; MAX_WORDS]; 32]); 2];
     for (at, from) in INITIAL.into_iter().enumerate() {
         slab.word::<W>(usize::from(from)).store(&mut halves[at / 32].0[at % 32]);
     }
@@ -121,7 +121,7 @@ pub(super) fn triple<W: Word>(way: Way, keys: &impl KeyBits, slab: &mut Slab) {
 /// Half of a block, as bits.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Half([[u64; MOST]; 32]);
+struct Half([[u64; MAX_WORDS]; 32]);
 
 #[inline(always)]
 fn round<W: Word>(

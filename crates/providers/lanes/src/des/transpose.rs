@@ -2,13 +2,13 @@
 //! From blocks to bits and back.
 
 use super::LANES;
-use super::word::{MOST, Word};
+use super::word::{MAX_WORDS, Word};
 
 /// Bits of a block.
 pub(super) const BITS: usize = 64;
 
 /// As blocks: of [`LANES`] blocks, or as many as a word type has, each as a little-endian number; as bits: [`BITS`] words.
-/// Word `at` begins at `at * MOST` in both.
+/// Word `at` begins at `at * MAX_WORDS` in both.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Slab(pub(super) [u64; LANES]);
@@ -19,17 +19,17 @@ impl Slab {
     /// Where a lane's block is.
     #[inline(always)]
     pub(super) const fn place<W: Word>(lane: usize) -> usize {
-        lane / W::WORDS * MOST + lane % W::WORDS
+        lane / W::WORDS * MAX_WORDS + lane % W::WORDS
     }
 
     #[inline(always)]
     pub(super) fn word<W: Word>(&self, at: usize) -> W {
-        W::load(&self.0.as_chunks::<MOST>().0[at])
+        W::load(&self.0.as_chunks::<MAX_WORDS>().0[at])
     }
 
     #[inline(always)]
     pub(super) fn set_word<W: Word>(&mut self, at: usize, word: W) {
-        word.store(&mut self.0.as_chunks_mut::<MOST>().0[at]);
+        word.store(&mut self.0.as_chunks_mut::<MAX_WORDS>().0[at]);
     }
 
     /// Exchanges bit `b` of block word `a` and bit `a` of block word `b` everywhere; its own inverse (Warren: "Hacker's Delight",

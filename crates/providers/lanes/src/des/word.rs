@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 };
 
 /// Words at most.
-pub(super) const MOST: usize = 8;
+pub(super) const MAX_WORDS: usize = 8;
 
 /// `WORDS` times 64 bits. Implementations are inlined into functions that are called only where their instructions exist; nothing else
 /// makes one.
@@ -19,10 +19,10 @@ pub(super) trait Word: Copy {
     const WORDS: usize;
 
     /// The first words.
-    fn load(words: &[u64; MOST]) -> Self;
+    fn load(words: &[u64; MAX_WORDS]) -> Self;
 
     /// Leaves the other words as they are.
-    fn store(self, words: &mut [u64; MOST]);
+    fn store(self, words: &mut [u64; MAX_WORDS]);
 
     /// All words the same.
     fn splat(word: u64) -> Self;
@@ -61,12 +61,12 @@ impl Word for u64 {
     const WORDS: usize = 1;
 
     #[inline(always)]
-    fn load(words: &[u64; MOST]) -> Self {
+    fn load(words: &[u64; MAX_WORDS]) -> Self {
         words[0]
     }
 
     #[inline(always)]
-    fn store(self, words: &mut [u64; MOST]) {
+    fn store(self, words: &mut [u64; MAX_WORDS]) {
         words[0] = self;
     }
 
@@ -106,13 +106,13 @@ impl Word for Avx2 {
     const WORDS: usize = 4;
 
     #[inline(always)]
-    fn load(words: &[u64; MOST]) -> Self {
+    fn load(words: &[u64; MAX_WORDS]) -> Self {
         // SAFETY: four words are read; AVX2 is there (see the trait).
         Self(unsafe { _mm256_loadu_si256(words.as_ptr().cast()) })
     }
 
     #[inline(always)]
-    fn store(self, words: &mut [u64; MOST]) {
+    fn store(self, words: &mut [u64; MAX_WORDS]) {
         // SAFETY: four words are written; AVX2 is there.
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) };
     }
@@ -162,13 +162,13 @@ impl Word for Avx512 {
     const WORDS: usize = 8;
 
     #[inline(always)]
-    fn load(words: &[u64; MOST]) -> Self {
+    fn load(words: &[u64; MAX_WORDS]) -> Self {
         // SAFETY: eight words are read; AVX-512 is there (see the trait).
         Self(unsafe { _mm512_loadu_si512(words.as_ptr().cast()) })
     }
 
     #[inline(always)]
-    fn store(self, words: &mut [u64; MOST]) {
+    fn store(self, words: &mut [u64; MAX_WORDS]) {
         // SAFETY: eight words are written; AVX-512 is there.
         unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) };
     }

@@ -3,12 +3,12 @@
 //!
 //! A request goes through its own memory as long as there are whole blocks, then through its tail, which is a copy of what
 //! is left with the padding, and with HMAC through the tail once more for the outer hash. The kernel runs for as many blocks
-//! as every lane has left of what it is in. A lane without a request follows another's blocks, and nobody looks at what comes
-//! of it.
+//! as every lane has left of what it is in. A lane without a request follows another's blocks, and its state is
+//! ignored.
 
-use super::hmac::Key;
 use super::kernel::Kernel;
-use super::rows::{MOST, Rows};
+use super::key::Key;
+use super::rows::{MAX_LANES, Rows};
 use super::shape::Shape;
 use metaslot_awslc_wrapper::cleanse;
 use metaslot_memory::wipe_shallow_stack;
@@ -95,7 +95,7 @@ impl<const WORD: usize> Workspace<WORD> {
     }
 
     fn run<J: Job>(&mut self, jobs: &mut [J]) {
-        let mut lanes = [None; MOST];
+        let mut lanes = [None; MAX_LANES];
         let lanes = &mut lanes[..self.kernel.lanes];
         let mut next = 0;
         for (lane, active) in lanes.iter_mut().enumerate().take(jobs.len()) {

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prepared keys of HMAC (FIPS 198-1).
+//! How a key of HMAC (FIPS 198-1) is prepared.
 
 use super::batch;
 use super::kernel::Kernel;
+use super::key::Key;
 use super::shape::Shape;
 use crate::cpu::cpu;
 use metaslot_awslc_wrapper::cleanse;
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_memory::{Secret, wiping};
-
-/// A prepared key, for any number of requests and threads: instead of the key it holds what the hash function has made of
-/// the two padded keys.
-#[derive(Debug)]
-pub struct Key {
-    /// The chaining value of the inner hash, then that of the outer.
-    chains: Secret,
-    hash: Hash,
-}
 
 /// The longest block, SHA3-224's.
 const BLOCK: usize = 144;
@@ -58,21 +50,5 @@ impl Key {
         let both = chains.expose_mut().split_at_mut(length).into();
         batch::after_blocks(shape, kernel, [inner, outer], both);
         Self { chains, hash }
-    }
-
-    /// The function that this key is for.
-    #[must_use]
-    pub const fn hash(&self) -> Hash {
-        self.hash
-    }
-
-    pub(super) fn inner(&self) -> &[u8] {
-        let chains = self.chains.expose();
-        &chains[..chains.len() / 2]
-    }
-
-    pub(super) fn outer(&self) -> &[u8] {
-        let chains = self.chains.expose();
-        &chains[chains.len() / 2..]
     }
 }

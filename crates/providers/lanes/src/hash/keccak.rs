@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SHA-3: Keccak-f[1600] (FIPS 202, section 3.2).
 
-use super::kernel::Absorb;
 use super::rows::Rows;
 use super::tables::KECCAK_ROUND;
 use super::vector::{Vector, load, store, table};
-use std::marker::PhantomData;
-
-/// SHA-3 in the lanes of `V`, with any rate.
-pub(super) struct Keccak<V>(PhantomData<V>);
 
 /// The words of SHA3-224's block, the longest.
 const LONGEST: usize = 18;
@@ -19,22 +14,21 @@ const BUFFER: usize = 24;
 const RHO: [u32; 25] =
     [0, 1, 62, 28, 27, 36, 44, 6, 55, 20, 3, 10, 43, 25, 39, 41, 45, 15, 21, 8, 18, 2, 61, 56, 14];
 
-impl<V: Vector<Word = u64>> Absorb for Keccak<V> {
-    #[inline(always)]
-    fn absorb(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-        let mut s: [V; 25] = load(state);
-        let mut words = [V::splat(0); BUFFER];
-        for at in (0..rows.bytes()).step_by(block) {
-            read_block(rows, at, block / 8, &mut words);
-            for (i, word) in words.iter().enumerate().take(LONGEST) {
-                s[i] = s[i].xor(*word);
-            }
-            for constant in &KECCAK_ROUND {
-                s = round(&s, *constant);
-            }
+/// SHA-3 with any rate in the lanes of `V`; see `Kernel::run`.
+#[inline(always)]
+pub(super) fn absorb<V: Vector<Word = u64>>(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    let mut s: [V; 25] = load(state);
+    let mut words = [V::splat(0); BUFFER];
+    for at in (0..rows.bytes()).step_by(block) {
+        read_block(rows, at, block / 8, &mut words);
+        for (i, word) in words.iter().enumerate().take(LONGEST) {
+            s[i] = s[i].xor(*word);
         }
-        store(&s, state);
+        for constant in &KECCAK_ROUND {
+            s = round(&s, *constant);
+        }
     }
+    store(&s, state);
 }
 
 /// A block of so many words.

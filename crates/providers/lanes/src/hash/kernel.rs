@@ -6,14 +6,7 @@ use super::shape::Core;
 use crate::cpu::Cpu;
 
 #[cfg(target_arch = "x86_64")]
-use super::{avx2::Ymm, avx512::Zmm, keccak::Keccak, md5::Md5, pair::Pair, sha1::Sha1, sha2::Sha2};
-
-/// A function's inner loop in some number of lanes.
-pub(super) trait Absorb {
-    /// Takes the blocks of `block` bytes that the rows consist of into the state, which has the first word of each lane, then
-    /// the second of each, and so on, in the machine's order of bytes.
-    fn absorb(state: &mut [u8], rows: &Rows<'_>, block: usize);
-}
+use super::{avx2::Ymm, avx512::Zmm, keccak, md5, pair::Pair, sha1, sha2};
 
 /// An inner loop that this processor can run.
 #[derive(Clone, Copy)]
@@ -24,7 +17,8 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// See [`Absorb::absorb`].
+    /// Takes the blocks of `block` bytes that the rows consist of into the state, which has the first word of each lane, then
+    /// the second of each, and so on, in the machine's order of bytes.
     pub(super) fn run(&self, state: &mut [u8], rows: &Rows<'_>, block: usize) {
         // SAFETY: the function needs nothing but its instructions, and `choose` gives only what the processor can run.
         unsafe { (self.run)(state, rows, block) }
@@ -62,71 +56,71 @@ impl Kernel {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn md5_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Md5::<Zmm<u32>>::absorb(state, rows, block);
+    md5::absorb::<Zmm<u32>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn md5_zmm_pair(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Md5::<Pair<Zmm<u32>>>::absorb(state, rows, block);
+    md5::absorb::<Pair<Zmm<u32>>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn sha1_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Sha1::<Zmm<u32>>::absorb(state, rows, block);
+    sha1::absorb::<Zmm<u32>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn sha256_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Sha2::<Zmm<u32>>::absorb(state, rows, block);
+    sha2::absorb::<Zmm<u32>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn sha512_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Sha2::<Zmm<u64>>::absorb(state, rows, block);
+    sha2::absorb::<Zmm<u64>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn keccak_zmm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Keccak::<Zmm<u64>>::absorb(state, rows, block);
+    keccak::absorb::<Zmm<u64>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn md5_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Md5::<Ymm<u32>>::absorb(state, rows, block);
+    md5::absorb::<Ymm<u32>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn md5_ymm_pair(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Md5::<Pair<Ymm<u32>>>::absorb(state, rows, block);
+    md5::absorb::<Pair<Ymm<u32>>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn sha1_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Sha1::<Ymm<u32>>::absorb(state, rows, block);
+    sha1::absorb::<Ymm<u32>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn sha256_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Sha2::<Ymm<u32>>::absorb(state, rows, block);
+    sha2::absorb::<Ymm<u32>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn sha512_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Sha2::<Ymm<u64>>::absorb(state, rows, block);
+    sha2::absorb::<Ymm<u64>>(state, rows, block);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn keccak_ymm(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-    Keccak::<Ymm<u64>>::absorb(state, rows, block);
+    keccak::absorb::<Ymm<u64>>(state, rows, block);
 }

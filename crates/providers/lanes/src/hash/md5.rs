@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! MD5 (RFC 1321).
 
-use super::kernel::Absorb;
 use super::rows::Rows;
 use super::tables::MD5_ROUND;
 use super::vector::{Vector, load, read, store, table};
-use std::marker::PhantomData;
 
-/// MD5 in the lanes of `V`.
-pub(super) struct Md5<V>(PhantomData<V>);
-
-impl<V: Vector<Word = u32>> Absorb for Md5<V> {
-    #[inline(always)]
-    fn absorb(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-        let mut chain: [V; 4] = load(state);
-        for at in (0..rows.bytes()).step_by(block) {
-            compress(&mut chain, &read(rows, at), block / 4);
-        }
-        store(&chain, state);
+/// MD5 in the lanes of `V`; see `Kernel::run`.
+#[inline(always)]
+pub(super) fn absorb<V: Vector<Word = u32>>(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    let mut chain: [V; 4] = load(state);
+    for at in (0..rows.bytes()).step_by(block) {
+        compress(&mut chain, &read(rows, at), block / 4);
     }
+    store(&chain, state);
 }
 
 /// The number of words, which is 16, is said by the caller so that the compiler does not know it: it would unroll the loops and

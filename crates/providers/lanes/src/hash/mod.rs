@@ -16,6 +16,7 @@ mod hmac;
 #[cfg(target_arch = "x86_64")]
 mod keccak;
 mod kernel;
+mod key;
 #[cfg(target_arch = "x86_64")]
 mod md5;
 #[cfg(target_arch = "x86_64")]
@@ -35,8 +36,8 @@ mod vector;
 
 use crate::cpu::{Cpu, cpu};
 use batch::Job;
-pub use hmac::Key;
 use kernel::Kernel;
+pub use key::Key;
 pub use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_memory::wiping;
 use shape::Shape;

@@ -4,11 +4,11 @@
 use std::marker::PhantomData;
 
 /// The most lanes that any kernel has.
-pub(super) const MOST: usize = 32;
+pub(super) const MAX_LANES: usize = 32;
 
 /// So many readable bytes for each lane, anywhere in memory.
 pub(super) struct Rows<'a> {
-    starts: [*const u8; MOST],
+    starts: [*const u8; MAX_LANES],
     bytes: usize,
     borrowed: PhantomData<&'a [u8]>,
 }
@@ -16,7 +16,7 @@ pub(super) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// The first `bytes` of the same row for all lanes.
     pub(super) fn all(row: &'a [u8], bytes: usize) -> Self {
-        Self { starts: [row[..bytes].as_ptr(); MOST], bytes, borrowed: PhantomData }
+        Self { starts: [row[..bytes].as_ptr(); MAX_LANES], bytes, borrowed: PhantomData }
     }
 
     /// Another row for a lane.

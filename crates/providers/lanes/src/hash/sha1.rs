@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SHA-1 (FIPS 180-4, section 6.1).
 
-use super::kernel::Absorb;
 use super::rows::Rows;
 use super::vector::{Vector, load, read, store, table};
-use std::marker::PhantomData;
 
-/// SHA-1 in the lanes of `V`.
-pub(super) struct Sha1<V>(PhantomData<V>);
-
-impl<V: Vector<Word = u32>> Absorb for Sha1<V> {
-    #[inline(always)]
-    fn absorb(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-        let mut chain: [V; 5] = load(state);
-        for at in (0..rows.bytes()).step_by(block) {
-            let mut words = read::<V>(rows, at);
-            for word in &mut words {
-                *word = word.swap_bytes();
-            }
-            compress(&mut chain, &mut words);
+/// SHA-1 in the lanes of `V`; see `Kernel::run`.
+#[inline(always)]
+pub(super) fn absorb<V: Vector<Word = u32>>(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    let mut chain: [V; 5] = load(state);
+    for at in (0..rows.bytes()).step_by(block) {
+        let mut words = read::<V>(rows, at);
+        for word in &mut words {
+            *word = word.swap_bytes();
         }
-        store(&chain, state);
+        compress(&mut chain, &mut words);
     }
+    store(&chain, state);
 }
 
 #[inline(always)]

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SHA-2 (FIPS 180-4, sections 6.2 and 6.4): one form for words of both lengths.
 
-use super::kernel::Absorb;
 use super::rows::Rows;
 use super::tables::SHA2_ROUND;
 use super::vector::{Vector, load, read, store, table};
-use std::marker::PhantomData;
 
 /// Three rotations, or two and a shift.
 type Counts = [u32; 3];
@@ -44,22 +42,18 @@ impl Sha2Word for u64 {
     }
 }
 
-/// SHA-256 or SHA-512 in the lanes of `V`.
-pub(super) struct Sha2<V>(PhantomData<V>);
-
-impl<V: Vector<Word: Sha2Word>> Absorb for Sha2<V> {
-    #[inline(always)]
-    fn absorb(state: &mut [u8], rows: &Rows<'_>, block: usize) {
-        let mut chain: [V; 8] = load(state);
-        for at in (0..rows.bytes()).step_by(block) {
-            let mut words = read::<V>(rows, at);
-            for word in &mut words {
-                *word = word.swap_bytes();
-            }
-            compress(&mut chain, &mut words);
+/// SHA-256 or SHA-512 in the lanes of `V`; see `Kernel::run`.
+#[inline(always)]
+pub(super) fn absorb<V: Vector<Word: Sha2Word>>(state: &mut [u8], rows: &Rows<'_>, block: usize) {
+    let mut chain: [V; 8] = load(state);
+    for at in (0..rows.bytes()).step_by(block) {
+        let mut words = read::<V>(rows, at);
+        for word in &mut words {
+            *word = word.swap_bytes();
         }
-        store(&chain, state);
+        compress(&mut chain, &mut words);
     }
+    store(&chain, state);
 }
 
 #[inline(always)]

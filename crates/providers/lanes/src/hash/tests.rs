@@ -155,7 +155,7 @@ impl Guarded {
         let start = unsafe { libc::mmap(std::ptr::null_mut(), 2 * PAGE, rights, kind, -1, 0) };
         assert_ne!(start, libc::MAP_FAILED);
         let second = start.wrapping_byte_add(PAGE);
-        // SAFETY: the second page of the mapping, which nobody uses.
+        // SAFETY: the second page of the mapping, which is not in use.
         let done = unsafe { libc::mprotect(second, PAGE, libc::PROT_NONE) };
         assert_eq!(done, 0);
         Self(start)

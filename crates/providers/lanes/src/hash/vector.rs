@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the hash functions need of a vector of words, whatever its width.
+//! What the hash functions need of a vector of words of any width.
 
 use super::rows::Rows;
 
@@ -28,7 +28,7 @@ pub(super) const COLUMNS: usize = 16;
 /// One word of each lane.
 ///
 /// Everything is inlined into the functions of the module `kernel`, which are compiled for the instructions that a
-/// vector takes. Nobody else names a type of vectors: that is the argument for each `unsafe` below.
+/// vector takes. No other code names a type of vectors: that is the argument for each `unsafe` below.
 pub(super) trait Vector: Copy {
     /// What a lane holds.
     type Word: Copy;

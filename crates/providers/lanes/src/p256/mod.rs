@@ -59,7 +59,7 @@ impl PublicKey {
 }
 
 /// The instructions that it takes to compute requests side by side.
-pub const NEEDS: Cpu = Cpu::AVX512.and(Cpu::IFMA);
+pub const NEEDS: Cpu = Cpu::AVX512_IFMA;
 
 /// Whether requests are computed side by side.
 #[must_use]
@@ -141,7 +141,7 @@ impl Curve<5> for P256 {
 
     fn base() -> &'static Base<5> {
         static BASE: OnceLock<Base<5>> = OnceLock::new();
-        // SAFETY: asked for by the kernel only, which runs where its instructions are.
-        BASE.get_or_init(|| unsafe { Base::new::<Self>() })
+        // SAFETY: only the kernel calls this, and it runs where its instructions are.
+        BASE.get_or_init(|| unsafe { Base::new::<Field>(&Self::BASE, LENGTH) })
     }
 }

@@ -34,19 +34,19 @@ pub(super) fn row<A: Agreeing>(
     Some(Algorithm {
         mechanism,
         key_sizes: (bits, bits),
-        derive: Some(kept(Row { plain, meeting })),
+        derive: Some(kept(Derivation { plain, meeting })),
         extra_flags,
         ..Algorithm::NONE
     })
 }
 
 #[derive(Debug)]
-struct Row<A: Agreeing> {
+struct Derivation<A: Agreeing> {
     plain: &'static dyn Derive,
     meeting: &'static Meeting<A>,
 }
 
-impl<A: Agreeing> Derive for Row<A> {
+impl<A: Agreeing> Derive for Derivation<A> {
     fn serves(&self, key: &Key) -> bool {
         A::serves(key)
     }

@@ -11,11 +11,11 @@ use smallvec::SmallVec;
 use std::fmt::{self, Debug};
 
 /// Requests that need no allocation.
-const MOST: usize = 32;
+const INLINE_REQUESTS: usize = 32;
 
 /// What one kernel does with works of one kind.
 pub(super) trait Batch: Sync + 'static {
-    /// What is asked for, with all that it needs, and the place of what comes out.
+    /// A request with all that it needs, and the buffer of its result.
     type Work<'a>: Send + 'a;
 
     /// The same, as the kernel takes it.
@@ -116,15 +116,15 @@ impl<B: Batch> Kernel for Lanes<B> {
 
 impl<B: Batch> Lanes<B> {
     fn side_by_side(&self, jobs: &mut [&mut Job<B::Work<'_>>]) {
-        let mut requests = SmallVec::<[B::Request<'_>; MOST]>::new();
-        let mut taken = SmallVec::<[bool; MOST]>::new();
+        let mut requests = SmallVec::<[B::Request<'_>; INLINE_REQUESTS]>::new();
+        let mut taken = SmallVec::<[bool; INLINE_REQUESTS]>::new();
         for job in &mut *jobs {
             let request = self.0.request(&mut job.work);
             taken.push(request.is_some());
             requests.extend(request);
         }
         self.0.compute(&mut requests);
-        let well: SmallVec<[bool; MOST]> = requests.iter().map(B::well).collect();
+        let well: SmallVec<[bool; INLINE_REQUESTS]> = requests.iter().map(B::well).collect();
         drop(requests);
         let mut well = well.into_iter();
         for (job, taken) in jobs.iter_mut().zip(taken) {
@@ -151,7 +151,7 @@ impl<B: Batch> Meeting<B> {
         job.done()
     }
 
-    /// Does it when somebody comes for the result.
+    /// Does it when the caller comes for the result.
     pub(super) fn later(&'static self, work: B::Work<'static>) -> Postponed {
         Ok(Some(Box::new(Waiting(self.0.submit(Job::new(work))))))
     }

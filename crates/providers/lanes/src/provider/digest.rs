@@ -16,23 +16,23 @@ use smallvec::SmallVec;
 /// their own.
 const WORTH_A_JOB: (usize, usize) = (128, 1024);
 /// The most requests that any function takes side by side.
-pub(super) const MOST: usize = 32;
+const MAX_LANES: usize = 32;
 
 /// One function: its mechanism, and from which length on, in bytes, a waiting thread's message is worth company; `usize::MAX` where
 /// the library hashes faster than threads switch.
 #[derive(Debug)]
-struct Row {
+struct DigestMechanism {
     mechanism: CK_MECHANISM_TYPE,
     hash: Hash,
     worth_waiting: usize,
     meeting: Meeting<Function>,
 }
 
-const fn row(mechanism: CK_MECHANISM_TYPE, hash: Hash, worth_waiting: usize) -> Row {
-    Row { mechanism, hash, worth_waiting, meeting: Meeting::new(Function(hash)) }
+const fn row(mechanism: CK_MECHANISM_TYPE, hash: Hash, worth_waiting: usize) -> DigestMechanism {
+    DigestMechanism { mechanism, hash, worth_waiting, meeting: Meeting::new(Function(hash)) }
 }
 
-static ROWS: [Row; 12] = [
+static MECHANISMS: [DigestMechanism; 12] = [
     row(CKM_MD5, Hash::Md5, 8 << 10),
     row(CKM_SHA_1, Hash::Sha1, usize::MAX),
     row(CKM_SHA224, Hash::Sha224, usize::MAX),
@@ -49,7 +49,7 @@ static ROWS: [Row; 12] = [
 
 /// The function of a digest mechanism.
 pub(super) fn function(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
-    ROWS.iter().find(|row| row.mechanism == mechanism).map(|row| row.hash)
+    MECHANISMS.iter().find(|row| row.mechanism == mechanism).map(|row| row.hash)
 }
 
 /// [`counter_kdf::expand`] with it.
@@ -65,13 +65,13 @@ pub(super) fn expand(
 
 /// From which length on, in bytes, a waiting thread's message is worth company.
 pub(super) fn worth_waiting(hash: Hash) -> usize {
-    ROWS.iter().find(|row| row.hash == hash).map_or(usize::MAX, |row| row.worth_waiting)
+    MECHANISMS.iter().find(|row| row.hash == hash).map_or(usize::MAX, |row| row.worth_waiting)
 }
 
 /// How many messages make a batch.
 pub(super) fn size(hash: Hash) -> Size {
     let available = hash::lanes(hash);
-    let lanes = available.clamp(1, MOST);
+    let lanes = available.clamp(1, MAX_LANES);
     let size = match hash {
         // The library has an instruction for a round of these; no thread waits for them.
         Hash::Sha1 | Hash::Sha224 | Hash::Sha256 => {
@@ -87,19 +87,19 @@ pub(super) fn size(hash: Hash) -> Size {
 
 /// A row for each function that the plain provider has too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    let algorithm = |row: &'static Row| {
+    let algorithm = |row: &'static DigestMechanism| {
         let plain = plain.row(row.mechanism)?.digest?;
         let digest = kept(Hashing { row, plain });
         let algorithm =
             Algorithm { mechanism: row.mechanism, digest: Some(digest), ..Algorithm::NONE };
         Some(algorithm)
     };
-    ROWS.iter().filter_map(algorithm).collect()
+    MECHANISMS.iter().filter_map(algorithm).collect()
 }
 
 #[derive(Debug)]
 struct Hashing {
-    row: &'static Row,
+    row: &'static DigestMechanism,
     plain: &'static dyn Digest,
 }
 

@@ -41,7 +41,7 @@ fn of_curve<L: Lanes<N>, const N: usize>(
 ) -> Vec<Algorithm> {
     let row = |(mechanism, hash): (CK_MECHANISM_TYPE, Option<Hash>)| {
         let (plain, bare) = (plain.row(mechanism)?.sign?, plain.row(CKM_ECDSA)?.sign?);
-        let row = kept(Over(Row { hash, plain, bare, sign, verify }));
+        let row = kept(Over(Ecdsa { hash, plain, bare, sign, verify }));
         let bits = 8 * L::LENGTH as u64;
         Some(Algorithm {
             mechanism,
@@ -57,7 +57,7 @@ fn of_curve<L: Lanes<N>, const N: usize>(
 
 /// One row's signatures and verifications with keys of one curve.
 #[derive(Debug)]
-struct Row<L: Lanes<N>, const N: usize> {
+struct Ecdsa<L: Lanes<N>, const N: usize> {
     hash: Option<Hash>,
     plain: &'static dyn Signature,
     /// The plain provider's for a digest.
@@ -66,7 +66,7 @@ struct Row<L: Lanes<N>, const N: usize> {
     verify: &'static Meeting<Verify<L, N>>,
 }
 
-impl<L: Lanes<N>, const N: usize> Signing for Row<L, N> {
+impl<L: Lanes<N>, const N: usize> Signing for Ecdsa<L, N> {
     type Sign = Sign<L, N>;
     type Verify = Verify<L, N>;
 
@@ -109,7 +109,7 @@ impl<L: Lanes<N>, const N: usize> Signing for Row<L, N> {
     }
 }
 
-impl<L: Lanes<N>, const N: usize> Row<L, N> {
+impl<L: Lanes<N>, const N: usize> Ecdsa<L, N> {
     /// What is signed: the digest, of which no more than 64 bytes ever count here. `None` for data that the
     /// plain provider has an error for.
     fn digest(&self, data: &[u8]) -> Result<Option<Digest>> {

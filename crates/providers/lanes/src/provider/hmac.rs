@@ -21,18 +21,18 @@ const WORTH_A_JOB: usize = 1024;
 
 /// One function: its two mechanisms, and where its works meet.
 #[derive(Debug)]
-struct Row {
+struct HmacMechanisms {
     whole: CK_MECHANISM_TYPE,
     general: CK_MECHANISM_TYPE,
     hash: Hash,
     meeting: Meeting<Function>,
 }
 
-const fn row(whole: CK_MECHANISM_TYPE, general: CK_MECHANISM_TYPE, hash: Hash) -> Row {
-    Row { whole, general, hash, meeting: Meeting::new(Function(hash)) }
+const fn row(whole: CK_MECHANISM_TYPE, general: CK_MECHANISM_TYPE, hash: Hash) -> HmacMechanisms {
+    HmacMechanisms { whole, general, hash, meeting: Meeting::new(Function(hash)) }
 }
 
-static ROWS: [Row; 12] = [
+static MECHANISMS: [HmacMechanisms; 12] = [
     row(CKM_MD5_HMAC, CKM_MD5_HMAC_GENERAL, Hash::Md5),
     row(CKM_SHA_1_HMAC, CKM_SHA_1_HMAC_GENERAL, Hash::Sha1),
     row(CKM_SHA224_HMAC, CKM_SHA224_HMAC_GENERAL, Hash::Sha224),
@@ -49,13 +49,17 @@ static ROWS: [Row; 12] = [
 
 /// Two rows for each function that the plain provider has too.
 pub(super) fn rows(plain: Plain) -> Vec<Algorithm> {
-    let both = |row: &'static Row| {
+    let both = |row: &'static HmacMechanisms| {
         [row.whole, row.general].map(|mechanism| algorithm(plain, row, mechanism))
     };
-    ROWS.iter().flat_map(both).flatten().collect()
+    MECHANISMS.iter().flat_map(both).flatten().collect()
 }
 
-fn algorithm(plain: Plain, row: &'static Row, mechanism: CK_MECHANISM_TYPE) -> Option<Algorithm> {
+fn algorithm(
+    plain: Plain,
+    row: &'static HmacMechanisms,
+    mechanism: CK_MECHANISM_TYPE,
+) -> Option<Algorithm> {
     let beneath = plain.row(mechanism)?;
     let whole = plain.row(row.whole)?.sign?;
     let worth_waiting = digest::worth_waiting(row.hash);
@@ -72,7 +76,7 @@ fn algorithm(plain: Plain, row: &'static Row, mechanism: CK_MECHANISM_TYPE) -> O
 /// The operation of a row.
 #[derive(Debug)]
 struct Mac {
-    row: &'static Row,
+    row: &'static HmacMechanisms,
     plain: &'static dyn Signature,
     /// The plain provider's for the MAC that is not truncated.
     whole: &'static dyn Signature,
@@ -157,7 +161,7 @@ struct Work<'a> {
     key: Held<'a>,
     data: Message<'a>,
     whole: &'static dyn Signature,
-    /// All of it; while it is not compared, nobody else is to know it.
+    /// All of it: a secret until it is compared.
     mac: Secret,
     /// How much of it counts, in bytes.
     length: usize,

@@ -37,7 +37,7 @@ pub(super) fn kept<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-/// A key for the time of a work: borrowed while a thread waits, shared when nobody does.
+/// A key for the time of a work: borrowed while a thread waits, shared when none does.
 pub(super) enum Held<'a> {
     Borrowed(&'a Key),
     Shared(Arc<Key>),
@@ -78,7 +78,7 @@ impl Size {
     }
 }
 
-/// A message for the time of a work: borrowed while a thread waits, a copy that is wiped when nobody does.
+/// A message for the time of a work: borrowed while a thread waits, a copy that is wiped when none does.
 pub(super) enum Message<'a> {
     Borrowed(&'a [u8]),
     Copied(Secret),

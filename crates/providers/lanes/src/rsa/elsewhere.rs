@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The keys of machines that the kernel does not exist for: there are none.
 
-use super::Failed;
+use metaslot_awslc_wrapper::Failed;
 use metaslot_awslc_wrapper::rsa::RsaNumbers;
 
 /// A public key, which cannot be made here.

@@ -4,7 +4,8 @@
 use super::constants::{self, PARTS, Part};
 use super::memory::limb;
 use super::power::WINDOW;
-use super::{Failed, available};
+use crate::cpu::{Cpu, cpu};
+use metaslot_awslc_wrapper::Failed;
 use metaslot_awslc_wrapper::rsa::RsaNumbers;
 use metaslot_memory::Secret;
 use std::fmt;
@@ -207,7 +208,7 @@ fn check_modulus(modulus: &[u8]) -> Result<(), Failed> {
 
 /// All parts of a modulus; returns −n⁻¹ mod 2⁵².
 fn compute(modulus: &[u8], parts: &mut [u8]) -> Result<u64, Failed> {
-    if !available() {
+    if !cpu().has(Cpu::AVX512_IFMA) {
         return Err(Failed);
     }
     let compute = match blocks(modulus.len()) {

@@ -36,7 +36,7 @@ impl Memory {
 /// The next `B` blocks of what is left.
 ///
 /// # Panics
-/// When there are no more: anyone who made the memory counted wrong.
+/// When there are no more: the memory was made too small.
 pub(super) fn take<'a, const B: usize>(rest: &mut &'a mut [Block]) -> &'a mut Number<B> {
     let Some((taken, left)) = std::mem::take(rest).split_first_chunk_mut() else {
         panic!("memory for fewer blocks than are used");

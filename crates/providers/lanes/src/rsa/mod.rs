@@ -30,6 +30,7 @@ mod power;
 mod private;
 #[cfg(target_arch = "x86_64")]
 mod public;
+mod request;
 #[cfg(target_arch = "x86_64")]
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use elsewhere::{PrivateKey, PublicKey};
 #[cfg(target_arch = "x86_64")]
 pub use key::{PrivateKey, PublicKey};
 pub use metaslot_awslc_wrapper::Failed;
+pub use request::{PrivateRequest, PublicRequest};
 
 use crate::cpu::{Cpu, cpu};
 
@@ -46,38 +48,12 @@ use crate::cpu::{Cpu, cpu};
 pub const WIDTH: usize = 8;
 
 /// The instructions that it takes to compute requests side by side.
-pub const NEEDS: Cpu = Cpu::AVX512.and(Cpu::IFMA);
+pub const NEEDS: Cpu = Cpu::AVX512_IFMA;
 
 /// Whether this machine has the instructions.
 #[must_use]
 pub fn available() -> bool {
     cpu().has(NEEDS)
-}
-
-/// A private operation.
-#[derive(Debug)]
-pub struct PrivateRequest<'a> {
-    /// Of whom.
-    pub key: &'a PrivateKey,
-    /// As long as the modulus, big-endian, and below it.
-    pub input: &'a [u8],
-    /// As long as the modulus; written only when all is well.
-    pub output: &'a mut [u8],
-    /// How it went.
-    pub result: Result<(), Failed>,
-}
-
-/// A public operation.
-#[derive(Debug)]
-pub struct PublicRequest<'a> {
-    /// For whom.
-    pub key: &'a PublicKey,
-    /// As long as the modulus, big-endian, and below it.
-    pub input: &'a [u8],
-    /// As long as the modulus; written only when all is well.
-    pub output: &'a mut [u8],
-    /// How it went.
-    pub result: Result<(), Failed>,
 }
 
 /// Answers all requests, [`WIDTH`] at a time; those of one size must follow each other to meet in a batch. A request fails, and it alone, when

@@ -5,7 +5,6 @@
 //! needs no inverse and nothing that is kept between two operations: r is fresh each time, also in a forked child, and what is
 //! raised to the secret exponent is independent of c.
 
-use super::PrivateRequest;
 use super::arithmetic::{Scratch, add, equal, power_public, subtract, subtract_once};
 use super::constants::Part;
 use super::key::{Prime, PrivateKey};
@@ -13,6 +12,7 @@ use super::memory::{LANES, Memory, lanes, put, put_limbs, take, write};
 use super::multiply::{BLOCK, Block, MASK, Modulus, Number, multiply, product, reduce};
 use super::power::{Exponentiation, Workspace};
 use super::public::{blocks_to_raise, raise};
+use super::request::PrivateRequest;
 use core::arch::x86_64::*;
 use metaslot_awslc_wrapper::random;
 use metaslot_memory::{Secret, wipe_stack};

@@ -3,9 +3,10 @@
 
 use super::arithmetic::{Scratch, power_public, subtract_once};
 use super::constants::Part;
+use super::key::PublicKey;
 use super::memory::{LANES, Memory, lanes, put, put_limbs, take, write};
 use super::multiply::{Modulus, Number, multiply};
-use super::{PublicKey, PublicRequest};
+use super::request::PublicRequest;
 
 /// Blocks that [`raise`] works in, for numbers of so many.
 pub(super) const fn blocks_to_raise(blocks: usize) -> usize {

@@ -23,17 +23,3 @@ pub(crate) trait Curve<const N: usize>: Copy + std::fmt::Debug + 'static {
     /// The base point's multiples, computed at the first use.
     fn base() -> &'static Base<N>;
 }
-
-/// Bits of a window of the base point's scalar.
-pub(crate) const BASE_WINDOW: u32 = 6;
-/// Bits of a window of any other point's scalar.
-pub(crate) const WINDOW: u32 = 5;
-/// Multiples of a point in the table of such a window: 1, 3, … 31.
-pub(crate) const ENTRIES: usize = 1 << (WINDOW - 1);
-/// Parts into which a known point's scalar is split; they share the doublings.
-pub(crate) const PARTS: usize = 4;
-
-/// Windows of `width` bits for a scalar below 2^`bits`: the recoding needs bit width·count − 1 to be at least `bits` − 1.
-pub(crate) const fn windows(bits: usize, width: u32) -> usize {
-    bits.div_ceil(width as usize)
-}

@@ -6,7 +6,6 @@
 //! algorithms", 2009). No digit is 0, so that every window costs one addition whatever the scalar. An even scalar k becomes n − k,
 //! which changes the sign of the point.
 
-use super::curve::{BASE_WINDOW, Curve, ENTRIES, PARTS, WINDOW, windows};
 use super::point::{Affine, Point, add, double};
 use crate::field52::bytes::{put, take};
 use crate::field52::inverse::invert_all;
@@ -14,6 +13,20 @@ use crate::field52::modulus::Modulus;
 use crate::field52::montgomery::{least, mul, square};
 use crate::field52::{LANES, Mask, Num, V, load, splat};
 use core::arch::x86_64::*;
+
+/// Bits of a window of the base point's scalar.
+pub(crate) const BASE_WINDOW: u32 = 6;
+/// Bits of a window of any other point's scalar.
+pub(crate) const WINDOW: u32 = 5;
+/// Multiples of a point in the table of such a window: 1, 3, … 31.
+pub(crate) const ENTRIES: usize = 1 << (WINDOW - 1);
+/// Parts into which a known point's scalar is split; they share the doublings.
+pub(crate) const PARTS: usize = 4;
+
+/// Windows of `width` bits for a scalar below 2^`bits`: the recoding needs bit width·count − 1 to be at least `bits` − 1.
+pub(crate) const fn windows(bits: usize, width: u32) -> usize {
+    bits.div_ceil(width as usize)
+}
 
 /// The odd one of k and n − k, and the lanes where that is n − k.
 #[target_feature(enable = "avx512f,avx512ifma")]
@@ -52,24 +65,24 @@ pub(crate) fn digit<const N: usize>(b: &Num<N>, window: usize, width: u32) -> (V
 
 /// The first `count` odd multiples of a point per lane, coordinates below M.
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub(crate) fn odd_multiples<C: Curve<N>, const N: usize>(
+pub(crate) fn odd_multiples<M: Modulus<N>, const N: usize>(
     point: &Point<N>,
     count: usize,
 ) -> Vec<Affine<N>> {
-    let twice = double::<C::Field, N>(point);
+    let twice = double::<M, N>(point);
     let mut points = vec![*point; count];
     for i in 1..count {
-        points[i] = add::<C::Field, N>(&points[i - 1], &twice);
+        points[i] = add::<M, N>(&points[i - 1], &twice);
     }
     let mut inverses: Vec<Num<N>> = points.iter().map(|point| point.z).collect();
     let mut scratch = inverses.clone();
-    invert_all::<C::Field, N>(&mut inverses, &mut scratch, |_, _| ());
+    invert_all::<M, N>(&mut inverses, &mut scratch, |_, _| ());
     let mut out = Vec::with_capacity(count);
     for (point, inverse) in points.iter().zip(&inverses) {
-        let squared = square::<C::Field, N>(inverse);
-        let x = mul::<C::Field, N>(&point.x, &squared);
-        let y = mul::<C::Field, N>(&point.y, &mul::<C::Field, N>(&squared, inverse));
-        out.push(Affine { x: least::<C::Field, N>(&x), y: least::<C::Field, N>(&y) });
+        let squared = square::<M, N>(inverse);
+        let x = mul::<M, N>(&point.x, &squared);
+        let y = mul::<M, N>(&point.y, &mul::<M, N>(&squared, inverse));
+        out.push(Affine { x: least::<M, N>(&x), y: least::<M, N>(&y) });
     }
     out
 }
@@ -80,22 +93,23 @@ pub(crate) type Entry<const N: usize> = [[u64; N]; 2];
 /// One limb of one coordinate of a window's 32 entries.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
-struct Row([u64; 1 << (BASE_WINDOW - 1)]);
+struct EntryLimbs([u64; 1 << (BASE_WINDOW - 1)]);
 
 /// The base point's odd multiples, for every window.
 #[derive(Debug)]
-pub(crate) struct Base<const N: usize>(Vec<[[Row; N]; 2]>);
+pub(crate) struct Base<const N: usize>(Vec<[[EntryLimbs; N]; 2]>);
 
 impl<const N: usize> Base<N> {
+    /// Of this point, for scalars of `length` bytes.
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(crate) fn new<C: Curve<N>>() -> Self {
+    pub(crate) fn new<M: Modulus<N>>(base: &Entry<N>, length: usize) -> Self {
         let entries = 1 << (BASE_WINDOW - 1);
-        let count = windows(8 * C::LENGTH, BASE_WINDOW);
-        let mut rows = vec![[[Row([0; 32]); N]; 2]; count];
-        let [x, y] = C::BASE.map(|limbs| Num::splat(&limbs));
-        let mut point = Point::from_plain::<C::Field>(&x, &y);
+        let count = windows(8 * length, BASE_WINDOW);
+        let mut rows = vec![[[EntryLimbs([0; 32]); N]; 2]; count];
+        let [x, y] = base.map(|limbs| Num::splat(&limbs));
+        let mut point = Point::from_plain::<M>(&x, &y);
         for window in &mut rows {
-            for (index, affine) in odd_multiples::<C, N>(&point, entries).iter().enumerate() {
+            for (index, affine) in odd_multiples::<M, N>(&point, entries).iter().enumerate() {
                 for (coordinate, number) in window.iter_mut().zip([affine.x, affine.y]) {
                     for (row, lanes) in coordinate.iter_mut().zip(&number.store()) {
                         row.0[index] = lanes[0];
@@ -103,7 +117,7 @@ impl<const N: usize> Base<N> {
                 }
             }
             for _ in 0..BASE_WINDOW {
-                point = double::<C::Field, N>(&point);
+                point = double::<M, N>(&point);
             }
         }
         Self(rows)
@@ -125,7 +139,7 @@ impl<const N: usize> Base<N> {
 
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline]
-fn choose<const N: usize>(rows: &[Row; N], index: V) -> Num<N> {
+fn choose<const N: usize>(rows: &[EntryLimbs; N], index: V) -> Num<N> {
     let upper = _mm512_test_epi64_mask(index, splat(16));
     let mut out = [_mm512_setzero_si512(); N];
     for i in 0..N {
@@ -147,9 +161,9 @@ pub(crate) const fn part_windows(length: usize) -> usize {
 }
 
 impl<const N: usize> Multiples<N> {
-    /// Of eight points.
+    /// Of eight points, for scalars of `length` bytes.
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(crate) fn eight<C: Curve<N>>(points: &[Entry<N>; LANES]) -> [Self; LANES] {
+    pub(crate) fn eight<M: Modulus<N>>(points: &[Entry<N>; LANES], length: usize) -> [Self; LANES] {
         let mut columns = [[[0; LANES]; N]; 2];
         for (lane, point) in points.iter().enumerate() {
             for (column, limbs) in columns.iter_mut().zip(point) {
@@ -157,11 +171,11 @@ impl<const N: usize> Multiples<N> {
             }
         }
         let [x, y] = &columns;
-        let mut point = Point::from_plain::<C::Field>(&Num::load(x), &Num::load(y));
+        let mut point = Point::from_plain::<M>(&Num::load(x), &Num::load(y));
         let mut out = [const { Self(Vec::new()) }; LANES];
         for _ in 0..PARTS {
             out.iter_mut().for_each(|multiples| multiples.0.push(Vec::with_capacity(ENTRIES)));
-            for affine in odd_multiples::<C, N>(&point, ENTRIES) {
+            for affine in odd_multiples::<M, N>(&point, ENTRIES) {
                 let (x, y) = (affine.x.store(), affine.y.store());
                 for (lane, multiples) in out.iter_mut().enumerate() {
                     if let Some(part) = multiples.0.last_mut() {
@@ -169,8 +183,8 @@ impl<const N: usize> Multiples<N> {
                     }
                 }
             }
-            for _ in 0..WINDOW as usize * part_windows(C::LENGTH) {
-                point = double::<C::Field, N>(&point);
+            for _ in 0..WINDOW as usize * part_windows(length) {
+                point = double::<M, N>(&point);
             }
         }
         out

@@ -9,16 +9,12 @@ mod scenario;
 use super::Options;
 use crate::Result;
 use crate::experiment::Experiment;
-use crate::scenario::{Made, RunOptions, make};
-use scenario::All;
+use crate::scenario::Made;
 use std::path::Path;
 
-/// Measures and prints.
+/// Measures.
 pub(crate) fn run(options: &Options) -> Result<Made> {
-    let mut all = All::new(options)?;
-    let (seconds, repetitions) = (options.seconds, options.repetitions);
-    let run = RunOptions::of(&options.output, options.seed);
-    make(&mut all, &RunOptions { seconds, repetitions, ..run })
+    scenario::jobs(options)?.make(options)
 }
 
 /// The text of an experiment that was made earlier.

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Cells that nobody ever meant begin with this.
-pub(super) const SENSELESS: &str = "not of this size or not for: ";
+/// Why combinations that make no sense are left out; older experiments name the function behind it.
+pub(super) const SENSELESS: &str = "not of this size or not for";
 
 /// Everything.
 pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
@@ -41,9 +41,8 @@ struct View<'a> {
 impl<'a> View<'a> {
     fn of(experiment: &'a Experiment) -> Self {
         let cells: BTreeSet<String> = experiment.plan.cells().into_iter().collect();
-        let names = experiment.plan.factors.iter().find(|factor| factor.name == MECHANISM);
         let mut works = Vec::new();
-        for name in names.iter().flat_map(|factor| &factor.levels) {
+        for name in experiment.plan.levels(MECHANISM) {
             for function in ["digest", "sign", "encrypt"] {
                 let begin = format!("{MECHANISM}={name} {FUNCTION}={function} ");
                 if cells.iter().any(|cell| cell.starts_with(&begin)) {

@@ -1,60 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How each mechanism is used: its key and its parameter, from the vocabulary.
+//! At which sizes each mechanism is measured.
 
-use crate::speed::part::{Curve, Function, Job, Key, Parameter};
-use metaslot_ck::mechanism::{MechanismRow, Shape};
-use metaslot_ck::*;
-
-/// The length of a MAC that is cut.
-const SHORT: CK_ULONG = 8;
-
-/// The key of a job, by its type.
-const fn key(kind: CK_KEY_TYPE) -> Option<Key> {
-    Some(match kind {
-        CKK_RSA => Key::Rsa(2048),
-        CKK_EC => Key::Curve(Curve::P256),
-        CKK_EC_EDWARDS => Key::Curve(Curve::Ed25519),
-        CKK_AES | CKK_CHACHA20 => Key::Secret(kind, 32),
-        CKK_AES_XTS | CKK_GENERIC_SECRET => Key::Secret(kind, 64),
-        CKK_DES3 => Key::Secret(kind, 24),
-        CKK_RC4 => Key::Secret(kind, 16),
-        _ => return None,
-    })
-}
-
-/// The parameter of a job, by its layout.
-fn parameter(row: &MechanismRow) -> Option<Parameter> {
-    Some(match row.shape {
-        Shape::None | Shape::OptionalIv(_) | Shape::EdDsa => Parameter::None,
-        Shape::Iv(length) => Parameter::Iv(length),
-        Shape::Nonce => Parameter::Nonce,
-        Shape::Ulong => Parameter::Length(SHORT),
-        Shape::Ctr => Parameter::Ctr,
-        Shape::Gcm => Parameter::Gcm,
-        Shape::Ccm => Parameter::Ccm,
-        Shape::ChaCha20Poly1305 => Parameter::ChaCha,
-        Shape::Oaep => Parameter::Oaep(CKM_SHA256, CKG_MGF1_SHA256),
-        Shape::Pss => pss(row.number)?,
-        _ => return None,
-    })
-}
-
-/// A salt as long as the digest.
-fn pss(mechanism: CK_MECHANISM_TYPE) -> Option<Parameter> {
-    let (hash, mgf, salt) = match mechanism {
-        CKM_SHA1_RSA_PKCS_PSS => (CKM_SHA_1, CKG_MGF1_SHA1, 20),
-        CKM_SHA224_RSA_PKCS_PSS => (CKM_SHA224, CKG_MGF1_SHA224, 28),
-        CKM_RSA_PKCS_PSS | CKM_SHA256_RSA_PKCS_PSS => (CKM_SHA256, CKG_MGF1_SHA256, 32),
-        CKM_SHA384_RSA_PKCS_PSS => (CKM_SHA384, CKG_MGF1_SHA384, 48),
-        CKM_SHA512_RSA_PKCS_PSS => (CKM_SHA512, CKG_MGF1_SHA512, 64),
-        CKM_SHA3_224_RSA_PKCS_PSS => (CKM_SHA3_224, CKG_MGF1_SHA3_224, 28),
-        CKM_SHA3_256_RSA_PKCS_PSS => (CKM_SHA3_256, CKG_MGF1_SHA3_256, 32),
-        CKM_SHA3_384_RSA_PKCS_PSS => (CKM_SHA3_384, CKG_MGF1_SHA3_384, 48),
-        CKM_SHA3_512_RSA_PKCS_PSS => (CKM_SHA3_512, CKG_MGF1_SHA3_512, 64),
-        _ => return None,
-    };
-    Some(Parameter::Pss(hash, mgf, salt))
-}
+use crate::speed::part::{Function, Job, Key};
+use metaslot_ck::CK_MECHANISM_TYPE;
 
 /// What is signed with a private key, or encrypted with a public one, in bytes.
 pub(super) const ONCE: usize = 32;
@@ -63,13 +11,10 @@ pub(super) const SIZES: [usize; 5] = [16, 256, 8 << 10, 64 << 10, 1 << 20];
 
 /// The jobs of one mechanism and function: one for each size, or one.
 pub(super) fn jobs(mechanism: CK_MECHANISM_TYPE, function: Function) -> Option<Vec<Job>> {
-    let row = MechanismRow::find(mechanism)?;
-    let key = row.keys.first().map_or(Some(Key::None), |kind| key(*kind))?;
-    let parameter = parameter(row)?;
-    let job = |bytes: usize| Job { mechanism, function, key, parameter, bytes };
-    Some(match key {
-        Key::Rsa(_) | Key::Curve(_) => vec![job(ONCE)],
-        Key::None | Key::Secret(..) => SIZES.into_iter().map(job).collect(),
+    let once = Job::usual(mechanism, function, ONCE)?;
+    Some(match once.key {
+        Key::Rsa(_) | Key::Curve(_) => vec![once],
+        Key::None | Key::Secret(..) => SIZES.map(|bytes| Job { bytes, ..once }).to_vec(),
     })
 }
 
@@ -82,32 +27,7 @@ pub(super) const BYTES: &str = "bytes";
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_and_parameters_are_those_of_the_vocabulary() {
-        let job = |mechanism| jobs(mechanism, Function::Sign).map(|jobs| jobs[0]);
-        let like = |mechanism, key, parameter| {
-            let job = job(mechanism).unwrap();
-            assert_eq!((job.key, job.parameter), (key, parameter));
-        };
-        like(
-            CKM_SHA512_256_HMAC_GENERAL,
-            Key::Secret(CKK_GENERIC_SECRET, 64),
-            Parameter::Length(8),
-        );
-        like(CKM_DES3_CBC, Key::Secret(CKK_DES3, 24), Parameter::Iv(8));
-        like(CKM_EDDSA, Key::Curve(Curve::Ed25519), Parameter::None);
-        like(CKM_MD5, Key::None, Parameter::None);
-        assert_eq!(job(CKM_HKDF_DERIVE).or(job(CKM_VENDOR_DEFINED)), None);
-    }
-
-    #[test]
-    fn every_signature_with_a_salt_has_its_hash() {
-        let shown = |row: &&MechanismRow| row.shape == Shape::Pss;
-        for row in MechanismRow::all().iter().filter(shown) {
-            assert!(pss(row.number).is_some(), "{:?}", mechanism_name(row.number));
-        }
-    }
+    use metaslot_ck::{CKM_ECDH1_DERIVE, CKM_ECDSA, CKM_SHA256};
 
     #[test]
     fn public_key_operations_have_one_size_and_the_others_five() {

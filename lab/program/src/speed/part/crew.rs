@@ -4,6 +4,7 @@
 use super::{Job, Listed, Part, Worker};
 use crate::experiment::{Measured, level};
 use crate::interrupt::Interrupt;
+use crate::machine::library;
 use crate::meter::{Account, Meter};
 use crate::place::Place;
 use crate::speed::Options;
@@ -19,6 +20,8 @@ pub(crate) const ARM: &str = "measured";
 
 /// The raw library.
 pub(crate) const RAW: &str = "raw";
+/// The raw library a second time: how far two measurements of the same thing lie apart.
+pub(crate) const AGAIN: &str = "raw-again";
 /// This module without lanes.
 pub(crate) const MODULE: &str = "module";
 /// This module with them.
@@ -38,41 +41,44 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Starts them; a rival only where one is wanted.
+    /// Starts those of these names; a rival only where there is one.
     ///
     /// # Errors
     /// There is no module, or one makes no token.
-    pub(crate) fn new(options: &Options, rivals: bool) -> Result<Self> {
+    pub(crate) fn new(options: &Options, names: &[&'static str]) -> Result<Self> {
         // Before there is anything to be taken away again.
         let interrupt = Interrupt::new()?;
-        let started = Self::started(options, rivals, interrupt.clone());
+        let started = Self::started(options, names, interrupt.clone());
         started.map_err(|failure| interrupt.failure().unwrap_or(failure))
     }
 
-    fn started(options: &Options, rivals: bool, interrupt: Interrupt) -> Result<Self> {
+    fn started(options: &Options, names: &[&'static str], interrupt: Interrupt) -> Result<Self> {
         let place = Place::make(options.dir.as_deref(), options.keep)?;
         let own = own_module(options.module.as_deref())?;
-        let rival = rival_module(options.rival.as_deref(), &own).filter(|_| rivals);
-        let start = |name: &str, lanes: bool, part: Part| {
-            let whole = format!("lanes = {lanes}\n");
-            Worker::start(part, &place.configured(name, &whole, "policy = \"legacy\"\n")?)
-        };
-        let mut workers = vec![
-            (RAW, start(RAW, true, Part::Raw)?),
-            (MODULE, start(MODULE, false, Part::Module(own.clone()))?),
-            (LANES, start(LANES, true, Part::Module(own))?),
-        ];
-        let absent = match (&rival, options.rival.as_deref()) {
-            (Some(_), _) => None,
-            (None, Some("none")) => Some("not asked"),
-            (None, _) => Some("not installed"),
-        };
-        if let Some(path) = rival {
-            workers.push((RIVAL, start(RIVAL, true, Part::Module(path))?));
+        let (mut workers, mut settings) = (Vec::new(), BTreeMap::new());
+        for &name in names {
+            let part = match name {
+                RAW | AGAIN => Part::Raw,
+                RIVAL => match rival_module(options.rival.as_deref(), &own) {
+                    Some(path) => Part::Module(path),
+                    None => {
+                        let asked = options.rival.as_deref() != Some("none");
+                        let why = if asked { "not installed" } else { "not asked" };
+                        settings.insert(name.to_owned(), why.to_owned());
+                        continue;
+                    }
+                },
+                _ => Part::Module(own.clone()),
+            };
+            let whole = format!("lanes = {}\n", name != MODULE);
+            let store = place.configured(name, &whole, "policy = \"legacy\"\n")?;
+            let path = part.path().map(library).transpose()?;
+            let worker = Worker::start(part, &store)?;
+            let said = [Some(worker.name.clone()), path].into_iter().flatten();
+            let said = said.collect::<Vec<_>>().join(", ");
+            settings.insert(name.to_owned(), said);
+            workers.push((name, worker));
         }
-        let says = workers.iter().map(|(name, worker)| ((*name).to_owned(), worker.name.clone()));
-        let mut settings: BTreeMap<String, String> = says.collect();
-        settings.extend(absent.filter(|_| rivals).map(|why| (RIVAL.to_owned(), why.to_owned())));
         Ok(Self { workers, settings, interrupt, _place: place })
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// One operation, to be repeated.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Job {
-    /// `CKM_…`
+    /// `CKM_…`; `CK_UNAVAILABLE_INFORMATION` where none is called.
     pub(crate) mechanism: CK_MECHANISM_TYPE,
     pub(crate) function: Function,
     pub(crate) key: Key,

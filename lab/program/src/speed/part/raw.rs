@@ -25,17 +25,20 @@ const ABSENT: &str = "not called directly here";
 type Apply = Box<dyn Fn(&[u8], &mut [u8]) -> Result<usize>>;
 
 impl Raw {
-    /// The pair for a job of this type of key and mechanism.
+    /// The pair for a job, whose mechanism the raw library has.
     fn pair(&self, job: &Job) -> Result<Arc<dyn Signs>> {
+        if !matches!(job.mechanism, CKM_SHA256_RSA_PKCS | CKM_ECDSA | CKM_EDDSA) {
+            return Err(Failure::new(ABSENT));
+        }
         let mut pairs = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pair) = pairs.get(&job.key) {
             return Ok(Arc::clone(pair));
         }
-        let pair: Arc<dyn Signs> = match (job.key, job.mechanism) {
-            (Key::Rsa(bits), CKM_SHA256_RSA_PKCS) => Arc::new(rsa(bits)?),
-            (Key::Curve(Curve::P256), CKM_ECDSA) => Arc::new(Ec::generate()?),
-            (Key::Curve(Curve::Ed25519), CKM_EDDSA) => Arc::new(Ed25519::generate()),
-            _ => return Err(Failure::new(ABSENT)),
+        let pair: Arc<dyn Signs> = match job.key {
+            Key::Rsa(bits) => Arc::new(rsa(bits)?),
+            Key::Curve(Curve::P256) => Arc::new(Ec::generate()?),
+            Key::Curve(Curve::Ed25519) => Arc::new(Ed25519::generate()),
+            Key::None | Key::Secret(..) => return Err(Failure::new(ABSENT)),
         };
         pairs.insert(job.key, Arc::clone(&pair));
         Ok(pair)

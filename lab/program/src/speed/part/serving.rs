@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,14 @@ pub(crate) enum Part {
 }
 
 impl Part {
+    /// The module's file.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Raw => None,
+            Self::Module(path) => Some(path),
+        }
+    }
+
     /// Does what the standard input says, until it ends. A failure is an answer as well.
     ///
     /// # Errors

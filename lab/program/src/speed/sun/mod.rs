@@ -3,7 +3,6 @@
 //! several, by the raw library, this module without lanes and with them, a rival, and beside them
 //! `openssl speed`; and what the gain of several threads consists of.
 
-mod openssl;
 mod operations;
 mod print;
 mod scenario;
@@ -13,20 +12,18 @@ mod words;
 use super::Options;
 use crate::Result;
 use crate::experiment::Experiment;
-use crate::scenario::{Made, RunOptions, make};
+use crate::scenario::Made;
 use crate::summary::summary;
-use scenario::{SECONDS, Sun};
 use serde_json::{Value, json};
 use std::path::Path;
 use view::View;
 
-/// Measures and prints.
+#[cfg(test)]
+pub(super) use operations::ROWS;
+
+/// Measures.
 pub(crate) fn run(options: &Options) -> Result<Made> {
-    let mut sun = Sun::new(options)?;
-    let seconds = options.seconds.unwrap_or(SECONDS) - sun.openssl_seconds();
-    let (seconds, repetitions) = (Some(seconds.max(0.01)), options.repetitions);
-    let run = RunOptions::of(&options.output, options.seed);
-    make(&mut sun, &RunOptions { seconds, repetitions, ..run })
+    scenario::jobs(options)?.make(options)
 }
 
 /// The text of an experiment that was made earlier.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rows of Sun's table.
 
+use crate::speed::openssl::Arguments;
 use crate::speed::part::{Function, Job, Key, Parameter};
 use metaslot_ck::*;
 
@@ -10,7 +11,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) job: Job,
     /// What `openssl speed` is asked for.
-    pub(super) openssl: &'static [&'static str],
+    pub(crate) openssl: Arguments,
     /// Operations, or millions of bytes, in a second: with 1 thread and with 16, on a Xeon X5560.
     pub(super) sun: [f64; 2],
 }
@@ -83,14 +84,6 @@ impl Row {
     /// A rate of operations as the table has it: millions of bytes, or operations.
     pub(super) const fn shown(&self, operations: f64) -> f64 {
         if self.bulk() { operations * BULK as f64 / 1e6 } else { operations }
-    }
-
-    /// The field of `openssl speed -mr` that holds its rate, behind the name of the kind of line.
-    pub(super) const fn field(&self) -> usize {
-        match self.job.function {
-            Function::Verify => 3,
-            _ => 2,
-        }
     }
 }
 

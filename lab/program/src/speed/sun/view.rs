@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Figures of an experiment, as the table and the sentences ask for them.
 
-use super::openssl::{self, How};
 use super::operations::{OPERATION, ROWS, Row, THREADS};
 use crate::experiment::{Experiment, Sample};
 use crate::scenario;
+use crate::speed::openssl::{self, How};
 use crate::speed::part::{ARM, BY, LANES, MODULE, RAW, RIVAL};
 use crate::verdict::{Comparison, Margin, Verdict};
 use std::path::Path;
@@ -49,27 +49,28 @@ impl<'a> View<'a> {
         Self { experiment, directory, margin: scenario::margin(experiment) }
     }
 
-    fn levels(&self, name: &str) -> &[String] {
-        let factors = &self.experiment.plan.factors;
-        factors.iter().find(|factor| factor.name == name).map_or(&[], |factor| &factor.levels)
-    }
-
     /// The operations that were measured.
     pub(super) fn rows(&self) -> Vec<&'static Row> {
-        let levels = self.levels(OPERATION);
+        let levels = self.experiment.plan.levels(OPERATION);
         ROWS.iter().filter(|row| levels.iter().any(|level| level == row.name)).collect()
     }
 
     /// Those who did them.
     pub(super) fn doers(&self) -> Vec<&'static str> {
-        let levels = self.levels(BY);
+        let levels = self.experiment.plan.levels(BY);
         let all = [RAW, MODULE, LANES, RIVAL];
         all.into_iter().filter(|by| levels.iter().any(|level| level == by)).collect()
     }
 
     /// The most threads.
     pub(super) fn threads(&self) -> usize {
-        self.levels(THREADS).iter().filter_map(|level| level.parse().ok()).max().unwrap_or(1)
+        self.experiment
+            .plan
+            .levels(THREADS)
+            .iter()
+            .filter_map(|level| level.parse().ok())
+            .max()
+            .unwrap_or(1)
     }
 
     fn cell(row: &Row, by: &str, threads: usize) -> String {
@@ -116,7 +117,7 @@ impl<'a> View<'a> {
     /// What `openssl speed` says, in operations in a second: as it comes, by the wall clock, and of several
     /// processes.
     pub(super) fn openssl(&self, row: &Row) -> Option<[f64; 3]> {
-        let rate = |how| openssl::rate(self.directory, row, how);
+        let rate = |how| openssl::rate(self.directory, row.openssl, &row.job, how);
         let elapsed = rate(How::Elapsed)?;
         let multi = if self.threads() == 1 { elapsed } else { rate(How::Multi(self.threads()))? };
         Some([rate(How::Default)?, elapsed, multi])

@@ -9,7 +9,7 @@ mod versions;
 
 pub(super) use findings::findings;
 
-use super::bench::{Counters, Job, Subject, factor, head, number};
+use super::bench::{Counters, Job, Subject, head, number};
 use super::page::ABSENT;
 use crate::clock::thread_cpu;
 use crate::experiment::Factor;
@@ -54,7 +54,7 @@ impl Subject for Rsa {
     }
 
     fn factors(&self) -> Vec<Factor> {
-        vec![factor(BITS, SIZES)]
+        vec![Factor::new(BITS, SIZES)]
     }
 
     fn arms(&self) -> Vec<String> {

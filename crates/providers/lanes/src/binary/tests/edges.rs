@@ -2,10 +2,12 @@
 //! Keys, points and signatures at the edges of what is valid.
 
 use super::{derive_each, sign_each, verify_each};
+use crate::binary::bytes::to_bytes;
 use crate::binary::curve::{Curve, Kind, Task, on};
-use crate::binary::field::{Field, Form};
+use crate::binary::field::Field;
+use crate::binary::form::Form;
 use crate::binary::key::public_keys_with;
-use crate::binary::params::{Params, to_bytes};
+use crate::binary::params::Params;
 use crate::binary::point::{are_valid, decompress};
 use crate::binary::{BATCH, Derive, Error, PrivateKey, PublicKey, Sign, Verify};
 use crate::binary::{derive, generate, public_keys, sign, verify};

@@ -3,7 +3,8 @@
 //! definition.
 
 use crate::binary::curve::{Curve, Kind, Task, on};
-use crate::binary::field::{Field, Form, LANES};
+use crate::binary::field::{Field, LANES};
+use crate::binary::form::Form;
 use crate::binary::params::{Affine, Params};
 use crate::binary::point::multiply;
 use crate::binary::single::{Portable, Product, Single};

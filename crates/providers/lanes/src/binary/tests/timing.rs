@@ -2,7 +2,8 @@
 //! Whether the time of a multiple depends on the scalar.
 
 use crate::binary::curve::{Curve, Kind, Task, on};
-use crate::binary::field::{Field, Form, LANES};
+use crate::binary::field::{Field, LANES};
+use crate::binary::form::Form;
 use crate::binary::params::{Affine, Params};
 use crate::binary::point::multiply;
 use crate::testing::{Random, judge};

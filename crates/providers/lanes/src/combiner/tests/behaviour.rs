@@ -63,7 +63,7 @@ fn a_ticket_that_is_dropped_is_not_computed() {
 }
 
 #[test]
-fn a_forgotten_ticket_harms_nobody() {
+fn a_forgotten_ticket_does_no_harm() {
     let combiner = Combiner::new(Doubler::new(8, 2, 0));
     std::mem::forget(combiner.submit(Number::new(1)));
     assert!(combiner.submit(Number::new(2)).complete().unwrap().is_right());
@@ -92,7 +92,7 @@ fn a_panic_in_a_batch_fails_only_the_job_that_panics_again() {
 }
 
 #[test]
-fn a_kernel_without_batches_computes_alone_whatever_comes() {
+fn a_kernel_without_batches_always_computes_alone() {
     let combiner = Combiner::new(Doubler::new(1, usize::MAX, 1000));
     combiner.set_leaders(1);
     thread::scope(|scope| {
@@ -108,8 +108,8 @@ fn a_kernel_without_batches_computes_alone_whatever_comes() {
     assert_eq!(combiner.statistics(), Statistics { singles: 800, ..Statistics::default() });
 }
 
-/// Twenty-four threads, four lanes: who comes has six batches before it, anyone who it is. What is compared is how many jobs
-/// came to their end while a thread had one inside, usually: a thread that has no core for a while is none of ours.
+/// Twenty-four threads, four lanes: each thread that comes finds six batches before it. Compared are the medians of how many jobs
+/// ended while a thread had one inside, so that a thread without a core for a while does not count.
 #[test]
 fn no_thread_waits_much_longer_than_another() {
     const THREADS: usize = 24;
@@ -145,8 +145,8 @@ fn no_thread_waits_much_longer_than_another() {
     assert!(is_idle(&combiner));
 }
 
-/// Two leaders with eight lanes have room for all sixteen threads: who leads would always be the first to come back, to
-/// an empty queue, if it did not let those go first that it woke.
+/// Two leaders with eight lanes have room for all sixteen threads: the leader would always be the first to come back, to
+/// an empty queue, if it did not let the threads go first that it woke.
 #[test]
 fn batches_are_filled_by_as_many_threads_as_fit() {
     let combiner = Combiner::new(Doubler::new(8, 3, 20_000));
@@ -203,7 +203,7 @@ fn a_thread_that_is_cancelled_waits_for_its_result() {
     let mut threads = [0; 6];
     for thread in &mut threads {
         let (attributes, argument) = (std::ptr::null(), std::ptr::null_mut());
-        // SAFETY: the place is ours, and the function has the type that is asked for.
+        // SAFETY: the place is ours, and the function has the type that is required.
         assert_eq!(unsafe { pthread_create(thread, attributes, once, argument) }, 0);
     }
     while INSIDE.load(Ordering::SeqCst) < threads.len() {

@@ -25,7 +25,7 @@ fn in_child(check: impl FnOnce() -> bool) -> bool {
 }
 
 #[test]
-fn a_child_finds_an_idle_combiner_whatever_the_parent_does() {
+fn a_child_finds_an_idle_combiner_while_the_parent_computes() {
     static COMBINER: Combiner<Doubler> = Combiner::new(Doubler::new(8, 2, 3_000));
     COMBINER.set_leaders(2);
     let stop = AtomicBool::new(false);

@@ -113,7 +113,7 @@ fn panic_silently() -> ! {
     std::panic::resume_unwind(Box::new("silence"))
 }
 
-/// Whether nobody is inside and nothing is queued.
+/// Whether no thread is inside and nothing is queued.
 fn is_idle(combiner: &Combiner<impl Kernel>) -> bool {
     combiner.core.platform.state().load(Ordering::SeqCst) == 0
 }

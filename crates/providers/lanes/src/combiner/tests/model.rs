@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Every order of events of a few threads, as far as three preemptions reach (loom): nobody sleeps for ever, each job is
+//! Every order of events of a few threads, as far as three preemptions reach (loom): no thread sleeps for ever, each job is
 //! computed exactly once, and what one thread wrote is there for the other.
 
 use loom::cell::UnsafeCell;
@@ -147,7 +147,7 @@ impl Job {
     }
 
     fn compute(&self) {
-        // SAFETY: loom says so if anybody else has it.
+        // SAFETY: loom reports it if another thread has it.
         self.computed.with_mut(|count| unsafe { *count += 1 });
         if self.panics {
             std::panic::resume_unwind(Box::new(()));

@@ -20,11 +20,11 @@ static COMBINERS: [Combiner<Doubler>; 4] = [
     Combiner::new(Doubler::napping(3, 3, 2000)),
 ];
 
-/// Jobs that were asked for and not taken back.
-static ASKED: AtomicU64 = AtomicU64::new(0);
+/// Jobs that were submitted and not taken back.
+static SUBMITTED: AtomicU64 = AtomicU64::new(0);
 
 fn judge(asked: Number, answer: Result<Number, Failure>) {
-    ASKED.fetch_add(1, Ordering::Relaxed);
+    SUBMITTED.fetch_add(1, Ordering::Relaxed);
     match answer {
         Ok(number) => assert!(number.is_right() && number.value == asked.value && !asked.panics),
         Err(failure) => assert!(failure == Failure::Panicked && asked.panics),
@@ -99,6 +99,6 @@ fn a_crowd_that_panics_sleeps_and_dies_gets_every_result() {
         assert!(combiner.statistics().batches > 0 && combiner.statistics().waits > 0);
         computed += combiner.statistics().singles + combiner.statistics().batched;
     }
-    println!("{} jobs asked for", ASKED.load(Ordering::Relaxed));
-    assert!(computed >= ASKED.load(Ordering::Relaxed));
+    println!("{} jobs", SUBMITTED.load(Ordering::Relaxed));
+    assert!(computed >= SUBMITTED.load(Ordering::Relaxed));
 }

@@ -80,7 +80,7 @@ pub(super) fn public(key: &Key) -> Result<&PublicKey> {
     })
 }
 
-/// A point that somebody brings, validated (SEC 1 §3.2.2.1).
+/// A peer's point, validated (SEC 1 §3.2.2.1).
 pub(super) fn point(curve: Curve, bytes: &[u8]) -> Option<PublicKey> {
     PublicKey::from_bytes(curve, key_info::ec_point(curve.field_length(), bytes)).ok()
 }

@@ -6,9 +6,9 @@
 //! private keys 38 and n − 38, whose secrets the library computes.
 
 use super::super::DeriveRequest;
-use super::super::curve::{Curve, ENTRIES, WINDOW, windows};
+use super::super::curve::Curve;
 use super::super::point::{Affine, Point, add_affine, double};
-use super::super::table::{digit, odd, odd_multiples, recoded};
+use super::super::table::{ENTRIES, WINDOW, digit, odd, odd_multiples, recoded, windows};
 use super::{BATCH, has, vanishes};
 use crate::field52::bytes::{big_endian, less, put, take, write_big_endian};
 use crate::field52::inverse::invert_all;
@@ -119,7 +119,7 @@ fn on_curve<C: Curve<N>, const N: usize>(point: &Point<N>) -> Mask {
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline(never)]
 pub(crate) fn times<C: Curve<N>, const N: usize>(k: &Num<N>, p: &Point<N>) -> Point<N> {
-    let table = odd_multiples::<C, N>(p, ENTRIES);
+    let table = odd_multiples::<C::Field, N>(p, ENTRIES);
     let (k, _) = odd::<C::Order, N>(k);
     let count = windows(8 * C::LENGTH, WINDOW);
     let windows = recoded(&k, WINDOW, count);

@@ -7,9 +7,9 @@
 //! the library with another nonce.
 
 use super::super::SignRequest;
-use super::super::curve::{BASE_WINDOW, Curve};
+use super::super::curve::Curve;
 use super::super::point::{Point, add_affine};
-use super::super::table::{digit, odd, recoded};
+use super::super::table::{BASE_WINDOW, digit, odd, recoded};
 use super::{BATCH, digest, has, in_range};
 use crate::field52::bytes::{big_endian, put, take, write_big_endian};
 use crate::field52::inverse::invert_all;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Checks of ECDSA signatures (SEC 1 §4.1.4). All inputs are public, and addresses depend on them.
 
-use super::super::curve::{BASE_WINDOW, Curve, PARTS, WINDOW};
+use super::super::curve::Curve;
 use super::super::point::{Affine, Point, add_affine, double};
-use super::super::table::{Multiples, digit, odd, part_windows, recoded};
+use super::super::table::{
+    BASE_WINDOW, Multiples, PARTS, WINDOW, digit, odd, part_windows, recoded,
+};
 use super::super::{PublicKey, VerifyRequest};
 use super::{BATCH, digest, has, in_range, vanishes};
 use crate::field52::bytes::{big_endian, less, put};
@@ -47,7 +49,7 @@ fn prepare<C: Curve<N>, const N: usize>(batch: &[VerifyRequest<'_, N>]) {
                 (points[lane], good[lane]) = (point, true);
             }
         }
-        let all = Multiples::eight::<C>(&points);
+        let all = Multiples::eight::<C::Field>(&points, C::LENGTH);
         for ((key, multiples), good) in keys.iter().zip(all).zip(good) {
             if good {
                 key.multiples.get_or_init(|| multiples);

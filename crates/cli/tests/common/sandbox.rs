@@ -8,18 +8,18 @@ use std::{env, fs, process};
 
 /// A directory with a configuration that says where the token is to be; removed on drop.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Sandbox {
     directory: PathBuf,
     module: PathBuf,
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.directory).ok();
     }
 }
 
-impl Place {
+impl Sandbox {
     /// A new one.
     pub(crate) fn make(module: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);

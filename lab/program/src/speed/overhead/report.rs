@@ -1,49 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The result as a file, and everything that is computed from it.
+//! What an experiment says of every cell, and everything that is computed from it.
 
-use super::cell::Goal;
-use crate::machine::Machine;
+use super::cells::{CELLS, Cell, Goal};
+use super::scenario::{CELL, THREADS};
+use crate::experiment::{Experiment, Sample};
+use crate::goal::Verdict;
+use crate::speed::openssl::{How, rate};
+use crate::speed::part::{AGAIN as RAW_AGAIN, ARM, BY, LANES, RAW as BARE, RIVAL as OTHER};
 use crate::statistics::{Estimate, median, paired_difference, paired_ratio};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
-/// The names of the subjects.
+/// The names of those who are compared.
 pub(crate) const RAW: &str = "raw";
 /// The raw library a second time: how far two measurements of the same thing lie apart.
 pub(crate) const AGAIN: &str = "raw again";
 pub(crate) const MODULE: &str = "module";
 pub(crate) const RIVAL: &str = "rival";
 
-/// The schema's name; a change that breaks readers changes the number.
-pub(crate) const SCHEMA: &str = "metaslot-lab-speed/1";
+/// The same as they are called in the plan; the module is measured as it comes, with lanes.
+const NAMES: [(&str, &str); 4] = [(BARE, RAW), (RAW_AGAIN, AGAIN), (LANES, MODULE), (OTHER, RIVAL)];
 
-/// One run.
+/// Everything that was measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Report {
-    pub(crate) schema: String,
-    pub(crate) command: Vec<String>,
-    /// Seconds since 1970.
-    pub(crate) started: u64,
-    pub(crate) seconds: f64,
-    pub(crate) machine: Machine,
-    /// The clock of `cpu_ns` and of `wall_ns`.
-    pub(crate) clocks: [String; 2],
-    pub(crate) seed: u64,
-    pub(crate) rounds: usize,
-    pub(crate) batch_ms: f64,
     pub(crate) threads: Vec<usize>,
-    pub(crate) providers: Vec<Provider>,
     pub(crate) cells: Vec<CellResult>,
     pub(crate) openssl: Vec<Check>,
-}
-
-/// Who did the work.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Provider {
-    pub(crate) name: String,
-    /// The library's own description.
-    pub(crate) description: String,
-    pub(crate) path: Option<String>,
-    pub(crate) commit: Option<String>,
 }
 
 /// All samples of one cell.
@@ -61,67 +44,74 @@ pub(crate) struct CellResult {
     pub(crate) foreign_cpu: Option<f64>,
 }
 
-/// The samples of one provider at one number of threads, in the order of the rounds.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// The samples of one provider at one number of threads, in the order of the repetitions.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Arm {
     pub(crate) provider: String,
     pub(crate) threads: usize,
-    pub(crate) operations: u64,
-    pub(crate) batches: usize,
     /// CPU time per operation, in nanoseconds.
     pub(crate) cpu_ns: Vec<f64>,
     /// Wall time per operation of all threads together, in nanoseconds: the inverse of the rate.
     pub(crate) wall_ns: Vec<f64>,
 }
 
+impl Report {
+    pub(crate) fn of(directory: &Path, experiment: &Experiment) -> Self {
+        let threads: Vec<usize> =
+            experiment.plan.levels(THREADS).iter().filter_map(|level| level.parse().ok()).collect();
+        let names = experiment.plan.levels(CELL);
+        let measured = || CELLS.iter().filter(|cell| names.iter().any(|name| name == cell.name));
+        let cells: Vec<_> =
+            measured().map(|cell| CellResult::of(experiment, cell, &threads)).collect();
+        let checks = cells.iter().zip(measured());
+        let checks =
+            checks.flat_map(|(result, cell)| Check::of(directory, experiment, result, cell));
+        let openssl = checks.collect();
+        Self { threads, cells, openssl }
+    }
+}
+
+impl CellResult {
+    fn of(experiment: &Experiment, cell: &Cell, threads: &[usize]) -> Self {
+        let (mut arms, mut unsupported, mut foreign) = (Vec::new(), Vec::new(), Vec::new());
+        for (by, provider) in NAMES {
+            for &threads in threads {
+                let name = format!("{CELL}={} {THREADS}={threads} {BY}={by}", cell.name);
+                let skipped = &experiment.plan.skipped;
+                match skipped.iter().find(|skipped| skipped.cell == name) {
+                    Some(skipped) if threads == 1 => {
+                        unsupported.push((provider.to_owned(), skipped.why.clone()));
+                    }
+                    Some(_) => {}
+                    None => {
+                        let samples: Vec<&Sample> = experiment.of(&name, ARM).collect();
+                        foreign.extend(samples.iter().filter_map(|s| s.measured.foreign_cpu));
+                        arms.push(Arm::of(provider, threads, &samples));
+                    }
+                }
+            }
+        }
+        arms.retain(|arm| !arm.cpu_ns.is_empty());
+        Self {
+            name: cell.name.to_owned(),
+            mechanism: cell.mechanism_name().to_owned(),
+            size: cell.bytes,
+            goal: cell.goal,
+            scaling_goal: cell.scaling,
+            arms,
+            unsupported,
+            foreign_cpu: (!foreign.is_empty()).then(|| median(&foreign)),
+        }
+    }
+}
+
 impl Arm {
-    pub(crate) fn new(provider: &str, threads: usize) -> Self {
+    fn of(provider: &str, threads: usize, samples: &[&Sample]) -> Self {
         Self {
             provider: provider.to_owned(),
             threads,
-            operations: 0,
-            batches: 0,
-            cpu_ns: Vec::new(),
-            wall_ns: Vec::new(),
-        }
-    }
-}
-
-/// Whether a goal was reached, as far as the interval allows to say.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Verdict {
-    Met,
-    Missed,
-    /// The interval holds the goal: more rounds are needed.
-    Unresolved,
-}
-
-impl Verdict {
-    fn at_least(estimate: Estimate, goal: f64) -> Self {
-        if estimate.low >= goal {
-            Self::Met
-        } else if estimate.high < goal {
-            Self::Missed
-        } else {
-            Self::Unresolved
-        }
-    }
-
-    fn at_most(estimate: Estimate, goal: f64) -> Self {
-        if estimate.high <= goal {
-            Self::Met
-        } else if estimate.low > goal {
-            Self::Missed
-        } else {
-            Self::Unresolved
-        }
-    }
-
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Missed => "MISSED",
-            Self::Unresolved => "unresolved",
+            cpu_ns: samples.iter().map(|sample| sample.cpu_each()).collect(),
+            wall_ns: samples.iter().map(|sample| sample.wall_each()).collect(),
         }
     }
 }
@@ -198,7 +188,7 @@ impl CellResult {
     }
 }
 
-/// One comparison.
+/// The raw library beside `openssl speed`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Check {
     pub(crate) cell: String,
@@ -209,15 +199,52 @@ pub(crate) struct Check {
     pub(crate) openssl_per_second: f64,
 }
 
+impl Check {
+    /// By both clocks: as it comes it divides by its user CPU time, with `-elapsed` by the wall clock.
+    fn of(
+        directory: &Path,
+        experiment: &Experiment,
+        result: &CellResult,
+        cell: &Cell,
+    ) -> Vec<Self> {
+        let version = experiment.manifest.provenance.settings.get("openssl");
+        let check = |how, clock: &str, samples: &dyn Fn(&Arm) -> f64| {
+            Some(Self {
+                cell: cell.name.to_owned(),
+                version: version?.clone(),
+                clock: clock.to_owned(),
+                raw_per_second: 1e9 / samples(result.arm(RAW, 1)?),
+                openssl_per_second: rate(directory, cell.openssl, &cell.job()?, how)?,
+            })
+        };
+        let cpu = check(How::Default, "cpu", &|arm| median(&arm.cpu_ns));
+        let wall = check(How::Elapsed, "wall", &|arm| median(&arm.wall_ns));
+        cpu.into_iter().chain(wall).collect()
+    }
+
+    /// Raw over OpenSSL.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.raw_per_second / self.openssl_per_second
+    }
+
+    /// What the ratio means for anyone who trusts the raw figures: a raw library that is slower than
+    /// it should be would flatter the module.
+    pub(crate) fn verdict(&self) -> &'static str {
+        match self.ratio() {
+            ratio if ratio < 0.95 => "MORE THAN 5 % SLOWER",
+            ratio if ratio > 1.05 => "more than 5 % faster",
+            _ => "within 5 %",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn arm(provider: &str, threads: usize, cpu: f64, wall: f64) -> Arm {
-        let mut arm = Arm::new(provider, threads);
-        arm.cpu_ns = vec![cpu; 9];
-        arm.wall_ns = vec![wall; 9];
-        arm
+        let (cpu_ns, wall_ns) = (vec![cpu; 9], vec![wall; 9]);
+        Arm { provider: provider.to_owned(), threads, cpu_ns, wall_ns }
     }
 
     fn result(arms: Vec<Arm>, goal: Goal) -> CellResult {
@@ -257,12 +284,5 @@ mod tests {
         assert!((over - (200.0 / 156.0) / (100.0 / 52.0)).abs() < 1e-9);
         assert_eq!(cell.scaling_verdict(), Some(Verdict::Missed));
         assert_eq!(cell.verdict(), Some(Verdict::Missed));
-    }
-
-    #[test]
-    fn an_interval_around_the_goal_decides_nothing() {
-        let around = Estimate { value: 0.97, low: 0.95, high: 0.99, confidence: 0.95 };
-        assert_eq!(Verdict::at_least(around, 0.97), Verdict::Unresolved);
-        assert_eq!(Verdict::at_most(around, 0.97), Verdict::Unresolved);
     }
 }

@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables: made from a report, and from nothing else.
 
-use super::cell::{Cell, Goal};
+use super::cells::{Cell, Goal};
 use super::report::{AGAIN, CellResult, MODULE, RAW, RIVAL, Report};
+use crate::experiment::Experiment;
+use crate::goal::Verdict;
 use crate::ranks::CONFIDENCE;
+use crate::scenario::heading;
+use crate::speed::part::{LANES, RAW as BARE, RIVAL as OTHER};
 use crate::statistics::Estimate;
 use crate::table::{Table, digits, nanoseconds};
 use std::fmt::Write;
+use std::path::Path;
 
 /// Foreign CPU use above which a run says so.
 const CONTAMINATED: f64 = 0.10;
 
-/// Everything that a run says.
-pub(crate) fn table(report: &Report) -> String {
-    let mut text = head(report);
-    text.push_str(&one_thread(report));
+/// Everything that an experiment says.
+pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
+    let settings = &experiment.manifest.provenance.settings;
+    let mut text = heading(experiment);
+    for (name, shown) in [(BARE, RAW), (LANES, MODULE), (OTHER, RIVAL)] {
+        let who = settings.get(name).map_or("unknown", String::as_str);
+        writeln!(text, "{shown}: {who}").ok();
+    }
+    writeln!(text, "seed {}\n", experiment.plan.seed).ok();
+    text.push_str(&tables(&Report::of(directory, experiment)));
+    writeln!(text, "\nwritten: {}", directory.display()).ok();
+    text
+}
+
+pub(super) fn tables(report: &Report) -> String {
+    let mut text = one_thread(report);
     if report.cells.iter().any(|cell| cell.most_threads().is_some()) {
         text.push('\n');
         text.push_str(&threads(report));
@@ -29,8 +46,8 @@ pub(crate) fn list(cells: &[Cell]) -> String {
     for cell in cells {
         table.row(vec![
             cell.name.to_owned(),
-            cell.mechanism.to_owned(),
-            cell.size.to_string(),
+            cell.mechanism_name().to_owned(),
+            cell.bytes.to_string(),
             cell.goal.map_or_else(String::new, goal),
             cell.scaling.map_or_else(String::new, |goal| format!("≥ {goal} of raw")),
         ]);
@@ -44,22 +61,6 @@ fn goal(goal: Goal) -> String {
         Goal::AddedNs(goal) => format!("≤ +{goal} ns"),
         Goal::CpuGrowth(goal) => format!("CPU ≤ {goal}×"),
     }
-}
-
-fn head(report: &Report) -> String {
-    let mut text = format!("{}\n", report.machine.line());
-    for provider in &report.providers {
-        let commit = provider.commit.as_ref().map_or_else(String::new, |c| format!(", commit {c}"));
-        let path = provider.path.as_deref().unwrap_or_default();
-        writeln!(text, "{:<7} {} {path}{commit}", provider.name, provider.description).ok();
-    }
-    writeln!(
-        text,
-        "{} rounds in {:.0} s, batches of {} ms, seed {}\n",
-        report.rounds, report.seconds, report.batch_ms, report.seed
-    )
-    .ok();
-    text
 }
 
 /// Per operation, CPU time at one thread.
@@ -91,7 +92,7 @@ fn one_thread(report: &Report) -> String {
             value(cell.ratio(RIVAL)),
             value(cell.ratio(AGAIN)),
             cell.goal.map_or_else(String::new, goal),
-            cell.verdict().map_or("", super::report::Verdict::word).to_owned(),
+            cell.verdict().map_or("", Verdict::word).to_owned(),
         ]);
     }
     table.render()
@@ -134,7 +135,7 @@ fn threads(report: &Report) -> String {
             value(cell.cpu_growth(MODULE)),
             value(cell.cpu_growth(RIVAL)),
             goal,
-            verdict.map_or("", super::report::Verdict::word).to_owned(),
+            verdict.map_or("", Verdict::word).to_owned(),
         ]);
     }
     table.render()
@@ -215,15 +216,13 @@ fn notes(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::{Arm, Provider};
+    use super::super::report::Arm;
     use super::*;
-    use crate::machine::Machine;
 
     fn arm(provider: &str, threads: usize, ns: f64) -> Arm {
-        let mut arm = Arm::new(provider, threads);
-        arm.cpu_ns = vec![ns, ns * 1.01, ns * 0.99, ns, ns * 1.02, ns * 0.98];
-        arm.wall_ns = arm.cpu_ns.iter().map(|each| each / threads as f64).collect();
-        arm
+        let cpu_ns = vec![ns, ns * 1.01, ns * 0.99, ns, ns * 1.02, ns * 0.98];
+        let wall_ns = cpu_ns.iter().map(|each| each / threads as f64).collect();
+        Arm { provider: provider.to_owned(), threads, cpu_ns, wall_ns }
     }
 
     fn report() -> Report {
@@ -243,35 +242,7 @@ mod tests {
             unsupported: vec![(RIVAL.into(), "C_DigestInit: CKR_MECHANISM_INVALID".into())],
             foreign_cpu: Some(0.5),
         };
-        Report {
-            schema: super::super::report::SCHEMA.into(),
-            command: vec!["metaslot".into()],
-            started: 0,
-            seconds: 1.0,
-            machine: Machine {
-                processor: "a processor".into(),
-                cpus: 2,
-                memory_mib: 1024,
-                kernel: "6.1".into(),
-                system: "a system".into(),
-                governor: None,
-                virtual_machine: true,
-                load: 0.0,
-            },
-            clocks: ["cpu".into(), "wall".into()],
-            seed: 7,
-            rounds: 6,
-            batch_ms: 5.0,
-            threads: vec![1, 2],
-            providers: vec![Provider {
-                name: MODULE.into(),
-                description: "a module".into(),
-                path: Some("/usr/lib/libmetaslot.so".into()),
-                commit: Some("0123456789ab".into()),
-            }],
-            cells: vec![cell],
-            openssl: Vec::new(),
-        }
+        Report { threads: vec![1, 2], cells: vec![cell], openssl: Vec::new() }
     }
 
     fn row<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
@@ -280,10 +251,10 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_a_report_survives_its_json() {
-        let json = serde_json::to_string(&report()).unwrap();
-        let back: Report = serde_json::from_str(&json).unwrap();
-        assert_eq!(table(&report()), table(&back));
+    fn a_file_of_an_earlier_version_is_printed() {
+        let file = include_str!("../../../../../testdata/lab/speed-1.json");
+        let text = tables(&serde_json::from_str(file).unwrap());
+        assert_eq!(row(&text, "sha256-16").last(), Some(&"met"));
     }
 
     #[test]

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Checks of the module, of its tokens, and of what the system grants.
+
+use super::configuration::Configuration;
+use super::finding::Finding;
+use crate::app::App;
+use crate::command::token::states;
+use crate::failure::{Failure, Result};
+use crate::host::{Host, Token};
+use crate::uri::Uri;
+use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKF_WRITE_PROTECTED};
+use metaslot_memory::keyring as kernel;
+use rustix::process::{Resource, getrlimit};
+
+/// A shorter PIN may be tried out with a copy of the file.
+const LONG_ENOUGH: usize = 8;
+
+/// What most systems let a process lock; the module locks half of what it may.
+const LOCKED: u64 = 8 << 20;
+
+/// What the checks look at.
+pub(super) struct Setup<'a> {
+    pub(super) host: Result<&'a Host>,
+    pub(super) tokens: Result<Vec<Token>>,
+    /// Empty for a module of others, which has one of its own.
+    pub(super) configuration: Configuration,
+    pub(super) ours: bool,
+}
+
+impl<'a> Setup<'a> {
+    pub(super) fn of(app: &'a App) -> Self {
+        let host = app.host(&Uri::default());
+        let info = host.as_ref().ok().and_then(|host| host.module().info().ok());
+        let ours = info.is_none_or(|info| info.manufacturer == "Metaslot");
+        let tokens = match &host {
+            Ok(host) => host.tokens(),
+            Err(_) => Ok(Vec::new()),
+        };
+        let configuration = if ours { Configuration::read() } else { Configuration::default() };
+        Self { host, tokens, configuration, ours }
+    }
+
+    /// Tokens that are made.
+    fn made(&self) -> impl Iterator<Item = &Token> {
+        self.tokens.iter().flatten().filter(|token| token.has(CKF_TOKEN_INITIALIZED))
+    }
+}
+
+pub(super) fn configuration(setup: &Setup<'_>) -> Vec<Finding> {
+    let Configuration { file, problem, tokens, .. } = &setup.configuration;
+    vec![match (file, problem) {
+        _ if !setup.ours => Finding::ok("the module is not Metaslot's: not checked"),
+        (Some(file), Some(problem)) => Finding::error(
+            format!("{}: {problem}", file.display()),
+            "docs/configuration.md has its form",
+        ),
+        (Some(file), None) => Finding::ok(file.display()),
+        (None, _) => {
+            let path = tokens.first().map(|token| token.path.display().to_string());
+            Finding::ok(format!("no file: one token, {}", path.unwrap_or_default()))
+        }
+    }]
+}
+
+pub(super) fn module(setup: &Setup<'_>) -> Vec<Finding> {
+    vec![match &setup.host {
+        Err(failure) => problem(failure),
+        Ok(host) => {
+            let module = host.module();
+            let ((major, minor), path) = (module.version(), module.path().display());
+            Finding::ok(format!("{path}: loaded and initialised, PKCS#11 {major}.{minor}"))
+        }
+    }]
+}
+
+/// A failure with its hint.
+fn problem(failure: &Failure) -> Finding {
+    let hint = failure.advice().unwrap_or("the message says what is wrong");
+    Finding::error(failure.message(), hint)
+}
+
+pub(super) fn slots(setup: &Setup<'_>) -> Vec<Finding> {
+    let tokens = match &setup.tokens {
+        Err(failure) => return vec![problem(failure)],
+        Ok(_) if setup.host.is_err() => return Vec::new(),
+        Ok(tokens) => tokens,
+    };
+    let made = |token: &&Token| token.has(CKF_TOKEN_INITIALIZED) || token.problem.is_some();
+    let findings: Vec<Finding> = tokens.iter().filter(made).map(slot).collect();
+    match findings.is_empty() {
+        false => findings,
+        true => vec![Finding::warning(
+            format!("slots: {}, none with a token", tokens.len()),
+            "make one: metaslot token init --label NAME",
+        )],
+    }
+}
+
+fn slot(token: &Token) -> Finding {
+    let (slot, name) = (token.slot, token.name());
+    if let Some(problem) = &token.problem {
+        return Finding::error(
+            format!("slot {slot}: {problem}"),
+            "the message says what is wrong; a damaged store comes back from a copy",
+        );
+    }
+    let states = states(token).join(", ");
+    let found = format!("slot {slot}: {name}, {states}");
+    match states.as_str() {
+        "ready" => Finding::ok(found),
+        _ if token.has(CKF_WRITE_PROTECTED) => {
+            Finding::warning(found, "logging in counts wrong PINs: let this user write the file")
+        }
+        _ => Finding::warning(found, "metaslot token pin sets a PIN, and with --reset unlocks one"),
+    }
+}
+
+pub(super) fn pins(setup: &Setup<'_>) -> Vec<Finding> {
+    let weak = setup
+        .configuration
+        .tokens
+        .iter()
+        .filter(|token| token.kdf.as_deref() == Some("weak-for-tests"));
+    let weak = weak.map(|token| {
+        let found = format!("{}: kdf = \"weak-for-tests\" protects nothing", token.path.display());
+        Finding::error(found, "take kdf out of the configuration, then set both PINs again")
+    });
+    let short = setup.made().map(|token| match token.info.pin_lengths.0 {
+        LONG_ENOUGH.. => Finding::ok(format!("{}: 8 bytes or more", token.name())),
+        least => Finding::warning(
+            format!(
+                "{} takes PINs of {least} bytes, which a copy of its file soon gives away",
+                token.name()
+            ),
+            "pin_min = 8 in its section of the configuration; then metaslot token pin",
+        ),
+    });
+    weak.chain(short).collect()
+}
+
+pub(super) fn policy(setup: &Setup<'_>) -> Vec<Finding> {
+    let one = |token: &super::configuration::TokenSection| {
+        let path = token.path.display();
+        let fix = "docs/policy.md says what each entry re-opens; a token of its own for old keys keeps the others safe";
+        match (token.policy.as_deref(), &token.allow[..]) {
+            (Some("legacy"), _) => Finding::warning(
+                format!(
+                    "{path}: legacy: sensitive keys have ways out, broken cryptography is allowed"
+                ),
+                fix,
+            ),
+            (_, []) => Finding::ok(format!("{path}: default")),
+            (_, allowed) => {
+                Finding::warning(format!("{path}: re-opened: {}", allowed.join(", ")), fix)
+            }
+        }
+    };
+    setup.configuration.tokens.iter().map(one).collect()
+}
+
+pub(super) fn memory(_: &Setup<'_>) -> Vec<Finding> {
+    vec![match getrlimit(Resource::Memlock).current {
+        None => Finding::ok("a process may lock all of it"),
+        Some(bytes) if bytes >= LOCKED => {
+            Finding::ok(format!("a process may lock {} KiB", bytes >> 10))
+        }
+        Some(bytes) => Finding::warning(
+            format!(
+                "a process may lock {} KiB: keys beyond half of that can be swapped out",
+                bytes >> 10
+            ),
+            "raise RLIMIT_MEMLOCK to 8 MiB: ulimit -l 8192, LimitMEMLOCK=8M of a unit, limits.conf",
+        ),
+    }]
+}
+
+pub(super) fn keyring(setup: &Setup<'_>) -> Vec<Finding> {
+    let wanted = setup.configuration.tokens.iter().any(|token| token.fast_login);
+    vec![match (kernel::find(c"metaslot:doctor", 1), wanted) {
+        (Ok(_), _) => Finding::ok("the kernel keeps secrets for this user"),
+        (Err(_), false) => Finding::ok("denied by the kernel; only fast_login needs it"),
+        (Err(error), true) => Finding::warning(
+            format!("{error}: fast_login has no effect, each login takes the long way"),
+            "allow add_key and keyctl in the container's profile, or take fast_login out",
+        ),
+    }]
+}

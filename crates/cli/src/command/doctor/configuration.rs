@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What `metaslot doctor` must know of the configuration: the module reads all of it, refuses what is
+//! wrong in it (`docs/configuration.md`), and keeps to itself what it says.
+
+use crate::failure::Failure;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use toml::de::{DeTable, DeValue};
+
+/// The first configuration that is there.
+#[derive(Debug, Default)]
+pub(super) struct Configuration {
+    /// `None` where there is no file.
+    pub(super) file: Option<PathBuf>,
+    /// Why it is not known.
+    pub(super) problem: Option<String>,
+    pub(super) tokens: Vec<TokenSection>,
+    /// The directory of the counters; `None` where the usual ones are used.
+    pub(super) counters: Option<PathBuf>,
+    /// `counters = false`
+    pub(super) counters_off: bool,
+}
+
+/// One `[[token]]`.
+#[derive(Debug, Default)]
+pub(super) struct TokenSection {
+    pub(super) path: PathBuf,
+    pub(super) policy: Option<String>,
+    pub(super) allow: Vec<String>,
+    pub(super) kdf: Option<String>,
+    pub(super) anchor: Option<PathBuf>,
+    pub(super) pepper: Option<PathBuf>,
+    pub(super) fast_login: bool,
+}
+
+impl Configuration {
+    /// Looks where the module looks.
+    pub(super) fn read() -> Self {
+        let (files, named) = files();
+        for file in files {
+            match fs::read_to_string(&file) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !named => {}
+                Err(error) => {
+                    let problem = Failure::io("cannot be read", &error).message().to_owned();
+                    let problem = Some(problem);
+                    return Self { file: Some(file), problem, ..Self::default() };
+                }
+                Ok(text) => return Self { file: Some(file), ..Self::parse(&text) },
+            }
+        }
+        let data = directory("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")));
+        let path = data.unwrap_or_else(|| "/var/lib".into()).join("metaslot/token.db");
+        Self { tokens: vec![TokenSection { path, ..<_>::default() }], ..Self::default() }
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut all = Self::default();
+        let table = match DeTable::parse(text) {
+            Ok(table) => table,
+            Err(error) => {
+                return Self { problem: Some(error.message().to_owned()), ..Self::default() };
+            }
+        };
+        for (key, value) in table.get_ref() {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("token", DeValue::Array(tokens)) => {
+                    let sections = tokens.iter().filter_map(|token| match token.get_ref() {
+                        DeValue::Table(section) => Some(TokenSection::of(section)),
+                        _ => None,
+                    });
+                    all.tokens = sections.collect();
+                }
+                ("counters", DeValue::String(path)) => all.counters = Some(path.as_ref().into()),
+                ("counters", DeValue::Boolean(false)) => all.counters_off = true,
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+impl TokenSection {
+    fn of(section: &DeTable<'_>) -> Self {
+        let mut token = Self::default();
+        for (key, value) in section {
+            let text = |value: &DeValue<'_>| match value {
+                DeValue::String(text) => Some(text.to_string()),
+                _ => None,
+            };
+            let said = text(value.get_ref());
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("path", _) => token.path = said.unwrap_or_default().into(),
+                ("policy", _) => token.policy = said,
+                ("kdf", _) => token.kdf = said,
+                ("anchor", _) => token.anchor = said.map(PathBuf::from),
+                ("pepper", _) => token.pepper = said.map(PathBuf::from),
+                ("fast_login", _) => token.fast_login = true,
+                ("allow", DeValue::Array(names)) => {
+                    token.allow = names.iter().filter_map(|name| text(name.get_ref())).collect();
+                }
+                _ => {}
+            }
+        }
+        token
+    }
+}
+
+/// Where the file may be: where it is named, and then it must be there, else the user's or the machine's.
+fn files() -> (Vec<PathBuf>, bool) {
+    if let Some(named) = env::var_os("METASLOT_CONF").filter(|named| !named.is_empty()) {
+        return (vec![named.into()], true);
+    }
+    let own = directory("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")));
+    let own = own.map(|own| own.join("metaslot/metaslot.toml"));
+    let all = own.into_iter().chain([PathBuf::from("/etc/metaslot/metaslot.toml")]);
+    (all.collect(), false)
+}
+
+/// The directory that a variable names, when it is an absolute path.
+pub(super) fn directory(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+fn home() -> Option<PathBuf> {
+    directory("HOME")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_checks_need_is_read() {
+        let all = Configuration::parse(
+            "counters = false\n[[token]]\npath = \"/a\"\npolicy = \"legacy\"\nallow = [\"weak-rsa\"]\n\
+             [[token]]\npath = \"/b\"\nanchor = \"/c\"\nfast_login = \"15m\"\n",
+        );
+        let [one, two] = &all.tokens[..] else { panic!("two tokens: {all:?}") };
+        assert_eq!(
+            (one.policy.as_deref(), &one.allow[..]),
+            (Some("legacy"), &["weak-rsa".into()][..])
+        );
+        assert_eq!((two.anchor.as_deref(), two.fast_login), (Some("/c".as_ref()), true));
+        assert!(all.counters_off && all.problem.is_none());
+        assert!(Configuration::parse("[[token]").problem.is_some());
+    }
+}

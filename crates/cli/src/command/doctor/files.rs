@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Checks of files and directories.
+
+use super::checks::Setup;
+use super::configuration::{TokenSection, directory};
+use super::finding::Finding;
+use crate::failure::Failure;
+use crate::host::INSTALLED;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Bits of a file's mode.
+const OTHERS_WRITE: u32 = 0o002;
+const GROUP_WRITES: u32 = 0o020;
+const OTHERS: u32 = 0o007;
+const OTHERS_ENTER: u32 = 0o001;
+const SET_GROUP: u32 = 0o2000;
+
+/// Where p11-kit looks for module files, beside the user's own directory.
+const P11_KIT: [&str; 2] = ["/etc/pkcs11/modules", "/usr/share/p11-kit/modules"];
+
+pub(super) fn tokens(setup: &Setup<'_>) -> Vec<Finding> {
+    setup.configuration.tokens.iter().flat_map(token).collect()
+}
+
+/// The store's file and its directory.
+fn token(section: &TokenSection) -> Vec<Finding> {
+    let path = &section.path;
+    let parent = path.parent().unwrap_or(path);
+    let Ok(directory) = parent.metadata() else {
+        return vec![Finding::ok(format!("{}: not made yet", path.display()))];
+    };
+    let shared = directory.mode() & SET_GROUP != 0;
+    let mut findings = Vec::new();
+    if directory.mode() & OTHERS_WRITE != 0 {
+        let found = format!("{}: every user may write this directory", parent.display());
+        findings.push(Finding::error(found, format!("chmod o-w {}", parent.display())));
+    }
+    if !is_own(&directory) && !shared {
+        let found =
+            format!("{}: this directory belongs to user {}", parent.display(), directory.uid());
+        findings.push(Finding::error(
+            found,
+            "give it to this user, or share it: group in the configuration",
+        ));
+    }
+    match path.symlink_metadata() {
+        Ok(file) if file.mode() & OTHERS != 0 && directory.mode() & OTHERS_ENTER != 0 => findings
+            .push(Finding::error(
+                format!(
+                    "{}: mode {:o}: other users may open it",
+                    path.display(),
+                    file.mode() & 0o777
+                ),
+                format!("chmod o= {}*", path.display()),
+            )),
+        Ok(file) if !is_own(&file) && !shared => findings.push(Finding::error(
+            format!("{} belongs to user {}", path.display(), file.uid()),
+            "give it to this user, or share it: group in the configuration",
+        )),
+        Ok(file) if findings.is_empty() => findings.push(Finding::ok(format!(
+            "{}: mode {:o}",
+            path.display(),
+            file.mode() & 0o777
+        ))),
+        Ok(_) => {}
+        Err(_) => findings.push(Finding::ok(format!("{}: not made yet", path.display()))),
+    }
+    findings
+}
+
+fn is_own(metadata: &Metadata) -> bool {
+    [rustix::process::geteuid().as_raw(), 0].contains(&metadata.uid())
+}
+
+pub(super) fn peppers(setup: &Setup<'_>) -> Vec<Finding> {
+    let paths = setup.configuration.tokens.iter().filter_map(|token| token.pepper.as_ref());
+    let one = |path: &PathBuf| match path.metadata() {
+        Err(error) => Finding::error(
+            format!("{}: no PIN is right without it", cannot(path, &error)),
+            "put it back; for a token that is still to be made: head -c 32 /dev/urandom",
+        ),
+        Ok(file) if file.mode() & (OTHERS | GROUP_WRITES) != 0 => Finding::error(
+            format!("{}: mode {:o}: refused", path.display(), file.mode() & 0o777),
+            format!("chmod 600 {}", path.display()),
+        ),
+        Ok(_) => Finding::ok(path.display()),
+    };
+    paths.map(one).collect()
+}
+
+pub(super) fn anchors(setup: &Setup<'_>) -> Vec<Finding> {
+    setup.configuration.tokens.iter().map(anchor).collect()
+}
+
+fn anchor(section: &TokenSection) -> Finding {
+    let Some(path) = &section.anchor else {
+        let path = section.path.display();
+        return Finding::ok(format!(
+            "{path}: none: an older copy of the whole file is not noticed"
+        ));
+    };
+    match path.metadata() {
+        Err(error) => Finding::error(
+            cannot(path, &error),
+            "it begins as an empty file that the token's users may write",
+        ),
+        Ok(_) if path.parent() == section.path.parent() => Finding::warning(
+            format!("{} lies beside the token: one copy brings both back", path.display()),
+            "keep it in a directory of another owner",
+        ),
+        Ok(_) => Finding::ok(path.display()),
+    }
+}
+
+fn cannot(path: &Path, error: &io::Error) -> String {
+    Failure::io(path.display(), error).message().to_owned()
+}
+
+/// Whether programs that ask p11-kit see the module.
+pub(super) fn p11_kit(setup: &Setup<'_>) -> Vec<Finding> {
+    let Ok(host) = &setup.host else { return Vec::new() };
+    let library = host.module().path();
+    let own = directory("XDG_CONFIG_HOME").or_else(|| Some(directory("HOME")?.join(".config")));
+    let own = own.map(|own| own.join("pkcs11/modules"));
+    let directories = own.into_iter().chain(P11_KIT.map(PathBuf::from));
+    let entries = directories.filter_map(|directory| fs::read_dir(directory).ok()).flatten();
+    let named = entries.flatten().find_map(|entry| {
+        let named = named_module(&entry.path())?;
+        (named.file_name() == library.file_name()).then(|| (entry.path(), named))
+    });
+    let Some((file, named)) = named else {
+        return vec![Finding::warning(
+            "unknown to p11-kit: programs that ask it (curl, GnuTLS) do not see the tokens",
+            format!(
+                "write 'module: {}' into /etc/pkcs11/modules/metaslot.module",
+                library.display()
+            ),
+        )];
+    };
+    let installed = INSTALLED.iter().any(|directory| Path::new(directory).join(&named).exists());
+    vec![match named.exists() || named.is_relative() && installed {
+        true => Finding::ok(file.display()),
+        false => Finding::error(
+            format!("{} names {}, which is not there", file.display(), named.display()),
+            format!("write 'module: {}' into it", library.display()),
+        ),
+    }]
+}
+
+/// What a module file of p11-kit names.
+fn named_module(file: &Path) -> Option<PathBuf> {
+    if file.extension()? != "module" {
+        return None;
+    }
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| Some(line.trim().strip_prefix("module:")?.trim().into()))
+}
+
+pub(super) fn counters(setup: &Setup<'_>) -> Vec<Finding> {
+    if !setup.ours {
+        return Vec::new();
+    }
+    if setup.configuration.counters_off {
+        return vec![Finding::ok("counters = false: 'metaslot stat' shows nothing")];
+    }
+    let usual = || {
+        let runtime = directory("XDG_RUNTIME_DIR").map(|runtime| runtime.join("metaslot"));
+        runtime.into_iter().chain([PathBuf::from("/run/metaslot")]).collect()
+    };
+    let places: Vec<PathBuf> =
+        setup.configuration.counters.clone().map_or_else(usual, |named| vec![named]);
+    vec![match places.iter().find(|place| place.is_dir()) {
+        Some(place) => Finding::ok(place.display()),
+        None => Finding::warning(
+            "no directory for counters: 'metaslot stat' shows nothing",
+            format!("mkdir {}", shown(&places)),
+        ),
+    }]
+}
+
+fn shown(places: &[PathBuf]) -> String {
+    let places: Vec<_> = places.iter().map(|place| place.to_string_lossy()).collect();
+    places.join(", or ")
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab speed`: what a call of the module costs beside the raw library's, on one thread and on several, and what it
+//! has to reach.
+
+mod cells;
+mod print;
+mod report;
+mod scenario;
+
+use super::Options;
+use crate::Result;
+use crate::experiment::Experiment;
+use crate::filter::wanted;
+use crate::output::say;
+use crate::scenario::Made;
+use crate::summary::summary;
+use cells::CELLS;
+use report::Report;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Lists, or measures.
+pub(super) fn run(options: &Options) -> Result<Option<Made>> {
+    let cells = wanted(CELLS, |cell| cell.name, &options.filter, "cell")?;
+    if options.list {
+        return say(&print::list(&cells)).map(|()| None);
+    }
+    scenario::jobs(options, &cells)?.make(options).map(Some)
+}
+
+/// The text of an experiment that was made earlier.
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+    print::text(directory, experiment)
+}
+
+/// The summary, with every cell's samples.
+pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
+    let mut summary = summary(experiment);
+    summary["overhead"] = json!(Report::of(directory, experiment));
+    summary
+}
+
+/// The tables of a run whose file is JSON.
+///
+/// # Errors
+/// It is not of this kind.
+pub(crate) fn earlier(file: Value) -> Result<String> {
+    Ok(print::tables(&serde_json::from_value(file)?))
+}
