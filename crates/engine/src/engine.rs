@@ -79,8 +79,8 @@ impl Engine {
         }
     }
 
-    /// Names providers that are configured and could not be had, each with its reason: whoever asks
-    /// for what is not there without them is told.
+    /// Names providers that are configured and could not be loaded, each with its reason, for errors and
+    /// explanations.
     #[must_use]
     pub fn without(self, absent: Vec<(String, String)>) -> Self {
         Self { absent, ..self }

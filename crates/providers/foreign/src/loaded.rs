@@ -112,7 +112,7 @@ impl Loaded {
     /// `C_Finalize`, of what was initialised here.
     pub(crate) fn finalize(&self) {
         if self.ours.swap(false, Ordering::SeqCst) {
-            // There is no one to tell.
+            // A module that refuses to end goes on; there is no caller to tell.
             self.library.finalize().ok();
         }
     }

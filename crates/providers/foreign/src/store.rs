@@ -221,7 +221,7 @@ impl ForeignStore {
     }
 }
 
-/// Only objects of the token: those of sessions are nobody's here.
+/// Only objects of the token: none is made in the sessions of the pool.
 fn search_template(query: &[Term], scope: Scope) -> Template {
     let template = Template::new().token(true);
     let template = match scope {
