@@ -125,3 +125,49 @@ fn forked_child_begins_anew() {
         program.run()?.with(&["parent and child have signed"]).map(|_| ())
     });
 }
+
+/// Threads that sign, each in a session of its own, and how often each does.
+const THREADS: u64 = 8;
+const ROUNDS: u64 = 40;
+
+#[test]
+fn every_operation_of_many_threads_is_right_and_counted() {
+    let name = "behaviour::every_operation_of_many_threads_is_right_and_counted";
+    softhsm("counters", name, "", |module| {
+        let session = logged_in(module)?;
+        let (public, private) = rsa_pair(&session, "rsa")?;
+        let slot = slot(module, LABEL)?;
+        std::thread::scope(|scope| {
+            let work = |thread: u64| -> Result<()> {
+                let session = module.open_session(slot, Access::ReadWrite)?;
+                for round in 0..ROUNDS {
+                    let data = [thread.to_le_bytes(), round.to_le_bytes()].concat();
+                    let signature = session.sign(&CKM_SHA256_RSA_PKCS.into(), private, &data)?;
+                    session.verify(&CKM_SHA256_RSA_PKCS.into(), public, &data, &signature)?;
+                    let wrong = session.sign(&CKM_RSA_PKCS.into(), private, &[0; 300]);
+                    ensure!(wrong.is_err(), "300 bytes were signed");
+                }
+                Ok(())
+            };
+            let threads: Vec<_> = (0..THREADS).map(|n| scope.spawn(move || work(n))).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        })?;
+        let counted = counted("softhsm")?;
+        ensure!(counted == (2 * THREADS * ROUNDS + 1, THREADS * ROUNDS), "{counted:?}");
+        Ok(())
+    });
+}
+
+/// Operations and failures under a provider's name, in the page of this process.
+fn counted(name: &str) -> Result<(u64, u64)> {
+    let directory = std::env::var_os("XDG_RUNTIME_DIR").context("no directory for counters")?;
+    let mut sums = (0, 0);
+    for entry in std::fs::read_dir(directory)? {
+        let Ok(page) = metaslot_counters::read::process(&entry?.path()) else { continue };
+        let ours = page.operations.iter().filter(|_| page.pid == std::process::id());
+        for (_, cell) in ours.filter(|(kind, _)| kind.provider == name) {
+            sums = (sums.0 + cell.operations, sums.1 + cell.errors);
+        }
+    }
+    Ok(sums)
+}

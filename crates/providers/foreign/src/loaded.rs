@@ -35,6 +35,11 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
     if is_proxy(path) {
         return Err(String::from("hands out this module in turn; name the modules behind it"));
     }
+    let known = MODULES.iter().filter_map(OnceLock::get).find(|known| known.path == *path);
+    if let Some(known) = known {
+        // In a forked child the loader's lock may be held for ever.
+        return Ok(known);
+    }
     let parameters = config.parameters.clone().map(CString::new).transpose();
     let parameters = parameters.map_err(|_| String::from("has parameters with a zero in them"))?;
     let library = Module::load(path).map_err(|failure| failure.to_string())?;
