@@ -4,6 +4,7 @@
 
 mod behaviour;
 mod failures;
+mod nss;
 mod softhsm;
 
 use anyhow::{Context, Result, ensure};

@@ -242,14 +242,14 @@ const fn is_gone(code: Error) -> bool {
 
 fn token_row(info: TokenInfo, configured: bool) -> TokenRow {
     let has = |flag| info.has(flag);
+    // A module says low, last or locked, and no number: these stand for that.
     let pin = |low, last, locked| PinState {
         failures: u32::from(has(low)),
-        left: if has(locked) {
-            0
-        } else if has(last) {
-            1
-        } else {
-            3
+        left: match (has(locked), has(last), has(low)) {
+            (true, ..) => 0,
+            (_, true, _) => 1,
+            (_, _, true) => 2,
+            _ => 10,
         },
         ..PinState::default()
     };
