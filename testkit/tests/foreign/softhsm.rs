@@ -201,6 +201,45 @@ fn its_keys_stay_where_they_are_and_ours_too() {
 }
 
 #[test]
+fn what_its_keys_agree_on_is_a_session_key_of_ours() {
+    let name = "softhsm::what_its_keys_agree_on_is_a_session_key_of_ours";
+    softhsm("ECDH", name, "", |module| {
+        let session = logged_in(module)?;
+        let pair = |token: bool| {
+            let public = Template::new().token(token).bytes(CKA_EC_PARAMS, P256);
+            let private = Template::new().token(token).bool(CKA_DERIVE, true);
+            session.generate_key_pair(&CKM_EC_KEY_PAIR_GEN.into(), &public, &private)
+        };
+        // One side is SoftHSM's, the other ours.
+        let (theirs, ours) = (pair(true)?, pair(false)?);
+        let point = |key| session.attribute(key, CKA_EC_POINT);
+        for (kdf, length) in [(CKD_NULL, 32), (CKD_NULL, 16)] {
+            let agreed = |private, public: &[u8]| -> Result<Vec<u8>> {
+                let params = Params::Ecdh1 { kdf, shared: b"", public };
+                let template = Template::new()
+                    .class(CKO_SECRET_KEY)
+                    .key_type(CKK_GENERIC_SECRET)
+                    .bool(CKA_SENSITIVE, false)
+                    .bool(CKA_EXTRACTABLE, true)
+                    .ulong(CKA_VALUE_LEN, length);
+                let mechanism = Mechanism::with(CKM_ECDH1_DERIVE, params);
+                let key = session.derive(&mechanism, private, &template)?;
+                Ok(session.attribute(key, CKA_VALUE)?)
+            };
+            let (one, two) =
+                (agreed(theirs.1, &point(ours.0)?)?, agreed(ours.1, &point(theirs.0)?)?);
+            ensure!(one == two && one.len() as u64 == length, "{one:x?} {two:x?}");
+        }
+        // Nothing of it stays in the module's token.
+        ensure!(
+            session.find(&Template::new().class(CKO_SECRET_KEY).token(true))?.is_empty(),
+            "left"
+        );
+        Ok(())
+    });
+}
+
+#[test]
 fn weak_keys_are_refused_before_the_module_is_asked() {
     let name = "softhsm::weak_keys_are_refused_before_the_module_is_asked";
     softhsm("policy", name, "", |module| {

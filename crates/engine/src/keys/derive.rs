@@ -32,7 +32,6 @@ impl Engine {
         let token = self.token(session.slot)?;
         let refused = |error| self.refused(mechanism, |row| row.derive, error);
         let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
-        self.kept_here(&base)?;
         token.policy.deriving(mechanism, base.facts())?;
         let mut templates = vec![derived_template(token, mechanism, &base, template)?];
         if let Params::Sp800108 { additional, .. } = &mut params {
@@ -42,8 +41,8 @@ impl Engine {
         }
         let by = self.key(&base)?;
         let (count, algorithm) = self
-            .route(mechanism, |row| row.derive.filter(|algorithm| algorithm.serves(by)))
-            .map_err(|_| refused(Error::KEY_SIZE_RANGE))?;
+            .route_with(&base, mechanism, |row| row.derive.filter(|row| row.serves(by)))
+            .map_err(|_| self.kept_here(&base).err().unwrap_or(refused(Error::KEY_SIZE_RANGE)))?;
         algorithm.check(by, &params)?;
         let natural = algorithm.natural_length(by, &params);
         let mut lengths = Vec::new();

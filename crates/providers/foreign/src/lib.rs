@@ -8,6 +8,7 @@
 
 mod cipher;
 mod config;
+mod derivation;
 mod error;
 mod home;
 mod loaded;

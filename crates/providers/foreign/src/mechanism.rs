@@ -93,10 +93,16 @@ impl Length {
     }
 }
 
-/// Bytes of the order of a curve; Edwards curves have signatures as long as if theirs were so.
+/// Bytes of a secret that is agreed on by a key with these parameters.
+pub(crate) fn field(params: &[u8]) -> Option<usize> {
+    order(params)
+}
+
+/// Bytes of the order of a curve, and of its field: both are as long on these curves. (Edwards curves have
+/// signatures of twice that.)
 fn order(params: &[u8]) -> Option<usize> {
     /// Object identifier or name, and bytes.
-    const CURVES: [(&[u8], &[&str], usize); 14] = [
+    const CURVES: [(&[u8], &[&str], usize); 16] = [
         (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 1], &["secp192r1", "prime192v1"], 24),
         (&[0x2b, 0x81, 4, 0, 33], &["secp224r1"], 28),
         (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7], &["secp256r1", "prime256v1"], 32),
@@ -109,6 +115,8 @@ fn order(params: &[u8]) -> Option<usize> {
         (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 12], &["brainpoolP384t1"], 48),
         (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 13], &["brainpoolP512r1"], 64),
         (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 14], &["brainpoolP512t1"], 64),
+        (&[0x2b, 0x65, 0x6e], &["curve25519", "X25519"], 32),
+        (&[0x2b, 0x65, 0x6f], &["curve448", "X448"], 56),
         (&[0x2b, 0x65, 0x70], &["edwards25519", "Ed25519"], 32),
         (&[0x2b, 0x65, 0x71], &["edwards448", "Ed448"], 57),
     ];

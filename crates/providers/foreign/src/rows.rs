@@ -5,7 +5,7 @@ use crate::mechanism::{Length, Mechanism, Mode};
 use crate::token::Token;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
-use metaslot_spi::provider::{Algorithm, Cipher, Generate, GeneratePair, Signature};
+use metaslot_spi::provider::{Algorithm, Cipher, Derive, Generate, GeneratePair, Signature};
 use metaslot_spi::{Attributes, NewObject, Params};
 
 /// Stands in a row for what a token makes: a key that is not given to us.
@@ -47,6 +47,11 @@ fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Option<Algorithm> {
         let mechanism: &'static dyn Cipher = mechanism;
         (has(flag) && mode != Mode::Unknown).then_some(mechanism)
     };
+    let agrees = |flag| {
+        let mechanism: &'static dyn Derive = mechanism;
+        let known = matches!(number, CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE);
+        (has(flag) && known).then_some(mechanism)
+    };
     let sizes = (info.min_key_size, info.max_key_size.max(info.min_key_size));
     let row = Algorithm {
         mechanism: number,
@@ -55,6 +60,7 @@ fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Option<Algorithm> {
         decrypt: works(CKF_DECRYPT),
         sign: signs(CKF_SIGN),
         verify: signs(CKF_VERIFY),
+        derive: agrees(CKF_DERIVE),
         generate: has(CKF_GENERATE).then_some(&Made),
         generate_pair: has(CKF_GENERATE_KEY_PAIR).then_some(&Made),
         ..Algorithm::NONE

@@ -75,6 +75,11 @@ impl Mechanism {
     /// Refuses what cannot be asked of the module.
     pub(crate) fn usable(&self, key: &Key, params: &Params) -> Result<()> {
         params::mechanism(self.number, params)?;
+        self.allowed(key)
+    }
+
+    /// Refuses a key that cannot be used by calls alone.
+    pub(crate) fn allowed(&self, key: &Key) -> Result<()> {
         if key.attributes().bool(CKA_ALWAYS_AUTHENTICATE) {
             let name = self.token.name;
             detail::set(format_args!(
