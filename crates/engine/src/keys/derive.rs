@@ -42,7 +42,10 @@ impl Engine {
         let by = self.key(&base)?;
         let (count, algorithm) = self
             .route_with(&base, mechanism, |row| row.derive.filter(|row| row.serves(by)))
-            .map_err(|_| self.kept_here(&base).err().unwrap_or(refused(Error::KEY_SIZE_RANGE)))?;
+            .map_err(|_| match self.kept_here(&base) {
+                Ok(()) => refused(Error::KEY_SIZE_RANGE),
+                Err(kept) => kept,
+            })?;
         algorithm.check(by, &params)?;
         let natural = algorithm.natural_length(by, &params);
         let mut lengths = Vec::new();
