@@ -246,17 +246,22 @@ impl SqliteStore {
 
     /// Lets somebody in whose PIN was right: unless the token is not as it was last written.
     pub(crate) fn admit(&self, keys: Keys) -> Result<()> {
-        self.upgrade(&keys)?;
+        self.confirm(&keys)?;
+        self.set_keys(Some(keys));
+        Ok(())
+    }
+
+    /// Refuses a token that is not as it was last written, as far as a login looks.
+    pub(crate) fn confirm(&self, keys: &Keys) -> Result<()> {
+        self.upgrade(keys)?;
         self.gate.write(|database| {
             database.snapshot(|connection| {
                 // They may have been changed since the file was opened.
                 schema::check(connection, FORMAT)?;
-                state::of(connection, &keys)?.check_count(connection)
+                state::of(connection, keys)?.check_count(connection)
             })
         })?;
-        self.advance_anchor(&keys)?;
-        self.set_keys(Some(keys));
-        Ok(())
+        self.advance_anchor(keys)
     }
 
     /// Makes a store of an older format the current one.

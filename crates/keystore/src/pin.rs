@@ -55,10 +55,7 @@ pub(crate) fn keys(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<Keys> 
 
 /// Checks a PIN, and that it is the one that was last set, and forgets what it opens.
 pub(crate) fn check(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<()> {
-    let keys = keys(store, role, pin)?;
-    store.upgrade(&keys)?;
-    store.gate.read(|database| database.snapshot(|connection| state::of(connection, &keys)))?;
-    Ok(())
+    store.confirm(&keys(store, role, pin)?)
 }
 
 /// `C_SetPIN`

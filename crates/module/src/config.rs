@@ -247,7 +247,8 @@ impl TokenConfig {
         };
         let (mut path, mut description, mut group) = (None, None, None);
         let (mut fast_login, mut pepper, mut anchor) = (None, None, None);
-        let (mut policy, mut kdf, mut pin_min) = (Policy::DEFAULT, Cost::Argon2id, 0);
+        let (mut policy, mut kdf) = (Policy::DEFAULT, Cost::Argon2id);
+        let (mut pin_min, mut least) = (0, 0);
         // First the preset, then what is allowed beyond it, whatever their order.
         for (key, value) in table {
             match key.get_ref().as_ref() {
@@ -255,7 +256,7 @@ impl TokenConfig {
                 "description" => description = Some(text(value)?.to_owned()),
                 "group" => group = Some(text(value)?.to_owned()),
                 "fast_login" => fast_login = Some(duration(value)?),
-                "policy" => policy = preset(value)?,
+                "policy" => (policy, least) = preset(value)?,
                 "allow" => {}
                 "kdf" => kdf = named_kdf(value)?,
                 "pin_min" => pin_min = pin_length(value)?,
@@ -269,6 +270,7 @@ impl TokenConfig {
         }
         let path: PathBuf = path.ok_or_else(|| at(section, "a token needs a path"))?;
         let description = description.unwrap_or_else(|| path.display().to_string());
+        let pin_min = pin_min.max(least);
         Ok(Self { path, description, policy, group, fast_login, kdf, pin_min, pepper, anchor })
     }
 }
@@ -324,11 +326,16 @@ fn duration(value: &Spanned<DeValue<'_>>) -> Result<Duration, Complaint> {
     seconds.map(Duration::from_secs).ok_or_else(|| wrong(value, "must be a time such as \"15m\""))
 }
 
-fn preset(value: &Spanned<DeValue<'_>>) -> Result<Policy, Complaint> {
+/// Below so many bytes a copied file is opened by guessing.
+const STRICT_PIN: usize = 8;
+
+/// The policy, and the shortest PIN that goes with it.
+fn preset(value: &Spanned<DeValue<'_>>) -> Result<(Policy, usize), Complaint> {
     match text(value)? {
-        "default" => Ok(Policy::DEFAULT),
-        "legacy" => Ok(Policy::legacy()),
-        _ => Err(wrong(value, "the policies are \"default\" and \"legacy\"")),
+        "default" => Ok((Policy::DEFAULT, 0)),
+        "strict" => Ok((Policy::DEFAULT, STRICT_PIN)),
+        "legacy" => Ok((Policy::legacy(), 0)),
+        _ => Err(wrong(value, "the policies are \"default\", \"strict\" and \"legacy\"")),
     }
 }
 
@@ -411,6 +418,18 @@ mod tests {
     }
 
     #[test]
+    fn the_strict_policy_takes_no_pin_below_eight_bytes() {
+        for (settings, shortest) in [("", 8), ("pin_min = 5\n", 8), ("pin_min = 12\n", 12)] {
+            let text = format!("[[token]]\npath = \"/a\"\npolicy = \"strict\"\n{settings}");
+            let config = Config::parse(&text).expect("it is right");
+            assert_eq!(
+                (config.tokens[0].policy, config.tokens[0].pin_min),
+                (Policy::DEFAULT, shortest)
+            );
+        }
+    }
+
+    #[test]
     fn a_wrong_configuration_names_file_line_and_reason() {
         assert_eq!(
             complaint("[[token]]\npath = \"/a\"\ncolour = 3\n"),
@@ -430,7 +449,10 @@ mod tests {
         for (setting, end) in [
             ("allow = [\"all\"]", "des-parity, not \"all\""),
             ("allow = \"all\"", "allow is a list of names, not \"all\""),
-            ("policy = \"strict\"", "the policies are \"default\" and \"legacy\", not \"strict\""),
+            (
+                "policy = \"none\"",
+                "the policies are \"default\", \"strict\" and \"legacy\", not \"none\"",
+            ),
             ("kdf = true", "must be a string, not true"),
             ("fast_login = \"15\"", "must be a time such as \"15m\", not \"15\""),
         ] {

@@ -78,7 +78,7 @@ impl Rc4 {
         Self(prepared)
     }
 
-    /// `RC4` from the begin of the key stream; as many bytes as both have.
+    /// `RC4` from the start of the key stream; as many bytes as both have.
     pub fn apply(&self, data: &[u8], out: &mut [u8]) {
         let mut key = self.0;
         let length = data.len().min(out.len());

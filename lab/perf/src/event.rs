@@ -134,7 +134,7 @@ pub(crate) fn open(event: Event, whom: Whom, wanted: Wanted) -> io::Result<File>
     let result = unsafe { libc::syscall(number, attributes, pid, cpu, no_group, CLOSE_ON_EXEC) };
     let descriptor = i32::try_from(result).ok().filter(|number| *number >= 0);
     let descriptor = descriptor.ok_or_else(io::Error::last_os_error)?;
-    // SAFETY: the kernel has just opened it for this caller, and nobody else knows it.
+    // SAFETY: the kernel has just opened it for this caller, and no other code knows it.
     Ok(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_generations_are_found_and_nobody_else() {
+    fn all_generations_are_found_and_no_other() {
         let pairs = [(2, 1), (3, 2), (4, 3), (5, 1), (6, 9), (1, 0)];
         assert_eq!(below(&[2], &pairs), [2, 3, 4]);
         assert_eq!(below(&[2, 3], &pairs), [2, 3, 4]);

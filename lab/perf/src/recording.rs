@@ -68,7 +68,7 @@ impl Recording {
     ///
     /// # Errors
     /// The kernel's: ENOENT for an event that the machine does not have, EACCES or EPERM where this user
-    /// may not look, ESRCH where nobody is there.
+    /// may not look, ESRCH where there is no such process.
     pub fn start(target: &Target, event: Event, period: u64) -> io::Result<Self> {
         let (give, take) = channel::<(Vec<Ring>, HashSet<u32>)>();
         let (stop, stopped) = channel();
@@ -268,8 +268,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_there_is_an_error() {
-        let nobody = Target::Processes(vec![u32::MAX]);
-        Recording::start(&nobody, Event::CpuClock, 1_000_000).unwrap_err();
+    fn no_such_process_is_an_error() {
+        let absent = Target::Processes(vec![u32::MAX]);
+        Recording::start(&absent, Event::CpuClock, 1_000_000).unwrap_err();
     }
 }

@@ -69,7 +69,7 @@ fn samples_are_of_this_process_and_of_the_window() {
     // Every half millisecond at best; a busy machine gives less time, and so fewer.
     assert!(inside > 5, "{inside} of {taken}");
     assert_eq!(samples_of(&placed, "spin_outside_the_window"), 0);
-    // Nobody else does, though the machine has other work.
+    // No other function does, though the machine has other work.
     assert_eq!(placed.programs.len(), 2, "{:?}", placed.programs);
     assert!(placed.programs["sh"] > 5, "{:?}", placed.programs);
 }

@@ -164,7 +164,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).map_err(|error| Failure::file(path, &error))
 }
 
-/// Another process may still write there for a moment. What is left behind hurts nobody.
+/// Another process may still write there for a moment. What is left behind does no harm.
 fn remove(directory: &Path) {
     for _ in 0..50 {
         match std::fs::remove_dir_all(directory) {

@@ -76,7 +76,7 @@ fn burner() {
 fn lab(arguments: &[&str], times: Option<&Path>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
     command.args(arguments);
-    // A floor that is kept while tests run is nobody's.
+    // A floor that is kept while tests run is worthless.
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command.envs(times.map(|path| (TIMES, path)));
     command.output().unwrap()

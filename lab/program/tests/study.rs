@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `lab study` from end to end: short runs, whose figures are nobody's concern here.
+//! `lab study` from end to end: short runs, whose figures do not count here.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use metaslot_lab::experiment::{Experiment, State};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Code that the lab measures and nobody else may use: copies of memory by every instruction there is,
+//! Code that the lab measures and nothing else may use: copies of memory by every instruction there is,
 //! and ciphers as they were written years ago. The ciphers are insecure or leak through the cache; that
 //! is the point of studying them.
 

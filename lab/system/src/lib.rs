@@ -22,7 +22,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 unsafe fn opened(result: libc::c_long) -> io::Result<OwnedFd> {
     let number = i32::try_from(result).ok().filter(|number| *number >= 0);
     let number = number.ok_or_else(io::Error::last_os_error)?;
-    // SAFETY: the kernel has just opened it for this caller, and nobody else knows it.
+    // SAFETY: the kernel has just opened it for this caller, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 

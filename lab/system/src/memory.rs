@@ -72,7 +72,7 @@ impl Mapping {
 
     fn advise(&mut self, advice: libc::c_int) -> io::Result<()> {
         let start = self.start.as_ptr().cast();
-        // SAFETY: the whole range is this mapping's, and nobody else refers to it: contents may change.
+        // SAFETY: the whole range is this mapping's, and no other reference to it exists: contents may change.
         done(unsafe { libc::madvise(start, self.length, advice) })
     }
 

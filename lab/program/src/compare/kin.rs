@@ -13,7 +13,7 @@ const FREQUENCY: f64 = 0.03;
 /// What the two do not have in common, in words.
 ///
 /// # Errors
-/// They count different things; or they come from different machines or sources, and nobody said
+/// They count different things; or they come from different machines or sources, and no option said
 /// `anyway`.
 pub(super) fn check(a: &Experiment, b: &Experiment, anyway: bool) -> Result<Vec<String>> {
     let (left, right) = (&a.manifest.provenance, &b.manifest.provenance);

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const SAMPLE: Duration = Duration::from_millis(2);
 /// Each of the two areas that are streamed through: the caches hold a small part of them.
 const STREAM: usize = 128 << 20;
-/// Memory that is untouched at the begin of a sample; it is touched once in it.
+/// Memory that is untouched at the start of a sample; it is touched once in it.
 const UNTOUCHED: usize = 8 << 20;
 /// What another thread reads in a sample.
 const HANDED_OVER: usize = 4 << 20;

@@ -8,7 +8,7 @@ use crate::experiment::{Experiment, Sample};
 /// Values that differ by more are not the same distance seen twice.
 const NEAR: f64 = 1.1;
 /// A value with fewer like it is an accident.
-const SELDOM: f64 = 0.1;
+const RARE: f64 = 0.1;
 
 /// Distances that are one, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +29,7 @@ impl Distance {
     }
 }
 
-/// A cache line's way to the reader and back; absent where nobody else read.
+/// A cache line's way to the reader and back; absent where no other thread read.
 fn of(sample: &Sample) -> Option<f64> {
     sample.measured.counters.get("latency_line_ns").copied().filter(|line| *line > 0.0)
 }
@@ -44,8 +44,8 @@ fn apart(mut values: Vec<f64>) -> Vec<Distance> {
     values.sort_by(f64::total_cmp);
     let below = |limit: f64| values.partition_point(|value| *value < limit);
     let alike = |value: f64| (below(value * NEAR) - below(value / NEAR)) as f64;
-    let seldom = SELDOM * values.len() as f64;
-    let often: Vec<f64> = values.iter().copied().filter(|value| alike(*value) >= seldom).collect();
+    let rare = RARE * values.len() as f64;
+    let often: Vec<f64> = values.iter().copied().filter(|value| alike(*value) >= rare).collect();
     let groups = often.chunk_by(|one, next| next / one <= NEAR * NEAR);
     groups
         .filter_map(|group| Some(Distance { low: *group.first()?, high: *group.last()? }))

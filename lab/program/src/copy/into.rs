@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// A pipe's size, as large as users may have it.
 const PIPE: usize = 1 << 20;
 const SIZES: [usize; 5] = [1 << 10, 4 << 10, 16 << 10, 128 << 10, 1 << 20];
-/// The source that is streamed through, and the one that is untouched at the begin of a sample.
+/// The source that is streamed through, and the one that is untouched at the start of a sample.
 const STREAM: usize = 128 << 20;
 const UNTOUCHED: usize = 16 << 20;
 const SAMPLE: Duration = Duration::from_millis(4);

@@ -2,7 +2,7 @@
 //! `lab copy`: which way to copy memory, by the state of the memory, the size, and who reads next.
 //!
 //! There is no best copy. Stores that allocate lines bring the destination into the cache, which is what a
-//! reader wants who comes at once, and waste bandwidth where nobody does. So the size from which on it is
+//! reader wants who comes at once, and waste bandwidth where none does. So the size from which on it is
 //! better to write past the cache is a figure of its own for every state and reader.
 
 mod area;

@@ -31,7 +31,7 @@ fn processors() -> Option<[usize; 2]> {
     Some([all.next()?, all.next()?])
 }
 
-/// Why nobody else can read.
+/// Why no other CPU can read.
 pub(super) fn missing() -> Option<String> {
     processors().is_none().then(|| "this process may use one processor only".to_owned())
 }

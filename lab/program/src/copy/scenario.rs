@@ -40,7 +40,7 @@ impl Copies {
     /// What the options ask for.
     ///
     /// # Errors
-    /// A kernel has no such name, or the processor has not its instructions.
+    /// A kernel has no such name, or the processor lacks its instructions.
     pub(super) fn new(options: &Options) -> Result<Self> {
         let all = |given: &[usize]| {
             let mut sizes = if given.is_empty() { SIZES.to_vec() } else { given.to_vec() };
@@ -100,7 +100,7 @@ fn kernels(names: &[String]) -> Result<Vec<Kernel>> {
                 .hint(format!("kernels are {}", all.join(", "))));
         }
         let kernel = Kernel::named(name).ok_or_else(|| {
-            Failure::new(format!("this processor has not the instructions of {name}"))
+            Failure::new(format!("this processor lacks the instructions of {name}"))
                 .hint("without --kernels those are taken that it has")
         })?;
         if kernels.iter().all(|other| other.name() != kernel.name()) {

@@ -34,7 +34,7 @@ pub enum PageSize {
 /// Who reads the destination.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub enum Consumer {
-    /// Nobody, or much later
+    /// No thread, or much later
     Nobody,
     /// The same processor, right after each copy
     Same,

@@ -64,7 +64,7 @@ fn arms(options: &Options, experiment: &Experiment) -> Result<Vec<[String; 2]>> 
     Ok(compared.filter(|arm| **arm != against).map(|arm| [arm.clone(), against.clone()]).collect())
 }
 
-/// All pairs of arms that are compared when nobody names any.
+/// All pairs of arms that are compared by default.
 pub(crate) fn all_arms(experiment: &Experiment) -> Vec<[String; 2]> {
     let Some((first, others)) = experiment.plan.arms.split_first() else { return Vec::new() };
     others.iter().map(|arm| [arm.clone(), first.clone()]).collect()

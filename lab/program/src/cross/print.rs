@@ -49,7 +49,7 @@ impl Report {
         rows
     }
 
-    /// How many pairs do not cross, or nobody can tell.
+    /// How many pairs do not cross, or cannot be told.
     pub(crate) fn uncrossed(&self) -> usize {
         self.crossovers.len() - self.crossed_rows().len()
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 /// What was found.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Findings {
-    /// Objects whose creation was acknowledged and that nobody destroyed.
+    /// Objects whose creation was acknowledged and that no writer destroyed.
     pub(crate) acknowledged: u64,
     /// Of these: not there.
     pub(crate) lost: Vec<String>,

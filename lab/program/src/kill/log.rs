@@ -79,7 +79,7 @@ fn unreadable(path: &Path, line: &str) -> Failure {
 /// What must be true of an object after the last kill.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum State {
-    /// Its creation was acknowledged, and nobody began to destroy it.
+    /// Its creation was acknowledged, and no writer began to destroy it.
     Present,
     /// Its destruction was acknowledged.
     Absent,

@@ -3,7 +3,7 @@
 
 use super::plan::Plan;
 use super::report::Door;
-use super::rows::Row;
+use super::rows::Operation;
 use crate::Result;
 use crate::child::{Child, named};
 use crate::experiment::Measured;
@@ -15,9 +15,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Operations of a window at most, whatever the check costs: their results are kept in memory.
-const MOST: f64 = 400_000.0;
+const MOST_OPERATIONS: f64 = 400_000.0;
 /// At least so many, so that every thread has some.
-const LEAST: f64 = 256.0;
+const FEWEST_OPERATIONS: f64 = 256.0;
 
 /// The load's first line.
 #[derive(Debug, Deserialize)]
@@ -69,7 +69,7 @@ impl Asked {
         format!("{},{threads},{keys},{depth}", door.word())
     }
 
-    const fn depth(&self, row: &Row) -> usize {
+    const fn depth(&self, row: &Operation) -> usize {
         if self.many { row.depth } else { 1 }
     }
 }
@@ -91,14 +91,14 @@ pub(super) fn asked(plan: &Plan) -> Vec<Asked> {
     all
 }
 
-const fn policy(row: &Row) -> &'static str {
+const fn policy(row: &Operation) -> &'static str {
     if row.legacy { "policy = \"legacy\"\n" } else { "" }
 }
 
 impl Load {
     /// Starts it with lanes; the inner error says why the module does not serve the operation.
     pub(super) fn with(
-        row: &Row,
+        row: &Operation,
         files: [&Path; 2],
         place: &Place,
         plan: &Plan,
@@ -111,7 +111,7 @@ impl Load {
 
     /// The same without lanes.
     pub(super) fn without(
-        row: &Row,
+        row: &Operation,
         files: [&Path; 2],
         place: &Place,
     ) -> Result<std::result::Result<Self, String>> {
@@ -120,7 +120,7 @@ impl Load {
     }
 
     fn start(
-        row: &Row,
+        row: &Operation,
         [load, module]: [&Path; 2],
         store: Store,
     ) -> Result<std::result::Result<Self, String>> {
@@ -141,7 +141,7 @@ impl Load {
     /// A result is wrong, or the load fails.
     pub(super) fn window(
         &mut self,
-        row: &Row,
+        row: &Operation,
         asked: &Asked,
         plan: &Plan,
         window: meter::Window<'_>,
@@ -204,7 +204,7 @@ impl Load {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between the limits")]
 fn most(check_ns: f64, plan: &Plan) -> u64 {
     let time = plan.checks.as_secs_f64() * 1e9 * plan.processors as f64;
-    (time / check_ns.max(1.0)).clamp(LEAST, MOST) as u64
+    (time / check_ns.max(1.0)).clamp(FEWEST_OPERATIONS, MOST_OPERATIONS) as u64
 }
 
 #[cfg(test)]

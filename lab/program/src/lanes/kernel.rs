@@ -3,7 +3,7 @@
 
 use super::plan::Plan;
 use super::report::{Counted, FILLED, PORT, RAW};
-use super::rows::Row;
+use super::rows::Operation;
 use crate::child::Child;
 use crate::experiment::Measured;
 use crate::kernels::{Claim, End, Ready, Sample};
@@ -99,7 +99,7 @@ impl Timer {
     /// # Errors
     /// The program fails.
     pub(super) fn start(
-        row: &Row,
+        row: &Operation,
         program: &Path,
         plan: &Plan,
     ) -> Result<std::result::Result<Self, String>> {
@@ -117,7 +117,7 @@ impl Timer {
     /// The program fails.
     pub(super) fn round(
         &mut self,
-        row: &Row,
+        row: &Operation,
         mut judge: Option<&mut Judge>,
         plan: &Plan,
         window: Window<'_>,
@@ -147,7 +147,7 @@ impl Timer {
     ///
     /// # Errors
     /// A result is wrong.
-    pub(super) fn end(mut self, row: &Row, judge: Option<&mut Judge>) -> Result<Counted> {
+    pub(super) fn end(mut self, row: &Operation, judge: Option<&mut Judge>) -> Result<Counted> {
         let End { instructions, source, claims } = self.child.ask("end")?;
         let library = match (row.openssl, &judge) {
             (None, _) => "AWS-LC".to_owned(),

@@ -2,7 +2,7 @@
 //! The tables: made from a report, and from nothing else.
 
 use super::report::{Arm, Door, KernelResult, Report, RowResult, Window};
-use super::rows::{Goal, Row};
+use super::rows::{Goal, Operation};
 use crate::experiment::Experiment;
 use crate::goal::Verdict;
 use crate::scenario::heading;
@@ -53,7 +53,7 @@ pub(super) fn tables(report: &Report) -> String {
 }
 
 /// The rows and what they have to reach.
-pub(crate) fn list(rows: &[Row]) -> String {
+pub(crate) fn list(rows: &[Operation]) -> String {
     let mut table =
         Table::new(&["row", "mechanism", "policy", "full lanes", "16 threads", "asynchronous"]);
     for row in rows {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an experiment says: every sample of every operation, and what follows from them.
 
-use super::rows::{Goal, ROWS, Row};
+use super::rows::{Goal, Operation, ROWS};
 use crate::experiment::{Experiment, Sample};
 use crate::statistics::{Estimate, median, paired_ratio};
 use serde::{Deserialize, Serialize};
@@ -156,19 +156,19 @@ impl Report {
         let counted = std::fs::read(directory.join(COUNTED)).ok();
         let counted: Vec<(String, Counted)> =
             counted.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-        let row = |row: &Row| {
+        let row = |row: &Operation| {
             let counted = counted.iter().find(|(name, _)| name == row.name);
             let counted = counted.map(|(_, counted)| counted.clone()).unwrap_or_default();
             RowResult::of(experiment, row, counted)
         };
         let names = experiment.plan.levels(OPERATION);
-        let measured = |row: &&Row| names.iter().any(|name| name == row.name);
+        let measured = |row: &&Operation| names.iter().any(|name| name == row.name);
         Self { rows: ROWS.iter().filter(measured).map(row).collect() }
     }
 }
 
 impl RowResult {
-    fn of(experiment: &Experiment, row: &Row, counted: Counted) -> Self {
+    fn of(experiment: &Experiment, row: &Operation, counted: Counted) -> Self {
         let what = experiment.plan.levels(WHAT);
         let has = |kernel: bool| what.iter().any(|level| (level == KERNEL) == kernel);
         Self {
@@ -184,7 +184,7 @@ impl RowResult {
     }
 }
 
-fn cell(row: &Row, what: &str) -> String {
+fn cell(row: &Operation, what: &str) -> String {
     format!("{OPERATION}={} {WHAT}={what}", row.name)
 }
 
@@ -194,7 +194,7 @@ fn foreign(samples: &[&Sample]) -> Option<f64> {
 }
 
 impl KernelResult {
-    fn of(experiment: &Experiment, row: &Row, counted: Counted) -> Self {
+    fn of(experiment: &Experiment, row: &Operation, counted: Counted) -> Self {
         let cell = cell(row, KERNEL);
         let samples: Vec<&Sample> = experiment.of(&cell, WITH).collect();
         let all = |name: &str| -> Vec<f64> {
@@ -227,7 +227,7 @@ impl KernelResult {
 }
 
 impl ModuleResult {
-    fn of(experiment: &Experiment, row: &Row) -> Self {
+    fn of(experiment: &Experiment, row: &Operation) -> Self {
         let doors = || experiment.plan.levels(WHAT).iter().filter(|level| *level != KERNEL);
         let why = |arm: Option<&str>| {
             let cell = cell(row, doors().next()?);
@@ -251,7 +251,7 @@ impl ModuleResult {
 
 impl Arm {
     /// Of a level as the plan has it; nothing where nothing was measured.
-    fn of(experiment: &Experiment, row: &Row, level: &str) -> Option<Self> {
+    fn of(experiment: &Experiment, row: &Operation, level: &str) -> Option<Self> {
         let mut words = level.split(',');
         let door = words.next()?;
         let door = [Door::Blocking, Door::Asynchronous].into_iter().find(|d| d.word() == door)?;

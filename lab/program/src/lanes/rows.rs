@@ -18,7 +18,7 @@ pub(super) const LOAD: &str = include_str!("../../../../examples/lanes_load/work
 
 /// One operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct Operation {
     pub(crate) name: &'static str,
     /// On a token with the policy `legacy`: the default one refuses such keys.
     pub(crate) legacy: bool,
@@ -39,8 +39,8 @@ pub(crate) struct Row {
 /// Noise and all, it must not be slower than without lanes.
 const PLAIN: Goal = Goal::OverPlain(0.98);
 
-const fn row(name: &'static str, depth: usize) -> Row {
-    Row {
+const fn row(name: &'static str, depth: usize) -> Operation {
+    Operation {
         name,
         legacy: false,
         openssl: None,
@@ -52,7 +52,7 @@ const fn row(name: &'static str, depth: usize) -> Row {
     }
 }
 
-impl Row {
+impl Operation {
     /// The mechanism, as the load has it.
     pub(crate) fn mechanism(&self) -> &'static str {
         let row =
@@ -102,7 +102,7 @@ const fn over(goal: f64) -> Goal {
 }
 
 #[rustfmt::skip]
-pub(crate) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Operation] = &[
     row("rsa1024-sign", 64).goals(5.5, over(4.3), 5.0).legacy().note(SMALL_NUMBERS),
     row("rsa2048-sign", 32).goals(3.4, over(3.0), 3.3),
     row("rsa3072-sign", 16).goals(2.5, over(2.3), 2.4),

@@ -7,7 +7,7 @@ use super::kernel::{Judge, Timer, program};
 use super::options::Options;
 use super::plan::Plan;
 use super::report::{COUNTED, Counted, KERNEL, OPERATION, WHAT, WITH, WITHOUT};
-use super::rows::Row;
+use super::rows::Operation;
 use crate::experiment::{Factor, Measured, Run, level};
 use crate::machine::library;
 use crate::meter::{Account, Meter};
@@ -35,7 +35,7 @@ pub(super) struct Lanes {
 
 /// What there is of one operation; or why not.
 struct Bench {
-    row: Row,
+    row: Operation,
     kernel: Part<Timer>,
     with: Part<Load>,
     without: Part<Load>,
@@ -48,7 +48,7 @@ impl Lanes {
     ///
     /// # Errors
     /// A program is missing or fails.
-    pub(super) fn new(options: &Options, rows: Vec<Row>, plan: Plan) -> Result<Self> {
+    pub(super) fn new(options: &Options, rows: Vec<Operation>, plan: Plan) -> Result<Self> {
         let progress = Progress::new();
         progress.say("compiling the load");
         let kernels = (!options.no_kernels).then(|| program(options.kernels.as_deref()));
@@ -98,7 +98,7 @@ fn milliseconds(length: Duration) -> String {
 
 impl Bench {
     fn start(
-        row: Row,
+        row: Operation,
         kernels: Option<&Path>,
         [load, module]: [Option<&Path>; 2],
         place: &Place,

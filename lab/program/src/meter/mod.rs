@@ -136,7 +136,7 @@ fn nanoseconds(time: std::time::Duration) -> f64 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "nanoseconds since the begin"
+    reason = "nanoseconds since the start"
 )]
 const fn whole(value: f64) -> u64 {
     value.max(0.0) as u64

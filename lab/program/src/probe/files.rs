@@ -25,7 +25,7 @@ pub(crate) fn perf_paranoid() -> Attempt {
         0 => "everybody may count whole CPUs, but no raw tracepoints",
         1 => "everybody may count their own work, in the kernel too",
         2 => "everybody may count their own work outside the kernel",
-        _ => "nobody may count without CAP_PERFMON",
+        _ => "counting needs CAP_PERFMON",
     };
     Ok(Outcome::new(format!("{level}: {meaning}")).figure("level", level as f64))
 }

@@ -148,7 +148,7 @@ fn code(file: &str, addresses: &[Address]) -> BTreeMap<u64, String> {
     if start > 0 {
         return disassembly::of(file, start, last);
     }
-    // Without names nobody knows where functions begin: around the place that is met most.
+    // Without names it is unknown where functions begin: around the place that is met most.
     let hottest = addresses.iter().max_by_key(|address| address.samples);
     hottest.map_or_else(BTreeMap::new, |hottest| disassembly::around(file, hottest.address))
 }

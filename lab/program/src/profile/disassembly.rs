@@ -12,7 +12,7 @@ const AFTER: u64 = 24;
 /// Before and after one in the middle of code without names.
 const AROUND: u64 = 2048;
 
-/// Instructions by address, from the begin of a function on; nothing where there is no program to ask, or
+/// Instructions by address, from the start of a function on; nothing where there is no program to ask, or
 /// no such file.
 pub(super) fn of(file: &str, start: u64, last: u64) -> BTreeMap<u64, String> {
     let Some(program) = probe::find("objdump").filter(|_| file.starts_with('/')) else {

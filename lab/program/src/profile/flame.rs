@@ -56,7 +56,7 @@ fn walk(
     }
 }
 
-/// A colour that neighbours seldom share.
+/// A colour that neighbours rarely share.
 fn colour(name: &str) -> &'static str {
     if name.starts_with('[') {
         return "x";

@@ -18,7 +18,7 @@ pub(super) fn fold(placed: &Placed) -> (Folded, BTreeMap<String, Vec<Address>>) 
     for stack in &placed.stacks {
         let mut frames: Vec<String> =
             stack.places.iter().rev().map(|place| names[*place as usize].clone()).collect();
-        // Of functions without names nobody knows how many there are.
+        // How many functions without names there are is unknown.
         frames.dedup_by(|one, other| one == other && one.starts_with('['));
         folded.add(frames, stack.count);
         if let Some(end) = stack.places.first() {

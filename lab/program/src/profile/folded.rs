@@ -119,7 +119,7 @@ impl Folded {
             let Some(first) = stack.iter().position(|name| is(name, function)) else { continue };
             neighbours.name.clone_from(&stack[first]);
             let caller =
-                first.checked_sub(1).map_or("(nobody: the stack begins here)", |at| &stack[at]);
+                first.checked_sub(1).map_or("(none: the stack begins here)", |at| &stack[at]);
             *neighbours.callers.entry(caller.to_owned()).or_default() += count;
             // Of a function that calls itself, the innermost call.
             let last = stack.iter().rposition(|name| is(name, function)).unwrap_or(first);

@@ -60,7 +60,7 @@ impl Sampler {
     /// Takes samples from now on.
     ///
     /// # Errors
-    /// This user may not, the kernel cannot, or nobody is there.
+    /// This user may not, the kernel cannot, or there is no such process.
     pub(crate) fn start(&self, target: &Target) -> Result<Sampling> {
         let recording = Recording::start(target, self.event, self.period).map_err(|error| {
             let failure = Failure::new(format!("samples cannot be taken: {error}"));

@@ -10,7 +10,7 @@ const HEIGHT: f64 = 18.0;
 /// The range that all lines of one table share: logarithms to both sides of "alike".
 pub(super) fn reach(ratios: impl Iterator<Item = Estimate>, margin: f64) -> f64 {
     let far = ratios.map(|ratio| ratio.low.ln().abs().max(ratio.high.ln().abs()));
-    // Nobody looks closely at what is four times as dear; a wild interval is cut off.
+    // What is four times as dear needs no close look; a wild interval is cut off.
     far.fold(margin * 3.0, f64::max).clamp(0.05, 1.6)
 }
 

@@ -17,7 +17,7 @@ struct Kept {
     floor: Floor,
 }
 
-/// Keeps it. That it cannot be kept is nobody's failure: the commands after this one then go by 2 %.
+/// Keeps it. That it cannot be kept is no failure: the commands after this one then go by 2 %.
 pub(crate) fn keep(floor: Floor) {
     let (Some(path), Some(boot)) = (path(), boot()) else { return };
     let Ok(text) = serde_json::to_string_pretty(&Kept { boot, floor }) else { return };

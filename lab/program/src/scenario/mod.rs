@@ -64,7 +64,7 @@ pub(crate) trait Scenario {
     /// The run failed; the experiment ends there and stays readable.
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured>;
 
-    /// How long it is measured when nobody says, in seconds.
+    /// How long it is measured by default, in seconds.
     fn seconds(&self) -> f64 {
         SECONDS
     }
@@ -92,7 +92,7 @@ pub(crate) trait Scenario {
 /// What an experiment is.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
-    /// The scenario's name, and the begin of the directory's.
+    /// The scenario's name, and the start of the directory's.
     pub(crate) name: &'static str,
     /// What work counts: `byte`, `operation`, `block`.
     pub(crate) unit: &'static str,

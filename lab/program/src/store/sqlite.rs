@@ -28,7 +28,7 @@ struct Shape {
 }
 
 impl Raw {
-    /// Copies the file of a store that nobody writes now.
+    /// Copies the file of a store that no process writes now.
     ///
     /// # Errors
     /// The file is not what this release's store writes.

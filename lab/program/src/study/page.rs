@@ -97,7 +97,7 @@ pub(super) fn by_wall(view: &View<'_>, heading: &str, cells: &[(&str, String)]) 
 }
 
 /// The versions on one thread and on all: rates by the wall clock, and by CPU time how many times one
-/// thread's rate all of them would have on CPUs that nobody else uses.
+/// thread's rate all of them would have on CPUs that are otherwise idle.
 pub(super) fn scaling(view: &View<'_>, heading: &str, one: &str, all: &str) -> String {
     let threads = view.most_threads();
     let rate = if view.experiment.manifest.provenance.unit == "byte" { "MB/s" } else { "1/s" };

@@ -150,7 +150,7 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
     }
 }
 
-/// How much of the expansion is hidden behind the rounds when nobody arranges it.
+/// How much of the expansion is hidden behind the rounds by itself.
 fn overlap(view: &View<'_>, cell: &str) -> String {
     let cycles = |arm: &str| view.cycles(cell, arm);
     let (expansion, rounds, inline) = (cycles(EXPANSION), cycles(ROUNDS), cycles(INLINE));

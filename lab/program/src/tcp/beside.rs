@@ -261,7 +261,7 @@ fn end(client: &mut Running) -> Vec<u8> {
     printed
 }
 
-/// A port that nobody has now.
+/// A port that is free now.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the kernel counts of processes and of networks, read from outside: nobody has to be asked in the
+//! What the kernel counts of processes and of networks, read from outside: no process has to be asked in the
 //! middle of a window.
 
 use crate::{Failure, Result};

@@ -25,7 +25,7 @@ pub(super) struct Matrix {
     pub(super) connections: Vec<usize>,
     pub(super) writes: Vec<usize>,
     pub(super) buffers: Vec<Buffer>,
-    /// Combinations that nobody wants.
+    /// Combinations that are not wanted.
     pub(super) without: Vec<String>,
     pub(super) cpus: Cpus,
     pub(super) timing: Timing,

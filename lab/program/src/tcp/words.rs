@@ -6,7 +6,7 @@ use crate::experiment::{Experiment, Sample, level};
 use crate::scenario::margin;
 use crate::verdict::{Comparison, Verdict};
 
-/// Why a combination is left out that nobody wants.
+/// Why a combination that is not wanted is left out.
 pub(super) const UNWANTED: &str = "not asked for";
 
 /// The sentences.

@@ -134,7 +134,7 @@ impl Comparison {
         (2.0 * not_faster.max(not_slower)).min(1.0)
     }
 
-    /// The sum of positive ranks of the differences less `log`. Equal ones count for nobody, which
+    /// The sum of positive ranks of the differences less `log`. Equal ones count for neither side, which
     /// errs on the side of "unresolved".
     fn above(&self, log: f64) -> usize {
         self.means.len() - self.means.partition_point(|mean| *mean <= log)

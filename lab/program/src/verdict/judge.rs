@@ -5,7 +5,7 @@ use super::Estimate;
 use crate::ranks::CONFIDENCE;
 use serde::{Deserialize, Serialize};
 
-/// Differences up to this are nobody's concern, whatever the machine could see.
+/// Differences up to this do not matter, whatever the machine could see.
 const LEAST: f64 = 0.02;
 /// Below this many pairs no interval reaches its confidence: 2 of 2^6 is the first below 0.05.
 const FEWEST: usize = 6;

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn two_identical_arms_seldom_differ() {
+    fn two_identical_arms_rarely_differ() {
         for noise in Noise::ALL {
             let tally = world(noise, 0.0).tally(20, 200, Margin::new(None), 7);
             assert!(tally.faster + tally.slower <= FALSE, "{noise:?} {tally:?}");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_the_advice_mostly_gets_an_answer() {
+    fn taking_the_advice_mostly_gives_an_answer() {
         let tally = world(Noise::Normal, 0.06).advised(10, 100, 100, 19);
         assert!(tally.slower >= 65, "{tally:?}");
         assert_eq!(tally.faster, 0);

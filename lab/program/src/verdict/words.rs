@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The words for people. No p-value among them: it answers a question that nobody asked.
+//! The words for people. No p-value among them: it answers another question than the one that was asked.
 
 use super::{Comparison, Headline, Margin, Verdict};
 use std::fmt;

@@ -16,7 +16,7 @@ pub(super) fn copy(to: &mut [u8], from: &[u8]) {
     unsafe { allocating(to, from) }
 }
 
-/// Copies with ordinary stores, from the end to the begin.
+/// Copies with ordinary stores, from the end to the start.
 pub(super) fn copy_back(to: &mut [u8], from: &[u8]) {
     // SAFETY: the kernel is handed out only where the processor has AVX-512.
     unsafe { backwards(to, from) }

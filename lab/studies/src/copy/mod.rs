@@ -56,7 +56,7 @@ impl Kernel {
         rows().into_iter().filter(|(_, has)| has()).map(|(kernel, _)| kernel)
     }
 
-    /// The kernel of this name; `None` where the processor has not its instructions.
+    /// The kernel of this name; `None` where the processor lacks its instructions.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::available().find(|kernel| kernel.name == name)

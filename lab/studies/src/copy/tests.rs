@@ -94,7 +94,7 @@ fn a_walk_visits_both_areas_and_reads_what_it_copied() {
     let mut walk = Walk::default();
     let read = walk.copy(kernel, &mut to, &from, 64, 3, true);
     assert_eq!((&to[..192], read), (&from[..192], sum(&from[..192])));
-    // The fourth goes to the begin of the destination, and comes from the end of the source.
+    // The fourth goes to the start of the destination, and comes from the end of the source.
     walk.copy(kernel, &mut to, &from, 64, 1, false);
     assert_eq!((&to[..64], &to[192..]), (&from[192..], &[0; 10][..]));
     // A larger one that does not fit where the walk has come to begins anew as well.

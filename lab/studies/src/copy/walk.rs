@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Many copies in a row, so that a program that is not optimised can measure them: source and destination
-//! are walked through in steps of one copy, from the begin again at the end.
+//! are walked through in steps of one copy, from the start again at the end.
 
 use super::Kernel;
 

@@ -15,7 +15,7 @@ pub(super) trait Tally {
     fn square(&mut self) {}
 }
 
-/// Nobody counts.
+/// Nothing is counted.
 impl Tally for () {}
 
 /// How often each was called.

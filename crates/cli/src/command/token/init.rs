@@ -127,7 +127,7 @@ fn confirm(token: &Token) -> Result<()> {
     let name = token.name();
     if !pin::is_interactive() {
         let message = format!("slot {} already has {name}", token.slot);
-        return Err(Failure::failed(message).hint("--force empties it: every key in it is lost"));
+        return Err(Failure::failed(message).hint("--force empties it, and every key in it is lost; another token needs a [[token]] of its own in the configuration"));
     }
     let question = format!("slot {} has {name}: delete every key in it?", token.slot);
     if pin::confirm(&question)? { Ok(()) } else { Err(Failure::failed("nothing was changed")) }

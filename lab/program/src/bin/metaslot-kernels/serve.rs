@@ -81,7 +81,7 @@ fn sample(row: &Row, work: &mut dyn Work, length: Duration) -> Sample {
     }
 }
 
-/// CPU time of one call in nanoseconds: as many calls as fit. The clock costs as much as a short call, so it is read seldom: after
+/// CPU time of one call in nanoseconds: as many calls as fit. The clock costs as much as a short call, so it is read rarely: after
 /// twice as many calls as before, or as many as are left.
 fn time(length: Duration, mut run: impl FnMut()) -> f64 {
     let start = thread_cpu();

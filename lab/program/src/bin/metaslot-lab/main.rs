@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 
 /// Help that was asked for, or a command line that makes no sense.
 fn misread(error: &clap::Error) -> ExitCode {
-    // Where nobody reads, nothing can be said.
+    // Without a reader nothing can be said.
     error.print().ok();
     if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

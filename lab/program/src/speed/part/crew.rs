@@ -139,6 +139,8 @@ impl Crew {
 
     fn worker(&mut self, by: &str) -> Result<&mut Worker> {
         let worker = self.workers.iter_mut().find(|(name, _)| *name == by);
-        worker.map(|(_, worker)| worker).ok_or_else(|| Failure::new(format!("nobody is {by}")))
+        worker
+            .map(|(_, worker)| worker)
+            .ok_or_else(|| Failure::new(format!("no process is called {by}")))
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Plan {
     /// Why combinations of levels that are no cell are not measured.
     pub(crate) absent: &'static str,
     pub(crate) settings: BTreeMap<String, String>,
-    /// How long it is measured when nobody says, in seconds, and how many repetitions that is meant for.
+    /// How long it is measured by default, in seconds, and how many repetitions that is meant for.
     pub(crate) seconds: f64,
     pub(crate) repetitions: f64,
     /// What the first repetition says.

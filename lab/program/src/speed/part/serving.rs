@@ -34,7 +34,7 @@ impl Part {
     /// Does what the standard input says, until it ends. A failure is an answer as well.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader of its answers is gone.
     pub(crate) fn play(&self) -> Result<()> {
         let mut serving = match self.serving() {
             Ok(serving) => serving,

@@ -12,7 +12,7 @@ use crate::verdict::{Comparison, Verdict};
 const HELD_BACK: f64 = 0.95;
 
 /// Others that use less than this share of a CPU are not worth a word.
-const NOBODY: f64 = 0.05;
+const IDLE: f64 = 0.05;
 
 /// What the CPU time of a unit says of the threads.
 pub(super) fn disturbed(view: &View<'_>, growth: &Comparison) -> &'static str {
@@ -96,7 +96,7 @@ fn verdicts(view: &View<'_>) -> String {
 fn others(view: &View<'_>) -> Option<String> {
     let foreign: Vec<f64> =
         view.experiment.samples.iter().filter_map(|sample| sample.measured.foreign_cpu).collect();
-    if foreign.is_empty() || median(&foreign) < NOBODY {
+    if foreign.is_empty() || median(&foreign) < IDLE {
         return None;
     }
     Some(format!(
