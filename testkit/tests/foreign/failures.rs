@@ -18,7 +18,7 @@ fn fake(name: &str, modes: &[&'static str], work: impl Fn(&Module, &str) -> Resu
     for mode in modes {
         let prepare = |token: &mut TestToken| {
             token.set(FAKE, mode);
-            compiled(token, "fake.c", "fake.so", "-shared -fPIC")?;
+            compiled(token, "fake.c", "fake.so", "-shared -fPIC -ldl")?;
             let file = token.path("fake.so").display().to_string();
             configure(token, &format!("name = \"fake\"\nmodule = \"{file}\""))
         };
@@ -107,6 +107,7 @@ fn lies_are_errors_and_the_next_call_works() {
         "pins",
         "no-logout",
         "breaks-once",
+        "calls-back",
     ];
     fake(name, &modes, |module, mode| {
         let slot = slot(module, "fake")?;

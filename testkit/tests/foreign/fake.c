@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module with one token and one key that does what FAKE says: nothing wrong, or one thing.
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,24 @@ static int is(const char *what)
 
 static int broken;
 
+// Calls the module that calls this one; every call must be refused, and none may hang.
+static int is_refused(void)
+{
+    void *library = dlopen(getenv("METASLOT_MODULE"), RTLD_NOW | RTLD_NOLOAD);
+    CK_C_GetFunctionList entrance = library ? (CK_C_GetFunctionList) dlsym(library, "C_GetFunctionList") : NULL;
+    CK_FUNCTION_LIST *caller;
+    CK_ULONG count = 0;
+    return entrance && entrance(&caller) == CKR_OK
+        && caller->C_Initialize(NULL) == CKR_FUNCTION_FAILED
+        && caller->C_GetSlotList(CK_TRUE, NULL, &count) == CKR_FUNCTION_FAILED
+        && caller->C_Finalize(NULL) == CKR_FUNCTION_FAILED;
+}
+
 static CK_RV initialize(void *args)
 {
     (void) args;
+    if (is("calls-back") && !is_refused())
+        return CKR_GENERAL_ERROR;
     return is("does-not-start") ? CKR_DEVICE_ERROR : CKR_OK;
 }
 
@@ -183,6 +199,8 @@ static CK_RV attributes(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_A
 static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OBJECT_HANDLE key)
 {
     (void) session, (void) mechanism, (void) key;
+    if (is("calls-back") && !is_refused())
+        return CKR_GENERAL_ERROR;
     if (is("breaks-once") && !broken) {
         static int once;
         broken = !once++;
