@@ -240,6 +240,34 @@ fn what_its_keys_agree_on_is_a_session_key_of_ours() {
 }
 
 #[test]
+fn key_that_wants_a_pin_for_each_use_gets_it() {
+    let name = "softhsm::key_that_wants_a_pin_for_each_use_gets_it";
+    softhsm("CKA_ALWAYS_AUTHENTICATE", name, "", |module| {
+        let session = logged_in(module)?;
+        let public = Template::new()
+            .token(true)
+            .ulong(CKA_MODULUS_BITS, 2048)
+            .bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1]);
+        let private = Template::new().token(true).bool(CKA_ALWAYS_AUTHENTICATE, true);
+        let pair =
+            session.generate_key_pair(&CKM_RSA_PKCS_KEY_PAIR_GEN.into(), &public, &private)?;
+        let mechanism = Mechanism::new(CKM_SHA256_RSA_PKCS);
+        let locked = session.sign(&mechanism, pair.1, b"message");
+        fails_with(locked, Error::USER_NOT_LOGGED_IN)?;
+        for pin in [USER_PIN, "9999", USER_PIN] {
+            session.sign_init(&mechanism, pair.1)?;
+            session.login(User::ContextSpecific, pin.as_bytes())?;
+            let signature = session.sign_initialized(b"message");
+            match pin {
+                USER_PIN => session.verify(&mechanism, pair.0, b"message", &signature?)?,
+                _ => fails_with(signature, Error::PIN_INCORRECT)?,
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn weak_keys_are_refused_before_the_module_is_asked() {
     let name = "softhsm::weak_keys_are_refused_before_the_module_is_asked";
     softhsm("policy", name, "", |module| {

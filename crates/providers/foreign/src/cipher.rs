@@ -3,7 +3,7 @@
 
 use crate::mechanism::{Mechanism, Mode};
 use crate::params;
-use crate::token::{Taken, Token, wipe};
+use crate::token::{Taken, Token, unlock, wipe};
 use metaslot_ck::*;
 use metaslot_client::Session;
 use metaslot_memory::Secret;
@@ -28,7 +28,7 @@ fn tag(params: &Params) -> usize {
 impl Cipher for Mechanism {
     /// As for signatures: the module's own checks come with the first data.
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.usable(key, params)?;
+        params::mechanism(self.number, params)?;
         if self.mode == Mode::Rsa && key.attributes().bytes(CKA_MODULUS).is_none() {
             return Err(Error::KEY_TYPE_INCONSISTENT);
         }
@@ -69,6 +69,7 @@ impl Cipher for Mechanism {
             return self.within(written, out.len());
         }
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
+        let pin = self.token.pin_for(key)?;
         let written = self.token.with(true, |session| {
             let handle = self.token.handle(session, row)?;
             match direction {
@@ -78,6 +79,7 @@ impl Cipher for Mechanism {
                 }
                 Direction::Backward => {
                     session.decrypt_init(&mechanism, handle)?;
+                    unlock(session, pin.as_ref())?;
                     session.decrypt_into(input, out)
                 }
             }
@@ -95,12 +97,14 @@ impl Cipher for Mechanism {
             return Err(Error::FUNCTION_NOT_SUPPORTED);
         }
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
+        let pin = self.token.pin_for(key)?;
         let taken = self.token.begin(|session| {
             let handle = self.token.handle(session, row)?;
             match direction {
-                Direction::Forward => session.encrypt_init(&mechanism, handle),
-                Direction::Backward => session.decrypt_init(&mechanism, handle),
+                Direction::Forward => session.encrypt_init(&mechanism, handle)?,
+                Direction::Backward => session.decrypt_init(&mechanism, handle)?,
             }
+            unlock(session, pin.as_ref())
         })?;
         let (token, mode) = (self.token, self.mode);
         let taken = Some(taken);

@@ -19,7 +19,17 @@ pub(crate) const fn is_loss(code: Error) -> bool {
 
 /// Whether a session may still have an operation after this.
 pub(crate) const fn leaves_a_trace(code: Error) -> bool {
-    matches!(code, Error::BUFFER_TOO_SMALL | Error::OPERATION_ACTIVE)
+    matches!(
+        code,
+        Error::BUFFER_TOO_SMALL
+            | Error::OPERATION_ACTIVE
+            | Error::PIN_EXPIRED
+            | Error::PIN_INCORRECT
+            | Error::PIN_INVALID
+            | Error::PIN_LEN_RANGE
+            | Error::PIN_LOCKED
+            | Error::USER_NOT_LOGGED_IN
+    )
 }
 
 /// The code for our caller, and the sentence that says whose it is. What speaks of sessions, buffers and

@@ -3,7 +3,7 @@
 
 use crate::mechanism::Mechanism;
 use crate::params;
-use crate::token::{Taken, Token};
+use crate::token::{Taken, Token, unlock};
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session};
 use metaslot_spi::provider::{Direction, Signature, SignatureStream};
@@ -25,7 +25,7 @@ impl Mechanism {
 impl Signature for Mechanism {
     /// The module's own checks come with the first data: its sessions are not taken before.
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
-        self.usable(key, params)?;
+        params::mechanism(self.number, params)?;
         self.signature(key, params).map(drop)
     }
 
@@ -35,8 +35,10 @@ impl Signature for Mechanism {
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
+        let pin = self.token.pin_for(key)?;
         let written = self.token.with(true, |session| {
             session.sign_init(&mechanism, self.token.handle(session, row)?)?;
+            unlock(session, pin.as_ref())?;
             session.sign_into(data, out)
         })?;
         match written == out.len() {
@@ -60,36 +62,20 @@ impl Signature for Mechanism {
         params: &Params,
     ) -> Result<Box<dyn SignatureStream>> {
         let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
+        let pin = self.token.pin_for(key)?;
         let taken = self.token.begin(|session| {
             let handle = self.token.handle(session, row)?;
             match direction {
-                Direction::Forward => session.sign_init(&mechanism, handle),
-                Direction::Backward => session.verify_init(&mechanism, handle),
+                Direction::Forward => session.sign_init(&mechanism, handle)?,
+                Direction::Backward => session.verify_init(&mechanism, handle)?,
             }
+            unlock(session, pin.as_ref())
         })?;
         Ok(Box::new(Run { token: self.token, taken: Some(taken), direction }))
     }
 }
 
 impl Mechanism {
-    /// Refuses what cannot be asked of the module.
-    pub(crate) fn usable(&self, key: &Key, params: &Params) -> Result<()> {
-        params::mechanism(self.number, params)?;
-        self.allowed(key)
-    }
-
-    /// Refuses a key that cannot be used by calls alone.
-    pub(crate) fn allowed(&self, key: &Key) -> Result<()> {
-        if key.attributes().bool(CKA_ALWAYS_AUTHENTICATE) {
-            let name = self.token.name;
-            detail::set(format_args!(
-                "{name}: the key wants a PIN for each use, which is not passed on"
-            ));
-            return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
-        }
-        Ok(())
-    }
-
     /// A result that is no longer than there was room, or the module is wrong.
     pub(crate) fn within(&self, written: usize, room: usize) -> Result<usize> {
         match written <= room {

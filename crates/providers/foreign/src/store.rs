@@ -66,9 +66,11 @@ impl Store for ForeignStore {
         self.0.login(role, pin)
     }
 
-    fn check_pin(&self, _: Role, _: &[u8]) -> Result<()> {
-        detail::set(format_args!("{} is not asked for a PIN at each use", self.0.name));
-        Err(Error::FUNCTION_NOT_SUPPORTED)
+    /// The module wants the PIN in the session of the operation, which begins with its data: until then it is
+    /// kept.
+    fn check_pin(&self, _: Role, pin: &[u8]) -> Result<()> {
+        self.0.keep_pin(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?);
+        Ok(())
     }
 
     fn logout(&self) {

@@ -6,13 +6,14 @@ use crate::error::{is_loss, leaves_a_trace, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use metaslot_ck::{
-    CK_MECHANISM_TYPE, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle, Result, SlotId,
+    CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle,
+    Result, SlotId,
 };
 use metaslot_client::{Access, Error as Failure, Result as Called, Session, User};
 use metaslot_memory::Secret;
-use metaslot_spi::detail;
 use metaslot_spi::provider::Algorithm;
 use metaslot_spi::store::Role;
+use metaslot_spi::{Key, detail};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -43,6 +44,8 @@ struct State {
     idle: Vec<Session>,
     /// Who shall be logged in.
     login: Option<Role>,
+    /// PINs for operations that want one each, shown and not used yet.
+    pins: Vec<Secret>,
 }
 
 /// A session taken from the pool, and the connection that it belongs to.
@@ -125,10 +128,30 @@ impl Token {
         self.call(|| {
             let first = self.attempt(&mut work);
             match first {
-                Err(failure) if repeats && is_loss(failure.code) => self.attempt(&mut work),
+                Err(failure) if repeats && comes_of_the_session(failure.code) => {
+                    self.attempt(&mut work)
+                }
                 first => first,
             }
         })
+    }
+
+    /// A PIN for one operation whose key wants it.
+    pub(crate) fn keep_pin(&self, pin: Secret) {
+        let mut state = self.state();
+        if state.pins.len() == IDLE {
+            // Of operations that were given up.
+            state.pins.remove(0);
+        }
+        state.pins.push(pin);
+    }
+
+    /// The PIN of an operation; none where its key wants none.
+    pub(crate) fn pin_for(&self, key: &Key) -> Result<Option<Secret>> {
+        if !key.attributes().bool(CKA_ALWAYS_AUTHENTICATE) {
+            return Ok(None);
+        }
+        self.state().pins.pop().map(Some).ok_or(Error::USER_NOT_LOGGED_IN)
     }
 
     /// Takes a session and begins an operation of several calls in it.
@@ -316,6 +339,7 @@ impl Token {
         (self.around)(&mut || {
             let mut state = self.state();
             state.login = None;
+            state.pins.clear();
             self.objects().forget_private();
             if state.keeper.as_ref().is_some_and(|keeper| keeper.logout().is_err()) {
                 self.forget(&mut state);
@@ -340,6 +364,7 @@ impl Token {
             let mut state = self.state();
             self.forget(&mut state);
             state.login = None;
+            state.pins.clear();
             self.objects().forget_all();
         });
     }
@@ -365,6 +390,16 @@ impl Token {
     pub(crate) const fn is_write_protected(flags: u64) -> bool {
         flags & CKF_WRITE_PROTECTED != 0
     }
+}
+
+/// Whether another session would do it.
+const fn comes_of_the_session(code: Error) -> bool {
+    is_loss(code) || matches!(code, Error::OPERATION_ACTIVE)
+}
+
+/// Shows the PIN to the operation that has begun in a session.
+pub(crate) fn unlock(session: &Session, pin: Option<&Secret>) -> Called<()> {
+    pin.map_or(Ok(()), |pin| session.login(User::ContextSpecific, pin.expose()))
 }
 
 /// A login that the host has made already is one.
