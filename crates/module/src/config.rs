@@ -22,12 +22,19 @@ use toml::de::{DeTable, DeValue};
 pub(crate) struct Config {
     pub(crate) tokens: Vec<TokenConfig>,
     /// Other modules, whose tokens come after ours.
-    pub(crate) foreign: Vec<Foreign>,
+    pub(crate) foreign: Vec<ForeignConfig>,
     pub(crate) counters: Counters,
     /// Whether requests may be computed side by side.
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
     pub(crate) lanes_without: Cpu,
+}
+
+/// One `[[foreign]]`.
+#[derive(Debug)]
+pub(crate) struct ForeignConfig {
+    pub(crate) module: Foreign,
+    pub(crate) policy: Policy,
 }
 
 /// One `[[token]]`.
@@ -200,27 +207,34 @@ impl Config {
             return Err(wrong(section, "a foreign module is a section"));
         };
         let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
+        let mut policy = Policy::DEFAULT;
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "name" => name = Some(self.new_name(value)?),
                 "module" => module = Some(absolute(value)?),
                 "pin-source" => pin_source = Some(file_uri(value)?),
                 "parameters" => parameters = Some(text(value)?.to_owned()),
+                "policy" => policy = preset(value)?.0,
+                "allow" => {}
                 other => {
                     return Err(at(key, &format!("a foreign module has no setting {other:?}")));
                 }
             }
         }
+        if let Some(allowed) = table.iter().find(|(key, _)| key.get_ref() == "allow") {
+            allow(&mut policy, allowed.1)?;
+        }
         let name = name.ok_or_else(|| at(section, "a foreign module needs a name"))?;
         let module: PathBuf =
             module.ok_or_else(|| at(section, "a foreign module needs a module"))?;
-        if self.foreign.iter().any(|other| other.module == module) {
+        if self.foreign.iter().any(|other| other.module.module == module) {
             return Err(at(section, "this module is named twice"));
         }
         if self.foreign.len() == MAX_MODULES {
             return Err(at(section, &format!("there are at most {MAX_MODULES} foreign modules")));
         }
-        self.foreign.push(Foreign { name, module, pin_source, parameters });
+        let module = Foreign { name, module, pin_source, parameters };
+        self.foreign.push(ForeignConfig { module, policy });
         Ok(())
     }
 
@@ -233,7 +247,7 @@ impl Config {
             return Err(wrong(value, "must be 1 to 16 small letters, digits and hyphens"));
         }
         let ours = ["awslc", "lanes"].contains(&name);
-        if ours || self.foreign.iter().any(|other| other.name == name) {
+        if ours || self.foreign.iter().any(|other| other.module.name == name) {
             return Err(at(value, "is the name of another provider"));
         }
         Ok(name.to_owned())
@@ -466,10 +480,12 @@ mod tests {
         let config = Config::parse(
             "[[token]]\npath = \"/a\"\n[[foreign]]\nname = \"softhsm\"\nmodule = \"/m.so\"\n\
              pin-source = \"file:/pin\"\n[[foreign]]\nname = \"nss\"\nmodule = \"/n.so\"\n\
-             parameters = \"configdir=''\"\n",
+             parameters = \"configdir=''\"\npolicy = \"legacy\"\n",
         )
         .expect("it is right");
         let [soft, nss] = &config.foreign[..] else { panic!("two modules") };
+        assert_eq!((soft.policy, nss.policy), (Policy::DEFAULT, Policy::legacy()));
+        let (soft, nss) = (&soft.module, &nss.module);
         assert_eq!((soft.name.as_str(), soft.module.to_str()), ("softhsm", Some("/m.so")));
         assert_eq!(soft.pin_source.as_deref(), Some(Path::new("/pin")));
         assert_eq!(nss.parameters.as_deref(), Some("configdir=''"));

@@ -2,7 +2,7 @@
 //! Everything between one `C_Initialize` and its `C_Finalize`.
 
 use crate::cancel::{Uncancelled, UncancelledStore};
-use crate::config::{self, Config, Counters, TokenConfig};
+use crate::config::{self, Config, Counters, ForeignConfig, TokenConfig};
 use crate::environment::directory;
 use metaslot_awslc::AWSLC;
 use metaslot_awslc_wrapper as awslc;
@@ -98,9 +98,9 @@ fn engine(config: Config) -> Engine {
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
     let mut absent = Vec::new();
-    for module in config.foreign {
+    for ForeignConfig { module, policy } in config.foreign {
         match metaslot_foreign::open(&module, apart) {
-            Ok(tokens) => slots.extend(tokens.into_iter().map(foreign_slot)),
+            Ok(tokens) => slots.extend(tokens.into_iter().map(|token| foreign_slot(token, policy))),
             Err(reason) => absent.push((module.name, reason)),
         }
     }
@@ -135,11 +135,11 @@ thread_local! {
     static OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-fn foreign_slot(token: ForeignStore) -> SlotConfig {
+fn foreign_slot(token: ForeignStore, policy: Policy) -> SlotConfig {
     SlotConfig {
         description: token.description(),
         store: Box::new(UncancelledStore(token)),
-        policy: Policy::DEFAULT,
+        policy,
     }
 }
 
