@@ -41,6 +41,7 @@ pub(crate) fn run() -> Result<()> {
         ("vectors through the C ABI", "vectors"),
         ("attacks through the C ABI", "attacks"),
         ("real clients", "clients"),
+        ("tokens of other modules", "foreign"),
     ] {
         report.step(name, || {
             let arguments = ["test", "--locked", "--package", "metaslot-testkit", "--test", binary];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys: generate, wrap, unwrap, derive, encapsulate.
 
-use crate::{Error, Mechanism, Result, Session, Template, length, ulong};
+use crate::{Error, Mechanism, Result, Session, Template, length, room, ulong};
 use metaslot_ck::*;
 use std::ptr;
 
@@ -81,7 +81,7 @@ impl Session {
             // SAFETY: a mechanism of this frame; NULL asks for the length.
             unsafe { f(session, &raw mut raw, wrapping_key.0, key.0, out, &raw mut used) }
         })?;
-        let mut wrapped = vec![0; length(used)];
+        let mut wrapped = room(Function::WrapKey, used, 0)?;
         self.call(Function::WrapKey, function, |f, session| {
             let out = wrapped.as_mut_ptr();
             // SAFETY: a mechanism of this frame, and room for `used` bytes.

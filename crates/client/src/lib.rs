@@ -51,11 +51,26 @@ pub use template::{Template, Value};
 pub use user::User;
 pub use vendor::{Candidate, Examined, PinCost, PinStatus, Remark, TokenCost, TokenStatus};
 
-use metaslot_ck::CK_ULONG;
+use metaslot_ck::{CK_ULONG, Function};
 
 /// A length of ours as the C ABI writes it.
 const fn ulong(length: usize) -> CK_ULONG {
     length as CK_ULONG
+}
+
+/// The most that a module's answer may be long, in bytes: a module that names more is wrong, and
+/// believing it would end the process.
+const MAX_ANSWER: usize = 1 << 30;
+
+/// Room for an answer of so many elements.
+fn room<T: Clone>(function: Function, length: CK_ULONG, empty: T) -> Result<Vec<T>> {
+    let length = self::length(length);
+    let mut room = Vec::new();
+    if length > MAX_ANSWER / size_of::<T>() || room.try_reserve_exact(length).is_err() {
+        return Err(Error::new(function, metaslot_ck::Error::HOST_MEMORY));
+    }
+    room.resize(length, empty);
+    Ok(room)
 }
 
 /// A length of the C ABI as ours; what cannot be one becomes the largest.

@@ -4,7 +4,8 @@
 use crate::interface::by_interface;
 use crate::vendor::{Candidate, Examined, Remark, TokenCost, TokenStatus, Vendor};
 use crate::{
-    Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, ulong,
+    Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, room,
+    ulong,
 };
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use metaslot_ck::{self as ck, *};
@@ -96,6 +97,12 @@ impl Module {
 
     pub(crate) fn lists(&self) -> &Lists {
         &self.0.lists
+    }
+
+    /// Whether it is a Metaslot: no other module has our own interface.
+    #[must_use]
+    pub fn is_metaslot(&self) -> bool {
+        self.0.vendor.is_some()
     }
 
     /// The module's explanation of this thread's last failure, where it offers one.
@@ -358,7 +365,7 @@ impl Module {
         loop {
             let mut count: CK_ULONG = 0;
             self.call(function, pointer, |f| call(f, ptr::null_mut(), &raw mut count))?;
-            let mut list = vec![empty; length(count)];
+            let mut list = room(function, count, empty)?;
             match self.call(function, pointer, |f| call(f, list.as_mut_ptr(), &raw mut count)) {
                 Err(error) if error.code == ck::Error::BUFFER_TOO_SMALL => {}
                 Err(error) => return Err(error),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects: create, copy, destroy, read, change, find.
 
-use crate::{Error, Result, Session, Template, Value, length, ulong};
+use crate::{Error, Result, Session, Template, Value, length, room, ulong};
 use metaslot_ck::{self as ck, *};
 use std::ptr;
 
@@ -73,7 +73,7 @@ impl Session {
         if raw[0].ulValueLen == UNAVAILABLE {
             return Err(Error::new(Function::GetAttributeValue, ck::Error::ATTRIBUTE_TYPE_INVALID));
         }
-        let mut value = vec![0; length(raw[0].ulValueLen)];
+        let mut value = room(Function::GetAttributeValue, raw[0].ulValueLen, 0)?;
         raw[0].pValue = value.as_mut_ptr().cast();
         self.read_attributes(object, &mut raw)?;
         value.truncate(length(raw[0].ulValueLen));
@@ -97,10 +97,11 @@ impl Session {
         };
         let mut raw: Vec<CK_ATTRIBUTE> = attributes.iter().map(null).collect();
         tolerate(self.read_attributes(object, &mut raw))?;
-        let room = |raw: &CK_ATTRIBUTE| {
-            (raw.ulValueLen != UNAVAILABLE).then(|| vec![0; length(raw.ulValueLen)])
+        let place = |raw: &CK_ATTRIBUTE| {
+            let there = raw.ulValueLen != UNAVAILABLE;
+            there.then(|| room(Function::GetAttributeValue, raw.ulValueLen, 0)).transpose()
         };
-        let mut values: Vec<Option<Vec<u8>>> = raw.iter().map(room).collect();
+        let mut values = raw.iter().map(place).collect::<Result<Vec<Option<Vec<u8>>>>>()?;
         for (raw, value) in raw.iter_mut().zip(&mut values) {
             match value {
                 Some(value) => raw.pValue = value.as_mut_ptr().cast(),

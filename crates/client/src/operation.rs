@@ -4,7 +4,7 @@
 //! Each public method is one line over four shapes of C function: start with a key, data in and
 //! out, data in, data out.
 
-use crate::{Mechanism, Result, Session, length, ulong};
+use crate::{Mechanism, Result, Session, length, room, ulong};
 use metaslot_ck::*;
 use std::ptr;
 
@@ -67,7 +67,7 @@ impl Session {
             unsafe { f(session, data, data_length, ptr::null_mut(), &raw mut used) }
         })?;
         // A length of zero must still be answered with a pointer that is not NULL.
-        let mut out = vec![0; length(used)];
+        let mut out = room(function, used, 0)?;
         let used = self.transform_into(function, pointer, data, &mut out)?;
         out.truncate(used);
         Ok(out)
@@ -88,7 +88,7 @@ impl Session {
             // SAFETY: NULL asks for the length.
             unsafe { f(session, ptr::null_mut(), &raw mut used) }
         })?;
-        let mut out = vec![0; length(used)];
+        let mut out = room(function, used, 0)?;
         self.call(function, pointer, |f, session| {
             // SAFETY: room for `used` bytes.
             unsafe { f(session, out.as_mut_ptr(), &raw mut used) }

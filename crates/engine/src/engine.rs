@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The engine: one for each `C_Initialize`, with its slots, sessions and objects.
 
-use crate::metaslot::route::{Count, Routes};
+use crate::metaslot::route::{Count, HomeRoute, Routes};
 use crate::object::Object;
 use crate::object::session_objects::SessionObjects;
 use crate::policy::Policy;
@@ -11,7 +11,8 @@ use crate::token::{CACHED, SlotConfig, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Provider};
-use metaslot_spi::{Key, NewObject, Value};
+use metaslot_spi::store::Home;
+use metaslot_spi::{Key, NewObject, Value, detail};
 use std::sync::Arc;
 
 /// What the configuration says.
@@ -31,6 +32,19 @@ pub struct Engine {
     pub(crate) session_objects: SessionObjects,
     pub(crate) routes: Routes,
     pub(crate) providers: &'static [&'static dyn Provider],
+    /// Providers that are configured and not there, and why.
+    pub(crate) absent: Vec<(String, String)>,
+}
+
+/// The number of a home in the counters, which the tokens of one module share.
+fn home_route(names: &mut Vec<&'static str>, home: &'static dyn Home) -> HomeRoute {
+    let known = names.iter().position(|name| *name == home.name());
+    let number = known.unwrap_or_else(|| {
+        metaslot_counters::name_provider(names.len(), home.name());
+        names.push(home.name());
+        names.len() - 1
+    });
+    HomeRoute::new(number, home)
 }
 
 impl Engine {
@@ -50,20 +64,39 @@ impl Engine {
         for (number, provider) in config.providers.iter().enumerate() {
             metaslot_counters::name_provider(number, provider.name());
         }
-        let tokens =
-            (0..).zip(config.slots).map(|(number, slot)| Token::new(SlotId(number), slot, cached));
+        let mut names: Vec<_> = config.providers.iter().map(|provider| provider.name()).collect();
+        let tokens = (0..).zip(config.slots).map(|(number, slot)| {
+            let home = slot.store.home().map(|home| home_route(&mut names, home));
+            Token::new(SlotId(number), slot, home, cached)
+        });
         Self {
             tokens: tokens.collect(),
             sessions: Sessions::default(),
             session_objects: SessionObjects::default(),
             routes: Routes::new(config.providers),
             providers: config.providers,
+            absent: Vec::new(),
         }
+    }
+
+    /// Names providers that are configured and could not be loaded, each with its reason, for errors and
+    /// explanations.
+    #[must_use]
+    pub fn without(self, absent: Vec<(String, String)>) -> Self {
+        Self { absent, ..self }
     }
 
     pub(crate) fn token(&self, slot: SlotId) -> Result<&Token> {
         let at = usize::try_from(slot.0).unwrap_or(usize::MAX);
-        self.tokens.get(at).ok_or(Error::SLOT_ID_INVALID)
+        self.tokens.get(at).ok_or_else(|| self.no_slot())
+    }
+
+    #[cold]
+    fn no_slot(&self) -> Error {
+        if let Some((name, reason)) = self.absent.first() {
+            detail::set(format_args!("{name} is not there: it {reason}"));
+        }
+        Error::SLOT_ID_INVALID
     }
 
     /// The session under its lock, with nothing in it that is over: each call begins here.
@@ -199,6 +232,38 @@ impl Engine {
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> Result<(Count, T)> {
         self.routes.find(mechanism, operation)
+    }
+
+    /// What keeps the key of an object, where that is not this library.
+    pub(crate) fn home_of(&self, object: &Object) -> Option<HomeRoute> {
+        self.token(object.slot).ok()?.home.filter(|_| object.on_token())
+    }
+
+    /// Who serves an operation with the key of an object: the token that keeps it, or the first
+    /// provider. A public key has nothing to keep.
+    pub(crate) fn route_with<T>(
+        &self,
+        object: &Object,
+        mechanism: CK_MECHANISM_TYPE,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+    ) -> Result<(Count, T)> {
+        match self.home_of(object) {
+            None => self.route(mechanism, operation),
+            Some(home) if object.class() == CKO_PUBLIC_KEY => {
+                self.route(mechanism, &operation).or_else(|_| home.find(mechanism, operation))
+            }
+            Some(home) => home.find(mechanism, operation),
+        }
+    }
+
+    /// Refuses what is not done with keys that their token keeps.
+    pub(crate) fn kept_here(&self, object: &Object) -> Result<()> {
+        let Some(home) = self.home_of(object).filter(|_| object.facts().is_key()) else {
+            return Ok(());
+        };
+        let name = home.home.name();
+        detail::set(format_args!("{name} keeps its keys: this is not done with them"));
+        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
     /// The error of an operation that cannot start: that no provider serves it comes before `error`.

@@ -31,6 +31,18 @@ impl Engine {
         }
     }
 
+    /// `C_Login` with NULL: by the token's own way of asking, where it has one (PKCS#11 3.2 §5.6.8).
+    ///
+    /// # Errors
+    /// As [`Self::login`]; `CKR_ARGUMENTS_BAD` where the token has none.
+    pub fn login_without_pin(&self, session: SessionHandle, user: CK_USER_TYPE) -> Result<()> {
+        let token = self.token(self.sessions.info(session)?.slot)?;
+        if user == CKU_CONTEXT_SPECIFIC || !token.store.token()?.asks_by_itself() {
+            return Err(Error::ARGUMENTS_BAD);
+        }
+        self.login(session, user, &[])
+    }
+
     fn log_in(&self, session: SessionHandle, role: Role, pin: &[u8]) -> Result<()> {
         let slot = self.sessions.info(session)?.slot;
         let token = self.token(slot)?;
@@ -45,10 +57,11 @@ impl Engine {
             }
             (Login::Public, _) => {}
         }
-        if pin.is_empty() {
+        let row = token.store.token()?;
+        if pin.is_empty() && !row.asks_by_itself() {
             return Err(Error::PIN_INCORRECT);
         }
-        if !token.store.token()?.initialized {
+        if !row.initialized {
             return Err(Error::TOKEN_NOT_RECOGNIZED);
         }
         token.store.login(role, pin)?;

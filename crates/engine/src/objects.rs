@@ -37,6 +37,9 @@ impl Engine {
             rules::check(&typed, class, attribute::CREATE, login)?;
             typed
         };
+        if let Some(home) = token.home.filter(|_| attributes.bool(CKA_TOKEN)) {
+            return self.create_at_home(&session, token, home, attributes, &secrets);
+        }
         let mut made = NewObject { attributes, secrets };
         if attribute::class_bit(class).is_some_and(|bit| bit >= attribute::PUBLIC) {
             made.attributes.ulong(CKA_KEY_TYPE).ok_or(Error::TEMPLATE_INCOMPLETE)?;
@@ -142,6 +145,11 @@ impl Engine {
         let login = epoch.login();
         let mut attributes =
             rules::change(&object, &changes, attribute::COPY, login, token.policy)?;
+        if let Some(home) = token.home
+            && (object.on_token() || attributes.bool(CKA_TOKEN))
+        {
+            return self.copy_at_home(&session, token, home, &object, &attributes);
+        }
         if attributes.bool(CKA_PRIVATE) && login != Login::User {
             return Err(Error::USER_NOT_LOGGED_IN);
         }

@@ -8,9 +8,10 @@ use crate::object::Object;
 use crate::operation::OperationKind;
 use crate::session::{Info, MAX_SESSIONS, Session};
 use crate::token::{HANDOVER, Login, Token};
+use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_spi::provider::Provider;
-use metaslot_spi::store::{Examined, PinState, Remark, Role};
+use metaslot_spi::store::{Examined, OtherToken, PinState, Remark, Role};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -42,6 +43,8 @@ pub struct TokenInfo {
     pub so: PinState,
     /// The user's counter.
     pub user: PinState,
+    /// Of a token of another module.
+    pub other: Option<OtherToken>,
 }
 
 /// `CK_SESSION_INFO`
@@ -84,7 +87,8 @@ impl Engine {
         let flags = CKF_RNG
             | CKF_DUAL_CRYPTO_OPERATIONS
             | CKF_ASYNC_SESSION_SUPPORTED
-            | CKF_LOGIN_REQUIRED
+            | flag(row.other.as_ref().is_none_or(|other| other.login_required), CKF_LOGIN_REQUIRED)
+            | flag(row.asks_by_itself(), CKF_PROTECTED_AUTHENTICATION_PATH)
             | flag(row.initialized, CKF_TOKEN_INITIALIZED)
             | flag(row.user_pin_set, CKF_USER_PIN_INITIALIZED)
             | flag(row.initialized && !row.writable, CKF_WRITE_PROTECTED);
@@ -103,6 +107,7 @@ impl Engine {
             pin_length: (*lengths.start() as u64, *lengths.end() as u64),
             so: row.so,
             user: row.user,
+            other: row.other,
         })
     }
 
@@ -111,8 +116,15 @@ impl Engine {
     /// # Errors
     /// `CKR_SLOT_ID_INVALID`
     pub fn mechanism_list(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
-        self.token(slot)?;
-        Ok(self.routes.served().collect())
+        let Some(home) = self.token(slot)?.home else { return Ok(self.routes.served().collect()) };
+        // What needs no key of the token is done here.
+        let digests = |mechanism: &CK_MECHANISM_TYPE| {
+            MechanismRow::find(*mechanism).is_some_and(|row| row.keys.is_empty())
+        };
+        let mut all: Vec<_> = home.served().chain(self.routes.served().filter(digests)).collect();
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
     }
 
     /// `C_GetMechanismInfo`: smallest and largest key, flags.
@@ -124,8 +136,10 @@ impl Engine {
         slot: SlotId,
         mechanism: CK_MECHANISM_TYPE,
     ) -> Result<(u64, u64, u64)> {
-        self.token(slot)?;
-        self.routes.info(mechanism)
+        match self.token(slot)?.home.and_then(|home| home.row(mechanism)) {
+            Some(row) => Ok((row.key_sizes.0, row.key_sizes.1, row.flags())),
+            None => self.routes.info(mechanism),
+        }
     }
 
     /// Looks at all of a token, and with `repair` takes out what is damaged; see [`Store::examine`].
@@ -365,14 +379,28 @@ impl Engine {
     /// # Errors
     /// `CKR_MECHANISM_INVALID` when no provider serves it.
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Result<Vec<Candidate>> {
-        self.routes.info(mechanism)?;
+        let homes = self.tokens.iter().filter_map(|token| {
+            let home = token.home?;
+            let flags = home.row(mechanism)?.flags();
+            let remark = format!("keys of slot {} only", token.slot.0);
+            Some(Candidate { provider: home.home.name().to_owned(), flags, remark })
+        });
+        let homes: Vec<_> = homes.collect();
+        let absent = self.absent.iter().map(|(name, reason)| Candidate {
+            provider: name.clone(),
+            flags: 0,
+            remark: format!("it {reason}"),
+        });
+        if homes.is_empty() {
+            self.routes.info(mechanism)?;
+        }
         let candidate = |provider: &&'static dyn Provider| {
             let rows = provider.algorithms().iter().filter(|row| row.mechanism == mechanism);
             let (flags, remark) =
                 (rows.fold(0, |flags, row| flags | row.flags()), provider.remark(mechanism));
             let says = flags != 0 || !remark.is_empty();
-            says.then_some(Candidate { provider: provider.name(), flags, remark })
+            says.then(|| Candidate { provider: provider.name().to_owned(), flags, remark })
         };
-        Ok(self.providers.iter().filter_map(candidate).collect())
+        Ok(self.providers.iter().filter_map(candidate).chain(homes).chain(absent).collect())
     }
 }

@@ -80,6 +80,7 @@ impl SqliteStore {
                 label: token.label,
                 writable: database.writable,
                 shortest_pin: self.config.shortest_pin,
+                other: None,
             })
         });
         match read {

@@ -9,7 +9,7 @@
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
-    Change, Examined, Found, Remark, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examined, Found, Home, Remark, Role, Row, Scope, Store, Term, TokenRow,
 };
 use std::ffi::c_int;
 
@@ -114,5 +114,9 @@ impl<S: Store> Store for UncancelledStore<S> {
     fn generation(&self) -> Option<u64> {
         // Called at every use of a key, and makes no call at which threads are cancelled.
         self.0.generation()
+    }
+
+    fn home(&self) -> Option<&'static dyn Home> {
+        self.0.home()
     }
 }

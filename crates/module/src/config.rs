@@ -6,6 +6,7 @@
 
 use crate::environment::{directory, variable};
 use metaslot_engine::{Engine, MAX_SLOTS, Policy};
+use metaslot_foreign::{Config as Foreign, MAX_MODULES};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use std::fmt;
@@ -20,11 +21,20 @@ use toml::de::{DeTable, DeValue};
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) tokens: Vec<TokenConfig>,
+    /// Other modules, whose tokens come after ours.
+    pub(crate) foreign: Vec<ForeignConfig>,
     pub(crate) counters: Counters,
     /// Whether requests may be computed side by side.
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
     pub(crate) lanes_without: Cpu,
+}
+
+/// One `[[foreign]]`.
+#[derive(Debug)]
+pub(crate) struct ForeignConfig {
+    pub(crate) module: Foreign,
+    pub(crate) policy: Policy,
 }
 
 /// One `[[token]]`.
@@ -120,6 +130,7 @@ type Complaint = (Option<Range<usize>>, String);
 impl Config {
     const EMPTY: Self = Self {
         tokens: Vec::new(),
+        foreign: Vec::new(),
         counters: Counters::Usual,
         lanes: true,
         lanes_without: Cpu::NONE,
@@ -155,6 +166,11 @@ impl Config {
                         config.tokens.push(TokenConfig::parse(token)?);
                     }
                 }
+                ("foreign", DeValue::Array(modules)) => {
+                    for module in modules.iter() {
+                        config.add_foreign(module)?;
+                    }
+                }
                 ("counters", DeValue::Boolean(false)) => config.counters = Counters::Private,
                 ("counters", DeValue::String(path)) => {
                     config.counters = Counters::Directory(PathBuf::from(path.as_ref()));
@@ -165,6 +181,9 @@ impl Config {
                 }
                 ("token", _) => {
                     return Err(wrong(value, "tokens are written as [[token]] sections"));
+                }
+                ("foreign", _) => {
+                    return Err(wrong(value, "modules are written as [[foreign]] sections"));
                 }
                 ("counters", _) => return Err(wrong(value, "counters is a directory, or false")),
                 ("lanes", _) => return Err(wrong(value, "lanes is true or false")),
@@ -178,6 +197,60 @@ impl Config {
             return Err((None, String::from("has no [[token]] section")));
         }
         Ok(config)
+    }
+}
+
+impl Config {
+    /// One `[[foreign]]`.
+    fn add_foreign(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
+        let DeValue::Table(table) = section.get_ref() else {
+            return Err(wrong(section, "a foreign module is a section"));
+        };
+        let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
+        let mut policy = Policy::DEFAULT;
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "name" => name = Some(self.new_name(value)?),
+                "module" => module = Some(absolute(value)?),
+                "pin-source" => pin_source = Some(file_uri(value)?),
+                "parameters" => parameters = Some(text(value)?.to_owned()),
+                "policy" => policy = preset(value)?.0,
+                "allow" => {}
+                other => {
+                    return Err(at(key, &format!("a foreign module has no setting {other:?}")));
+                }
+            }
+        }
+        if let Some(allowed) = table.iter().find(|(key, _)| key.get_ref() == "allow") {
+            allow(&mut policy, allowed.1)?;
+        }
+        let name = name.ok_or_else(|| at(section, "a foreign module needs a name"))?;
+        let module: PathBuf =
+            module.ok_or_else(|| at(section, "a foreign module needs a module"))?;
+        if self.foreign.iter().any(|other| other.module.module == module) {
+            return Err(at(section, "this module is named twice"));
+        }
+        if self.foreign.len() == MAX_MODULES {
+            return Err(at(section, &format!("there are at most {MAX_MODULES} foreign modules")));
+        }
+        let module = Foreign { name, module, pin_source, parameters };
+        self.foreign.push(ForeignConfig { module, policy });
+        Ok(())
+    }
+
+    /// What counters and explanations call a module; ours have names too.
+    fn new_name(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Complaint> {
+        let name = text(value)?;
+        let is_simple =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if !(1..=16).contains(&name.len()) || !name.bytes().all(is_simple) {
+            return Err(wrong(value, "must be 1 to 16 small letters, digits and hyphens"));
+        }
+        let ours = ["awslc", "lanes"].contains(&name);
+        if ours || self.foreign.iter().any(|other| other.module.name == name) {
+            return Err(at(value, "is the name of another provider"));
+        }
+        Ok(name.to_owned())
     }
 }
 
@@ -244,6 +317,13 @@ fn text<'a>(value: &'a Spanned<DeValue<'_>>) -> Result<&'a str, Complaint> {
 fn absolute(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
     let path = PathBuf::from(text(value)?);
     if path.is_absolute() { Ok(path) } else { Err(wrong(value, "must be an absolute path")) }
+}
+
+/// `file:/path`, as a `pin-source` of a PKCS#11 URI has it.
+fn file_uri(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
+    let path = text(value)?.strip_prefix("file:").map(PathBuf::from);
+    let path = path.filter(|path| path.is_absolute());
+    path.ok_or_else(|| wrong(value, "must be a file such as \"file:/run/keys/pin\""))
 }
 
 fn duration(value: &Spanned<DeValue<'_>>) -> Result<Duration, Complaint> {
@@ -393,6 +473,31 @@ mod tests {
             let text = complaint(&format!("[[token]]\npath = \"/a\"\n{setting}\n"));
             assert!(text.ends_with(end), "{text}");
         }
+    }
+
+    #[test]
+    fn foreign_modules_are_read_and_have_names_of_their_own() {
+        let config = Config::parse(
+            "[[token]]\npath = \"/a\"\n[[foreign]]\nname = \"softhsm\"\nmodule = \"/m.so\"\n\
+             pin-source = \"file:/pin\"\n[[foreign]]\nname = \"nss\"\nmodule = \"/n.so\"\n\
+             parameters = \"configdir=''\"\npolicy = \"legacy\"\n",
+        )
+        .expect("it is right");
+        let [soft, nss] = &config.foreign[..] else { panic!("two modules") };
+        assert_eq!((soft.policy, nss.policy), (Policy::DEFAULT, Policy::legacy()));
+        let (soft, nss) = (&soft.module, &nss.module);
+        assert_eq!((soft.name.as_str(), soft.module.to_str()), ("softhsm", Some("/m.so")));
+        assert_eq!(soft.pin_source.as_deref(), Some(Path::new("/pin")));
+        assert_eq!(nss.parameters.as_deref(), Some("configdir=''"));
+        let wrong = |text: &str| complaint(&format!("[[foreign]]\n{text}\n"));
+        let start = "metaslot.toml: line 2: ";
+        assert_eq!(wrong("name = \"awslc\""), format!("{start}is the name of another provider"));
+        assert!(wrong("name = \"A\"").contains("small letters"));
+        assert!(wrong("module = \"m.so\"").contains("absolute"));
+        assert!(wrong("pin-source = \"/pin\"").contains("file:/run"));
+        assert!(wrong("name = \"a\"").contains("needs a module"));
+        let twice = "name = \"a\"\nmodule=\"/m\"\n[[foreign]]\nname = \"b\"\nmodule=\"/m\"";
+        assert!(wrong(twice).contains("named twice"));
     }
 
     #[test]

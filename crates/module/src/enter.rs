@@ -4,11 +4,12 @@
 use crate::cancel::Uncancelled;
 use crate::caught::caught;
 use crate::decode::Caller;
-use crate::library::Library;
+use crate::library::{Library, is_outside};
 use crate::process::{self, State};
 use crate::thread;
 use metaslot_ck::{
-    CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, Error, Function, Result, SessionHandle,
+    CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_FUNCTION_FAILED, Error, Function,
+    Result, SessionHandle,
 };
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
@@ -64,6 +65,8 @@ pub(crate) unsafe fn enter_library(
         let presence = thread::enter();
         // SAFETY: the reference is used in this block only, and `presence` outlives it.
         match unsafe { process::library() } {
+            // Another module uses us for what it does for us: that would have no end.
+            State::Open(_) if presence.is_nested() && is_outside() => return CKR_FUNCTION_FAILED,
             State::Open(library) => {
                 // SAFETY: our caller promises it, and `call` is over before we return.
                 let caller = unsafe { Caller::new() };

@@ -2,18 +2,20 @@
 //! Everything between one `C_Initialize` and its `C_Finalize`.
 
 use crate::cancel::{Uncancelled, UncancelledStore};
-use crate::config::{self, Config, Counters, TokenConfig};
+use crate::config::{self, Config, Counters, ForeignConfig, TokenConfig};
 use crate::environment::directory;
 use metaslot_awslc::AWSLC;
 use metaslot_awslc_wrapper as awslc;
 use metaslot_ck::{Error, Result};
 use metaslot_counters as counters;
-use metaslot_engine::{Config as EngineConfig, Engine, SlotConfig};
+use metaslot_engine::{Config as EngineConfig, Engine, MAX_SLOTS, Policy, SlotConfig};
+use metaslot_foreign::ForeignStore;
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_lanes::cpu;
 use metaslot_lanes::provider::{Lanes, Off};
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -53,6 +55,10 @@ impl Library {
 
     #[cold]
     fn first_engine(&self) -> Result<&Engine> {
+        if is_outside() {
+            // The engine is being made by this thread, and waits for the module that calls.
+            return Err(Error::FUNCTION_FAILED);
+        }
         let _uncancelled = Uncancelled::begin();
         let engine = self.engine.get_or_init(|| match config::read() {
             Ok(config) => Ok(engine(config)),
@@ -90,10 +96,51 @@ fn engine(config: Config) -> Engine {
     // A page that cannot be made is not worth a failure: the process counts privately.
     drop(counters::open(directories.into_iter()));
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
-    let slots = config.tokens.into_iter().map(slot).collect();
+    let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
+    let mut absent = Vec::new();
+    for ForeignConfig { module, policy } in config.foreign {
+        match metaslot_foreign::open(&module, apart) {
+            Ok(tokens) => slots.extend(tokens.into_iter().map(|token| foreign_slot(token, policy))),
+            Err(reason) => absent.push((module.name, reason)),
+        }
+    }
+    slots.truncate(MAX_SLOTS);
     cpu::mask(config.lanes_without);
     let providers = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
-    Engine::new(EngineConfig { slots, providers })
+    Engine::new(EngineConfig { slots, providers }).without(absent)
+}
+
+/// Calls another module: no thread is cancelled meanwhile, and no such module calls this one.
+fn apart(work: &mut dyn FnMut()) {
+    let _uncancelled = Uncancelled::begin();
+    let _outside = Outside(OUTSIDE.replace(true));
+    work();
+}
+
+/// What was before a call of another module.
+struct Outside(bool);
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        OUTSIDE.set(self.0);
+    }
+}
+
+/// Whether the thread is in another module's code: a call that comes now is that module's.
+pub(crate) fn is_outside() -> bool {
+    OUTSIDE.get()
+}
+
+thread_local! {
+    static OUTSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn foreign_slot(token: ForeignStore, policy: Policy) -> SlotConfig {
+    SlotConfig {
+        description: token.description(),
+        store: Box::new(UncancelledStore(token)),
+        policy,
+    }
 }
 
 /// Whether secrets cannot be kept as they should be. The arena is made here if it was not yet, so

@@ -7,7 +7,7 @@
 
 use crate::cancel::Uncancelled;
 use crate::caught::caught;
-use crate::library::Library;
+use crate::library::{Library, is_outside};
 use crate::thread;
 use crate::wiped::{self, WORDS as WORD_COUNT, Words};
 use metaslot_ck::{CKR_OK, Error, Result};
@@ -76,6 +76,9 @@ pub(crate) enum State<'a> {
 
 /// `C_Initialize`.
 pub(crate) fn initialize() -> Result<()> {
+    if is_outside() {
+        return Err(Error::FUNCTION_FAILED);
+    }
     let _uncancelled = Uncancelled::begin();
     prepare();
     let words = words();
@@ -102,6 +105,9 @@ fn begin_anew() {
 
 /// `C_Finalize`.
 pub(crate) fn finalize() -> Result<()> {
+    if is_outside() {
+        return Err(Error::FUNCTION_FAILED);
+    }
     let _uncancelled = Uncancelled::begin();
     let words = words();
     let _lock = Lock::take(words, Duration::MAX);

@@ -48,6 +48,14 @@ pub(crate) fn enter() -> Presence {
     Presence(record)
 }
 
+impl Presence {
+    /// Whether the thread was inside already: a signal handler calls, or a module that we called.
+    #[inline]
+    pub(crate) fn is_nested(&self) -> bool {
+        self.0.depth.load(Ordering::Relaxed) > 1
+    }
+}
+
 impl Drop for Presence {
     #[inline]
     fn drop(&mut self) {

@@ -193,7 +193,7 @@ unsafe extern "C" fn candidates(
     unsafe {
         enter(Function::GetMechanismInfo, |engine, caller| {
             let candidate = |row: metaslot_engine::Candidate| Candidate {
-                provider: padded(row.provider),
+                provider: padded(&row.provider),
                 flags: row.flags,
                 remark: padded(&row.remark),
             };

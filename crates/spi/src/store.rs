@@ -3,7 +3,9 @@
 //!
 //! A store seals, indexes and counts; it knows nothing of sessions or of what attributes mean.
 
-use metaslot_ck::{CK_ATTRIBUTE_TYPE, Result};
+use crate::provider::Algorithm;
+use crate::{Attributes, Params, Secrets};
+use metaslot_ck::{CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, Result};
 use metaslot_memory::Secret;
 use std::fmt::Debug;
 
@@ -95,6 +97,57 @@ pub trait Store: Send + Sync + Debug {
     /// cut it. Odd while a commit is under way; `None` when it is not known, and every look must go
     /// to the store. Makes no call at which the C library cancels threads.
     fn generation(&self) -> Option<u64>;
+
+    /// What uses the keys of this token, where they do not leave it.
+    fn home(&self) -> Option<&'static dyn Home> {
+        None
+    }
+}
+
+/// A token that keeps its keys, another module's: they are made, used and changed there. The engine has checked what its own rules and policy say; the
+/// module checks again.
+pub trait Home: Sync + Debug {
+    /// Short and lower case, as the configuration has it.
+    fn name(&self) -> &'static str;
+
+    /// What it does with its keys, sorted by mechanism. Each key that it is given carries
+    /// [`CKA_FOREIGN_ROW`](metaslot_ck::attribute::CKA_FOREIGN_ROW).
+    fn algorithms(&'static self) -> &'static [Algorithm];
+
+    /// `C_CreateObject`: what the caller wrote.
+    ///
+    /// # Errors
+    /// The module's code.
+    fn create(&self, template: &Attributes, secrets: &Secrets) -> Result<Found>;
+
+    /// `C_CopyObject`: row and changes.
+    ///
+    /// # Errors
+    /// The module's code.
+    fn copy(&self, row: u64, changes: &Attributes) -> Result<Found>;
+
+    /// `C_GenerateKey`
+    ///
+    /// # Errors
+    /// The module's code.
+    fn generate(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        template: &Attributes,
+    ) -> Result<Found>;
+
+    /// `C_GenerateKeyPair`: the public key first.
+    ///
+    /// # Errors
+    /// The module's code.
+    fn generate_pair(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        public: &Attributes,
+        private: &Attributes,
+    ) -> Result<[Found; 2]>;
 }
 
 /// What [`Store::examine`] tells while it goes on.
@@ -177,6 +230,29 @@ pub struct TokenRow {
     pub writable: bool,
     /// The shortest PIN that may be set, in bytes, where that is more than the engine's own.
     pub shortest_pin: usize,
+    /// Of a token of another module, what else it says of itself.
+    pub other: Option<OtherToken>,
+}
+
+impl TokenRow {
+    /// [`OtherToken::asks_by_itself`]; our own tokens do not.
+    #[must_use]
+    pub fn asks_by_itself(&self) -> bool {
+        self.other.as_ref().is_some_and(|other| other.asks_by_itself)
+    }
+}
+
+/// What another module says of its token.
+#[derive(Clone, Debug, Default)]
+pub struct OtherToken {
+    /// Who made it.
+    pub manufacturer: String,
+    /// Its model.
+    pub model: String,
+    /// Whether there is anything that needs a login.
+    pub login_required: bool,
+    /// Whether a login without a PIN works: it has a keypad, or the PIN is configured.
+    pub asks_by_itself: bool,
 }
 
 /// How one PIN stands.

@@ -92,3 +92,18 @@ pub const USAGE: u32 = 128;
 pub const CKA_BIRTH_ROLES: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0001;
 /// Our own: what a key is for, decided when it is made.
 pub const CKA_PURPOSES: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0002;
+/// Our own, never shown: which row of its token a key in another module's token is.
+pub const CKA_FOREIGN_ROW: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0003;
+
+/// The usages, in the order of the bits of `CKA_BIRTH_ROLES`.
+pub const ROLES: &[CK_ATTRIBUTE_TYPE] = &[
+    CKA_ENCRYPT,
+    CKA_DECRYPT,
+    CKA_WRAP,
+    CKA_UNWRAP,
+    CKA_SIGN,
+    CKA_VERIFY,
+    CKA_DERIVE,
+    CKA_SIGN_RECOVER,
+    CKA_VERIFY_RECOVER,
+];

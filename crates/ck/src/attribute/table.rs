@@ -121,6 +121,7 @@ pub(super) const ATTRIBUTES: &[AttributeRow] = &[
     row(CKA_ALLOWED_MECHANISMS, Kind::Ulongs, KEYS, GIVEN | COPY | ONLY_FEWER).absent(Empty),
     row(CKA_BIRTH_ROLES, Kind::Ulong, KEYS, 0),
     row(CKA_PURPOSES, Kind::Ulong, KEYS, 0),
+    row(CKA_FOREIGN_ROW, Kind::Ulong, KEYS, 0),
 ];
 
 /// How many attributes have a rank: ranks are 1 to this.

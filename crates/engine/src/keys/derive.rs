@@ -41,8 +41,11 @@ impl Engine {
         }
         let by = self.key(&base)?;
         let (count, algorithm) = self
-            .route(mechanism, |row| row.derive.filter(|algorithm| algorithm.serves(by)))
-            .map_err(|_| refused(Error::KEY_SIZE_RANGE))?;
+            .route_with(&base, mechanism, |row| row.derive.filter(|row| row.serves(by)))
+            .map_err(|_| match self.kept_here(&base) {
+                Ok(()) => refused(Error::KEY_SIZE_RANGE),
+                Err(kept) => kept,
+            })?;
         algorithm.check(by, &params)?;
         let natural = algorithm.natural_length(by, &params);
         let mut lengths = Vec::new();
@@ -159,6 +162,7 @@ impl Keys for SessionKeys<'_, '_> {
     fn key(&self, handle: ObjectHandle) -> Result<Arc<Key>> {
         let object =
             self.engine.object_in(self.session, handle).map_err(|_| Error::KEY_HANDLE_INVALID)?;
+        self.engine.kept_here(&object)?;
         self.engine.policy(self.session)?.salting(object.facts())?;
         self.engine.key(&object).cloned()
     }

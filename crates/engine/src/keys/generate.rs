@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `C_GenerateKey` and `C_GenerateKeyPair` (PKCS#11 3.2 §5.18.1, §5.18.2).
 
+use super::home::asks_for_token;
 use super::set_parity;
 use crate::engine::Engine;
 use crate::object::purpose::Purposes;
@@ -24,6 +25,9 @@ impl Engine {
     ) -> Result<ObjectHandle> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
+        if let Some(home) = token.home.filter(|_| asks_for_token(&template)) {
+            return self.generate_at_home(&session, token, home, (mechanism, params), template);
+        }
         let (count, algorithm) = self.route(mechanism, |row| row.generate)?;
         let template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
         token.policy.making(&template, true)?;
@@ -57,6 +61,16 @@ impl Engine {
     ) -> Result<(ObjectHandle, ObjectHandle)> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
+        if let Some(home) = token.home.filter(|_| asks_for_token(&private)) {
+            let templates = (public, private);
+            return self.generate_pair_at_home(
+                &session,
+                token,
+                home,
+                (mechanism, params),
+                templates,
+            );
+        }
         self.route(mechanism, |row| row.generate_pair)?;
         let public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
         public.bytes(CKA_EC_PARAMS).map_or(Ok(()), |params| EcParams::parse(params).map(drop))?;

@@ -3,6 +3,7 @@
 
 mod derive;
 mod generate;
+mod home;
 mod unwrap;
 mod wrap;
 

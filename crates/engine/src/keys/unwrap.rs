@@ -43,6 +43,7 @@ impl Engine {
         let by = self
             .key_for(&mut session, unwrapping, CKA_UNWRAP, mechanism)
             .map_err(told_of(UNWRAPPING))?;
+        self.kept_here(&by)?;
         let arriving = self.arriving(token, template)?;
         let login = token.login_state();
         let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;

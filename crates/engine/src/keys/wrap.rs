@@ -43,6 +43,7 @@ impl Engine {
         let wrapping =
             self.key_for(&mut session, wrapping, CKA_WRAP, mechanism).map_err(told_of(WRAPPING))?;
         let key = self.object_in(&session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
+        self.kept_here(&wrapping).and_then(|()| self.kept_here(&key))?;
         wrappable(&key, wrapping.attributes())?;
         let plain = self.plain(token, &key)?;
         let facts = wrapping.facts();

@@ -6,6 +6,7 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Watch;
 use metaslot_spi::provider::{Algorithm, Provider};
+use metaslot_spi::store::Home;
 use smallvec::SmallVec;
 
 /// For each mechanism of the vocabulary the rows that serve it, in order.
@@ -86,11 +87,48 @@ impl Routes {
     }
 }
 
+/// What serves the keys of a token that keeps them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HomeRoute {
+    provider: u8,
+    pub(crate) home: &'static dyn Home,
+}
+
+impl HomeRoute {
+    /// `provider`: its number in the counters.
+    pub(crate) fn new(provider: usize, home: &'static dyn Home) -> Self {
+        Self { provider: u8::try_from(provider).unwrap_or(u8::MAX), home }
+    }
+
+    /// Its mechanisms, sorted.
+    pub(crate) fn served(&self) -> impl Iterator<Item = CK_MECHANISM_TYPE> + use<> {
+        self.home.algorithms().iter().map(|row| row.mechanism)
+    }
+
+    pub(crate) fn row(&self, mechanism: CK_MECHANISM_TYPE) -> Option<&'static Algorithm> {
+        let rows = self.home.algorithms();
+        let at = rows.binary_search_by_key(&mechanism, |row| row.mechanism).ok()?;
+        Some(&rows[at])
+    }
+
+    /// As [`Routes::find`].
+    pub(crate) fn find<T>(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+    ) -> Result<(Count, T)> {
+        let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        let found = self.row(mechanism).and_then(operation).ok_or(Error::MECHANISM_INVALID)?;
+        let mechanism = u16::try_from(at).unwrap_or(u16::MAX);
+        Ok((Count { provider: self.provider, mechanism, bytes: 0 }, found))
+    }
+}
+
 /// A provider that serves a mechanism, or could.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Candidate {
     /// Its name.
-    pub provider: &'static str,
+    pub provider: String,
     /// `CKF_…` of the operations that it has.
     pub flags: u64,
     /// What stands in its way; empty when nothing does.

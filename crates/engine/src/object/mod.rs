@@ -9,7 +9,9 @@ pub(crate) mod session_objects;
 
 use crate::token::epoch::Epoch;
 use facts::Facts;
-use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_PURPOSES, Kind, Standing};
+use metaslot_ck::attribute::{
+    AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, CKA_PURPOSES, Kind, Standing,
+};
 use metaslot_ck::*;
 use metaslot_spi::Material;
 use metaslot_spi::store::Store;
@@ -266,7 +268,7 @@ impl Object {
 
 /// Whether an attribute is kept with objects and never shown, neither by a value nor by what a search finds.
 pub(crate) const fn is_our_own(attribute: CK_ATTRIBUTE_TYPE) -> bool {
-    matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES)
+    matches!(attribute, CKA_BIRTH_ROLES | CKA_PURPOSES | CKA_FOREIGN_ROW)
 }
 
 /// The rows of the store's index for these attributes.

@@ -7,7 +7,7 @@ use metaslot_ck::*;
 use metaslot_spi::{Attributes, Value};
 
 /// Our own attribute: the purposes of a key as the bits of [`Purposes`].
-pub(crate) use metaslot_ck::attribute::CKA_PURPOSES;
+pub(crate) use metaslot_ck::attribute::{CKA_PURPOSES, ROLES};
 
 /// A set of purposes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -129,16 +129,3 @@ impl Purposes {
         Value::Ulong(self.0)
     }
 }
-
-/// The usages, in the order of the bits of `CKA_BIRTH_ROLES`.
-pub(crate) const ROLES: &[CK_ATTRIBUTE_TYPE] = &[
-    CKA_ENCRYPT,
-    CKA_DECRYPT,
-    CKA_WRAP,
-    CKA_UNWRAP,
-    CKA_SIGN,
-    CKA_VERIFY,
-    CKA_DERIVE,
-    CKA_SIGN_RECOVER,
-    CKA_VERIFY_RECOVER,
-];

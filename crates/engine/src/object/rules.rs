@@ -165,6 +165,19 @@ fn key_defaults(all: &mut Attributes, class: u64, origin: Origin) {
     default(CKA_EXTRACTABLE, open && !sensitive);
 }
 
+/// States what another module might leave open for a key: it is private, sensitive and stays.
+pub(crate) fn protected(template: &mut Attributes) {
+    let extractable = template.bool(CKA_EXTRACTABLE);
+    let secret = template.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY);
+    let sensitive = !(secret && extractable);
+    let states = [(CKA_PRIVATE, true), (CKA_SENSITIVE, sensitive), (CKA_EXTRACTABLE, false)];
+    for (attribute, value) in states {
+        if template.get(attribute).is_none() {
+            template.set(attribute, Value::Bool(value));
+        }
+    }
+}
+
 /// The usages that a key made for use has where its template is silent.
 pub(crate) fn usual_usages(class: u64, key_type: CK_KEY_TYPE) -> Vec<CK_ATTRIBUTE_TYPE> {
     let mut all = Attributes::default();

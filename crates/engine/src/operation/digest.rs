@@ -92,6 +92,7 @@ impl Engine {
         if object.class() != CKO_SECRET_KEY {
             return Err(Error::KEY_INDIGESTIBLE);
         }
+        self.kept_here(&object)?;
         let policy = self.policy(session)?;
         policy.using_key(KeyUse::DigestKey, object.facts())?;
         let value = self.key(&object)?.secret(CKA_VALUE)?;

@@ -83,7 +83,7 @@ impl Engine {
         policy.using_mechanism(mechanism, params, facts, direction, signing)?;
         let (key, later) = (self.key(&object)?, session.asynchronous);
         let (count, algorithm) = self
-            .route(mechanism, |row| {
+            .route_with(&object, mechanism, |row| {
                 operation(row).filter(|a| a.takes(key) && (later || a.gains(direction)))
             })
             .map_err(|_| self.refused(mechanism, &operation, Error::KEY_SIZE_RANGE))?;

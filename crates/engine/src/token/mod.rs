@@ -5,6 +5,7 @@ pub(crate) mod epoch;
 pub(crate) mod handles;
 pub(crate) mod objects;
 
+use crate::metaslot::route::HomeRoute;
 use crate::object::purpose::Purposes;
 use crate::object::{Object, Place};
 use crate::policy::Policy;
@@ -37,6 +38,8 @@ pub(crate) struct Token {
     pub(crate) description: String,
     pub(crate) store: Box<dyn Store>,
     pub(crate) policy: Policy,
+    /// What serves its keys, where they stay there.
+    pub(crate) home: Option<HomeRoute>,
     pub(crate) handles: Handles,
     pub(crate) clock: Clock,
     pub(crate) objects: TokenObjects,
@@ -68,13 +71,20 @@ impl Drop for Closed<'_> {
 pub(crate) const CACHED: usize = 1024;
 
 impl Token {
-    pub(crate) fn new(slot: SlotId, config: SlotConfig, cached: usize) -> Self {
+    /// `home`: what serves the keys of a store that keeps them.
+    pub(crate) fn new(
+        slot: SlotId,
+        config: SlotConfig,
+        home: Option<HomeRoute>,
+        cached: usize,
+    ) -> Self {
         let SlotConfig { description, store, policy } = config;
         Self {
             slot,
             description,
             store,
             policy,
+            home,
             handles: Handles::new(slot),
             clock: Clock::default(),
             objects: TokenObjects::new(cached),

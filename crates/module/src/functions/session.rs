@@ -133,6 +133,9 @@ pub unsafe extern "C" fn C_Login(
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
         enter_session(Function::Login, session, |engine, caller, session| {
+            if pin.is_null() {
+                return engine.login_without_pin(session, user);
+            }
             let pin = caller.pin(pin, pin_length)?;
             engine.login(session, user, pin.expose())
         })

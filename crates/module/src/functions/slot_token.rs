@@ -54,10 +54,13 @@ pub unsafe extern "C" fn C_GetTokenInfo(slot: CK_SLOT_ID, info: *mut CK_TOKEN_IN
         enter(Function::GetTokenInfo, |engine, caller| {
             let place = caller.place(info)?;
             let token = engine.token_info(SlotId(slot))?;
+            let other = token.other.as_ref();
+            let manufacturer =
+                other.map_or(version::MANUFACTURER, |other| other.manufacturer.as_str());
             place.set(CK_TOKEN_INFO {
                 label: padded(&token.label),
-                manufacturerID: padded(version::MANUFACTURER),
-                model: padded("Metaslot"),
+                manufacturerID: padded(manufacturer),
+                model: padded(other.map_or("Metaslot", |other| other.model.as_str())),
                 serialNumber: padded(&token.serial),
                 flags: token.flags,
                 ulMaxSessionCount: token.sessions.0,

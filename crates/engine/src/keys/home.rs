@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Objects of a token that keeps its keys: made there, after the checks that ours pass.
+
+use crate::engine::Engine;
+use crate::metaslot::route::HomeRoute;
+use crate::object::rules;
+use crate::object::{Object, Place};
+use crate::session::SessionGuard;
+use crate::token::{Login, Token};
+use metaslot_ck::*;
+use metaslot_spi::store::Found;
+use metaslot_spi::{Attributes, Params, Secrets, Template, Value, detail};
+
+/// Whether a template asks for an object of the token, before anything else of it is looked at.
+pub(super) fn asks_for_token(template: &Template) -> bool {
+    let found = template.iter().find(|(attribute, _)| *attribute == CKA_TOKEN);
+    found.is_some_and(|(_, value)| value.bytes().is_ok_and(|bytes| bytes != [0]))
+}
+
+impl Engine {
+    pub(super) fn generate_at_home(
+        &self,
+        session: &SessionGuard<'_>,
+        token: &Token,
+        home: HomeRoute,
+        (mechanism, params): (CK_MECHANISM_TYPE, Params),
+        template: Template,
+    ) -> Result<ObjectHandle> {
+        let (count, _) = home.find(mechanism, |row| row.generate)?;
+        let mut template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
+        token.policy.making(&template, true)?;
+        rules::protected(&mut template);
+        may_make(session, token, &[&template])?;
+        let watch = metaslot_counters::begin();
+        let made = home.home.generate(mechanism, &params, &template);
+        count.done(0, made.is_ok(), watch);
+        Ok(named(token, made?))
+    }
+
+    pub(super) fn generate_pair_at_home(
+        &self,
+        session: &SessionGuard<'_>,
+        token: &Token,
+        home: HomeRoute,
+        (mechanism, params): (CK_MECHANISM_TYPE, Params),
+        (public, private): (Template, Template),
+    ) -> Result<(ObjectHandle, ObjectHandle)> {
+        let (count, _) = home.find(mechanism, |row| row.generate_pair)?;
+        let mut public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
+        let mut private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
+        token.policy.making(&public, true)?;
+        // Both halves go where the private one does.
+        public.set(CKA_TOKEN, Value::Bool(true));
+        rules::protected(&mut private);
+        may_make(session, token, &[&public, &private])?;
+        let watch = metaslot_counters::begin();
+        let made = home.home.generate_pair(mechanism, &params, &public, &private);
+        count.done(0, made.is_ok(), watch);
+        let [public, private] = made?;
+        Ok((named(token, public), named(token, private)))
+    }
+
+    pub(crate) fn create_at_home(
+        &self,
+        session: &SessionGuard<'_>,
+        token: &Token,
+        home: HomeRoute,
+        mut template: Attributes,
+        secrets: &Secrets,
+    ) -> Result<ObjectHandle> {
+        let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
+            token.policy.making(&template, false)?;
+            token.policy.parity(&template, secrets)?;
+        }
+        match class {
+            CKO_PRIVATE_KEY => rules::protected(&mut template),
+            CKO_SECRET_KEY if template.get(CKA_PRIVATE).is_none() => {
+                template.set(CKA_PRIVATE, Value::Bool(true));
+            }
+            _ => {}
+        }
+        may_make(session, token, &[&template])?;
+        Ok(named(token, home.home.create(&template, secrets)?))
+    }
+
+    /// An object of such a token is copied within it, and nothing is copied into it: a key does not
+    /// pass from one keeper to another.
+    pub(crate) fn copy_at_home(
+        &self,
+        session: &SessionGuard<'_>,
+        token: &Token,
+        home: HomeRoute,
+        object: &Object,
+        new: &Attributes,
+    ) -> Result<ObjectHandle> {
+        let Place::Token { id, .. } = object.place else { return Err(kept_apart(home)) };
+        if !new.bool(CKA_TOKEN) {
+            return Err(kept_apart(home));
+        }
+        may_make(session, token, &[new])?;
+        let old = object.attributes();
+        let changes = new.iter().filter(|(attribute, value)| old.get(*attribute) != Some(value));
+        let changes = changes.map(|(attribute, value)| (attribute, value.clone())).collect();
+        Ok(named(token, home.home.copy(id, &changes)?))
+    }
+}
+
+fn kept_apart(home: HomeRoute) -> Error {
+    let name = home.home.name();
+    detail::set(format_args!("objects are not copied between {name}'s token and the session"));
+    Error::ACTION_PROHIBITED
+}
+
+/// What every new object of a token needs.
+fn may_make(session: &SessionGuard<'_>, token: &Token, templates: &[&Attributes]) -> Result<()> {
+    let private = templates.iter().any(|template| template.bool(CKA_PRIVATE));
+    if private && token.login_state() != Login::User {
+        return Err(Error::USER_NOT_LOGGED_IN);
+    }
+    if session.write { Ok(()) } else { Err(Error::SESSION_READ_ONLY) }
+}
+
+/// After a logout meanwhile there is no handle by which it could be used.
+fn named(token: &Token, made: Found) -> ObjectHandle {
+    let handle = token.name(made.id, made.private, token.epoch());
+    handle.unwrap_or_else(|| token.handles.dead())
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is said of a module when it is opened.
+
+use std::path::PathBuf;
+
+/// Runs what it is given: where a thread must not be cancelled, say. Every call of a module goes
+/// through it.
+pub type Around = fn(&mut dyn FnMut());
+
+/// One module.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Short and lower case: its name in counters and explanations.
+    pub name: String,
+    /// The library's file.
+    pub module: PathBuf,
+    /// A file with the user's PIN, for logins without one.
+    pub pin_source: Option<PathBuf>,
+    /// What `C_Initialize` is given in `pReserved` (NSS).
+    pub parameters: Option<String>,
+}

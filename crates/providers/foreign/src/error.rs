@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a module's failure is for the caller of ours.
+
+use metaslot_ck::Error;
+use metaslot_client::Error as Failure;
+use metaslot_spi::detail;
+
+/// Whether the session, the login or the device is gone, and everything must be opened again.
+pub(crate) const fn is_loss(code: Error) -> bool {
+    matches!(
+        code,
+        Error::CRYPTOKI_NOT_INITIALIZED
+            | Error::DEVICE_REMOVED
+            | Error::SESSION_CLOSED
+            | Error::SESSION_HANDLE_INVALID
+            | Error::TOKEN_NOT_PRESENT
+    )
+}
+
+/// Whether a session may still have an operation after this.
+pub(crate) const fn leaves_a_trace(code: Error) -> bool {
+    matches!(
+        code,
+        Error::BUFFER_TOO_SMALL
+            | Error::OPERATION_ACTIVE
+            | Error::PIN_EXPIRED
+            | Error::PIN_INCORRECT
+            | Error::PIN_INVALID
+            | Error::PIN_LEN_RANGE
+            | Error::PIN_LOCKED
+            | Error::USER_NOT_LOGGED_IN
+    )
+}
+
+/// The code for our caller, and the sentence that says whose it is. What speaks of sessions, buffers and
+/// operations speaks of ours with the module, not of the caller's.
+pub(crate) fn told(name: &str, failure: Failure) -> Error {
+    detail::set(format_args!("{name}: {failure}"));
+    if PASSED.contains(&failure.code) { failure.code } else { Error::DEVICE_ERROR }
+}
+
+/// What a caller of ours can be answered.
+const PASSED: &[Error] = &[
+    Error::ACTION_PROHIBITED,
+    Error::AEAD_DECRYPT_FAILED,
+    Error::ATTRIBUTE_READ_ONLY,
+    Error::ATTRIBUTE_SENSITIVE,
+    Error::ATTRIBUTE_TYPE_INVALID,
+    Error::ATTRIBUTE_VALUE_INVALID,
+    Error::CURVE_NOT_SUPPORTED,
+    Error::DATA_INVALID,
+    Error::DATA_LEN_RANGE,
+    Error::DEVICE_ERROR,
+    Error::DEVICE_MEMORY,
+    Error::DEVICE_REMOVED,
+    Error::ENCRYPTED_DATA_INVALID,
+    Error::ENCRYPTED_DATA_LEN_RANGE,
+    Error::FUNCTION_NOT_SUPPORTED,
+    Error::KEY_FUNCTION_NOT_PERMITTED,
+    Error::KEY_HANDLE_INVALID,
+    Error::KEY_SIZE_RANGE,
+    Error::KEY_TYPE_INCONSISTENT,
+    Error::MECHANISM_INVALID,
+    Error::MECHANISM_PARAM_INVALID,
+    Error::OBJECT_HANDLE_INVALID,
+    Error::PIN_INCORRECT,
+    Error::PIN_INVALID,
+    Error::PIN_LEN_RANGE,
+    Error::PIN_LOCKED,
+    Error::SIGNATURE_INVALID,
+    Error::SIGNATURE_LEN_RANGE,
+    Error::TEMPLATE_INCOMPLETE,
+    Error::TEMPLATE_INCONSISTENT,
+    Error::TOKEN_NOT_RECOGNIZED,
+    Error::TOKEN_WRITE_PROTECTED,
+    Error::USER_NOT_LOGGED_IN,
+    Error::USER_PIN_NOT_INITIALIZED,
+];

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Objects made in the token.
+
+use crate::params;
+use crate::read;
+use crate::rows;
+use crate::token::Token;
+use crate::value;
+use metaslot_ck::{CK_MECHANISM_TYPE, CKA_PRIVATE, ObjectHandle, Result};
+use metaslot_client::{Result as Called, Session};
+use metaslot_spi::provider::Algorithm;
+use metaslot_spi::store::{Found, Home};
+use metaslot_spi::{Attributes, Params, Secrets};
+
+impl Home for Token {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn algorithms(&'static self) -> &'static [Algorithm] {
+        self.rows.get_or_init(|| {
+            let mut rows = &[][..];
+            (self.around)(&mut || rows = Vec::leak(rows::of(self, &self.mechanisms)));
+            rows
+        })
+    }
+
+    fn create(&self, template: &Attributes, secrets: &Secrets) -> Result<Found> {
+        let template = value::whole(template, secrets);
+        self.make(|session| session.create(&template).map(|handle| [handle])).map(|[made]| made)
+    }
+
+    fn copy(&self, row: u64, changes: &Attributes) -> Result<Found> {
+        let changes = value::template(changes);
+        let copy = |session: &Session| session.copy(self.handle(session, row)?, &changes);
+        self.make(|session| copy(session).map(|handle| [handle])).map(|[made]| made)
+    }
+
+    fn generate(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        template: &Attributes,
+    ) -> Result<Found> {
+        let (mechanism, template) =
+            (params::mechanism(mechanism, params)?, value::template(template));
+        let made = |session: &Session| session.generate_key(&mechanism, &template);
+        self.make(|session| made(session).map(|handle| [handle])).map(|[made]| made)
+    }
+
+    fn generate_pair(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        params: &Params,
+        public: &Attributes,
+        private: &Attributes,
+    ) -> Result<[Found; 2]> {
+        let mechanism = params::mechanism(mechanism, params)?;
+        let (public, private) = (value::template(public), value::template(private));
+        let made = |session: &Session| session.generate_key_pair(&mechanism, &public, &private);
+        self.make(|session| made(session).map(|(public, private)| [public, private]))
+    }
+}
+
+impl Token {
+    /// Makes objects, once. Their privacy is read: the module has the last word on it.
+    fn make<const N: usize>(
+        &self,
+        work: impl Fn(&Session) -> Called<[ObjectHandle; N]>,
+    ) -> Result<[Found; N]> {
+        self.with(false, |session| {
+            let handles = work(session)?;
+            let mut made = [Found { id: 0, private: true }; N];
+            for (found, handle) in made.iter_mut().zip(handles) {
+                let private = session.attribute_bool(handle, CKA_PRIVATE).unwrap_or(true);
+                *found = self.objects().add(handle, private);
+                // Known by its attributes, it is found again after a loss.
+                let attributes = read::attributes(session, handle, found.id, private)?;
+                self.objects().read(found.id, &attributes);
+            }
+            Ok(made)
+        })
+        .inspect(|_| self.objects().changed())
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tokens of other PKCS#11 modules.
+//!
+//! [`open`] loads and initialises a module and gives its tokens as stores, each with the
+//! [`Home`](metaslot_spi::store::Home) that uses its keys. A key never leaves its token: what is done with it is done by its module, in a
+//! session of a pool. Nothing here knows which of our sessions wants it.
+#![forbid(unsafe_code)]
+
+mod cipher;
+mod config;
+mod derivation;
+mod error;
+mod home;
+mod loaded;
+mod mechanism;
+mod objects;
+mod open;
+mod params;
+mod read;
+mod rows;
+mod signature;
+mod store;
+mod token;
+mod value;
+
+pub use config::{Around, Config};
+pub use store::ForeignStore;
+
+/// Most modules in one process: each is known for as long as the process lives.
+pub const MAX_MODULES: usize = loaded::MAX;
+
+/// The tokens that the module has at this moment, in its order.
+///
+/// # Errors
+/// Why there are none, in a sentence.
+pub fn open(config: &Config, around: Around) -> Result<Vec<ForeignStore>, String> {
+    let mut tokens = Err(String::from("was not asked"));
+    around(&mut || tokens = open::open(config, around));
+    tokens
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Modules as this process has them: loaded once and for ever, initialised by us or by the host.
+
+use crate::config::Config;
+use metaslot_ck::{CKF_OS_LOCKING_OK, Error};
+use metaslot_client::{Initialize, Module};
+use metaslot_memory::PerProcess;
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Most modules.
+pub(crate) const MAX: usize = 6;
+
+/// A library that is never unloaded: others' destructors and threads do not survive it.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    at: usize,
+    path: PathBuf,
+    pub(crate) library: Module,
+    /// Whether this process, or one that it was forked from, initialised it.
+    ours: AtomicBool,
+    parameters: Option<CString>,
+}
+
+static MODULES: [OnceLock<Loaded>; MAX] = [const { OnceLock::new() }; MAX];
+
+/// How many tokens of each are in use.
+static USED: PerProcess<[AtomicUsize; MAX]> = PerProcess::new(|_| Default::default());
+
+/// The module of this file, loaded if it was not yet.
+pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
+    let path = &config.module;
+    if is_proxy(path) {
+        return Err(String::from("hands out this module in turn; name the modules behind it"));
+    }
+    let known = MODULES.iter().filter_map(OnceLock::get).find(|known| known.path == *path);
+    if let Some(known) = known {
+        // In a forked child the loader's lock may be held for ever.
+        return Ok(known);
+    }
+    let parameters = config.parameters.clone().map(CString::new).transpose();
+    let parameters = parameters.map_err(|_| String::from("has parameters with a zero in them"))?;
+    let library = Module::load(path).map_err(|failure| failure.to_string())?;
+    if library.is_metaslot() {
+        return Err(String::from("is this module itself"));
+    }
+    for (at, place) in MODULES.iter().enumerate() {
+        let ours = AtomicBool::new(false);
+        let (path, parameters) = (path.clone(), parameters.clone());
+        let new = Loaded { at, path, library: library.clone(), ours, parameters };
+        let known = place.get_or_init(|| new);
+        if known.path == config.module {
+            return Ok(known);
+        }
+    }
+    Err(format!("is one too many: {MAX} modules are used in one process at most"))
+}
+
+/// Whether a file is p11-kit's collection of all modules, of which this is one.
+fn is_proxy(path: &Path) -> bool {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let named = |path: &Path, name: &str| {
+        path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
+    };
+    named(path, "p11-kit-proxy") || named(&real, "libp11-kit.so")
+}
+
+impl Loaded {
+    /// `C_Initialize`. A module that is initialised by now is the host's, and stays so; but what a
+    /// forked child has of its parent begins anew, as the standard wants it.
+    pub(crate) fn initialize(&self) -> metaslot_client::Result<()> {
+        let begin = || {
+            let parameters = self.parameters.as_deref();
+            self.library.initialize_with(Initialize::Flags(CKF_OS_LOCKING_OK, parameters))
+        };
+        let mut begun = begin();
+        let initialized = Error::CRYPTOKI_ALREADY_INITIALIZED;
+        if begun.is_err_and(|failure| failure.code == initialized) && self.is_ours() {
+            self.library.finalize().ok();
+            begun = begin();
+        }
+        match begun {
+            Err(failure) if failure.code == initialized => {
+                self.ours.store(false, Ordering::SeqCst);
+                Ok(())
+            }
+            begun => begun.inspect(|()| self.ours.store(true, Ordering::SeqCst)),
+        }
+    }
+
+    fn is_ours(&self) -> bool {
+        self.ours.load(Ordering::SeqCst)
+    }
+
+    /// One token less; after the last `C_Finalize`, unless the host uses the module too.
+    pub(crate) fn leave(&self) {
+        if self.users().fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.finalize();
+        }
+    }
+
+    /// One token more.
+    pub(crate) fn enter(&self) {
+        self.users().fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_used(&self) -> bool {
+        self.users().load(Ordering::SeqCst) > 0
+    }
+
+    fn users(&self) -> &'static AtomicUsize {
+        &USED.get()[self.at]
+    }
+
+    /// `C_Finalize`, of what was initialised here.
+    pub(crate) fn finalize(&self) {
+        if self.ours.swap(false, Ordering::SeqCst) {
+            // A module that refuses to end goes on; there is no caller to tell.
+            self.library.finalize().ok();
+        }
+    }
+}

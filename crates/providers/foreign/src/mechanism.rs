@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One mechanism of one token, and what follows from its number: how long results are.
+
+use crate::token::Token;
+use metaslot_ck::*;
+use metaslot_spi::key_info::EcParams;
+use metaslot_spi::{Key, Params};
+
+/// One mechanism of one token. It lives as long as the token.
+#[derive(Debug)]
+pub(crate) struct Mechanism {
+    pub(crate) token: &'static Token,
+    pub(crate) number: CK_MECHANISM_TYPE,
+    pub(crate) length: Length,
+    pub(crate) mode: Mode,
+}
+
+impl Mechanism {
+    /// Which row of the token the key is.
+    pub(crate) fn row(key: &Key) -> Result<u64> {
+        key.attributes().ulong(attribute::CKA_FOREIGN_ROW).ok_or(Error::KEY_HANDLE_INVALID)
+    }
+}
+
+/// How long a signature is: the engine must know it before the module is asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Length {
+    /// As long as the modulus.
+    Modulus,
+    /// Two numbers below the order of the curve.
+    Pair,
+    /// Always so many bytes.
+    Fixed(usize),
+    /// What the parameter says.
+    Said,
+    /// It makes no signatures.
+    Unknown,
+}
+
+impl Length {
+    pub(crate) const fn of(mechanism: CK_MECHANISM_TYPE) -> Self {
+        match mechanism {
+            CKM_RSA_PKCS
+            | CKM_RSA_X_509
+            | CKM_RSA_PKCS_PSS
+            | CKM_MD5_RSA_PKCS
+            | CKM_SHA1_RSA_PKCS
+            | CKM_SHA224_RSA_PKCS
+            | CKM_SHA256_RSA_PKCS
+            | CKM_SHA384_RSA_PKCS
+            | CKM_SHA512_RSA_PKCS
+            | CKM_SHA1_RSA_PKCS_PSS
+            | CKM_SHA224_RSA_PKCS_PSS
+            | CKM_SHA256_RSA_PKCS_PSS
+            | CKM_SHA384_RSA_PKCS_PSS
+            | CKM_SHA512_RSA_PKCS_PSS
+            | CKM_SHA3_224_RSA_PKCS
+            | CKM_SHA3_256_RSA_PKCS
+            | CKM_SHA3_384_RSA_PKCS
+            | CKM_SHA3_512_RSA_PKCS
+            | CKM_SHA3_224_RSA_PKCS_PSS
+            | CKM_SHA3_256_RSA_PKCS_PSS
+            | CKM_SHA3_384_RSA_PKCS_PSS
+            | CKM_SHA3_512_RSA_PKCS_PSS => Self::Modulus,
+            CKM_ECDSA | CKM_ECDSA_SHA1 | CKM_ECDSA_SHA224 | CKM_ECDSA_SHA256 | CKM_ECDSA_SHA384
+            | CKM_ECDSA_SHA512 | CKM_ECDSA_SHA3_224 | CKM_ECDSA_SHA3_256 | CKM_ECDSA_SHA3_384
+            | CKM_ECDSA_SHA3_512 | CKM_EDDSA => Self::Pair,
+            CKM_MD5_HMAC | CKM_AES_CMAC | CKM_AES_GMAC => Self::Fixed(16),
+            CKM_SHA_1_HMAC => Self::Fixed(20),
+            CKM_SHA224_HMAC | CKM_SHA512_224_HMAC | CKM_SHA3_224_HMAC => Self::Fixed(28),
+            CKM_SHA256_HMAC | CKM_SHA512_256_HMAC | CKM_SHA3_256_HMAC => Self::Fixed(32),
+            CKM_SHA384_HMAC | CKM_SHA3_384_HMAC => Self::Fixed(48),
+            CKM_SHA512_HMAC | CKM_SHA3_512_HMAC => Self::Fixed(64),
+            CKM_MD5_HMAC_GENERAL
+            | CKM_SHA_1_HMAC_GENERAL
+            | CKM_SHA224_HMAC_GENERAL
+            | CKM_SHA256_HMAC_GENERAL
+            | CKM_SHA384_HMAC_GENERAL
+            | CKM_SHA512_HMAC_GENERAL
+            | CKM_AES_CMAC_GENERAL => Self::Said,
+            _ => Self::Unknown,
+        }
+    }
+
+    pub(crate) fn for_key(self, key: &Key, params: &Params) -> Option<usize> {
+        match (self, params) {
+            (Self::Modulus, _) => key.attributes().bytes(CKA_MODULUS).map(<[u8]>::len),
+            (Self::Pair, _) => order(key.attributes().bytes(CKA_EC_PARAMS)?).map(|order| 2 * order),
+            (Self::Fixed(length), _) => Some(length),
+            (Self::Said, Params::Ulong(length)) => usize::try_from(*length).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes of a secret that is agreed on by a key with these parameters.
+pub(crate) fn field(params: &[u8]) -> Option<usize> {
+    order(params)
+}
+
+/// Bytes of the order of a curve, and of its field: both are as long on these curves. (Edwards curves have
+/// signatures of twice that.)
+fn order(params: &[u8]) -> Option<usize> {
+    /// Object identifier or name, and bytes.
+    const CURVES: [(&[u8], &[&str], usize); 16] = [
+        (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 1], &["secp192r1", "prime192v1"], 24),
+        (&[0x2b, 0x81, 4, 0, 33], &["secp224r1"], 28),
+        (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7], &["secp256r1", "prime256v1"], 32),
+        (&[0x2b, 0x81, 4, 0, 10], &["secp256k1"], 32),
+        (&[0x2b, 0x81, 4, 0, 34], &["secp384r1"], 48),
+        (&[0x2b, 0x81, 4, 0, 35], &["secp521r1"], 66),
+        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 7], &["brainpoolP256r1"], 32),
+        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 8], &["brainpoolP256t1"], 32),
+        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 11], &["brainpoolP384r1"], 48),
+        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 12], &["brainpoolP384t1"], 48),
+        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 13], &["brainpoolP512r1"], 64),
+        (&[0x2b, 0x24, 3, 3, 2, 8, 1, 1, 14], &["brainpoolP512t1"], 64),
+        (&[0x2b, 0x65, 0x6e], &["curve25519", "X25519"], 32),
+        (&[0x2b, 0x65, 0x6f], &["curve448", "X448"], 56),
+        (&[0x2b, 0x65, 0x70], &["edwards25519", "Ed25519"], 32),
+        (&[0x2b, 0x65, 0x71], &["edwards448", "Ed448"], 57),
+    ];
+    let params = EcParams::parse(params).ok()?;
+    let found = CURVES.iter().find(|(oid, names, _)| match &params {
+        EcParams::Oid(bytes) => bytes == oid,
+        EcParams::Name(name) => names.iter().any(|known| known.as_bytes() == *name),
+    });
+    found.map(|row| row.2)
+}
+
+/// How long results are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Mode {
+    /// Whole blocks of so many bytes.
+    Blocks(usize),
+    /// Padded to blocks of so many bytes.
+    Padded(usize),
+    /// As long as the data.
+    Stream,
+    /// A tag longer than the data.
+    Tagged,
+    /// One number below the modulus.
+    Rsa,
+    /// It does not encrypt.
+    Unknown,
+}
+
+impl Mode {
+    pub(crate) const fn of(mechanism: CK_MECHANISM_TYPE) -> Self {
+        match mechanism {
+            CKM_AES_ECB | CKM_AES_CBC => Self::Blocks(16),
+            CKM_DES3_ECB | CKM_DES3_CBC => Self::Blocks(8),
+            CKM_AES_CBC_PAD => Self::Padded(16),
+            CKM_DES3_CBC_PAD => Self::Padded(8),
+            CKM_AES_CTR | CKM_AES_CFB128 | CKM_RC4 => Self::Stream,
+            CKM_AES_GCM | CKM_AES_CCM | CKM_CHACHA20_POLY1305 => Self::Tagged,
+            CKM_RSA_PKCS | CKM_RSA_PKCS_OAEP | CKM_RSA_X_509 => Self::Rsa,
+            _ => Self::Unknown,
+        }
+    }
+}

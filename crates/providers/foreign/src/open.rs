@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a configured module to its tokens.
+
+use crate::config::{Around, Config};
+use crate::loaded::{Loaded, find};
+use crate::store::ForeignStore;
+use crate::token::Token;
+use metaslot_ck::SlotId;
+use metaslot_memory::PerProcess;
+use std::sync::{Mutex, PoisonError};
+
+/// The tokens that were ever open in this process.
+static KNOWN: PerProcess<Mutex<Vec<&'static Token>>> = PerProcess::new(|_| Mutex::default());
+
+/// As [`crate::open`].
+pub(crate) fn open(config: &Config, around: Around) -> Result<Vec<ForeignStore>, String> {
+    let module = find(config)?;
+    if !module.is_used() {
+        module.initialize().map_err(|failure| format!("does not start: {failure}"))?;
+    }
+    let slots = module.library.slots(true);
+    let opened = slots.map_err(|failure| format!("does not say its slots: {failure}")).map(|all| {
+        let token = |slot| token(module, slot, config, around);
+        all.into_iter().filter_map(token).map(ForeignStore::new).collect::<Vec<_>>()
+    });
+    match opened {
+        Ok(tokens) if !tokens.is_empty() => Ok(tokens),
+        failed => {
+            if !module.is_used() {
+                module.finalize();
+            }
+            failed.and(Err(String::from("has no token")))
+        }
+    }
+}
+
+/// The token in a slot. What is known of an earlier initialisation is used again: it is never freed.
+fn token(
+    module: &'static Loaded,
+    slot: SlotId,
+    config: &Config,
+    around: Around,
+) -> Option<&'static Token> {
+    let mechanisms = module.library.mechanisms(slot).ok()?;
+    let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |token: &&&'static Token| token.is(module, slot, config, &mechanisms);
+    let found = known.iter().find(same).copied();
+    let token = found.unwrap_or_else(|| {
+        let new = Token::leaked(module, slot, config, mechanisms, around);
+        known.push(new);
+        new
+    });
+    module.enter();
+    Some(token)
+}

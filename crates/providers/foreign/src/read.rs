@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An object of the module's, as ours are.
+
+use crate::value;
+use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, class_bit};
+use metaslot_ck::*;
+use metaslot_client::{Error as Failure, Result as Called, Session};
+use metaslot_spi::{Attributes, Value};
+
+/// The attributes that objects of a class can have.
+pub(crate) fn of_class(
+    class: u64,
+    wanted: impl Fn(&AttributeRow) -> bool,
+) -> Vec<CK_ATTRIBUTE_TYPE> {
+    let bit = class_bit(class).unwrap_or(0);
+    let rows = AttributeRow::all().iter().filter(|row| row.classes & bit != 0 && wanted(row));
+    rows.map(|row| row.number).collect()
+}
+
+/// All that may be shown of an object, as our own objects have it.
+pub(crate) fn attributes(
+    session: &Session,
+    handle: ObjectHandle,
+    id: u64,
+    private: bool,
+) -> Called<Attributes> {
+    let class = session.attributes(handle, &[CKA_CLASS])?.swap_remove(0);
+    let class = class.and_then(|bytes| Some(u64::from_ne_bytes(bytes.try_into().ok()?)));
+    let class = class.ok_or(Failure::new(Function::GetAttributeValue, Error::DEVICE_ERROR))?;
+    let ours = |attribute| {
+        matches!(attribute, CKA_FOREIGN_ROW | CKA_BIRTH_ROLES)
+            || attribute == attribute::CKA_PURPOSES
+    };
+    let wanted = of_class(class, |row| {
+        !row.secret && row.kind != attribute::Kind::Template && !ours(row.number)
+    });
+    let values = session.attributes(handle, &wanted)?;
+    let mut all = Attributes::new();
+    for (attribute, bytes) in wanted.into_iter().zip(values) {
+        if let Some(value) = bytes.and_then(|bytes| value::decoded(attribute, bytes)) {
+            all.set(attribute, value);
+        }
+    }
+    all.set(CKA_CLASS, Value::Ulong(class));
+    all.set(CKA_TOKEN, Value::Bool(true));
+    all.set(CKA_PRIVATE, Value::Bool(private));
+    // Older modules do not know these, and allow it.
+    for attribute in [CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE] {
+        if all.get(attribute).is_none() {
+            all.set(attribute, Value::Bool(true));
+        }
+    }
+    if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
+        // What a key is for follows from its usages; the module does not know purposes.
+        let roles = (0..).zip(attribute::ROLES).filter(|(_, role)| all.bool(**role));
+        let roles = roles.fold(0, |bits, (bit, _)| bits | 1_u64 << bit);
+        all.set(CKA_BIRTH_ROLES, Value::Ulong(roles));
+        all.set(CKA_FOREIGN_ROW, Value::Ulong(id));
+    }
+    Ok(all)
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A module's token where the engine expects a store: its objects are rows, its PINs are passed on.
+
+use crate::error::is_loss;
+use crate::read::{attributes, of_class};
+use crate::token::{Token, wipe};
+use crate::value;
+use metaslot_ck::*;
+use metaslot_client::{Result as Called, Session, Template, TokenInfo};
+use metaslot_memory::Secret;
+use metaslot_spi::store::{
+    Change, Examined, Found, Home, OtherToken, PinState, Remark, Role, Row, Scope, Store, Term,
+    TokenRow,
+};
+use metaslot_spi::{Attributes, Secrets, detail};
+
+/// A token of another module.
+#[derive(Debug)]
+pub struct ForeignStore(&'static Token);
+
+impl ForeignStore {
+    pub(crate) const fn new(token: &'static Token) -> Self {
+        Self(token)
+    }
+
+    /// What its slot is, for people.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let token = self.0;
+        let slot = token.call(|| token.module.library.slot_info(token.slot));
+        slot.map_or_else(
+            |_| token.name.to_owned(),
+            |slot| format!("{}: {}", token.name, slot.description),
+        )
+    }
+}
+
+impl Drop for ForeignStore {
+    fn drop(&mut self) {
+        self.0.close();
+        self.0.module.leave();
+    }
+}
+
+impl Store for ForeignStore {
+    fn token(&self) -> Result<TokenRow> {
+        let info = self.0.call(|| {
+            let library = &self.0.module.library;
+            match library.token_info(self.0.slot) {
+                Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
+                    self.0.module.initialize()?;
+                    library.token_info(self.0.slot)
+                }
+                info => info,
+            }
+        })?;
+        Ok(token_row(info, self.0.pin_source.is_some()))
+    }
+
+    fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
+        self.0.close();
+        self.0.call(|| self.0.module.library.init_token(self.0.slot, so_pin, label))
+    }
+
+    fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
+        self.0.login(role, pin)
+    }
+
+    /// The module wants the PIN in the session of the operation, which begins with its data: until then it is
+    /// kept.
+    fn check_pin(&self, _: Role, pin: &[u8]) -> Result<()> {
+        self.0.keep_pin(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?);
+        Ok(())
+    }
+
+    fn logout(&self) {
+        self.0.logout();
+    }
+
+    fn init_pin(&self, pin: &[u8]) -> Result<()> {
+        self.0.by_keeper(|keeper| keeper.init_pin(pin))
+    }
+
+    fn set_pin(&self, _: Role, old: &[u8], new: &[u8]) -> Result<()> {
+        self.0.by_keeper(|keeper| keeper.set_pin(old, new))
+    }
+
+    fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        for change in changes {
+            match change {
+                Change::Insert(_) => {
+                    let name = self.0.name;
+                    detail::set(format_args!("{name} makes its keys itself: none is put there"));
+                    return Err(Error::FUNCTION_NOT_SUPPORTED);
+                }
+                Change::Update { id, record, .. } => {
+                    self.update(id, &Attributes::decode(&record.attributes)?)?;
+                }
+                Change::Delete { id, .. } => {
+                    self.0.with(true, |session| session.destroy(self.0.handle(session, id)?))?;
+                    self.0.objects().forget(id);
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn read(&self, id: u64) -> Result<Option<Row>> {
+        let Some(private) = self.0.objects().is_private(id) else { return Ok(None) };
+        let attributes = self.0.with(true, |session| match self.0.handle(session, id) {
+            Err(failure) if is_loss(failure.code) => Err(failure),
+            Err(_) => Ok(None),
+            Ok(handle) => match attributes(session, handle, id, private) {
+                Err(failure) if is_gone(failure.code) => Ok(None),
+                read => read.map(Some),
+            },
+        })?;
+        let Some(attributes) = attributes else {
+            self.0.objects().forget(id);
+            return Ok(None);
+        };
+        let Some(version) = self.0.objects().read(id, &attributes) else { return Ok(None) };
+        let class = attributes.ulong(CKA_CLASS);
+        let has_secrets = matches!(class, Some(CKO_PRIVATE_KEY | CKO_SECRET_KEY));
+        let attributes = attributes.encode();
+        Ok(Some(Row { version, private, verified: true, attributes, has_secrets }))
+    }
+
+    /// The values that the module shows; none of a key that is sensitive there.
+    fn secrets(&self, id: u64, _: u64) -> Result<Secret> {
+        let (class, readable) = {
+            let objects = self.0.objects();
+            let known = objects.attributes(id).ok_or(Error::OBJECT_HANDLE_INVALID)?;
+            let readable = known.bool(CKA_EXTRACTABLE) && !known.bool(CKA_SENSITIVE);
+            (known.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE), readable)
+        };
+        let mut secrets = Secrets::new();
+        if readable {
+            let wanted = of_class(class, |row| row.secret);
+            let values = self
+                .0
+                .with(true, |session| session.attributes(self.0.handle(session, id)?, &wanted))?;
+            for (attribute, value) in wanted.into_iter().zip(values) {
+                let Some(mut value) = value else { continue };
+                let secret = Secret::try_copy_of(&value);
+                wipe(&mut value);
+                secrets.set(attribute, secret.ok_or(Error::DEVICE_MEMORY)?);
+            }
+        }
+        secrets.encode()
+    }
+
+    fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>> {
+        if after > 0
+            && let Some(found) = self.0.objects().more(query, scope, after, limit)
+        {
+            return Ok(found);
+        }
+        let template = search_template(query, scope);
+        let all = self.0.with(true, |session| {
+            let handles = session.find(&template)?;
+            let there = handles.into_iter().filter(|handle| handle.0 != 0);
+            there.filter_map(|handle| self.found(session, handle)).collect()
+        })?;
+        let mut objects = self.0.objects();
+        if after == 0 {
+            // Others may have changed what is found.
+            objects.changed();
+        }
+        objects.found(query, scope, all);
+        Ok(objects.more(query, scope, after, limit).unwrap_or_default())
+    }
+
+    fn examine(
+        &self,
+        _: Role,
+        _: &[u8],
+        _: bool,
+        _: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        detail::set(format_args!("{} looks after its token itself", self.0.name));
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
+
+    fn generation(&self) -> Option<u64> {
+        Some(self.0.objects().generation())
+    }
+
+    fn home(&self) -> Option<&'static dyn Home> {
+        Some(self.0)
+    }
+}
+
+impl ForeignStore {
+    /// The row of an object that a search gave.
+    fn found(&self, session: &Session, handle: ObjectHandle) -> Option<Called<Found>> {
+        if let Some(found) = self.0.objects().row(handle) {
+            return Some(Ok(found));
+        }
+        match session.attributes(handle, &[CKA_PRIVATE]).map(|values| is_true(&values[0])) {
+            Ok(private) => Some(Ok(self.0.objects().add(handle, private))),
+            // It went away since it was found.
+            Err(failure) if is_gone(failure.code) => None,
+            Err(failure) => Some(Err(failure)),
+        }
+    }
+
+    /// Changes what differs.
+    fn update(&self, id: u64, new: &Attributes) -> Result<()> {
+        let changes: Template = {
+            let objects = self.0.objects();
+            let old = objects.attributes(id).ok_or(Error::OBJECT_HANDLE_INVALID)?;
+            let changed = new.iter().filter(|(attribute, now)| old.get(*attribute) != Some(now));
+            changed.map(|(attribute, now)| (attribute, value::encoded(now))).collect()
+        };
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.0
+            .with(true, |session| session.set_attributes(self.0.handle(session, id)?, &changes))?;
+        self.0.objects().changed();
+        Ok(())
+    }
+}
+
+/// Only objects of the token: none is made in the sessions of the pool.
+fn search_template(query: &[Term], scope: Scope) -> Template {
+    let template = Template::new().token(true);
+    let template = match scope {
+        Scope::Both => template,
+        Scope::Private => template.bool(CKA_PRIVATE, true),
+        Scope::Public => template.bool(CKA_PRIVATE, false),
+    };
+    query.iter().fold(template, |all, (attribute, value)| all.bytes(*attribute, value))
+}
+
+fn is_true(value: &Option<Vec<u8>>) -> bool {
+    matches!(value.as_deref(), Some([byte]) if *byte != 0)
+}
+
+const fn is_gone(code: Error) -> bool {
+    matches!(code, Error::OBJECT_HANDLE_INVALID | Error::KEY_HANDLE_INVALID)
+}
+
+fn token_row(info: TokenInfo, configured: bool) -> TokenRow {
+    let has = |flag| info.has(flag);
+    // A module says low, last or locked, and no number: these stand for that.
+    let pin = |low, last, locked| PinState {
+        failures: u32::from(has(low)),
+        left: match (has(locked), has(last), has(low)) {
+            (true, ..) => 0,
+            (_, true, _) => 1,
+            (_, _, true) => 2,
+            _ => 10,
+        },
+        ..PinState::default()
+    };
+    TokenRow {
+        initialized: has(CKF_TOKEN_INITIALIZED),
+        user_pin_set: has(CKF_USER_PIN_INITIALIZED),
+        so: pin(CKF_SO_PIN_COUNT_LOW, CKF_SO_PIN_FINAL_TRY, CKF_SO_PIN_LOCKED),
+        user: pin(CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_LOCKED),
+        writable: !Token::is_write_protected(info.flags),
+        shortest_pin: info.pin_lengths.0,
+        other: Some(OtherToken {
+            login_required: has(CKF_LOGIN_REQUIRED),
+            asks_by_itself: configured || has(CKF_PROTECTED_AUTHENTICATION_PATH),
+            manufacturer: info.manufacturer,
+            model: info.model,
+        }),
+        label: info.label,
+        serial: info.serial,
+    }
+}

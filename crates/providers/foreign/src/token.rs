@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One token of a module: its sessions, its login, and every call of it.
+
+use crate::config::{Around, Config};
+use crate::error::{is_loss, leaves_a_trace, told};
+use crate::loaded::Loaded;
+use crate::objects::Objects;
+use metaslot_ck::{
+    CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle,
+    Result, SlotId,
+};
+use metaslot_client::{Access, Error as Failure, Result as Called, Session, User};
+use metaslot_memory::Secret;
+use metaslot_spi::provider::Algorithm;
+use metaslot_spi::store::Role;
+use metaslot_spi::{Key, detail};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Sessions that are kept open for the next call.
+const IDLE: usize = 16;
+
+/// A token. It lives for as long as the process.
+#[derive(Debug)]
+pub(crate) struct Token {
+    pub(crate) name: &'static str,
+    pub(crate) module: &'static Loaded,
+    pub(crate) slot: SlotId,
+    pub(crate) pin_source: Option<PathBuf>,
+    pub(crate) mechanisms: Vec<CK_MECHANISM_TYPE>,
+    /// What its module does, in our vocabulary, once it was asked.
+    pub(crate) rows: OnceLock<&'static [Algorithm]>,
+    pub(crate) around: Around,
+    state: Mutex<State>,
+    objects: Mutex<Objects>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Goes up when everything has to be opened again.
+    connection: u64,
+    /// Stays open: with the last session of an application the login ends.
+    keeper: Option<Session>,
+    idle: Vec<Session>,
+    /// Who shall be logged in.
+    login: Option<Role>,
+    /// PINs for operations that want one each, shown and not used yet.
+    pins: Vec<Secret>,
+}
+
+/// A session taken from the pool, and the connection that it belongs to.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) session: Session,
+    connection: u64,
+}
+
+impl Token {
+    /// A token that nothing frees.
+    pub(crate) fn leaked(
+        module: &'static Loaded,
+        slot: SlotId,
+        config: &Config,
+        mechanisms: Vec<CK_MECHANISM_TYPE>,
+        around: Around,
+    ) -> &'static Self {
+        Box::leak(Box::new(Self {
+            name: Box::leak(config.name.clone().into_boxed_str()),
+            module,
+            slot,
+            pin_source: config.pin_source.clone(),
+            mechanisms,
+            rows: OnceLock::new(),
+            around,
+            state: Mutex::default(),
+            objects: Mutex::default(),
+        }))
+    }
+
+    /// Whether it is this slot's token as it was configured.
+    pub(crate) fn is(
+        &self,
+        module: &Loaded,
+        slot: SlotId,
+        config: &Config,
+        mechanisms: &[CK_MECHANISM_TYPE],
+    ) -> bool {
+        std::ptr::eq(self.module, module)
+            && self.slot == slot
+            && self.name == config.name
+            && self.pin_source == config.pin_source
+            && self.mechanisms == mechanisms
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn objects(&self) -> MutexGuard<'_, Objects> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a failure is for the caller.
+    pub(crate) fn told(&self, failure: Failure) -> Error {
+        told(self.name, failure)
+    }
+
+    /// The module gave something that no module may give.
+    pub(crate) fn lied(&self, what: &str) -> Error {
+        detail::set(format_args!("{}: the module gave {what}", self.name));
+        Error::DEVICE_ERROR
+    }
+
+    /// A call that needs no session.
+    pub(crate) fn call<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
+        let mut answer = None;
+        (self.around)(&mut || answer = Some(work()));
+        answer.ok_or(Error::GENERAL_ERROR)?.map_err(|failure| self.told(failure))
+    }
+
+    /// Does `work` in a session of the pool. Where the session is gone everything is opened again, and
+    /// what may be repeated is done once more.
+    pub(crate) fn with<T>(
+        &self,
+        repeats: bool,
+        mut work: impl FnMut(&Session) -> Called<T>,
+    ) -> Result<T> {
+        self.call(|| {
+            let first = self.attempt(&mut work);
+            match first {
+                Err(failure) if repeats && comes_of_the_session(failure.code) => {
+                    self.attempt(&mut work)
+                }
+                first => first,
+            }
+        })
+    }
+
+    /// A PIN for one operation whose key wants it.
+    pub(crate) fn keep_pin(&self, pin: Secret) {
+        let mut state = self.state();
+        if state.pins.len() == IDLE {
+            // Of operations that were given up.
+            state.pins.remove(0);
+        }
+        state.pins.push(pin);
+    }
+
+    /// The PIN of an operation; none where its key wants none.
+    pub(crate) fn pin_for(&self, key: &Key) -> Result<Option<Secret>> {
+        if !key.attributes().bool(CKA_ALWAYS_AUTHENTICATE) {
+            return Ok(None);
+        }
+        self.state().pins.pop().map(Some).ok_or(Error::USER_NOT_LOGGED_IN)
+    }
+
+    /// Takes a session and begins an operation of several calls in it.
+    pub(crate) fn begin(&self, work: impl Fn(&Session) -> Called<()>) -> Result<Taken> {
+        self.call(|| {
+            let begin = || {
+                let taken = self.take()?;
+                match work(&taken.session) {
+                    Ok(()) => Ok(taken),
+                    Err(failure) => {
+                        self.failed(taken, failure.code);
+                        Err(failure)
+                    }
+                }
+            };
+            match begin() {
+                Err(failure) if is_loss(failure.code) => begin(),
+                begun => begun,
+            }
+        })
+    }
+
+    /// The next call of such an operation; none where it has failed.
+    pub(crate) fn go_on<T>(
+        &self,
+        taken: &mut Option<Taken>,
+        work: impl Fn(&Session) -> Called<T>,
+    ) -> Result<T> {
+        let session = &taken.as_ref().ok_or(Error::OPERATION_NOT_INITIALIZED)?.session;
+        let answer = self.call(|| work(session));
+        if answer.is_err() {
+            self.abandon(taken);
+        }
+        answer
+    }
+
+    /// The last call of it.
+    pub(crate) fn finish<T>(
+        &self,
+        taken: &mut Option<Taken>,
+        work: impl Fn(&Session) -> Called<T>,
+    ) -> Result<T> {
+        let answer = self.go_on(taken, work);
+        if let Some(taken) = taken.take() {
+            self.give(taken);
+        }
+        answer
+    }
+
+    /// Ends an operation with its session.
+    pub(crate) fn abandon(&self, taken: &mut Option<Taken>) {
+        if let Some(taken) = taken.take() {
+            let mut taken = Some(taken);
+            (self.around)(&mut || drop(taken.take()));
+        }
+    }
+
+    fn attempt<T>(&self, work: &mut impl FnMut(&Session) -> Called<T>) -> Called<T> {
+        let taken = self.take()?;
+        let answer = work(&taken.session);
+        match &answer {
+            Err(failure) => self.failed(taken, failure.code),
+            Ok(_) => self.give(taken),
+        }
+        answer
+    }
+
+    /// A session without any operation.
+    pub(crate) fn take(&self) -> Called<Taken> {
+        let mut state = self.state();
+        if let Some(session) = state.idle.pop() {
+            return Ok(Taken { session, connection: state.connection });
+        }
+        if state.keeper.is_none() {
+            state.keeper = Some(self.connect(state.login)?);
+        }
+        match self.open() {
+            Err(failure) if is_loss(failure.code) => {
+                self.forget(&mut state);
+                state.keeper = Some(self.connect(state.login)?);
+                Ok(Taken { session: self.open()?, connection: state.connection })
+            }
+            session => Ok(Taken { session: session?, connection: state.connection }),
+        }
+    }
+
+    /// Gives a session back that has no operation.
+    pub(crate) fn give(&self, taken: Taken) {
+        let mut state = self.state();
+        if state.connection == taken.connection && state.idle.len() < IDLE {
+            state.idle.push(taken.session);
+        }
+    }
+
+    /// What becomes of a session whose call failed.
+    pub(crate) fn failed(&self, taken: Taken, code: Error) {
+        if is_loss(code) {
+            let mut state = self.state();
+            if state.connection == taken.connection {
+                self.forget(&mut state);
+            }
+        } else if !leaves_a_trace(code) {
+            self.give(taken);
+        }
+    }
+
+    /// Nothing that was opened is any more.
+    fn forget(&self, state: &mut State) {
+        state.connection += 1;
+        state.idle.clear();
+        state.keeper = None;
+        self.objects().disconnect();
+    }
+
+    fn open(&self) -> Called<Session> {
+        let open = |access| self.module.library.open_session(self.slot, access);
+        match open(Access::ReadWrite) {
+            Err(failure) if failure.code == Error::TOKEN_WRITE_PROTECTED => open(Access::ReadOnly),
+            session => session,
+        }
+    }
+
+    /// The first session, with the login that it shall have.
+    fn connect(&self, login: Option<Role>) -> Called<Session> {
+        let keeper = match self.open() {
+            Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
+                self.module.initialize()?;
+                self.open()?
+            }
+            session => session?,
+        };
+        if login == Some(Role::User)
+            && let Some(pin) = self.configured_pin()?
+        {
+            logged_in(keeper.login(User::User, pin.expose()))?;
+        }
+        Ok(keeper)
+    }
+
+    /// The PIN of the configuration, where one is named.
+    fn configured_pin(&self) -> Called<Option<Secret>> {
+        let Some(file) = &self.pin_source else { return Ok(None) };
+        let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
+        let mut bytes = std::fs::read(file).map_err(|_| refused)?;
+        let pin = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let pin = Secret::try_copy_of(pin).ok_or(refused);
+        wipe(&mut bytes);
+        pin.map(Some)
+    }
+
+    /// `C_Login`. Without a PIN, by the one of the configuration, or by the token's own keypad.
+    pub(crate) fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
+        let user = if role == Role::User { User::User } else { User::SecurityOfficer };
+        self.call(|| {
+            let configured = if pin.is_empty() { self.configured_pin()? } else { None };
+            let mut again = true;
+            loop {
+                let mut state = self.state();
+                if state.keeper.is_none() {
+                    state.keeper = Some(self.connect(None)?);
+                }
+                let Some(keeper) = &state.keeper else { continue };
+                let answer = match &configured {
+                    Some(configured) => keeper.login(user, configured.expose()),
+                    None if pin.is_empty() => keeper.login_protected(user),
+                    None => keeper.login(user, pin),
+                };
+                match answer {
+                    Err(failure) if again && is_loss(failure.code) => {
+                        self.forget(&mut state);
+                        again = false;
+                    }
+                    answer => {
+                        logged_in(answer)?;
+                        state.login = Some(role);
+                        return Ok(());
+                    }
+                }
+            }
+        })
+    }
+
+    /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it.
+    pub(crate) fn logout(&self) {
+        (self.around)(&mut || {
+            let mut state = self.state();
+            state.login = None;
+            state.pins.clear();
+            self.objects().forget_private();
+            if state.keeper.as_ref().is_some_and(|keeper| keeper.logout().is_err()) {
+                self.forget(&mut state);
+            }
+        });
+    }
+
+    /// What the keeper does: what depends on the login is done where it was made.
+    pub(crate) fn by_keeper(&self, work: impl Fn(&Session) -> Called<()>) -> Result<()> {
+        self.call(|| {
+            let mut state = self.state();
+            if state.keeper.is_none() {
+                state.keeper = Some(self.connect(state.login)?);
+            }
+            state.keeper.as_ref().map_or(Ok(()), &work)
+        })
+    }
+
+    /// Closes every session.
+    pub(crate) fn close(&self) {
+        (self.around)(&mut || {
+            let mut state = self.state();
+            self.forget(&mut state);
+            state.login = None;
+            state.pins.clear();
+            self.objects().forget_all();
+        });
+    }
+
+    /// The module's handle of an object, as this connection has it.
+    pub(crate) fn handle(&self, session: &Session, row: u64) -> Called<ObjectHandle> {
+        if let Some(handle) = self.objects().handle(row) {
+            return Ok(handle);
+        }
+        let invalid = Failure::new(Function::FindObjects, Error::KEY_HANDLE_INVALID);
+        let template = self.objects().description(row).ok_or(invalid)?;
+        // After a loss the module may have given its objects new numbers.
+        match session.find(&template)?[..] {
+            [handle] => {
+                self.objects().revive(row, handle);
+                Ok(handle)
+            }
+            _ => Err(invalid),
+        }
+    }
+
+    /// Whether its info says that it cannot be written.
+    pub(crate) const fn is_write_protected(flags: u64) -> bool {
+        flags & CKF_WRITE_PROTECTED != 0
+    }
+}
+
+/// Whether another session would do it.
+const fn comes_of_the_session(code: Error) -> bool {
+    is_loss(code) || matches!(code, Error::OPERATION_ACTIVE)
+}
+
+/// Shows the PIN to the operation that has begun in a session.
+pub(crate) fn unlock(session: &Session, pin: Option<&Secret>) -> Called<()> {
+    pin.map_or(Ok(()), |pin| session.login(User::ContextSpecific, pin.expose()))
+}
+
+/// A login that the host has made already is one.
+fn logged_in(answer: Called<()>) -> Called<()> {
+    match answer {
+        Err(failure) if failure.code == Error::USER_ALREADY_LOGGED_IN => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Overwrites what was secret.
+pub(crate) fn wipe(bytes: &mut [u8]) {
+    bytes.fill(0);
+    std::hint::black_box(bytes);
+}

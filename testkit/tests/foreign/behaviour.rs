@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Logins, losses and forks.
+
+use super::*;
+use metaslot_testkit::check;
+
+#[test]
+fn wrong_pin_is_wrong_and_a_logout_ends_what_a_login_began() {
+    let name = "behaviour::wrong_pin_is_wrong_and_a_logout_ends_what_a_login_began";
+    softhsm("login", name, "", |module| {
+        let session = module.open_session(slot(module, LABEL)?, Access::ReadWrite)?;
+        fails_with(session.login(User::User, b"9999"), Error::PIN_INCORRECT)?;
+        says(module, "softhsm: C_Login: CKR_PIN_INCORRECT")?;
+        ensure!(module.token_info(slot(module, LABEL)?)?.has(CKF_USER_PIN_COUNT_LOW), "it counts");
+        fails_with(session.login(User::User, b""), Error::PIN_INCORRECT)?;
+        session.login(User::User, USER_PIN.as_bytes())?;
+        let (public, private) = rsa_pair(&session, "rsa")?;
+        session.logout()?;
+        fails_with(session.sign_init(&CKM_RSA_PKCS.into(), private), Error::KEY_HANDLE_INVALID)?;
+        ensure!(session.find(&Template::new().label("rsa"))? == [public], "the public half only");
+        session.login(User::User, USER_PIN.as_bytes())?;
+        let found = session.find(&Template::new().class(CKO_PRIVATE_KEY))?;
+        ensure!(found.len() == 1 && found[0] != private, "a new handle for a new login");
+        session.sign(&CKM_RSA_PKCS.into(), found[0], b"message")?;
+        session.set_pin(USER_PIN.as_bytes(), b"another")?;
+        session.logout()?;
+        fails_with(session.login(User::User, USER_PIN.as_bytes()), Error::PIN_INCORRECT)?;
+        Ok(session.login(User::User, b"another")?)
+    });
+}
+
+#[test]
+fn token_is_made_anew_and_gets_its_pin() {
+    softhsm("InitToken", "behaviour::token_is_made_anew_and_gets_its_pin", "", |module| {
+        let slot = slot(module, LABEL)?;
+        fails_with(module.init_token(slot, b"wrong-so", "x"), Error::PIN_INCORRECT)?;
+        module.init_token(slot, SO_PIN.as_bytes(), LABEL)?;
+        let session = module.open_session(slot, Access::ReadWrite)?;
+        session.login(User::SecurityOfficer, SO_PIN.as_bytes())?;
+        session.init_pin(b"fresh-pin")?;
+        session.logout()?;
+        Ok(session.login(User::User, b"fresh-pin")?)
+    });
+}
+
+/// The configuration that logs in by a file.
+const BY_FILE: &str = "pin-source = \"file:/dev/stdin\"";
+
+#[test]
+fn login_without_a_pin_uses_the_configured_one() {
+    let name = "behaviour::login_without_a_pin_uses_the_configured_one";
+    by_file("pin-source", name, |module| {
+        let slot = slot(module, LABEL)?;
+        let flags = module.token_info(slot)?;
+        ensure!(flags.has(CKF_PROTECTED_AUTHENTICATION_PATH), "programs are told");
+        let session = module.open_session(slot, Access::ReadWrite)?;
+        session.login_protected(User::User)?;
+        let (_, private) = rsa_pair(&session, "rsa")?;
+        session.sign(&CKM_RSA_PKCS.into(), private, b"message")?;
+        Ok(())
+    });
+}
+
+#[test]
+fn lost_sessions_and_logins_come_back() {
+    by_file("losses", "behaviour::lost_sessions_and_logins_come_back", |module| {
+        let slot = slot(module, LABEL)?;
+        let session = module.open_session(slot, Access::ReadWrite)?;
+        session.login_protected(User::User)?;
+        let (public, private) = rsa_pair(&session, "rsa")?;
+        let direct = Module::load(SOFTHSM)?;
+        for round in 0..3_u8 {
+            // The host, who has the same module, ends everything under us.
+            direct.finalize()?;
+            if round == 1 {
+                direct.initialize()?;
+            }
+            let signature = session.sign(&CKM_SHA256_RSA_PKCS.into(), private, &[round])?;
+            session.verify(&CKM_SHA256_RSA_PKCS.into(), public, &[round], &signature)?;
+            let found = session.find(&Template::new().class(CKO_PRIVATE_KEY))?;
+            ensure!(found.len() == 1, "{} found", found.len());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn module_that_the_host_uses_too_stays_initialised() {
+    let name = "behaviour::module_that_the_host_uses_too_stays_initialised";
+    softhsm("shared with the host", name, "", |module| {
+        module.finalize()?;
+        let direct = Module::load(SOFTHSM)?;
+        direct.initialize()?;
+        module.initialize()?;
+        logged_in(module)?;
+        module.finalize()?;
+        ensure!(!direct.slots(true)?.is_empty(), "the host's is finalised");
+        direct.finalize()?;
+        // And one that is ours alone ends with us.
+        module.initialize()?;
+        logged_in(module)?;
+        module.finalize()?;
+        fails_with(direct.slots(true), Error::CRYPTOKI_NOT_INITIALIZED)
+    });
+}
+
+/// As [`softhsm`], with the PIN in a file.
+fn by_file(what: &str, name: &str, work: impl FnOnce(&Module) -> Result<()>) {
+    if is_inside() {
+        return softhsm(what, name, "", work);
+    }
+    let prepare = |token: &mut TestToken| {
+        let pin = token.write("foreign-pin", format!("{USER_PIN}\n"))?;
+        with_softhsm(token, &BY_FILE.replace("/dev/stdin", &pin.display().to_string()))
+    };
+    apart(CLIENT, what, name, prepare, || Ok(()));
+}
+
+#[test]
+fn forked_child_begins_anew() {
+    check(CLIENT, "fork", &["gcc", "softhsm2-util"], |token| {
+        with_softhsm(token, "")?;
+        compiled(token, "fork.c", "fork", "-ldl")?;
+        let program = token.program("./fork").arg(token.module()).args([LABEL, USER_PIN]);
+        program.run()?.with(&["parent and child have signed"]).map(|_| ())
+    });
+}
+
+/// Threads that sign, each in a session of its own, and how often each does.
+const THREADS: u64 = 8;
+const ROUNDS: u64 = 40;
+
+#[test]
+fn every_operation_of_many_threads_is_right_and_counted() {
+    let name = "behaviour::every_operation_of_many_threads_is_right_and_counted";
+    softhsm("counters", name, "", |module| {
+        let session = logged_in(module)?;
+        let (public, private) = rsa_pair(&session, "rsa")?;
+        let slot = slot(module, LABEL)?;
+        std::thread::scope(|scope| {
+            let work = |thread: u64| -> Result<()> {
+                let session = module.open_session(slot, Access::ReadWrite)?;
+                for round in 0..ROUNDS {
+                    let data = [thread.to_le_bytes(), round.to_le_bytes()].concat();
+                    let signature = session.sign(&CKM_SHA256_RSA_PKCS.into(), private, &data)?;
+                    session.verify(&CKM_SHA256_RSA_PKCS.into(), public, &data, &signature)?;
+                    let wrong = session.sign(&CKM_RSA_PKCS.into(), private, &[0; 300]);
+                    ensure!(wrong.is_err(), "300 bytes were signed");
+                }
+                Ok(())
+            };
+            let threads: Vec<_> = (0..THREADS).map(|n| scope.spawn(move || work(n))).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        })?;
+        let counted = counted("softhsm")?;
+        ensure!(counted == (2 * THREADS * ROUNDS + 1, THREADS * ROUNDS), "{counted:?}");
+        Ok(())
+    });
+}
+
+/// Operations and failures under a provider's name, in the page of this process.
+fn counted(name: &str) -> Result<(u64, u64)> {
+    let directory = std::env::var_os("XDG_RUNTIME_DIR").context("no directory for counters")?;
+    let mut sums = (0, 0);
+    for entry in std::fs::read_dir(directory)? {
+        let Ok(page) = metaslot_counters::read::process(&entry?.path()) else { continue };
+        let ours = page.operations.iter().filter(|_| page.pid == std::process::id());
+        for (_, cell) in ours.filter(|(kind, _)| kind.provider == name) {
+            sums = (sums.0 + cell.operations, sums.1 + cell.errors);
+        }
+    }
+    Ok(sums)
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Modules that are not there, do not start, fail and lie.
+
+use super::*;
+
+/// What the fake module does wrong, in its own words.
+const FAKE: &str = "FAKE";
+
+/// Runs `work` for each way in which the fake module can be wrong, each in a process of its own.
+fn fake(name: &str, modes: &[&'static str], work: impl Fn(&Module, &str) -> Result<()>) {
+    let inside = || {
+        let module = started()?;
+        work(&module, &std::env::var(FAKE)?)
+    };
+    if is_inside() {
+        return apart(CLIENT, "", name, |_| Ok(()), inside);
+    }
+    for mode in modes {
+        let prepare = |token: &mut TestToken| {
+            token.set(FAKE, mode);
+            compiled(token, "fake.c", "fake.so", "-shared -fPIC -ldl")?;
+            let file = token.path("fake.so").display().to_string();
+            configure(token, &format!("name = \"fake\"\nmodule = \"{file}\""))
+        };
+        apart(CLIENT, &format!("a module that does: {mode}"), name, prepare, || Ok(()));
+    }
+}
+
+/// A section for a module that cannot be used, and what is said about it.
+fn absent(what: &str, name: &str, section: &str, says_so: &str) {
+    let prepare = |token: &mut TestToken| configure(token, section);
+    apart(CLIENT, what, name, prepare, || {
+        let module = started()?;
+        without_it(&module)?;
+        let other = module.open_session(SlotId(1), Access::ReadOnly);
+        fails_with(other.map(drop), Error::SLOT_ID_INVALID)?;
+        says(&module, says_so)
+    });
+}
+
+/// Our own token is there and works, and nothing else.
+fn without_it(module: &Module) -> Result<()> {
+    ensure!(module.slots(true)? == [SlotId(0)], "{:?}", module.slots(true)?);
+    let session = module.open_session(SlotId(0), Access::ReadWrite)?;
+    session.login(User::User, USER_PIN.as_bytes())?;
+    rsa_pair(&session, "ours").map(drop)
+}
+
+#[test]
+fn missing_module_costs_its_own_slots_only() {
+    let section = "name = \"lost\"\nmodule = \"/no/such/module.so\"";
+    let name = "failures::missing_module_costs_its_own_slots_only";
+    absent(
+        "a module that is not there",
+        name,
+        section,
+        "lost is not there: it cannot load /no/such",
+    );
+}
+
+#[test]
+fn library_that_is_no_module_is_left_alone() {
+    let section = "name = \"libc\"\nmodule = \"/usr/lib/x86_64-linux-gnu/libm.so.6\"";
+    let name = "failures::library_that_is_no_module_is_left_alone";
+    absent("a library that is no module", name, section, "not a PKCS#11 module");
+}
+
+#[test]
+fn collection_of_all_modules_is_refused() {
+    let section = "name = \"all\"\nmodule = \"/usr/lib/x86_64-linux-gnu/p11-kit-proxy.so\"";
+    let name = "failures::collection_of_all_modules_is_refused";
+    absent("p11-kit's proxy", name, section, "hands out this module in turn");
+}
+
+#[test]
+fn this_module_is_refused() {
+    let file = module_path().map(|path| path.display().to_string()).unwrap_or_default();
+    let section = format!("name = \"me\"\nmodule = \"{file}\"");
+    absent(
+        "this module itself",
+        "failures::this_module_is_refused",
+        &section,
+        "is this module itself",
+    );
+}
+
+#[test]
+fn module_that_does_not_start_costs_its_own_slots_only() {
+    let name = "failures::module_that_does_not_start_costs_its_own_slots_only";
+    let modes = ["does-not-start", "no-slots", "slots-without-end", "mechanisms-without-end"];
+    fake(name, &modes, |module, _| without_it(module));
+}
+
+#[test]
+fn lies_are_errors_and_the_next_call_works() {
+    let name = "failures::lies_are_errors_and_the_next_call_works";
+    let modes = [
+        "nothing-wrong",
+        "longer-signature",
+        "shorter-signature",
+        "asks-for-more-room",
+        "final-without-end",
+        "label-without-end",
+        "short-numbers",
+        "more-objects-than-room",
+        "sizes",
+        "pins",
+        "no-logout",
+        "breaks-once",
+        "calls-back",
+    ];
+    fake(name, &modes, |module, mode| {
+        let slot = slot(module, "fake")?;
+        let session = module.open_session(slot, Access::ReadWrite)?;
+        session.login(User::User, b"1234")?;
+        let found = session.find(&Template::new().class(CKO_SECRET_KEY));
+        let keys = found?;
+        let [key] = keys[..] else { anyhow::bail!("{} keys", keys.len()) };
+        if matches!(mode, "label-without-end" | "short-numbers") {
+            // Nothing can be known of such an object.
+            return fails_with(
+                session.sign(&CKM_SHA256_HMAC.into(), key, b"x"),
+                Error::DEVICE_ERROR,
+            );
+        }
+        for _ in 0..2 {
+            let signature = session.sign(&CKM_SHA256_HMAC.into(), key, b"x");
+            match mode {
+                "longer-signature" | "shorter-signature" | "asks-for-more-room" => {
+                    fails_with(signature, Error::DEVICE_ERROR)?;
+                }
+                _ => ensure!(signature?.len() == 32, "the signature's length"),
+            }
+            session.sign_init(&CKM_SHA256_HMAC.into(), key)?;
+            session.sign_update(b"x")?;
+            let signature = session.sign_final();
+            match mode {
+                "longer-signature" | "shorter-signature" | "asks-for-more-room"
+                | "final-without-end" => fails_with(signature, Error::DEVICE_ERROR)?,
+                _ => ensure!(signature?.len() == 32, "the signature's length"),
+            }
+        }
+        session.logout()?;
+        without_its_help(module)
+    });
+}
+
+/// Our own token works beside it.
+fn without_its_help(module: &Module) -> Result<()> {
+    let session = module.open_session(SlotId(0), Access::ReadWrite)?;
+    session.login(User::User, USER_PIN.as_bytes())?;
+    rsa_pair(&session, "ours").map(drop)
+}
+
+#[test]
+fn failures_have_a_code_of_the_standard_and_name_their_module() {
+    let name = "failures::failures_have_a_code_of_the_standard_and_name_their_module";
+    let modes = ["code-of-its-own", "removed", "no-sessions", "login-of-its-own"];
+    fake(name, &modes, |module, mode| {
+        let session = module.open_session(slot(module, "fake")?, Access::ReadWrite)?;
+        let login = session.login(User::User, b"1234");
+        if matches!(mode, "no-sessions" | "login-of-its-own") {
+            fails_with(login, Error::DEVICE_ERROR)?;
+            let said = if mode == "no-sessions" { "CKR_SESSION_COUNT" } else { "0x80001234" };
+            return says(module, said);
+        }
+        let key = session.find(&Template::new().class(CKO_SECRET_KEY))?[0];
+        let signature = session.sign(&CKM_SHA256_HMAC.into(), key, b"x");
+        if mode == "removed" {
+            return fails_with(signature, Error::DEVICE_REMOVED);
+        }
+        fails_with(signature, Error::DEVICE_ERROR)?;
+        says(module, "fake: C_SignInit: CKR_0x80001234")
+    });
+}
