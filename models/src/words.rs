@@ -6,7 +6,8 @@ use metaslot_engine::{Config, Engine, Output, Policy, SlotConfig};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{
-    Change, Examined, Found, PinState, Record, Remark, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examined, Found, ObjectRow, PinState, Record, Remark, Role, Scope, Store, Term,
+    TokenRow,
 };
 use metaslot_spi::{Attributes, Params, RawValue, Secrets, Template};
 use std::collections::BTreeMap;
@@ -128,11 +129,11 @@ impl Store for MemoryStore {
         Ok(ids)
     }
 
-    fn read(&self, id: u64) -> Result<Option<Row>> {
+    fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
         let rows = self.rows.lock().expect("no panic");
         let open = self.open.load(Ordering::SeqCst);
         Ok(rows.get(&id).filter(|row| open || !row.1.private).map(|(version, record, verified)| {
-            Row {
+            ObjectRow {
                 version: *version,
                 private: record.private,
                 verified: *verified,

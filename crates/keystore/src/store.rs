@@ -12,7 +12,7 @@ use metaslot_counters as counters;
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
-    Change, Examined, Found, Remark, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examined, Found, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
 };
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -93,7 +93,7 @@ impl SqliteStore {
         }
     }
 
-    fn read_row(&self, id: u64) -> Result<Option<Row>> {
+    fn read_row(&self, id: u64) -> Result<Option<ObjectRow>> {
         let keys = self.keys();
         self.gate.read(|database| {
             let Some(keys) = keys else {
@@ -120,7 +120,7 @@ impl SqliteStore {
             let attributes = keys.open_attributes(&place, &row.attributes)?;
             let attributes =
                 attributes.ok_or_else(|| Error::damaged(id, "its attributes do not open"))?;
-            Ok(Some(Row { attributes, ..public(row, true) }))
+            Ok(Some(ObjectRow { attributes, ..public(row, true) }))
         })
     }
 
@@ -144,8 +144,8 @@ impl SqliteStore {
     }
 }
 
-fn public(row: Stored, verified: bool) -> Row {
-    Row {
+fn public(row: Stored, verified: bool) -> ObjectRow {
+    ObjectRow {
         version: row.version,
         private: row.private,
         verified,
@@ -199,7 +199,7 @@ impl Store for SqliteStore {
         self.report(self.queue.submit(changes, self.keys(), |take| self.commit_group(take)))
     }
 
-    fn read(&self, id: u64) -> ck::Result<Option<Row>> {
+    fn read(&self, id: u64) -> ck::Result<Option<ObjectRow>> {
         self.report(nothing(self.read_row(id)))
     }
 

@@ -9,7 +9,7 @@
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
-    Change, Examined, Found, Home, Remark, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examined, Found, Home, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
 };
 use std::ffi::c_int;
 
@@ -85,7 +85,7 @@ impl<S: Store> Store for UncancelledStore<S> {
         self.0.write(changes)
     }
 
-    fn read(&self, id: u64) -> Result<Option<Row>> {
+    fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
         let _uncancelled = Uncancelled::begin();
         self.0.read(id)
     }

@@ -63,7 +63,7 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR` for a damaged row: that row only.
-    fn read(&self, id: u64) -> Result<Option<Row>>;
+    fn read(&self, id: u64) -> Result<Option<ObjectRow>>;
 
     /// The sealed secrets of a row at this version.
     ///
@@ -320,7 +320,7 @@ pub enum Change {
 
 /// A row as read.
 #[derive(Debug)]
-pub struct Row {
+pub struct ObjectRow {
     /// Goes up with every change of the row.
     pub version: u64,
     /// Sealed whole.

@@ -7,7 +7,7 @@ use metaslot_keystore::{Config, Cost, Kdf, SqliteStore};
 use metaslot_memory::Secret;
 use metaslot_models::chance;
 use metaslot_spi::store::{
-    Change, Examined, Found, Record, Remark, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examined, Found, ObjectRow, Record, Remark, Role, Scope, Store, Term, TokenRow,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -259,13 +259,13 @@ impl Store for SharedStore {
         Ok(ids)
     }
 
-    fn read(&self, id: u64) -> Result<Option<Row>> {
+    fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
         chance::pause();
         let keys = self.keys();
         let rows = self.disk.lock();
         let open = keys == Some(rows.incarnation);
         let row = rows.rows.get(&id).filter(|row| open || !row.1.private);
-        let row = row.map(|(version, stored)| Row {
+        let row = row.map(|(version, stored)| ObjectRow {
             version: *version,
             private: stored.private,
             verified: stored.verified && open,

@@ -14,7 +14,7 @@ use epoch::{Clock, Epoch};
 use handles::Handles;
 use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::{CKA_TRUSTED, Error, ObjectHandle, Result, SlotId};
-use metaslot_spi::store::{Row, Store};
+use metaslot_spi::store::{ObjectRow, Store};
 use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
 use objects::TokenObjects;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -182,7 +182,13 @@ impl Token {
         if object.has_ended() { Err(Error::OBJECT_HANDLE_INVALID) } else { Ok(object) }
     }
 
-    fn typed(&self, handle: ObjectHandle, place: Place, row: Row, epoch: Epoch) -> Result<Object> {
+    fn typed(
+        &self,
+        handle: ObjectHandle,
+        place: Place,
+        row: ObjectRow,
+        epoch: Epoch,
+    ) -> Result<Object> {
         // A damaged row, which is passed over where it is one of many.
         let attributes = Attributes::decode(&row.attributes);
         let mut attributes = attributes.map_err(|_| Error::DEVICE_ERROR)?;

@@ -9,8 +9,8 @@ use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session, Template, TokenInfo};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
-    Change, Examined, Found, Home, OtherToken, PinState, Remark, Role, Row, Scope, Store, Term,
-    TokenRow,
+    Change, Examined, Found, Home, ObjectRow, OtherToken, PinState, Remark, Role, Scope, Store,
+    Term, TokenRow,
 };
 use metaslot_spi::{Attributes, Secrets, detail};
 
@@ -105,7 +105,7 @@ impl Store for ForeignStore {
         Ok(Vec::new())
     }
 
-    fn read(&self, id: u64) -> Result<Option<Row>> {
+    fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
         let Some(private) = self.0.objects().is_private(id) else { return Ok(None) };
         let attributes = self.0.with(true, |session| match self.0.handle(session, id) {
             Err(failure) if is_loss(failure.code) => Err(failure),
@@ -123,7 +123,7 @@ impl Store for ForeignStore {
         let class = attributes.ulong(CKA_CLASS);
         let has_secrets = matches!(class, Some(CKO_PRIVATE_KEY | CKO_SECRET_KEY));
         let attributes = attributes.encode();
-        Ok(Some(Row { version, private, verified: true, attributes, has_secrets }))
+        Ok(Some(ObjectRow { version, private, verified: true, attributes, has_secrets }))
     }
 
     /// The values that the module shows; none of a key that is sensitive there.
