@@ -4,9 +4,9 @@
 use metaslot_ck::*;
 
 /// One function: its digest, its mask generation function, its derivations by ANSI X9.63 and by SP 800-56A.
-type Row = (CK_MECHANISM_TYPE, u64, u64, u64);
+type HashRow = (CK_MECHANISM_TYPE, u64, u64, u64);
 
-const ROWS: [Row; 9] = [
+const ROWS: [HashRow; 9] = [
     (CKM_SHA_1, CKG_MGF1_SHA1, CKD_SHA1_KDF, CKD_SHA1_KDF_SP800),
     (CKM_SHA224, CKG_MGF1_SHA224, CKD_SHA224_KDF, CKD_SHA224_KDF_SP800),
     (CKM_SHA256, CKG_MGF1_SHA256, CKD_SHA256_KDF, CKD_SHA256_KDF_SP800),
@@ -36,6 +36,6 @@ pub fn of_sp800(number: u64) -> Option<CK_MECHANISM_TYPE> {
     find(|row| row.3 == number)
 }
 
-fn find(is: impl Fn(&Row) -> bool) -> Option<CK_MECHANISM_TYPE> {
+fn find(is: impl Fn(&HashRow) -> bool) -> Option<CK_MECHANISM_TYPE> {
     ROWS.iter().find(|row| is(row)).map(|row| row.0)
 }
