@@ -29,7 +29,7 @@ const UNFINISHED: &[&str] = &[
 ];
 
 /// One row of the table of crates.
-struct Row {
+struct CrateRow {
     uses: BTreeSet<String>,
     /// Blocks of `unsafe` at most; `None`: forbidden.
     unsafe_blocks: Option<usize>,
@@ -81,7 +81,7 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// The rows of the table of crates: ``| `name` | uses | unsafe | … |``.
-fn rows(text: &str) -> BTreeMap<String, Row> {
+fn rows(text: &str) -> BTreeMap<String, CrateRow> {
     text.lines()
         .filter_map(|line| line.strip_prefix("| `"))
         .filter_map(|line| {
@@ -97,12 +97,12 @@ fn rows(text: &str) -> BTreeMap<String, Row> {
                 .map(|word| word.trim().trim_matches('`').to_owned())
                 .filter(|word| !word.is_empty() && word != "–")
                 .collect();
-            Some((name.to_owned(), Row { uses, unsafe_blocks }))
+            Some((name.to_owned(), CrateRow { uses, unsafe_blocks }))
         })
         .collect()
 }
 
-fn dependencies(metadata: &Metadata, rows: &BTreeMap<String, Row>, wrong: &mut Vec<String>) {
+fn dependencies(metadata: &Metadata, rows: &BTreeMap<String, CrateRow>, wrong: &mut Vec<String>) {
     let edges = metadata.edges();
     for (name, uses) in &edges {
         let Some(row) = rows.get(name) else {
@@ -133,7 +133,7 @@ fn module_packages(wrong: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn unsafe_code(rows: &BTreeMap<String, Row>, sources: &[Source], wrong: &mut Vec<String>) {
+fn unsafe_code(rows: &BTreeMap<String, CrateRow>, sources: &[Source], wrong: &mut Vec<String>) {
     for (name, row) in rows {
         let blocks: usize = of_crate(sources, name)
             .filter(|source| !source.path.components().any(|part| part.as_os_str() == "tests"))
@@ -184,7 +184,7 @@ fn files(sources: &[Source], wrong: &mut Vec<String>) {
 }
 
 /// Files that import each other in circles: none.
-fn circles(rows: &BTreeMap<String, Row>, sources: &[Source], wrong: &mut Vec<String>) {
+fn circles(rows: &BTreeMap<String, CrateRow>, sources: &[Source], wrong: &mut Vec<String>) {
     for name in rows.keys() {
         let path = |source: &Source| {
             let shown = source.path.to_str()?;
@@ -206,7 +206,7 @@ fn circles(rows: &BTreeMap<String, Row>, sources: &[Source], wrong: &mut Vec<Str
     }
 }
 
-fn macros(rows: &BTreeMap<String, Row>, sources: &[Source], wrong: &mut Vec<String>) {
+fn macros(rows: &BTreeMap<String, CrateRow>, sources: &[Source], wrong: &mut Vec<String>) {
     for name in rows.keys() {
         let macros: usize = of_crate(sources, name)
             .map(|source| source.text.lines().filter(|line| defines_macro(line)).count())
