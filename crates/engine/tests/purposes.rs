@@ -10,7 +10,7 @@ use metaslot_models::{aes, collect, engine, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
 use metaslot_spi::{Attributes, Bytes, Params, RawValue, Template, Value};
 
-type Row = (CK_ATTRIBUTE_TYPE, RawValue);
+type TemplateRow = (CK_ATTRIBUTE_TYPE, RawValue);
 
 /// A logged-in user's session.
 struct User {
@@ -158,7 +158,7 @@ fn salted(extract: bool, expand: bool, salt_key: ObjectHandle) -> Params {
     }
 }
 
-fn on(usage: CK_ATTRIBUTE_TYPE) -> Row {
+fn on(usage: CK_ATTRIBUTE_TYPE) -> TemplateRow {
     row(usage, true)
 }
 
@@ -598,7 +598,7 @@ fn a_derive_template_says_what_all_results_are_for() {
 #[test]
 fn a_derived_key_imposes_nothing_of_the_callers() {
     let error = refused(|user| {
-        let imposes = |what: Row| (CKA_DERIVE_TEMPLATE, RawValue::Template(vec![what]));
+        let imposes = |what: TemplateRow| (CKA_DERIVE_TEMPLATE, RawValue::Template(vec![what]));
         let base = user.generic(vec![on(CKA_DERIVE), imposes(on(CKA_DERIVE))])?;
         let made = |template| user.derive(hkdf(false, true), base, template);
         let twins = [made(vec![imposes(on(CKA_WRAP))])?, made(vec![])?];
