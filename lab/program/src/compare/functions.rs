@@ -62,7 +62,7 @@ impl Profiles {
                 profile::ratios(view, &b, b_cost, &a, a_cost)
             }
         };
-        let function = |row: profile::Row| Function {
+        let function = |row: profile::RatioRow| Function {
             function: row.function,
             a_cost: row.b_cycles,
             b_cost: row.a_cycles,

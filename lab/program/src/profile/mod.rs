@@ -35,5 +35,5 @@ pub(crate) use folded::Folded;
 pub use functions::{Metric, Sort};
 pub use print::{Chosen, Functions};
 pub(crate) use print::{json, text as functions};
-pub(crate) use ratio::{Row, View, ratios};
+pub(crate) use ratio::{RatioRow, View, ratios};
 pub(crate) use sampler::{Sampled, Sampler, Sampling};

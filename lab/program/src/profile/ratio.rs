@@ -32,7 +32,7 @@ impl View {
 
 /// A function in two profiles.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct RatioRow {
     pub(crate) function: String,
     /// Its part of A's cost of a unit of work.
     pub(crate) a_cycles: f64,
@@ -48,7 +48,13 @@ pub(crate) struct Row {
 }
 
 /// All functions of two profiles, dearest first; the costs are those of a whole unit of work.
-pub(crate) fn ratios(view: View, a: &Folded, a_cost: f64, b: &Folded, b_cost: f64) -> Vec<Row> {
+pub(crate) fn ratios(
+    view: View,
+    a: &Folded,
+    a_cost: f64,
+    b: &Folded,
+    b_cost: f64,
+) -> Vec<RatioRow> {
     let counts = |folded: &Folded| -> BTreeMap<String, u64> {
         let functions = folded.functions().into_iter();
         functions.map(|function| (function.name.clone(), view.samples(&function))).collect()
@@ -60,7 +66,7 @@ pub(crate) fn ratios(view: View, a: &Folded, a_cost: f64, b: &Folded, b_cost: f6
     let row = |name: &String| {
         let count = |counts: &BTreeMap<String, u64>| counts.get(name).copied().unwrap_or(0);
         let (na, nb) = (count(&old), count(&new));
-        Row {
+        RatioRow {
             function: name.clone(),
             a_cycles: na as f64 * a_each,
             b_cycles: nb as f64 * b_each,
@@ -70,9 +76,9 @@ pub(crate) fn ratios(view: View, a: &Folded, a_cost: f64, b: &Folded, b_cost: f6
             few: na < FEW || nb < FEW,
         }
     };
-    let mut rows: Vec<Row> = names.into_iter().map(row).collect();
+    let mut rows: Vec<RatioRow> = names.into_iter().map(row).collect();
     rows.retain(|row| row.a_samples + row.b_samples > 0);
-    let dearer = |row: &Row| row.a_cycles.max(row.b_cycles);
+    let dearer = |row: &RatioRow| row.a_cycles.max(row.b_cycles);
     rows.sort_by(|one, other| dearer(other).total_cmp(&dearer(one)));
     rows
 }
@@ -92,7 +98,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    fn row<'a>(rows: &'a [Row], name: &str) -> &'a Row {
+    fn row<'a>(rows: &'a [RatioRow], name: &str) -> &'a RatioRow {
         rows.iter().find(|row| row.function == name).unwrap()
     }
 
