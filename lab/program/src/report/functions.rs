@@ -18,11 +18,11 @@ const FLAMES: usize = 500_000;
 #[derive(Debug, Serialize)]
 pub(super) struct Compared {
     name: String,
-    rows: Vec<Row>,
+    rows: Vec<FunctionRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct FunctionRow {
     function: String,
     a: String,
     b: String,
@@ -43,7 +43,7 @@ pub(super) fn compared(report: &compare::Report) -> Vec<Compared> {
     let row = |row: &compare::Function| {
         let [ratio, interval] = row.words();
         let (a, b) = (digits(row.a_cost), digits(row.b_cost));
-        Row { function: row.function.clone(), a, b, ratio, interval, few: row.few }
+        FunctionRow { function: row.function.clone(), a, b, ratio, interval, few: row.few }
     };
     let table = |of: &compare::Functions| Compared {
         name: of.name.clone(),
