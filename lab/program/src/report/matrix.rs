@@ -17,11 +17,11 @@ pub(super) struct Matrix {
     pub(super) title: String,
     corner: String,
     columns: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<MatrixRow>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct MatrixRow {
     name: String,
     cells: Vec<Option<Cell>>,
 }
@@ -74,7 +74,7 @@ fn by_arm(place: &Place<'_>, axis: &Axis) -> Vec<Matrix> {
         rows: series
             .cells
             .iter()
-            .map(|(value, cell)| Row {
+            .map(|(value, cell)| MatrixRow {
                 name: axis.show(*value),
                 cells: arms.iter().map(|arm| place.cell(cell, arm)).collect(),
             })
@@ -91,7 +91,7 @@ fn by_level(place: &Place<'_>, axis: &Axis) -> Matrix {
             let cell = series.cells.iter().find(|(at, _)| at == value);
             cell.and_then(|(_, cell)| place.cell(cell, arm))
         };
-        Row { name: series.name.clone(), cells: axis.levels.iter().map(cell).collect() }
+        MatrixRow { name: series.name.clone(), cells: axis.levels.iter().map(cell).collect() }
     };
     Matrix {
         title: String::new(),
@@ -104,7 +104,7 @@ fn by_level(place: &Place<'_>, axis: &Axis) -> Matrix {
 /// Cells downwards, arms across.
 fn plain(place: &Place<'_>) -> Matrix {
     let plan = &place.experiment.plan;
-    let row = |cell: String| Row {
+    let row = |cell: String| MatrixRow {
         cells: plan.arms.iter().map(|arm| place.cell(&cell, arm)).collect(),
         name: cell,
     };
