@@ -19,13 +19,13 @@ struct Report<'a> {
     experiment: String,
     machine: String,
     pairs: usize,
-    cells: Vec<Row<'a>>,
+    cells: Vec<FloorRow<'a>>,
     floor: ByClock,
     margin: ByClock,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct FloorRow<'a> {
     cell: &'a str,
     clock: &'static str,
     /// The second arm's cost is 1.
@@ -76,9 +76,9 @@ fn report<'a>(directory: &Path, experiment: &Experiment, floors: &'a [CellFloor]
     }
 }
 
-fn row<'a>(experiment: &Experiment, floor: &'a CellFloor) -> Row<'a> {
+fn row<'a>(experiment: &Experiment, floor: &'a CellFloor) -> FloorRow<'a> {
     let samples = experiment.samples.iter().filter(|sample| sample.run.cell == floor.cell);
-    Row {
+    FloorRow {
         cell: &floor.cell,
         clock: floor.clock,
         ratio: floor.comparison.ratio(),

@@ -20,12 +20,12 @@ struct Report {
     interrupted: usize,
     /// More than half of whose samples were taken while others used the machine.
     contaminated: usize,
-    rows: Vec<Row>,
+    rows: Vec<TallyRow>,
 }
 
 /// One kind of work by one clock, by a margin of 2 %.
 #[derive(Debug, Default, Serialize)]
-struct Row {
+struct TallyRow {
     work: String,
     clock: String,
     experiments: usize,
@@ -57,7 +57,7 @@ fn report(directory: &Path) -> Result<Report> {
         let flagged = experiment.samples.iter().filter(|sample| !sample.measured.flags.is_empty());
         flagged.count() * 2 > experiment.samples.len()
     };
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<TallyRow> = Vec::new();
     let mut all: Vec<Vec<f64>> = Vec::new();
     for experiment in &experiments {
         let floors = floors(experiment);
@@ -68,7 +68,7 @@ fn report(directory: &Path) -> Result<Report> {
             let known = rows.iter().position(|row| row.work == work && row.clock == clock);
             let at = known.unwrap_or_else(|| {
                 let clock = clock.to_owned();
-                rows.push(Row { work, clock, ..Row::default() });
+                rows.push(TallyRow { work, clock, ..TallyRow::default() });
                 all.push(Vec::new());
                 rows.len() - 1
             });
@@ -90,7 +90,7 @@ fn report(directory: &Path) -> Result<Report> {
     })
 }
 
-impl Row {
+impl TallyRow {
     fn add(&mut self, floors: &[&CellFloor]) {
         let margin = Margin::new(None);
         let cells = floors.iter().map(|floor| (floor.cell.clone(), floor.comparison.clone()));
