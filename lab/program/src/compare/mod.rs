@@ -21,7 +21,7 @@ use crate::{Failure, Result};
 use functions::Profiles;
 pub(crate) use functions::{Function, Functions};
 pub use options::{Metric, Options};
-pub(crate) use report::{Report, Row};
+pub(crate) use report::{ComparisonRow, Report};
 pub(crate) use sides::{Side, Sides};
 use std::path::Path;
 
@@ -113,10 +113,10 @@ pub(crate) fn report_of(
     report(&options, a, Some(b))
 }
 
-fn row(sides: &Sides<'_>, metric: Metric, margin: Margin) -> Option<Row> {
+fn row(sides: &Sides<'_>, metric: Metric, margin: Margin) -> Option<ComparisonRow> {
     let comparison = sides.compare(metric)?;
     let [a_name, b_name] = sides.names();
-    Some(Row {
+    Some(ComparisonRow {
         name: sides.name(),
         a_cost: sides.a.cost(metric)?,
         b_cost: sides.b.cost(metric)?,

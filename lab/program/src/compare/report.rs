@@ -20,7 +20,7 @@ pub(crate) struct Report {
     pub(super) paired: bool,
     /// What both do not have in common.
     pub(super) differences: Vec<String>,
-    pub(crate) cells: Vec<Row>,
+    pub(crate) cells: Vec<ComparisonRow>,
     /// Of the family of cells.
     pub(super) faster: usize,
     pub(super) slower: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Report {
 
 /// One cell.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct ComparisonRow {
     pub(crate) name: String,
     pub(crate) a_cost: f64,
     pub(crate) b_cost: f64,
@@ -72,7 +72,7 @@ impl Report {
     }
 
     /// A row's verdict in words: of two groups there are samples, not pairs.
-    pub(crate) fn verdict(&self, row: &Row) -> String {
+    pub(crate) fn verdict(&self, row: &ComparisonRow) -> String {
         let words = row.verdict.to_string();
         if self.paired { words } else { words.replace("pair", "sample") }
     }

@@ -243,7 +243,7 @@ fn band(crossing: &Crossing) -> Option<Band> {
 fn lines(report: &compare::Report) -> Vec<Line> {
     let margin = report.margin_log();
     let reach = forest::reach(report.cells.iter().map(|row| row.ratio), margin);
-    let line = |row: &compare::Row| Line {
+    let line = |row: &compare::ComparisonRow| Line {
         name: row.name.clone(),
         a: digits(row.a_cost),
         b: digits(row.b_cost),
