@@ -7,7 +7,7 @@ use metaslot_ck::*;
 
 /// One row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct SunRow {
     pub(crate) name: &'static str,
     pub(crate) job: Job,
     /// What `openssl speed` is asked for.
@@ -46,28 +46,28 @@ const RC4: &[&str] =
 
 /// Sun's table, in its order.
 #[rustfmt::skip]
-pub(crate) const ROWS: [Row; 6] = [
-    Row { name: "rsa1024-public", job: rsa(Function::Verify), openssl: RSA_1024, sun: [24_900.0, 199_200.0] },
-    Row { name: "rsa1024-private", job: rsa(Function::Sign), openssl: RSA_1024, sun: [1_760.0, 14_048.0] },
-    Row {
+pub(crate) const ROWS: [SunRow; 6] = [
+    SunRow { name: "rsa1024-public", job: rsa(Function::Verify), openssl: RSA_1024, sun: [24_900.0, 199_200.0] },
+    SunRow { name: "rsa1024-private", job: rsa(Function::Sign), openssl: RSA_1024, sun: [1_760.0, 14_048.0] },
+    SunRow {
         name: "rc4-8K",
         job: bulk(CKM_RC4, Function::Encrypt, Key::Secret(CKK_RC4, 16), Parameter::None),
         openssl: RC4,
         sun: [317.0, 2_265.0],
     },
-    Row {
+    SunRow {
         name: "md5-8K",
         job: bulk(CKM_MD5, Function::Digest, Key::None, Parameter::None),
         openssl: &["-bytes", "8192", "-evp", "md5"],
         sun: [531.0, 6_085.0],
     },
-    Row {
+    SunRow {
         name: "sha1-8K",
         job: bulk(CKM_SHA_1, Function::Digest, Key::None, Parameter::None),
         openssl: &["-bytes", "8192", "-evp", "sha1"],
         sun: [356.0, 2_545.0],
     },
-    Row {
+    SunRow {
         name: "aes256-cbc-8K",
         job: bulk(CKM_AES_CBC, Function::Encrypt, Key::Secret(CKK_AES, 32), Parameter::Iv(16)),
         openssl: &["-bytes", "8192", "-evp", "aes-256-cbc"],
@@ -75,7 +75,7 @@ pub(crate) const ROWS: [Row; 6] = [
     },
 ];
 
-impl Row {
+impl SunRow {
     /// Whether it is counted in bytes.
     pub(super) const fn bulk(&self) -> bool {
         self.job.bytes == BULK

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Figures of an experiment, as the table and the sentences ask for them.
 
-use super::operations::{OPERATION, ROWS, Row, THREADS};
+use super::operations::{OPERATION, ROWS, SunRow, THREADS};
 use crate::experiment::{Experiment, Sample};
 use crate::scenario;
 use crate::speed::openssl::{self, How};
@@ -50,7 +50,7 @@ impl<'a> View<'a> {
     }
 
     /// The operations that were measured.
-    pub(super) fn rows(&self) -> Vec<&'static Row> {
+    pub(super) fn rows(&self) -> Vec<&'static SunRow> {
         let levels = self.experiment.plan.levels(OPERATION);
         ROWS.iter().filter(|row| levels.iter().any(|level| level == row.name)).collect()
     }
@@ -73,7 +73,7 @@ impl<'a> View<'a> {
             .unwrap_or(1)
     }
 
-    fn cell(row: &Row, by: &str, threads: usize) -> String {
+    fn cell(row: &SunRow, by: &str, threads: usize) -> String {
         format!("{OPERATION}={} {THREADS}={threads} {BY}={by}", row.name)
     }
 
@@ -82,7 +82,7 @@ impl<'a> View<'a> {
     }
 
     /// What one thread and several give; nothing where it was not measured.
-    pub(super) fn rates(&self, row: &Row, by: &str) -> Option<Rates> {
+    pub(super) fn rates(&self, row: &SunRow, by: &str) -> Option<Rates> {
         let cells = [1, self.threads()].map(|threads| Self::cell(row, by, threads));
         let both = |figure: fn(&Sample) -> f64| {
             Some([self.typical(&cells[0], figure)?, self.typical(&cells[1], figure)?])
@@ -95,13 +95,13 @@ impl<'a> View<'a> {
     }
 
     /// CPU time of an operation with several threads over that with one, by pairs.
-    pub(super) fn growth(&self, row: &Row, by: &str) -> Option<Comparison> {
+    pub(super) fn growth(&self, row: &SunRow, by: &str) -> Option<Comparison> {
         let (several, one) = (Self::cell(row, by, self.threads()), Self::cell(row, by, 1));
         self.compared(&several, &one)
     }
 
     /// CPU time of an operation by one over that by another, with so many threads.
-    pub(super) fn over(&self, row: &Row, by: [&str; 2], threads: usize) -> Option<Comparison> {
+    pub(super) fn over(&self, row: &SunRow, by: [&str; 2], threads: usize) -> Option<Comparison> {
         self.compared(&Self::cell(row, by[0], threads), &Self::cell(row, by[1], threads))
     }
 
@@ -116,7 +116,7 @@ impl<'a> View<'a> {
 
     /// What `openssl speed` says, in operations in a second: as it comes, by the wall clock, and of several
     /// processes.
-    pub(super) fn openssl(&self, row: &Row) -> Option<[f64; 3]> {
+    pub(super) fn openssl(&self, row: &SunRow) -> Option<[f64; 3]> {
         let rate = |how| openssl::rate(self.directory, row.openssl, &row.job, how);
         let elapsed = rate(How::Elapsed)?;
         let multi = if self.threads() == 1 { elapsed } else { rate(How::Multi(self.threads()))? };

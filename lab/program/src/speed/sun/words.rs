@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What follows from the figures of this run, in sentences.
 
-use super::operations::Row;
+use super::operations::SunRow;
 use super::view::{Rates, View};
 use crate::speed::part::{LANES, MODULE, RAW, RIVAL};
 use crate::statistics::median;
@@ -40,7 +40,7 @@ pub(super) fn gain(view: &View<'_>) -> Vec<String> {
 }
 
 /// Everything that was measured.
-fn all(view: &View<'_>) -> Vec<(&'static Row, &'static str, Rates)> {
+fn all(view: &View<'_>) -> Vec<(&'static SunRow, &'static str, Rates)> {
     let mut all = Vec::new();
     for row in view.rows() {
         all.extend(view.doers().into_iter().filter_map(|by| Some((row, by, view.rates(row, by)?))));
@@ -49,14 +49,14 @@ fn all(view: &View<'_>) -> Vec<(&'static Row, &'static str, Rates)> {
 }
 
 /// Lowest and highest of a figure.
-fn range(all: &[(&Row, &str, Rates)], figure: impl Fn(&Rates) -> f64) -> String {
+fn range(all: &[(&SunRow, &str, Rates)], figure: impl Fn(&Rates) -> f64) -> String {
     let values = all.iter().map(|(_, _, rates)| figure(rates));
     let (low, high) =
         values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
     format!("{} to {}", digits(low), digits(high))
 }
 
-fn parts(view: &View<'_>, all: &[(&Row, &str, Rates)]) -> String {
+fn parts(view: &View<'_>, all: &[(&SunRow, &str, Rates)]) -> String {
     format!(
         "The ratio by the wall clock is {}: the CPUs that were used, {} with one thread and {} with {}, make \
          it × {}; what a unit costs in CPU time divides it by {}.",
@@ -107,7 +107,7 @@ fn others(view: &View<'_>) -> Option<String> {
 }
 
 /// Whether anything here gains more than it has threads, and why.
-fn highest(view: &View<'_>, all: &[(&Row, &str, Rates)]) -> String {
+fn highest(view: &View<'_>, all: &[(&SunRow, &str, Rates)]) -> String {
     let threads = view.threads();
     let most = all.iter().max_by(|a, b| a.2.gain().total_cmp(&b.2.gain()));
     let Some((row, by, rates)) = most else { return String::new() };
@@ -132,7 +132,7 @@ fn highest(view: &View<'_>, all: &[(&Row, &str, Rates)]) -> String {
 
 /// What Sun's ratios say by themselves.
 fn then(view: &View<'_>) -> String {
-    let over = |row: &&&Row| row.sun[1] / row.sun[0] > SUNS_CORES * 1.01;
+    let over = |row: &&&SunRow| row.sun[1] / row.sun[0] > SUNS_CORES * 1.01;
     let rows = view.rows();
     let above: Vec<String> = rows.iter().filter(over).map(|row| shown(row)).collect();
     let below: Vec<String> = rows.iter().filter(|row| !over(row)).map(|row| shown(row)).collect();
@@ -149,7 +149,7 @@ fn then(view: &View<'_>) -> String {
     )
 }
 
-fn shown(row: &Row) -> String {
+fn shown(row: &SunRow) -> String {
     format!("{} ({})", row.name, digits(row.sun[1] / row.sun[0]))
 }
 
@@ -210,7 +210,7 @@ pub(super) fn clocks(view: &View<'_>) -> Vec<String> {
 }
 
 /// How far the two clocks are apart.
-fn trap((_, [default, elapsed, _]): &(&Row, [f64; 3])) -> f64 {
+fn trap((_, [default, elapsed, _]): &(&SunRow, [f64; 3])) -> f64 {
     (default / elapsed).ln().abs()
 }
 
@@ -247,7 +247,7 @@ pub(super) fn who(view: &View<'_>) -> Vec<String> {
 pub(super) const SUNS_CORES: f64 = 8.0;
 
 /// A rate as it is printed.
-pub(super) fn rate(row: &Row, operations: f64) -> String {
+pub(super) fn rate(row: &SunRow, operations: f64) -> String {
     let thousands = if row.bulk() { 1.0 } else { 1e3 };
     digits(row.shown(operations) / thousands)
 }
