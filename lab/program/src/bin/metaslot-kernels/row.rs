@@ -50,7 +50,7 @@ pub(crate) enum Count {
 
 /// A row of the table.
 #[derive(Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct KernelRow {
     pub(crate) name: &'static str,
     /// Whether this processor has the kernel's instructions.
     pub(crate) available: fn() -> bool,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Table of the kernels: one row an operation.
 
-use crate::row::{Count, Result, Row, Work};
+use crate::row::{Count, KernelRow, Result, Work};
 use crate::{binary, ciphers, curve25519, hashes, nist, rsa};
 use metaslot_lanes::peak::Port;
 
@@ -30,40 +30,40 @@ const fn row(
     kinds: &'static [Port],
     count: Count,
     make: Make,
-) -> Row {
-    Row { name, available, lanes, kinds, count, raw: true, make }
+) -> KernelRow {
+    KernelRow { name, available, lanes, kinds, count, raw: true, make }
 }
 
-const fn rsa(name: &'static str, count: fn() -> f64, make: Make) -> Row {
+const fn rsa(name: &'static str, count: fn() -> f64, make: Make) -> KernelRow {
     row(name, metaslot_lanes::rsa::available, EIGHT, MULTIPLY, Count::Formula(count), make)
 }
 
-const fn binary(name: &'static str, make: Make) -> Row {
+const fn binary(name: &'static str, make: Make) -> KernelRow {
     let count = Count::Steps { small: 4, large: 8, full: 8, operations: 8 };
     let available = metaslot_lanes::binary::available;
-    Row { raw: false, ..row(name, available, EIGHT, CARRYLESS, count, make) }
+    KernelRow { raw: false, ..row(name, available, EIGHT, CARRYLESS, count, make) }
 }
 
 /// Batches share inversions: what a request costs depends on how many there are.
-const fn curve(name: &'static str, available: fn() -> bool, make: Make) -> Row {
+const fn curve(name: &'static str, available: fn() -> bool, make: Make) -> KernelRow {
     let count = Count::Steps { small: 8, large: 16, full: nist::MOST, operations: nist::MOST };
     row(name, available, MANY, MULTIPLY, count, make)
 }
 
 /// Messages of two lengths are counted, whole blocks of every function, SHA-3 included.
-const fn hash(name: &'static str, lanes: &'static [usize], make: Make) -> Row {
+const fn hash(name: &'static str, lanes: &'static [usize], make: Make) -> KernelRow {
     let operations = lanes[lanes.len() - 1];
     let count = Count::Steps { small: 1088, large: 2176, full: 8192, operations };
     row(name, metaslot_lanes::hash::available, lanes, LOGIC, count, make)
 }
 
-const fn aes(name: &'static str, lanes: &'static [usize], make: Make) -> Row {
+const fn aes(name: &'static str, lanes: &'static [usize], make: Make) -> KernelRow {
     let operations = lanes[lanes.len() - 1];
     let count = Count::Steps { small: 1024, large: 2048, full: 8192, operations };
     row(name, metaslot_lanes::aes::available, lanes, AES, count, make)
 }
 
-const RC4: Row = row(
+const RC4: KernelRow = row(
     "rc4-8k",
     metaslot_lanes::rc4::available,
     &[1, 2, 4],
@@ -72,7 +72,7 @@ const RC4: Row = row(
     ciphers::stream_cipher,
 );
 
-const TRIPLE_DES: Row = row(
+const TRIPLE_DES: KernelRow = row(
     "3des-cbc-encrypt-8k",
     metaslot_lanes::des::available,
     &[1, 8, 64, 256, 512],
@@ -81,7 +81,7 @@ const TRIPLE_DES: Row = row(
     ciphers::triple_des,
 );
 
-pub(crate) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[KernelRow] = &[
     rsa("rsa1024-sign", rsa::private_count::<1024>, rsa::sign::<1024>),
     rsa("rsa2048-sign", rsa::private_count::<2048>, rsa::sign::<2048>),
     rsa("rsa3072-sign", rsa::private_count::<3072>, rsa::sign::<3072>),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The conversation with the lab: a line in, a line of JSON out.
 
-use crate::row::{Count, Result, Row, WITHOUT, Work, failed};
+use crate::row::{Count, KernelRow, Result, WITHOUT, Work, failed};
 use crate::rows::ROWS;
 use metaslot_lab::kernels::{End, Ready, Sample, thread_cpu};
 use metaslot_lanes::cpu::{self, Cpu};
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     serve(row.ok_or_else(|| format!("no row {name}"))?, Duration::from_micros(length))
 }
 
-fn serve(row: &Row, length: Duration) -> Result<()> {
+fn serve(row: &KernelRow, length: Duration) -> Result<()> {
     let available = (row.available)();
     say(&Ready {
         available,
@@ -67,7 +67,7 @@ fn say(what: &impl Serialize) -> Result<()> {
 }
 
 /// Everything once, one after the other.
-fn sample(row: &Row, work: &mut dyn Work, length: Duration) -> Sample {
+fn sample(row: &KernelRow, work: &mut dyn Work, length: Duration) -> Sample {
     let port = |port: &Port| time(length / 4, || peak::run(*port, TURNS));
     let instructions = (TURNS * peak::TURN) as f64;
     Sample {
@@ -104,7 +104,7 @@ fn time(length: Duration, mut run: impl FnMut()) -> f64 {
 }
 
 /// Compares and counts.
-fn end(row: &Row, work: &mut dyn Work) -> Result<()> {
+fn end(row: &KernelRow, work: &mut dyn Work) -> Result<()> {
     work.batch(row.lanes.last().copied().unwrap_or(1));
     work.check()?;
     let claims = work.claims();
@@ -116,7 +116,7 @@ fn end(row: &Row, work: &mut dyn Work) -> Result<()> {
 }
 
 /// Instructions of each kind for one operation in full lanes, by single steps.
-fn executed(row: &Row, work: &mut dyn Work) -> Result<Vec<f64>> {
+fn executed(row: &KernelRow, work: &mut dyn Work) -> Result<Vec<f64>> {
     let Count::Steps { small, large, full, operations } = row.count else {
         return Ok(Vec::new());
     };
