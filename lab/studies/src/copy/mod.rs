@@ -43,7 +43,7 @@ pub struct Kernel {
 }
 
 /// A kernel, and whether the processor has its instructions.
-type Row = (Kernel, fn() -> bool);
+type KernelRow = (Kernel, fn() -> bool);
 
 impl Kernel {
     /// The kernels' names, in the order of the tables, whatever the processor has.
@@ -90,7 +90,7 @@ fn libc(to: &mut [u8], from: &[u8]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<KernelRow> {
     use Stores::{Allocating, Either, NonTemporal};
     let avx2 = || is_x86_feature_detected!("avx2");
     let avx512 = || is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx2");
@@ -108,6 +108,6 @@ fn rows() -> Vec<Row> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<KernelRow> {
     vec![(Kernel { name: "libc", stores: Stores::Allocating, copy: libc }, || true)]
 }
