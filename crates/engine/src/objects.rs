@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::object::purpose::Purposes;
 use crate::object::rules::{self, Birth, Origin};
 use crate::object::session_objects::SessionObjects;
-use crate::object::{Object, Place, terms};
+use crate::object::{Location, Object, terms};
 use crate::session::SessionGuard;
 use crate::template::{Typed, class_of, typed};
 use crate::token::epoch::Epoch;
@@ -165,7 +165,7 @@ impl Engine {
             let id = *ids.first().ok_or(Error::GENERAL_ERROR)?;
             return Ok(token.name(id, private, epoch).unwrap_or_else(|| token.handles.dead()));
         }
-        let (handle, place) = (SessionObjects::next_handle(), Place::Session);
+        let (handle, place) = (SessionObjects::next_handle(), Location::Session);
         let has_secrets = object.has_secrets();
         let copy = Object::new(handle, session.slot, place, attributes, has_secrets, epoch);
         copy.attach(material);
@@ -212,7 +212,7 @@ impl Engine {
     ) -> Result<Arc<Object>> {
         let mut object = self.object_of(token, handle)?;
         loop {
-            let Place::Token { id, version, .. } = object.place else {
+            let Location::Token { id, version, .. } = object.place else {
                 return Err(Error::OBJECT_HANDLE_INVALID);
             };
             let change = change(&object, id, version)?;
@@ -320,7 +320,7 @@ enum Ready {
 }
 
 fn in_memory(object: NewObject, slot: SlotId, epoch: Epoch) -> Object {
-    let (handle, place) = (SessionObjects::next_handle(), Place::Session);
+    let (handle, place) = (SessionObjects::next_handle(), Location::Session);
     Object::with_secrets(handle, slot, place, object.attributes, object.secrets, epoch)
 }
 

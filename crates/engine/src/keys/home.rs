@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::metaslot::route::HomeRoute;
 use crate::object::rules;
-use crate::object::{Object, Place};
+use crate::object::{Location, Object};
 use crate::session::SessionGuard;
 use crate::token::{Login, Token};
 use metaslot_ck::*;
@@ -94,7 +94,7 @@ impl Engine {
         object: &Object,
         new: &Attributes,
     ) -> Result<ObjectHandle> {
-        let Place::Token { id, .. } = object.place else { return Err(kept_apart(home)) };
+        let Location::Token { id, .. } = object.place else { return Err(kept_apart(home)) };
         if !new.bool(CKA_TOKEN) {
             return Err(kept_apart(home));
         }

@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Where an object lives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// In memory, until its session closes.
     Session,
     /// In the store: row and the version that was read.
@@ -48,7 +48,7 @@ impl Life {
 pub struct Object {
     pub(crate) handle: ObjectHandle,
     pub(crate) slot: SlotId,
-    pub(crate) place: Place,
+    pub(crate) place: Location,
     attributes: Arc<Attributes>,
     facts: Facts,
     has_secrets: bool,
@@ -74,12 +74,12 @@ impl Object {
     pub(crate) fn new(
         handle: ObjectHandle,
         slot: SlotId,
-        place: Place,
+        place: Location,
         attributes: Attributes,
         has_secrets: bool,
         epoch: Epoch,
     ) -> Self {
-        let verified = !matches!(place, Place::Token { verified: false, .. });
+        let verified = !matches!(place, Location::Token { verified: false, .. });
         let facts = Facts::new(&attributes, verified);
         let attributes = Arc::new(attributes);
         let (superseded, seen) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
@@ -116,7 +116,7 @@ impl Object {
     pub(crate) fn with_secrets(
         handle: ObjectHandle,
         slot: SlotId,
-        place: Place,
+        place: Location,
         attributes: Attributes,
         secrets: Secrets,
         epoch: Epoch,
@@ -159,7 +159,7 @@ impl Object {
     }
 
     pub(crate) const fn on_token(&self) -> bool {
-        matches!(self.place, Place::Token { .. })
+        matches!(self.place, Location::Token { .. })
     }
 
     /// Another version has taken this one's place. Operations under way go on with this one.
@@ -169,7 +169,7 @@ impl Object {
 
     /// Whether its row is not in the store any more, or in one that was made anew.
     pub(crate) fn is_gone_from(&self, store: &dyn Store) -> bool {
-        let Place::Token { id, .. } = self.place else { return false };
+        let Location::Token { id, .. } = self.place else { return false };
         matches!(store.read(id), Ok(None) | Err(Error::USER_NOT_LOGGED_IN))
     }
 

@@ -7,7 +7,7 @@ pub(crate) mod objects;
 
 use crate::metaslot::route::HomeRoute;
 use crate::object::purpose::Purposes;
-use crate::object::{Object, Place};
+use crate::object::{Location, Object};
 use crate::policy::Policy;
 pub(crate) use epoch::Login;
 use epoch::{Clock, Epoch};
@@ -164,7 +164,7 @@ impl Token {
             }
             return Err(Error::OBJECT_HANDLE_INVALID);
         };
-        let place = Place::Token { id, version: row.version, verified: row.verified };
+        let place = Location::Token { id, version: row.version, verified: row.verified };
         if let Some(held) = held
             && held.place == place
             && held.epoch == epoch
@@ -185,7 +185,7 @@ impl Token {
     fn typed(
         &self,
         handle: ObjectHandle,
-        place: Place,
+        place: Location,
         row: ObjectRow,
         epoch: Epoch,
     ) -> Result<Object> {
@@ -204,7 +204,7 @@ impl Token {
             return Ok(key);
         }
         let secrets = match object.place {
-            Place::Token { id, version, .. } if object.has_secrets() => {
+            Location::Token { id, version, .. } if object.has_secrets() => {
                 self.secrets(id, version)?
             }
             _ => Secrets::new(),

@@ -124,14 +124,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::Place;
+    use crate::object::Location;
     use crate::token::epoch::{Clock, Epoch, Login};
     use metaslot_ck::{CKA_PRIVATE, ObjectHandle, SlotId};
     use metaslot_spi::{Attributes, Value};
 
     fn read(objects: &TokenObjects, epoch: Epoch) -> Arc<Object> {
         let attributes: Attributes = [(CKA_PRIVATE, Value::Bool(true))].into_iter().collect();
-        let place = Place::Token { id: 1, version: 1, verified: true };
+        let place = Location::Token { id: 1, version: 1, verified: true };
         let object = Object::new(ObjectHandle(6), SlotId(0), place, attributes, true, epoch);
         Arc::new(object.living(objects.life(1)))
     }
