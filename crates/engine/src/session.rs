@@ -130,7 +130,7 @@ pub(crate) struct Info {
 /// One place of the table, on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Place {
+struct SessionPlace {
     /// 0 when free.
     handle: AtomicU64,
     /// `slot << 2 | asynchronous << 1 | write`
@@ -157,7 +157,7 @@ struct Counter(AtomicU64);
 /// All sessions of all slots.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    chunks: [OnceLock<Box<[Place]>>; CHUNKS],
+    chunks: [OnceLock<Box<[SessionPlace]>>; CHUNKS],
     /// Places that were used and are free, by thread.
     free: [Free; SHARDS],
     used: AtomicUsize,
@@ -186,14 +186,14 @@ impl DerefMut for SessionGuard<'_> {
 }
 
 impl Sessions {
-    fn place(&self, at: usize) -> Option<&Place> {
+    fn place(&self, at: usize) -> Option<&SessionPlace> {
         // Chunk k holds FIRST_CHUNK << k places and begins at FIRST_CHUNK * (2^k - 1).
         let chunk = (at / FIRST_CHUNK + 1).ilog2() as usize;
         let first = FIRST_CHUNK * ((1 << chunk) - 1);
         self.chunks.get(chunk)?.get()?.get(at - first)
     }
 
-    fn of(&self, handle: SessionHandle) -> Result<&Place> {
+    fn of(&self, handle: SessionHandle) -> Result<&SessionPlace> {
         let at = usize::try_from(handle.0).unwrap_or(usize::MAX) & (MAX_SESSIONS - 1);
         let place = self.place(at).ok_or(Error::SESSION_HANDLE_INVALID)?;
         if handle.0 != 0 && place.handle.load(Ordering::Acquire) == handle.0 {
@@ -273,7 +273,7 @@ impl Sessions {
         }
         let chunk = (at / FIRST_CHUNK + 1).ilog2() as usize;
         self.chunks[chunk]
-            .get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| Place::default()).collect());
+            .get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| SessionPlace::default()).collect());
         Ok(at)
     }
 
@@ -322,7 +322,7 @@ impl Sessions {
         free.push(u32::try_from(at).unwrap_or(0));
     }
 
-    fn places(&self) -> impl Iterator<Item = &Place> {
+    fn places(&self) -> impl Iterator<Item = &SessionPlace> {
         self.chunks.iter().filter_map(OnceLock::get).flat_map(|chunk| chunk.iter())
     }
 
