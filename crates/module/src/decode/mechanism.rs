@@ -3,7 +3,7 @@
 //! the caller may free its own after `*Init`.
 
 use super::template::nth;
-use super::{Caller, Fields, Place, check_room, mapped};
+use super::{Caller, Fields, OutPointer, check_room, mapped};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::mechanism::Shape;
 use metaslot_ck::*;
@@ -311,7 +311,7 @@ impl<'a> Caller<'a> {
     pub(crate) fn additional_keys(
         self,
         at: *const CK_MECHANISM,
-    ) -> Result<Vec<Place<'a, CK_OBJECT_HANDLE>>> {
+    ) -> Result<Vec<OutPointer<'a, CK_OBJECT_HANDLE>>> {
         let raw = self.read(at)?;
         let (keys, count) = match MechanismRow::find(raw.mechanism).map(|row| row.shape) {
             Some(Shape::Sp800108Counter | Shape::Sp800108DoublePipeline) => {

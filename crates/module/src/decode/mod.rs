@@ -66,8 +66,8 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// `CKR_ARGUMENTS_BAD` for NULL.
-    pub(crate) const fn place<T: Copy>(self, at: *mut T) -> Result<Place<'a, T>> {
-        if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(Place { at, caller: self }) }
+    pub(crate) const fn place<T: Copy>(self, at: *mut T) -> Result<OutPointer<'a, T>> {
+        if at.is_null() { Err(Error::ARGUMENTS_BAD) } else { Ok(OutPointer { at, caller: self }) }
     }
 
     /// Bytes that the function reads.
@@ -219,15 +219,15 @@ impl<T: Copy> Fields<'_, T> {
     }
 }
 
-/// A place for one value.
+/// The caller's pointer to where one value goes.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a, T> {
+pub(crate) struct OutPointer<'a, T> {
     at: *mut T,
     #[expect(dead_code, reason = "holds the promise by which the pointer is valid")]
     caller: Caller<'a>,
 }
 
-impl<T: Copy> Place<'_, T> {
+impl<T: Copy> OutPointer<'_, T> {
     /// Writes the value.
     pub(crate) const fn set(self, value: T) {
         // SAFETY: not NULL, so valid for writing by the promise of `caller`.
@@ -235,7 +235,7 @@ impl<T: Copy> Place<'_, T> {
     }
 }
 
-impl Place<'_, CK_ULONG> {
+impl OutPointer<'_, CK_ULONG> {
     /// Writes a handle.
     pub(crate) const fn set_object(self, handle: ObjectHandle) {
         self.set(handle.0);
@@ -245,7 +245,7 @@ impl Place<'_, CK_ULONG> {
 /// Where a result of variable length goes.
 pub(crate) struct Outcome<'a> {
     buffer: Option<(*mut u8, usize)>,
-    length: Place<'a, CK_ULONG>,
+    length: OutPointer<'a, CK_ULONG>,
 }
 
 impl Outcome<'_> {
