@@ -26,7 +26,7 @@ const SHORTEST_PIN: usize = 8;
 const SECRET: usize = 32;
 
 /// Where fast login is possible: a user, a token, a role.
-pub(crate) struct Place {
+pub(crate) struct FastLogin {
     /// Of the secret in the user's keyring.
     name: CString,
     owner: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Wrap {
     sealed: Vec<u8>,
 }
 
-impl Place {
+impl FastLogin {
     /// `None` where it is not configured, and for a PIN that is too short for it.
     pub(crate) fn new(config: &Config, token: &Token, role: Role, pin: &[u8]) -> Option<Self> {
         let lifetime = config.fast_login.filter(|_| pin.len() >= SHORTEST_PIN)?.as_secs();

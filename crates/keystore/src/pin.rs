@@ -211,7 +211,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             wrap::kdf(wrapped)?;
         }
         count(database, &token, role)?;
-        let fast = fast::Place::new(&store.config, &token, role, pin);
+        let fast = fast::FastLogin::new(&store.config, &token, role, pin);
         let fast = fast.filter(|_| fast_wanted);
         let quick = fast.as_ref().map(|place| place.read(database)).transpose()?.flatten();
         Ok((token, fast, quick))
