@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Changes of objects inside a transaction: sealing, indexing, and the tree of hashes.
 
-use crate::crypto::{self, Keys, LOOKUP, Place};
+use crate::crypto::{self, Keys, LOOKUP, RowContext};
 use crate::error::{Error, Result};
 use crate::schema::{Head, Stored, signed};
 use crate::state::{Difference, Known, Memory};
@@ -295,8 +295,8 @@ pub(crate) fn compare(id: u64, row: Option<&Stored>, expected: Option<tree::Entr
 }
 
 /// What a row's seals are bound to.
-pub(crate) fn place(keys: &Keys, id: u64, row: &Stored) -> Place {
-    Place { serial: keys.serial, id, version: row.version, private: row.private }
+pub(crate) fn place(keys: &Keys, id: u64, row: &Stored) -> RowContext {
+    RowContext { serial: keys.serial, id, version: row.version, private: row.private }
 }
 
 /// Whether a row is as it was written, as far as that can be known.

@@ -87,14 +87,14 @@ fn zeros(length: usize) -> Result<Vec<u8>> {
 
 /// What a row is, for the associated data of everything in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct RowContext {
     pub(crate) serial: Serial,
     pub(crate) id: u64,
     pub(crate) version: u64,
     pub(crate) private: bool,
 }
 
-impl Place {
+impl RowContext {
     const ENCODED: usize = 8 + 8 + 8 + 1;
 
     fn encode(&self) -> [u8; Self::ENCODED] {
@@ -157,12 +157,16 @@ impl Keys {
     }
 
     /// The attributes of a private row.
-    pub(crate) fn seal_attributes(&self, place: &Place, plain: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn seal_attributes(&self, place: &RowContext, plain: &[u8]) -> Result<Vec<u8>> {
         let key = Self::derived(&self.attributes, &place.id.to_le_bytes())?;
         seal(&key, &place.encode(), plain)
     }
 
-    pub(crate) fn open_attributes(&self, place: &Place, sealed: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn open_attributes(
+        &self,
+        place: &RowContext,
+        sealed: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
         let Some(length) = sealed.len().checked_sub(OVERHEAD) else { return Ok(None) };
         let key = Self::derived(&self.attributes, &place.id.to_le_bytes())?;
         let mut plain = zeros(length)?;
@@ -172,7 +176,7 @@ impl Keys {
     /// The secrets of any row; `attributes` is the column as it is stored.
     pub(crate) fn seal_secrets(
         &self,
-        place: &Place,
+        place: &RowContext,
         attributes: &[u8],
         plain: &Secret,
     ) -> Result<Vec<u8>> {
@@ -182,7 +186,7 @@ impl Keys {
 
     pub(crate) fn open_secrets(
         &self,
-        place: &Place,
+        place: &RowContext,
         attributes: &[u8],
         sealed: &[u8],
     ) -> Result<Option<Secret>> {
@@ -193,7 +197,7 @@ impl Keys {
     /// The MAC over everything in a row, as it is stored.
     pub(crate) fn tag(
         &self,
-        place: &Place,
+        place: &RowContext,
         attributes: &[u8],
         secrets: Option<&[u8]>,
         terms: &[u8],
@@ -265,10 +269,10 @@ pub(crate) fn lookup(keys: Option<&Keys>, term: &Term) -> Result<[u8; LOOKUP]> {
     }
 }
 
-fn secrets_aad(place: &Place, attributes: &[u8]) -> [u8; Place::ENCODED + 32] {
-    let mut aad = [0; Place::ENCODED + 32];
-    aad[..Place::ENCODED].copy_from_slice(&place.encode());
-    aad[Place::ENCODED..].copy_from_slice(&digest::sha256(attributes));
+fn secrets_aad(place: &RowContext, attributes: &[u8]) -> [u8; RowContext::ENCODED + 32] {
+    let mut aad = [0; RowContext::ENCODED + 32];
+    aad[..RowContext::ENCODED].copy_from_slice(&place.encode());
+    aad[RowContext::ENCODED..].copy_from_slice(&digest::sha256(attributes));
     aad
 }
 
