@@ -63,12 +63,12 @@ impl Node {
 
 /// Which node: 0 is the level of leaves.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Place {
+struct NodePlace {
     level: u8,
     number: u64,
 }
 
-impl Place {
+impl NodePlace {
     const fn above(self) -> Self {
         Self { level: self.level + 1, number: self.number / FAN }
     }
@@ -102,7 +102,7 @@ impl Place {
 pub(crate) struct Tree {
     height: u8,
     root: Node,
-    nodes: BTreeMap<Place, (Node, Changed)>,
+    nodes: BTreeMap<NodePlace, (Node, Changed)>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -142,7 +142,7 @@ impl Tree {
         if !self.reaches(id) {
             return Ok(None);
         }
-        let leaf = Place { level: 0, number: id / FAN };
+        let leaf = NodePlace { level: 0, number: id / FAN };
         let entry = self.node(connection, keys, leaf)?.get((id % FAN) as usize);
         Ok((entry != NONE).then_some(entry))
     }
@@ -158,7 +158,7 @@ impl Tree {
         while !self.reaches(id) {
             self.grow(keys)?;
         }
-        let leaf = Place { level: 0, number: id / FAN };
+        let leaf = NodePlace { level: 0, number: id / FAN };
         let node = self.node(connection, keys, leaf)?;
         let at = (id % FAN) as usize;
         let old = node.get(at);
@@ -170,7 +170,7 @@ impl Tree {
     /// Writes what has changed, from the leaves upwards.
     pub(crate) fn finish(&mut self, connection: &Connection, keys: &Keys) -> Result<()> {
         for level in 0..self.height {
-            let changed: Vec<(Place, Node)> = self
+            let changed: Vec<(NodePlace, Node)> = self
                 .nodes
                 .iter()
                 .filter(|(place, (_, changed))| place.level == level && changed.0)
@@ -196,7 +196,7 @@ impl Tree {
 
     /// One level more: the root becomes the first node under a new one.
     fn grow(&mut self, keys: &Keys) -> Result<()> {
-        let place = Place { level: self.height, number: 0 };
+        let place = NodePlace { level: self.height, number: 0 };
         let old = std::mem::take(&mut self.root);
         self.root.set(0, hash(keys, place, &old)?);
         self.nodes.insert(place, (old, Changed(true)));
@@ -204,14 +204,19 @@ impl Tree {
         Ok(())
     }
 
-    fn touch(&mut self, place: Place) {
+    fn touch(&mut self, place: NodePlace) {
         if let Some((_, changed)) = self.nodes.get_mut(&place) {
             *changed = Changed(true);
         }
     }
 
     /// A node that is known to be right.
-    fn node(&mut self, connection: &Connection, keys: &Keys, place: Place) -> Result<&mut Node> {
+    fn node(
+        &mut self,
+        connection: &Connection,
+        keys: &Keys,
+        place: NodePlace,
+    ) -> Result<&mut Node> {
         if place.level == self.height {
             return Ok(&mut self.root);
         }
@@ -240,7 +245,7 @@ impl Tree {
         keys: &Keys,
         row: &mut dyn FnMut(Found) -> Result<()>,
     ) -> Result<()> {
-        descend(connection, keys, Place { level: self.height, number: 0 }, &self.root, row)
+        descend(connection, keys, NodePlace { level: self.height, number: 0 }, &self.root, row)
     }
 }
 
@@ -256,7 +261,7 @@ pub(crate) enum Found {
 fn descend(
     connection: &Connection,
     keys: &Keys,
-    place: Place,
+    place: NodePlace,
     node: &Node,
     row: &mut dyn FnMut(Found) -> Result<()>,
 ) -> Result<()> {
@@ -266,7 +271,7 @@ fn descend(
             row(Found::Row(number, *entry))?;
             continue;
         };
-        let below = Place { level, number };
+        let below = NodePlace { level, number };
         match read(connection, keys, below, *entry) {
             Ok(node) => descend(connection, keys, below, &node, row)?,
             Err(Error::Tampered { .. }) => {
@@ -279,7 +284,7 @@ fn descend(
     Ok(())
 }
 
-fn read(connection: &Connection, keys: &Keys, place: Place, expected: Entry) -> Result<Node> {
+fn read(connection: &Connection, keys: &Keys, place: NodePlace, expected: Entry) -> Result<Node> {
     if expected == NONE {
         return Ok(Node::default());
     }
@@ -294,7 +299,7 @@ fn read(connection: &Connection, keys: &Keys, place: Place, expected: Entry) -> 
     }
 }
 
-fn write(connection: &Connection, place: Place, node: &Node) -> Result<()> {
+fn write(connection: &Connection, place: NodePlace, node: &Node) -> Result<()> {
     match node.0.is_empty() {
         true => {
             connection.prepare_cached("DELETE FROM tree WHERE node = ?1")?.execute([place.key()])?
@@ -307,7 +312,7 @@ fn write(connection: &Connection, place: Place, node: &Node) -> Result<()> {
 }
 
 /// What the node above has of a node.
-fn hash(keys: &Keys, place: Place, node: &Node) -> Result<Entry> {
+fn hash(keys: &Keys, place: NodePlace, node: &Node) -> Result<Entry> {
     match node.0.is_empty() {
         true => Ok(NONE),
         false => keys.node(place.level, place.number, &node.0),
@@ -329,7 +334,7 @@ mod tests {
 
     #[test]
     fn nodes_are_numbered_after_those_below_them() {
-        let key = |level, number| Place { level, number }.key();
+        let key = |level, number| NodePlace { level, number }.key();
         assert_eq!((key(0, 0), key(0, 63), key(1, 0), key(0, 64)), (0, 63, 64, 65));
         assert_eq!((key(0, 4095), key(1, 63), key(2, 0), key(0, 4096)), (4158, 4159, 4160, 4161));
     }
