@@ -147,11 +147,11 @@ pub(super) fn place(name: &str) -> (&str, &'static str) {
 
 /// Names of generic functions can be longer than any line.
 pub(super) fn shortened(name: &str) -> String {
-    const MOST: usize = 60;
-    if name.chars().count() <= MOST {
+    const MAX_NAME: usize = 60;
+    if name.chars().count() <= MAX_NAME {
         return name.to_owned();
     }
-    let end: String = name.chars().rev().take(MOST - 1).collect();
+    let end: String = name.chars().rev().take(MAX_NAME - 1).collect();
     format!("…{}", end.chars().rev().collect::<String>())
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// More connections than one process may have descriptors for are refused with a better reason later.
 const CONNECTIONS: usize = 60_000;
 /// The largest write and the largest buffer.
-const MOST: usize = 1 << 28;
+const MAX_BUFFER: usize = 1 << 28;
 
 /// One cell's load.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -62,7 +62,7 @@ pub(super) fn size(text: &str) -> std::result::Result<usize, String> {
     };
     let bytes = digits.parse::<usize>().ok().and_then(|count| count.checked_mul(unit));
     bytes
-        .filter(|bytes| (1..=MOST).contains(bytes))
+        .filter(|bytes| (1..=MAX_BUFFER).contains(bytes))
         .ok_or_else(|| format!("{text:?} is no size: 8K, 1M, or bytes up to 256M"))
 }
 

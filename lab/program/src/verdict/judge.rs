@@ -10,7 +10,7 @@ const LEAST: f64 = 0.02;
 /// Below this many pairs no interval reaches its confidence: 2 of 2^6 is the first below 0.05.
 const FEWEST: usize = 6;
 /// No more than this is promised: beyond it, the difference lies at the margin itself.
-const MOST: usize = 100_000;
+const MAX_PAIRS: usize = 100_000;
 /// How much narrower than the gap to the margin an interval has to be expected, so that four of five
 /// are inside the gap: (1.96 + 0.84) / 1.96 where one end may hurt, (1.96 + 1.28) / 1.96 where both.
 const ONE_END: f64 = 1.43;
@@ -125,7 +125,7 @@ fn more_pairs(log: Estimate, pairs: usize, margin: f64) -> Option<usize> {
     let distance = log.value.abs() - margin;
     let reserve = if distance > 0.0 { ONE_END } else { BOTH_ENDS };
     let needed = pairs as f64 * (reserve * half / distance).powi(2);
-    if needed.is_finite() && needed < MOST as f64 {
+    if needed.is_finite() && needed < MAX_PAIRS as f64 {
         Some(whole(needed.ceil()).saturating_sub(pairs).max(1))
     } else {
         None

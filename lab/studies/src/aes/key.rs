@@ -5,15 +5,15 @@ use super::Block;
 use super::field::{SBOX, twice, undo_columns};
 
 /// Round keys at most.
-const MOST: usize = 15;
+const MAX_ROUND_KEYS: usize = 15;
 
 /// An expanded key.
 #[derive(Clone, Debug)]
 pub struct Key {
-    keys: [Block; MOST],
+    keys: [Block; MAX_ROUND_KEYS],
     /// For the inverse cipher, in the order of its rounds, the inner ones with their columns unmixed
     /// (section 5.3.5).
-    inverse: [Block; MOST],
+    inverse: [Block; MAX_ROUND_KEYS],
     rounds: usize,
 }
 
@@ -32,7 +32,7 @@ impl Key {
 
     fn expanded(key: &[[u8; 4]]) -> Self {
         let (length, rounds) = (key.len(), key.len() + 6);
-        let mut words = [[0; 4]; 4 * MOST];
+        let mut words = [[0; 4]; 4 * MAX_ROUND_KEYS];
         words[..length].copy_from_slice(key);
         let mut constant = 1;
         for at in length..4 * (rounds + 1) {
@@ -50,7 +50,7 @@ impl Key {
             }
             words[at] = word;
         }
-        let mut keys = [[0; 16]; MOST];
+        let mut keys = [[0; 16]; MAX_ROUND_KEYS];
         for (key, words) in keys.iter_mut().zip(words.as_chunks::<4>().0) {
             key.copy_from_slice(words.as_flattened());
         }

@@ -8,9 +8,9 @@ use super::power::{Calls, Modulus, Tally};
 use std::hint::black_box;
 
 /// Limbs at most: 1024 bits in the smaller ones.
-const MOST: usize = 32;
+const MAX_LIMBS: usize = 32;
 
-type Number<L> = [L; MOST];
+type Number<L> = [L; MAX_LIMBS];
 
 /// A modulus of some limbs.
 #[derive(Clone)]
@@ -60,8 +60,8 @@ fn sqr_vec<L: Limb>(to: &mut [L], limbs: &[L]) {
 }
 
 impl<L: Limb> Rows<L> {
-    fn product(&self, a: &Number<L>, b: &Number<L>, tally: &mut impl Tally) -> [L; 2 * MOST] {
-        let (mut product, length) = ([L::default(); 2 * MOST], self.length);
+    fn product(&self, a: &Number<L>, b: &Number<L>, tally: &mut impl Tally) -> [L; 2 * MAX_LIMBS] {
+        let (mut product, length) = ([L::default(); 2 * MAX_LIMBS], self.length);
         for (at, digit) in b[..length].iter().enumerate() {
             tally.row();
             product[at + length] = mul_add_vec(&mut product[at..at + length], &a[..length], *digit);
@@ -70,7 +70,7 @@ impl<L: Limb> Rows<L> {
     }
 
     /// Divides by the radix: each row makes the lowest limb that is left zero.
-    fn reduced(&self, mut wide: [L; 2 * MOST], tally: &mut impl Tally) -> Number<L> {
+    fn reduced(&self, mut wide: [L; 2 * MAX_LIMBS], tally: &mut impl Tally) -> Number<L> {
         let (length, modulus) = (self.length, &self.modulus[..self.length]);
         let mut carry = false;
         for at in 0..length {
@@ -79,7 +79,7 @@ impl<L: Limb> Rows<L> {
             let over = mul_add_vec(&mut wide[at..at + length], modulus, digit);
             (wide[at + length], carry) = wide[at + length].plus(over, carry);
         }
-        let mut result = [L::default(); MOST];
+        let mut result = [L::default(); MAX_LIMBS];
         result[..length].copy_from_slice(&wide[length..2 * length]);
         let mut less = result;
         let mut borrow = false;
@@ -95,7 +95,7 @@ impl<L: Limb> Modulus for Rows<L> {
 
     fn new(modulus: &[u64]) -> Self {
         let read = |limbs: &[u64]| {
-            let mut number = [L::default(); MOST];
+            let mut number = [L::default(); MAX_LIMBS];
             L::read(limbs, &mut number);
             number
         };
@@ -112,15 +112,15 @@ impl<L: Limb> Modulus for Rows<L> {
     }
 
     fn take(&self, wide: &[u64], tally: &mut impl Tally) -> Number<L> {
-        let mut limbs = [L::default(); 2 * MOST];
+        let mut limbs = [L::default(); 2 * MAX_LIMBS];
         L::read(wide, &mut limbs);
         let divided = self.reduced(limbs, tally);
         self.multiply(&divided, &self.cube, tally)
     }
 
     fn give(&self, number: &Number<L>, tally: &mut impl Tally) -> Vec<u64> {
-        let mut wide = [L::default(); 2 * MOST];
-        wide[..MOST].copy_from_slice(number);
+        let mut wide = [L::default(); 2 * MAX_LIMBS];
+        wide[..MAX_LIMBS].copy_from_slice(number);
         L::write(&self.reduced(wide, tally)[..self.length])
     }
 
@@ -134,14 +134,14 @@ impl<L: Limb> Modulus for Rows<L> {
 
     fn square(&self, a: &Number<L>, tally: &mut impl Tally) -> Number<L> {
         tally.square();
-        let mut wide = [L::default(); 2 * MOST];
+        let mut wide = [L::default(); 2 * MAX_LIMBS];
         sqr_vec(&mut wide[..2 * self.length], &a[..self.length]);
         self.reduced(wide, tally)
     }
 
     fn functions(&self, calls: &Calls) -> Vec<Function> {
         let (row, square) = (self.clone(), self.clone());
-        let (mut sum, mut wide) = (self.one, [L::default(); 2 * MOST]);
+        let (mut sum, mut wide) = (self.one, [L::default(); 2 * MAX_LIMBS]);
         let [row_name, square_name] = L::NAMES;
         vec![
             Function {

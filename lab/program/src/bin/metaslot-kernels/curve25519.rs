@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! X25519 and Ed25519.
 
-use crate::nist::MOST;
+use crate::nist::MAX_BATCH;
 use crate::row::{Result, Work, array, each, failed, random, same};
 use metaslot_awslc_wrapper::curve25519::{self as library, Ed25519, Ed25519Key};
 use metaslot_lanes::curve25519 as kernel;
@@ -15,12 +15,12 @@ struct Agree {
 }
 
 pub(crate) fn agree() -> Result<Box<dyn Work>> {
-    let seeds = each(MOST, |_| array::<32>())?;
+    let seeds = each(MAX_BATCH, |_| array::<32>())?;
     Ok(Box::new(Agree {
         keys: seeds.iter().map(kernel::X25519Key::new).collect(),
         peers: seeds.iter().rev().map(library::x25519_public).collect(),
         seeds,
-        out: vec![[0; 32]; MOST],
+        out: vec![[0; 32]; MAX_BATCH],
         alone: [0; 32],
     }))
 }
@@ -46,7 +46,7 @@ impl Work for Agree {
     }
 
     fn check(&mut self) -> Result<()> {
-        for lane in 0..MOST {
+        for lane in 0..MAX_BATCH {
             self.by_library(lane);
             same(self.alone == self.out[lane], "a shared secret")?;
         }
@@ -66,8 +66,8 @@ impl Party {
     fn new(seeds: &[[u8; 32]]) -> Result<Self> {
         let keys: Vec<_> = seeds.iter().map(Ed25519Key::new).collect();
         let publics = keys.iter().map(Ed25519Key::public).collect();
-        let messages = each(MOST, |_| random(32))?;
-        Ok(Self { keys, publics, messages, signatures: vec![[0; 64]; MOST] })
+        let messages = each(MAX_BATCH, |_| random(32))?;
+        Ok(Self { keys, publics, messages, signatures: vec![[0; 64]; MAX_BATCH] })
     }
 
     fn sign(&self, lane: usize, out: &mut [u8; 64]) {
@@ -88,8 +88,9 @@ struct Sign {
 }
 
 pub(crate) fn sign() -> Result<Box<dyn Work>> {
-    let seeds = each(MOST, |_| array::<32>())?;
-    let keys = each(MOST, |lane| kernel::PrivateKey::new(&seeds[lane]).map_err(failed("a key")))?;
+    let seeds = each(MAX_BATCH, |_| array::<32>())?;
+    let keys =
+        each(MAX_BATCH, |lane| kernel::PrivateKey::new(&seeds[lane]).map_err(failed("a key")))?;
     Ok(Box::new(Sign { party: Party::new(&seeds)?, keys, alone: [0; 64] }))
 }
 
@@ -110,7 +111,7 @@ impl Work for Sign {
 
     /// The same key and message always give the same signature (RFC 8032 §5.1.6).
     fn check(&mut self) -> Result<()> {
-        for lane in 0..MOST {
+        for lane in 0..MAX_BATCH {
             self.party.sign(lane, &mut self.alone);
             same(self.alone == self.party.signatures[lane], "an Ed25519 signature")?;
         }
@@ -125,14 +126,14 @@ struct Verify {
 }
 
 pub(crate) fn verify() -> Result<Box<dyn Work>> {
-    let mut party = Party::new(&each(MOST, |_| array::<32>())?)?;
-    for lane in 0..MOST {
+    let mut party = Party::new(&each(MAX_BATCH, |_| array::<32>())?)?;
+    for lane in 0..MAX_BATCH {
         let mut signature = [0; 64];
         party.sign(lane, &mut signature);
         party.signatures[lane] = signature;
     }
     let keys = party.publics.iter().map(kernel::PublicKey::new).collect();
-    Ok(Box::new(Verify { party, keys, good: vec![false; MOST] }))
+    Ok(Box::new(Verify { party, keys, good: vec![false; MAX_BATCH] }))
 }
 
 impl Work for Verify {
@@ -155,8 +156,8 @@ impl Work for Verify {
     fn check(&mut self) -> Result<()> {
         same(self.good.iter().all(|good| *good), "a good signature that was refused")?;
         self.party.signatures.iter_mut().step_by(3).for_each(|signature| signature[40] ^= 1);
-        self.batch(MOST);
+        self.batch(MAX_BATCH);
         let right = |lane: usize| self.good[lane] == self.party.verify(lane);
-        same((0..MOST).all(right), "a changed signature")
+        same((0..MAX_BATCH).all(right), "a changed signature")
     }
 }

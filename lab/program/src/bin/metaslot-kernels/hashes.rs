@@ -7,7 +7,7 @@ use metaslot_lab::kernels::Buffer;
 use metaslot_lanes::hash::{self, Hash, Key, MacRequest, Request};
 
 /// The most lanes that a function has.
-const MOST: usize = 32;
+const MAX_LANES: usize = 32;
 /// Bytes of a message.
 const LENGTH: usize = 8192;
 
@@ -30,8 +30,8 @@ pub(crate) fn digest<const HASH: usize>() -> Result<Box<dyn Work>> {
     let hash = HASHES[HASH];
     Ok(Box::new(Digest {
         hash,
-        messages: each(MOST, |lane| message(lane, LENGTH))?,
-        out: vec![vec![0; hash.length()]; MOST],
+        messages: each(MAX_LANES, |lane| message(lane, LENGTH))?,
+        out: vec![vec![0; hash.length()]; MAX_LANES],
         alone: vec![0; hash.length()],
     }))
 }
@@ -83,14 +83,14 @@ struct Mac {
 
 pub(crate) fn mac<const HASH: usize>() -> Result<Box<dyn Work>> {
     let hash = HASHES[HASH];
-    let secrets = each(MOST, |_| random(32))?;
+    let secrets = each(MAX_LANES, |_| random(32))?;
     let of = |lane: usize| hmac::Key::new(hash, &secrets[lane]).map_err(failed("a key"));
     Ok(Box::new(Mac {
         hash,
-        library: each(MOST, of)?,
-        keys: each(MOST, |lane| Key::new(hash, &secrets[lane]).map_err(failed("a key")))?,
-        messages: each(MOST, |lane| message(lane, LENGTH))?,
-        out: vec![vec![0; hash.length()]; MOST],
+        library: each(MAX_LANES, of)?,
+        keys: each(MAX_LANES, |lane| Key::new(hash, &secrets[lane]).map_err(failed("a key")))?,
+        messages: each(MAX_LANES, |lane| message(lane, LENGTH))?,
+        out: vec![vec![0; hash.length()]; MAX_LANES],
         alone: vec![0; hash.length()],
     }))
 }

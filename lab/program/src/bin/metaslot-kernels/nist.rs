@@ -6,10 +6,10 @@ use metaslot_awslc_wrapper::ec::{Curve, EcKey};
 use metaslot_lanes::{p256, p384};
 
 /// Requests in the largest batch.
-pub(crate) const MOST: usize = 128;
+pub(crate) const MAX_BATCH: usize = 128;
 
 fn keys(curve: Curve) -> Result<Vec<EcKey>> {
-    each(MOST, |_| EcKey::generate(curve).map_err(failed("a key")))
+    each(MAX_BATCH, |_| EcKey::generate(curve).map_err(failed("a key")))
 }
 
 fn scalar(key: &EcKey) -> Result<Vec<u8>> {
@@ -37,8 +37,8 @@ impl Party {
         let length = curve.length();
         Ok(Self {
             library: keys(curve)?,
-            digests: each(MOST, |_| random(length))?,
-            signatures: vec![vec![0; 2 * length]; MOST],
+            digests: each(MAX_BATCH, |_| random(length))?,
+            signatures: vec![vec![0; 2 * length]; MAX_BATCH],
             alone: vec![0; 2 * length],
         })
     }
@@ -53,7 +53,7 @@ impl Party {
     }
 
     fn check(&self) -> Result<()> {
-        (0..MOST).try_for_each(|lane| same(self.verify(lane), "an ECDSA signature"))
+        (0..MAX_BATCH).try_for_each(|lane| same(self.verify(lane), "an ECDSA signature"))
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn sign_p256() -> Result<Box<dyn Work>> {
     let key = |lane: usize| {
         p256::PrivateKey::new(&scalar(&party.library[lane])?).map_err(failed("a key"))
     };
-    Ok(Box::new(Sign256 { keys: each(MOST, key)?, party }))
+    Ok(Box::new(Sign256 { keys: each(MAX_BATCH, key)?, party }))
 }
 
 impl Work for Sign256 {
@@ -99,7 +99,7 @@ pub(crate) fn sign_p384() -> Result<Box<dyn Work>> {
     let key = |lane: usize| {
         p384::PrivateKey::new(&scalar(&party.library[lane])?).map_err(failed("a key"))
     };
-    Ok(Box::new(Sign384 { keys: each(MOST, key)?, party }))
+    Ok(Box::new(Sign384 { keys: each(MAX_BATCH, key)?, party }))
 }
 
 impl Work for Sign384 {
@@ -129,13 +129,13 @@ struct Verify256 {
 
 pub(crate) fn verify_p256() -> Result<Box<dyn Work>> {
     let mut party = Party::on(Curve::P256)?;
-    for lane in 0..MOST {
+    for lane in 0..MAX_BATCH {
         let Party { library, digests, signatures, .. } = &mut party;
         library[lane].sign(&digests[lane], &mut signatures[lane]).map_err(failed("a signature"))?;
     }
     let key =
         |lane: usize| p256::PublicKey::new(&point(&party.library[lane])?).map_err(failed("a key"));
-    Ok(Box::new(Verify256 { keys: each(MOST, key)?, party, good: vec![false; MOST] }))
+    Ok(Box::new(Verify256 { keys: each(MAX_BATCH, key)?, party, good: vec![false; MAX_BATCH] }))
 }
 
 impl Work for Verify256 {
@@ -158,9 +158,9 @@ impl Work for Verify256 {
     fn check(&mut self) -> Result<()> {
         same(self.good.iter().all(|good| *good), "a good signature that was refused")?;
         self.party.signatures.iter_mut().step_by(3).for_each(|signature| signature[40] ^= 1);
-        self.batch(MOST);
+        self.batch(MAX_BATCH);
         let right = |lane: usize| self.good[lane] == self.party.verify(lane);
-        same((0..MOST).all(right), "a changed signature")
+        same((0..MAX_BATCH).all(right), "a changed signature")
     }
 }
 
@@ -177,9 +177,9 @@ pub(crate) fn derive_p256() -> Result<Box<dyn Work>> {
     let key =
         |lane: usize| p256::PrivateKey::new(&scalar(&library[lane])?).map_err(failed("a key"));
     Ok(Box::new(Derive256 {
-        keys: each(MOST, key)?,
-        points: each(MOST, |lane| point(&library[MOST - 1 - lane]))?,
-        out: vec![vec![0; p256::LENGTH]; MOST],
+        keys: each(MAX_BATCH, key)?,
+        points: each(MAX_BATCH, |lane| point(&library[MAX_BATCH - 1 - lane]))?,
+        out: vec![vec![0; p256::LENGTH]; MAX_BATCH],
         alone: vec![0; p256::LENGTH],
         library,
     }))
@@ -206,7 +206,7 @@ impl Work for Derive256 {
     }
 
     fn check(&mut self) -> Result<()> {
-        for lane in 0..MOST {
+        for lane in 0..MAX_BATCH {
             self.by_library(lane);
             same(self.alone == self.out[lane], "a shared secret")?;
         }

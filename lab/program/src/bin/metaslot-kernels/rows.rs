@@ -8,7 +8,7 @@ use metaslot_lanes::peak::Port;
 const EIGHT: &[usize] = &[1, 2, 4, 8];
 const SIXTEEN: &[usize] = &[1, 2, 4, 8, 16];
 const THIRTY_TWO: &[usize] = &[1, 2, 4, 8, 16, 32];
-const MANY: &[usize] = &[1, 2, 4, 8, 16, 32, 64, nist::MOST];
+const MANY: &[usize] = &[1, 2, 4, 8, 16, 32, 64, nist::MAX_BATCH];
 const ONE: &[usize] = &[1];
 
 const MULTIPLY: &[Port] = &[Port::Multiply52];
@@ -46,7 +46,8 @@ const fn binary(name: &'static str, make: Make) -> KernelRow {
 
 /// Batches share inversions: what a request costs depends on how many there are.
 const fn curve(name: &'static str, available: fn() -> bool, make: Make) -> KernelRow {
-    let count = Count::Steps { small: 8, large: 16, full: nist::MOST, operations: nist::MOST };
+    let count =
+        Count::Steps { small: 8, large: 16, full: nist::MAX_BATCH, operations: nist::MAX_BATCH };
     row(name, available, MANY, MULTIPLY, count, make)
 }
 

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 /// Prime, so that no size of a write or a page repeats in step with it.
 const PERIOD: u8 = 251;
 /// Most bytes of one read, and of one write.
-const MOST: usize = 1 << 16;
+const MAX_TRANSFER: usize = 1 << 16;
 /// How long the reader waits for bytes that were accepted.
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
@@ -20,7 +20,7 @@ pub(super) struct Stream(Vec<u8>);
 
 impl Stream {
     pub(super) fn new() -> Self {
-        Self((0..PERIOD).cycle().take(usize::from(PERIOD) + MOST).collect())
+        Self((0..PERIOD).cycle().take(usize::from(PERIOD) + MAX_TRANSFER).collect())
     }
 
     /// The bytes from a position on.
@@ -34,7 +34,7 @@ impl Stream {
     /// # Errors
     /// A byte was another one, or none came for two seconds.
     pub(super) fn read_to_end(&self, reader: &OwnedFd) -> Result<u64> {
-        let mut buffer = vec![0; MOST];
+        let mut buffer = vec![0; MAX_TRANSFER];
         let mut position = 0;
         loop {
             wait(reader)?;
@@ -73,7 +73,7 @@ mod tests {
         let stream = Stream::new();
         assert_eq!(stream.bytes(0, 3), [0, 1, 2]);
         assert_eq!(stream.bytes(250, 3), [250, 0, 1]);
-        assert_eq!(stream.bytes(251 * 1_000_000 + 7, MOST)[0], 7);
+        assert_eq!(stream.bytes(251 * 1_000_000 + 7, MAX_TRANSFER)[0], 7);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use words::SIZE;
 
 /// Largest write.
-const MOST: usize = 1 << 24;
+const MAX_WRITE: usize = 1 << 24;
 
 /// Measures.
 pub(super) fn run(options: &Options) -> Result<Made> {
@@ -58,8 +58,8 @@ impl Flow {
         if options.sample == 0 || sizes.is_empty() {
             return Err(Failure::new("--sample and --sizes must be above zero"));
         }
-        if sizes[0] == 0 || sizes.iter().any(|size| *size > MOST) {
-            return Err(Failure::new(format!("--sizes must be between 1 and {MOST} bytes")));
+        if sizes[0] == 0 || sizes.iter().any(|size| *size > MAX_WRITE) {
+            return Err(Failure::new(format!("--sizes must be between 1 and {MAX_WRITE} bytes")));
         }
         let (mut paths, mut absent) = (Vec::new(), Vec::new());
         for path in LocalPath::ALL.into_iter().filter(|path| options.paths.contains(path)) {
