@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 /// Of RSA in one sequence: each has a stock of its own, so that no two are the same.
-const MOST_PAIRS: usize = 2;
+const MAX_PAIRS: usize = 2;
 
 /// Where the values of keys are.
 pub(crate) const SECRET_ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 4] =
@@ -295,7 +295,7 @@ impl<'a> Stage<'a> {
         let public = Name::of(step.number);
         let names = vec![public, Name { private: true, ..public }];
         let slow = mechanism == CKM_RSA_PKCS_KEY_PAIR_GEN;
-        if slow && self.pairs_made == MOST_PAIRS {
+        if slow && self.pairs_made == MAX_PAIRS {
             return Err(Error::DEVICE_MEMORY);
         }
         let what = format!("{} {:?} {:?}", self.pairs_made, step.words, step.private);

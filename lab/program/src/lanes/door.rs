@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Operations of a window at most, whatever the check costs: their results are kept in memory.
-const MOST_OPERATIONS: f64 = 400_000.0;
+const MAX_OPERATIONS: f64 = 400_000.0;
 /// At least so many, so that every thread has some.
 const FEWEST_OPERATIONS: f64 = 256.0;
 
@@ -204,7 +204,7 @@ impl Load {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between the limits")]
 fn most(check_ns: f64, plan: &Plan) -> u64 {
     let time = plan.checks.as_secs_f64() * 1e9 * plan.processors as f64;
-    (time / check_ns.max(1.0)).clamp(FEWEST_OPERATIONS, MOST_OPERATIONS) as u64
+    (time / check_ns.max(1.0)).clamp(FEWEST_OPERATIONS, MAX_OPERATIONS) as u64
 }
 
 #[cfg(test)]

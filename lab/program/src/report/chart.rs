@@ -17,7 +17,7 @@ const BOTTOM: f64 = 34.0;
 /// Names at the ends of curves keep this distance.
 const LINE: f64 = 13.0;
 /// More curves than colours cannot be told apart.
-pub(super) const MOST_SERIES: usize = 8;
+pub(super) const MAX_SERIES: usize = 8;
 
 /// One point: the median, and the quartiles.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ pub(super) fn draw(
     costs: Scale,
 ) -> Option<Chart> {
     let drawn: Vec<&Curve> =
-        curves.iter().filter(|curve| !curve.points.is_empty()).take(MOST_SERIES).collect();
+        curves.iter().filter(|curve| !curve.points.is_empty()).take(MAX_SERIES).collect();
     // Points alone are in the table.
     if drawn.iter().all(|curve| curve.points.len() < 2) {
         return None;

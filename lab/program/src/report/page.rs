@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// More charts, or tables, than this are a heap and no page.
-const MOST_CHARTS: usize = 24;
+const MAX_CHARTS: usize = 24;
 
 /// The page.
 #[derive(Debug, Serialize)]
@@ -82,8 +82,8 @@ impl Page {
         let provenance = &a.manifest.provenance;
         let known = profile::profiles(&options.a)?;
         let mut matrices = matrix::all(a);
-        let left_out = matrices.len().saturating_sub(MOST_CHARTS);
-        matrices.truncate(MOST_CHARTS);
+        let left_out = matrices.len().saturating_sub(MAX_CHARTS);
+        matrices.truncate(MAX_CHARTS);
         let crossings = cross::report(a, None, &cross::all_arms(a)).ok();
         Ok(Self {
             title: provenance.scenario.clone(),
@@ -191,7 +191,7 @@ fn charts(experiment: &Experiment, crossings: Option<&cross::Report>) -> Vec<Cha
         series.iter().map(of_series).collect()
     } else {
         series
-            .chunks(chart::MOST_SERIES)
+            .chunks(chart::MAX_SERIES)
             .map(|some| {
                 let curves = some.iter().map(|one| curve(experiment, one, &arms[0], &one.name));
                 (String::new(), curves.collect())
@@ -209,7 +209,7 @@ fn charts(experiment: &Experiment, crossings: Option<&cross::Report>) -> Vec<Cha
     let draw = |(name, curves): &(String, Vec<Curve>)| {
         chart::draw(name, &axis, &unit, curves, &bands(name), costs)
     };
-    groups.iter().take(MOST_CHARTS).filter_map(draw).collect()
+    groups.iter().take(MAX_CHARTS).filter_map(draw).collect()
 }
 
 fn curve(experiment: &Experiment, series: &Series, arm: &str, name: &str) -> Curve {

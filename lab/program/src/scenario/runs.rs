@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// More narrow an interval no longer as fast as people's patience goes.
-pub(super) const MOST_REPETITIONS: usize = 400;
+pub(super) const MAX_REPETITIONS: usize = 400;
 
 /// An experiment that was made, and how it is to be shown.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ pub(super) fn plan(
     let fitting = time.as_secs_f64() * 0.9 / round.as_secs_f64().max(1e-6);
     let fewest = scenario.fewest();
     let fitting =
-        (fewest..=MOST_REPETITIONS).rev().find(|count| *count as f64 <= fitting).unwrap_or(fewest);
+        (fewest..=MAX_REPETITIONS).rev().find(|count| *count as f64 <= fitting).unwrap_or(fewest);
     let repetitions = options.repetitions.unwrap_or(fitting);
     let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
     let arms: Vec<&str> = arms.iter().map(String::as_str).collect();
