@@ -52,8 +52,8 @@ const LEAST_ARGON2ID: Kdf = Kdf::Argon2id { memory_kib: 64 * 1024, passes: 3, la
 const LEAST_PBKDF2: Kdf = Kdf::Pbkdf2HmacSha256 { iterations: 600_000 };
 
 /// And the most, however fast: other machines have to open the token too.
-const MOST_MEASURED_PASSES: u32 = 32;
-const MOST_MEASURED_ITERATIONS: u32 = 6_000_000;
+const MAX_MEASURED_PASSES: u32 = 32;
+const MAX_MEASURED_ITERATIONS: u32 = 6_000_000;
 
 impl Cost {
     /// The parameters; measured at the first call of the process.
@@ -85,12 +85,12 @@ pub(crate) const SALT: usize = 16;
 
 /// What stored parameters may demand, so that a file cannot make a login take the machine: this
 /// much memory, in KiB,
-const MOST_MEMORY_KIB: u32 = 512 * 1024;
+const MAX_MEMORY_KIB: u32 = 512 * 1024;
 /// this much memory in all passes together, in KiB, which is what the time goes with (seconds),
-const MOST_WORK_KIB: u64 = 4 << 20;
+const MAX_WORK_KIB: u64 = 4 << 20;
 /// this many lanes, or, with PBKDF2, this many iterations.
-const MOST_LANES: u32 = 16;
-const MOST_ITERATIONS: u32 = 10_000_000;
+const MAX_LANES: u32 = 16;
+const MAX_ITERATIONS: u32 = 10_000_000;
 
 impl Kdf {
     /// With so many passes or iterations more that a derivation is worth `time`.
@@ -116,11 +116,11 @@ impl Kdf {
         let more = |times: u32| (f64::from(times) * factor * 1.05).ceil() as u32;
         match self {
             Self::Argon2id { memory_kib, passes, lanes } => {
-                let passes = more(passes).max(passes + 1).min(MOST_MEASURED_PASSES);
+                let passes = more(passes).max(passes + 1).min(MAX_MEASURED_PASSES);
                 Self::Argon2id { memory_kib, passes, lanes }
             }
             Self::Pbkdf2HmacSha256 { iterations } => {
-                let iterations = more(iterations).max(iterations + 1).min(MOST_MEASURED_ITERATIONS);
+                let iterations = more(iterations).max(iterations + 1).min(MAX_MEASURED_ITERATIONS);
                 Self::Pbkdf2HmacSha256 { iterations }
             }
         }
@@ -189,22 +189,20 @@ impl Kdf {
         let (possible, affordable) = match self {
             Self::Argon2id { memory_kib, passes, lanes } => (
                 passes > 0 && lanes > 0 && memory_kib / 8 >= lanes,
-                memory_kib <= MOST_MEMORY_KIB
-                    && lanes <= MOST_LANES
-                    && u64::from(memory_kib) * u64::from(passes) <= MOST_WORK_KIB,
+                memory_kib <= MAX_MEMORY_KIB
+                    && lanes <= MAX_LANES
+                    && u64::from(memory_kib) * u64::from(passes) <= MAX_WORK_KIB,
             ),
-            Self::Pbkdf2HmacSha256 { iterations } => {
-                (iterations > 0, iterations <= MOST_ITERATIONS)
-            }
+            Self::Pbkdf2HmacSha256 { iterations } => (iterations > 0, iterations <= MAX_ITERATIONS),
         };
         match (possible, affordable) {
             (true, true) => Ok(()),
             (false, _) => Err(Error::not_token(&format!("a PIN's key derivation is {self}"))),
             (_, false) => Err(Error::not_token(&format!(
                 "a PIN's key derivation is {self}, and a login takes at most {} MiB, {} GiB in all \
-                 passes, {MOST_LANES} lanes, or {MOST_ITERATIONS} iterations",
-                MOST_MEMORY_KIB / 1024,
-                MOST_WORK_KIB >> 20,
+                 passes, {MAX_LANES} lanes, or {MAX_ITERATIONS} iterations",
+                MAX_MEMORY_KIB / 1024,
+                MAX_WORK_KIB >> 20,
             ))),
         }
     }

@@ -21,22 +21,22 @@ use metaslot_memory::Secret;
 use metaslot_spi::store::{PinState, Role};
 
 /// After so many failures in a row a PIN is locked.
-pub(crate) const MOST_FAILURES: u32 = 10;
+pub(crate) const MAX_FAILURES: u32 = 10;
 /// After so many the next attempt has to wait: 1 second, 2, 4, …
 const FREE_FAILURES: u32 = 3;
 
 /// What may be told about a counter.
 pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
     let retry_at = match row.failures.checked_sub(FREE_FAILURES) {
-        Some(more) if row.failures < MOST_FAILURES => {
-            let delay = 1_u64 << more.min(MOST_FAILURES);
+        Some(more) if row.failures < MAX_FAILURES => {
+            let delay = 1_u64 << more.min(MAX_FAILURES);
             // A clock that was set back must not lock anybody out for longer than the delay.
             let at = (row.failed_at + delay).min(now + delay);
             if at > now { at } else { 0 }
         }
         _ => 0,
     };
-    let left = MOST_FAILURES.saturating_sub(row.failures);
+    let left = MAX_FAILURES.saturating_sub(row.failures);
     let kdf = row.wrap.as_deref().and_then(|wrap| wrap::kdf(wrap).ok());
     let cost = kdf.map(Kdf::cost).unwrap_or_default();
     PinState { failures: row.failures, left, retry_at, cost }
@@ -232,7 +232,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     let wrapped = row.wrap.as_deref().ok_or(Error::PinNotInitialized)?;
     let opened = wrap::open(wrapped, &serial, role, pin, pepper.as_ref());
     let Some(master) = opened.map_err(|error| error.at(&store.config.path))? else {
-        let left = MOST_FAILURES.saturating_sub(row.failures + 1);
+        let left = MAX_FAILURES.saturating_sub(row.failures + 1);
         counters::event(counters::Event::LoginFailure);
         return Err(Error::PinIncorrect { left });
     };
@@ -278,7 +278,7 @@ fn count(database: &Database, token: &Token, role: Role) -> Result<()> {
     if row.wrap.is_none() {
         return Err(Error::PinNotInitialized);
     }
-    if row.failures >= MOST_FAILURES {
+    if row.failures >= MAX_FAILURES {
         return Err(Error::PinLocked);
     }
     let now = now();

@@ -20,7 +20,7 @@ const DIGEST: usize = 16;
 /// Length of the MAC at the end, in bytes.
 pub(crate) const MAC: usize = 32;
 /// So many objects may have been made without a login since somebody was logged in.
-const MOST_OPEN: u64 = 1 << 32;
+const MAX_OPEN: u64 = 1 << 32;
 
 type Digest = [u8; DIGEST];
 
@@ -210,7 +210,7 @@ impl State {
 
     /// Whether `next_id` can have come from this state.
     pub(crate) fn has_ids(&self, next_id: u64) -> bool {
-        (self.next_id..=self.next_id.saturating_add(MOST_OPEN)).contains(&next_id)
+        (self.next_id..=self.next_id.saturating_add(MAX_OPEN)).contains(&next_id)
     }
 }
 
@@ -228,7 +228,7 @@ pub(crate) struct Known {
 pub(crate) type Memory = Mutex<Option<Known>>;
 
 /// So many nodes are kept, a KiB each.
-const MOST_NODES: usize = 256;
+const MAX_NODES: usize = 256;
 
 impl Known {
     /// The stored state, from memory where it is still the same.
@@ -256,7 +256,7 @@ impl Known {
     }
 
     pub(crate) fn keep(self, memory: &Memory) {
-        if self.tree.len() <= MOST_NODES {
+        if self.tree.len() <= MAX_NODES {
             *memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
         }
     }
