@@ -17,5 +17,5 @@ pub use event::{Event, Scope};
 pub use record::{Mapping, Record, Records, Taken};
 pub use recorded::Recorded;
 pub use recording::{Recording, Target};
-pub use spaces::{Place, Placed, Stack};
+pub use spaces::{CodePlace, Placed, Stack};
 pub use symbols::{Line, Named, Symbols};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Where an address is, whichever process had it.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Place {
+pub enum CodePlace {
     /// In the kernel.
     Kernel(u64),
     /// In a file: its number, and the offset in it.
@@ -29,7 +29,7 @@ pub struct Stack {
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
     /// Every place once.
-    pub places: Vec<Place>,
+    pub places: Vec<CodePlace>,
     /// The names of the files.
     pub files: Vec<String>,
     /// Every stack once.
@@ -119,9 +119,9 @@ impl Spaces {
         number
     }
 
-    fn find(&self, pid: u32, address: u64) -> Option<Place> {
+    fn find(&self, pid: u32, address: u64) -> Option<CodePlace> {
         let (start, (end, offset, file)) = self.of.get(&pid)?.range(..=address).next_back()?;
-        (address < *end).then_some(Place::File(*file, address - start + offset))
+        (address < *end).then_some(CodePlace::File(*file, address - start + offset))
     }
 }
 
@@ -160,7 +160,11 @@ impl Recorded {
     }
 }
 
-fn intern(numbers: &mut HashMap<Place, u32>, places: &mut Vec<Place>, place: Place) -> u32 {
+fn intern(
+    numbers: &mut HashMap<CodePlace, u32>,
+    places: &mut Vec<CodePlace>,
+    place: CodePlace,
+) -> u32 {
     *numbers.entry(place).or_insert_with(|| {
         places.push(place);
         u32::try_from(places.len() - 1).unwrap_or(u32::MAX)
@@ -169,17 +173,21 @@ fn intern(numbers: &mut HashMap<Place, u32>, places: &mut Vec<Place>, place: Pla
 
 /// The places of a stack, innermost first, and whether it led astray. All but the innermost are where a
 /// call returns to: the call itself is before.
-fn resolve(spaces: &Spaces, pid: u32, (kernel, user): &(Vec<u64>, Vec<u64>)) -> (Vec<Place>, bool) {
+fn resolve(
+    spaces: &Spaces,
+    pid: u32,
+    (kernel, user): &(Vec<u64>, Vec<u64>),
+) -> (Vec<CodePlace>, bool) {
     let before = |at: usize, address: u64| address - u64::from(at > 0 && address > 0);
-    let mut stack: Vec<Place> = kernel
+    let mut stack: Vec<CodePlace> = kernel
         .iter()
         .enumerate()
-        .map(|(at, address)| Place::Kernel(before(at, *address)))
+        .map(|(at, address)| CodePlace::Kernel(before(at, *address)))
         .collect();
     for (at, address) in user.iter().enumerate() {
         match spaces.find(pid, before(at, *address)) {
             Some(place) => stack.push(place),
-            None if at == 0 => stack.push(Place::Nowhere),
+            None if at == 0 => stack.push(CodePlace::Nowhere),
             // What follows a wrong frame pointer is no stack.
             None => return (stack, true),
         }
@@ -214,7 +222,7 @@ mod tests {
     /// File and offset of the innermost address of every stack, by the stacks' counts.
     fn innermost(placed: &Placed) -> Vec<(String, u64)> {
         let place = |stack: &Stack| match placed.places[stack.places[0] as usize] {
-            Place::File(file, offset) => (placed.files[file as usize].clone(), offset),
+            CodePlace::File(file, offset) => (placed.files[file as usize].clone(), offset),
             _ => (String::new(), 0),
         };
         placed.stacks.iter().map(place).collect()
@@ -283,9 +291,9 @@ mod tests {
         let mut spaces = Spaces::default();
         spaces.happens(&mapped(0, 1, 0x1000, 0x3000, "/a"));
         spaces.happens(&mapped(0, 1, 0x2000, 0x1000, "/b"));
-        assert_eq!(spaces.find(1, 0x1fff), Some(Place::File(0, 0x10ff)));
-        assert_eq!(spaces.find(1, 0x2000), Some(Place::File(1, 0x100)));
-        assert_eq!(spaces.find(1, 0x3000), Some(Place::File(0, 0x2100)));
+        assert_eq!(spaces.find(1, 0x1fff), Some(CodePlace::File(0, 0x10ff)));
+        assert_eq!(spaces.find(1, 0x2000), Some(CodePlace::File(1, 0x100)));
+        assert_eq!(spaces.find(1, 0x3000), Some(CodePlace::File(0, 0x2100)));
         assert_eq!((spaces.find(1, 0x4000), spaces.find(1, 0xfff)), (None, None));
     }
 
@@ -296,7 +304,7 @@ mod tests {
         assert_eq!((placed.stacks[0].places.len(), placed.broken), (2, 1));
         // The caller is before the address that it returns to.
         let caller = placed.places[placed.stacks[0].places[1] as usize];
-        assert_eq!(caller, Place::File(0, 0x900));
+        assert_eq!(caller, CodePlace::File(0, 0x900));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! Names of functions and lines of source: the kernel's from `/proc/kallsyms`, a file's from its own
 //! tables.
 
-use crate::spaces::{Place, Placed};
+use crate::spaces::{CodePlace, Placed};
 use blazesym::MaybeDefault;
 use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
@@ -106,9 +106,9 @@ fn batches(placed: &Placed, numbers: impl Iterator<Item = usize>, debug: bool) -
     let mut of: BTreeMap<Option<u32>, (Vec<usize>, Vec<u64>)> = BTreeMap::new();
     for number in numbers {
         let (source, address) = match placed.places[number] {
-            Place::Kernel(address) => (None, address),
-            Place::File(file, offset) => (Some(file), offset),
-            Place::Nowhere => continue,
+            CodePlace::Kernel(address) => (None, address),
+            CodePlace::File(file, offset) => (Some(file), offset),
+            CodePlace::Nowhere => continue,
         };
         let batch = of.entry(source).or_default();
         batch.0.push(number);
@@ -140,13 +140,13 @@ fn elf(path: &str, debug: bool) -> Option<Elf> {
     })
 }
 
-fn bare(placed: &Placed, place: Place) -> Named {
+fn bare(placed: &Placed, place: CodePlace) -> Named {
     match place {
-        Place::Kernel(address) => Named { kernel: true, address, ..Named::default() },
-        Place::File(file, address) => {
+        CodePlace::Kernel(address) => Named { kernel: true, address, ..Named::default() },
+        CodePlace::File(file, address) => {
             Named { file: placed.files[file as usize].clone(), address, ..Named::default() }
         }
-        Place::Nowhere => Named::default(),
+        CodePlace::Nowhere => Named::default(),
     }
 }
 
@@ -192,10 +192,10 @@ mod tests {
         });
         Placed {
             places: vec![
-                Place::Kernel(kernel),
-                Place::File(0, offset.unwrap()),
-                Place::File(1, 0x10),
-                Place::Nowhere,
+                CodePlace::Kernel(kernel),
+                CodePlace::File(0, offset.unwrap()),
+                CodePlace::File(1, 0x10),
+                CodePlace::Nowhere,
             ],
             files: vec![exe, "/no/such/file".to_owned()],
             stacks: vec![Stack { places: vec![0, 1], count: 1 }],
@@ -216,7 +216,9 @@ mod tests {
     #[test]
     fn the_kernels_functions_are_named_where_this_user_may_see_them() {
         let (symbols, placed) = (Symbols::default(), placed());
-        let Place::Kernel(address) = placed.places[0] else { panic!("no address of the kernel") };
+        let CodePlace::Kernel(address) = placed.places[0] else {
+            panic!("no address of the kernel")
+        };
         let named = &symbols.names(&placed)[0];
         assert!(named.kernel);
         if address > 0 {

@@ -75,12 +75,16 @@ pub(super) fn nameless(folded: &Folded) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metaslot_perf::{Place, Stack};
+    use metaslot_perf::{CodePlace, Stack};
 
     #[test]
     fn code_without_names_is_kept_by_file() {
         let placed = Placed {
-            places: vec![Place::File(0, 0x1234), Place::File(0, 0x2345), Place::Nowhere],
+            places: vec![
+                CodePlace::File(0, 0x1234),
+                CodePlace::File(0, 0x2345),
+                CodePlace::Nowhere,
+            ],
             files: vec!["/lib/libcrypto.so.3 (deleted)".to_owned()],
             stacks: vec![
                 Stack { places: vec![0, 1], count: 5 },
