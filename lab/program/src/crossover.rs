@@ -30,7 +30,7 @@ pub(crate) enum Way {
 /// A place on the axis of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Place {
+pub(crate) enum SizePoint {
     /// Below the smallest size that was measured.
     Below,
     /// At this size.
@@ -45,11 +45,11 @@ pub(crate) struct Crossover {
     /// Which one costs less above the crossover; the other one costs less below it.
     pub(crate) above: Way,
     /// The crossover. `Below` and `Above`: one of the two costs less at every size.
-    pub(crate) at: Place,
+    pub(crate) at: SizePoint,
     /// The lower end of its interval, of 95 %.
-    pub(crate) low: Place,
+    pub(crate) low: SizePoint,
     /// The upper end.
-    pub(crate) high: Place,
+    pub(crate) high: SizePoint,
     /// Sizes whose pairs clearly say the opposite of what the crossover makes of them: the two change
     /// places more often than once.
     pub(crate) against: Vec<f64>,
@@ -58,14 +58,14 @@ pub(crate) struct Crossover {
 impl Crossover {
     /// Whether it can be anywhere: nothing is known then.
     pub(crate) fn is_unclear(&self) -> bool {
-        self.low == Place::Below && self.high == Place::Above
+        self.low == SizePoint::Below && self.high == SizePoint::Above
     }
 
     /// Which one costs less at every size, if one does, with no doubt.
     pub(crate) fn always(&self) -> Option<Way> {
         match (self.low, self.high) {
-            (Place::Below, Place::Below) => Some(self.above),
-            (Place::Above, Place::Above) => Some(self.above.other()),
+            (SizePoint::Below, SizePoint::Below) => Some(self.above),
+            (SizePoint::Above, SizePoint::Above) => Some(self.above.other()),
             _ => None,
         }
     }
@@ -102,7 +102,7 @@ pub(crate) fn crossover(
     let values: Vec<f64> = estimates.iter().map(|estimate| estimate.value).collect();
     let above = direction(&values)?;
     let at = zero(&sizes, &values, above);
-    let mut drawn: Vec<Place> = (0..DRAWS)
+    let mut drawn: Vec<SizePoint> = (0..DRAWS)
         .map(|_| {
             zero(&sizes, &logs.iter().map(|logs| draw(logs, random)).collect::<Vec<_>>(), above)
         })
@@ -110,7 +110,7 @@ pub(crate) fn crossover(
     drawn.sort_by(|left, right| left.partial_cmp(right).unwrap_or(std::cmp::Ordering::Equal));
     let tail = cut();
     let against = sizes.iter().zip(&estimates).filter(|(size, estimate)| {
-        let sign = if Place::At(**size) < at { above.other() } else { above }.sign();
+        let sign = if SizePoint::At(**size) < at { above.other() } else { above }.sign();
         estimate.low * sign < 0.0 && estimate.high * sign < 0.0
     });
     Some(Crossover {
@@ -172,18 +172,18 @@ fn split(values: &[f64], above: Way) -> (usize, f64) {
 }
 
 /// The zero of the interpolated line at the best split.
-fn zero(sizes: &[f64], values: &[f64], above: Way) -> Place {
+fn zero(sizes: &[f64], values: &[f64], above: Way) -> SizePoint {
     let (below, _) = split(values, above);
     if below == 0 {
-        return Place::Below;
+        return SizePoint::Below;
     }
     if below == sizes.len() {
-        return Place::Above;
+        return SizePoint::Above;
     }
     let [left, right] = [below - 1, below];
     let share = values[left] / (values[left] - values[right]);
     let step = (sizes[right] / sizes[left]).ln();
-    Place::At(sizes[left] * (share.clamp(0.0, 1.0) * step).exp())
+    SizePoint::At(sizes[left] * (share.clamp(0.0, 1.0) * step).exp())
 }
 
 #[cfg(test)]
@@ -209,7 +209,7 @@ mod tests {
     fn a_line_without_noise_has_its_zero_where_it_is() {
         let logs = pairs(40_000.0, 0.2, 0.0, 6, &mut Random::new(1));
         let crossover = found(&logs);
-        let Place::At(at) = crossover.at else { panic!("{crossover:?}") };
+        let SizePoint::At(at) = crossover.at else { panic!("{crossover:?}") };
         assert!((at - 40_000.0).abs() < 1.0, "{crossover:?}");
         assert_eq!((crossover.low, crossover.high), (crossover.at, crossover.at));
         assert_eq!((crossover.above, crossover.always()), (Way::First, None));
@@ -229,10 +229,10 @@ mod tests {
     fn one_that_always_wins_has_no_crossover_in_range() {
         let logs = pairs(10.0, 0.2, 0.1, 9, &mut Random::new(3));
         let first = found(&logs);
-        assert_eq!((first.at, first.always()), (Place::Below, Some(Way::First)));
+        assert_eq!((first.at, first.always()), (SizePoint::Below, Some(Way::First)));
         let logs = pairs(1e9, 0.2, 0.1, 9, &mut Random::new(3));
         let second = found(&logs);
-        assert_eq!((second.at, second.always()), (Place::Above, Some(Way::Second)));
+        assert_eq!((second.at, second.always()), (SizePoint::Above, Some(Way::Second)));
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
             let at = 3000.0 * (random.unit() * 4.0).exp();
             let logs = pairs(at, 0.1, 0.3, 12, &mut random);
             let crossover = crossover(&SIZES, &logs, &mut random).unwrap();
-            crossover.low <= Place::At(at) && Place::At(at) <= crossover.high
+            crossover.low <= SizePoint::At(at) && SizePoint::At(at) <= crossover.high
         });
         let held = held.count();
         assert!((68..=80).contains(&held), "{held} of {rounds}");
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(crossover(&SIZES[..1], &[Vec::new()], &mut Random::new(1)), None);
         let mut logs = pairs(40_000.0, 0.2, 0.0, 6, &mut Random::new(1));
         logs[1].truncate(5);
-        let Place::At(at) = found(&logs).at else { panic!() };
+        let SizePoint::At(at) = found(&logs).at else { panic!() };
         assert!((at - 40_000.0).abs() < 1.0);
         let one = crossover(&SIZES[..1], &[vec![-0.1; 6]], &mut Random::new(1)).unwrap();
         assert_eq!(one.always(), Some(Way::First));

@@ -3,7 +3,7 @@
 
 use super::findings::{Findings, LIBC, OURS, Sizes, at_least_as_good};
 use super::words::{Consumer, MEMORY, PageSize, State, about, parse, shown};
-use crate::crossover::{Crossover, Place, Way};
+use crate::crossover::{Crossover, SizePoint, Way};
 use crate::experiment::{Experiment, Sample};
 use crate::table::{Table, digits};
 use crate::verdict::{Comparison, Family, Verdict};
@@ -114,26 +114,26 @@ const fn word(verdict: Verdict) -> &'static str {
 fn place(crossover: &Crossover) -> String {
     let Crossover { above, at, low, high, against } = crossover;
     let past_above = *above == Way::First;
-    let end = |place: &Place| match place {
-        Place::Below => "less".to_owned(),
-        Place::At(size) => about(*size),
-        Place::Above => "more".to_owned(),
+    let end = |place: &SizePoint| match place {
+        SizePoint::Below => "less".to_owned(),
+        SizePoint::At(size) => about(*size),
+        SizePoint::Above => "more".to_owned(),
     };
     let sure = crossover.always().is_some();
     let mut text = match at {
         _ if crossover.is_unclear() => "not resolved".to_owned(),
-        Place::At(size) => {
+        SizePoint::At(size) => {
             let word = if past_above { "from" } else { "up to" };
             format!("{word} {} ({} to {})", about(*size), end(low), end(high))
         }
-        Place::Below if past_above && sure => "every size".to_owned(),
-        Place::Below if past_above => format!("every size, or from {}", end(high)),
-        Place::Below if sure => "none".to_owned(),
-        Place::Below => format!("none, or up to {}", end(high)),
-        Place::Above if past_above && sure => "none".to_owned(),
-        Place::Above if past_above => format!("none, or from {}", end(low)),
-        Place::Above if sure => "every size".to_owned(),
-        Place::Above => format!("every size, or up to {}", end(low)),
+        SizePoint::Below if past_above && sure => "every size".to_owned(),
+        SizePoint::Below if past_above => format!("every size, or from {}", end(high)),
+        SizePoint::Below if sure => "none".to_owned(),
+        SizePoint::Below => format!("none, or up to {}", end(high)),
+        SizePoint::Above if past_above && sure => "none".to_owned(),
+        SizePoint::Above if past_above => format!("none, or from {}", end(low)),
+        SizePoint::Above if sure => "every size".to_owned(),
+        SizePoint::Above => format!("every size, or up to {}", end(low)),
     };
     if let Some(size) = against.first() {
         text.push_str(&format!(", but {}", about(*size)));

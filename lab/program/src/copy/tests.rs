@@ -3,7 +3,7 @@
 
 use super::findings::Findings;
 use super::{json, print};
-use crate::crossover::{Place, Way};
+use crate::crossover::{SizePoint, Way};
 use crate::experiment::{Experiment, Factor, Measured, Plan, Provenance, Recorder, Run};
 use crate::random::Random;
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ fn crossovers_are_where_the_costs_are_equal() {
     for sizes in &findings.groups {
         let crossover = findings.crossover(sizes).unwrap();
         match crossover.at {
-            Place::At(at) => {
+            SizePoint::At(at) => {
                 let found = (sizes.group.state, crossover.above);
                 assert_eq!(found, (super::State::Memory, Way::First));
                 assert!((7000.0..9400.0).contains(&at), "{at}");

@@ -2,7 +2,7 @@
 //! Crossovers and cliffs for people.
 
 use super::{Crossing, Report};
-use crate::crossover::{Place, Way};
+use crate::crossover::{SizePoint, Way};
 use crate::table::Table;
 use std::fmt::Write;
 
@@ -89,10 +89,10 @@ fn words(report: &Report, crossing: &Crossing) -> [String; 3] {
         return [UNCLEAR.to_owned(), String::new(), String::new()];
     }
     let levels = &report.axis.levels;
-    let place = |place: Place| match place {
-        Place::Below => format!("below {}", levels.first().map_or("", |level| &level.1)),
-        Place::Above => format!("above {}", levels.last().map_or("", |level| &level.1)),
-        Place::At(value) => super::short(value),
+    let place = |place: SizePoint| match place {
+        SizePoint::Below => format!("below {}", levels.first().map_or("", |level| &level.1)),
+        SizePoint::Above => format!("above {}", levels.last().map_or("", |level| &level.1)),
+        SizePoint::At(value) => super::short(value),
     };
     let interval = format!("{} to {}", place(crossover.low), place(crossover.high));
     [place(crossover.at), interval, name(crossover.above)]

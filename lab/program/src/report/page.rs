@@ -8,7 +8,7 @@ use super::{Options, forest, story};
 use crate::Result;
 use crate::compare;
 use crate::cross::{self, Axis, Crossing, Series};
-use crate::crossover::Place;
+use crate::crossover::SizePoint;
 use crate::experiment::{Experiment, Sample};
 use crate::print;
 use crate::profile;
@@ -225,7 +225,9 @@ fn curve(experiment: &Experiment, series: &Series, arm: &str, name: &str) -> Cur
 /// A crossover whose both ends are in the range.
 fn band(crossing: &Crossing) -> Option<Band> {
     let found = &crossing.crossover;
-    let (Place::At(at), Place::At(low), Place::At(high)) = (found.at, found.low, found.high) else {
+    let (SizePoint::At(at), SizePoint::At(low), SizePoint::At(high)) =
+        (found.at, found.low, found.high)
+    else {
         return None;
     };
     let short = cross::short;
