@@ -50,7 +50,7 @@ struct Against {
 pub(super) fn all(experiment: &Experiment) -> Vec<Matrix> {
     let costs = experiment.samples.iter().map(|sample| experiment.cycles(sample));
     let scale = Scale::of(costs, 0.0, 1.0);
-    let place = Place { experiment, scale, margin: margin(experiment) };
+    let place = Context { experiment, scale, margin: margin(experiment) };
     match Axis::of(experiment, None) {
         Ok(axis) if experiment.plan.arms.len() > 1 => by_arm(&place, &axis),
         Ok(axis) => vec![by_level(&place, &axis)],
@@ -58,14 +58,14 @@ pub(super) fn all(experiment: &Experiment) -> Vec<Matrix> {
     }
 }
 
-struct Place<'a> {
+struct Context<'a> {
     experiment: &'a Experiment,
     scale: Option<Scale>,
     margin: Margin,
 }
 
 /// For each curve: levels downwards, arms across.
-fn by_arm(place: &Place<'_>, axis: &Axis) -> Vec<Matrix> {
+fn by_arm(place: &Context<'_>, axis: &Axis) -> Vec<Matrix> {
     let arms = &place.experiment.plan.arms;
     let table = |series: crate::cross::Series| Matrix {
         title: series.name.clone(),
@@ -84,7 +84,7 @@ fn by_arm(place: &Place<'_>, axis: &Axis) -> Vec<Matrix> {
 }
 
 /// Curves downwards, levels across.
-fn by_level(place: &Place<'_>, axis: &Axis) -> Matrix {
+fn by_level(place: &Context<'_>, axis: &Axis) -> Matrix {
     let arm = &place.experiment.plan.arms[0];
     let row = |series: crate::cross::Series| {
         let cell = |(value, _): &(f64, String)| {
@@ -102,7 +102,7 @@ fn by_level(place: &Place<'_>, axis: &Axis) -> Matrix {
 }
 
 /// Cells downwards, arms across.
-fn plain(place: &Place<'_>) -> Matrix {
+fn plain(place: &Context<'_>) -> Matrix {
     let plan = &place.experiment.plan;
     let row = |cell: String| MatrixRow {
         cells: plan.arms.iter().map(|arm| place.cell(&cell, arm)).collect(),
@@ -116,7 +116,7 @@ fn plain(place: &Place<'_>) -> Matrix {
     }
 }
 
-impl Place<'_> {
+impl Context<'_> {
     fn cell(&self, cell: &str, arm: &str) -> Option<Cell> {
         let samples: Vec<&Sample> = self.experiment.of(cell, arm).collect();
         let costs: Vec<f64> = samples.iter().map(|sample| self.experiment.cycles(sample)).collect();
