@@ -8,9 +8,9 @@ use super::victim::Victim;
 use crate::experiment::{Factor, Measured, Run};
 use crate::machine::library;
 use crate::meter::{Account, Meter};
-use crate::place::{Place, Store};
 use crate::random::Random;
 use crate::role::Role;
+use crate::sandbox::{Sandbox, Store};
 use crate::scenario::{Head, Scenario};
 use crate::{Failure, Result};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub(super) struct Kills {
     kills: usize,
     end: End,
     /// Goes away after those who write in it.
-    _place: Place,
+    _place: Sandbox,
 }
 
 impl Kills {
@@ -41,7 +41,7 @@ impl Kills {
     /// # Errors
     /// The module makes no token.
     pub(super) fn new(options: &Options, module: PathBuf, seed: u64) -> Result<Self> {
-        let place = Place::guarded(options.dir.as_deref(), options.keep)?;
+        let place = Sandbox::guarded(options.dir.as_deref(), options.keep)?;
         let store = place.store("kill")?;
         let role = Role::Holder { module: module.clone(), make: true };
         if !store.command(&role)?.status()?.success() {

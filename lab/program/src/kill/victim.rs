@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A writer's process, as the killer sees it. Each start has a name and a log of its own.
 
-use crate::place::Store;
 use crate::role::Role;
+use crate::sandbox::Store;
 use crate::{Failure, Result};
 use std::io::Read;
 use std::path::{Path, PathBuf};

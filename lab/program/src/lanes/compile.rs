@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The load in C, compiled where the experiment is made.
 
-use crate::place::Place;
+use crate::sandbox::Sandbox;
 use crate::{Failure, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ const FILES: [(&str, &str); 5] = [
 ///
 /// # Errors
 /// There is no compiler, or it refuses.
-pub(crate) fn load(place: &Place) -> Result<PathBuf> {
+pub(crate) fn load(place: &Sandbox) -> Result<PathBuf> {
     let (source, program) = (place.file("load"), place.file("lanes_load"));
     for (name, text) in FILES {
         let path = source.join(name);

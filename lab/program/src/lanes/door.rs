@@ -8,7 +8,7 @@ use crate::Result;
 use crate::child::{Child, named};
 use crate::experiment::Measured;
 use crate::meter::{self, Done, besides};
-use crate::place::{Place, Store};
+use crate::sandbox::{Sandbox, Store};
 use metaslot_counters::{Event, read};
 use serde::Deserialize;
 use std::path::Path;
@@ -100,7 +100,7 @@ impl Load {
     pub(super) fn with(
         row: &Operation,
         files: [&Path; 2],
-        place: &Place,
+        place: &Sandbox,
         plan: &Plan,
     ) -> Result<std::result::Result<Self, String>> {
         let names: Vec<String> = plan.without.iter().map(|name| format!("{name:?}")).collect();
@@ -113,7 +113,7 @@ impl Load {
     pub(super) fn without(
         row: &Operation,
         files: [&Path; 2],
-        place: &Place,
+        place: &Sandbox,
     ) -> Result<std::result::Result<Self, String>> {
         let name = format!("{}-without", row.name);
         Self::start(row, files, place.configured(&name, "lanes = false\n", policy(row))?)

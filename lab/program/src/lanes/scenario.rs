@@ -11,8 +11,8 @@ use super::rows::Operation;
 use crate::experiment::{Factor, Measured, Run, level};
 use crate::machine::library;
 use crate::meter::{Account, Meter};
-use crate::place::Place;
 use crate::progress::Progress;
+use crate::sandbox::Sandbox;
 use crate::scenario::{Head, Scenario};
 use crate::token::own_module;
 use crate::{Failure, Result};
@@ -30,7 +30,7 @@ pub(super) struct Lanes {
     judge: Option<Judge>,
     settings: BTreeMap<String, String>,
     /// Goes away after those who work in it.
-    _place: Place,
+    _place: Sandbox,
 }
 
 /// What there is of one operation; or why not.
@@ -55,7 +55,7 @@ impl Lanes {
         let kernels = kernels.transpose()?;
         let module = (!options.no_module).then(|| own_module(options.module.as_deref()));
         let module = module.transpose()?.map(std::path::absolute).transpose()?;
-        let place = Place::guarded(options.dir.as_deref(), options.keep)?;
+        let place = Sandbox::guarded(options.dir.as_deref(), options.keep)?;
         let judged = kernels.is_some() && rows.iter().any(|row| row.openssl.is_some());
         let load = match (&module, judged) {
             (Some(_), _) => Some(compile::load(&place)?),
@@ -101,7 +101,7 @@ impl Bench {
         row: Operation,
         kernels: Option<&Path>,
         [load, module]: [Option<&Path>; 2],
-        place: &Place,
+        place: &Sandbox,
         plan: &Plan,
     ) -> Result<Self> {
         let left_out = || "left out".to_owned();

@@ -2,8 +2,8 @@
 //! A cold start: a fresh process loads the module, opens a session and finds a public object.
 
 use super::holder::PUBLIC;
-use crate::place::Store;
 use crate::role::Role;
+use crate::sandbox::Store;
 use crate::token::slot_of_token;
 use crate::{Failure, Result};
 use metaslot_ck::CKA_LABEL;

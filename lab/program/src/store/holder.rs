@@ -4,9 +4,9 @@
 use crate::child::Child;
 use crate::clock::{measure, process_cpu};
 use crate::meter::Done;
-use crate::place::Store;
 use crate::random::Random;
 use crate::role::Role;
+use crate::sandbox::Store;
 use crate::token::{self, Token, aes_template};
 use crate::{Failure, Result};
 use metaslot_ck::{CKA_LABEL, CKA_PRIVATE, CKM_AES_KEY_GEN, CKM_ECDSA, CKO_DATA, CKO_PRIVATE_KEY};

@@ -16,9 +16,9 @@ use crate::child::Child;
 use crate::experiment::{Factor, Measured, Run, level};
 use crate::machine::library;
 use crate::meter::{Account, Done, Meter};
-use crate::place::{Place, Store};
 use crate::progress::Progress;
 use crate::random::Random;
+use crate::sandbox::{Sandbox, Store};
 use crate::scenario::{Head, Scenario};
 use crate::{Failure, Result};
 use std::io::Write;
@@ -41,7 +41,7 @@ pub(super) struct Stores {
     random: Random,
     benches: Vec<Bench>,
     /// Goes away after those who work in it.
-    place: Place,
+    place: Sandbox,
 }
 
 /// One of them.
@@ -62,7 +62,7 @@ impl Stores {
     /// # Errors
     /// The module makes no token, or the disk is full.
     pub(super) fn new(options: &Options, module: PathBuf, seed: u64) -> Result<Self> {
-        let place = Place::guarded(options.dir.as_deref(), options.keep)?;
+        let place = Sandbox::guarded(options.dir.as_deref(), options.keep)?;
         let progress = Progress::new();
         let fill = |objects| Bench::fill(options, &module, &place, objects, &progress);
         let benches =
@@ -115,7 +115,7 @@ impl Bench {
     fn fill(
         options: &Options,
         module: &Path,
-        place: &Place,
+        place: &Sandbox,
         objects: u64,
         progress: &Progress,
     ) -> Result<Self> {

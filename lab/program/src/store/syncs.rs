@@ -4,8 +4,8 @@
 
 use super::holder::{Request, ask};
 use crate::child::Child;
-use crate::place::Store;
 use crate::role::Role;
+use crate::sandbox::Store;
 use crate::{Failure, Result};
 use std::path::Path;
 use std::process::Command;

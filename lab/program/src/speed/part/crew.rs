@@ -6,7 +6,7 @@ use crate::experiment::{Measured, level};
 use crate::interrupt::Interrupt;
 use crate::machine::library;
 use crate::meter::{Account, Meter};
-use crate::place::Place;
+use crate::sandbox::Sandbox;
 use crate::speed::Options;
 use crate::token::{own_module, rival_module};
 use crate::{Failure, Result};
@@ -37,7 +37,7 @@ pub(crate) struct Crew {
     pub(crate) settings: BTreeMap<String, String>,
     interrupt: Interrupt,
     /// Goes away after those who work in it.
-    _place: Place,
+    _place: Sandbox,
 }
 
 impl Crew {
@@ -53,7 +53,7 @@ impl Crew {
     }
 
     fn started(options: &Options, names: &[&'static str], interrupt: Interrupt) -> Result<Self> {
-        let place = Place::make(options.dir.as_deref(), options.keep)?;
+        let place = Sandbox::make(options.dir.as_deref(), options.keep)?;
         let own = own_module(options.module.as_deref())?;
         let (mut workers, mut settings) = (Vec::new(), BTreeMap::new());
         for &name in names {

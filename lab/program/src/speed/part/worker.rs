@@ -7,8 +7,8 @@ use super::serving::Part;
 use crate::Result;
 use crate::child::Child;
 use crate::meter::Done;
-use crate::place::Store;
 use crate::role::Role;
+use crate::sandbox::Store;
 
 use std::time::Duration;
 

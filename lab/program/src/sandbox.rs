@@ -14,12 +14,12 @@ use std::time::Duration;
 
 /// The directory, removed when this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Sandbox {
     directory: PathBuf,
     keep: bool,
 }
 
-impl Place {
+impl Sandbox {
     /// Makes the directory under `parent` (the system's directory for temporary files when absent).
     ///
     /// # Errors
@@ -176,7 +176,7 @@ fn remove(directory: &Path) {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         if self.keep {
             eprintln!("kept {}", self.directory.display());
