@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A directory that goes away.
-struct Place(PathBuf);
+struct Sandbox(PathBuf);
 
-impl Place {
+impl Sandbox {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("compare-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -40,7 +40,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).ok();
     }
@@ -94,7 +94,7 @@ fn experiment(path: &Path, unit: &str, source: &str, new: f64) {
 
 #[test]
 fn arms_of_one_experiment_are_compared_in_pairs() {
-    let place = Place::new("arms");
+    let place = Sandbox::new("arms");
     experiment(&place.0.join("x.labx"), "byte", "thread", 90.0);
     let report = place.json(&["compare", "x.labx", "--json"]);
     assert_eq!((&report["paired"], &report["faster"]), (&Value::Bool(true), &Value::from(2)));
@@ -110,7 +110,7 @@ fn arms_of_one_experiment_are_compared_in_pairs() {
 
 #[test]
 fn cells_of_one_experiment_are_compared_in_pairs() {
-    let place = Place::new("cells");
+    let place = Sandbox::new("cells");
     experiment(&place.0.join("x.labx"), "byte", "thread", 90.0);
     let options = ["compare", "x.labx", "--cell", "write=8K", "--against-cell", "write=64K"];
     let text = place.text(&options);
@@ -123,7 +123,7 @@ fn cells_of_one_experiment_are_compared_in_pairs() {
 
 #[test]
 fn two_experiments_are_compared_as_groups() {
-    let place = Place::new("two");
+    let place = Sandbox::new("two");
     experiment(&place.0.join("a.labx"), "byte", "thread", 90.0);
     experiment(&place.0.join("b.labx"), "byte", "thread", 60.0);
     let report = place.json(&["compare", "a.labx", "b.labx", "--json"]);
@@ -137,7 +137,7 @@ fn two_experiments_are_compared_as_groups() {
 
 #[test]
 fn what_cannot_be_compared_is_refused() {
-    let place = Place::new("refused");
+    let place = Sandbox::new("refused");
     experiment(&place.0.join("a.labx"), "byte", "thread", 90.0);
     experiment(&place.0.join("b.labx"), "operation", "thread", 90.0);
     experiment(&place.0.join("c.labx"), "byte", "cgroup", 90.0);
@@ -153,7 +153,7 @@ fn what_cannot_be_compared_is_refused() {
 
 #[test]
 fn every_form_of_print_is_of_the_same_samples() {
-    let place = Place::new("forms");
+    let place = Sandbox::new("forms");
     experiment(&place.0.join("x.labx"), "byte", "thread", 90.0);
     let summary = place.json(&["print", "x.labx", "--json"]);
     assert_eq!(summary["cells"].as_array().unwrap().len(), 4);
@@ -173,7 +173,7 @@ fn every_form_of_print_is_of_the_same_samples() {
 
 #[test]
 fn a_report_is_one_file_without_network_or_script() {
-    let place = Place::new("report");
+    let place = Sandbox::new("report");
     experiment(&place.0.join("a<b.labx"), "byte", "thread", 90.0);
     experiment(&place.0.join("b.labx"), "byte", "thread", 60.0);
     let said = place.text(&["report", "a<b.labx", "b.labx"]);
@@ -198,7 +198,7 @@ fn a_report_is_one_file_without_network_or_script() {
 
 #[test]
 fn two_arms_of_curves_change_places_where_their_costs_do() {
-    let place = Place::new("cross");
+    let place = Sandbox::new("cross");
     crossing(&place.0.join("x.labx"));
     let report = place.json(&["cross", "x.labx", "--json"]);
     let crossover = &report["crossovers"][0];

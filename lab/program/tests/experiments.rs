@@ -11,9 +11,9 @@ use std::path::PathBuf;
 const CELL: &str = "size=64K";
 
 /// A directory that goes away.
-struct Place(PathBuf);
+struct Sandbox(PathBuf);
 
-impl Place {
+impl Sandbox {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("labx-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
     }
@@ -85,7 +85,7 @@ fn run(recorder: &mut Recorder, count: usize) {
 
 #[test]
 fn what_is_written_is_read_and_judged() {
-    let place = Place::new("whole");
+    let place = Sandbox::new("whole");
     place.finished();
     let experiment = Experiment::read(&place.experiment()).unwrap();
     assert_eq!(experiment.state, State::Sealed);
@@ -102,7 +102,7 @@ fn what_is_written_is_read_and_judged() {
 
 #[test]
 fn an_interrupted_experiment_is_readable_and_says_so() {
-    let place = Place::new("interrupted");
+    let place = Sandbox::new("interrupted");
     let mut recorder = place.begin();
     run(&mut recorder, 7);
     drop(recorder);
@@ -115,7 +115,7 @@ fn an_interrupted_experiment_is_readable_and_says_so() {
 
 #[test]
 fn a_torn_last_line_is_left_out_wherever_it_was_torn() {
-    let place = Place::new("torn");
+    let place = Sandbox::new("torn");
     let mut recorder = place.begin();
     run(&mut recorder, 3);
     drop(recorder);
@@ -130,7 +130,7 @@ fn a_torn_last_line_is_left_out_wherever_it_was_torn() {
 
 #[test]
 fn a_damaged_line_before_the_last_is_named() {
-    let place = Place::new("damaged");
+    let place = Sandbox::new("damaged");
     let mut recorder = place.begin();
     run(&mut recorder, 3);
     drop(recorder);
@@ -140,7 +140,7 @@ fn a_damaged_line_before_the_last_is_named() {
 
 #[test]
 fn a_run_that_the_plan_does_not_have_is_named() {
-    let place = Place::new("astray");
+    let place = Sandbox::new("astray");
     let mut recorder = place.begin();
     run(&mut recorder, 3);
     drop(recorder);
@@ -150,7 +150,7 @@ fn a_run_that_the_plan_does_not_have_is_named() {
 
 #[test]
 fn every_changed_file_of_a_sealed_experiment_is_named() {
-    let place = Place::new("changed");
+    let place = Sandbox::new("changed");
     place.finished();
     place.change("samples.jsonl", "\"work\":10.0", "\"work\":11.0");
     fs::remove_file(place.file("log.txt")).unwrap();
@@ -162,7 +162,7 @@ fn every_changed_file_of_a_sealed_experiment_is_named() {
 
 #[test]
 fn a_file_that_was_added_later_does_not_break_the_seal() {
-    let place = Place::new("added");
+    let place = Sandbox::new("added");
     place.finished();
     fs::write(place.file("analysis.json"), "{}").unwrap();
     assert_eq!(Experiment::read(&place.experiment()).unwrap().state, State::Sealed);
@@ -170,7 +170,7 @@ fn a_file_that_was_added_later_does_not_break_the_seal() {
 
 #[test]
 fn a_plan_that_was_changed_shows_even_without_a_seal() {
-    let place = Place::new("plan");
+    let place = Sandbox::new("plan");
     drop(place.begin());
     place.change("plan.json", "\"seed\": 5", "\"seed\": 6");
     assert!(place.refusal().contains("plan.json was changed"), "{}", place.refusal());
@@ -178,7 +178,7 @@ fn a_plan_that_was_changed_shows_even_without_a_seal() {
 
 #[test]
 fn a_newer_schema_is_refused_and_left_as_it_is() {
-    let place = Place::new("newer");
+    let place = Sandbox::new("newer");
     place.finished();
     place.change("manifest.json", "metaslot-labx/1", "metaslot-labx/2");
     let before = fs::read(place.file("manifest.json")).unwrap();
@@ -190,7 +190,7 @@ fn a_newer_schema_is_refused_and_left_as_it_is() {
 
 #[test]
 fn no_experiment_is_overwritten_sealed_early_or_given_another_ending() {
-    let place = Place::new("refused");
+    let place = Sandbox::new("refused");
     let mut recorder = place.begin();
     let again = Recorder::create(
         &place.experiment(),
@@ -212,7 +212,7 @@ fn no_experiment_is_overwritten_sealed_early_or_given_another_ending() {
 
 #[test]
 fn what_is_no_number_is_not_recorded() {
-    let place = Place::new("nan");
+    let place = Sandbox::new("nan");
     let mut recorder = place.begin();
     let measured = Measured {
         window_ns: [0, 1],

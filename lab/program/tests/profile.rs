@@ -13,9 +13,9 @@ use std::process::{Command, Output};
 const TIMES: &str = "METASLOT_TEST_TIMES";
 
 /// A directory that goes away.
-struct Place(PathBuf);
+struct Sandbox(PathBuf);
 
-impl Place {
+impl Sandbox {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("profile-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -27,7 +27,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
     }
@@ -93,7 +93,7 @@ fn refused(arguments: &[&str]) -> String {
 }
 
 /// Samples the known program; nothing where this user may not.
-fn profile(place: &Place) -> Option<(String, [f64; 2])> {
+fn profile(place: &Sandbox) -> Option<(String, [f64; 2])> {
     let (experiment, times) = (place.path("x.labx"), place.path("times"));
     let shown = experiment.to_str().unwrap().to_owned();
     let burner = std::env::current_exe().unwrap();
@@ -120,7 +120,7 @@ fn inclusive(functions: &[Value], name: &str) -> f64 {
 
 #[test]
 fn two_functions_share_the_samples_as_they_share_the_time() {
-    let place = Place::new("shares");
+    let place = Sandbox::new("shares");
     let Some((experiment, [three, one])) = profile(&place) else { return };
     let output = said(&lab(&["print", &experiment, "--functions", "--json"], None));
     let profiles: Value = serde_json::from_str(&output).unwrap();
@@ -151,7 +151,7 @@ fn two_functions_share_the_samples_as_they_share_the_time() {
 
 #[test]
 fn the_hot_line_is_named_and_what_is_not_there_is_said() {
-    let place = Place::new("lines");
+    let place = Sandbox::new("lines");
     let Some((experiment, _)) = profile(&place) else { return };
     let output =
         said(&lab(&["print", &experiment, "--functions", "--json", "--sort", "excl"], None));
@@ -185,7 +185,7 @@ fn the_hot_line_is_named_and_what_is_not_there_is_said() {
 
 #[test]
 fn an_experiment_without_profiles_and_a_program_that_is_not_there_are_named() {
-    let place = Place::new("without");
+    let place = Sandbox::new("without");
     let experiment = place.path("aa.labx");
     let shown = experiment.to_str().unwrap();
     let made = lab(&["aa", "--seconds", "0.1", "-o", shown], None);
@@ -204,7 +204,7 @@ fn an_experiment_without_profiles_and_a_program_that_is_not_there_are_named() {
 
 #[test]
 fn a_scenario_is_sampled_after_its_runs_when_that_is_asked_for() {
-    let place = Place::new("scenario");
+    let place = Sandbox::new("scenario");
     let experiment = place.path("aa.labx");
     let shown = experiment.to_str().unwrap();
     let made = lab(&["aa", "--seconds", "0.1", "--profile=0.3", "-o", shown], None);

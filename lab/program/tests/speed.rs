@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 const LAB: &str = env!("CARGO_BIN_EXE_metaslot-lab");
 
 /// A directory that goes away.
-struct Place(PathBuf);
+struct Sandbox(PathBuf);
 
-impl Place {
+impl Sandbox {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("speed-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -24,7 +24,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).ok();
     }
@@ -49,7 +49,7 @@ fn module() -> &'static Path {
     })
 }
 
-fn lab(place: &Place, arguments: &[&str]) -> Command {
+fn lab(place: &Sandbox, arguments: &[&str]) -> Command {
     let mut command = Command::new(LAB);
     command.current_dir(&place.0).env("METASLOT_MODULE", module()).args(arguments);
     command
@@ -65,14 +65,14 @@ fn text(output: &Output) -> String {
 const SHORT: [&str; 8] =
     ["--threads", "2", "--seconds", "0.05", "--repetitions", "2", "--output", "x.labx"];
 
-fn sun(place: &Place, arguments: &[&str]) -> String {
+fn sun(place: &Sandbox, arguments: &[&str]) -> String {
     let line = [&["speed", "--sun"][..], &SHORT, arguments].concat();
     text(&lab(place, &line).output().unwrap())
 }
 
 #[test]
 fn the_whole_table_is_measured_checked_sealed_and_printed_again() {
-    let place = Place::new("table");
+    let place = Sandbox::new("table");
     let printed = sun(&place, &["--rival", "none", "--no-openssl"]);
     assert_eq!(printed, text(&lab(&place, &["print", "x.labx"]).output().unwrap()));
     let experiment = Experiment::read(&place.experiment()).unwrap();
@@ -95,7 +95,7 @@ fn the_whole_table_is_measured_checked_sealed_and_printed_again() {
 
 #[test]
 fn both_clocks_agree_and_no_thread_uses_more_than_one_cpu() {
-    let place = Place::new("json");
+    let place = Sandbox::new("json");
     let line = ["speed", "--sun", "--filter", "sha1", "--rival", "none", "--no-openssl"];
     let once = ["--threads", "2", "--seconds", "0.05", "--repetitions", "1", "--output", "x.labx"];
     text(&lab(&place, &[&line[..], &once].concat()).output().unwrap());
@@ -119,7 +119,7 @@ fn both_clocks_agree_and_no_thread_uses_more_than_one_cpu() {
 
 #[test]
 fn what_is_not_installed_is_left_out_and_said() {
-    let place = Place::new("absent");
+    let place = Sandbox::new("absent");
     let line = [&["speed", "--sun", "--filter", "md5", "--rival", "none"][..], &SHORT].concat();
     let printed = text(&lab(&place, &line).env("PATH", "/nowhere").output().unwrap());
     assert!(printed.contains("openssl: left out, not installed"), "{printed}");
@@ -128,7 +128,7 @@ fn what_is_not_installed_is_left_out_and_said() {
 
 #[test]
 fn openssl_is_read_by_both_clocks_and_kept_as_it_printed() {
-    let place = Place::new("openssl");
+    let place = Sandbox::new("openssl");
     let printed = sun(&place, &["--rival", "none", "--filter", "md5"]);
     if printed.contains("openssl: left out, not installed") {
         return;
@@ -145,7 +145,7 @@ fn openssl_is_read_by_both_clocks_and_kept_as_it_printed() {
 
 #[test]
 fn every_mechanism_is_measured_by_size_and_left_out_with_a_reason() {
-    let place = Place::new("all");
+    let place = Sandbox::new("all");
     let line = ["--all", "--filter", "SHA256,CKM_ECDSA,RC4", "--seconds", "0.05"];
     let line = [&["speed"][..], &line, &["--repetitions", "1", "--output", "x.labx"]].concat();
     let printed = text(&lab(&place, &line).output().unwrap());
@@ -174,7 +174,7 @@ fn every_mechanism_is_measured_by_size_and_left_out_with_a_reason() {
 
 #[test]
 fn what_a_module_adds_is_measured_beside_the_raw_library_twice() {
-    let place = Place::new("overhead");
+    let place = Sandbox::new("overhead");
     let line = ["--filter", "ctr-16,p256-verify,session,random-32,generate-p256", "--no-openssl"];
     let line = [&["speed", "--rival", "none"][..], &line, &SHORT].concat();
     let printed = text(&lab(&place, &line).output().unwrap());
@@ -199,7 +199,7 @@ fn what_a_module_adds_is_measured_beside_the_raw_library_twice() {
 
 #[test]
 fn an_interrupted_run_takes_its_tokens_with_it() {
-    let place = Place::new("interrupted");
+    let place = Sandbox::new("interrupted");
     let line = ["speed", "--all", "--dir", ".", "--output", "x.labx"];
     let child = lab(&place, &line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let directory = place.0.join(format!("metaslot-lab-{}", child.id()));
@@ -217,7 +217,7 @@ fn an_interrupted_run_takes_its_tokens_with_it() {
 
 #[test]
 fn kills_are_an_experiment_that_says_what_was_lost() {
-    let place = Place::new("kill");
+    let place = Sandbox::new("kill");
     let line = ["kill", "--kills", "3", "--writers", "2", "--output", "x.labx"];
     let printed = text(&lab(&place, &line).output().unwrap());
     assert_eq!(printed, text(&lab(&place, &["print", "x.labx"]).output().unwrap()));
@@ -233,7 +233,7 @@ fn kills_are_an_experiment_that_says_what_was_lost() {
 
 #[test]
 fn stores_are_asked_in_turns_and_judged_from_their_samples() {
-    let place = Place::new("stores");
+    let place = Sandbox::new("stores");
     let short =
         ["--rounds", "2", "--sample", "1", "--creates", "20", "--starts", "2", "--threads", "2"];
     let line = [&["store", "--objects", "5,20", "--output", "x.labx"][..], &short].concat();
@@ -253,7 +253,7 @@ fn stores_are_asked_in_turns_and_judged_from_their_samples() {
 
 #[test]
 fn an_interrupted_store_goes_away_with_its_processes() {
-    let place = Place::new("store");
+    let place = Sandbox::new("store");
     let line = ["store", "--objects", "1000000", "--dir", "."];
     let mut child = lab(&place, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let directory = place.0.join(format!("metaslot-lab-{}", child.id()));
@@ -275,7 +275,7 @@ fn walk(directory: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn bad_input_is_refused_with_its_name() {
-    let place = Place::new("bad");
+    let place = Sandbox::new("bad");
     let refused = |arguments: &[&str]| {
         let output = lab(&place, &[&["speed", "--sun"], arguments].concat()).output().unwrap();
         assert!(!output.status.success(), "{arguments:?}");

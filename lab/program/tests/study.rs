@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A directory that goes away.
-struct Place(PathBuf);
+struct Sandbox(PathBuf);
 
-impl Place {
+impl Sandbox {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("study-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -17,7 +17,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).ok();
     }
@@ -39,7 +39,7 @@ const RUN: [&str; 6] = ["--seconds", "0.05", "--repetitions", "2", "-o", "x.labx
 
 /// Runs a study, and gives what it prints and what it left.
 fn study(name: &str) -> (String, Experiment) {
-    let place = Place::new(name);
+    let place = Sandbox::new(name);
     let printed = text(&lab(&place.0, &[&["study", name][..], &RUN].concat()));
     let again = text(&lab(&place.0, &["print", "x.labx"]));
     assert_eq!(printed, again, "printing computes the same from the samples");
@@ -117,7 +117,7 @@ fn rsas_profile_adds_up_to_the_operation() {
 
 #[test]
 fn what_was_interrupted_before_its_first_sample_gives_no_reasons() {
-    let place = Place::new("empty");
+    let place = Sandbox::new("empty");
     text(&lab(&place.0, &[&["study", "kasumi"][..], &RUN].concat()));
     std::fs::remove_file(place.0.join("x.labx/seal.json")).unwrap();
     std::fs::write(place.0.join("x.labx/samples.jsonl"), "").unwrap();
@@ -128,7 +128,7 @@ fn what_was_interrupted_before_its_first_sample_gives_no_reasons() {
 
 #[test]
 fn json_has_the_reasons_beside_the_cells() {
-    let place = Place::new("json");
+    let place = Sandbox::new("json");
     let printed = text(&lab(&place.0, &[&["study", "kasumi", "--json"][..], &RUN].concat()));
     let value: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(value["schema"], "metaslot-lab-summary/1");
@@ -140,7 +140,7 @@ fn json_has_the_reasons_beside_the_cells() {
 
 #[test]
 fn without_a_name_they_are_listed_and_a_wrong_name_is_refused() {
-    let place = Place::new("list");
+    let place = Sandbox::new("list");
     let listed = text(&lab(&place.0, &["study"]));
     for name in ["rc4", "rsa", "kasumi", "sha1", "aes"] {
         assert!(listed.lines().any(|line| line.trim_start().starts_with(name)), "{listed}");

@@ -15,9 +15,9 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_metaslot-lab");
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A directory for experiments that goes away. Every process of a run has its name among its arguments.
-struct Place(PathBuf);
+struct Sandbox(PathBuf);
 
-impl Place {
+impl Sandbox {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("lab-tcp-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -73,7 +73,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
     }
@@ -124,7 +124,7 @@ fn may_make_namespaces() -> bool {
 
 #[test]
 fn what_is_sent_is_received_in_every_cell() {
-    let place = Place::new("cells");
+    let place = Sandbox::new("cells");
     let cells = ["--connections", "1,20", "--writes", "64K,1000", "--window", "30"];
     let summary = place.run(&[&cells[..], &["--repetitions", "2"]].concat());
     assert_eq!(summary["cells"].as_array().unwrap().len(), 4);
@@ -147,7 +147,7 @@ fn what_is_sent_is_received_in_every_cell() {
 
 #[test]
 fn a_buffer_that_the_system_does_not_give_is_flagged() {
-    let place = Place::new("clamped");
+    let place = Sandbox::new("clamped");
     let load = ["--connections", "1", "--writes", "8K", "--buffers", "32K,250M"];
     place.run(&[&load[..], &["--window", "20", "--repetitions", "1"]].concat());
     for sample in place.samples() {
@@ -159,7 +159,7 @@ fn a_buffer_that_the_system_does_not_give_is_flagged() {
 
 #[test]
 fn an_interrupted_run_leaves_its_samples_and_nothing_else() {
-    let place = Place::new("interrupted");
+    let place = Sandbox::new("interrupted");
     let mut child = place.start(&["--connections", "3,30", "--writes", "8K"]);
     let pid = child.id();
     Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
@@ -171,7 +171,7 @@ fn an_interrupted_run_leaves_its_samples_and_nothing_else() {
 
 #[test]
 fn a_process_that_is_killed_ends_the_run_and_not_its_samples() {
-    let place = Place::new("lost");
+    let place = Sandbox::new("lost");
     let mut child = place.start(&["--connections", "4", "--writes", "8K"]);
     let pid = child.id();
     let of_it = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
@@ -184,7 +184,7 @@ fn a_process_that_is_killed_ends_the_run_and_not_its_samples() {
 
 #[test]
 fn a_killed_run_takes_its_processes_and_networks_with_it() {
-    let place = Place::new("killed");
+    let place = Sandbox::new("killed");
     let path = if may_make_namespaces() { "mixed" } else { "loopback" };
     let mut child = place.start(&["--connections", "5", "--writes", "8K", "--path", path]);
     let pid = child.id();
@@ -204,7 +204,7 @@ fn transfers_go_by_every_call_and_every_path() {
     if !may_make_namespaces() {
         return;
     }
-    let place = Place::new("transfer");
+    let place = Sandbox::new("transfer");
     place.run(&["--transfer", "3", "--repetitions", "1"]);
     let samples = place.samples();
     assert_eq!(samples.len(), 9);
@@ -219,7 +219,7 @@ fn transfers_go_by_every_call_and_every_path() {
 
 #[test]
 fn two_identical_arms_run_two_small_cells() {
-    let place = Place::new("aa");
+    let place = Sandbox::new("aa");
     let mut command = Command::new(PROGRAM);
     command.args(["aa", "--of", "tcp", "--repetitions", "2", "--output"]).arg(place.experiment());
     let output = command.output().unwrap();
@@ -234,7 +234,7 @@ fn two_identical_arms_run_two_small_cells() {
 
 #[test]
 fn another_generator_is_a_second_arm_where_it_is_installed() {
-    let place = Place::new("beside");
+    let place = Sandbox::new("beside");
     let run = ["--beside", "iperf3", "--repetitions", "1", "--window", "20"];
     let without = place.command(&run).env("PATH", "/nowhere").output().unwrap();
     assert!(said(&without).contains("apt-get install iperf3"), "{}", said(&without));
@@ -263,7 +263,7 @@ fn a_user_without_privileges_measures_too() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let place = Place::new("nobody");
+    let place = Sandbox::new("nobody");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     fs::set_permissions(&place.0, open).unwrap();
     let program = place.0.join("metaslot-lab");
@@ -289,7 +289,7 @@ fn a_user_without_privileges_measures_too() {
 
 #[test]
 fn bad_input_is_named() {
-    let place = Place::new("bad");
+    let place = Sandbox::new("bad");
     let refused = |arguments: &[&str], reason: &str| {
         let output = place.command(arguments).output().unwrap();
         let text = said(&output);
