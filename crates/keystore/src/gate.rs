@@ -42,21 +42,21 @@ PRAGMA journal_size_limit = 8388608;
 pub(crate) struct Gate {
     configured: Files,
     process: &'static Process,
-    slots: Arc<Slots>,
+    pair: Arc<ConnectionPair>,
     page: OnceLock<Generation>,
 }
 
 /// Both connections.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub(crate) struct ConnectionPair {
     /// Who only reads does not wait here for a writer's sync.
-    reader: Slot,
-    writer: Slot,
+    reader: GuardedConnection,
+    writer: GuardedConnection,
 }
 
 /// One connection behind one mutex.
 #[derive(Debug)]
-struct Slot {
+struct GuardedConnection {
     state: Mutex<State>,
     reopened: Condvar,
 }
@@ -66,7 +66,7 @@ struct State {
     /// How many forks are under way.
     forks: u32,
     open: Option<Database>,
-    /// The writer's slot has them.
+    /// The writer's connection has them.
     locks: Option<Locks>,
 }
 
@@ -93,20 +93,22 @@ pub(crate) struct Locks {
 impl Gate {
     pub(crate) fn new(files: Files) -> Self {
         let process = Process::current();
-        let slots =
-            process.know(|forks| Slots { reader: Slot::new(forks), writer: Slot::new(forks) });
-        Self { configured: files, process, slots, page: OnceLock::new() }
+        let pair = process.know(|forks| ConnectionPair {
+            reader: GuardedConnection::new(forks),
+            writer: GuardedConnection::new(forks),
+        });
+        Self { configured: files, process, pair, page: OnceLock::new() }
     }
 
     /// Runs `work`, which only reads, with a connection that is opened if need be. Errors get the
     /// file's name.
     pub(crate) fn read<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        self.with(&self.slots.reader, work)
+        self.with(&self.pair.reader, work)
     }
 
     /// Runs `work`, which may write.
     pub(crate) fn write<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        self.with(&self.slots.writer, |database| {
+        self.with(&self.pair.writer, |database| {
             database.check_writable()?;
             work(database)
         })
@@ -114,12 +116,16 @@ impl Gate {
 
     /// Runs `work`, which opens a connection of its own: no fork happens meanwhile.
     pub(crate) fn apart<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
-        let _state = self.enter(&self.slots.writer)?;
+        let _state = self.enter(&self.pair.writer)?;
         work()
     }
 
-    fn with<R>(&self, slot: &Slot, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        let mut state = self.enter(slot)?;
+    fn with<R>(
+        &self,
+        guarded: &GuardedConnection,
+        work: impl FnOnce(&Database) -> Result<R>,
+    ) -> Result<R> {
+        let mut state = self.enter(guarded)?;
         let database = match &mut state.open {
             Some(database) => database,
             closed => closed.insert(self.open()?),
@@ -129,8 +135,8 @@ impl Gate {
 
     /// Closes the connections when their file has been replaced by another of the same name.
     pub(crate) fn follow_replacement(&self) {
-        for slot in [&self.slots.reader, &self.slots.writer] {
-            let Ok(mut state) = self.enter(slot) else { return };
+        for guarded in [&self.pair.reader, &self.pair.writer] {
+            let Ok(mut state) = self.enter(guarded) else { return };
             if let Some(database) = &state.open
                 && !matches!(database.files.inode(), Ok(inode) if inode == database.inode)
             {
@@ -142,7 +148,7 @@ impl Gate {
 
     /// The lock files, made where they are missing.
     pub(crate) fn locks(&self) -> Result<Locks> {
-        let mut state = self.enter(&self.slots.writer)?;
+        let mut state = self.enter(&self.pair.writer)?;
         if let Some(locks) = &state.locks {
             return Ok(locks.clone());
         }
@@ -159,13 +165,13 @@ impl Gate {
         self.page.get()
     }
 
-    /// The state of a slot, once no fork is under way. In a child of the process whose store this is
+    /// The state of a connection, once no fork is under way. In a child of the process whose store this is
     /// nobody gets it.
-    fn enter<'a>(&self, slot: &'a Slot) -> Result<MutexGuard<'a, State>> {
+    fn enter<'a>(&self, guarded: &'a GuardedConnection) -> Result<MutexGuard<'a, State>> {
         if !self.process.is_current() {
             return Err(Error::Inherited { path: self.configured.database.clone() });
         }
-        Ok(slot.enter())
+        Ok(guarded.enter())
     }
 
     fn open(&self) -> Result<Database> {
@@ -175,7 +181,7 @@ impl Gate {
             match Generation::open(&database.files) {
                 Ok(page) => {
                     repair(&page, &database.files);
-                    // The other slot may have been faster; its page is the same.
+                    // The other connection may have been faster; its page is the same.
                     drop(self.page.set(page));
                 }
                 // Anyone who has the page would miss a change that is not announced there.
@@ -191,35 +197,35 @@ impl Drop for Gate {
     fn drop(&mut self) {
         if !self.process.is_current() {
             // The connections are those of the process that this one was forked from.
-            std::mem::forget(Arc::clone(&self.slots));
+            std::mem::forget(Arc::clone(&self.pair));
             return;
         }
-        self.slots.reader.lock().open = None;
-        if let Some(database) = self.slots.writer.lock().open.take() {
+        self.pair.reader.lock().open = None;
+        if let Some(database) = self.pair.writer.lock().open.take() {
             database.settle();
         }
     }
 }
 
-impl Connections for Slots {
+impl Connections for ConnectionPair {
     fn before_fork(&self) {
-        for slot in [&self.writer, &self.reader] {
-            let mut state = slot.lock();
+        for guarded in [&self.writer, &self.reader] {
+            let mut state = guarded.lock();
             state.forks += 1;
             state.open = None;
         }
     }
 
     fn after_fork(&self) {
-        for slot in [&self.writer, &self.reader] {
-            let mut state = slot.lock();
+        for guarded in [&self.writer, &self.reader] {
+            let mut state = guarded.lock();
             state.forks = state.forks.saturating_sub(1);
-            slot.reopened.notify_all();
+            guarded.reopened.notify_all();
         }
     }
 }
 
-impl Slot {
+impl GuardedConnection {
     fn new(forks: u32) -> Self {
         let state = State { forks, ..State::default() };
         Self { state: Mutex::new(state), reopened: Condvar::new() }
