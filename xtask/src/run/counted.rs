@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::place::Place;
+use super::place::Sandbox;
 
 /// What the module did in one process.
 pub(crate) struct Counted {
@@ -14,7 +14,7 @@ pub(crate) struct Counted {
     pub(crate) operations: String,
 }
 
-impl Place {
+impl Sandbox {
     /// Reads the page of a process that runs or has just ended.
     pub(crate) fn counted(&self, pid: u32) -> Result<Counted> {
         let page = self.metaslot().args(["stat", "--json", "--pid", &pid.to_string()]).run()?;

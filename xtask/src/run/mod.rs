@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use crate::cargo::build;
 use crate::packages::{self, FOR_RUN};
-use place::{KEYS, Place};
+use place::{KEYS, Sandbox};
 use table::Table;
 
 /// Runs the demonstration.
@@ -21,7 +21,7 @@ pub(crate) fn run() -> Result<()> {
     packages::install(&[FOR_RUN])?;
     say("building the module and the command (release)");
     build()?;
-    let place = Place::make()?;
+    let place = Sandbox::make()?;
     let mut table = Table::default();
     say(&format!("a token in {}", place.path("token.db").display()));
     place.row(&mut table, "make a token (two PINs, Argon2id)", &place.make_token()?)?;

@@ -29,11 +29,11 @@ pub(super) struct Key {
 }
 
 /// Where everything is.
-pub(super) struct Place {
+pub(super) struct Sandbox {
     pub(super) home: PathBuf,
 }
 
-impl Place {
+impl Sandbox {
     /// A new, empty directory with a configuration and two PINs.
     pub(super) fn make() -> Result<Self> {
         let home = target().join("run");

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use super::place::{Key, LABEL, Place};
+use super::place::{Key, LABEL, Sandbox};
 use super::process::{Timed, free_port};
 use super::table::Table;
 
@@ -17,7 +17,7 @@ fn uri(key: &Key) -> String {
 }
 
 /// A self-signed certificate, checked by an OpenSSL without the engine.
-pub(crate) fn certificate(place: &Place, key: &Key) -> Result<Timed> {
+pub(crate) fn certificate(place: &Sandbox, key: &Key) -> Result<Timed> {
     let file = format!("{}.pem", key.label);
     let made = place
         .openssl()
@@ -34,7 +34,7 @@ pub(crate) fn certificate(place: &Place, key: &Key) -> Result<Timed> {
 }
 
 /// Serves TLS 1.3 on a loopback port and fetches pages; what the module did comes from its counters.
-pub(crate) fn serve(place: &Place, key: &Key, table: &mut Table) -> Result<()> {
+pub(crate) fn serve(place: &Sandbox, key: &Key, table: &mut Table) -> Result<()> {
     let port = free_port()?;
     let certificate = format!("{}.pem", key.label);
     let server = place
