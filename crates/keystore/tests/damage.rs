@@ -4,15 +4,15 @@
 
 mod common;
 
-use common::{Place, USER, examine, find, insert, private, public};
+use common::{Sandbox, USER, examine, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::SqliteStore;
 use metaslot_spi::store::{Change, Role, Scope, Store};
 use std::fs;
 
 /// Ten private rows and two public ones, checked.
-fn place() -> (Place, SqliteStore, Vec<u64>) {
-    let place = Place::new();
+fn place() -> (Sandbox, SqliteStore, Vec<u64>) {
+    let place = Sandbox::new();
     let store = place.user();
     let mut ids: Vec<u64> =
         (0..10).map(|at| insert(&store, private(&format!("key {at}")))).collect();
@@ -161,7 +161,7 @@ fn a_row_that_the_index_does_not_find_shows() {
 
 #[test]
 fn neither_labels_nor_keys_of_private_objects_are_in_the_files() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     insert(&store, private("a-very-private-label"));
     insert(&store, public("a-public-label"));
@@ -194,7 +194,7 @@ fn a_newer_format_is_refused_and_left_as_it_is() {
 
 #[test]
 fn another_programs_file_is_refused_and_left_as_it_is() {
-    let place = Place::new();
+    let place = Sandbox::new();
     fs::create_dir_all(place.path()).unwrap();
     fs::write(place.database(), [b'x'; 5000]).unwrap();
     let store = place.store();
@@ -226,7 +226,7 @@ fn no_damage_to_the_file_makes_more_than_an_error() {
         if next(10) == 0 {
             bytes.truncate(next(whole.len()));
         }
-        let place = Place::in_memory();
+        let place = Sandbox::in_memory();
         fs::create_dir_all(place.path()).unwrap();
         fs::write(place.database(), bytes).unwrap();
         let store = place.store();
@@ -252,7 +252,7 @@ fn no_damage_to_the_file_makes_more_than_an_error() {
 
 #[test]
 fn two_rows_with_one_label_are_both_found() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let ids = [insert(&store, private("twin")), insert(&store, private("twin"))];
     assert_eq!(find(&store, "twin"), ids);
@@ -262,7 +262,7 @@ fn two_rows_with_one_label_are_both_found() {
 fn pages_that_lead_back_to_themselves_end_a_search_with_an_error() {
     /// SQLite's inner pages: of an index, of a table.
     const INNER: [u8; 2] = [2, 5];
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let changes = (0..300).map(|at| Change::Insert(private(&format!("key {at}"))));
     store.write(changes.collect()).unwrap();

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, SO, USER};
+use common::{SO, Sandbox, USER};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::{Secret, keyring};
@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A token, and a store on it with fast login.
-fn place() -> (Place, Config) {
-    let place = Place::new();
+fn place() -> (Sandbox, Config) {
+    let place = Sandbox::new();
     drop(place.token());
     let config = Config { fast_login: Some(Duration::from_mins(10)), ..place.config() };
     (place, config)

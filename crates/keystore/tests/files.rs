@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, SO, USER, find, insert, private, public};
+use common::{SO, Sandbox, USER, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_spi::store::{Role, Scope, Store};
@@ -24,7 +24,7 @@ fn chmod(path: &Path, mode: u32) {
 
 #[test]
 fn a_users_own_store_is_closed_to_everybody_else() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     insert(&store, private("mine"));
     assert_eq!(mode(place.path()), 0o700);
@@ -44,7 +44,7 @@ fn a_users_own_store_is_closed_to_everybody_else() {
 
 #[test]
 fn the_log_stays_when_the_store_is_closed() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     insert(&store, private("logged"));
     drop(store);
@@ -54,7 +54,7 @@ fn the_log_stays_when_the_store_is_closed() {
 
 #[test]
 fn a_groups_store_has_a_setgid_directory_and_files_for_the_group() {
-    let place = Place::new();
+    let place = Sandbox::new();
     fs::create_dir_all(place.path()).unwrap();
     let group = fs::metadata(place.path()).unwrap().gid();
     let path = place.path().join("shared/token.db");
@@ -74,7 +74,7 @@ fn a_groups_store_has_a_setgid_directory_and_files_for_the_group() {
 
 #[test]
 fn a_directory_that_everybody_may_write_is_refused() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     drop(store);
     chmod(place.path(), 0o777);
@@ -89,7 +89,7 @@ fn a_directory_that_everybody_may_write_is_refused() {
 
 #[test]
 fn a_link_in_the_place_of_the_database_is_refused() {
-    let (real, trap) = (Place::new(), Place::new());
+    let (real, trap) = (Sandbox::new(), Sandbox::new());
     drop(real.user());
     fs::create_dir_all(trap.path()).unwrap();
     symlink(real.database(), trap.database()).unwrap();
@@ -103,7 +103,7 @@ fn a_link_in_the_place_of_the_database_is_refused() {
 
 #[test]
 fn a_link_in_the_place_of_a_lock_file_is_refused() {
-    let place = Place::new();
+    let place = Sandbox::new();
     drop(place.token());
     let (lock, victim) = (place.path().join("token.db.login"), place.path().join("victim"));
     fs::remove_file(&lock).unwrap();
@@ -115,7 +115,7 @@ fn a_link_in_the_place_of_a_lock_file_is_refused() {
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_refused_and_waits_for_nobody() {
     for beside in ["-journal", "-wal", "-shm", ".gen", ".lock", ".login"] {
-        let place = Place::new();
+        let place = Sandbox::new();
         drop(place.token());
         let file = place.path().join(format!("token.db{beside}"));
         fs::remove_file(&file).unwrap_or_default();
@@ -129,7 +129,7 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_waits_for_nobody() {
 
 #[test]
 fn two_lock_files_that_are_one_are_refused() {
-    let place = Place::new();
+    let place = Sandbox::new();
     drop(place.token());
     let (login, queue) = (place.path().join("token.db.login"), place.path().join("token.db.lock"));
     fs::remove_file(&login).unwrap();
@@ -141,7 +141,7 @@ fn two_lock_files_that_are_one_are_refused() {
 
 #[test]
 fn a_token_made_in_place_of_another_is_noticed() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.token();
     let serial = store.token().unwrap().serial;
     fs::remove_dir_all(place.path()).unwrap();
@@ -195,7 +195,7 @@ fn child_that_may_only_read() {
 
 #[test]
 fn who_may_only_read_finds_public_objects_and_cannot_log_in() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     insert(&store, public("for all"));
     chmod(place.path(), 0o755);
@@ -224,7 +224,7 @@ fn another_user_of_the_group_uses_a_store_that_was_closed_cleanly() {
         let what = "another user of the group";
         return metaslot_testkit::not_run("keystore", what, "only root can be another user");
     }
-    let place = Place::new();
+    let place = Sandbox::new();
     fs::create_dir_all(place.path()).unwrap();
     chmod(place.path(), 0o755);
     // A directory that the administrator made beforehand is given to the group while it is empty.
@@ -246,7 +246,7 @@ fn another_user_of_the_group_uses_a_store_that_was_closed_cleanly() {
 /// A mapped file that is cut kills anyone who looks at it.
 #[test]
 fn a_generation_that_others_may_cut_is_not_mapped_and_a_cut_one_is_a_change() {
-    let place = Place::new();
+    let place = Sandbox::new();
     drop(place.token());
     let file = place.path().join("token.db.gen");
     let mapped = || fs::read_to_string("/proc/self/maps").unwrap().contains(file.to_str().unwrap());
@@ -279,7 +279,7 @@ fn a_generation_that_others_may_cut_is_not_mapped_and_a_cut_one_is_a_change() {
 
 #[test]
 fn a_token_whose_making_was_cut_short_is_no_token_and_can_be_made() {
-    let place = Place::new();
+    let place = Sandbox::new();
     fs::create_dir_all(place.path()).unwrap();
     chmod(place.path(), 0o700);
     for begun in ["", "PRAGMA journal_mode = WAL", "CREATE TABLE token(one); DROP TABLE token"] {
@@ -336,9 +336,9 @@ fn a_full_disk_fails_the_call_and_loses_nothing() {
     let mounted = "mount -t tmpfs -o size=3m full \"$FULL\" && cp -a \"$FROM\"/. \"$FULL\" && \
                    exec \"$0\" \"$@\"";
     for (script, unshare) in [(limited, false), (mounted, true)] {
-        let place = Place::new();
+        let place = Sandbox::new();
         drop(place.token());
-        let full = Place::new();
+        let full = Sandbox::new();
         fs::create_dir_all(full.path()).unwrap();
         chmod(full.path(), 0o700);
         let mut command = if unshare { Command::new("unshare") } else { Command::new("bash") };

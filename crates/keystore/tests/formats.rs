@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, find, insert, private, term};
+use common::{Sandbox, find, insert, private, term};
 use metaslot_ck::{CKA_ID, CKA_LABEL, CKA_VALUE, Error};
 use metaslot_keystore::SqliteStore;
 use metaslot_spi::store::{Record, Remark, Role, Scope, Store};
@@ -13,10 +13,10 @@ use std::fs;
 use std::path::Path;
 
 /// A copy of an example, which itself is never touched.
-fn copy(name: &str) -> (Place, SqliteStore) {
+fn copy(name: &str) -> (Sandbox, SqliteStore) {
     use std::os::unix::fs::PermissionsExt;
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/keystores");
-    let place = Place::new();
+    let place = Sandbox::new();
     fs::create_dir_all(place.path()).unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).unwrap();
     fs::copy(examples.join(name), place.database()).unwrap();
@@ -73,7 +73,7 @@ fn holds(name: &str, label: &str) {
     }
 }
 
-fn version(place: &Place) -> i64 {
+fn version(place: &Sandbox) -> i64 {
     place.raw().query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap()
 }
 

@@ -4,14 +4,14 @@
 
 mod common;
 
-use common::{Place, find, ids, insert, private, public, term};
+use common::{Sandbox, find, ids, insert, private, public, term};
 use metaslot_ck::{CKA_CLASS, CKA_ID, CKA_LABEL, Error};
 use metaslot_keystore::SqliteStore;
 use metaslot_spi::store::{Change, Role, Scope, Store, Term};
 
 #[test]
 fn a_private_object_is_written_found_and_opened_again() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let id = insert(&store, private("key one"));
     insert(&store, private("key two"));
@@ -30,7 +30,7 @@ fn a_private_object_is_written_found_and_opened_again() {
 
 #[test]
 fn a_private_object_is_not_there_for_who_is_not_logged_in() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let id = insert(&store, private("hidden"));
     store.logout();
@@ -45,7 +45,7 @@ fn a_private_object_is_not_there_for_who_is_not_logged_in() {
 
 #[test]
 fn a_public_object_written_before_login_is_marked_so() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.token();
     let id = insert(&store, public("certificate"));
     assert_eq!(find(&store, "certificate"), [id]);
@@ -61,7 +61,7 @@ fn a_public_object_written_before_login_is_marked_so() {
 
 #[test]
 fn an_update_keeps_the_secrets_and_moves_the_index() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let id = insert(&store, private("before"));
     let mut record = private("after");
@@ -77,7 +77,7 @@ fn an_update_keeps_the_secrets_and_moves_the_index() {
 
 #[test]
 fn all_changes_happen_or_none() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let changes = vec![Change::Insert(private("first")), Change::Delete { id: 77, version: 1 }];
     assert_eq!(store.write(changes).unwrap_err(), Error::OBJECT_HANDLE_INVALID);
@@ -87,7 +87,7 @@ fn all_changes_happen_or_none() {
 
 #[test]
 fn what_was_changed_since_it_was_read_is_not_deleted() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let id = insert(&store, private("mine"));
     let record = private("must stay");
@@ -101,7 +101,7 @@ fn what_was_changed_since_it_was_read_is_not_deleted() {
 
 #[test]
 fn an_id_is_never_given_twice() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let first = insert(&store, private("one"));
     store.write(vec![Change::Delete { id: first, version: 1 }]).unwrap();
@@ -110,7 +110,7 @@ fn an_id_is_never_given_twice() {
 
 #[test]
 fn a_search_needs_every_term_and_goes_on_where_it_stopped() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let ids: Vec<u64> = (0..25).map(|at| insert(&store, private(&format!("key {at}")))).collect();
     let class = (CKA_CLASS, vec![3]);
@@ -124,7 +124,7 @@ fn a_search_needs_every_term_and_goes_on_where_it_stopped() {
 
 #[test]
 fn a_search_of_both_kinds_comes_in_the_order_of_the_rows() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let make = |at: u64| {
         let label = format!("key {at}");
@@ -159,7 +159,7 @@ fn streamed(store: &SqliteStore, query: &[Term], scope: Scope) -> Vec<u64> {
 
 #[test]
 fn an_uninitialised_place_answers_and_makes_no_file() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.store();
     assert!(!store.token().unwrap().initialized);
     assert!(store.read(1).unwrap().is_none());

@@ -4,20 +4,20 @@
 
 mod common;
 
-use common::{CHEAP, Place, SO, USER, find, insert, private};
+use common::{CHEAP, SO, Sandbox, USER, find, insert, private};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, Cost, Kdf, SqliteStore};
 use metaslot_spi::store::{Role, Scope, Store};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Lets the time pass that a PIN has to wait for.
-fn wait(place: &Place) {
+fn wait(place: &Sandbox) {
     place.raw().execute("UPDATE token SET user_failed_at = 0, so_failed_at = 0", ()).unwrap();
 }
 
 #[test]
 fn a_wrong_pin_is_counted_and_a_right_one_clears_the_counter() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.token();
     assert_eq!(store.login(Role::User, b"wrong").unwrap_err(), Error::PIN_INCORRECT);
     assert_eq!(store.last_error().unwrap(), "wrong PIN, 9 attempts left");
@@ -29,7 +29,7 @@ fn a_wrong_pin_is_counted_and_a_right_one_clears_the_counter() {
 
 #[test]
 fn after_three_failures_an_attempt_is_refused_until_its_time() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.token();
     for _ in 0..3 {
         assert_eq!(store.login(Role::User, b"wrong").unwrap_err(), Error::PIN_INCORRECT);
@@ -50,7 +50,7 @@ fn after_three_failures_an_attempt_is_refused_until_its_time() {
 
 #[test]
 fn ten_failures_lock_the_pin_and_the_so_unlocks_it() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.token();
     for _ in 0..10 {
         assert_eq!(store.login(Role::User, b"wrong").unwrap_err(), Error::PIN_INCORRECT);
@@ -66,7 +66,7 @@ fn ten_failures_lock_the_pin_and_the_so_unlocks_it() {
 
 #[test]
 fn the_so_pin_locks_too() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.token();
     for _ in 0..10 {
         assert_eq!(store.initialize(b"wrong", "stolen").unwrap_err(), Error::PIN_INCORRECT);
@@ -78,7 +78,7 @@ fn the_so_pin_locks_too() {
 
 #[test]
 fn a_new_pin_opens_what_the_old_one_sealed() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let id = insert(&store, private("kept"));
     store.logout();
@@ -93,7 +93,7 @@ fn a_new_pin_opens_what_the_old_one_sealed() {
 
 #[test]
 fn only_the_so_sets_the_users_first_pin() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.store();
     store.initialize(SO, "bare").unwrap();
     assert!(!store.token().unwrap().user_pin_set);
@@ -106,7 +106,7 @@ fn only_the_so_sets_the_users_first_pin() {
 
 #[test]
 fn initialising_again_empties_the_token_and_voids_other_logins() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     insert(&store, private("old"));
     let serial = store.token().unwrap().serial;
@@ -127,7 +127,7 @@ fn initialising_again_empties_the_token_and_voids_other_logins() {
 
 #[test]
 fn attempts_of_many_threads_are_taken_one_at_a_time() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let stores: Vec<SqliteStore> = (0..6).map(|_| place.token_or_store()).collect();
     let codes: Vec<Error> = std::thread::scope(|scope| {
         let all: Vec<_> = stores
@@ -145,7 +145,7 @@ fn attempts_of_many_threads_are_taken_one_at_a_time() {
 #[test]
 fn every_key_derivation_opens_again() {
     for kdf in [Cost::Argon2id, Cost::Fixed(Kdf::Pbkdf2HmacSha256 { iterations: 1_000 })] {
-        let place = Place::new();
+        let place = Sandbox::new();
         let store = SqliteStore::new(Config { kdf, ..place.config() });
         common::initialize(&store);
         // The parameters are the token's, not the configuration's.
@@ -157,7 +157,7 @@ fn every_key_derivation_opens_again() {
 /// A stored cost that would keep a login busy for a quarter of an hour.
 #[test]
 fn a_stored_cost_beyond_the_limit_is_refused_before_anything_is_derived() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.token();
     let mut wrap: Vec<u8> =
         place.raw().query_row("SELECT user_wrap FROM token", (), |row| row.get(0)).unwrap();
@@ -179,7 +179,7 @@ fn a_stored_cost_beyond_the_limit_is_refused_before_anything_is_derived() {
 #[test]
 fn a_pepper_is_needed_once_it_was_used() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::create_dir_all(place.path()).unwrap();
     let file = place.path().join("pepper");
     std::fs::write(&file, [7; 32]).unwrap();
@@ -199,7 +199,7 @@ fn a_pepper_is_needed_once_it_was_used() {
 #[test]
 fn a_pepper_configured_later_serves_from_the_next_pin_on() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = Sandbox::new();
     drop(place.token());
     let file = place.path().join("pepper");
     std::fs::write(&file, [7; 32]).unwrap();
@@ -212,7 +212,7 @@ fn a_pepper_configured_later_serves_from_the_next_pin_on() {
     assert_eq!(refused.unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
 }
 
-impl Place {
+impl Sandbox {
     /// A store on the one token of this place, made by the first call.
     fn token_or_store(&self) -> SqliteStore {
         if self.database().exists() { self.store() } else { self.token() }

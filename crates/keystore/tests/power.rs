@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Place, USER, find, insert, private};
+use common::{Sandbox, USER, find, insert, private};
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_spi::store::{Change, Role, Store};
 use std::collections::HashMap;
@@ -179,7 +179,7 @@ impl Promised {
 /// A store on the disk as it is after the cut.
 fn check(disks: &HashMap<String, Vec<u8>>, promised: &Promised, moment: &str) {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::in_memory();
+    let place = Sandbox::in_memory();
     fs::create_dir_all(place.path()).unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).unwrap();
     for (file, bytes) in disks {
@@ -199,7 +199,7 @@ fn check(disks: &HashMap<String, Vec<u8>>, promised: &Promised, moment: &str) {
 
 #[test]
 fn what_was_acknowledged_survives_a_power_cut_at_any_moment() {
-    let place = Place::new();
+    let place = Sandbox::new();
     drop(place.token());
     let mut disks: HashMap<String, Disk> = HashMap::new();
     for file in ["token.db", "token.db-wal"] {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, USER, find, insert, private, public};
+use common::{Sandbox, USER, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::{SqliteStore, fork};
 use metaslot_spi::store::{Change, Role, Scope, Store};
@@ -81,7 +81,7 @@ fn check(store: &SqliteStore, there: &[(u64, String)]) {
 #[test]
 fn writers_that_are_killed_lose_nothing_that_was_acknowledged() {
     let kills = std::env::var("METASLOT_TEST_KILLS").map_or(30, |kills| kills.parse().unwrap());
-    let place = Place::new();
+    let place = Sandbox::new();
     let mut store = place.user();
     let mut there = Vec::new();
     for round in 0_u64.. {
@@ -130,7 +130,7 @@ fn child_that_holds_a_lock() {
 #[test]
 fn a_lock_that_another_process_never_gives_up_is_an_error_that_names_it() {
     let refused = |suffix: &str| {
-        let place = Place::new();
+        let place = Sandbox::new();
         let store = place.token();
         let file = place.path().join(format!("token.db.{suffix}"));
         let mut holder = Command::new(std::env::current_exe().unwrap())
@@ -158,7 +158,7 @@ fn a_lock_that_another_process_never_gives_up_is_an_error_that_names_it() {
 
 #[test]
 fn two_processes_write_at_once_and_see_each_other() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let mut children: Vec<Child> = (0..2)
         .map(|_| {
@@ -184,7 +184,7 @@ fn two_processes_write_at_once_and_see_each_other() {
 
 #[test]
 fn the_generation_moves_with_every_commit_and_with_no_login() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let (one, two) = (place.user(), place.store());
     assert!(find(&two, "nothing").is_empty());
     let before = two.generation().unwrap();
@@ -200,7 +200,7 @@ fn the_generation_moves_with_every_commit_and_with_no_login() {
 
 #[test]
 fn a_generation_left_odd_by_a_dead_writer_is_repaired() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let before = store.generation().unwrap();
     drop(store);
@@ -215,7 +215,7 @@ fn a_generation_left_odd_by_a_dead_writer_is_repaired() {
 
 #[test]
 fn eight_threads_share_commits() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let before = store.statistics();
     let ids: Vec<u64> = std::thread::scope(|scope| {
@@ -247,7 +247,7 @@ fn eight_threads_share_commits() {
 
 #[test]
 fn one_failing_change_harms_no_other_in_its_commit() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     std::thread::scope(|scope| {
         for thread in 0..8 {
@@ -273,7 +273,7 @@ fn one_failing_change_harms_no_other_in_its_commit() {
 }
 
 /// The descriptors of this process on files of this place.
-fn descriptors(place: &Place) -> Vec<String> {
+fn descriptors(place: &Sandbox) -> Vec<String> {
     std::fs::read_dir("/proc/self/fd")
         .unwrap()
         .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
@@ -285,7 +285,7 @@ fn descriptors(place: &Place) -> Vec<String> {
 
 #[test]
 fn nothing_of_the_database_is_open_during_a_fork() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let id = insert(&store, private("kept"));
     assert!(!descriptors(&place).is_empty());
@@ -309,7 +309,7 @@ fn nothing_of_the_database_is_open_during_a_fork() {
 
 #[test]
 fn one_descriptor_per_lock_file_serves_every_store_of_a_process() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let (one, two) = (place.user(), place.store());
     two.login(Role::User, USER).unwrap();
     insert(&one, private("one"));
@@ -331,7 +331,7 @@ fn one_descriptor_per_lock_file_serves_every_store_of_a_process() {
 
 #[test]
 fn a_thread_that_waits_to_write_does_not_hold_up_readers() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let store = place.user();
     let id = insert(&store, private("read me"));
     // Another connection has the writer's place inside SQLite, as a foreign program might.

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Place, SO, USER, examine, find, insert, private, public};
+use common::{SO, Sandbox, USER, examine, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::Secret;
@@ -14,8 +14,8 @@ use metaslot_spi::store::{Change, Record, Remark, Role, Scope, Store};
 const NEW: &[u8] = b"another-pin";
 
 /// A hundred private rows and two public ones, and a copy of every table as it was then.
-fn place() -> (Place, SqliteStore, Vec<u64>) {
-    let place = Place::in_memory();
+fn place() -> (Sandbox, SqliteStore, Vec<u64>) {
+    let place = Sandbox::in_memory();
     let store = place.user();
     let label = |at| private(&format!("key {at}"));
     let changes = (0..100).map(|at| Change::Insert(label(at)));
@@ -34,7 +34,7 @@ fn place() -> (Place, SqliteStore, Vec<u64>) {
 }
 
 /// Row `id` as it was when the place was made.
-fn put_back(place: &Place, id: u64) {
+fn put_back(place: &Sandbox, id: u64) {
     place
         .raw()
         .execute_batch(&format!(
@@ -205,7 +205,7 @@ fn what_is_written_before_login_raises_the_next_id_and_nothing_else() {
     assert!(report.is_sound(), "{report:?}");
 }
 
-fn reopened(place: &Place, store: SqliteStore) -> SqliteStore {
+fn reopened(place: &Sandbox, store: SqliteStore) -> SqliteStore {
     drop(store);
     SqliteStore::new(place.config())
 }
@@ -460,7 +460,7 @@ fn a_check_ends_when_its_caller_says_so() {
 
 #[test]
 fn rows_of_many_leaves_come_and_go() {
-    let place = Place::in_memory();
+    let place = Sandbox::in_memory();
     let store = place.user();
     let mut there = Vec::new();
     for round in 0..40_u64 {
@@ -496,7 +496,7 @@ fn nested_templates_without_end_are_an_error() {
         heads.push([&1_u64.to_le_bytes()[..], &[4], &length.to_le_bytes()].concat());
     }
     bytes.extend(heads.iter().rev().flatten());
-    let place = Place::in_memory();
+    let place = Sandbox::in_memory();
     let store = place.token();
     let record = Record { attributes: bytes, secrets: None::<Secret>, ..public("deep") };
     let id = insert(&store, record);
@@ -506,7 +506,7 @@ fn nested_templates_without_end_are_an_error() {
 }
 
 /// A copy of the whole store: the database and its log.
-fn copy(place: &Place, to: &Place) {
+fn copy(place: &Sandbox, to: &Sandbox) {
     std::fs::create_dir_all(to.path()).unwrap();
     for name in ["token.db", "token.db-wal", "token.db-shm"] {
         std::fs::copy(place.path().join(name), to.path().join(name)).unwrap();
@@ -514,8 +514,8 @@ fn copy(place: &Place, to: &Place) {
 }
 
 /// A token with an anchor beside its directory.
-fn anchored() -> (Place, Place, Config) {
-    let (place, outside) = (Place::in_memory(), Place::in_memory());
+fn anchored() -> (Sandbox, Sandbox, Config) {
+    let (place, outside) = (Sandbox::in_memory(), Sandbox::in_memory());
     std::fs::create_dir_all(outside.path()).unwrap();
     let anchor = outside.path().join("anchor");
     std::fs::write(&anchor, "").unwrap();
@@ -532,7 +532,7 @@ fn a_store_that_is_older_than_its_anchor_is_refused() {
     store.login(Role::User, USER).unwrap();
     insert(&store, private("one"));
     store.logout();
-    let old = Place::in_memory();
+    let old = Sandbox::in_memory();
     copy(&place, &old);
     for step in 0..2 {
         store.login(Role::User, USER).unwrap();
@@ -541,7 +541,7 @@ fn a_store_that_is_older_than_its_anchor_is_refused() {
             _ => store.set_pin(Role::User, USER, NEW).unwrap(),
         }
         store.logout();
-        let back = Place::in_memory();
+        let back = Sandbox::in_memory();
         copy(&old, &back);
         let aged = SqliteStore::new(Config { anchor: config.anchor.clone(), ..back.config() });
         let text = refused(&aged, Role::User, USER);
@@ -613,8 +613,8 @@ fn a_row_without_measure_is_an_error_of_that_row() {
 
 #[test]
 fn nothing_is_written_where_the_anchor_cannot_follow() {
-    let place = Place::in_memory();
-    let outside = Place::in_memory();
+    let place = Sandbox::in_memory();
+    let outside = Sandbox::in_memory();
     std::fs::create_dir_all(outside.path()).unwrap();
     let anchor = outside.path().join("anchor");
     let store = SqliteStore::new(Config { anchor: Some(anchor.clone()), ..place.config() });

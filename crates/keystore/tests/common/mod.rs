@@ -18,9 +18,9 @@ pub(crate) const CHEAP: Cost = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passe
 
 /// A directory that goes away with its test.
 #[derive(Debug)]
-pub(crate) struct Place(PathBuf);
+pub(crate) struct Sandbox(PathBuf);
 
-impl Place {
+impl Sandbox {
     pub(crate) fn new() -> Self {
         Self::under(&std::env::temp_dir())
     }
@@ -84,7 +84,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).unwrap_or_default();
     }
