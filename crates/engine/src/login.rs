@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::object::Object;
 use crate::operation::Operation;
 use crate::session::Info;
-use crate::token::{HANDOVER, Login, NOBODY, Token};
+use crate::token::{HANDOVER, Login, NO_WITNESS, Token};
 use metaslot_ck::*;
 use metaslot_spi::detail;
 use metaslot_spi::store::{Role, TokenRow};
@@ -83,7 +83,7 @@ impl Engine {
                 return Err(Error::SESSION_READ_ONLY_EXISTS);
             }
         }
-        if self.anchors(token, session, false) != Some(true) && !self.find_anchor(token) {
+        if self.make_witness(token, session, false) != Some(true) && !self.find_witness(token) {
             return Err(Error::SESSION_HANDLE_INVALID);
         }
         token.handles.renew_private();
@@ -91,19 +91,19 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes the session the anchor, if it is open.
-    fn anchors(&self, token: &Token, session: SessionHandle, patient: bool) -> Option<bool> {
-        let anchor = || token.anchor.store(session.0, Ordering::SeqCst);
-        self.sessions.while_open(session, patient, anchor)
+    /// Makes the session the witness, if it is open.
+    fn make_witness(&self, token: &Token, session: SessionHandle, patient: bool) -> Option<bool> {
+        let witness = || token.witness.store(session.0, Ordering::SeqCst);
+        self.sessions.while_open(session, patient, witness)
     }
 
-    /// Makes any open session the anchor, rather one that is at rest; says whether there is one.
-    fn find_anchor(&self, token: &Token) -> bool {
+    /// Makes any open session the witness, rather one that is at rest; says whether there is one.
+    fn find_witness(&self, token: &Token) -> bool {
         let mine =
             |(session, info): (SessionHandle, Info)| (info.slot == token.slot).then_some(session);
         let found = |patient: bool| {
             let mut open = self.sessions.open_ones().filter_map(mine);
-            open.any(|session| self.anchors(token, session, patient) == Some(true))
+            open.any(|session| self.make_witness(token, session, patient) == Some(true))
         };
         found(false) || found(true)
     }
@@ -169,7 +169,7 @@ impl Engine {
     /// them, and no copy of a key of the token, remains in the process. The caller holds `changing`.
     pub(crate) fn log_out(&self, token: &Token) {
         token.clock.begin(Login::Public);
-        token.anchor.store(NOBODY, Ordering::SeqCst);
+        token.witness.store(NO_WITNESS, Ordering::SeqCst);
         token.store.logout();
         token.objects.let_go(Object::needs_login);
         let slot = token.slot;
@@ -178,15 +178,15 @@ impl Engine {
         self.sweep_all(token);
     }
 
-    /// The anchor is closed: another session takes its place. Without one the user is logged out
+    /// The witness is closed: another session takes its place. Without one the user is logged out
     /// (PKCS#11 3.2 §5.6.2). The caller holds `changing`.
     pub(crate) fn pass_anchor(&self, token: &Token) {
-        if token.anchor.load(Ordering::SeqCst) != HANDOVER || self.find_anchor(token) {
+        if token.witness.load(Ordering::SeqCst) != HANDOVER || self.find_witness(token) {
             return;
         }
         let _closed = token.close_to_sessions();
         self.sessions.settle();
-        if !self.find_anchor(token) {
+        if !self.find_witness(token) {
             self.log_out(token);
         }
     }

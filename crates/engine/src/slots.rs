@@ -225,7 +225,7 @@ impl Engine {
     /// As PKCS#11 3.2 §5.6.2 names them.
     pub fn close_session(&self, handle: SessionHandle) -> Result<()> {
         let is_other = |slot| {
-            self.token(slot).is_ok_and(|token| token.anchor.load(Ordering::SeqCst) != handle.0)
+            self.token(slot).is_ok_and(|token| token.witness.load(Ordering::SeqCst) != handle.0)
         };
         let Some((slot, owned)) = self.sessions.close(handle, is_other)? else {
             return self.close_anchor(handle);
@@ -234,7 +234,7 @@ impl Engine {
         if !owned.is_empty() {
             self.destroy_owned(token, owned);
         }
-        if token.anchor.load(Ordering::SeqCst) == HANDOVER {
+        if token.witness.load(Ordering::SeqCst) == HANDOVER {
             self.wait_for_anchor(token);
         }
         Ok(())
@@ -252,8 +252,8 @@ impl Engine {
     fn close_anchor(&self, handle: SessionHandle) -> Result<()> {
         let token = self.token(self.sessions.info(handle)?.slot)?;
         let _changing = token.changing();
-        if token.anchor.load(Ordering::SeqCst) == handle.0 {
-            token.anchor.store(HANDOVER, Ordering::SeqCst);
+        if token.witness.load(Ordering::SeqCst) == handle.0 {
+            token.witness.store(HANDOVER, Ordering::SeqCst);
         }
         let closed = self.sessions.close(handle, |_| true).map(|closed| {
             if let Some((_, owned)) = closed {

@@ -48,14 +48,14 @@ pub(crate) struct Token {
     /// Whether a thread that opens a session has to wait, for the one that holds `changing`.
     closed: AtomicBool,
     /// While somebody is logged in, a session that is open: closing any other one needs no look at how
-    /// many are left. Or [`NOBODY`], or [`HANDOVER`]. Only who holds `changing` changes it, and closes
+    /// many are left. Or [`NO_WITNESS`], or [`HANDOVER`]. Only who holds `changing` changes it, and closes
     /// the session that it names.
-    pub(crate) anchor: AtomicU64,
+    pub(crate) witness: AtomicU64,
 }
 
-/// No login, so no anchor.
-pub(crate) const NOBODY: u64 = 0;
-/// The anchor is being closed: who closes another session has to look, too.
+/// No login, so no witness.
+pub(crate) const NO_WITNESS: u64 = 0;
+/// The witness is being closed: who closes another session has to look, too.
 pub(crate) const HANDOVER: u64 = 1;
 
 /// See [`Token::close_to_sessions`].
@@ -90,7 +90,7 @@ impl Token {
             objects: TokenObjects::new(cached),
             changing: Mutex::new(()),
             closed: AtomicBool::new(false),
-            anchor: AtomicU64::new(NOBODY),
+            witness: AtomicU64::new(NO_WITNESS),
         }
     }
 
