@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::place::Sandbox;
+use super::sandbox::Sandbox;
 
 /// What the module did in one process.
 pub(crate) struct Counted {

@@ -3,8 +3,8 @@
 //! anew under `target/run`; only processes started here are ended.
 
 mod counted;
-mod place;
 mod process;
+mod sandbox;
 mod table;
 mod tls;
 
@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use crate::cargo::build;
 use crate::packages::{self, FOR_RUN};
-use place::{KEYS, Sandbox};
+use sandbox::{KEYS, Sandbox};
 use table::Table;
 
 /// Runs the demonstration.

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use super::place::{Key, LABEL, Sandbox};
 use super::process::{Timed, free_port};
+use super::sandbox::{Key, LABEL, Sandbox};
 use super::table::Table;
 
 /// Pages fetched from each server, each with a handshake of its own.
