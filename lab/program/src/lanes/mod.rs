@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
         return say(&print::list(&rows)).map(|()| None);
     }
     let plan = plan(options)?;
-    let run = RunOptions::of(&options.output, options.seed);
+    let run = RunOptions::of(&options.token);
     let run = RunOptions { repetitions: Some(plan.rounds), ..run };
     make(&mut Lanes::new(options, rows, plan)?, &run).map(Some)
 }
