@@ -60,7 +60,7 @@ pub(crate) fn check(made: &Made) -> Result<()> {
 
 /// The text of an experiment that was made earlier.
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    Report::of(directory, experiment).text(directory, experiment)
+    Report::of(directory, experiment).text(experiment)
 }
 
 /// The summary, with what happened to the writers and their objects.

@@ -19,6 +19,7 @@ mod scenario;
 
 pub(crate) use kernel::program;
 pub use options::Options;
+pub(crate) use print::text;
 
 use crate::experiment::Experiment;
 use crate::filter::wanted;
@@ -44,11 +45,6 @@ pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
     let run = RunOptions::of(&options.token);
     let run = RunOptions { repetitions: Some(plan.rounds), ..run };
     make(&mut Lanes::new(options, rows, plan)?, &run).map(Some)
-}
-
-/// The text of an experiment that was made earlier.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    print::text(directory, experiment)
 }
 
 /// The summary, with every operation's samples.

@@ -53,7 +53,7 @@ fn ask(options: &Options) -> Result<Made> {
 
 /// The text of an experiment that was made earlier.
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    print::text(directory, experiment, &Report::of(directory, experiment))
+    print::text(experiment, &Report::of(directory, experiment))
 }
 
 /// The summary, with every store's samples.
