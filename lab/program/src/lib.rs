@@ -70,7 +70,7 @@ pub use profile::{
     Options as ProfileOptions, Sort,
 };
 pub use report::Options as ReportOptions;
-pub use scenario::{RunOptions, SamplingOptions};
+pub use scenario::{RunOptions, SamplingOptions, TokenOptions};
 pub use speed::Options as SpeedOptions;
 pub use store::Options as StoreOptions;
 pub use study::{Options as StudyOptions, Study};
@@ -190,10 +190,10 @@ impl Command {
     /// The PKCS#11 module to measure, unless the command names one itself.
     pub fn use_module(&mut self, module: PathBuf) {
         let named = match self {
-            Self::Speed(options) => &mut options.module,
-            Self::Store(options) => &mut options.module,
-            Self::Kill(options) => &mut options.module,
-            Self::Lanes(options) => &mut options.module,
+            Self::Speed(options) => &mut options.token.module,
+            Self::Store(options) => &mut options.token.module,
+            Self::Kill(options) => &mut options.token.module,
+            Self::Lanes(options) => &mut options.token.module,
             // The others look at the machine, or at what was measured.
             _ => return,
         };

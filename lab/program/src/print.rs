@@ -118,25 +118,26 @@ fn functions(options: &Options, experiment: &Experiment, form: Form) -> Result<S
     }
 }
 
-/// What the scenario has to say of an experiment; a table of cells of one that this program does not
-/// know.
+/// What the scenario has to say of an experiment, and where it is; a table of cells of one that this
+/// program does not know.
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    match experiment.manifest.provenance.scenario.as_str() {
-        "aa" => aa::text(directory, experiment),
-        "copy" => copy::text(directory, experiment),
-        name if name.starts_with("study-") => study::text(directory, experiment),
-        "profile" => profile::text(directory, experiment),
+    let text = match experiment.manifest.provenance.scenario.as_str() {
+        "aa" => return aa::text(directory, experiment),
+        "copy" => copy::text(experiment),
+        name if name.starts_with("study-") => study::text(experiment),
+        "profile" => return profile::text(directory, experiment),
         "kill" => kill::text(directory, experiment),
         "lanes" => lanes::text(directory, experiment),
-        "local" => local::text(directory, experiment),
-        "mechanisms" => speed::all_text(directory, experiment),
+        "local" => local::text(experiment),
+        "mechanisms" => speed::all_text(experiment),
         "overhead" => speed::overhead_text(directory, experiment),
         "speed" => speed::sun_text(directory, experiment),
         "store" => store::text(directory, experiment),
-        "tcp" => tcp::text(directory, experiment),
-        "transfer" => tcp::transfer_text(directory, experiment),
-        _ => format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
-    }
+        "tcp" => tcp::text(experiment),
+        "transfer" => tcp::transfer_text(experiment),
+        _ => return format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
+    };
+    format!("{text}\nwritten: {}\n", directory.display())
 }
 
 /// The summary, with what the scenario finds besides.

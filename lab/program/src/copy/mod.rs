@@ -26,7 +26,6 @@ pub use words::{Consumer, PageSize, State, Target};
 use crate::Result;
 use crate::experiment::Experiment;
 use crate::scenario::{Made, RunOptions, Scenario, make};
-use std::path::Path;
 
 /// A small one, for the control with two identical arms: the C library's copy of cached and of
 /// streaming memory.
@@ -59,8 +58,8 @@ pub(crate) fn json(experiment: &Experiment) -> serde_json::Value {
 }
 
 /// The text of an experiment that was made earlier.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+pub(crate) fn text(experiment: &Experiment) -> String {
     let body =
         if words::is_into(experiment) { print::into(experiment) } else { print::text(experiment) };
-    format!("{}\n{body}\nwritten: {}\n", crate::scenario::heading(experiment), directory.display())
+    format!("{}\n{body}", crate::scenario::heading(experiment))
 }

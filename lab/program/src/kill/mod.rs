@@ -45,10 +45,10 @@ fn kill(options: &Options) -> Result<Made> {
     if options.kills == 0 || options.writers == 0 || options.interval == 0 {
         return Err(Failure::new("--kills, --writers and --interval must be above zero"));
     }
-    let module = own_module(options.module.as_deref())?;
-    let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
-    let run = RunOptions::of(&options.output, Some(seed));
-    let run = RunOptions { repetitions: Some(options.kills), ..run };
+    let module = own_module(options.token.module.as_deref())?;
+    let seed = options.token.seed.unwrap_or_else(Random::seed_from_clock);
+    let run = RunOptions::of(&options.token);
+    let run = RunOptions { seed: Some(seed), repetitions: Some(options.kills), ..run };
     make(&mut Kills::new(options, module, seed)?, &run)
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn check(made: &Made) -> Result<()> {
 
 /// The text of an experiment that was made earlier.
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    Report::of(directory, experiment).text(directory, experiment)
+    Report::of(directory, experiment).text(experiment)
 }
 
 /// The summary, with what happened to the writers and their objects.

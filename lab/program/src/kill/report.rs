@@ -94,7 +94,7 @@ impl Report {
         self.end.as_ref().map_or(Ok(()), End::check)
     }
 
-    pub(super) fn text(&self, directory: &Path, experiment: &Experiment) -> String {
+    pub(super) fn text(&self, experiment: &Experiment) -> String {
         let mut text = heading(experiment);
         let settings = &experiment.manifest.provenance.settings;
         let module = settings.get(MODULE).map_or("unknown", String::as_str);
@@ -117,7 +117,6 @@ impl Report {
             Some(end) => end.text(),
             None => "interrupted: the token was not compared with the logs\n".to_owned(),
         });
-        writeln!(text, "\nwritten: {}", directory.display()).ok();
         text
     }
 }

@@ -41,7 +41,7 @@ impl Kills {
     /// # Errors
     /// The module makes no token.
     pub(super) fn new(options: &Options, module: PathBuf, seed: u64) -> Result<Self> {
-        let place = Sandbox::guarded(options.dir.as_deref(), options.keep)?;
+        let place = Sandbox::guarded(options.token.dir.as_deref(), options.token.keep)?;
         let store = place.store("kill")?;
         let role = Role::Holder { module: module.clone(), make: true };
         if !store.command(&role)?.status()?.success() {

@@ -19,6 +19,7 @@ mod scenario;
 
 pub(crate) use kernel::program;
 pub use options::Options;
+pub(crate) use print::text;
 
 use crate::experiment::Experiment;
 use crate::filter::wanted;
@@ -41,14 +42,9 @@ pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
         return say(&print::list(&rows)).map(|()| None);
     }
     let plan = plan(options)?;
-    let run = RunOptions::of(&options.output, options.seed);
+    let run = RunOptions::of(&options.token);
     let run = RunOptions { repetitions: Some(plan.rounds), ..run };
     make(&mut Lanes::new(options, rows, plan)?, &run).map(Some)
-}
-
-/// The text of an experiment that was made earlier.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    print::text(directory, experiment)
 }
 
 /// The summary, with every operation's samples.

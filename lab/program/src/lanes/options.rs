@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What to measure, and how.
 
-use crate::output::Output;
+use crate::scenario::TokenOptions;
 use std::path::PathBuf;
 
 /// What to measure, and how.
 #[derive(Clone, Debug, clap::Args)]
-#[command(mut_arg("output", |argument| argument.short('o').value_name("NAME.labx").help(
-    "The experiment to write, a directory [default: lanes-TIME.labx, here]"
-)))]
 pub struct Options {
-    /// The module to measure [default: libmetaslot.so beside this program, or installed]
-    #[arg(long, value_name = "PATH")]
-    pub module: Option<PathBuf>,
     /// The program that times the kernels [default: metaslot-kernels beside this program]
     #[arg(long, value_name = "PATH")]
     pub kernels: Option<PathBuf>,
@@ -49,19 +43,10 @@ pub struct Options {
     /// Instruction sets that kernels do without, as in the setting `lanes_without`
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub without: Vec<String>,
-    /// Random seed of the order, to repeat a run
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Where the result goes
-    #[command(flatten)]
-    pub output: Output,
     /// List the rows and their goals, and measure nothing
     #[arg(long)]
     pub list: bool,
-    /// Where the tokens and the load are made for the run [default: the directory for temporary files]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Keep them
-    #[arg(long)]
-    pub keep: bool,
+    /// The token
+    #[command(flatten)]
+    pub token: TokenOptions,
 }

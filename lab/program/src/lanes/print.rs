@@ -19,7 +19,7 @@ const ENOUGH: f64 = 0.6;
 const NOTHING: &str = "-";
 
 /// Everything that an experiment says.
-pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     let mut text = heading(experiment);
     let settings = &experiment.manifest.provenance.settings;
     for name in ["module", "openssl", "without", "sample, ms", "window, ms"] {
@@ -29,7 +29,6 @@ pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
     }
     writeln!(text, "seed {}\n", experiment.plan.seed).ok();
     text.push_str(&tables(&Report::of(directory, experiment)));
-    writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
 }
 

@@ -53,9 +53,9 @@ impl Lanes {
         progress.say("compiling the load");
         let kernels = (!options.no_kernels).then(|| program(options.kernels.as_deref()));
         let kernels = kernels.transpose()?;
-        let module = (!options.no_module).then(|| own_module(options.module.as_deref()));
+        let module = (!options.no_module).then(|| own_module(options.token.module.as_deref()));
         let module = module.transpose()?.map(std::path::absolute).transpose()?;
-        let place = Sandbox::guarded(options.dir.as_deref(), options.keep)?;
+        let place = Sandbox::guarded(options.token.dir.as_deref(), options.token.keep)?;
         let judged = kernels.is_some() && rows.iter().any(|row| row.openssl.is_some());
         let load = match (&module, judged) {
             (Some(_), _) => Some(compile::load(&place)?),

@@ -10,7 +10,7 @@ mod runs;
 
 pub(crate) use floor::{keep as keep_floor, margin};
 pub(crate) use options::rate;
-pub use options::{RunOptions, SamplingOptions};
+pub use options::{RunOptions, SamplingOptions, TokenOptions};
 pub(crate) use origin::{core_factor, heading, lab_share, provenance};
 pub(crate) use runs::{Made, make, measure};
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What every scenario takes.
 
-use crate::output::Output;
 use std::path::PathBuf;
 
 /// How long, in which order, and where to.
@@ -52,10 +51,33 @@ impl Default for SamplingOptions {
     }
 }
 
+/// What a scenario takes that makes its tokens itself.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TokenOptions {
+    /// The module to measure [default: libmetaslot.so beside this program, or installed]
+    #[arg(long, value_name = "PATH")]
+    pub module: Option<PathBuf>,
+    /// Random seed of the order, to repeat a run
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The experiment to write, a directory [default: SCENARIO-TIME.labx, here]
+    #[arg(long, short, value_name = "NAME.labx")]
+    pub output: Option<PathBuf>,
+    /// Print the result as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Where tokens are made for the run [default: the directory for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Keep what was made there
+    #[arg(long)]
+    pub keep: bool,
+}
+
 impl RunOptions {
     /// Of a command that says itself how much it runs.
-    pub(crate) fn of(output: &Output, seed: Option<u64>) -> Self {
-        let Output { json, output } = output.clone();
+    pub(crate) fn of(token: &TokenOptions) -> Self {
+        let TokenOptions { seed, output, json, .. } = token.clone();
         Self { seed, output, json, ..Self::default() }
     }
 

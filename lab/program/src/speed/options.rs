@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What to measure, and how.
 
-use crate::output::Output;
-use std::path::PathBuf;
+use crate::scenario::TokenOptions;
 
 /// What to measure, and how.
 #[derive(Clone, Debug, clap::Args)]
-#[command(mut_arg("output", |argument| argument.short('o').value_name("NAME.labx").help(
-    "The experiment to write, a directory [default: overhead-TIME.labx and the like, here]"
-)))]
 pub struct Options {
-    /// The module to measure [default: libmetaslot.so beside this program, or installed]
-    #[arg(long, value_name = "PATH")]
-    pub module: Option<PathBuf>,
     /// The rival module, or `none` [default: Debian's SoftHSM where installed]
     #[arg(long, value_name = "PATH")]
     pub rival: Option<String>,
@@ -39,19 +32,10 @@ pub struct Options {
     /// Leave out the comparison with `openssl speed`
     #[arg(long)]
     pub no_openssl: bool,
-    /// Random seed of the order, to repeat a run
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Where the result goes
-    #[command(flatten)]
-    pub output: Output,
     /// List the cells and their goals, and measure nothing
     #[arg(long)]
     pub list: bool,
-    /// Where the tokens are made for the run [default: the directory for temporary files]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Keep the tokens
-    #[arg(long)]
-    pub keep: bool,
+    /// The token
+    #[command(flatten)]
+    pub token: TokenOptions,
 }

@@ -44,16 +44,16 @@ fn ask(options: &Options) -> Result<Made> {
     if options.objects.is_empty() || options.rounds == 0 || options.threads == 0 {
         return Err(Failure::new("--objects, --rounds and --threads must be above zero"));
     }
-    let module = own_module(options.module.as_deref())?;
-    let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
-    let run = RunOptions::of(&options.output, Some(seed));
-    let run = RunOptions { repetitions: Some(options.rounds), ..run };
+    let module = own_module(options.token.module.as_deref())?;
+    let seed = options.token.seed.unwrap_or_else(Random::seed_from_clock);
+    let run = RunOptions::of(&options.token);
+    let run = RunOptions { seed: Some(seed), repetitions: Some(options.rounds), ..run };
     make(&mut Stores::new(options, module, seed)?, &run)
 }
 
 /// The text of an experiment that was made earlier.
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    print::text(directory, experiment, &Report::of(directory, experiment))
+    print::text(experiment, &Report::of(directory, experiment))
 }
 
 /// The summary, with every store's samples.

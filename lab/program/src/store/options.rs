@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What to measure, and where.
 
-use crate::output::Output;
-use std::path::PathBuf;
+use crate::scenario::TokenOptions;
 
 /// What to measure, and how.
 #[derive(Clone, Debug, clap::Args)]
-#[command(mut_arg("output", |argument| argument.short('o').value_name("NAME.labx").help(
-    "The experiment to write, a directory [default: store-TIME.labx, here]"
-)))]
 pub struct Options {
-    /// The module to measure [default: libmetaslot.so beside this program, or installed]
-    #[arg(long, value_name = "PATH")]
-    pub module: Option<PathBuf>,
     /// Numbers of token objects, one store each
     #[arg(
         long, value_name = "N,…", value_delimiter = ',', default_values_t = [10, 10_000, 1_000_000]
@@ -33,16 +26,7 @@ pub struct Options {
     /// Cold starts of each store, as many in each round: at least one, or none at all
     #[arg(long, value_name = "N", default_value_t = 11)]
     pub starts: usize,
-    /// Random seed of the order, to repeat a run
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Where the result goes
+    /// The token
     #[command(flatten)]
-    pub output: Output,
-    /// Where the stores are made for the run [default: the directory for temporary files]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Keep the stores
-    #[arg(long)]
-    pub keep: bool,
+    pub token: TokenOptions,
 }

@@ -6,20 +6,18 @@ use crate::experiment::Experiment;
 use crate::scenario::heading;
 use crate::statistics::{Estimate, median, paired_ratio, quantile};
 use crate::table::{Table, digits, nanoseconds};
-use std::path::Path;
 
 /// Everything that an experiment says.
-pub(super) fn text(directory: &Path, experiment: &Experiment, report: &Report) -> String {
+pub(super) fn text(experiment: &Experiment, report: &Report) -> String {
     let settings = &experiment.manifest.provenance.settings;
     let module = settings.get(MODULE).map_or("unknown", String::as_str);
     format!(
-        "{}\n{module}, seed {}\n\n{}\ndisk: {} syncs/s by one writer\n\n{}\nwritten: {}\n",
+        "{}\n{module}, seed {}\n\n{}\ndisk: {} syncs/s by one writer\n\n{}",
         heading(experiment).trim_end(),
         experiment.plan.seed,
         figures(report),
         optional(&report.disk_syncs),
-        goals(report),
-        directory.display()
+        goals(report)
     )
 }
 

@@ -62,7 +62,7 @@ impl Stores {
     /// # Errors
     /// The module makes no token, or the disk is full.
     pub(super) fn new(options: &Options, module: PathBuf, seed: u64) -> Result<Self> {
-        let place = Sandbox::guarded(options.dir.as_deref(), options.keep)?;
+        let place = Sandbox::guarded(options.token.dir.as_deref(), options.token.keep)?;
         let progress = Progress::new();
         let fill = |objects| Bench::fill(options, &module, &place, objects, &progress);
         let benches =

@@ -25,7 +25,6 @@ use bench::{Bench, Subject};
 use clap::ValueEnum;
 use findings::Findings;
 use serde_json::{Value, json};
-use std::path::Path;
 use view::View;
 
 /// Which study, and how long.
@@ -101,8 +100,8 @@ fn findings(experiment: &Experiment) -> Option<Findings> {
 }
 
 /// The text of an experiment that was made earlier.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    findings(experiment).map_or_else(String::new, |found| page::text(directory, experiment, &found))
+pub(crate) fn text(experiment: &Experiment) -> String {
+    findings(experiment).map_or_else(String::new, |found| page::text(experiment, &found))
 }
 
 /// The summary, with the findings.

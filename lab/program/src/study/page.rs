@@ -7,11 +7,9 @@ use crate::experiment::Experiment;
 use crate::lines::section;
 use crate::scenario;
 use crate::table::{Table, digits};
-use std::fmt::Write;
-use std::path::Path;
 
 /// Everything.
-pub(super) fn text(directory: &Path, experiment: &Experiment, findings: &Findings) -> String {
+pub(super) fn text(experiment: &Experiment, findings: &Findings) -> String {
     let Findings { tables, sun, effects, reason } = findings;
     let mut text = format!("{}\n{tables}", scenario::heading(experiment));
     section(&mut text, "Sun, 2008–2009", sun);
@@ -26,7 +24,6 @@ pub(super) fn text(directory: &Path, experiment: &Experiment, findings: &Finding
     let mut left: Vec<String> = skipped.into_iter().chain(absent).collect();
     left.dedup();
     section(&mut text, "Left out", &left);
-    writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
 }
 

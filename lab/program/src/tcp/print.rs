@@ -9,10 +9,9 @@ use crate::lines::wrapped;
 use crate::scenario::heading;
 use crate::table::{Table, digits};
 use std::fmt::Write;
-use std::path::Path;
 
 /// Everything that an experiment says.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+pub(crate) fn text(experiment: &Experiment) -> String {
     let mut text = heading(experiment);
     let setting = |name: &str| {
         experiment.manifest.provenance.settings.get(name).map_or("unknown", String::as_str)
@@ -31,7 +30,6 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         text.push_str(if number == 0 { "\n" } else { "" });
         text.push_str(&wrapped(sentence));
     }
-    writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
 }
 

@@ -7,26 +7,11 @@
 /// S7 of 64 values; bit `n` of each is in `x[n]`.
 pub(super) fn s7(x: [u64; 7]) -> [u64; 7] {
     let [x0, x1, x2, x3, x4, x5, x6] = x;
-    let p01 = x0 & x1;
-    let p02 = x0 & x2;
-    let p12 = x1 & x2;
-    let p03 = x0 & x3;
-    let p13 = x1 & x3;
-    let p23 = x2 & x3;
-    let p04 = x0 & x4;
-    let p14 = x1 & x4;
-    let p24 = x2 & x4;
-    let p34 = x3 & x4;
-    let p05 = x0 & x5;
-    let p15 = x1 & x5;
-    let p25 = x2 & x5;
-    let p35 = x3 & x5;
-    let p45 = x4 & x5;
-    let p06 = x0 & x6;
-    let p16 = x1 & x6;
-    let p26 = x2 & x6;
-    let p36 = x3 & x6;
-    let p46 = x4 & x6;
+    let [p01, p02, p03, p04, p05, p06] = [x1, x2, x3, x4, x5, x6].map(|x| x0 & x);
+    let [p12, p13, p14, p15, p16] = [x2, x3, x4, x5, x6].map(|x| x1 & x);
+    let [p23, p24, p25, p26] = [x3, x4, x5, x6].map(|x| x2 & x);
+    let [p34, p35, p36] = [x4, x5, x6].map(|x| x3 & x);
+    let [p45, p46] = [x5, x6].map(|x| x4 & x);
     let p56 = x5 & x6;
     [
         x4 ^ x5
@@ -84,41 +69,13 @@ pub(super) fn s7(x: [u64; 7]) -> [u64; 7] {
 /// S9 of 64 values; bit `n` of each is in `x[n]`.
 pub(super) fn s9(x: [u64; 9]) -> [u64; 9] {
     let [x0, x1, x2, x3, x4, x5, x6, x7, x8] = x;
-    let p01 = x0 & x1;
-    let p02 = x0 & x2;
-    let p12 = x1 & x2;
-    let p03 = x0 & x3;
-    let p13 = x1 & x3;
-    let p23 = x2 & x3;
-    let p04 = x0 & x4;
-    let p14 = x1 & x4;
-    let p24 = x2 & x4;
-    let p34 = x3 & x4;
-    let p05 = x0 & x5;
-    let p15 = x1 & x5;
-    let p25 = x2 & x5;
-    let p35 = x3 & x5;
-    let p45 = x4 & x5;
-    let p06 = x0 & x6;
-    let p16 = x1 & x6;
-    let p26 = x2 & x6;
-    let p36 = x3 & x6;
-    let p46 = x4 & x6;
-    let p56 = x5 & x6;
-    let p07 = x0 & x7;
-    let p17 = x1 & x7;
-    let p27 = x2 & x7;
-    let p37 = x3 & x7;
-    let p47 = x4 & x7;
-    let p57 = x5 & x7;
-    let p67 = x6 & x7;
-    let p08 = x0 & x8;
-    let p18 = x1 & x8;
-    let p28 = x2 & x8;
-    let p38 = x3 & x8;
-    let p48 = x4 & x8;
-    let p58 = x5 & x8;
-    let p68 = x6 & x8;
+    let [p01, p02, p03, p04, p05, p06, p07, p08] = [x1, x2, x3, x4, x5, x6, x7, x8].map(|x| x0 & x);
+    let [p12, p13, p14, p15, p16, p17, p18] = [x2, x3, x4, x5, x6, x7, x8].map(|x| x1 & x);
+    let [p23, p24, p25, p26, p27, p28] = [x3, x4, x5, x6, x7, x8].map(|x| x2 & x);
+    let [p34, p35, p36, p37, p38] = [x4, x5, x6, x7, x8].map(|x| x3 & x);
+    let [p45, p46, p47, p48] = [x5, x6, x7, x8].map(|x| x4 & x);
+    let [p56, p57, p58] = [x6, x7, x8].map(|x| x5 & x);
+    let [p67, p68] = [x7, x8].map(|x| x6 & x);
     let p78 = x7 & x8;
     [
         !(x3 ^ p02 ^ p25 ^ p56 ^ p07 ^ p17 ^ p27 ^ p48 ^ p58 ^ p78),

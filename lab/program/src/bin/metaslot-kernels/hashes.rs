@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests and HMAC of 8 KiB.
 
-use crate::row::{Result, Work, each, failed, message, random, same};
+use crate::lanes::{Lanes, requests};
+use crate::row::{Result, Work, each, failed, message, random};
 use metaslot_awslc_wrapper::hmac;
-use metaslot_lab::kernels::Buffer;
 use metaslot_lanes::hash::{self, Hash, Key, MacRequest, Request};
 
-/// The most lanes that a function has.
-const MAX_LANES: usize = 32;
 /// Bytes of a message.
 const LENGTH: usize = 8192;
 
@@ -19,115 +17,50 @@ pub(crate) const SHA512: usize = 3;
 pub(crate) const SHA3_256: usize = 4;
 const HASHES: [Hash; 5] = [Hash::Md5, Hash::Sha1, Hash::Sha256, Hash::Sha512, Hash::Sha3_256];
 
-struct Digest {
-    hash: Hash,
-    messages: Vec<Buffer>,
-    out: Vec<Vec<u8>>,
-    alone: Vec<u8>,
-}
-
 pub(crate) fn digest<const HASH: usize>() -> Result<Box<dyn Work>> {
     let hash = HASHES[HASH];
-    Ok(Box::new(Digest {
-        hash,
-        messages: each(MAX_LANES, |lane| message(lane, LENGTH))?,
-        out: vec![vec![0; hash.length()]; MAX_LANES],
+    Ok(Box::new(Lanes {
+        library: vec![hash],
+        keys: vec![hash],
+        inputs: each(hash::lanes(hash), |lane| message(lane, LENGTH))?,
+        out: vec![vec![0; hash.length()]; hash::lanes(hash)],
         alone: vec![0; hash.length()],
+        length: LENGTH,
+        what: "a digest",
+        plain: |hash, message, out| hash.digest(message, out).is_ok(),
+        kernel: |hashes, messages, out, length| {
+            let mut requests = requests(hashes, messages, out, |_, data, output| Request {
+                data: &data[..length],
+                output,
+            });
+            hash::digest(hashes[0], &mut requests);
+            true
+        },
     }))
-}
-
-impl Digest {
-    fn by_library(&mut self, lane: usize) {
-        let done = self.hash.digest(&self.messages[lane], &mut self.alone);
-        assert!(done.is_ok(), "AWS-LC hashes");
-    }
-
-    fn of(&mut self, filled: usize, length: usize) {
-        let lanes = self.messages.iter().zip(&mut self.out).take(filled);
-        let mut requests: Vec<_> =
-            lanes.map(|(data, output)| Request { data: &data[..length], output }).collect();
-        hash::digest(self.hash, &mut requests);
-    }
-}
-
-impl Work for Digest {
-    fn raw(&mut self) {
-        self.by_library(0);
-    }
-
-    fn batch(&mut self, filled: usize) {
-        self.of(filled, LENGTH);
-    }
-
-    fn counted(&mut self, length: usize) {
-        self.of(hash::lanes(self.hash), length);
-    }
-
-    fn check(&mut self) -> Result<()> {
-        for lane in 0..hash::lanes(self.hash) {
-            self.by_library(lane);
-            same(self.alone == self.out[lane], "a digest")?;
-        }
-        Ok(())
-    }
-}
-
-struct Mac {
-    hash: Hash,
-    library: Vec<hmac::Key>,
-    keys: Vec<Key>,
-    messages: Vec<Buffer>,
-    out: Vec<Vec<u8>>,
-    alone: Vec<u8>,
 }
 
 pub(crate) fn mac<const HASH: usize>() -> Result<Box<dyn Work>> {
     let hash = HASHES[HASH];
-    let secrets = each(MAX_LANES, |_| random(32))?;
+    let lanes = hash::lanes(hash);
+    let secrets = each(lanes, |_| random(32))?;
     let of = |lane: usize| hmac::Key::new(hash, &secrets[lane]).map_err(failed("a key"));
-    Ok(Box::new(Mac {
-        hash,
-        library: each(MAX_LANES, of)?,
-        keys: each(MAX_LANES, |lane| Key::new(hash, &secrets[lane]).map_err(failed("a key")))?,
-        messages: each(MAX_LANES, |lane| message(lane, LENGTH))?,
-        out: vec![vec![0; hash.length()]; MAX_LANES],
+    Ok(Box::new(Lanes {
+        library: each(lanes, of)?,
+        keys: each(lanes, |lane| Key::new(hash, &secrets[lane]).map_err(failed("a key")))?,
+        inputs: each(lanes, |lane| message(lane, LENGTH))?,
+        out: vec![vec![0; hash.length()]; lanes],
         alone: vec![0; hash.length()],
+        length: LENGTH,
+        what: "a MAC",
+        plain: |key, message, out| key.mac(&[message], out).is_ok(),
+        kernel: |keys, messages, out, length| {
+            let mut requests = requests(keys, messages, out, |key, data, output| MacRequest {
+                key,
+                data: &data[..length],
+                output,
+            });
+            hash::hmac(HASHES[HASH], &mut requests);
+            true
+        },
     }))
-}
-
-impl Mac {
-    fn by_library(&mut self, lane: usize) {
-        let done = self.library[lane].mac(&[&self.messages[lane]], &mut self.alone);
-        assert!(done.is_ok(), "AWS-LC authenticates");
-    }
-
-    fn of(&mut self, filled: usize, length: usize) {
-        let lanes = self.keys.iter().zip(&self.messages).zip(&mut self.out).take(filled);
-        let mut requests: Vec<_> = lanes
-            .map(|((key, data), output)| MacRequest { key, data: &data[..length], output })
-            .collect();
-        hash::hmac(self.hash, &mut requests);
-    }
-}
-
-impl Work for Mac {
-    fn raw(&mut self) {
-        self.by_library(0);
-    }
-
-    fn batch(&mut self, filled: usize) {
-        self.of(filled, LENGTH);
-    }
-
-    fn counted(&mut self, length: usize) {
-        self.of(hash::lanes(self.hash), length);
-    }
-
-    fn check(&mut self) -> Result<()> {
-        for lane in 0..hash::lanes(self.hash) {
-            self.by_library(lane);
-            same(self.alone == self.out[lane], "a MAC")?;
-        }
-        Ok(())
-    }
 }

@@ -15,6 +15,8 @@ mod curve25519;
 #[cfg(target_arch = "x86_64")]
 mod hashes;
 #[cfg(target_arch = "x86_64")]
+mod lanes;
+#[cfg(target_arch = "x86_64")]
 mod nist;
 #[cfg(target_arch = "x86_64")]
 mod row;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! P-256 and P-384.
 
+use crate::lanes::{Kernel, Lanes, Verify, requests};
 use crate::row::{Result, Work, each, failed, random, same};
 use metaslot_awslc_wrapper::ec::{Curve, EcKey};
 use metaslot_lanes::{p256, p384};
@@ -24,192 +25,121 @@ fn point(key: &EcKey) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What every operation begins with.
-struct Party {
-    library: Vec<EcKey>,
-    digests: Vec<Vec<u8>>,
-    signatures: Vec<Vec<u8>>,
-    alone: Vec<u8>,
-}
+/// Signatures differ each time, so the library verifies what the kernel has signed.
+struct Sign<K>(Lanes<EcKey, K, Vec<u8>, Vec<u8>>);
 
-impl Party {
-    fn on(curve: Curve) -> Result<Self> {
-        let length = curve.length();
-        Ok(Self {
-            library: keys(curve)?,
-            digests: each(MAX_BATCH, |_| random(length))?,
-            signatures: vec![vec![0; 2 * length]; MAX_BATCH],
-            alone: vec![0; 2 * length],
+impl<K> Work for Sign<K> {
+    fn raw(&mut self) {
+        self.0.raw();
+    }
+
+    fn batch(&mut self, filled: usize) {
+        self.0.batch(filled);
+    }
+
+    fn check(&mut self) -> Result<()> {
+        let mut lanes = self.0.library.iter().zip(&self.0.inputs).zip(&self.0.out);
+        lanes.try_for_each(|((key, digest), signature)| {
+            same(key.verify(digest, signature).is_ok(), self.0.what)
         })
     }
-
-    fn sign(&mut self) {
-        let done = self.library[0].sign(&self.digests[0], &mut self.alone);
-        assert!(done.is_ok(), "AWS-LC signs");
-    }
-
-    fn verify(&self, lane: usize) -> bool {
-        self.library[lane].verify(&self.digests[lane], &self.signatures[lane]).is_ok()
-    }
-
-    fn check(&self) -> Result<()> {
-        (0..MAX_BATCH).try_for_each(|lane| same(self.verify(lane), "an ECDSA signature"))
-    }
 }
 
-struct Sign256 {
-    party: Party,
-    keys: Vec<p256::PrivateKey>,
+fn sign<K: 'static>(
+    curve: Curve,
+    key: impl Fn(Vec<u8>) -> Result<K>,
+    kernel: Kernel<K, Vec<u8>, Vec<u8>>,
+) -> Result<Box<dyn Work>> {
+    let (library, length) = (keys(curve)?, curve.length());
+    Ok(Box::new(Sign(Lanes {
+        keys: each(MAX_BATCH, |lane| key(scalar(&library[lane])?))?,
+        library,
+        inputs: each(MAX_BATCH, |_| random(length))?,
+        out: vec![vec![0; 2 * length]; MAX_BATCH],
+        alone: vec![0; 2 * length],
+        length: 0,
+        what: "an ECDSA signature",
+        plain: |key, digest, out| key.sign(digest, out).is_ok(),
+        kernel,
+    })))
+}
+
+fn private_p256(scalar: Vec<u8>) -> Result<p256::PrivateKey> {
+    p256::PrivateKey::new(&scalar).map_err(failed("a key"))
 }
 
 pub(crate) fn sign_p256() -> Result<Box<dyn Work>> {
-    let party = Party::on(Curve::P256)?;
-    let key = |lane: usize| {
-        p256::PrivateKey::new(&scalar(&party.library[lane])?).map_err(failed("a key"))
-    };
-    Ok(Box::new(Sign256 { keys: each(MAX_BATCH, key)?, party }))
-}
-
-impl Work for Sign256 {
-    fn raw(&mut self) {
-        self.party.sign();
-    }
-
-    fn batch(&mut self, filled: usize) {
-        let Party { digests, signatures, .. } = &mut self.party;
-        let lanes = self.keys.iter().zip(digests).zip(signatures).take(filled);
-        let mut requests: Vec<_> =
-            lanes.map(|((key, digest), out)| p256::SignRequest::new(key, digest, out)).collect();
+    sign(Curve::P256, private_p256, |keys, digests, out, _| {
+        let mut requests = requests(keys, digests, out, |key, digest, out| {
+            p256::SignRequest::new(key, digest, out)
+        });
         p256::sign(&mut requests);
-        assert!(requests.iter().all(|request| request.result.is_ok()), "the kernel signs");
-    }
-
-    fn check(&mut self) -> Result<()> {
-        self.party.check()
-    }
-}
-
-struct Sign384 {
-    party: Party,
-    keys: Vec<p384::PrivateKey>,
+        requests.iter().all(|request| request.result.is_ok())
+    })
 }
 
 pub(crate) fn sign_p384() -> Result<Box<dyn Work>> {
-    let party = Party::on(Curve::P384)?;
-    let key = |lane: usize| {
-        p384::PrivateKey::new(&scalar(&party.library[lane])?).map_err(failed("a key"))
-    };
-    Ok(Box::new(Sign384 { keys: each(MAX_BATCH, key)?, party }))
-}
-
-impl Work for Sign384 {
-    fn raw(&mut self) {
-        self.party.sign();
-    }
-
-    fn batch(&mut self, filled: usize) {
-        let Party { digests, signatures, .. } = &mut self.party;
-        let lanes = self.keys.iter().zip(digests).zip(signatures).take(filled);
-        let mut requests: Vec<_> =
-            lanes.map(|((key, digest), out)| p384::SignRequest::new(key, digest, out)).collect();
+    let key = |scalar: Vec<u8>| p384::PrivateKey::new(&scalar).map_err(failed("a key"));
+    sign(Curve::P384, key, |keys, digests, out, _| {
+        let mut requests = requests(keys, digests, out, |key, digest, out| {
+            p384::SignRequest::new(key, digest, out)
+        });
         p384::sign(&mut requests);
-        assert!(requests.iter().all(|request| request.result.is_ok()), "the kernel signs");
-    }
-
-    fn check(&mut self) -> Result<()> {
-        self.party.check()
-    }
+        requests.iter().all(|request| request.result.is_ok())
+    })
 }
 
-struct Verify256 {
-    party: Party,
-    keys: Vec<p256::PublicKey>,
-    good: Vec<bool>,
+fn signed(key: &EcKey) -> Result<(Vec<u8>, Vec<u8>)> {
+    let length = key.curve().length();
+    let (digest, mut signature) = (random(length)?, vec![0; 2 * length]);
+    key.sign(&digest, &mut signature).map_err(failed("a signature"))?;
+    Ok((digest, signature))
 }
 
 pub(crate) fn verify_p256() -> Result<Box<dyn Work>> {
-    let mut party = Party::on(Curve::P256)?;
-    for lane in 0..MAX_BATCH {
-        let Party { library, digests, signatures, .. } = &mut party;
-        library[lane].sign(&digests[lane], &mut signatures[lane]).map_err(failed("a signature"))?;
-    }
-    let key =
-        |lane: usize| p256::PublicKey::new(&point(&party.library[lane])?).map_err(failed("a key"));
-    Ok(Box::new(Verify256 { keys: each(MAX_BATCH, key)?, party, good: vec![false; MAX_BATCH] }))
-}
-
-impl Work for Verify256 {
-    fn raw(&mut self) {
-        assert!(self.party.verify(0), "AWS-LC verifies");
-    }
-
-    fn batch(&mut self, filled: usize) {
-        let Party { digests, signatures, .. } = &self.party;
-        let lanes = self.keys.iter().zip(digests).zip(signatures).take(filled);
-        let mut requests: Vec<_> = lanes
-            .map(|((key, digest), signature)| p256::VerifyRequest::new(key, digest, signature))
-            .collect();
-        p256::verify(&mut requests);
-        for (good, request) in self.good.iter_mut().zip(&requests) {
-            *good = request.result.is_ok();
-        }
-    }
-
-    fn check(&mut self) -> Result<()> {
-        same(self.good.iter().all(|good| *good), "a good signature that was refused")?;
-        self.party.signatures.iter_mut().step_by(3).for_each(|signature| signature[40] ^= 1);
-        self.batch(MAX_BATCH);
-        let right = |lane: usize| self.good[lane] == self.party.verify(lane);
-        same((0..MAX_BATCH).all(right), "a changed signature")
-    }
-}
-
-struct Derive256 {
-    library: Vec<EcKey>,
-    keys: Vec<p256::PrivateKey>,
-    points: Vec<Vec<u8>>,
-    out: Vec<Vec<u8>>,
-    alone: Vec<u8>,
+    let library = keys(Curve::P256)?;
+    let key = |lane: usize| p256::PublicKey::new(&point(&library[lane])?).map_err(failed("a key"));
+    Ok(Box::new(Verify(Lanes {
+        keys: each(MAX_BATCH, key)?,
+        inputs: each(MAX_BATCH, |lane| signed(&library[lane]))?,
+        library,
+        out: vec![false; MAX_BATCH],
+        alone: false,
+        length: 0,
+        what: "a changed signature",
+        plain: |key, (digest, signature), good| {
+            *good = key.verify(digest, signature).is_ok();
+            true
+        },
+        kernel: |keys, inputs, out, _| {
+            let mut requests = requests(keys, inputs, out, |key, (digest, signature), _| {
+                p256::VerifyRequest::new(key, digest, signature)
+            });
+            p256::verify(&mut requests);
+            let results = requests.iter().map(|request| request.result.is_ok());
+            out.iter_mut().zip(results).for_each(|(good, result)| *good = result);
+            true
+        },
+    })))
 }
 
 pub(crate) fn derive_p256() -> Result<Box<dyn Work>> {
     let library = keys(Curve::P256)?;
-    let key =
-        |lane: usize| p256::PrivateKey::new(&scalar(&library[lane])?).map_err(failed("a key"));
-    Ok(Box::new(Derive256 {
-        keys: each(MAX_BATCH, key)?,
-        points: each(MAX_BATCH, |lane| point(&library[MAX_BATCH - 1 - lane]))?,
+    Ok(Box::new(Lanes {
+        keys: each(MAX_BATCH, |lane| private_p256(scalar(&library[lane])?))?,
+        inputs: each(MAX_BATCH, |lane| point(&library[MAX_BATCH - 1 - lane]))?,
+        library,
         out: vec![vec![0; p256::LENGTH]; MAX_BATCH],
         alone: vec![0; p256::LENGTH],
-        library,
+        length: 0,
+        what: "a shared secret",
+        plain: |key, peer, out| key.diffie_hellman(peer, out).is_ok(),
+        kernel: |keys, peers, out, _| {
+            let mut requests = requests(keys, peers, out, |key, peer, out| {
+                p256::DeriveRequest::new(key, peer, out)
+            });
+            p256::derive(&mut requests);
+            requests.iter().all(|request| request.result.is_ok())
+        },
     }))
-}
-
-impl Derive256 {
-    fn by_library(&mut self, lane: usize) {
-        let done = self.library[lane].diffie_hellman(&self.points[lane], &mut self.alone);
-        assert!(done.is_ok(), "AWS-LC derives");
-    }
-}
-
-impl Work for Derive256 {
-    fn raw(&mut self) {
-        self.by_library(0);
-    }
-
-    fn batch(&mut self, filled: usize) {
-        let lanes = self.keys.iter().zip(&self.points).zip(&mut self.out).take(filled);
-        let mut requests: Vec<_> =
-            lanes.map(|((key, peer), out)| p256::DeriveRequest::new(key, peer, out)).collect();
-        p256::derive(&mut requests);
-        assert!(requests.iter().all(|request| request.result.is_ok()), "the kernel derives");
-    }
-
-    fn check(&mut self) -> Result<()> {
-        for lane in 0..MAX_BATCH {
-            self.by_library(lane);
-            same(self.alone == self.out[lane], "a shared secret")?;
-        }
-        Ok(())
-    }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! RSA: the private operation with blinding and its check, and the public one.
 
-use crate::row::{Result, Work, each, failed, random, same};
+use crate::lanes::{Lanes, requests};
+use crate::row::{Result, Work, each, failed, random};
 use metaslot_awslc_wrapper::rsa::{Rsa, RsaNumber, RsaNumbers, RsaPadding};
 use metaslot_lanes::rsa::{
     PrivateKey, PrivateRequest, PublicKey, PublicRequest, WIDTH, private, public,
@@ -56,102 +57,54 @@ fn messages(bits: u32) -> Result<Vec<Vec<u8>>> {
     })
 }
 
-struct Sign {
-    keys: Vec<Key>,
-    messages: Vec<Vec<u8>>,
-    out: Vec<Vec<u8>>,
-    alone: Vec<u8>,
-}
-
 pub(crate) fn sign<const BITS: u32>() -> Result<Box<dyn Work>> {
-    let messages = messages(BITS)?;
-    let (out, alone) = (messages.clone(), messages[0].clone());
-    Ok(Box::new(Sign { keys: keys(BITS)?, messages, out, alone }))
-}
-
-impl Sign {
-    fn by_library(&mut self, lane: usize) {
-        let key = &self.keys[lane % self.keys.len()].rsa;
-        let done = key.sign_raw(RsaPadding::None, &self.messages[lane], &mut self.alone);
-        assert!(done.is_ok(), "AWS-LC signs");
-    }
-}
-
-impl Work for Sign {
-    fn raw(&mut self) {
-        self.by_library(0);
-    }
-
-    fn batch(&mut self, filled: usize) {
-        let keys = self.keys.iter().cycle();
-        let lanes = keys.zip(&self.messages).zip(&mut self.out).take(filled);
-        let mut requests: Vec<_> = lanes
-            .map(|((key, input), output)| PrivateRequest {
-                key: &key.private,
+    let inputs = messages(BITS)?;
+    let (library, keys) = keys(BITS)?.into_iter().map(|key| (key.rsa, key.private)).unzip();
+    Ok(Box::new(Lanes {
+        library,
+        keys,
+        out: inputs.clone(),
+        alone: inputs[0].clone(),
+        inputs,
+        length: 0,
+        what: "an RSA signature",
+        plain: |key: &Rsa, message, out| key.sign_raw(RsaPadding::None, message, out).is_ok(),
+        kernel: |keys, messages, out, _| {
+            let mut requests = requests(keys, messages, out, |key, input, output| PrivateRequest {
+                key,
                 input,
                 output,
                 result: Ok(()),
-            })
-            .collect();
-        private(&mut requests);
-        assert!(requests.iter().all(|request| request.result.is_ok()), "the kernel signs");
-    }
-
-    fn check(&mut self) -> Result<()> {
-        for lane in 0..WIDTH {
-            self.by_library(lane);
-            same(self.alone == self.out[lane], "an RSA signature")?;
-        }
-        Ok(())
-    }
+            });
+            private(&mut requests);
+            requests.iter().all(|request| request.result.is_ok())
+        },
+    }))
 }
-
-struct Verify(Sign);
 
 pub(crate) fn verify<const BITS: u32>() -> Result<Box<dyn Work>> {
-    let messages = messages(BITS)?;
-    let (out, alone) = (messages.clone(), messages[0].clone());
-    Ok(Box::new(Verify(Sign { keys: keys(BITS)?, messages, out, alone })))
-}
-
-impl Verify {
-    fn by_library(&mut self, lane: usize) {
-        let Sign { keys, messages, alone, .. } = &mut self.0;
-        let key = &keys[lane % keys.len()].rsa;
-        assert!(
-            key.verify_raw(RsaPadding::None, &messages[lane], alone).is_ok(),
-            "AWS-LC verifies"
-        );
-    }
-}
-
-impl Work for Verify {
-    fn raw(&mut self) {
-        self.by_library(0);
-    }
-
-    fn batch(&mut self, filled: usize) {
-        let keys = self.0.keys.iter().cycle();
-        let lanes = keys.zip(&self.0.messages).zip(&mut self.0.out).take(filled);
-        let mut requests: Vec<_> = lanes
-            .map(|((key, input), output)| PublicRequest {
-                key: &key.public,
+    let inputs = messages(BITS)?;
+    let (library, keys) = keys(BITS)?.into_iter().map(|key| (key.rsa, key.public)).unzip();
+    Ok(Box::new(Lanes {
+        library,
+        keys,
+        out: inputs.clone(),
+        alone: inputs[0].clone(),
+        inputs,
+        length: 0,
+        what: "an RSA verification",
+        plain: |key: &Rsa, message, out| key.verify_raw(RsaPadding::None, message, out).is_ok(),
+        kernel: |keys, messages, out, _| {
+            let mut requests = requests(keys, messages, out, |key, input, output| PublicRequest {
+                key,
                 input,
                 output,
                 result: Ok(()),
-            })
-            .collect();
-        public(&mut requests);
-        assert!(requests.iter().all(|request| request.result.is_ok()), "the kernel verifies");
-    }
-
-    fn check(&mut self) -> Result<()> {
-        for lane in 0..WIDTH {
-            self.by_library(lane);
-            same(self.0.alone == self.0.out[lane], "an RSA verification")?;
-        }
-        Ok(())
-    }
+            });
+            public(&mut requests);
+            requests.iter().all(|request| request.result.is_ok())
+        },
+    }))
 }
 
 /// Multiplications of 52 bits for a private operation in full lanes: exponentiation modulo both primes with windows of five bits,

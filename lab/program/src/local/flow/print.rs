@@ -8,10 +8,9 @@ use crate::local::path::LocalPath;
 use crate::scenario::heading;
 use crate::table::{Table, digits, nanoseconds};
 use std::fmt::Write;
-use std::path::Path;
 
 /// Everything that a run says.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+pub(crate) fn text(experiment: &Experiment) -> String {
     let mut text = heading(experiment);
     let settings = &experiment.manifest.provenance.settings;
     let congestion = settings.get("congestion").map_or("unknown", String::as_str);
@@ -20,7 +19,6 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     for sentence in words::sentences(experiment) {
         text.push_str(&wrapped(&sentence));
     }
-    writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
 }
 

@@ -7,17 +7,12 @@ mod recipes;
 mod scenario;
 
 use super::Options;
+pub(crate) use print::text;
+
 use crate::Result;
-use crate::experiment::Experiment;
 use crate::scenario::Made;
-use std::path::Path;
 
 /// Measures.
 pub(crate) fn run(options: &Options) -> Result<Made> {
     scenario::jobs(options)?.make(options)
-}
-
-/// The text of an experiment that was made earlier.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    print::text(directory, experiment)
 }

@@ -9,14 +9,12 @@ use crate::speed::part::{ARM, BY, LANES, MODULE, RAW};
 use crate::table::{Table, digits};
 use crate::verdict::{Comparison, Verdict};
 use std::collections::BTreeSet;
-use std::fmt::Write;
-use std::path::Path;
 
 /// Why combinations that make no sense are left out; older experiments name the function behind it.
 pub(super) const SENSELESS: &str = "not of this size or not for";
 
 /// Everything.
-pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
+pub(crate) fn text(experiment: &Experiment) -> String {
     let view = View::of(experiment);
     let mut text = format!(
         "{}\nDigests, MACs, ciphers: MB/s of CPU time, one thread, by the size of a message\n\n{}\nWith a key \
@@ -27,7 +25,6 @@ pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
     );
     section(&mut text, "What lanes change for one thread", &view.lanes());
     section(&mut text, "Left out", &left_out(experiment));
-    writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
 }
 

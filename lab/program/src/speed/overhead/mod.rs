@@ -8,6 +8,8 @@ mod report;
 mod scenario;
 
 use super::Options;
+pub(crate) use print::text;
+
 use crate::Result;
 use crate::experiment::Experiment;
 use crate::filter::wanted;
@@ -26,11 +28,6 @@ pub(super) fn run(options: &Options) -> Result<Option<Made>> {
         return say(&print::list(&cells)).map(|()| None);
     }
     scenario::jobs(options, &cells)?.make(options).map(Some)
-}
-
-/// The text of an experiment that was made earlier.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    print::text(directory, experiment)
 }
 
 /// The summary, with every cell's samples.

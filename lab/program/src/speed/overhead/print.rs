@@ -17,7 +17,7 @@ use std::path::Path;
 const CONTAMINATED: f64 = 0.10;
 
 /// Everything that an experiment says.
-pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
+pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
     let settings = &experiment.manifest.provenance.settings;
     let mut text = heading(experiment);
     for (name, shown) in [(BARE, RAW), (LANES, MODULE), (OTHER, RIVAL)] {
@@ -26,7 +26,6 @@ pub(super) fn text(directory: &Path, experiment: &Experiment) -> String {
     }
     writeln!(text, "seed {}\n", experiment.plan.seed).ok();
     text.push_str(&tables(&Report::of(directory, experiment)));
-    writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
 }
 

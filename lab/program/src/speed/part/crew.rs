@@ -53,8 +53,8 @@ impl Crew {
     }
 
     fn started(options: &Options, names: &[&'static str], interrupt: Interrupt) -> Result<Self> {
-        let place = Sandbox::make(options.dir.as_deref(), options.keep)?;
-        let own = own_module(options.module.as_deref())?;
+        let place = Sandbox::make(options.token.dir.as_deref(), options.token.keep)?;
+        let own = own_module(options.token.module.as_deref())?;
         let (mut workers, mut settings) = (Vec::new(), BTreeMap::new());
         for &name in names {
             let part = match name {

@@ -79,7 +79,7 @@ impl Jobs {
     /// # Errors
     /// As [`make`].
     pub(crate) fn make(mut self, options: &Options) -> Result<Made> {
-        let run = RunOptions::of(&options.output, options.seed);
+        let run = RunOptions::of(&options.token);
         let (seconds, repetitions) = (Some(self.plan.seconds), options.repetitions);
         make(&mut self, &RunOptions { seconds, repetitions, ..run })
     }

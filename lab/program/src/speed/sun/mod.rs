@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<Made> {
 
 /// The text of an experiment that was made earlier.
 pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
-    print::text(directory, &View::of(directory, experiment))
+    print::text(&View::of(directory, experiment))
 }
 
 /// The summary, with the table and the sentences.

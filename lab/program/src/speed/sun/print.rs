@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Everything.
-pub(super) fn text(directory: &Path, view: &View<'_>) -> String {
+pub(super) fn text(view: &View<'_>) -> String {
     let threads = view.threads();
     let with = if threads > 1 { format!(" and with {threads}") } else { String::new() };
     let mut text = format!(
@@ -31,7 +31,6 @@ pub(super) fn text(directory: &Path, view: &View<'_>) -> String {
     let skipped = &view.experiment.plan.skipped;
     let left: Vec<String> = skipped.iter().map(|s| format!("{}: {}", s.cell, s.why)).collect();
     section(&mut text, "Left out", &left);
-    writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
 }
 

@@ -12,7 +12,7 @@ use crate::verdict::Comparison;
 use std::fmt::Write;
 
 /// Everything that an experiment says.
-pub(crate) fn text(directory: &std::path::Path, experiment: &Experiment) -> String {
+pub(crate) fn text(experiment: &Experiment) -> String {
     let mut text = heading(experiment);
     let setting = |name: &str| {
         experiment.manifest.provenance.settings.get(name).map_or("unknown", String::as_str)
@@ -29,7 +29,6 @@ pub(crate) fn text(directory: &std::path::Path, experiment: &Experiment) -> Stri
         text.push_str(if number == 0 { "\n" } else { "" });
         text.push_str(&wrapped(sentence));
     }
-    writeln!(text, "\nwritten: {}", directory.display()).ok();
     text
 }
 
