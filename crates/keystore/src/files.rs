@@ -89,7 +89,7 @@ impl Files {
                 })
             }
             Ok(stat) if stat.st_size == 0 => Ok(None),
-            Ok(stat) => Ok(Some(Inode { device: stat.st_dev, number: stat.st_ino })),
+            Ok(stat) => Ok(Some(Inode::of(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(errno) => Err(Error::file(&self.database, "open", errno)),
         }
@@ -159,8 +159,14 @@ impl Files {
 /// A file, whatever its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Inode {
-    pub(crate) device: u64,
-    pub(crate) number: u64,
+    device: u64,
+    number: u64,
+}
+
+impl Inode {
+    pub(crate) const fn of(stat: &fs::Stat) -> Self {
+        Self { device: stat.st_dev, number: stat.st_ino }
+    }
 }
 
 /// Opens a file of ours for reading and writing, and makes it where it is missing. What somebody else
@@ -171,7 +177,7 @@ pub(crate) fn open_own(path: &Path, mode: Mode) -> Result<File> {
     Ok(file)
 }
 
-fn check_own(path: &Path, stat: &fs::Stat) -> Result<()> {
+pub(crate) fn check_own(path: &Path, stat: &fs::Stat) -> Result<()> {
     let refuse =
         |reason: &str| Err(Error::Unsafe { path: path.to_owned(), reason: reason.to_owned() });
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

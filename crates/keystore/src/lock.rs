@@ -8,11 +8,10 @@
 use crate::error::{Error, Result};
 use crate::files::{self, Inode};
 use metaslot_memory::PerProcess;
-use rustix::fs::{FlockOperation, Mode, fcntl_lock};
+use rustix::fs::{FlockOperation, Mode, fcntl_lock, fstat, lstat};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -64,16 +63,18 @@ impl Lock {
     /// [`Error::WriteProtected`] when it may not be written.
     pub(crate) fn open(path: &Path, mode: Mode) -> Result<Arc<Self>> {
         let mut known = known();
-        if let Ok(metadata) = std::fs::symlink_metadata(path) {
-            let here = inode(&metadata);
+        if let Ok(stat) = lstat(path) {
+            let here = Inode::of(&stat);
             if let Some(known) = known.iter_mut().find(|known| known.inode == here) {
+                // The other lock under this name would be waited for by a thread that has it.
+                files::check_own(path, &stat)?;
                 return Ok(known.lock.upgrade().unwrap_or_else(|| known.revive(path)));
             }
         }
         let file = files::open_own(path, mode)?;
-        let metadata = file.metadata().map_err(|error| Error::file(path, "open", error))?;
+        let stat = fstat(&file).map_err(|errno| Error::file(path, "open", errno))?;
         let file = Arc::new(file);
-        known.push(Known { inode: inode(&metadata), file, lock: Weak::new() });
+        known.push(Known { inode: Inode::of(&stat), file, lock: Weak::new() });
         let newest = known.last_mut().ok_or(Error::Memory)?;
         Ok(newest.revive(path))
     }
@@ -155,14 +156,28 @@ impl Drop for Held<'_> {
     }
 }
 
-fn inode(metadata: &std::fs::Metadata) -> Inode {
-    Inode { device: metadata.dev(), number: metadata.ino() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    fn path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("metaslot-keystore-{}-{name}", std::process::id()))
+    }
+
+    #[test]
+    fn a_lock_that_is_open_is_not_had_by_a_second_name() {
+        let (queue, login) = (path("queue.lock"), path("login.lock"));
+        let open = Lock::open(&queue, Mode::RUSR | Mode::WUSR).unwrap();
+        fs::hard_link(&queue, &login).unwrap();
+        let second = Lock::open(&login, Mode::RUSR | Mode::WUSR);
+        fs::remove_file(&login).unwrap();
+        assert!(matches!(second, Err(Error::Unsafe { .. })), "{second:?}");
+        Lock::open(&queue, Mode::RUSR | Mode::WUSR).unwrap();
+        drop(open);
+        fs::remove_file(&queue).unwrap();
+    }
 
     /// Whether this process has a lock on the file, as the kernel says.
     fn is_locked(path: &Path) -> bool {
@@ -175,8 +190,7 @@ mod tests {
 
     #[test]
     fn a_late_close_takes_no_newer_lock_away() {
-        let name = format!("metaslot-keystore-{}-late.lock", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let path = path("late.lock");
         let mode = Mode::RUSR | Mode::WUSR;
         let first = Lock::open(&path, mode).unwrap();
         let gone = Arc::downgrade(&first);
@@ -187,7 +201,7 @@ mod tests {
             while gone.strong_count() > 0 {
                 std::thread::yield_now();
             }
-            let here = inode(&fs::metadata(&path).unwrap());
+            let here = Inode::of(&lstat(&path).unwrap());
             let newer = table.iter_mut().find(|known| known.inode == here);
             let newer = newer.expect("it is open still").revive(&path);
             drop(table);

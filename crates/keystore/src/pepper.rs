@@ -13,7 +13,7 @@ use std::path::Path;
 const LONGEST: u64 = 4096;
 const SHORTEST: usize = 16;
 
-/// A file that only this user (or root) may read and no other user may write.
+/// The file belongs to this user or to root, who alone may write it; its group may read it.
 pub(crate) fn read(path: &Path) -> Result<Secret> {
     let refuse =
         |reason: &str| Err(Error::Unsafe { path: path.to_owned(), reason: reason.to_owned() });
@@ -41,7 +41,9 @@ pub(crate) fn read(path: &Path) -> Result<Secret> {
     let mut reader: &File = &file;
     reader.read_exact(secret.expose_mut()).map_err(|error| cannot("read", &error.to_string()))?;
     if secret.len() < SHORTEST {
-        return refuse("the pepper is shorter than 16 bytes: head -c 32 /dev/urandom makes one");
+        return refuse(&format!(
+            "the pepper is shorter than {SHORTEST} bytes: head -c 32 /dev/urandom makes one"
+        ));
     }
     Ok(secret)
 }

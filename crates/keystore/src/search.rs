@@ -3,7 +3,7 @@
 
 use crate::crypto::{self, Keys};
 use crate::error::{Error, Result};
-use crate::schema::signed;
+use crate::schema::{signed, unsigned};
 use metaslot_ck::CK_ATTRIBUTE_TYPE;
 use metaslot_ck::attribute::AttributeRow;
 use metaslot_spi::store::{Found, Scope, Term};
@@ -38,8 +38,7 @@ pub(crate) fn search(
     let mut rows = statement.query(parameters)?;
     let mut found: Vec<Found> = Vec::new();
     while let Some(row) = rows.next()? {
-        // What a stranger wrote in the place of a number is no row, and keeps none from being found.
-        let Ok(id) = crate::schema::unsigned(row, 0) else { continue };
+        let id = unsigned(row, 0)?;
         if found.last().is_some_and(|last| last.id >= id) {
             return Err(Error::not_token("its pages are damaged: a search goes in circles"));
         }
@@ -80,7 +79,8 @@ fn statement(terms: usize, scope: Scope) -> Cow<'static, str> {
     }
 }
 
-/// The rows of one kind; `before` values belong to the other.
+/// The rows of one kind; `before` values belong to the other. An entry that has no number is left out
+/// here: it would take a row's place among those that were asked for.
 fn part(terms: usize, before: usize, private: bool) -> String {
     let kind = u8::from(private);
     if terms == 0 {
@@ -92,8 +92,7 @@ fn part(terms: usize, before: usize, private: bool) -> String {
     });
     format!(
         "SELECT a.object, {kind} FROM lookup a
-         WHERE a.value = ?{first} AND a.object > ?1 AND a.object <= {}{}",
-        i64::MAX,
+         WHERE a.value = ?{first} AND a.object > ?1 AND typeof(a.object) = 'integer'{}",
         others.collect::<String>()
     )
 }

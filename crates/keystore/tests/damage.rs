@@ -68,14 +68,14 @@ fn a_column_that_is_never_written_so_is_damage_and_others_are_found() {
 }
 
 #[test]
-fn an_index_that_points_to_no_number_hides_nobody_and_is_mended() {
+fn an_index_that_points_to_no_number_hides_no_row_and_is_mended() {
     for object in ["'text'", "x'00'", "5.5"] {
         let (place, store, ids) = place();
         let entry =
             format!("INSERT INTO lookup SELECT value, {object} FROM lookup WHERE object = ?1");
         place.raw().execute(&entry, [ids[3].cast_signed()]).unwrap();
         let keys = [(metaslot_ck::CKA_CLASS, vec![3])];
-        assert_eq!(common::ids(&store, &keys, Scope::Both, 0, 100), ids, "{object}");
+        assert_eq!(common::ids(&store, &keys, Scope::Both, 0, ids.len()), ids, "{object}");
         let report = store.verify().unwrap();
         assert_eq!(report.findings, [(None, "its index was changed".to_owned())], "{object}");
         examine(&store, USER, true).unwrap();
