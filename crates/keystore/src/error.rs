@@ -152,7 +152,7 @@ impl Error {
         Self::Damaged { path: PathBuf::new(), id, reason }
     }
 
-    /// A token that somebody else has changed.
+    /// A token that was changed from outside.
     pub(crate) fn tampered(reason: &str) -> Self {
         Self::Tampered { path: PathBuf::new(), reason: reason.to_owned() }
     }

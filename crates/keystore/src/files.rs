@@ -169,7 +169,7 @@ impl Inode {
     }
 }
 
-/// Opens a file of ours for reading and writing, and makes it where it is missing. What somebody else
+/// Opens a file of ours for reading and writing, and makes it where it is missing. What another program
 /// has put in its place is refused: a pipe, a device, a second name of another file.
 pub(crate) fn open_own(path: &Path, mode: Mode) -> Result<File> {
     let file = open_or_make(path, mode)?;
