@@ -289,7 +289,7 @@ pub(crate) fn compare(id: u64, row: Option<&Stored>, expected: Option<tree::Entr
         (None, None) => Ok(()),
         (Some(expected), Some(tag)) if tag.starts_with(&expected) => Ok(()),
         (Some(_), None) if row.is_none() => Err(Error::damaged(id, TAKEN_OUT)),
-        (Some(_), None) => Err(Error::damaged(id, "somebody without a login put it there")),
+        (Some(_), None) => Err(Error::damaged(id, "it was put there without a login")),
         (_, Some(_)) => Err(Error::damaged(id, NOT_LAST)),
     }
 }

@@ -219,7 +219,7 @@ impl fmt::Display for Error {
             }
             Self::Full { path } => write!(f, "{}: no space left", path.display()),
             Self::Gone { id } => write!(f, "object {id} is gone or was changed"),
-            Self::NotLoggedIn => f.write_str("nobody is logged in"),
+            Self::NotLoggedIn => f.write_str("no user is logged in"),
             Self::PinIncorrect { left } => write!(f, "wrong PIN, {left} attempts left"),
             Self::PinLocked => f.write_str("the PIN is locked"),
             Self::TooSoon { retry_at } => {

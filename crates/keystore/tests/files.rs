@@ -80,7 +80,7 @@ fn a_directory_that_everybody_may_write_is_refused() {
     chmod(place.path(), 0o777);
     let store = place.store();
     assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
-    assert!(store.last_error().unwrap().contains("everybody may write"));
+    assert!(store.last_error().unwrap().contains("every user may write"));
     chmod(place.path(), 0o700);
     assert!(store.token().unwrap().initialized);
     chmod(&place.database(), 0o666);

@@ -150,7 +150,7 @@ fn an_unverified_row_in_the_place_of_a_verified_one_is_refused() {
     let strip = "UPDATE object SET verified = 0, tag = NULL, attributes = x'00' WHERE id = ?1";
     place.raw().execute(strip, [ids[100].cast_signed()]).unwrap();
     let text = unread(&store, ids[100]);
-    assert!(text.contains("somebody without a login put it there"), "{text}");
+    assert!(text.contains("it was put there without a login"), "{text}");
     let update = Change::Update { id: ids[100], version: 1, record: public("certificate 0") };
     assert_eq!(store.write(vec![update]).unwrap_err(), Error::DEVICE_ERROR);
     // A private row cannot pass so at all.
