@@ -76,17 +76,20 @@ impl Sandbox {
 /// The module that `cargo xtask test` built, else the one of this build, built now if that did not
 /// happen yet.
 pub(crate) fn module() -> PathBuf {
-    if let Some(module) = env::var_os("METASLOT_MODULE") {
-        return PathBuf::from(module);
-    }
+    env::var_os("METASLOT_MODULE")
+        .map_or_else(|| build("metaslot-module").join("libmetaslot.so"), PathBuf::from)
+}
+
+/// Builds a package as this test was built, and says where to.
+pub(crate) fn build(package: &str) -> PathBuf {
     let binary = Path::new(env!("CARGO_BIN_EXE_metaslot"));
     let directory = binary.parent().expect("a program is in a directory");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", "metaslot-module"]);
+    cargo.args(["build", "--quiet", "--package", package]);
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
     if directory.ends_with("release") {
         cargo.arg("--release");
     }
-    assert!(cargo.status().expect("cargo runs").success(), "the module does not build");
-    directory.join("libmetaslot.so")
+    assert!(cargo.status().expect("cargo runs").success(), "{package} does not build");
+    directory.to_owned()
 }

@@ -7,7 +7,7 @@ use std::env;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// The first configuration that is there.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub(super) struct Configuration {
     /// Why it is not known.
     pub(super) problem: Option<String>,
     pub(super) tokens: Vec<TokenSection>,
+    /// The `[[foreign]]` sections; their path is that of the module.
+    pub(super) foreign: Vec<TokenSection>,
     /// The directory of the counters; `None` where the usual ones are used.
     pub(super) counters: Option<PathBuf>,
     /// `counters = false`
@@ -41,7 +43,7 @@ impl Configuration {
         let (files, named) = files();
         for file in files {
             match fs::read_to_string(&file) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !named => {}
+                Err(error) if is_absent(&error) && !named => {}
                 Err(error) => {
                     let problem = Failure::io("cannot be read", &error).message().to_owned();
                     let problem = Some(problem);
@@ -65,13 +67,8 @@ impl Configuration {
         };
         for (key, value) in table.get_ref() {
             match (key.get_ref().as_ref(), value.get_ref()) {
-                ("token", DeValue::Array(tokens)) => {
-                    let sections = tokens.iter().filter_map(|token| match token.get_ref() {
-                        DeValue::Table(section) => Some(TokenSection::of(section)),
-                        _ => None,
-                    });
-                    all.tokens = sections.collect();
-                }
+                ("token", DeValue::Array(list)) => all.tokens = sections(list),
+                ("foreign", DeValue::Array(list)) => all.foreign = sections(list),
                 ("counters", DeValue::String(path)) => all.counters = Some(path.as_ref().into()),
                 ("counters", DeValue::Boolean(false)) => all.counters_off = true,
                 _ => {}
@@ -79,6 +76,14 @@ impl Configuration {
         }
         all
     }
+}
+
+fn sections(list: &DeArray<'_>) -> Vec<TokenSection> {
+    let tables = list.iter().filter_map(|section| match section.get_ref() {
+        DeValue::Table(table) => Some(TokenSection::of(table)),
+        _ => None,
+    });
+    tables.collect()
 }
 
 impl TokenSection {
@@ -91,7 +96,7 @@ impl TokenSection {
             };
             let said = text(value.get_ref());
             match (key.get_ref().as_ref(), value.get_ref()) {
-                ("path", _) => token.path = said.unwrap_or_default().into(),
+                ("path" | "module", _) => token.path = said.unwrap_or_default().into(),
                 ("policy", _) => token.policy = said,
                 ("kdf", _) => token.kdf = said,
                 ("anchor", _) => token.anchor = said.map(PathBuf::from),
@@ -107,19 +112,27 @@ impl TokenSection {
     }
 }
 
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// Where the file may be: where it is named, and then it must be there, else the user's or the machine's.
 fn files() -> (Vec<PathBuf>, bool) {
     if let Some(named) = env::var_os("METASLOT_CONF").filter(|named| !named.is_empty()) {
         return (vec![named.into()], true);
     }
-    let own = directory("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")));
-    let own = own.map(|own| own.join("metaslot/metaslot.toml"));
+    let own = config_home().map(|own| own.join("metaslot/metaslot.toml"));
     let all = own.into_iter().chain([PathBuf::from("/etc/metaslot/metaslot.toml")]);
     (all.collect(), false)
 }
 
+/// The directory of the user's own configuration files.
+pub(super) fn config_home() -> Option<PathBuf> {
+    directory("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
+}
+
 /// The directory that a variable names, when it is an absolute path.
-pub(super) fn directory(variable: &str) -> Option<PathBuf> {
+fn directory(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
@@ -135,7 +148,8 @@ mod tests {
     fn what_the_checks_need_is_read() {
         let all = Configuration::parse(
             "counters = false\n[[token]]\npath = \"/a\"\npolicy = \"legacy\"\nallow = [\"weak-rsa\"]\n\
-             [[token]]\npath = \"/b\"\nanchor = \"/c\"\nfast_login = \"15m\"\n",
+             [[token]]\npath = \"/b\"\nanchor = \"/c\"\nfast_login = \"15m\"\n\
+             [[foreign]]\nmodule = \"/d\"\npolicy = \"legacy\"\n",
         );
         let [one, two] = &all.tokens[..] else { panic!("two tokens: {all:?}") };
         assert_eq!(
@@ -143,6 +157,11 @@ mod tests {
             (Some("legacy"), &["weak-rsa".into()][..])
         );
         assert_eq!((two.anchor.as_deref(), two.fast_login), (Some("/c".as_ref()), true));
+        let [foreign] = &all.foreign[..] else { panic!("one module: {all:?}") };
+        assert_eq!(
+            (foreign.path.to_str(), foreign.policy.as_deref()),
+            (Some("/d"), Some("legacy"))
+        );
         assert!(all.counters_off && all.problem.is_none());
         assert!(Configuration::parse("[[token]").problem.is_some());
     }

@@ -2,7 +2,7 @@
 //! Checks of files and directories.
 
 use super::checks::Setup;
-use super::configuration::{TokenSection, directory};
+use super::configuration::{TokenSection, config_home};
 use super::finding::Finding;
 use crate::failure::Failure;
 use crate::host::INSTALLED;
@@ -123,8 +123,7 @@ fn cannot(path: &Path, error: &io::Error) -> String {
 pub(super) fn p11_kit(setup: &Setup<'_>) -> Vec<Finding> {
     let Ok(host) = &setup.host else { return Vec::new() };
     let library = host.module().path();
-    let own = directory("XDG_CONFIG_HOME").or_else(|| Some(directory("HOME")?.join(".config")));
-    let own = own.map(|own| own.join("pkcs11/modules"));
+    let own = config_home().map(|own| own.join("pkcs11/modules"));
     let directories = own.into_iter().chain(P11_KIT.map(PathBuf::from));
     let entries = directories.filter_map(|directory| fs::read_dir(directory).ok()).flatten();
     let named = entries.flatten().find_map(|entry| {
@@ -166,22 +165,16 @@ pub(super) fn counters(setup: &Setup<'_>) -> Vec<Finding> {
     if setup.configuration.counters_off {
         return vec![Finding::ok("counters = false: 'metaslot stat' shows nothing")];
     }
-    let usual = || {
-        let runtime = directory("XDG_RUNTIME_DIR").map(|runtime| runtime.join("metaslot"));
-        runtime.into_iter().chain([PathBuf::from("/run/metaslot")]).collect()
-    };
-    let places: Vec<PathBuf> =
-        setup.configuration.counters.clone().map_or_else(usual, |named| vec![named]);
-    vec![match places.iter().find(|place| place.is_dir()) {
-        Some(place) => Finding::ok(place.display()),
-        None => Finding::warning(
-            "no directory for counters: 'metaslot stat' shows nothing",
-            format!("mkdir {}", shown(&places)),
-        ),
+    let named = setup.configuration.counters.clone().map(|named| vec![named]);
+    let directories = named.unwrap_or_else(|| metaslot_counters::directories().collect());
+    vec![match directories.iter().find(|directory| directory.is_dir()) {
+        Some(directory) => Finding::ok(directory.display()),
+        None => {
+            let any: Vec<_> = directories.iter().map(|path| path.to_string_lossy()).collect();
+            Finding::warning(
+                "no directory for counters: 'metaslot stat' shows nothing",
+                format!("mkdir {}", any.join(", or ")),
+            )
+        }
     }]
-}
-
-fn shown(places: &[PathBuf]) -> String {
-    let places: Vec<_> = places.iter().map(|place| place.to_string_lossy()).collect();
-    places.join(", or ")
 }

@@ -46,6 +46,9 @@ fn interval(text: &str) -> std::result::Result<Duration, String> {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let Some(interval) = args.interval else { return once(app, args) };
+    if !metaslot_counters::directories().any(|directory| directory.is_dir()) {
+        tell_none(app);
+    }
     let mut before = processes(args);
     let mut reported = Instant::now();
     let mut left = args.count;
@@ -76,7 +79,7 @@ fn once(app: &App, args: &Args) -> Result<()> {
         return Err(Failure::not_found(format!("process {pid} has no counters")).hint(NONE));
     }
     if processes.is_empty() {
-        app.output.note(&format!("no process has counters\nhint: {NONE}"));
+        tell_none(app);
     }
     let summary = show::summary(&processes);
     let tables = show::totals(&show::shown(&processes, args.by_process));
@@ -85,6 +88,10 @@ fn once(app: &App, args: &Args) -> Result<()> {
         json: show::json(&processes, None),
         uris: Vec::new(),
     })
+}
+
+fn tell_none(app: &App) {
+    app.output.note(&format!("no process has counters\nhint: {NONE}"));
 }
 
 const NONE: &str = "a process counts from its start, where $XDG_RUNTIME_DIR/metaslot or \
