@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A load for a PKCS#11 module, as a program of somebody else would be: it loads the module, makes keys, and lets threads do one
+/* A load for a PKCS#11 module, as another project's program would be: it loads the module, makes keys, and lets threads do one
  * operation each with a session and messages of its own. After the clock has stopped, OpenSSL checks every result.
  *
  *   cc -O2 -I include main.c work.c openssl.c -o lanes_load -lpthread -ldl

@@ -50,7 +50,7 @@ impl<'a> Input<'a> {
         all[usize::from(self.byte()) % all.len()]
     }
 
-    /// At the end, and otherwise some bytes, seldom many.
+    /// At the end, and otherwise some bytes, rarely many.
     pub(crate) fn bytes(&mut self) -> &'a [u8] {
         let length = match self.byte() {
             short @ 0..=250 => usize::from(short) % 80,

@@ -68,7 +68,7 @@ pub(crate) fn raw(value: &Value) -> RawValue {
     })
 }
 
-/// What an object answers for an attribute that everybody may see.
+/// What an object answers for an attribute that is not sensitive.
 pub(crate) fn shown(
     engine: &Engine,
     session: SessionHandle,

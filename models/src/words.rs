@@ -25,7 +25,7 @@ pub struct MemoryStore {
     failures: Arc<AtomicU32>,
 }
 
-/// By their numbers: the version, the row, and whether somebody was logged in.
+/// By their numbers: the version, the row, and whether a user was logged in.
 type Rows = BTreeMap<u64, (u64, Record, bool)>;
 
 impl MemoryStore {

@@ -250,7 +250,7 @@ pub fn find_program(name: impl AsRef<OsStr>) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// A loopback port that nobody listens on.
+/// A loopback port that is free.
 ///
 /// # Errors
 ///

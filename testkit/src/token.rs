@@ -57,7 +57,7 @@ impl TestToken {
         Ok(Some(token))
     }
 
-    /// As [`TestToken::new`], but nobody has initialised the token yet.
+    /// As [`TestToken::new`], but the token is not initialised yet.
     ///
     /// # Errors
     ///

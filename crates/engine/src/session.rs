@@ -119,7 +119,7 @@ impl Session {
     }
 }
 
-/// What everybody may know of a session without its lock.
+/// What any thread may read of a session without its lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Info {
     pub(crate) slot: SlotId,

@@ -214,7 +214,7 @@ impl Engine {
             if !waits {
                 return opened;
             }
-            // The token is being made anew, or somebody logs in or out: this session comes after.
+            // The token is being made anew, or a login begins or ends: this session comes after.
             drop(token.changing());
         }
     }

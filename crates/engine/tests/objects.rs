@@ -258,7 +258,7 @@ fn four_threads_make_find_and_destroy_without_a_wrong_answer() {
     });
 }
 
-/// A row that somebody without a login wrote into the file.
+/// A row that a program without a login wrote into the file.
 #[test]
 fn trust_written_without_a_login_does_not_count() {
     let attributes: Attributes = [
@@ -285,7 +285,7 @@ fn trust_written_without_a_login_does_not_count() {
     assert!(!boolean(&engine, session, made, CKA_TRUSTED));
 }
 
-/// Of a key that somebody without a login wrote nothing but its writer says that its other half is here.
+/// Of a key that was written without a login nothing but its writer says that its other half is here.
 #[test]
 fn a_copy_or_a_change_of_an_unverified_key_vouches_for_nothing() {
     let numbers = [(CKA_MODULUS, [0xff; 256].to_vec()), (CKA_PUBLIC_EXPONENT, vec![1, 0, 1])];

@@ -351,7 +351,7 @@ fn keys_on_weak_curves_are_not_made() {
     }
 }
 
-/// A triple DES key that somebody brings.
+/// A triple DES key from outside.
 fn old_key(engine: &Engine, session: SessionHandle) -> Result<ObjectHandle> {
     let template = vec![
         row(CKA_CLASS, CKO_SECRET_KEY),

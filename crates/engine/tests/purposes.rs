@@ -369,7 +369,7 @@ fn an_oaep_wrap_is_not_opened_by_raw_signatures() {
     assert_eq!(error, Error::KEY_NOT_WRAPPABLE);
 }
 
-/// PKCS#8 begins with bytes that everybody knows; a MAC at each length gives the next one.
+/// PKCS#8 begins with bytes that are known; a MAC at each length gives the next one.
 #[test]
 fn a_private_key_does_not_come_back_as_a_secret_one() {
     let error = refused(|user| {

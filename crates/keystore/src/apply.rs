@@ -23,7 +23,7 @@ pub(crate) struct Batch<'a> {
     memory: &'a Memory,
 }
 
-/// The keys that sealed a row may be gone: the token was initialised anew by somebody else.
+/// The keys that sealed a row may be gone: the token was initialised anew by another process.
 pub(crate) fn current<'a>(keys: Option<&'a Arc<Keys>>, head: &Head) -> Result<&'a Arc<Keys>> {
     keys.filter(|keys| keys.id == head.key_id).ok_or(Error::NotLoggedIn)
 }
@@ -150,7 +150,7 @@ impl<'a> Batch<'a> {
         Stored::read(self.connection, id)?.ok_or(Error::Gone { id })
     }
 
-    /// The row for a record: authenticated when somebody is logged in.
+    /// The row for a record: authenticated during a login.
     fn seal(
         &self,
         id: u64,
@@ -261,7 +261,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// What is acknowledged is in the table, whatever somebody has made of that since it was opened.
+/// What is acknowledged is in the table, whatever was done to that since it was opened.
 fn taken(rows: usize) -> Result<()> {
     if rows == 1 { Ok(()) } else { Err(Error::tampered("a row that was written is not taken")) }
 }
@@ -289,7 +289,7 @@ pub(crate) fn compare(id: u64, row: Option<&Stored>, expected: Option<tree::Entr
         (None, None) => Ok(()),
         (Some(expected), Some(tag)) if tag.starts_with(&expected) => Ok(()),
         (Some(_), None) if row.is_none() => Err(Error::damaged(id, TAKEN_OUT)),
-        (Some(_), None) => Err(Error::damaged(id, "somebody without a login put it there")),
+        (Some(_), None) => Err(Error::damaged(id, "it was put there without a login")),
         (_, Some(_)) => Err(Error::damaged(id, NOT_LAST)),
     }
 }

@@ -133,7 +133,7 @@ impl Group {
         self.0.len()
     }
 
-    /// Those of somebody who is logged in, if there is one.
+    /// The keys of a login, if a job has them.
     pub(crate) fn keys(&self) -> Option<&Keys> {
         self.0.iter().find_map(|job| job.keys.as_deref())
     }
@@ -188,7 +188,7 @@ impl Group {
         }
     }
 
-    /// Answers everybody who has no answer yet.
+    /// Answers every job that has no answer yet.
     pub(crate) fn fail(&self, error: &Error) {
         for job in &self.0 {
             let mut state = job.lock();

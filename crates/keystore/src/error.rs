@@ -152,7 +152,7 @@ impl Error {
         Self::Damaged { path: PathBuf::new(), id, reason }
     }
 
-    /// A token that somebody else has changed.
+    /// A token that was changed from outside.
     pub(crate) fn tampered(reason: &str) -> Self {
         Self::Tampered { path: PathBuf::new(), reason: reason.to_owned() }
     }
@@ -219,7 +219,7 @@ impl fmt::Display for Error {
             }
             Self::Full { path } => write!(f, "{}: no space left", path.display()),
             Self::Gone { id } => write!(f, "object {id} is gone or was changed"),
-            Self::NotLoggedIn => f.write_str("nobody is logged in"),
+            Self::NotLoggedIn => f.write_str("no user is logged in"),
             Self::PinIncorrect { left } => write!(f, "wrong PIN, {left} attempts left"),
             Self::PinLocked => f.write_str("the PIN is locked"),
             Self::TooSoon { retry_at } => {

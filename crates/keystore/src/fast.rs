@@ -148,7 +148,7 @@ pub(crate) fn tidy(database: &Database, role: Role, is_possible: bool) -> Result
 /// Takes away the secret that releases before this one kept on the disk.
 pub(crate) fn remove_former_secret(config: &Config) {
     if let Some(runtime) = &config.runtime {
-        // It is not there, or it is somebody else's, whose login takes it away.
+        // It is not there, or it is another user's, whose login takes it away.
         fs::unlink(runtime.join(FORMER)).unwrap_or_default();
     }
 }

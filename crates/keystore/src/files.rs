@@ -60,15 +60,15 @@ impl Files {
         let refuse =
             |reason: &str| Err(Error::Unsafe { path: path.to_owned(), reason: reason.to_owned() });
         if mode.contains(Mode::WOTH) {
-            return refuse("everybody may write this directory");
+            return refuse("every user may write this directory");
         }
         // A store for service users has a setgid directory, made by root or by its owner.
         let for_group = mode.contains(Mode::SGID);
         if mode.contains(Mode::WGRP) && !ours && !for_group {
-            return refuse("a group may write this directory, and it is somebody else's");
+            return refuse("a group may write this directory, and it belongs to another user");
         }
         if !ours && stat.st_uid != 0 && !for_group {
-            return refuse("this directory is somebody else's");
+            return refuse("this directory belongs to another user");
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Files {
             Ok(stat) if Mode::from_raw_mode(stat.st_mode).contains(Mode::WOTH) => {
                 Err(Error::Unsafe {
                     path: self.database.clone(),
-                    reason: "everybody may write it".to_owned(),
+                    reason: "every user may write it".to_owned(),
                 })
             }
             Ok(stat) if stat.st_size == 0 => Ok(None),
@@ -169,7 +169,7 @@ impl Inode {
     }
 }
 
-/// Opens a file of ours for reading and writing, and makes it where it is missing. What somebody else
+/// Opens a file of ours for reading and writing, and makes it where it is missing. What another program
 /// has put in its place is refused: a pipe, a device, a second name of another file.
 pub(crate) fn open_own(path: &Path, mode: Mode) -> Result<File> {
     let file = open_or_make(path, mode)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Forks. What SQLite knows of open files is the process's: a child that inherits it believes that it
 //! holds its parent's locks. So before a fork every connection of the process is closed, whichever
-//! store it is of, and nobody opens one until the fork is over.
+//! store it is of, and none is opened until the fork is over.
 //!
 //! Some forks come unannounced: those made without the C library's knowledge, or in a signal handler
 //! that came into a call, where waiting for the call would be for ever. What is open then is inherited;

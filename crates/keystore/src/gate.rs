@@ -166,7 +166,7 @@ impl Gate {
     }
 
     /// The state of a connection, once no fork is under way. In a child of the process whose store this is
-    /// nobody gets it.
+    /// it is an error.
     fn enter<'a>(&self, guarded: &'a GuardedConnection) -> Result<MutexGuard<'a, State>> {
         if !self.process.is_current() {
             return Err(Error::Inherited { path: self.configured.database.clone() });
@@ -243,7 +243,7 @@ impl GuardedConnection {
     }
 }
 
-/// A page that is odd while nobody writes was left so by a writer that died.
+/// A page that is odd while no process writes was left so by a writer that died.
 fn repair(page: &Generation, files: &Files) {
     if page.is_odd()
         && let Ok(queue) = Lock::open(&files.queue, files.mode(false))
@@ -294,7 +294,7 @@ impl Database {
             // could not make the files anew.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-            // The store has neither; somebody who can write the file could make changes vanish with them.
+            // The store has neither; a program that can write the file could make changes vanish with them.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
             // Without this each new parameter of a search makes SQLite plan it anew.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The file beside the store that counts commits: mapped where only this user may cut it, else read.
 //!
-//! A mapped file that is cut kills the process that looks at it. So nobody else may be able to: in a
+//! A mapped file that is cut kills the process that looks at it. So no other user may be able to: in a
 //! store that a group shares, or that is another user's, each look costs a system call.
 
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ impl Generation {
     }
 
     /// Says that the commit is over, done or not. The caller holds the writers' queue. Where this
-    /// fails the number stays odd, and everybody looks at the store.
+    /// fails the number stays odd, and every process looks at the store.
     pub(crate) fn end(&self) -> Result<()> {
         let now = self.now().unwrap_or_else(unseen);
         self.set((now | 1).wrapping_add(1))
@@ -82,7 +82,7 @@ impl Generation {
     }
 }
 
-/// A number that nobody has seen before: what stood in a file that was cut is not known.
+/// A number that no process has seen before: what stood in a file that was cut is not known.
 fn unseen() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0)) & !1

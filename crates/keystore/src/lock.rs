@@ -122,7 +122,7 @@ impl Lock {
         Error::file(&self.path, "lock", reason)
     }
 
-    /// The lock, if nobody has it.
+    /// The lock, if it is free.
     pub(crate) fn try_hold(&self) -> Option<Held<'_>> {
         let turn = self.turn.try_lock().ok()?;
         self.control(FlockOperation::NonBlockingLockExclusive).ok()?;

@@ -244,7 +244,7 @@ impl SqliteStore {
         done
     }
 
-    /// Lets somebody in whose PIN was right: unless the token is not as it was last written.
+    /// Logs in, after the PIN was right: unless the token is not as it was last written.
     pub(crate) fn admit(&self, keys: Keys) -> Result<()> {
         self.confirm(&keys)?;
         self.set_keys(Some(keys));

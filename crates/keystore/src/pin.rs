@@ -114,7 +114,7 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     store.gate.write(|database| store.advance_held(database, &new.keys))
 }
 
-/// The database is made beside nobody: both locks are held, and readers see no token before the
+/// No other process makes the database meanwhile: both locks are held, and readers see no token before the
 /// commit.
 fn create(files: files::Files, new: &NewToken, label: &str) -> Result<()> {
     let database = Database::connect(files, None)?;

@@ -19,7 +19,7 @@ const FIXED: usize = 8 + 8 + 8 + 1 + 3 * DIGEST;
 const DIGEST: usize = 16;
 /// Length of the MAC at the end, in bytes.
 pub(crate) const MAC: usize = 32;
-/// So many objects may have been made without a login since somebody was logged in.
+/// So many objects may have been made without a login since the last login.
 const MAX_OPEN: u64 = 1 << 32;
 
 type Digest = [u8; DIGEST];

@@ -254,7 +254,7 @@ impl Tree {
 pub(crate) enum Found {
     /// A row with this id.
     Row(u64, Entry),
-    /// Nobody knows which rows there should be between these ids.
+    /// It is not known which rows there should be between these ids.
     Damage(u64, u64),
 }
 

@@ -112,9 +112,9 @@ struct Survey<'a> {
     state: Option<State>,
     /// The same, of a store of an older format that could not be made the current one.
     old: Option<State>,
-    /// Why the token's row can not be mended, and what helps.
+    /// Why the token's row cannot be mended, and what helps.
     hopeless: Option<String>,
-    /// Where nobody knows which rows there should be.
+    /// Where it is not known which rows there should be.
     unknown: Vec<(u64, u64)>,
     /// Rows that must go.
     damaged: Vec<u64>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What somebody with a hand on the file can do, and how it shows.
+//! What an attacker who writes the file can do, and how it shows.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod common;
@@ -108,7 +108,7 @@ fn an_edited_public_row_is_refused_after_login() {
     assert_eq!(store.read(id).unwrap_err(), Error::DEVICE_ERROR);
     assert_eq!(found(&store), [id]);
     store.logout();
-    assert!(!store.read(id).unwrap().unwrap().verified, "nobody can know before login");
+    assert!(!store.read(id).unwrap().unwrap().verified, "it cannot be known before login");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn a_directory_that_everybody_may_write_is_refused() {
     chmod(place.path(), 0o777);
     let store = place.store();
     assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
-    assert!(store.last_error().unwrap().contains("everybody may write"));
+    assert!(store.last_error().unwrap().contains("every user may write"));
     chmod(place.path(), 0o700);
     assert!(store.token().unwrap().initialized);
     chmod(&place.database(), 0o666);
@@ -94,7 +94,7 @@ fn a_link_in_the_place_of_the_database_is_refused() {
     fs::create_dir_all(trap.path()).unwrap();
     symlink(real.database(), trap.database()).unwrap();
     assert_eq!(trap.store().token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
-    // A link on the way to the directory is somebody's home, and is followed.
+    // A link on the way to the directory is a user's own, and is followed.
     let way = trap.path().join("way");
     symlink(real.path(), &way).unwrap();
     let store = SqliteStore::new(Config::new(way.join("token.db")));
@@ -331,7 +331,7 @@ fn child_with_a_full_disk() {
 fn a_full_disk_fails_the_call_and_loses_nothing() {
     let program = std::env::current_exe().unwrap();
     let child = "child_with_a_full_disk --exact --nocapture";
-    // A file size limit works for everybody; a small file system only for who may mount one.
+    // A file size limit works for every user; a small file system only for one who may mount one.
     let limited = "trap '' XFSZ; ulimit -f 1500; exec \"$0\" \"$@\"";
     let mounted = "mount -t tmpfs -o size=3m full \"$FULL\" && cp -a \"$FROM\"/. \"$FULL\" && \
                    exec \"$0\" \"$@\"";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What somebody who can write the file, and knows no PIN or an old one, puts back, takes out or puts
+//! What an attacker who can write the file, and knows no PIN or an old one, puts back, takes out or puts
 //! in another's place. Each shows at the next login, or when the row is used; nothing passes.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -52,7 +52,7 @@ fn change(store: &SqliteStore, id: u64, label: &str) {
 /// What the store says of a refused login.
 fn refused(store: &SqliteStore, role: Role, pin: &[u8]) -> String {
     assert_eq!(store.login(role, pin).unwrap_err(), Error::DEVICE_ERROR);
-    assert_eq!(store.search(&[], Scope::Private, 0, 1).unwrap(), [], "nobody is logged in");
+    assert_eq!(store.search(&[], Scope::Private, 0, 1).unwrap(), [], "no user is logged in");
     store.last_error().unwrap()
 }
 
@@ -65,7 +65,7 @@ fn unread(store: &SqliteStore, id: u64) -> String {
 #[test]
 fn an_old_row_put_back_is_refused() {
     let (place, store, ids) = place();
-    change(&store, ids[5], "key 5, which nobody may extract");
+    change(&store, ids[5], "key 5, which must not be extracted");
     put_back(&place, ids[5]);
     for _ in 0..2 {
         let text = unread(&store, ids[5]);
@@ -96,7 +96,7 @@ fn a_destroyed_row_put_back_is_refused() {
 #[test]
 fn an_old_row_with_its_hashes_is_refused() {
     let (place, store, ids) = place();
-    change(&store, ids[5], "key 5, which nobody may extract");
+    change(&store, ids[5], "key 5, which must not be extracted");
     put_back(&place, ids[5]);
     place.raw().execute_batch("DELETE FROM tree; INSERT INTO tree SELECT * FROM old_tree").unwrap();
     let text = unread(&store, ids[5]);
@@ -150,14 +150,14 @@ fn an_unverified_row_in_the_place_of_a_verified_one_is_refused() {
     let strip = "UPDATE object SET verified = 0, tag = NULL, attributes = x'00' WHERE id = ?1";
     place.raw().execute(strip, [ids[100].cast_signed()]).unwrap();
     let text = unread(&store, ids[100]);
-    assert!(text.contains("somebody without a login put it there"), "{text}");
+    assert!(text.contains("it was put there without a login"), "{text}");
     let update = Change::Update { id: ids[100], version: 1, record: public("certificate 0") };
     assert_eq!(store.write(vec![update]).unwrap_err(), Error::DEVICE_ERROR);
     // A private row cannot pass so at all.
     place.raw().execute(strip, [ids[0].cast_signed()]).unwrap();
     assert_eq!(store.read(ids[0]).unwrap_err(), Error::DEVICE_ERROR);
     store.logout();
-    assert!(!store.read(ids[100]).unwrap().unwrap().verified, "nobody can know before login");
+    assert!(!store.read(ids[100]).unwrap().unwrap().verified, "it cannot be known before login");
     assert!(refused(&store, Role::User, USER).contains("it has 100 objects and not 102"));
 }
 
@@ -388,7 +388,7 @@ fn a_changed_row_of_the_token_is_refused() {
 #[test]
 fn a_store_that_is_said_to_be_older_is_refused() {
     let (place, store, ids) = place();
-    change(&store, ids[5], "key 5, which nobody may extract");
+    change(&store, ids[5], "key 5, which must not be extracted");
     put_back(&place, ids[5]);
     store.logout();
     drop(store);
@@ -401,7 +401,7 @@ fn a_store_that_is_said_to_be_older_is_refused() {
 #[test]
 fn a_repair_takes_out_what_is_damaged_and_nothing_else() {
     let (place, store, ids) = place();
-    change(&store, ids[5], "key 5, which nobody may extract");
+    change(&store, ids[5], "key 5, which must not be extracted");
     put_back(&place, ids[5]);
     let raw = place.raw();
     raw.execute("UPDATE object SET secrets = zeroblob(40) WHERE id = ?1", [ids[9].cast_signed()])
@@ -551,7 +551,7 @@ fn a_store_that_is_older_than_its_anchor_is_refused() {
         let text = aged.last_error().unwrap();
         assert!(text.contains("empty the anchor to go on") && !text.contains("repaired"), "{text}");
         refused(&aged, Role::So, SO);
-        // Somebody who has looked at it goes on with it.
+        // A process that has looked at it goes on with it.
         let kept = std::fs::read(&anchor).unwrap();
         std::fs::write(&anchor, "").unwrap();
         aged.login(Role::User, USER).unwrap();

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// Address of the library; 0 when not initialised, [`CLOSED`] while a fork is under way.
 const LIBRARY: usize = 0;
-/// 1 while somebody initialises, finalises or forks.
+/// 1 while a thread initialises, finalises or forks.
 const LOCK: usize = 1;
 /// 1 since this process was initialised first; a forked child has yet to begin anew.
 const BEGUN: usize = 2;

@@ -305,7 +305,7 @@ fn nothing_but_the_c_library_is_needed() {
     for flag in ["NODELETE", "BIND_NOW"] {
         assert!(dynamic.contains(flag), "{flag}:\n{dynamic}");
     }
-    // One entry is the C runtime's own; a second would be somebody's destructor.
+    // One entry is the C runtime's own; a second would be a destructor of ours.
     let entries = dynamic.lines().find(|line| line.contains("(FINI_ARRAYSZ)")).unwrap_or_default();
     assert!(entries.contains("8 (bytes)"), "{entries}");
 }

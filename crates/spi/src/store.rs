@@ -72,14 +72,14 @@ pub trait Store: Send + Sync + Debug {
     fn secrets(&self, id: u64, version: u64) -> Result<Secret>;
 
     /// Rows above the id `after`, at most `limit`, whose indexed attributes are all as in `query`
-    /// (all rows for an empty query), in ascending order; private ones only while somebody is
+    /// (all rows for an empty query), in ascending order; private ones only while a user is
     /// logged in. Holds no lock and no read transaction between calls.
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR`
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>>;
 
-    /// Looks at all of the token, whether or not somebody is logged in: the PIN is tried, and counts
+    /// Looks at all of the token, whether or not a user is logged in: the PIN is tried, and counts
     /// like a login. What is wrong is told while it goes on; `false` from `remark` ends it. With
     /// `repair` whatever is damaged is then taken out, all in one transaction.
     ///
@@ -93,7 +93,7 @@ pub trait Store: Send + Sync + Debug {
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined>;
 
-    /// Counts everybody's commits: one load of a mapped page, or a system call where others could
+    /// Counts the commits of all processes: one load of a mapped page, or a system call where others could
     /// cut it. Odd while a commit is under way; `None` when it is not known, and every look must go
     /// to the store. Makes no call at which the C library cancels threads.
     fn generation(&self) -> Option<u64>;
@@ -211,7 +211,7 @@ pub enum Role {
     User,
 }
 
-/// What everybody may know of a token.
+/// What is public about a token.
 #[derive(Clone, Debug, Default)]
 pub struct TokenRow {
     /// Whether there is a token at all.
@@ -325,7 +325,7 @@ pub struct ObjectRow {
     pub version: u64,
     /// Sealed whole.
     pub private: bool,
-    /// Written while somebody was logged in, and its MAC is right.
+    /// Written during a login, and its MAC is right.
     pub verified: bool,
     /// [`crate::Attributes::encode`].
     pub attributes: Vec<u8>,

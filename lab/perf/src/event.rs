@@ -30,7 +30,7 @@ pub enum Scope {
     Thread,
     /// The calling thread, outside the kernel.
     ThreadInUser,
-    /// Everybody on this CPU.
+    /// All processes on this CPU.
     Cpu(u16),
 }
 

@@ -14,7 +14,7 @@ impl Progress {
         Self { shown: std::io::stderr().is_terminal() }
     }
 
-    /// Whether somebody looks.
+    /// Whether a person looks.
     pub(crate) const fn is_shown(&self) -> bool {
         self.shown
     }

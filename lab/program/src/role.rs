@@ -53,7 +53,7 @@ impl Role {
     /// The part that this process was started for.
     ///
     /// # Errors
-    /// The variable was set by somebody else.
+    /// The variable was set by another program.
     pub(crate) fn of_this_process() -> Result<Option<Self>> {
         match std::env::var(VARIABLE) {
             Ok(text) => {

@@ -116,7 +116,7 @@ impl Mixture {
         Act::Get
     }
 
-    /// A call with handles that somebody got before, mostly of the thread's own process.
+    /// A call with handles that a call gave before, mostly of the thread's own process.
     pub(crate) fn call(&self, stage: &Stage, home: u8, chance: &mut Chance) -> Call {
         let process = if chance.is(1, 8) { 1 - home } else { home };
         let session = stage.sessions[usize::from(process)].one(chance).0;

@@ -149,7 +149,7 @@ impl Stage {
         u8::try_from(tag).unwrap_or(0)
     }
 
-    /// The name of a thing that somebody made, or tries to.
+    /// The name of a thing that a call made, or tries to.
     pub(crate) fn known_tag(&self, chance: &mut Chance) -> u8 {
         let known = self.tags.load(Ordering::Relaxed).clamp(1, TAGS);
         u8::try_from(chance.index(known)).unwrap_or(0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Table: what sequences are made of: words of templates, mechanisms with their parameters, data that
-//! everybody knows. Names are those of the files in `testdata/attacks`.
+//! the attacker knows. Names are those of the files in `testdata/attacks`.
 
 use metaslot_ck::*;
 use metaslot_models::Raw;
@@ -287,7 +287,7 @@ pub(crate) const INFO_1: &[u8] = b"attack\x01";
 /// The first block of SP 800-108 in counter mode.
 pub(crate) const BLOCK_1: &[u8] = b"\x01attack";
 
-/// Data that everybody knows.
+/// Data that the attacker knows.
 pub(crate) static CONSTANTS: &[(&str, &[u8])] = &[
     ("zeros", &[0; 32]),
     ("value-a", &[0xa5; 32]),

@@ -305,7 +305,7 @@ fn repeated(
     Some(step)
 }
 
-/// A key of somebody's own.
+/// A key of the attacker's own.
 fn maker(
     chooser: &mut Chooser,
     number: usize,

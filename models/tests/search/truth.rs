@@ -43,7 +43,7 @@ impl Value {
         self.bytes.first().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether it is the beginning of a private key's encoding, which everybody knows, and so byte by
+    /// Whether it is the beginning of a private key's encoding, which is known, and so byte by
     /// byte the rest: the attacker may choose every length.
     pub(crate) fn begins_encoded(&self) -> bool {
         self.standing == Standing::Piece && matches!(self.main(), [0x30, 0x81 | 0x82, ..])

@@ -118,7 +118,7 @@ pub(crate) fn logout(session: &Session) -> Result<()> {
     let made = session.create(
         &Template::new().class(CKO_DATA).token(true).bool(CKA_PRIVATE, true).bytes(CKA_VALUE, b"x"),
     );
-    refused("a private object made by nobody", &made)
+    refused("a private object made without a login", &made)
 }
 
 /// A wrong padding gives a message like a right one, the same one each time, so that neither the

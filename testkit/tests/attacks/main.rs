@@ -20,7 +20,7 @@ use metaslot_testkit::{TestToken, apart, is_inside, user_session};
 
 const CLIENT: &str = "Attacks";
 /// What the attacked key is worth.
-const SECRET: &[u8; 32] = b"the value that nobody may read!!";
+const SECRET: &[u8; 32] = b"the value that must not be read!";
 /// What this process should see: the attack succeeds, or it is refused.
 const EXPECTED: &str = "METASLOT_TEST_EXPECTED";
 

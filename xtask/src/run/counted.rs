@@ -24,7 +24,8 @@ impl Sandbox {
             processes.flat_map(|process| process["operations"].as_array().into_iter().flatten());
         let (mut providers, mut details) = (Vec::new(), Vec::new());
         for operation in operations {
-            let provider = operation["provider"].as_str().context("an operation of nobody's")?;
+            let provider =
+                operation["provider"].as_str().context("an operation without a provider")?;
             if !providers.contains(&provider) {
                 providers.push(provider);
             }

@@ -109,7 +109,7 @@ impl Drop for Server {
     }
 }
 
-/// A loopback port that nobody listens on.
+/// A loopback port that is free.
 pub(crate) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("bind a loopback port")?;
     Ok(listener.local_addr().context("read the port")?.port())

@@ -53,7 +53,7 @@ impl Routes {
         Self(rows)
     }
 
-    /// Mechanisms that somebody serves, sorted.
+    /// Mechanisms that a provider serves, sorted.
     pub(crate) fn served(&self) -> impl Iterator<Item = CK_MECHANISM_TYPE> {
         MechanismRow::all()
             .iter()

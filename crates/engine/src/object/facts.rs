@@ -32,7 +32,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// `verified`: written by somebody logged in. What an unverified row says of its purposes, which
+    /// `verified`: written during a login. What an unverified row says of its purposes, which
     /// was not authenticated, does not count.
     pub(super) fn new(attributes: &Attributes, verified: bool) -> Self {
         let class = attributes.ulong(CKA_CLASS).unwrap_or(UNAVAILABLE);

@@ -28,7 +28,7 @@ pub(crate) enum Location {
     Token { id: u64, version: u64, verified: bool },
 }
 
-/// Shared by every version of an object that somebody holds: who destroys the object finds them all.
+/// Shared by every version of an object that is in use: the thread that destroys the object finds them all.
 #[derive(Debug, Default)]
 pub(crate) struct Life(AtomicBool);
 

@@ -68,7 +68,7 @@ impl Policy {
     }
 
     /// May a key be used so? A key whose value can be read anyway may be used for anything, a public
-    /// key by everybody, except to wrap; and a key that decrypts may unwrap, which is the same.
+    /// key by every user, except to wrap; and a key that decrypts may unwrap, which is the same.
     pub(crate) fn using_key(self, what: KeyUse, key: &Facts) -> Result<()> {
         let free = key.readable
             || match what {

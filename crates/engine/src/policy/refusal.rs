@@ -8,7 +8,7 @@ pub(crate) enum Refusal {
     BeyondPurpose,
     /// A usage is switched on after the key was made.
     RoleChanges,
-    /// A protected key is wrapped by one that somebody outside may know.
+    /// A protected key is wrapped by one whose value may be known outside.
     WrapUntrusted,
     /// A protected key is wrapped in a way that forgets its restrictions.
     LostRestrictions,

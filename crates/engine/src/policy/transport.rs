@@ -95,7 +95,7 @@ impl Policy {
 
 impl Policy {
     /// May `length` of these unwrapped bytes be a secret key? Keys of growing length would give a
-    /// longer one away byte by byte, a private key's encoding begins with bytes that everybody knows.
+    /// longer one away byte by byte, a private key's encoding begins with bytes that are known.
     pub(crate) fn opening(self, plain: &[u8], length: usize) -> Result<()> {
         let cut = length != plain.len();
         self.refuse(Refusal::KeyPieces, cut, Error::WRAPPED_KEY_LEN_RANGE)?;

@@ -35,7 +35,7 @@ impl Policy {
         self.refuse(Refusal::WeakExponents, weak, Error::ATTRIBUTE_VALUE_INVALID)
     }
 
-    /// May a DES key that somebody brings have these bytes (PKCS#11 3.2 §6.18.2, §6.18.3)? All of them
+    /// May a DES key from outside have these bytes (PKCS#11 3.2 §6.18.2, §6.18.3)? All of them
     /// are looked at, whatever they are.
     pub(crate) fn parity(self, attributes: &Attributes, secrets: &Secrets) -> Result<()> {
         let des = matches!(attributes.ulong(CKA_KEY_TYPE), Some(CKK_DES2 | CKK_DES3));

@@ -155,7 +155,7 @@ mod tests {
         assert!(handles.name(1, false, before, &clock).is_some());
         let dead = handles.dead();
         assert_eq!(Handles::slot(dead), Some(SlotId(0)));
-        assert_eq!(handles.row(dead, before), None, "whoever is logged in");
+        assert_eq!(handles.row(dead, before), None, "in every login");
         assert_eq!(handles.name(1 << NUMBER_BITS, false, before, &clock), None);
     }
 

@@ -43,19 +43,19 @@ pub(crate) struct Token {
     pub(crate) handles: Handles,
     pub(crate) clock: Clock,
     pub(crate) objects: TokenObjects,
-    /// Taken while somebody logs in or out, or initialises the token.
+    /// Taken while a login begins or ends, or initialises the token.
     changing: Mutex<()>,
     /// Whether a thread that opens a session has to wait, for the one that holds `changing`.
     closed: AtomicBool,
-    /// While somebody is logged in, a session that is open: closing any other one needs no look at how
-    /// many are left. Or [`NO_WITNESS`], or [`HANDOVER`]. Only who holds `changing` changes it, and closes
+    /// While a user is logged in, a session that is open: closing any other one needs no look at how
+    /// many are left. Or [`NO_WITNESS`], or [`HANDOVER`]. Only the thread that holds `changing` changes it, and closes
     /// the session that it names.
     pub(crate) witness: AtomicU64,
 }
 
 /// No login, so no witness.
 pub(crate) const NO_WITNESS: u64 = 0;
-/// The witness is being closed: who closes another session has to look, too.
+/// The witness is being closed: a thread that closes another session has to look, too.
 pub(crate) const HANDOVER: u64 = 1;
 
 /// See [`Token::close_to_sessions`].
@@ -229,7 +229,7 @@ impl Token {
     }
 }
 
-/// Takes out of a row what the token or the SO alone vouches for: somebody without a login may have
+/// Takes out of a row what the token or the SO alone vouches for: a program without a login may have
 /// written it.
 fn distrust(attributes: &mut Attributes) {
     if attributes.bool(CKA_TRUSTED) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The rows of a token that this process knows: a cache of bounded size, and whatever is held by
-//! somebody besides. Who destroys a row ends its life here, and so finds everybody who holds it.
+//! The rows of a token that this process knows: a cache of bounded size, and what is in use
+//! besides. The thread that destroys a row ends its life here, and so reaches every holder.
 
 use crate::object::{Life, Object};
 use std::collections::HashMap;

@@ -56,7 +56,7 @@ impl Sandbox {
         SqliteStore::new(self.config())
     }
 
-    /// Initialised, with a user PIN; nobody is logged in.
+    /// Initialised, with a user PIN; not logged in.
     pub(crate) fn token(&self) -> SqliteStore {
         let store = self.store();
         initialize(&store);

@@ -171,7 +171,7 @@ static void authenticate(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism)
 	for (int at = 0; at < SESSIONS; at++) {
 		CK_ULONG size = (CK_ULONG)at * 225;
 		memset(data[at], at + 1, sizeof(data[at]));
-		/* In two parts, which nobody computes with others. */
+		/* In two parts, which are not computed with others. */
 		lengths[at] = sizeof(right[at]);
 		OK(p11->C_SignInit(session, mechanism, keys[at % 2]));
 		OK(p11->C_SignUpdate(session, data[at], size / 2));
@@ -262,7 +262,7 @@ static void encrypt(CK_SESSION_HANDLE session)
 	}
 }
 
-/* Operations that nobody comes back for. */
+/* Operations that their caller abandons. */
 static void abandon(CK_MECHANISM_TYPE type)
 {
 	CK_MECHANISM mechanism = {type, NULL, 0};

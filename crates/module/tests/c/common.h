@@ -78,7 +78,7 @@ static inline CK_SESSION_HANDLE open_session(void)
 
 static CK_UTF8CHAR so_pin[] = "12345678", user_pin[] = "1234";
 
-/* Makes a token with both PINs; nobody is logged in afterwards. */
+/* Makes a token with both PINs; not logged in afterwards. */
 static inline void make_token(void)
 {
 	CK_UTF8CHAR label[33] = "boundary                        ";

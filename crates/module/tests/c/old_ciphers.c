@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Triple DES and RC4, where the policy allows them: in one call, in asynchronous sessions and in many threads at the same
- * time they give what they give in parts, which nobody computes side by side. */
+ * time they give what they give in parts, which are not computed side by side. */
 #include "common.h"
 
 #define THREADS 64

@@ -98,7 +98,7 @@ static void slots_are_small_and_stable(void)
 	EXPECT(p11->C_GetSlotInfo(1, &info), CKR_SLOT_ID_INVALID);
 }
 
-/* Plain acceleration works on a token that nobody made or logged in to. */
+/* Plain acceleration works on a token that was never made, without a login. */
 static void session_objects_need_no_login(void)
 {
 	CK_BYTE value[16] = {1}, iv[16] = {2}, data[32] = {3}, out[48];

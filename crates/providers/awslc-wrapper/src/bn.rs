@@ -210,7 +210,7 @@ impl Drop for Bn {
     }
 }
 
-/// A big integer that somebody else owns.
+/// A big integer that another value owns.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a>(*const sys::BIGNUM, std::marker::PhantomData<&'a sys::BIGNUM>);
 

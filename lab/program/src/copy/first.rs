@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// As much as is touched.
 const LENGTH: usize = 128 << 20;
-/// So many times dearer than the second touch: somebody else supplied pages too.
+/// So many times dearer than the second touch: another process supplied pages too.
 const DEARER: f64 = 2.0;
 
 /// The manifest's settings about it.

@@ -62,7 +62,7 @@ impl Kills {
         })
     }
 
-    /// Waits for a random moment, and chooses somebody.
+    /// Waits for a random moment, and chooses a process.
     fn choose(&mut self) -> Result<usize> {
         let starting = self.options.starting;
         let any = starting != 0 && self.random.below(starting) == 0;

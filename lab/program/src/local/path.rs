@@ -40,7 +40,7 @@ impl LocalPath {
     /// Every path, in the order of the tables.
     pub(super) const ALL: [Self; 5] =
         [Self::Tcp, Self::Unix, Self::Seqpacket, Self::Sockmap, Self::Pipe];
-    /// Those that refuse writes when nobody reads: a redirected connection takes what memory there is.
+    /// Those that refuse writes when no process reads: a redirected connection takes what memory there is.
     pub(super) const REFUSING: [Self; 4] = [Self::Tcp, Self::Unix, Self::Seqpacket, Self::Pipe];
 
     /// As the tables say it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The whole machine's time, as Sun's tables had it: usr, sys, intr, idle. It is not the experiment's:
-//! on a shared machine most of it can be somebody else's.
+//! on a shared machine most of it can be other processes'.
 
 /// Time of all CPUs so far, or of a window, in nanoseconds. The kernel counts in ticks of 10 ms, and on
 /// many machines by looking once a tick: short interrupts are missed.
@@ -44,7 +44,7 @@ impl Stat {
         }
     }
 
-    /// What somebody computed.
+    /// What a process computed.
     pub(crate) fn busy(&self) -> f64 {
         self.usr + self.sys + self.intr
     }

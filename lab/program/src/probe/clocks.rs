@@ -57,7 +57,7 @@ fn rates() -> Result<Vec<f64>, Trouble> {
     Ok(rates)
 }
 
-/// Both clocks at the same moment: of several pairs, the one that was read fastest, because nobody
+/// Both clocks at the same moment: of several pairs, the one that was read fastest, because no thread
 /// came in between.
 fn both() -> Result<(u64, Duration), Trouble> {
     let pairs = (0..15).filter_map(|_| {

@@ -181,7 +181,7 @@ pub(crate) fn context_switches() -> Attempt {
     Ok(Outcome::new(says).figure("count", count as f64).doubted(doubt))
 }
 
-/// A CPU as a whole, everybody's work.
+/// A CPU as a whole, the work of all processes.
 pub(crate) fn whole_cpu() -> Attempt {
     let counter = Counter::open(Event::CpuClock, Scope::Cpu(0))?;
     let before = counter.read()?;

@@ -24,7 +24,7 @@ const ERRORS: &[(Errno, &str, &str, &str)] = &[
     (Errno::NOSPC, "ENOSPC", "a limit is reached", "a higher limit"),
     (Errno::MFILE, "EMFILE", "too many open files", "a higher limit of open files"),
     (Errno::USERS, "EUSERS", "a limit is reached", "a higher limit"),
-    (Errno::BUSY, "EBUSY", "somebody else uses it", "another try when it is free"),
+    (Errno::BUSY, "EBUSY", "another process uses it", "another try when it is free"),
     (Errno::AGAIN, "EAGAIN", "no answer in time", "another try on an idle machine"),
     (Errno::ROFS, "EROFS", "mounted read-only", "the file system mounted for writing"),
 ];

@@ -21,10 +21,10 @@ fn number(path: &str) -> Result<i64, Trouble> {
 pub(crate) fn perf_paranoid() -> Attempt {
     let level = number("/proc/sys/kernel/perf_event_paranoid")?;
     let meaning = match level {
-        ..=-1 => "everybody may count everything",
-        0 => "everybody may count whole CPUs, but no raw tracepoints",
-        1 => "everybody may count their own work, in the kernel too",
-        2 => "everybody may count their own work outside the kernel",
+        ..=-1 => "every user may count everything",
+        0 => "every user may count whole CPUs, but no raw tracepoints",
+        1 => "every user may count their own work, in the kernel too",
+        2 => "every user may count their own work outside the kernel",
         _ => "counting needs CAP_PERFMON",
     };
     Ok(Outcome::new(format!("{level}: {meaning}")).figure("level", level as f64))

@@ -66,7 +66,7 @@ pub(crate) fn veth() -> Attempt {
     with_or_without_users(namespace::veth, "a child made a pair in its own network")
 }
 
-/// Somebody without privileges gets a network in a namespace of users only.
+/// A user without privileges gets a network in a namespace of users only.
 fn with_or_without_users(attempt: fn(Namespaces) -> io::Result<()>, says: &str) -> Attempt {
     match attempt(Namespaces::Network) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -143,7 +143,7 @@ pub(crate) struct Neighbours {
     pub(crate) own: u64,
 }
 
-/// Whether a frame is what somebody calls so, with the mark of the kernel or without.
+/// Whether a frame has this name, with the mark of the kernel or without.
 fn is(name: &str, said: &str) -> bool {
     name == said || plain(name).0 == said
 }

@@ -24,7 +24,7 @@ where
     R: FnMut(&mut S) -> Result<()>,
     C: FnMut(&mut S) -> Result<()>,
 {
-    /// Boxed, because that is how everybody wants it.
+    /// Boxed, because every caller wants it so.
     pub(crate) fn boxed(state: S, once: R, check: C) -> Box<dyn Operation>
     where
         S: 'static,

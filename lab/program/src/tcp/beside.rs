@@ -266,7 +266,7 @@ fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Waits until somebody listens there: a try to connect would be taken for the test.
+/// Waits until a process listens there: a try to connect would be taken for the test.
 fn await_listener(name: &str, port: u16) -> Result<()> {
     let (began, end) = (Instant::now(), format!(":{port:04X}"));
     let listens = |line: &str| {

@@ -100,7 +100,7 @@ impl World {
     }
 
     /// The same, and an experiment that decides nothing is done again as the verdict advises, with all
-    /// its pairs, but with no more than `most`: what somebody does who believes the number.
+    /// its pairs, but with no more than `most`: what a reader does who believes the number.
     #[must_use]
     pub fn advised(&self, pairs: usize, most: usize, runs: usize, seed: u64) -> Tally {
         let (mut random, margin) = (Random::new(seed), Margin::new(None));

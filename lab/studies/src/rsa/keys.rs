@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two keys that everybody may know: primes, exponents and the coefficient of the CRT.
+//! Two keys that are public: primes, exponents and the coefficient of the CRT.
 
 /// 1024 bits: p, q, d mod p - 1, d mod q - 1, 1/q mod p.
 pub(super) const NUMBERS_1024: [&str; 5] = [

@@ -27,7 +27,7 @@ struct Work {
 /// Every mechanism that has a recipe.
 ///
 /// # Errors
-/// There is no module, no mechanism matches, or somebody gives another result.
+/// There is no module, no mechanism matches, or one of them gives another result.
 pub(super) fn jobs(options: &Options) -> Result<Jobs> {
     let mut crew = Crew::new(options, &[RAW, MODULE, LANES])?;
     let (works, without) = works(&mut crew, options)?;

@@ -16,7 +16,7 @@ pub(super) const THREADS: &str = "threads";
 /// Everything that there is to do.
 ///
 /// # Errors
-/// There is no module, or somebody gives another result.
+/// There is no module, or one of them gives another result.
 pub(super) fn jobs(options: &Options, all: &[Cell]) -> Result<Jobs> {
     let mut threads = options.threads.clone();
     if threads.is_empty() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Everybody who can do a job, each in a process of its own, in a place that goes away.
+//! All that can do a job, each in a process of its own, in a place that goes away.
 
 use super::{Job, Listed, Part, Worker};
 use crate::experiment::{Measured, level};
@@ -13,7 +13,7 @@ use crate::{Failure, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// The factor whose levels are those who do it. They are no arms, because not everybody can do everything.
+/// The factor whose levels are those who do it. They are no arms, because not each of them can do everything.
 pub(crate) const BY: &str = "by";
 /// The only arm.
 pub(crate) const ARM: &str = "measured";
@@ -29,7 +29,7 @@ pub(crate) const LANES: &str = "lanes";
 /// Another module.
 pub(crate) const RIVAL: &str = "rival";
 
-/// Everybody.
+/// All of them.
 #[derive(Debug)]
 pub(crate) struct Crew {
     workers: Vec<(&'static str, Worker)>,
@@ -87,12 +87,12 @@ impl Crew {
         self.workers.iter().map(|(name, _)| (*name).to_owned()).collect()
     }
 
-    /// Keys and sessions for a job by everybody, whose cells have this name and `by=` behind it. What all
+    /// Keys and sessions for a job by all, whose cells have this name and `by=` behind it. What all
     /// must give alike is compared with the first, which is the raw library where that can do it. The
     /// cells of those who cannot, and what they answer.
     ///
     /// # Errors
-    /// Somebody gives another result.
+    /// One gives another result.
     pub(crate) fn prepare(
         &mut self,
         name: &str,

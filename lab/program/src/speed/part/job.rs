@@ -80,7 +80,7 @@ impl Job {
         matches!(self.parameter, Nonce | Gcm | Ccm | ChaCha)
     }
 
-    /// Whether everybody who has the same key gets the same result.
+    /// Whether all that have the same key get the same result.
     pub(crate) const fn determined(&self) -> bool {
         let made =
             matches!(self.function, Function::Random | Function::Generate | Function::Session);

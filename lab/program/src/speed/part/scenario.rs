@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     pub(crate) readings: Readings,
 }
 
-/// Everybody at work.
+/// All at work.
 pub(crate) struct Jobs {
     plan: Plan,
     crew: Crew,
@@ -52,7 +52,7 @@ impl Jobs {
     /// Makes keys and sessions for every cell, and compares what all must give alike.
     ///
     /// # Errors
-    /// Somebody gives another result.
+    /// One gives another result.
     pub(crate) fn new(mut plan: Plan, mut crew: Crew, options: &Options) -> Result<Self> {
         plan.settings.extend(crew.settings.clone());
         plan.seconds =

@@ -22,7 +22,7 @@ pub(super) trait Maker: Send + Sync {
     /// This one cannot do it.
     fn make(&self, job: &Job) -> Result<Box<dyn Operation>>;
 
-    /// What the job gives, where everybody must get the same.
+    /// What the job gives, where all must get the same.
     ///
     /// # Errors
     /// This one cannot do it.
@@ -40,7 +40,7 @@ struct Member {
     results: Receiver<Result<Done>>,
 }
 
-/// So long, once everybody is there.
+/// So long, once all are there.
 struct Order {
     length: Duration,
     gate: Arc<AtomicUsize>,

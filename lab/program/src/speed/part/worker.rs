@@ -31,7 +31,7 @@ impl Worker {
         Ok(Self { child, name })
     }
 
-    /// Makes ready for a job, on so many threads. What it gives, where everybody must get the same.
+    /// Makes ready for a job, on so many threads. What it gives, where all must get the same.
     ///
     /// # Errors
     /// What the module answers.

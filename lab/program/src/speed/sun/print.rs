@@ -34,7 +34,7 @@ pub(super) fn text(view: &View<'_>) -> String {
     text
 }
 
-/// Rates by both clocks, of everybody.
+/// Rates by both clocks, of all.
 fn rates(view: &View<'_>) -> String {
     let threads = view.threads();
     let several = [format!("CPU, {threads}"), format!("wall, {threads}")];

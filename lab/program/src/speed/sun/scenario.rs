@@ -14,7 +14,7 @@ use std::path::Path;
 /// Every operation.
 ///
 /// # Errors
-/// There is no module, no operation matches, or somebody gives another result.
+/// There is no module, no operation matches, or one of them gives another result.
 pub(super) fn jobs(options: &Options) -> Result<Jobs> {
     let rows = wanted(&ROWS, |row| row.name, &options.filter, "operation of Sun's table")?;
     let cpus = std::thread::available_parallelism().map_or(1, Into::into);
