@@ -89,7 +89,8 @@ impl Policy {
         let purposes = match (imposed, extracts) {
             (Some(purposes), false) => purposes,
             (None, false) => Purposes::USE,
-            (Some(Purposes::DERIVATION) | None, true) => Purposes::DERIVATION,
+            (None, true) => Purposes::DERIVATION,
+            // Expanded, it would be a twin of what is derived in one step, with another purpose.
             (Some(imposed), true) => {
                 self.refuse(Refusal::RelatedKeys, true, Error::TEMPLATE_INCONSISTENT)?;
                 imposed
