@@ -589,3 +589,28 @@ fn an_imposed_length_cannot_be_said_otherwise() {
         }
     }
 }
+
+/// Where no result can be read, none of them computes what another derives.
+#[test]
+fn what_is_agreed_on_and_always_hidden_is_for_use() {
+    const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+    let error = refused_by_default(|engine, session| {
+        let on = |usage| (usage, row(usage, true).1);
+        let hidden = vec![on(CKA_SENSITIVE), row(CKA_EXTRACTABLE, false)];
+        let private = vec![(CKA_DERIVE_TEMPLATE, RawValue::Template(hidden)), on(CKA_DERIVE)];
+        let (public, mechanism) = (vec![row(CKA_EC_PARAMS, &P256[..])], CKM_EC_KEY_PAIR_GEN);
+        let pair = engine.generate_key_pair(session, mechanism, Params::None, public, private)?;
+        let public = engine.object(session, pair.0)?;
+        let Answer::Value(Value::Bytes(point)) = public.answer(CKA_EC_POINT)? else {
+            return Err(Error::GENERAL_ERROR);
+        };
+        let public = Bytes::from_slice(point);
+        let params = Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public };
+        let template = vec![row(CKA_KEY_TYPE, CKK_GENERIC_SECRET), on(CKA_DERIVE)];
+        let mechanism = CKM_ECDH1_DERIVE;
+        let (base, _) = engine.derive_key(session, mechanism, params, pair.1, template)?;
+        let (params, template) = hkdf(32, vec![]);
+        engine.derive_key(session, CKM_HKDF_DERIVE, params, base, template).map(drop)
+    });
+    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+}

@@ -394,14 +394,18 @@ fn a_private_key_does_not_come_back_as_a_secret_one() {
 #[test]
 fn no_template_makes_a_twin_for_another_purpose() {
     let user = User::under(Policy::DEFAULT);
-    let mut template = transport();
-    template.push((CKA_UNWRAP_TEMPLATE, RawValue::Template(vec![on(CKA_DERIVE)])));
-    let by = user.aes(template).expect("a key is made");
-    let mut signs = target();
+    let derives = || (CKA_UNWRAP_TEMPLATE, RawValue::Template(vec![on(CKA_DERIVE)]));
+    let (mut carries, mut signs) = (transport(), target());
+    carries.push(derives());
     signs.push(on(CKA_SIGN));
+    let by = user.aes(carries).expect("a key is made");
     let key = user.generic(signs).expect("a key is made");
-    let wrapped = user.wrap(KWP, by, key).expect("it wraps");
-    let twin = user.unwrap(KWP, by, &wrapped, secret(CKK_GENERIC_SECRET)).expect("it unwraps");
+    assert_eq!(user.wrap(KWP, by, key), Err(Error::KEY_NOT_WRAPPABLE));
+    let private = vec![on(CKA_UNWRAP), derives()];
+    let (public, private) = user.rsa(vec![on(CKA_WRAP)], private).expect("a pair is made");
+    let wrapped = user.wrap(OAEP, public, key).expect("it wraps");
+    let twin =
+        user.unwrap(OAEP, private, &wrapped, secret(CKK_GENERIC_SECRET)).expect("it unwraps");
     let derived = user.derive(hkdf(false, true), twin, vec![]);
     assert_eq!(derived, Err(Error::KEY_FUNCTION_NOT_PERMITTED));
 }

@@ -82,14 +82,19 @@ impl Policy {
     ) -> Result<Purposes> {
         let imposed = imposed_purposes(base.attributes(), CKA_DERIVE_TEMPLATE, CKO_SECRET_KEY);
         if base.class() != CKO_SECRET_KEY || base.facts().readable {
-            let own = || Purposes::at_birth(template, CKO_SECRET_KEY);
-            return Ok(imposed.unwrap_or_else(own));
+            let hides = template_of(base.attributes(), CKA_DERIVE_TEMPLATE).is_some_and(hides);
+            let own = match hides && !base.facts().readable {
+                true => Purposes::USE,
+                false => Purposes::at_birth(template, CKO_SECRET_KEY),
+            };
+            return Ok(imposed.unwrap_or(own));
         }
         let extracts = matches!(params, Params::Hkdf { extract: true, expand: false, .. });
         let purposes = match (imposed, extracts) {
             (Some(purposes), false) => purposes,
             (None, false) => Purposes::USE,
-            (Some(Purposes::DERIVATION) | None, true) => Purposes::DERIVATION,
+            (None, true) => Purposes::DERIVATION,
+            // Expanded, it would be a twin of what is derived in one step, with another purpose.
             (Some(imposed), true) => {
                 self.refuse(Refusal::RelatedKeys, true, Error::TEMPLATE_INCONSISTENT)?;
                 imposed
@@ -100,6 +105,11 @@ impl Policy {
         let sealed = base.facts().purposes.has(Purposes::SEALED) && imposed.is_some() && kept;
         Ok(if sealed { purposes.and(Purposes::SEALED) } else { purposes })
     }
+}
+
+/// Whether a key's template keeps all of its offspring from being read.
+fn hides(said: &Attributes) -> bool {
+    said.bool(CKA_SENSITIVE) || said.get(CKA_EXTRACTABLE) == Some(&Value::Bool(false))
 }
 
 /// What a key's template makes all of its offspring for; `None` where it leaves that open.

@@ -2,7 +2,7 @@
 //! Keys that leave and arrive (PKCS#11 3.2 §5.18.3, §5.18.4): which key may wrap which, in what form,
 //! and what an unwrapped key may be.
 
-use super::derivation::template_of;
+use super::derivation::{imposed_purposes, template_of};
 use super::table::{KeyUse, WRAPS, WrapForm};
 use super::{Policy, Refusal};
 use crate::object::facts::has_elements;
@@ -60,8 +60,11 @@ impl Policy {
         let known = !trusted && !by.facts().purposes.has(Purposes::SEALED);
         self.refuse(Refusal::WrapUntrusted, known, Error::KEY_NOT_WRAPPABLE)?;
         // No form brings CKA_TRUSTED back, which is the SO's word.
-        let lost =
-            key.attributes().bool(CKA_TRUSTED) || (form == WrapForm::Bare && is_restricted(key));
+        // What comes back by a template that makes it something else would be a twin of the key.
+        let other = imposed_purposes(by.attributes(), CKA_UNWRAP_TEMPLATE, key.class())
+            .is_some_and(|purposes| purposes != Purposes::USE);
+        let lost = key.attributes().bool(CKA_TRUSTED)
+            || (form == WrapForm::Bare && (other || is_restricted(key)));
         self.refuse(Refusal::LostRestrictions, lost, Error::KEY_NOT_WRAPPABLE)
     }
 
