@@ -6,8 +6,8 @@ use crate::output::Output;
 use metaslot_client::{PinCost, TokenCost};
 use serde_json::{Value, json};
 
-/// A shorter PIN is worth a warning.
-const LONG_ENOUGH: usize = 8;
+/// A shorter PIN is worth a warning: with a copy of the token's file it can be found.
+pub(crate) const LONG_ENOUGH: usize = 8;
 
 /// What is dangerous about the new PINs. Nothing is known of other modules.
 pub(crate) fn warnings(cost: Option<TokenCost>, pins: &[(Role, usize)]) -> Vec<String> {

@@ -7,13 +7,11 @@ use crate::app::App;
 use crate::command::token::states;
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
+use crate::pin::cost::LONG_ENOUGH;
 use crate::uri::Uri;
 use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKF_WRITE_PROTECTED};
 use metaslot_memory::keyring as kernel;
 use rustix::process::{Resource, getrlimit};
-
-/// A shorter PIN may be tried out with a copy of the file.
-const LONG_ENOUGH: usize = 8;
 
 /// What most systems let a process lock; the module locks half of what it may.
 const LOCKED: u64 = 8 << 20;
@@ -128,13 +126,13 @@ pub(super) fn pins(setup: &Setup<'_>) -> Vec<Finding> {
     // Other modules have no setting for it.
     let ours = setup.made().filter(|token| token.status.is_some());
     let short = ours.map(|token| match token.info.pin_lengths.0 {
-        LONG_ENOUGH.. => Finding::ok(format!("{}: 8 bytes or more", token.name())),
+        LONG_ENOUGH.. => Finding::ok(format!("{}: {LONG_ENOUGH} bytes or more", token.name())),
         least => Finding::warning(
             format!(
                 "{} takes PINs of {least} bytes, which a copy of its file soon gives away",
                 token.name()
             ),
-            "pin_min = 8 in its section (docs/configuration.md); then metaslot token pin",
+            format!("pin_min = {LONG_ENOUGH} in its section (docs/configuration.md); then metaslot token pin"),
         ),
     });
     weak.chain(short).collect()
