@@ -9,6 +9,7 @@ use metaslot_awslc_wrapper::aes::{BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
 use metaslot_spi::{Key, Params};
+use std::fmt;
 use std::sync::Arc;
 
 pub(super) const ROW: Algorithm = Algorithm {
@@ -58,10 +59,15 @@ impl Cipher for Cfb {
 }
 
 /// What is encrypted next: of the block begun, the encrypted bytes, then the rest of its key stream.
-#[derive(Debug)]
 struct Register {
     block: [u8; BLOCK],
     used: usize,
+}
+
+impl fmt::Debug for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Register").field("used", &self.used).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Register {
