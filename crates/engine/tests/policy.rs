@@ -590,27 +590,41 @@ fn an_imposed_length_cannot_be_said_otherwise() {
     }
 }
 
+/// What a new key pair agrees on with itself, whose template hides all results.
+fn agreed(engine: &Engine, session: SessionHandle, kdf: u64) -> Result<ObjectHandle> {
+    const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+    let on = |usage| (usage, row(usage, true).1);
+    let hidden = vec![on(CKA_SENSITIVE), row(CKA_EXTRACTABLE, false)];
+    let private = vec![(CKA_DERIVE_TEMPLATE, RawValue::Template(hidden)), on(CKA_DERIVE)];
+    let (public, mechanism) = (vec![row(CKA_EC_PARAMS, &P256[..])], CKM_EC_KEY_PAIR_GEN);
+    let pair = engine.generate_key_pair(session, mechanism, Params::None, public, private)?;
+    let public = engine.object(session, pair.0)?;
+    let Answer::Value(Value::Bytes(point)) = public.answer(CKA_EC_POINT)? else {
+        return Err(Error::GENERAL_ERROR);
+    };
+    let params = Params::Ecdh1 { kdf, shared: Bytes::new(), public: Bytes::from_slice(point) };
+    let length = row(CKA_VALUE_LEN, 32_u64);
+    let template = vec![row(CKA_KEY_TYPE, CKK_GENERIC_SECRET), length, on(CKA_DERIVE)];
+    engine.derive_key(session, CKM_ECDH1_DERIVE, params, pair.1, template).map(|made| made.0)
+}
+
 /// Where no result can be read, none of them computes what another derives.
 #[test]
 fn what_is_agreed_on_and_always_hidden_is_for_use() {
-    const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
     let error = refused_by_default(|engine, session| {
-        let on = |usage| (usage, row(usage, true).1);
-        let hidden = vec![on(CKA_SENSITIVE), row(CKA_EXTRACTABLE, false)];
-        let private = vec![(CKA_DERIVE_TEMPLATE, RawValue::Template(hidden)), on(CKA_DERIVE)];
-        let (public, mechanism) = (vec![row(CKA_EC_PARAMS, &P256[..])], CKM_EC_KEY_PAIR_GEN);
-        let pair = engine.generate_key_pair(session, mechanism, Params::None, public, private)?;
-        let public = engine.object(session, pair.0)?;
-        let Answer::Value(Value::Bytes(point)) = public.answer(CKA_EC_POINT)? else {
-            return Err(Error::GENERAL_ERROR);
-        };
-        let public = Bytes::from_slice(point);
-        let params = Params::Ecdh1 { kdf: CKD_NULL, shared: Bytes::new(), public };
-        let template = vec![row(CKA_KEY_TYPE, CKK_GENERIC_SECRET), on(CKA_DERIVE)];
-        let mechanism = CKM_ECDH1_DERIVE;
-        let (base, _) = engine.derive_key(session, mechanism, params, pair.1, template)?;
+        let base = agreed(engine, session, CKD_NULL)?;
         let (params, template) = hkdf(32, vec![]);
         engine.derive_key(session, CKM_HKDF_DERIVE, params, base, template).map(drop)
     });
     assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
+}
+
+/// Of two hidden keys one would be the digest of the other, which `C_DigestKey` computes.
+#[test]
+fn what_is_agreed_on_and_always_hidden_is_not_had_digested_too() {
+    let error = refused_by_default(|engine, session| {
+        agreed(engine, session, CKD_NULL)?;
+        agreed(engine, session, CKD_SHA256_KDF).map(drop)
+    });
+    assert_eq!(error, Error::MECHANISM_PARAM_INVALID);
 }

@@ -403,7 +403,9 @@ fn no_template_makes_a_twin_for_another_purpose() {
     assert_eq!(user.wrap(KWP, by, key), Err(Error::KEY_NOT_WRAPPABLE));
     let private = vec![on(CKA_UNWRAP), derives()];
     let (public, private) = user.rsa(vec![on(CKA_WRAP)], private).expect("a pair is made");
-    let wrapped = user.wrap(OAEP, public, key).expect("it wraps");
+    assert_eq!(user.wrap(OAEP, public, key), Err(Error::KEY_NOT_WRAPPABLE));
+    let own = user.brought(CKK_GENERIC_SECRET, &[1; 32], vec![]).expect("it is brought");
+    let wrapped = user.wrap(OAEP, public, own).expect("a readable key may leave");
     let twin =
         user.unwrap(OAEP, private, &wrapped, secret(CKK_GENERIC_SECRET)).expect("it unwraps");
     let derived = user.derive(hkdf(false, true), twin, vec![]);

@@ -6,6 +6,7 @@ use super::set_parity;
 use crate::engine::Engine;
 use crate::object::purpose::Purposes;
 use crate::object::rules::{self, Birth, Origin};
+use crate::policy::imposed_purposes;
 use metaslot_ck::attribute::CKA_PURPOSES;
 use metaslot_ck::*;
 use metaslot_spi::key_info::EcParams;
@@ -98,10 +99,13 @@ fn size(error: Error) -> Error {
     if error == Error::KEY_SIZE_RANGE { Error::ATTRIBUTE_VALUE_INVALID } else { error }
 }
 
-/// A public key keeps what it wraps as well as its private half is kept.
+/// A public key keeps what it wraps as well as its private half is kept, unless that makes something else of what it
+/// unwraps: a twin of the key that was wrapped.
 fn seal_as(public: &mut NewObject, private: &NewObject) {
     let purposes = Purposes::of_key(&public.attributes);
-    if Purposes::of_key(&private.attributes).has(Purposes::SEALED) {
+    let other = imposed_purposes(&private.attributes, CKA_UNWRAP_TEMPLATE, CKO_SECRET_KEY)
+        .is_some_and(|imposed| imposed != Purposes::USE);
+    if !other && Purposes::of_key(&private.attributes).has(Purposes::SEALED) {
         public.attributes.set(CKA_PURPOSES, purposes.and(Purposes::SEALED).value());
     }
 }

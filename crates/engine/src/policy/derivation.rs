@@ -67,9 +67,10 @@ impl Policy {
     /// May a key that is made from a protected one impose this on what is derived from it? Nothing but
     /// what it comes from says so: the same value under another template would have another purpose.
     pub(crate) fn imposing(self, result: &Attributes, origin: Option<&Attributes>) -> Result<()> {
-        let imposed = result.get(CKA_DERIVE_TEMPLATE);
-        let said = origin.and_then(|origin| origin.get(CKA_DERIVE_TEMPLATE));
-        let twin = has_elements(imposed) && imposed != said;
+        let twin = [CKA_DERIVE_TEMPLATE, CKA_UNWRAP_TEMPLATE].into_iter().any(|template| {
+            let imposed = result.get(template);
+            has_elements(imposed) && imposed != origin.and_then(|origin| origin.get(template))
+        });
         self.refuse(Refusal::RelatedKeys, twin, Error::TEMPLATE_INCONSISTENT)
     }
 
@@ -82,8 +83,14 @@ impl Policy {
     ) -> Result<Purposes> {
         let imposed = imposed_purposes(base.attributes(), CKA_DERIVE_TEMPLATE, CKO_SECRET_KEY);
         if base.class() != CKO_SECRET_KEY || base.facts().readable {
-            let hides = template_of(base.attributes(), CKA_DERIVE_TEMPLATE).is_some_and(hides);
-            let own = match hides && !base.facts().readable {
+            let hides = template_of(base.attributes(), CKA_DERIVE_TEMPLATE).is_some_and(hides)
+                && !base.facts().readable;
+            // The KDFs are digests of the agreed value and what the caller knows, and a key for use is
+            // digested: of the two, only the value itself may be had.
+            let digests = matches!(params, Params::Ecdh1 { kdf, .. } if *kdf != CKD_NULL);
+            let both = hides && digests;
+            self.refuse(Refusal::RelatedKeys, both, Error::MECHANISM_PARAM_INVALID)?;
+            let own = match hides {
                 true => Purposes::USE,
                 false => Purposes::at_birth(template, CKO_SECRET_KEY),
             };
