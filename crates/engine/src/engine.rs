@@ -100,7 +100,7 @@ impl Engine {
     }
 
     /// The session under its lock, with nothing in it that is over: each call begins here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn session(&self, handle: SessionHandle) -> Result<SessionGuard<'_>> {
         let mut session = self.sessions.lock(handle)?;
         let token = self.token(session.slot)?;
