@@ -2,8 +2,8 @@
 //! The text format of Prometheus, version 0.0.4, one set of series for each program.
 
 use super::difference;
-use super::show::{bucket_end, code, event_name, mechanism};
-use metaslot_counters::layout::{BUCKET_COUNT, SIZE_LIMITS};
+use super::show::{code, event_name, mechanism};
+use metaslot_counters::layout::{SIZE_LIMITS, bucket_end};
 use metaslot_counters::read::{Cell, Kind, Process};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -96,16 +96,15 @@ fn histogram(out: &mut String, name: &str, labels: &str, cell: &Cell) {
     let mut passed = 0;
     for (bucket, count) in cell.buckets.iter().enumerate() {
         passed += count;
-        let end = bucket_end(bucket);
-        let limit = match bucket + 1 < BUCKET_COUNT {
-            true => format!("{}.{:09}", end / 1_000_000_000, end % 1_000_000_000),
-            false => "+Inf".to_owned(),
-        };
+        let limit = bucket_end(bucket).map_or_else(|| "+Inf".to_owned(), seconds);
         writeln!(out, "{name}_bucket{{{labels},le=\"{limit}\"}} {passed}").ok();
     }
-    let (seconds, rest) = (cell.nanoseconds / 1_000_000_000, cell.nanoseconds % 1_000_000_000);
-    writeln!(out, "{name}_sum{{{labels}}} {seconds}.{rest:09}").ok();
+    writeln!(out, "{name}_sum{{{labels}}} {}", seconds(cell.nanoseconds)).ok();
     writeln!(out, "{name}_count{{{labels}}} {passed}").ok();
+}
+
+fn seconds(nanoseconds: u64) -> String {
+    format!("{}.{:09}", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
 }
 
 fn kind_labels(program: &str, kind: &Kind) -> String {
@@ -129,6 +128,7 @@ fn labels(values: &[(&str, &str)]) -> String {
 mod tests {
     use super::*;
     use metaslot_ck::{CKM_SHA256, Function};
+    use metaslot_counters::layout::BUCKET_COUNT;
     use metaslot_counters::read::Calls;
 
     #[test]

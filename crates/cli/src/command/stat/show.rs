@@ -5,7 +5,7 @@ use super::difference;
 use crate::output::Table;
 use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, mechanism_name, rv_name};
 use metaslot_counters::Event;
-use metaslot_counters::layout::{BUCKET_COUNT, OTHERS, SIZE_LIMITS};
+use metaslot_counters::layout::{OTHERS, SIZE_LIMITS};
 use metaslot_counters::read::{Cell, Kind, Process};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub(super) fn totals(sections: &[Section]) -> String {
                 cell.bytes.to_string(),
                 cell.errors.to_string(),
                 cell.mean().map_or_else(String::new, duration),
-                quantile(cell, 99)
+                cell.quantile(99)
                     .map_or_else(String::new, |limit| format!("< {}", duration(limit))),
             ]);
         }
@@ -97,7 +97,7 @@ pub(super) fn rates(sections: &[Section], seconds: f64) -> String {
                 format!("{:.1}", float(cell.bytes) / 1e6 / seconds),
                 rate(cell.errors, seconds),
                 cell.mean().map_or_else(String::new, duration),
-                quantile(cell, 99)
+                cell.quantile(99)
                     .map_or_else(String::new, |limit| format!("< {}", duration(limit))),
             ]);
         }
@@ -165,11 +165,11 @@ fn operation_json(kind: &Kind, cell: &Cell) -> Value {
         "operations": cell.operations,
         "bytes": cell.bytes,
         "errors": cell.errors,
-        "timed": cell.buckets.iter().sum::<u64>(),
+        "timed": cell.timed(),
         "timed_nanoseconds": cell.nanoseconds,
         "mean_nanoseconds": cell.mean(),
-        "p50_below_nanoseconds": quantile(cell, 50),
-        "p99_below_nanoseconds": quantile(cell, 99),
+        "p50_below_nanoseconds": cell.quantile(50),
+        "p99_below_nanoseconds": cell.quantile(99),
     })
 }
 
@@ -202,24 +202,6 @@ pub(super) fn size(class: usize) -> String {
     }
 }
 
-/// The time below which so many in a hundred of the timed operations stayed: the end of a bucket.
-pub(super) fn quantile(cell: &Cell, percent: u64) -> Option<u64> {
-    let timed: u64 = cell.buckets.iter().sum();
-    let wanted = (timed * percent).div_ceil(100);
-    let mut passed = 0;
-    let at = cell.buckets.iter().position(|count| {
-        passed += count;
-        passed >= wanted
-    });
-    // The last bucket has no end.
-    at.filter(|at| timed > 0 && at + 1 < BUCKET_COUNT).map(bucket_end)
-}
-
-/// Where a bucket ends, in nanoseconds.
-pub(super) fn bucket_end(bucket: usize) -> u64 {
-    1 << (bucket + 8)
-}
-
 /// Three digits and a unit.
 fn duration(nanoseconds: u64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
@@ -249,17 +231,5 @@ mod tests {
         assert_eq!(size(0), "<= 64");
         assert_eq!(size(1), "<= 1K");
         assert_eq!(size(SIZE_LIMITS.len()), "> 256K");
-    }
-
-    #[test]
-    fn a_quantile_is_the_end_of_its_bucket() {
-        let mut cell = Cell::default();
-        assert_eq!(quantile(&cell, 99), None);
-        cell.buckets[0] = 98;
-        cell.buckets[3] = 2;
-        assert_eq!(quantile(&cell, 50), Some(256));
-        assert_eq!(quantile(&cell, 99), Some(2048));
-        cell.buckets[BUCKET_COUNT - 1] = 100;
-        assert_eq!(quantile(&cell, 99), None);
     }
 }
