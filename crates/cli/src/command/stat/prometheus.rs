@@ -2,7 +2,7 @@
 //! The text format of Prometheus, version 0.0.4, one set of series for each program.
 
 use super::difference;
-use super::show::{code, event_name, mechanism};
+use super::name::{code, event, mechanism};
 use metaslot_counters::layout::{SIZE_LIMITS, bucket_end};
 use metaslot_counters::read::{Cell, Kind, Process};
 use std::collections::BTreeMap;
@@ -72,8 +72,8 @@ fn calls(out: &mut String, programs: &[(&str, Process)]) {
             let values = [("program", *program), ("function", function.name()), ("code", &code)];
             errors.push((labels(&values), *count));
         }
-        for (event, count) in &process.events {
-            events.push((labels(&[("program", program), ("event", event_name(*event))]), *count));
+        for (what, count) in &process.events {
+            events.push((labels(&[("program", program), ("event", event(*what))]), *count));
         }
     }
     metric(out, "metaslot_calls_total", "counter", "calls of C functions", &counts);
