@@ -14,6 +14,10 @@ use crate::failure::{Failure, Result};
 use crate::output::{Report, write_out};
 use group::By;
 use metaslot_counters::read::{self, Process};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,6 +47,9 @@ pub(crate) struct Args {
     /// Print the totals in the text format of Prometheus
     #[arg(long, conflicts_with_all = ["json", "interval"])]
     prometheus: bool,
+    /// Write them into a file, in place of the one before; with SECONDS again and again
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["json", "prometheus", "by"])]
+    textfile: Option<PathBuf>,
 }
 
 fn interval(text: &str) -> std::result::Result<Duration, String> {
@@ -55,6 +62,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if args.by.contains(&By::Key) {
         return Err(Failure::usage("operations are not counted by key")
             .hint("a page has room for a process's providers and mechanisms, not for its keys"));
+    }
+    if let Some(path) = &args.textfile {
+        return textfile(path, args);
     }
     let Some(interval) = args.interval else { return once(app, args) };
     if !metaslot_counters::directories().any(|directory| directory.is_dir()) {
@@ -71,6 +81,32 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         before = now;
     }
     Ok(())
+}
+
+/// For node_exporter's collector, which reads at any time.
+fn textfile(path: &Path, args: &Args) -> Result<()> {
+    let times = args.interval.map_or(1, |_| args.count.unwrap_or(u64::MAX));
+    for number in 0..times {
+        if number > 0 {
+            thread::sleep(args.interval.unwrap_or_default());
+        }
+        replace(path, prometheus::text(&processes(args)).as_bytes())
+            .map_err(|error| Failure::io(format!("cannot write {}", path.display()), &error))?;
+    }
+    Ok(())
+}
+
+/// Writes a file beside it, whose name no collector takes, and renames that: a reader finds the old
+/// text or the new one, whole.
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let beside = path.with_file_name(format!(".{}.{}.new", name.display(), std::process::id()));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&beside)?;
+    let written = file.write_all(text).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        fs::remove_file(&beside).ok();
+    }
+    written
 }
 
 /// How many lines stand under one heading: both fit a small terminal.
