@@ -12,4 +12,5 @@ mod payload;
 pub(crate) mod sign;
 pub(crate) mod stat;
 pub(crate) mod token;
+pub(crate) mod top;
 pub(crate) mod verify;

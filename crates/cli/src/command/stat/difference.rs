@@ -4,7 +4,7 @@
 use metaslot_counters::read::{Calls, Cell, Process};
 
 /// What each process did since `before`; a process that is new did all of it.
-pub(super) fn since(now: &[Process], before: &[Process]) -> Vec<Process> {
+pub(in crate::command) fn since(now: &[Process], before: &[Process]) -> Vec<Process> {
     let changes = now.iter().map(|now| {
         let same = |old: &&Process| old.pid == now.pid && old.since == now.since;
         before.iter().find(same).map_or_else(|| now.clone(), |old| change(now, old))
@@ -41,7 +41,7 @@ fn change(now: &Process, old: &Process) -> Process {
 }
 
 /// All processes as one, without number and name.
-pub(super) fn sum<'a>(processes: impl IntoIterator<Item = &'a Process>) -> Process {
+pub(in crate::command) fn sum<'a>(processes: impl IntoIterator<Item = &'a Process>) -> Process {
     let mut all = Process::default();
     for process in processes {
         for (function, more) in &process.calls {
