@@ -86,7 +86,7 @@ fn head(view: &View, colours: Colours) -> Vec<Line<'static>> {
     let mut totals = figure(rate(now.operations, view.seconds), "op/s");
     totals.extend(figure(megabytes(now.bytes, view.seconds), "MB/s"));
     totals.extend(figure(rate(view.calls, view.seconds), "calls/s"));
-    let failed = view.answers.iter().map(|row| row.2).sum();
+    let failed = view.answers.iter().fold(0, |sum: u64, row| sum.saturating_add(row.2));
     let bad = if failed > 0 { colours.bad } else { Style::new() };
     let failed = figure(rate(failed, view.seconds), "failed/s");
     totals.extend(failed.into_iter().map(|span| span.patch_style(bad)));
@@ -224,7 +224,12 @@ fn bars(series: &Series, width: usize) -> String {
     let most = shown.iter().copied().max().unwrap_or(0).max(1);
     let bar = |rate: &u64| match rate {
         0 => ' ',
-        rate => BARS[usize::try_from((rate * 8).div_ceil(most)).unwrap_or(8).clamp(1, 8) - 1],
+        rate => {
+            BARS[usize::try_from((u128::from(*rate) * 8).div_ceil(u128::from(most)))
+                .unwrap_or(8)
+                .clamp(1, 8)
+                - 1]
+        }
     };
     let drawn: String = shown.iter().rev().map(bar).collect();
     format!("{drawn:>width$}")
@@ -306,8 +311,9 @@ fn times(cell: &Cell, width: usize, colours: Colours) -> Vec<Line<'static>> {
     let line = |at: usize| {
         let limit =
             bucket_end(at).map_or_else(|| "more".to_owned(), |end| format!("<{}", duration(end)));
-        let room = u64::try_from(width.saturating_sub(16)).unwrap_or(0);
-        let length = usize::try_from(cell.buckets[at] * room / most).unwrap_or(0);
+        let room = width.saturating_sub(16) as u128;
+        let length =
+            usize::try_from(u128::from(cell.buckets[at]) * room / u128::from(most)).unwrap_or(0);
         let percent = 100.0 * float(cell.buckets[at]) / float(cell.timed());
         let bar = Span::styled("█".repeat(length), colours.second);
         Line::from(vec![Span::raw(format!("{limit:>7} {percent:>3.0}% ")), bar])

@@ -117,7 +117,7 @@ impl View {
         }
         self.rows.retain(|_, series| !series.is_idle());
         let all = difference::sum(changes);
-        self.calls = all.calls.iter().map(|row| row.1.calls).sum();
+        self.calls = all.calls.iter().fold(0, |sum: u64, row| sum.saturating_add(row.1.calls));
         (self.answers, self.events, self.seconds) = (all.codes, all.events, seconds);
         self.answers.sort_by_key(|row| Reverse(row.2));
         self.processes = changes.iter().map(process).collect();
