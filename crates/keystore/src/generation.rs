@@ -52,18 +52,23 @@ impl Generation {
         }
     }
 
-    /// Says that a commit begins. The caller holds the writers' queue; a number left odd by a writer
-    /// that died stays odd until [`Self::end`].
-    pub(crate) fn begin(&self) -> Result<()> {
-        let now = self.now().unwrap_or_else(unseen);
-        self.set(now | 1)
+    /// Runs `commit`, odd meanwhile and higher afterwards. The caller holds the writers' queue. Where
+    /// the end cannot be written the number stays odd, and every process looks at the store.
+    pub(crate) fn during<R>(&self, commit: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.set(self.last() | 1)?;
+        let done = commit();
+        // Whatever is there now: a writer with another lock file may have made it even meanwhile.
+        self.end().unwrap_or_default();
+        done
     }
 
-    /// Says that the commit is over, done or not. The caller holds the writers' queue. Where this
-    /// fails the number stays odd, and every process looks at the store.
+    /// Says that no commit is under way. The caller holds the writers' queue.
     pub(crate) fn end(&self) -> Result<()> {
-        let now = self.now().unwrap_or_else(unseen);
-        self.set((now | 1).wrapping_add(1))
+        self.set((self.last() | 1).wrapping_add(1))
+    }
+
+    fn last(&self) -> u64 {
+        self.now().unwrap_or_else(unseen)
     }
 
     /// Whether a writer is at work, or has died at it.
@@ -86,4 +91,25 @@ impl Generation {
 fn unseen() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0)) & !1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seen_while_a_commit_is_under_way_is_old_after_it() {
+        let name = format!("metaslot-keystore-{}-during.db", std::process::id());
+        let files = Files::new(&std::env::temp_dir().join(name));
+        let page = Generation::open(&files).expect("it is made");
+        let seen = page.during(|| {
+            assert!(page.is_odd());
+            // Another process has lost the lock file, and was at it, too.
+            page.end()?;
+            Ok(page.now())
+        });
+        assert!(seen.expect("it is read") < page.now());
+        assert!(!page.is_odd());
+        std::fs::remove_file(&files.generation).expect("it goes");
+    }
 }

@@ -222,21 +222,13 @@ impl SqliteStore {
         }
         run("BEGIN IMMEDIATE")?;
         let page = self.gate.generation().filter(|_| announce == Announce::Yes);
+        let commit = || run("COMMIT");
         let done = work().and_then(|value| {
-            if let Some(page) = page {
-                page.begin()?;
-            }
-            let committed = run("COMMIT");
+            let committed = page.map_or_else(commit, |page| page.during(commit));
             committed.map(|()| value)
         });
         if done.is_err() && !database.connection.is_autocommit() {
             run("ROLLBACK")?;
-        }
-        if let Some(page) = page
-            && page.is_odd()
-        {
-            // It is committed, or not, whatever this says; an odd number is always safe.
-            page.end().unwrap_or_default();
         }
         if done.is_ok() {
             self.counts.commits.fetch_add(1, Ordering::Relaxed);
