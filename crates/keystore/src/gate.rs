@@ -4,7 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::files::{Files, Inode};
-use crate::fork::{Connections, Counted, Process};
+use crate::fork::{self, Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
@@ -13,6 +13,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
+use std::cell::Cell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -52,7 +53,11 @@ pub(crate) struct ConnectionPair {
     /// Who only reads does not wait here for a writer's sync.
     reader: GuardedConnection,
     writer: GuardedConnection,
+    /// What had the names of the files when the first of them was opened.
+    inodes: Mutex<Option<Inodes>>,
 }
+
+type Inodes = [Option<Inode>; 3];
 
 /// One connection behind one mutex.
 #[derive(Debug)]
@@ -76,7 +81,10 @@ pub(crate) struct Database {
     pub(crate) connection: Connection,
     pub(crate) files: Files,
     pub(crate) writable: bool,
-    inode: Option<Inode>,
+    /// What had the names of its files when they were opened.
+    inodes: Inodes,
+    /// The generation when they were last looked at.
+    looked: Cell<Option<u64>>,
     /// The last field: the connection is closed before it.
     _counted: Counted,
 }
@@ -96,6 +104,7 @@ impl Gate {
         let pair = process.know(|forks| ConnectionPair {
             reader: GuardedConnection::new(forks),
             writer: GuardedConnection::new(forks),
+            inodes: Mutex::default(),
         });
         Self { configured: files, process, pair, page: OnceLock::new() }
     }
@@ -103,12 +112,13 @@ impl Gate {
     /// Runs `work`, which only reads, with a connection that is opened if need be. Errors get the
     /// file's name.
     pub(crate) fn read<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        self.with(&self.pair.reader, work)
+        let is_old = |database: &Database| self.has_moved(database) && database.is_replaced();
+        self.with(&self.pair.reader, is_old, work)
     }
 
     /// Runs `work`, which may write.
     pub(crate) fn write<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        self.with(&self.pair.writer, |database| {
+        self.with(&self.pair.writer, Database::is_replaced, |database| {
             database.check_writable()?;
             work(database)
         })
@@ -123,26 +133,33 @@ impl Gate {
     fn with<R>(
         &self,
         guarded: &GuardedConnection,
+        is_old: impl FnOnce(&Database) -> bool,
         work: impl FnOnce(&Database) -> Result<R>,
     ) -> Result<R> {
         let mut state = self.enter(guarded)?;
-        let database = match &mut state.open {
-            Some(database) => database,
-            closed => closed.insert(self.open()?),
-        };
+        if is_old(self.database(&mut state)?) {
+            drop(state);
+            fork::close();
+            state = self.enter(guarded)?;
+        }
+        let database = self.database(&mut state)?;
         work(database).map_err(|error| error.at(&self.configured.database))
     }
 
-    /// Closes the connections when their file has been replaced by another of the same name.
+    /// Whether another process may have written since a connection was here last.
+    fn has_moved(&self, database: &Database) -> bool {
+        let now = self.generation().and_then(Generation::now);
+        now.is_none_or(|now| now & 1 == 1) || database.looked.replace(now) != now
+    }
+
+    /// Closes the connections when their files have been replaced by others of the same names.
     pub(crate) fn follow_replacement(&self) {
-        for guarded in [&self.pair.reader, &self.pair.writer] {
-            let Ok(mut state) = self.enter(guarded) else { return };
-            if let Some(database) = &state.open
-                && !matches!(database.files.inode(), Ok(inode) if inode == database.inode)
-            {
-                state.open = None;
-                state.locks = None;
-            }
+        let is_replaced = |guarded: &GuardedConnection| {
+            let state = self.enter(guarded);
+            state.is_ok_and(|state| state.open.as_ref().is_some_and(Database::is_replaced))
+        };
+        if is_replaced(&self.pair.reader) || is_replaced(&self.pair.writer) {
+            fork::close();
         }
     }
 
@@ -174,9 +191,20 @@ impl Gate {
         Ok(guarded.enter())
     }
 
+    fn database<'a>(&self, state: &'a mut State) -> Result<&'a Database> {
+        Ok(match &mut state.open {
+            Some(database) => database,
+            closed => closed.insert(self.open()?),
+        })
+    }
+
     fn open(&self) -> Result<Database> {
         let files = self.configured.resolve()?;
-        let database = Database::open(files)?;
+        let mut database = Database::open(files)?;
+        let mut inodes = self.pair.inodes.lock().unwrap_or_else(PoisonError::into_inner);
+        // The second connection uses the files that the first one opened.
+        database.inodes = *inodes.get_or_insert_with(|| database.files.inodes());
+        drop(inodes);
         if self.page.get().is_none() {
             match Generation::open(&database.files) {
                 Ok(page) => {
@@ -214,6 +242,7 @@ impl Connections for ConnectionPair {
             state.forks += 1;
             state.open = None;
         }
+        *self.inodes.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn after_fork(&self) {
@@ -257,9 +286,11 @@ impl Database {
     /// Opens an initialised token.
     fn open(files: Files) -> Result<Self> {
         let uninitialized = || Error::Uninitialized { path: files.database.clone() };
-        let inode = files.inode()?.ok_or_else(uninitialized)?;
+        if !files.has_database()? {
+            return Err(uninitialized());
+        }
         files.check_directory()?;
-        let database = Self::connect(files.clone(), Some(inode))?;
+        let database = Self::connect(files.clone())?;
         let version: i64 = database.pragma("user_version")?;
         match version {
             0 if !schema::is_empty(&database.connection)? => {
@@ -279,7 +310,7 @@ impl Database {
     }
 
     /// A connection with our settings, whatever is in the file.
-    pub(crate) fn connect(files: Files, inode: Option<Inode>) -> Result<Self> {
+    pub(crate) fn connect(files: Files) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
@@ -308,7 +339,14 @@ impl Database {
         let read_only = connection.is_readonly("main").unwrap_or(true);
         let writable = !read_only
             && accessat(CWD, &files.database, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
-        Ok(Self { connection, files, writable, inode, _counted: counted })
+        let (inodes, looked) = ([None; 3], Cell::new(None));
+        Ok(Self { connection, files, writable, inodes, looked, _counted: counted })
+    }
+
+    /// Whether other files have taken the names of those that this connection has open: what is written
+    /// there is lost, and what is read there is old.
+    fn is_replaced(&self) -> bool {
+        self.files.inodes() != self.inodes
     }
 
     /// What `work` reads in one snapshot.
@@ -338,6 +376,7 @@ impl Database {
                 .query_row(&format!("PRAGMA wal_checkpoint({mode})"), (), |row| row.get(1))
         };
         if self.writable
+            && !self.is_replaced()
             && pages("NOOP").is_ok_and(|pages| pages > LONG_LOG)
             && self.connection.busy_timeout(Duration::ZERO).is_ok()
         {
