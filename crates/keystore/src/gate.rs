@@ -14,6 +14,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -44,8 +45,13 @@ pub(crate) struct Gate {
     configured: Files,
     process: &'static Process,
     pair: Arc<ConnectionPair>,
-    page: OnceLock<Generation>,
+    /// The file of the generation, and those that have taken its place.
+    pages: [OnceLock<Generation>; PAGES],
+    page: AtomicUsize,
 }
+
+/// So often the generation's file may be replaced, until every look is one at the store.
+const PAGES: usize = 4;
 
 /// Both connections.
 #[derive(Debug)]
@@ -106,7 +112,13 @@ impl Gate {
             writer: GuardedConnection::new(forks),
             inodes: Mutex::default(),
         });
-        Self { configured: files, process, pair, page: OnceLock::new() }
+        Self {
+            configured: files,
+            process,
+            pair,
+            pages: Default::default(),
+            page: AtomicUsize::new(0),
+        }
     }
 
     /// Runs `work`, which only reads, with a connection that is opened if need be. Errors get the
@@ -148,7 +160,7 @@ impl Gate {
 
     /// Whether another process may have written since a connection was here last.
     fn has_moved(&self, database: &Database) -> bool {
-        let now = self.generation().and_then(Generation::now);
+        let now = self.generation();
         now.is_none_or(|now| now & 1 == 1) || database.looked.replace(now) != now
     }
 
@@ -160,6 +172,11 @@ impl Gate {
         };
         if is_replaced(&self.pair.reader) || is_replaced(&self.pair.writer) {
             fork::close();
+        }
+        let current = self.pages.get(self.page.load(Ordering::Acquire)).and_then(OnceLock::get);
+        if current.is_some_and(|page| !page.is_there()) {
+            // A store that may only be read has none.
+            self.read(|database| self.follow_generation(&database.files)).unwrap_or_default();
         }
     }
 
@@ -177,9 +194,46 @@ impl Gate {
         Ok(state.locks.insert(Locks { login, queue }).clone())
     }
 
-    /// The generation, where this process may have it.
-    pub(crate) fn generation(&self) -> Option<&Generation> {
-        self.page.get()
+    /// The generation: a number that was never seen before where there was a change, or may have been.
+    pub(crate) fn generation(&self) -> Option<u64> {
+        let page = self.page.load(Ordering::Acquire);
+        let now = self.pages.get(page)?.get()?.now()?;
+        // Another file begins anew.
+        Some(now ^ (page as u64) << (u64::BITS - 2))
+    }
+
+    /// Runs `commit`, and has every process look at the store afterwards.
+    pub(crate) fn announce<R>(
+        &self,
+        files: &Files,
+        commit: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        self.follow_generation(files)?;
+        match self.pages.get(self.page.load(Ordering::Acquire)).and_then(OnceLock::get) {
+            Some(page) => page.during(commit),
+            None => Generation::open(files)?.during(commit),
+        }
+    }
+
+    /// Opens the generation's file where that is not done yet, or another file has its name.
+    fn follow_generation(&self, files: &Files) -> Result<()> {
+        let at = self.page.load(Ordering::Acquire);
+        let Some(place) = self.pages.get(at) else { return Ok(()) };
+        match place.get() {
+            Some(page) if page.is_there() => Ok(()),
+            Some(_) => {
+                let next =
+                    self.page.compare_exchange(at, at + 1, Ordering::AcqRel, Ordering::Acquire);
+                next.map_or(Ok(()), |_| self.follow_generation(files))
+            }
+            None => {
+                let page = Generation::open(files)?;
+                repair(&page, files);
+                // The other connection may have been faster; its page is the same.
+                drop(place.set(page));
+                Ok(())
+            }
+        }
     }
 
     /// The state of a connection, once no fork is under way. In a child of the process whose store this is
@@ -205,17 +259,10 @@ impl Gate {
         // The second connection uses the files that the first one opened.
         database.inodes = *inodes.get_or_insert_with(|| database.files.inodes());
         drop(inodes);
-        if self.page.get().is_none() {
-            match Generation::open(&database.files) {
-                Ok(page) => {
-                    repair(&page, &database.files);
-                    // The other connection may have been faster; its page is the same.
-                    drop(self.page.set(page));
-                }
-                // Anyone who has the page would miss a change that is not announced there.
-                Err(error) if database.writable => return Err(error),
-                Err(_) => {}
-            }
+        match self.follow_generation(&database.files) {
+            // Anyone who has the page would miss a change that is not announced there.
+            Err(error) if database.writable => return Err(error),
+            _ => {}
         }
         Ok(database)
     }

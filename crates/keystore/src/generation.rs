@@ -5,9 +5,9 @@
 //! store that a group shares, or that is another user's, each look costs a system call.
 
 use crate::error::{Error, Result};
-use crate::files::Files;
+use crate::files::{Files, Inode};
 use metaslot_memory::SharedWords;
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, fstat};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -19,11 +19,18 @@ const LENGTH: u64 = 4096;
 
 /// The generation: odd while a commit is under way.
 #[derive(Debug)]
-pub(crate) enum Generation {
-    /// Its first word is the number.
+pub(crate) struct Generation {
+    number: Number,
+    path: PathBuf,
+    inode: Option<Inode>,
+}
+
+#[derive(Debug)]
+enum Number {
+    /// The first word.
     Mapped(SharedWords),
-    /// Its first eight bytes are.
-    Read(File, PathBuf),
+    /// The first eight bytes.
+    Read(File),
 }
 
 impl Generation {
@@ -32,17 +39,23 @@ impl Generation {
         let file = files.open_generation()?;
         // A hole in a mapped file kills too, when the disk is full as the first byte is written.
         let filled = fallocate(&file, FallocateFlags::empty(), 0, LENGTH);
-        match filled.map_err(Into::into).and_then(|()| SharedWords::map(&file, 1)) {
-            Ok(words) => Ok(Self::Mapped(words)),
-            Err(_) => Ok(Self::Read(file, files.generation.clone())),
-        }
+        let mapped = filled.map_err(Into::into).and_then(|()| SharedWords::map(&file, 1));
+        let path = files.generation.clone();
+        let inode = Inode::of(&fstat(&file).map_err(|errno| Error::file(&path, "open", errno))?);
+        let number = mapped.map_or_else(|_| Number::Read(file), Number::Mapped);
+        Ok(Self { number, path, inode: Some(inode) })
+    }
+
+    /// Whether this is the file that has the name: others see and make changes in no other.
+    pub(crate) fn is_there(&self) -> bool {
+        Inode::at(&self.path) == self.inode
     }
 
     /// `None` when the file has been cut: anyone who asks must look at the store.
     pub(crate) fn now(&self) -> Option<u64> {
-        match self {
-            Self::Mapped(page) => Some(page.words()[0].load(Ordering::Acquire)),
-            Self::Read(file, _) => {
+        match &self.number {
+            Number::Mapped(page) => Some(page.words()[0].load(Ordering::Acquire)),
+            Number::Read(file) => {
                 let mut word = [0; 8];
                 // Straight from the kernel: the C library's call is one at which a thread of the
                 // host may be cancelled.
@@ -77,11 +90,11 @@ impl Generation {
     }
 
     fn set(&self, number: u64) -> Result<()> {
-        match self {
-            Self::Mapped(page) => page.words()[0].store(number, Ordering::Release),
-            Self::Read(file, path) => file
+        match &self.number {
+            Number::Mapped(page) => page.words()[0].store(number, Ordering::Release),
+            Number::Read(file) => file
                 .write_all_at(&number.to_le_bytes(), 0)
-                .map_err(|error| Error::file(path, "write", error))?,
+                .map_err(|error| Error::file(&self.path, "write", error))?,
         }
         Ok(())
     }

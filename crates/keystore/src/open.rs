@@ -221,10 +221,12 @@ impl SqliteStore {
             run("ROLLBACK")?;
         }
         run("BEGIN IMMEDIATE")?;
-        let page = self.gate.generation().filter(|_| announce == Announce::Yes);
         let commit = || run("COMMIT");
         let done = work().and_then(|value| {
-            let committed = page.map_or_else(commit, |page| page.during(commit));
+            let committed = match announce {
+                Announce::Yes => self.gate.announce(&database.files, commit),
+                Announce::No => commit(),
+            };
             committed.map(|()| value)
         });
         if done.is_err() && !database.connection.is_autocommit() {

@@ -88,3 +88,32 @@ fn writers_share_the_index_of_the_log_after_it_was_taken_away() {
         assert_eq!(later(&place, label), 1, "{label}");
     }
 }
+
+#[test]
+fn a_generation_that_is_replaced_tells_of_every_change_again() {
+    let place = Sandbox::new();
+    let (one, mut other) = (place.user(), place.store());
+    let mut seen = vec![one.generation()];
+    for round in 0..8 {
+        insert(&one, private("before"));
+        seen.push(one.generation());
+        fs::remove_file(file(&place, ".gen")).unwrap();
+        if round % 2 == 0 {
+            // A process that comes later makes it anew, and every login looks which file it is.
+            other = place.store();
+            other.login(Role::User, USER).unwrap();
+            one.token().unwrap();
+        } else {
+            insert(&one, private("anew"));
+            other.token().unwrap();
+        }
+        for (writer, reader) in [(&one, &other), (&other, &one)] {
+            let before = reader.generation();
+            insert(writer, private("after"));
+            let after = reader.generation();
+            assert!(after.is_none() || after != before, "{round}: {before:?}");
+        }
+        assert!(one.generation().is_none() || !seen.contains(&one.generation()), "{round}");
+    }
+    assert!(other.verify().unwrap().is_sound());
+}
