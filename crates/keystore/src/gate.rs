@@ -104,6 +104,13 @@ pub(crate) struct Locks {
     pub(crate) queue: Arc<Lock>,
 }
 
+impl Locks {
+    /// Whether these are the files that have the names: other processes know no others.
+    fn are_there(&self) -> bool {
+        self.login.is_there() && self.queue.is_there()
+    }
+}
+
 impl Gate {
     pub(crate) fn new(files: Files) -> Self {
         let process = Process::current();
@@ -183,7 +190,7 @@ impl Gate {
     /// The lock files, made where they are missing.
     pub(crate) fn locks(&self) -> Result<Locks> {
         let mut state = self.enter(&self.pair.writer)?;
-        if let Some(locks) = &state.locks {
+        if let Some(locks) = state.locks.as_ref().filter(|locks| locks.are_there()) {
             return Ok(locks.clone());
         }
         let files = self.configured.resolve()?;

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Sandbox, USER, find, insert, private};
+use metaslot_ck::Error;
 use metaslot_keystore::SqliteStore;
 use metaslot_spi::store::{Role, Store};
 use std::fs;
@@ -116,4 +117,24 @@ fn a_generation_that_is_replaced_tells_of_every_change_again() {
         assert!(one.generation().is_none() || !seen.contains(&one.generation()), "{round}");
     }
     assert!(other.verify().unwrap().is_sound());
+}
+
+#[test]
+fn a_lock_file_that_was_taken_away_is_made_anew() {
+    let place = Sandbox::new();
+    let store = place.user();
+    for suffix in [".lock", ".login"] {
+        let path = file(&place, suffix);
+        fs::remove_file(&path).unwrap();
+        insert(&store, private("writers"));
+        store.logout();
+        store.login(Role::User, USER).unwrap();
+        assert!(path.is_file(), "writers and logins come one at a time again");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let refused = store.login(Role::User, USER).unwrap_err();
+        assert_eq!(refused, Error::DEVICE_ERROR);
+        fs::remove_dir(&path).unwrap();
+    }
+    store.login(Role::User, USER).unwrap();
 }
