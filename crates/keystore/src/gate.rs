@@ -91,6 +91,8 @@ pub(crate) struct Database {
     inodes: Inodes,
     /// The generation when they were last looked at.
     looked: Cell<Option<u64>>,
+    /// Its version, and that of its tables, when they were looked at.
+    format: Cell<Option<(i64, i64)>>,
     /// The last field: the connection is closed before it.
     _counted: Counted,
 }
@@ -345,22 +347,38 @@ impl Database {
         }
         files.check_directory()?;
         let database = Self::connect(files.clone())?;
-        let version: i64 = database.pragma("user_version")?;
-        match version {
-            0 if !schema::is_empty(&database.connection)? => {
-                Err(Error::not_token("it has tables, and says that it is of no version"))
-            }
-            0 => Err(uninitialized()),
-            OLDEST..=FORMAT if database.pragma::<i64>("application_id")? == APPLICATION => {
-                schema::check(&database.connection, version).map(|()| database)
-            }
-            OLDEST..=FORMAT => Err(Error::not_token("it is some other program's database")),
-            found if found > FORMAT => {
-                Err(Error::NewerFormat { path: files.database.clone(), found })
-            }
-            _ => Err(Error::not_token("an unknown format")),
+        database.check_format().map_err(|error| error.at(&files.database))?;
+        Ok(database)
+    }
+
+    /// Refuses what is no token, or is one of another format. Looks at the tables where they may have been
+    /// changed since the last time.
+    pub(crate) fn check_format(&self) -> Result<()> {
+        let uninitialized = || Error::Uninitialized { path: self.files.database.clone() };
+        let format = (self.number("PRAGMA user_version")?, self.number("PRAGMA schema_version")?);
+        if self.format.get() == Some(format) {
+            return Ok(());
         }
-        .map_err(|error| error.at(&files.database))
+        match format.0 {
+            0 if !schema::is_empty(&self.connection)? => {
+                return Err(Error::not_token("it has tables, and says that it is of no version"));
+            }
+            0 => return Err(uninitialized()),
+            OLDEST..=FORMAT if self.pragma::<i64>("application_id")? == APPLICATION => {
+                schema::check(&self.connection, format.0)?;
+            }
+            OLDEST..=FORMAT => return Err(Error::not_token("it is some other program's database")),
+            found if found > FORMAT => {
+                return Err(Error::NewerFormat { path: self.files.database.clone(), found });
+            }
+            _ => return Err(Error::not_token("an unknown format")),
+        }
+        self.format.set(Some(format));
+        Ok(())
+    }
+
+    fn number(&self, pragma: &str) -> Result<i64> {
+        Ok(self.connection.prepare_cached(pragma)?.query_row((), |row| row.get(0))?)
     }
 
     /// A connection with our settings, whatever is in the file.
@@ -393,8 +411,15 @@ impl Database {
         let read_only = connection.is_readonly("main").unwrap_or(true);
         let writable = !read_only
             && accessat(CWD, &files.database, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
-        let (inodes, looked) = ([None; 3], Cell::new(None));
-        Ok(Self { connection, files, writable, inodes, looked, _counted: counted })
+        Ok(Self {
+            connection,
+            files,
+            writable,
+            inodes: [None; 3],
+            looked: Cell::default(),
+            format: Cell::default(),
+            _counted: counted,
+        })
     }
 
     /// Whether other files have taken the names of those that this connection has open: what is written

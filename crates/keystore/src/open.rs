@@ -9,7 +9,7 @@ use crate::files::Files;
 use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
 use crate::kdf::Cost;
-use crate::schema::{self, Head};
+use crate::schema::Head;
 use crate::state::{self, Memory, State};
 use crate::v1;
 use std::path::{Path, PathBuf};
@@ -222,7 +222,8 @@ impl SqliteStore {
         }
         run("BEGIN IMMEDIATE")?;
         let commit = || run("COMMIT");
-        let done = work().and_then(|value| {
+        // Both may have been changed since the file was opened, and are not while this lasts.
+        let done = database.check_format().and_then(|()| work()).and_then(|value| {
             let committed = match announce {
                 Announce::Yes => self.gate.announce(&database.files, commit),
                 Announce::No => commit(),
@@ -250,8 +251,7 @@ impl SqliteStore {
         self.upgrade(keys)?;
         self.gate.write(|database| {
             database.snapshot(|connection| {
-                // They may have been changed since the file was opened.
-                schema::check(connection, FORMAT)?;
+                database.check_format()?;
                 state::of(connection, keys)?.check_count(connection)
             })
         })?;
