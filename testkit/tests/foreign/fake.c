@@ -53,9 +53,11 @@ static CK_RV slot_list(CK_BBOOL present, CK_SLOT_ID *list, CK_ULONG *count)
         *count = 1UL << 60;
         return CKR_OK;
     }
-    if (list)
-        list[0] = 5;
-    *count = 1;
+    if (is("slots-that-grow") && list)
+        return CKR_BUFFER_TOO_SMALL;
+    *count = is("slots-twice") ? 2 : 1;
+    for (CK_ULONG at = 0; list && at < *count; at++)
+        list[at] = 5;
     return CKR_OK;
 }
 
@@ -142,9 +144,16 @@ static CK_RV find_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE *template, CK_ULO
 
 static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG room, CK_ULONG *count)
 {
-    (void) session, (void) room;
+    (void) session;
     *count = 0;
-    if (!found++) {
+    if (is("objects-without-end")) {
+        static CK_OBJECT_HANDLE last = 77;
+        for (*count = 0; *count < room; ++*count)
+            list[*count] = last++;
+    } else if (is("objects-twice") && !found++) {
+        list[0] = list[1] = 77;
+        *count = 2;
+    } else if (!found++) {
         list[0] = 77;
         *count = is("more-objects-than-room") ? 1UL << 60 : 1;
     }

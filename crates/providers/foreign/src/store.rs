@@ -2,7 +2,7 @@
 //! A module's token where the engine expects a store: its objects are rows, its PINs are passed on.
 
 use crate::error::is_loss;
-use crate::read::{attributes, of_class};
+use crate::read::{attributes, find, of_class};
 use crate::token::{Token, wipe};
 use crate::value;
 use metaslot_ck::*;
@@ -158,8 +158,7 @@ impl Store for ForeignStore {
         }
         let template = search_template(query, scope);
         let all = self.0.with(true, |session| {
-            let handles = session.find(&template)?;
-            let there = handles.into_iter().filter(|handle| handle.0 != 0);
+            let there = find(session, &template)?.into_iter();
             there.filter_map(|handle| self.found(session, handle)).collect()
         })?;
         let mut objects = self.0.objects();

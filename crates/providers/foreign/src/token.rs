@@ -5,6 +5,7 @@ use crate::config::{Around, Config};
 use crate::error::{is_loss, leaves_a_trace, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
+use crate::read::find;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle,
     Result, SlotId,
@@ -377,7 +378,7 @@ impl Token {
         let invalid = Failure::new(Function::FindObjects, Error::KEY_HANDLE_INVALID);
         let template = self.objects().description(row).ok_or(invalid)?;
         // After a loss the module may have given its objects new numbers.
-        match session.find(&template)?[..] {
+        match find(session, &template)?[..] {
             [handle] => {
                 self.objects().revive(row, handle);
                 Ok(handle)
