@@ -66,11 +66,9 @@ impl Store for ForeignStore {
         self.0.login(role, pin)
     }
 
-    /// The module wants the PIN in the session of the operation, which begins with its data: until then it is
-    /// kept.
-    fn check_pin(&self, _: Role, pin: &[u8]) -> Result<()> {
-        self.0.keep_pin(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?);
-        Ok(())
+    /// Of such a token [`Home::keep_pin`] is asked.
+    fn check_pin(&self, _: Role, _: &[u8]) -> Result<()> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
     fn logout(&self) {

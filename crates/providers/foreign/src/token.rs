@@ -13,13 +13,17 @@ use metaslot_ck::{
 use metaslot_client::{Access, Error as Failure, Result as Called, Session, User};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Algorithm;
-use metaslot_spi::store::Role;
+use metaslot_spi::store::{Role, Ticket};
 use metaslot_spi::{Key, detail};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Sessions that are kept open for the next call.
 const IDLE: usize = 16;
+
+/// PINs that are kept for operations: of more than so many that were begun and left, the oldest go.
+const PINS: usize = 256;
 
 /// A token. It lives for as long as the process.
 #[derive(Debug)]
@@ -46,7 +50,9 @@ struct State {
     /// Who shall be logged in.
     login: Option<Role>,
     /// PINs for operations that want one each, shown and not used yet.
-    pins: Vec<Secret>,
+    pins: Vec<(Ticket, Secret)>,
+    /// How many PINs were ever kept.
+    tickets: u64,
 }
 
 /// A session taken from the pool, and the connection that it belongs to.
@@ -138,21 +144,28 @@ impl Token {
     }
 
     /// A PIN for one operation whose key wants it.
-    pub(crate) fn keep_pin(&self, pin: Secret) {
+    pub(crate) fn keep(&self, pin: Secret) -> Result<Ticket> {
         let mut state = self.state();
-        if state.pins.len() == IDLE {
+        if state.pins.len() == PINS {
             // Of operations that were given up.
             state.pins.remove(0);
         }
-        state.pins.push(pin);
+        state.tickets += 1;
+        let ticket = Ticket(NonZeroU64::new(state.tickets).ok_or(Error::GENERAL_ERROR)?);
+        state.pins.push((ticket, pin));
+        Ok(ticket)
     }
 
-    /// The PIN of an operation; none where its key wants none.
+    /// The PIN of the operation that this thread computes; none where its key wants none.
     pub(crate) fn pin_for(&self, key: &Key) -> Result<Option<Secret>> {
         if !key.attributes().bool(CKA_ALWAYS_AUTHENTICATE) {
             return Ok(None);
         }
-        self.state().pins.pop().map(Some).ok_or(Error::USER_NOT_LOGGED_IN)
+        let ticket = Ticket::presented();
+        let mut state = self.state();
+        let found = state.pins.iter().position(|(kept, _)| Some(*kept) == ticket);
+        let pin = found.map(|at| state.pins.remove(at).1);
+        pin.map(Some).ok_or(Error::USER_NOT_LOGGED_IN)
     }
 
     /// Takes a session and begins an operation of several calls in it.
