@@ -5,6 +5,7 @@ use crate::config::{Around, Config};
 use crate::error::{is_loss, leaves_a_trace, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
+use crate::pin;
 use crate::read::find;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle,
@@ -49,6 +50,12 @@ struct State {
     idle: Vec<Session>,
     /// Who shall be logged in.
     login: Option<Role>,
+    /// Whether that login was made here; otherwise the host had made it.
+    mine: bool,
+    /// Whether the configured PIN was wrong when it was last tried: it is not tried again before a program asks for that.
+    refused: bool,
+    /// Whose sessions these are: manufacturer, model, serial number.
+    identity: Option<[String; 3]>,
     /// PINs for operations that want one each, shown and not used yet.
     pins: Vec<(Ticket, Secret)>,
     /// How many PINs were ever kept.
@@ -239,13 +246,11 @@ impl Token {
         if let Some(session) = state.idle.pop() {
             return Ok(Taken { session, connection: state.connection });
         }
-        if state.keeper.is_none() {
-            state.keeper = Some(self.connect(state.login)?);
-        }
+        self.connect(&mut state)?;
         match self.open() {
             Err(failure) if is_loss(failure.code) => {
                 self.forget(&mut state);
-                state.keeper = Some(self.connect(state.login)?);
+                self.connect(&mut state)?;
                 Ok(Taken { session: self.open()?, connection: state.connection })
             }
             session => Ok(Taken { session: session?, connection: state.connection }),
@@ -288,8 +293,11 @@ impl Token {
         }
     }
 
-    /// The first session, with the login that it shall have.
-    fn connect(&self, login: Option<Role>) -> Called<Session> {
+    /// Where there is none, the first session, with the login that it shall have.
+    fn connect(&self, state: &mut State) -> Called<()> {
+        if state.keeper.is_some() {
+            return Ok(());
+        }
         let keeper = match self.open() {
             Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
                 self.module.initialize()?;
@@ -297,36 +305,41 @@ impl Token {
             }
             session => session?,
         };
-        if login == Some(Role::User)
-            && let Some(pin) = self.configured_pin()?
+        self.recognize(state)?;
+        if state.login == Some(Role::User)
+            && let Some(file) = &self.pin_source
         {
-            logged_in(keeper.login(User::User, pin.expose()))?;
+            let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
+            let pin = pin::read(file).ok().filter(|_| !state.refused).ok_or(refused)?;
+            let answer = keeper.login(User::User, pin.expose());
+            state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
+            logged_in(answer)?;
         }
-        Ok(keeper)
+        state.keeper = Some(keeper);
+        Ok(())
     }
 
-    /// The PIN of the configuration, where one is named.
-    fn configured_pin(&self) -> Called<Option<Secret>> {
-        let Some(file) = &self.pin_source else { return Ok(None) };
-        let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
-        let mut bytes = std::fs::read(file).map_err(|_| refused)?;
-        let pin = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-        let pin = Secret::try_copy_of(pin).ok_or(refused);
-        wipe(&mut bytes);
-        pin.map(Some)
+    /// Another token in the same slot gets neither our PIN nor the handles of this one.
+    fn recognize(&self, state: &mut State) -> Called<()> {
+        let info = self.module.library.token_info(self.slot)?;
+        let there = [info.manufacturer, info.model, info.serial];
+        match *state.identity.get_or_insert_with(|| there.clone()) == there {
+            true => Ok(()),
+            false => Err(Failure::new(Function::OpenSession, Error::TOKEN_NOT_RECOGNIZED)),
+        }
     }
 
     /// `C_Login`. Without a PIN, by the one of the configuration, or by the token's own keypad.
     pub(crate) fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
         let user = if role == Role::User { User::User } else { User::SecurityOfficer };
+        let configured = self.pin_source.as_ref();
+        let configured = configured.filter(|_| pin.is_empty() && role == Role::User);
+        let configured = configured.map(|file| pin::read(file)).transpose()?;
         self.call(|| {
-            let configured = if pin.is_empty() { self.configured_pin()? } else { None };
             let mut again = true;
             loop {
                 let mut state = self.state();
-                if state.keeper.is_none() {
-                    state.keeper = Some(self.connect(None)?);
-                }
+                self.connect(&mut state)?;
                 let Some(keeper) = &state.keeper else { continue };
                 let answer = match &configured {
                     Some(configured) => keeper.login(user, configured.expose()),
@@ -341,6 +354,8 @@ impl Token {
                     answer => {
                         logged_in(answer)?;
                         state.login = Some(role);
+                        state.mine = answer.is_ok();
+                        state.refused = false;
                         return Ok(());
                     }
                 }
@@ -355,7 +370,9 @@ impl Token {
             state.login = None;
             state.pins.clear();
             self.objects().forget_private();
-            if state.keeper.as_ref().is_some_and(|keeper| keeper.logout().is_err()) {
+            // After a loss the module may still have the login.
+            self.connect(&mut state).ok();
+            if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
                 self.forget(&mut state);
             }
         });
@@ -365,9 +382,7 @@ impl Token {
     pub(crate) fn by_keeper(&self, work: impl Fn(&Session) -> Called<()>) -> Result<()> {
         self.call(|| {
             let mut state = self.state();
-            if state.keeper.is_none() {
-                state.keeper = Some(self.connect(state.login)?);
-            }
+            self.connect(&mut state)?;
             state.keeper.as_ref().map_or(Ok(()), &work)
         })
     }
@@ -376,8 +391,12 @@ impl Token {
     pub(crate) fn close(&self) {
         (self.around)(&mut || {
             let mut state = self.state();
+            // Sessions of the host would keep our login.
+            let keeper = state.keeper.take().filter(|_| state.login.is_some() && state.mine);
+            keeper.map(|keeper| keeper.logout());
             self.forget(&mut state);
             state.login = None;
+            state.identity = None;
             state.pins.clear();
             self.objects().forget_all();
         });
@@ -404,6 +423,18 @@ impl Token {
     pub(crate) const fn is_write_protected(flags: u64) -> bool {
         flags & CKF_WRITE_PROTECTED != 0
     }
+}
+
+/// Whether a PIN was tried in vain.
+const fn is_refusal(code: Error) -> bool {
+    matches!(
+        code,
+        Error::PIN_EXPIRED
+            | Error::PIN_INCORRECT
+            | Error::PIN_INVALID
+            | Error::PIN_LEN_RANGE
+            | Error::PIN_LOCKED
+    )
 }
 
 /// Whether another session would do it.
