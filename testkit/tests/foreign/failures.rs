@@ -167,6 +167,31 @@ fn without_its_help(module: &Module) -> Result<()> {
 }
 
 #[test]
+fn handle_never_means_another_object() {
+    let name = "failures::handle_never_means_another_object";
+    let modes = ["handle-again", "other-key-after-loss", "other-token-after-loss"];
+    fake(name, &modes, |module, mode| {
+        let session = module.open_session(slot(module, "fake")?, Access::ReadWrite)?;
+        session.login(User::User, b"1234")?;
+        let key = session.find(&Template::new().class(CKO_SECRET_KEY))?[0];
+        let sign = || session.sign(&CKM_SHA256_HMAC.into(), key, b"x");
+        match mode {
+            "handle-again" => {
+                sign()?;
+                let again = || session.find(&Template::new().class(CKO_SECRET_KEY));
+                again()?;
+                fails_with(sign(), Error::KEY_HANDLE_INVALID)?;
+                let found = again()?;
+                ensure!(found.len() == 1 && found[0] != key, "{found:?} and {key}");
+                Ok(())
+            }
+            "other-key-after-loss" => fails_with(sign(), Error::KEY_HANDLE_INVALID),
+            _ => fails_with(sign(), Error::TOKEN_NOT_RECOGNIZED),
+        }
+    });
+}
+
+#[test]
 fn failures_have_a_code_of_the_standard_and_name_their_module() {
     let name = "failures::failures_have_a_code_of_the_standard_and_name_their_module";
     let modes = ["code-of-its-own", "removed", "no-sessions", "login-of-its-own"];

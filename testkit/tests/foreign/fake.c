@@ -15,6 +15,9 @@ static int is(const char *what)
 
 static int broken;
 
+// How often sessions were lost, and how often somebody searched or logged in.
+static int losses, searches, logins;
+
 // Calls the module that calls this one; every call must be refused, and none may hang.
 static int is_refused(void)
 {
@@ -74,6 +77,9 @@ static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
     (void) slot;
     memset(info, ' ', sizeof *info);
     memcpy(info->label, "fake", 4);
+    memset(info->manufacturerID, 0xff, sizeof info->manufacturerID);
+    memset(info->serialNumber, 0xff, sizeof info->serialNumber);
+    memcpy(info->serialNumber, is("other-token-after-loss") && losses ? "2" : "1", 1);
     info->flags = CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
     info->ulMinPinLen = is("pins") ? ~0UL : 4;
     info->ulMaxPinLen = 8;
@@ -124,6 +130,9 @@ static CK_RV close_session(CK_SESSION_HANDLE session)
 static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pin, CK_ULONG length)
 {
     (void) session, (void) user, (void) pin, (void) length;
+    if (is("other-token-after-loss") && losses)
+        abort();
+    logins++;
     return is("login-of-its-own") ? 0x80001234 : CKR_OK;
 }
 
@@ -139,6 +148,7 @@ static CK_RV find_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE *template, CK_ULO
 {
     (void) session, (void) template, (void) count;
     found = 0;
+    searches++;
     return CKR_OK;
 }
 
@@ -180,6 +190,10 @@ static CK_RV attributes(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_A
             value = &number;
             length = sizeof number;
             break;
+        case CKA_UNIQUE_ID:
+            value = (is("handle-again") && searches > 1) || (is("other-key-after-loss") && losses) ? "2" : "1";
+            length = 1;
+            break;
         case CKA_LABEL:
             value = "key";
             length = is("label-without-end") ? 1UL << 60 : 3;
@@ -210,6 +224,8 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
     (void) session, (void) mechanism, (void) key;
     if (is("calls-back") && !is_refused())
         return CKR_GENERAL_ERROR;
+    if (strstr(getenv("FAKE"), "-after-loss") && !losses++)
+        return CKR_SESSION_HANDLE_INVALID;
     if (is("breaks-once") && !broken) {
         static int once;
         broken = !once++;

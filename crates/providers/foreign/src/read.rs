@@ -63,11 +63,11 @@ pub(crate) fn attributes(
     }
     all.set(CKA_CLASS, Value::Ulong(class));
     all.set(CKA_TOKEN, Value::Bool(true));
-    all.set(CKA_PRIVATE, Value::Bool(private));
     // Older modules do not know these, and allow it.
-    for attribute in [CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE] {
+    let usual = [CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE].map(|attribute| (attribute, true));
+    for (attribute, flag) in usual.into_iter().chain([(CKA_PRIVATE, private)]) {
         if all.get(attribute).is_none() {
-            all.set(attribute, Value::Bool(true));
+            all.set(attribute, Value::Bool(flag));
         }
     }
     if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {

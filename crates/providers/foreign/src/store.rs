@@ -91,6 +91,12 @@ impl Store for ForeignStore {
                     detail::set(format_args!("{name} makes its keys itself: none is put there"));
                     return Err(Error::FUNCTION_NOT_SUPPORTED);
                 }
+                Change::Update { id, version, .. } | Change::Delete { id, version }
+                    if !self.0.objects().is_at(id, version) =>
+                {
+                    // What was decided by what was read may be wrong by now.
+                    return Err(Error::OBJECT_HANDLE_INVALID);
+                }
                 Change::Update { id, record, .. } => {
                     self.update(id, &Attributes::decode(&record.attributes)?)?;
                 }

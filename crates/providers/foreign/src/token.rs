@@ -6,7 +6,7 @@ use crate::error::{is_loss, leaves_a_trace, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::pin;
-use crate::read::find;
+use crate::read::{self, find};
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle,
     Result, SlotId,
@@ -409,14 +409,18 @@ impl Token {
         }
         let invalid = Failure::new(Function::FindObjects, Error::KEY_HANDLE_INVALID);
         let template = self.objects().description(row).ok_or(invalid)?;
-        // After a loss the module may have given its objects new numbers.
-        match find(session, &template)?[..] {
-            [handle] => {
-                self.objects().revive(row, handle);
-                Ok(handle)
+        let private = self.objects().is_private(row).ok_or(invalid)?;
+        // After a loss the module may have given its objects new numbers, and there may be others.
+        let mut same = Vec::new();
+        for handle in find(session, &template)? {
+            let now = read::attributes(session, handle, row, private)?;
+            if self.objects().is_same(row, &now) {
+                same.push(handle);
             }
-            _ => Err(invalid),
         }
+        let [handle] = same[..] else { return Err(invalid) };
+        self.objects().revive(row, handle);
+        Ok(handle)
     }
 
     /// Whether its info says that it cannot be written.
