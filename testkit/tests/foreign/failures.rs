@@ -87,7 +87,13 @@ fn this_module_is_refused() {
 #[test]
 fn module_that_does_not_start_costs_its_own_slots_only() {
     let name = "failures::module_that_does_not_start_costs_its_own_slots_only";
-    let modes = ["does-not-start", "no-slots", "slots-without-end", "mechanisms-without-end"];
+    let modes = [
+        "does-not-start",
+        "no-slots",
+        "slots-without-end",
+        "slots-that-grow",
+        "mechanisms-without-end",
+    ];
     fake(name, &modes, |module, _| without_it(module));
 }
 
@@ -103,6 +109,9 @@ fn lies_are_errors_and_the_next_call_works() {
         "label-without-end",
         "short-numbers",
         "more-objects-than-room",
+        "objects-twice",
+        "objects-without-end",
+        "slots-twice",
         "sizes",
         "pins",
         "no-logout",
@@ -113,7 +122,12 @@ fn lies_are_errors_and_the_next_call_works() {
         let slot = slot(module, "fake")?;
         let session = module.open_session(slot, Access::ReadWrite)?;
         session.login(User::User, b"1234")?;
+        ensure!(module.slots(true)?.len() == 2, "{:?}", module.slots(true)?);
         let found = session.find(&Template::new().class(CKO_SECRET_KEY));
+        if mode == "objects-without-end" {
+            fails_with(found, Error::DEVICE_ERROR)?;
+            return says(module, "C_FindObjects: CKR_HOST_MEMORY");
+        }
         let keys = found?;
         let [key] = keys[..] else { anyhow::bail!("{} keys", keys.len()) };
         if matches!(mode, "label-without-end" | "short-numbers") {
@@ -150,6 +164,31 @@ fn without_its_help(module: &Module) -> Result<()> {
     let session = module.open_session(SlotId(0), Access::ReadWrite)?;
     session.login(User::User, USER_PIN.as_bytes())?;
     rsa_pair(&session, "ours").map(drop)
+}
+
+#[test]
+fn handle_never_means_another_object() {
+    let name = "failures::handle_never_means_another_object";
+    let modes = ["handle-again", "other-key-after-loss", "other-token-after-loss"];
+    fake(name, &modes, |module, mode| {
+        let session = module.open_session(slot(module, "fake")?, Access::ReadWrite)?;
+        session.login(User::User, b"1234")?;
+        let key = session.find(&Template::new().class(CKO_SECRET_KEY))?[0];
+        let sign = || session.sign(&CKM_SHA256_HMAC.into(), key, b"x");
+        match mode {
+            "handle-again" => {
+                sign()?;
+                let again = || session.find(&Template::new().class(CKO_SECRET_KEY));
+                again()?;
+                fails_with(sign(), Error::KEY_HANDLE_INVALID)?;
+                let found = again()?;
+                ensure!(found.len() == 1 && found[0] != key, "{found:?} and {key}");
+                Ok(())
+            }
+            "other-key-after-loss" => fails_with(sign(), Error::KEY_HANDLE_INVALID),
+            _ => fails_with(sign(), Error::TOKEN_NOT_RECOGNIZED),
+        }
+    });
 }
 
 #[test]

@@ -15,6 +15,9 @@ static int is(const char *what)
 
 static int broken;
 
+// How often sessions were lost, and how often somebody searched or logged in.
+static int losses, searches, logins;
+
 // Calls the module that calls this one; every call must be refused, and none may hang.
 static int is_refused(void)
 {
@@ -53,9 +56,11 @@ static CK_RV slot_list(CK_BBOOL present, CK_SLOT_ID *list, CK_ULONG *count)
         *count = 1UL << 60;
         return CKR_OK;
     }
-    if (list)
-        list[0] = 5;
-    *count = 1;
+    if (is("slots-that-grow") && list)
+        return CKR_BUFFER_TOO_SMALL;
+    *count = is("slots-twice") ? 2 : 1;
+    for (CK_ULONG at = 0; list && at < *count; at++)
+        list[at] = 5;
     return CKR_OK;
 }
 
@@ -72,6 +77,9 @@ static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
     (void) slot;
     memset(info, ' ', sizeof *info);
     memcpy(info->label, "fake", 4);
+    memset(info->manufacturerID, 0xff, sizeof info->manufacturerID);
+    memset(info->serialNumber, 0xff, sizeof info->serialNumber);
+    memcpy(info->serialNumber, is("other-token-after-loss") && losses ? "2" : "1", 1);
     info->flags = CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
     info->ulMinPinLen = is("pins") ? ~0UL : 4;
     info->ulMaxPinLen = 8;
@@ -122,6 +130,9 @@ static CK_RV close_session(CK_SESSION_HANDLE session)
 static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pin, CK_ULONG length)
 {
     (void) session, (void) user, (void) pin, (void) length;
+    if (is("other-token-after-loss") && losses)
+        abort();
+    logins++;
     return is("login-of-its-own") ? 0x80001234 : CKR_OK;
 }
 
@@ -137,14 +148,22 @@ static CK_RV find_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE *template, CK_ULO
 {
     (void) session, (void) template, (void) count;
     found = 0;
+    searches++;
     return CKR_OK;
 }
 
 static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG room, CK_ULONG *count)
 {
-    (void) session, (void) room;
+    (void) session;
     *count = 0;
-    if (!found++) {
+    if (is("objects-without-end")) {
+        static CK_OBJECT_HANDLE last = 77;
+        for (*count = 0; *count < room; ++*count)
+            list[*count] = last++;
+    } else if (is("objects-twice") && !found++) {
+        list[0] = list[1] = 77;
+        *count = 2;
+    } else if (!found++) {
         list[0] = 77;
         *count = is("more-objects-than-room") ? 1UL << 60 : 1;
     }
@@ -170,6 +189,10 @@ static CK_RV attributes(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_A
         case CKA_CLASS: case CKA_KEY_TYPE:
             value = &number;
             length = sizeof number;
+            break;
+        case CKA_UNIQUE_ID:
+            value = (is("handle-again") && searches > 1) || (is("other-key-after-loss") && losses) ? "2" : "1";
+            length = 1;
             break;
         case CKA_LABEL:
             value = "key";
@@ -201,6 +224,8 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
     (void) session, (void) mechanism, (void) key;
     if (is("calls-back") && !is_refused())
         return CKR_GENERAL_ERROR;
+    if (strstr(getenv("FAKE"), "-after-loss") && !losses++)
+        return CKR_SESSION_HANDLE_INVALID;
     if (is("breaks-once") && !broken) {
         static int once;
         broken = !once++;

@@ -30,6 +30,9 @@ impl Engine {
         let mut template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
         token.policy.making(&template, true)?;
         rules::protected(&mut template);
+        let length = template.ulong(CKA_VALUE_LEN).and_then(|length| length.try_into().ok());
+        let long_enough = token.policy.generated(&template, length.unwrap_or(usize::MAX));
+        long_enough.map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
         may_make(session, token, &[&template])?;
         let watch = metaslot_counters::begin();
         let made = home.home.generate(mechanism, &params, &template);

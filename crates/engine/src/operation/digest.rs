@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests (PKCS#11 3.2 §5.12).
 
-use super::{Active, Chosen, Streams};
+use super::{Active, Chosen, Lock, Streams};
 use crate::engine::Engine;
 use crate::output::{Output, Written};
 use crate::policy::KeyUse;
@@ -43,7 +43,7 @@ impl Engine {
             // No digest has one.
             params: Params::None,
             object: None,
-            locked: false,
+            lock: Lock::Open,
         });
         Ok(())
     }

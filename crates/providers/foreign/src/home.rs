@@ -6,10 +6,11 @@ use crate::read;
 use crate::rows;
 use crate::token::Token;
 use crate::value;
-use metaslot_ck::{CK_MECHANISM_TYPE, CKA_PRIVATE, ObjectHandle, Result};
+use metaslot_ck::{CK_MECHANISM_TYPE, CKA_PRIVATE, Error, ObjectHandle, Result};
 use metaslot_client::{Result as Called, Session};
+use metaslot_memory::Secret;
 use metaslot_spi::provider::Algorithm;
-use metaslot_spi::store::{Found, Home};
+use metaslot_spi::store::{Found, Home, Ticket};
 use metaslot_spi::{Attributes, Params, Secrets};
 
 impl Home for Token {
@@ -23,6 +24,10 @@ impl Home for Token {
             (self.around)(&mut || rows = Vec::leak(rows::of(self, &self.mechanisms)));
             rows
         })
+    }
+
+    fn keep_pin(&self, pin: &[u8]) -> Result<Ticket> {
+        self.keep(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?)
     }
 
     fn create(&self, template: &Attributes, secrets: &Secrets) -> Result<Found> {

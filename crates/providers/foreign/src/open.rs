@@ -7,6 +7,7 @@ use crate::store::ForeignStore;
 use crate::token::Token;
 use metaslot_ck::SlotId;
 use metaslot_memory::PerProcess;
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 /// The tokens that were ever open in this process.
@@ -20,8 +21,11 @@ pub(crate) fn open(config: &Config, around: Around) -> Result<Vec<ForeignStore>,
     }
     let slots = module.library.slots(true);
     let opened = slots.map_err(|failure| format!("does not say its slots: {failure}")).map(|all| {
-        let token = |slot| token(module, slot, config, around);
-        all.into_iter().filter_map(token).map(ForeignStore::new).collect::<Vec<_>>()
+        // Two slots of one number would be two logins of one token.
+        let mut seen = BTreeSet::new();
+        let slots = all.into_iter().filter(|slot| seen.insert(slot.0));
+        let tokens = slots.filter_map(|slot| token(module, slot, config, around));
+        tokens.map(ForeignStore::new).collect::<Vec<_>>()
     });
     match opened {
         Ok(tokens) if !tokens.is_empty() => Ok(tokens),
