@@ -45,7 +45,8 @@ fn token(
     config: &Config,
     around: Around,
 ) -> Option<&'static Token> {
-    let mechanisms = module.library.mechanisms(slot).ok()?;
+    let mut mechanisms = module.library.mechanisms(slot).ok()?;
+    mechanisms.retain(|mechanism| !config.without.contains(mechanism));
     let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
     let same = |token: &&&'static Token| token.is(module, slot, config, &mechanisms);
     let found = known.iter().find(same).copied();
