@@ -40,6 +40,11 @@ pub trait Store: Send + Sync + Debug {
     /// Forgets every key.
     fn logout(&self);
 
+    /// Whether the keys of the last login are still the token's: another process may have made it anew.
+    fn keeps_login(&self) -> bool {
+        true
+    }
+
     /// Sets the user's PIN, by the SO (`C_InitPIN`); clears the counter.
     ///
     /// # Errors
