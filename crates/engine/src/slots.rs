@@ -301,7 +301,12 @@ impl Engine {
     /// `CKR_SESSION_HANDLE_INVALID`
     pub fn session_info(&self, handle: SessionHandle) -> Result<SessionInfo> {
         let info = self.sessions.info(handle)?;
-        let state = match (self.token(info.slot)?.login_state(), info.write) {
+        let token = self.token(info.slot)?;
+        if token.has_void_login() {
+            let _changing = token.changing();
+            self.end_void_login(token);
+        }
+        let state = match (token.login_state(), info.write) {
             (Login::Public, false) => CKS_RO_PUBLIC_SESSION,
             (Login::Public, true) => CKS_RW_PUBLIC_SESSION,
             (Login::User, false) => CKS_RO_USER_FUNCTIONS,
