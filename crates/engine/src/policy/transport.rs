@@ -118,7 +118,9 @@ fn is_restricted(key: &Object) -> bool {
         [CKA_ALLOWED_MECHANISMS, CKA_WRAP_TEMPLATE, CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE];
     lacks
         || beyond
-        || attributes.bool(CKA_ALWAYS_AUTHENTICATE)
+        || [CKA_ALWAYS_AUTHENTICATE, CKA_WRAP_WITH_TRUSTED]
+            .iter()
+            .any(|flag| attributes.bool(*flag))
         || [CKA_COPYABLE, CKA_MODIFIABLE].iter().any(|attribute| !attributes.bool(*attribute))
         || limits.iter().any(|attribute| has_elements(attributes.get(*attribute)))
 }
