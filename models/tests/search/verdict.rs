@@ -146,6 +146,9 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         },
         Finding::Held(How::Given, standing) => match (last.function, standing) {
             (Function::State, _) => "value in a digest's state",
+            (Function::Digest, Standing::Derived) => {
+                "derived MAC key is known by a digest of its pieces"
+            }
             (Function::Digest, _) => "MAC key is known by its digest",
             (Function::Sign, Standing::Derived) if origin == Some(Function::Derive) => {
                 "derived key is computed with what its base extracts"
