@@ -85,6 +85,24 @@ fn this_module_is_refused() {
 }
 
 #[test]
+fn one_module_by_two_paths_is_refused() {
+    let prepare = |token: &mut TestToken| {
+        compiled(token, "fake.c", "fake.so", "-shared -fPIC -ldl")?;
+        let (file, link) = (token.path("fake.so"), token.path("link.so"));
+        std::os::unix::fs::symlink(&file, &link)?;
+        configure(token, &format!("name = \"one\"\nmodule = \"{}\"", file.display()))?;
+        configure(token, &format!("name = \"two\"\nmodule = \"{}\"", link.display()))
+    };
+    let name = "failures::one_module_by_two_paths_is_refused";
+    apart(CLIENT, "one module by two paths", name, prepare, || {
+        let module = started()?;
+        ensure!(module.slots(true)?.len() == 2, "{:?}", module.slots(true)?);
+        fails_with(module.open_session(SlotId(2), Access::ReadOnly), Error::SLOT_ID_INVALID)?;
+        says(&module, "two is not there: it is the module of another section")
+    });
+}
+
+#[test]
 fn module_that_does_not_start_costs_its_own_slots_only() {
     let name = "failures::module_that_does_not_start_costs_its_own_slots_only";
     let modes = [
@@ -117,6 +135,7 @@ fn lies_are_errors_and_the_next_call_works() {
         "no-logout",
         "breaks-once",
         "calls-back",
+        "forks",
     ];
     fake(name, &modes, |module, mode| {
         let slot = slot(module, "fake")?;

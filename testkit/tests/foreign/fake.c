@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <metaslot/pkcs11.h>
 
@@ -231,6 +233,17 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
         broken = !once++;
         if (broken)
             return CKR_SESSION_HANDLE_INVALID;
+    }
+    if (is("forks")) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            exit(0);
+        }
+        waitpid(child, &status, 0);
+        if (status != 0)
+            return CKR_GENERAL_ERROR;
     }
     if (is("removed"))
         return CKR_DEVICE_REMOVED;

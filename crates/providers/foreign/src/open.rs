@@ -48,7 +48,8 @@ fn token(
     let mechanisms = module.library.mechanisms(slot).ok()?;
     let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
     let same = |token: &&&'static Token| token.is(module, slot, config, &mechanisms);
-    let found = known.iter().find(same).copied();
+    // A thread that never came back may have left a login there.
+    let found = known.iter().find(same).copied().inspect(|token| token.close());
     let token = found.unwrap_or_else(|| {
         let new = Token::leaked(module, slot, config, mechanisms, around);
         known.push(new);
