@@ -19,11 +19,14 @@ pub(crate) fn open(config: &Config, around: Around) -> Result<Vec<ForeignStore>,
     if !module.is_used() {
         module.initialize().map_err(|failure| format!("does not start: {failure}"))?;
     }
-    let slots = module.library.slots(true);
+    let slots = module.library.slots(true).and_then(|there| {
+        let all = module.library.slots(false)?;
+        Ok(all.into_iter().map(|slot| (slot, there.contains(&slot))).collect::<Vec<_>>())
+    });
     let opened = slots.map_err(|failure| format!("does not say its slots: {failure}")).map(|all| {
         // Two slots of one number would be two logins of one token.
         let mut seen = BTreeSet::new();
-        let slots = all.into_iter().filter(|slot| seen.insert(slot.0));
+        let slots = all.into_iter().filter(|(slot, _)| seen.insert(slot.0));
         let tokens = slots.filter_map(|slot| token(module, slot, config, around));
         tokens.map(ForeignStore::new).collect::<Vec<_>>()
     });
@@ -33,7 +36,7 @@ pub(crate) fn open(config: &Config, around: Around) -> Result<Vec<ForeignStore>,
             if !module.is_used() {
                 module.finalize();
             }
-            failed.and(Err(String::from("has no token")))
+            failed.and(Err(String::from("has no slot")))
         }
     }
 }
@@ -41,11 +44,11 @@ pub(crate) fn open(config: &Config, around: Around) -> Result<Vec<ForeignStore>,
 /// The token in a slot. What is known of an earlier initialisation is used again: it is never freed.
 fn token(
     module: &'static Loaded,
-    slot: SlotId,
+    (slot, there): (SlotId, bool),
     config: &Config,
     around: Around,
 ) -> Option<&'static Token> {
-    let mechanisms = module.library.mechanisms(slot).ok()?;
+    let mechanisms = module.library.mechanisms(slot).ok().or_else(|| (!there).then(Vec::new))?;
     let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
     let same = |token: &&&'static Token| token.is(module, slot, config, &mechanisms);
     // A thread that never came back may have left a login there.
