@@ -59,7 +59,7 @@ impl Engine {
     #[must_use]
     pub fn with_cache(config: Config, cached: usize) -> Self {
         metaslot_counters::name_mechanisms(|index| {
-            MechanismRow::all().get(usize::from(index)).map_or(0, |row| row.number)
+            MechanismRow::all().get(index).map_or(0, |row| row.number)
         });
         for (number, provider) in config.providers.iter().enumerate() {
             metaslot_counters::name_provider(number, provider.name());

@@ -237,7 +237,7 @@ impl Store for SqliteStore {
     }
 
     fn generation(&self) -> Option<u64> {
-        self.gate.generation().and_then(crate::generation::Generation::now)
+        self.gate.generation()
     }
 }
 

@@ -355,7 +355,7 @@ impl<'a> Stage<'a> {
         let (engine, session) = (&self.engine, self.session);
         let before = step.data.first().map(|data| self.data(data)).transpose()?;
         let key = self.key(step, 0)?;
-        engine.digest_init(session, mechanism, Params::None)?;
+        engine.digest_init(session, mechanism)?;
         let digest = || {
             before.map_or(Ok(()), |data| engine.digest_update(session, &data))?;
             engine.digest_key(session, key)?;
