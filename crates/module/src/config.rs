@@ -207,9 +207,10 @@ impl Config {
             return Err(wrong(section, "a foreign module is a section"));
         };
         let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
-        let mut policy = Policy::DEFAULT;
+        let (mut policy, mut trusted) = (Policy::DEFAULT, true);
         for (key, value) in table {
             match key.get_ref().as_ref() {
+                "trusted" => trusted = boolean(value)?,
                 "name" => name = Some(self.new_name(value)?),
                 "module" => module = Some(absolute(value)?),
                 "pin-source" => pin_source = Some(file_uri(value)?),
@@ -233,7 +234,7 @@ impl Config {
         if self.foreign.len() == MAX_MODULES {
             return Err(at(section, &format!("there are at most {MAX_MODULES} foreign modules")));
         }
-        let module = Foreign { name, module, pin_source, parameters };
+        let module = Foreign { name, module, pin_source, trusted, parameters };
         self.foreign.push(ForeignConfig { module, policy });
         Ok(())
     }
@@ -251,6 +252,13 @@ impl Config {
             return Err(at(value, "is the name of another provider"));
         }
         Ok(name.to_owned())
+    }
+}
+
+fn boolean(value: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
+    match value.get_ref() {
+        DeValue::Boolean(truth) => Ok(*truth),
+        _ => Err(wrong(value, "must be true or false")),
     }
 }
 

@@ -18,6 +18,10 @@ impl Home for Token {
         self.name
     }
 
+    fn is_trusted(&self) -> bool {
+        self.trusted
+    }
+
     /// A module that does not say is asked again: it would not be there for good otherwise.
     fn is_there(&self) -> bool {
         let library = &self.module.library;
