@@ -249,6 +249,21 @@ impl Module {
         Ok(slots.into_iter().map(SlotId).collect())
     }
 
+    /// `C_WaitForSlotEvent`: the slot whose token came or went.
+    ///
+    /// # Errors
+    /// The module's code: `CKR_NO_EVENT` where nothing changed and the call does not wait,
+    /// `CKR_CRYPTOKI_NOT_INITIALIZED` after `C_Finalize`.
+    pub fn slot_event(&self, waits: bool) -> Result<SlotId> {
+        let function = self.lists().v2_40.C_WaitForSlotEvent;
+        let flags = if waits { 0 } else { CKF_DONT_BLOCK };
+        let slot = self.fill(Function::WaitForSlotEvent, function, |f, slot| {
+            // SAFETY: `slot` is a number to be written; the last argument is reserved and must be NULL.
+            unsafe { f(flags, slot, ptr::null_mut()) }
+        })?;
+        Ok(SlotId(slot))
+    }
+
     /// `C_GetSlotInfo`
     ///
     /// # Errors

@@ -115,6 +115,12 @@ pub trait Home: Sync + Debug {
     /// Short and lower case, as the configuration has it.
     fn name(&self) -> &'static str;
 
+    /// Whether a key may be known to it that it has not made itself, and whether it may judge what others can judge as well.
+    fn is_trusted(&self) -> bool;
+
+    /// Whether the token is there now. What was open of one that has gone is closed.
+    fn is_there(&self) -> bool;
+
     /// What it does with its keys, sorted by mechanism. Each key that it is given carries
     /// [`CKA_FOREIGN_ROW`](metaslot_ck::attribute::CKA_FOREIGN_ROW).
     fn algorithms(&'static self) -> &'static [Algorithm];

@@ -94,6 +94,24 @@ fn weak_things_are_refused_with_its_keys_as_with_ours() {
 }
 
 #[test]
+fn module_that_is_not_trusted_knows_no_key_of_others() {
+    let name = "attacks::module_that_is_not_trusted_knows_no_key_of_others";
+    softhsm("trusted = false", name, "trusted = false", |module| {
+        let session = logged_in(module)?;
+        let (public, private) = rsa_pair(&session, "rsa")?;
+        let signature = session.sign(&CKM_SHA256_RSA_PKCS.into(), private, b"message")?;
+        session.verify(&CKM_SHA256_RSA_PKCS.into(), public, b"message", &signature)?;
+        let key = Template::new().class(CKO_SECRET_KEY).key_type(CKK_AES).bytes(CKA_VALUE, [7; 32]);
+        fails_with(session.create(&key.clone().token(true)), Error::ACTION_PROHIBITED)?;
+        says(module, "softhsm is not trusted")?;
+        session.create(&key.token(false))?;
+        let listed = module.mechanisms(slot(module, LABEL)?)?;
+        ensure!(!listed.contains(&CKM_ECDH1_DERIVE), "it would know what is agreed on");
+        Ok(())
+    });
+}
+
+#[test]
 fn without_a_login_nothing_private_is_seen_or_made() {
     let name = "attacks::without_a_login_nothing_private_is_seen_or_made";
     softhsm("no login", name, "", |module| {

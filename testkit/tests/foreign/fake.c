@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <metaslot/pkcs11.h>
 
@@ -17,6 +19,13 @@ static int broken;
 
 // How often sessions were lost, and how often somebody searched or logged in.
 static int losses, searches, logins;
+
+// Whether the token has been taken out: a file says so.
+static int gone(void)
+{
+    const char *sign = getenv("FAKE_GONE");
+    return sign && access(sign, F_OK) == 0;
+}
 
 // Calls the module that calls this one; every call must be refused, and none may hang.
 static int is_refused(void)
@@ -47,8 +56,7 @@ static CK_RV finalize(void *reserved)
 
 static CK_RV slot_list(CK_BBOOL present, CK_SLOT_ID *list, CK_ULONG *count)
 {
-    (void) present;
-    if (is("no-slots")) {
+    if (is("no-slots") || (present && gone())) {
         *count = 0;
         return CKR_OK;
     }
@@ -75,6 +83,8 @@ static CK_RV slot_info(CK_SLOT_ID slot, CK_SLOT_INFO *info)
 static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
 {
     (void) slot;
+    if (gone())
+        return CKR_TOKEN_NOT_PRESENT;
     memset(info, ' ', sizeof *info);
     memcpy(info->label, "fake", 4);
     memset(info->manufacturerID, 0xff, sizeof info->manufacturerID);
@@ -114,6 +124,8 @@ static CK_ULONG sessions;
 static CK_RV open_session(CK_SLOT_ID slot, CK_FLAGS flags, void *app, CK_NOTIFY notify, CK_SESSION_HANDLE *out)
 {
     (void) slot, (void) flags, (void) app, (void) notify;
+    if (gone())
+        return CKR_TOKEN_NOT_PRESENT;
     if (is("no-sessions"))
         return CKR_SESSION_COUNT;
     broken = 0;
@@ -232,7 +244,18 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
         if (broken)
             return CKR_SESSION_HANDLE_INVALID;
     }
-    if (is("removed"))
+    if (is("forks")) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            exit(0);
+        }
+        waitpid(child, &status, 0);
+        if (status != 0)
+            return CKR_GENERAL_ERROR;
+    }
+    if (is("removed") || gone())
         return CKR_DEVICE_REMOVED;
     return is("code-of-its-own") ? 0x80001234 : CKR_OK;
 }

@@ -240,9 +240,10 @@ impl Config {
             return Err(wrong(section, "a foreign module is a section"));
         };
         let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
-        let mut policy = Policy::DEFAULT;
+        let (mut policy, mut trusted) = (Policy::DEFAULT, true);
         for (key, value) in table {
             match key.get_ref().as_ref() {
+                "trusted" => trusted = boolean(value)?,
                 "name" => name = Some(self.new_name(value)?),
                 "module" => module = Some(absolute(value)?),
                 "pin-source" => pin_source = Some(file_uri(value)?),
@@ -266,7 +267,8 @@ impl Config {
         if self.foreign.len() == MAX_MODULES {
             return Err(at(section, &format!("there are at most {MAX_MODULES} foreign modules")));
         }
-        let module = Foreign { name, module, pin_source, parameters, without: Vec::new() };
+        let without = Vec::new();
+        let module = Foreign { name, module, pin_source, trusted, parameters, without };
         self.foreign.push(ForeignConfig { module, policy, enabled: true });
         Ok(())
     }
@@ -284,6 +286,13 @@ impl Config {
             return Err(at(value, "is the name of another provider"));
         }
         Ok(name.to_owned())
+    }
+}
+
+fn boolean(value: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
+    match value.get_ref() {
+        DeValue::Boolean(truth) => Ok(*truth),
+        _ => Err(wrong(value, "must be true or false")),
     }
 }
 

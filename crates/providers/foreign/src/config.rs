@@ -17,6 +17,8 @@ pub struct Config {
     pub module: PathBuf,
     /// A file with the user's PIN, for logins without one.
     pub pin_source: Option<PathBuf>,
+    /// Whether it may know keys that others use, too.
+    pub trusted: bool,
     /// What `C_Initialize` is given in `pReserved` (NSS).
     pub parameters: Option<String>,
     /// Mechanisms that it is not asked for.

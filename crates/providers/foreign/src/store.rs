@@ -53,8 +53,12 @@ impl Store for ForeignStore {
                 }
                 info => info,
             }
-        })?;
-        Ok(token_row(info, self.0.pin_source.is_some()))
+        });
+        let info = info.map_err(|code| match code {
+            Error::DEVICE_REMOVED if !self.0.is_there() => Error::TOKEN_NOT_PRESENT,
+            code => code,
+        });
+        Ok(token_row(info?, self.0.pin_source.is_some()))
     }
 
     fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {

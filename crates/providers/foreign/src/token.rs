@@ -33,6 +33,7 @@ pub(crate) struct Token {
     pub(crate) module: &'static Loaded,
     pub(crate) slot: SlotId,
     pub(crate) pin_source: Option<PathBuf>,
+    pub(crate) trusted: bool,
     pub(crate) mechanisms: Vec<CK_MECHANISM_TYPE>,
     /// What its module does, in our vocabulary, once it was asked.
     pub(crate) rows: OnceLock<&'static [Algorithm]>,
@@ -83,6 +84,7 @@ impl Token {
             module,
             slot,
             pin_source: config.pin_source.clone(),
+            trusted: config.trusted,
             mechanisms,
             rows: OnceLock::new(),
             around,
@@ -103,6 +105,7 @@ impl Token {
             && self.slot == slot
             && self.name == config.name
             && self.pin_source == config.pin_source
+            && self.trusted == config.trusted
             && self.mechanisms == mechanisms
     }
 
