@@ -17,7 +17,7 @@ mod shard;
 pub use event::Event;
 pub use page::{directories, path};
 pub use record::{
-    Watch, begin, call, event, events, name_mechanisms, name_provider, operation, set,
+    Subject, Watch, begin, call, event, events, name_mechanisms, name_provider, operation, set,
 };
 pub use shard::leave_thread;
 
@@ -45,6 +45,7 @@ pub fn forked() {
 mod tests {
     use super::*;
     use metaslot_ck::{CKM_SHA256, CKR_ARGUMENTS_BAD, CKR_OK, Function};
+    use std::os::unix::fs::MetadataExt;
     use std::{fs, process, thread};
 
     #[test]
@@ -62,7 +63,7 @@ mod tests {
         let count = || {
             for _ in 0..1000 {
                 call(Function::Digest, CKR_OK);
-                operation(1, 5, 100, true, begin());
+                operation(Subject::new(1, 5), 100, true, begin());
             }
             call(Function::Digest, CKR_ARGUMENTS_BAD);
             event(Event::Login);
@@ -74,6 +75,9 @@ mod tests {
             }
         });
 
+        let blocks = fs::metadata(path().expect("there is a page")).expect("it is there").blocks();
+        let one_thread = (layout::HEADER + layout::SHARD) * 8;
+        assert!(blocks * 512 > one_thread as u64, "a hole kills where the disk is full");
         let page = read::process(path().expect("there is a page")).expect("it reads");
         assert_eq!(page.pid, process::id());
         assert_eq!(page.calls, [(Function::Digest, read::Calls { calls: 40_040, errors: 40 })]);
