@@ -9,6 +9,21 @@ pub use row::*;
 
 use crate::*;
 
+/// Where the rows of each number below the arrays' and the vendors' begin, or would.
+const STARTS: [u8; 0x700] = {
+    let mut starts = [0; 0x700];
+    let (mut number, mut start) = (0, 0_u8);
+    while number < starts.len() {
+        let rows = table::ATTRIBUTES;
+        while (start as usize) < rows.len() && rows[start as usize].number < number as u64 {
+            start += 1;
+        }
+        starts[number] = start;
+        number += 1;
+    }
+    starts
+};
+
 impl AttributeRow {
     /// Every row, sorted by number.
     #[must_use]
@@ -20,7 +35,10 @@ impl AttributeRow {
     /// All have the same kind.
     #[must_use]
     pub fn named(number: CK_ATTRIBUTE_TYPE) -> &'static [Self] {
-        let start = table::ATTRIBUTES.partition_point(|row| row.number < number);
+        let start = match usize::try_from(number).ok().and_then(|number| STARTS.get(number)) {
+            Some(start) => usize::from(*start),
+            None => table::ATTRIBUTES.partition_point(|row| row.number < number),
+        };
         let rows = &table::ATTRIBUTES[start..];
         let length = rows.iter().take_while(|row| row.number == number).count();
         &rows[..length]
@@ -81,6 +99,17 @@ mod tests {
         assert!(!of(CKO_PUBLIC_KEY).secret && !of(CKO_CERTIFICATE).secret && !of(CKO_DATA).secret);
         assert!(AttributeRow::of(CKA_MODULUS, CKO_SECRET_KEY).is_none());
         assert!(AttributeRow::named(0x7fff_ffff).is_empty());
+    }
+
+    #[test]
+    fn every_number_finds_its_rows_and_no_others() {
+        let known = AttributeRow::all().iter().map(|row| row.number);
+        for number in (0..0x800).chain(known) {
+            let count = AttributeRow::all().iter().filter(|row| row.number == number).count();
+            let named = AttributeRow::named(number);
+            assert_eq!(named.len(), count, "{number:#x}");
+            assert!(named.iter().all(|row| row.number == number), "{number:#x}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod shard;
 pub use event::Event;
 pub use page::{directories, path};
 pub use record::{
-    Watch, begin, call, event, events, name_mechanisms, name_provider, operation, set,
+    Subject, Watch, begin, call, event, events, name_mechanisms, name_provider, operation, set,
 };
 pub use shard::leave_thread;
 
@@ -63,7 +63,7 @@ mod tests {
         let count = || {
             for _ in 0..1000 {
                 call(Function::Digest, CKR_OK);
-                operation(1, 5, 100, true, begin());
+                operation(Subject::new(1, 5), 100, true, begin());
             }
             call(Function::Digest, CKR_ARGUMENTS_BAD);
             event(Event::Login);

@@ -84,11 +84,22 @@ const MECHANISMS: usize = 512;
 static ROW_OF: [AtomicU8; PROVIDERS * MECHANISMS] =
     [const { AtomicU8::new(0) }; PROVIDERS * MECHANISMS];
 
-/// Counts an operation that `provider` (its place in the list of providers) finished on `bytes` of
-/// input. `mechanism` is its place in the vocabulary.
-pub fn operation(provider: u8, mechanism: u16, bytes: usize, ok: bool, watch: Watch) {
+/// What an operation is counted under: a provider and a mechanism.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Subject(usize);
+
+impl Subject {
+    /// `provider` is its place in the list of providers, `mechanism` its place in the vocabulary.
+    #[must_use]
+    pub const fn new(provider: usize, mechanism: usize) -> Self {
+        Self(provider.saturating_mul(MECHANISMS).saturating_add(mechanism % MECHANISMS))
+    }
+}
+
+/// Counts an operation that was finished on `bytes` of input.
+pub fn operation(subject: Subject, bytes: usize, ok: bool, watch: Watch) {
     let shard = Shard::current();
-    let cell = layout::cell(row(provider, mechanism), layout::size_class(bytes));
+    let cell = layout::cell(row(subject), layout::size_class(bytes));
     shard.add(cell + layout::OPERATIONS, 1);
     shard.add(cell + layout::BYTES, bytes as u64);
     if !ok {
@@ -101,28 +112,27 @@ pub fn operation(provider: u8, mechanism: u16, bytes: usize, ok: bool, watch: Wa
     }
 }
 
-fn row(provider: u8, mechanism: u16) -> usize {
-    let index = usize::from(provider) * MECHANISMS + usize::from(mechanism) % MECHANISMS;
-    let Some(place) = ROW_OF.get(index) else { return ROWS - 1 };
+fn row(subject: Subject) -> usize {
+    let Some(place) = ROW_OF.get(subject.0) else { return ROWS - 1 };
     match place.load(Ordering::Relaxed) {
-        0 => new_row(place, provider, mechanism),
+        0 => new_row(place, subject),
         row => usize::from(row) - 1,
     }
 }
 
 /// Says which `CKM_…` each place in the vocabulary has; to be called before the first operation.
-pub fn name_mechanisms(number: fn(u16) -> CK_MECHANISM_TYPE) {
+pub fn name_mechanisms(number: fn(usize) -> CK_MECHANISM_TYPE) {
     // The second call of a process says the same.
     NUMBER.get_or_init(|| number);
 }
 
-static NUMBER: OnceLock<fn(u16) -> CK_MECHANISM_TYPE> = OnceLock::new();
+static NUMBER: OnceLock<fn(usize) -> CK_MECHANISM_TYPE> = OnceLock::new();
 
 #[cold]
-fn new_row(place: &AtomicU8, provider: u8, mechanism: u16) -> usize {
+fn new_row(place: &AtomicU8, Subject(subject): Subject) -> usize {
     let header = page::header();
-    let number = NUMBER.get().map_or(OTHERS, |number| number(mechanism));
-    let key = u64::from(provider) << 56 | (number & 0x00ff_ffff_ffff_ffff);
+    let number = NUMBER.get().map_or(OTHERS, |number| number(subject % MECHANISMS));
+    let key = ((subject / MECHANISMS) as u64) << 56 | (number & 0x00ff_ffff_ffff_ffff);
     // Two threads may come here for the same pair: the directory then names it twice, and readers
     // add the rows up.
     let taken = header[layout::ROWS_USED].fetch_add(1, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::object::Object;
-use crate::operation::Operation;
+use crate::operation::Lock;
 use crate::session::Info;
 use crate::token::{HANDOVER, Login, NO_WITNESS, Token};
 use metaslot_ck::*;
@@ -124,9 +124,13 @@ impl Engine {
         if token.login_state() != Login::User {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
-        match token.store.check_pin(Role::User, pin) {
-            Ok(()) => {
-                session.locked().into_iter().for_each(Operation::unlock);
+        let shown = match token.home {
+            Some(home) => home.home.keep_pin(pin).map(Lock::Shown),
+            None => token.store.check_pin(Role::User, pin).map(|()| Lock::Open),
+        };
+        match shown {
+            Ok(lock) => {
+                session.locked().into_iter().for_each(|operation| operation.unlock(lock));
                 Ok(())
             }
             Err(Error::PIN_LOCKED) => {

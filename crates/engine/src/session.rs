@@ -138,6 +138,17 @@ struct SessionPlace {
     session: Mutex<Session>,
 }
 
+impl SessionPlace {
+    /// The session after a call that panicked.
+    #[cold]
+    fn go_on<'a>(&self, poisoned: PoisonError<MutexGuard<'a, Session>>) -> MutexGuard<'a, Session> {
+        self.session.clear_poison();
+        let mut session = poisoned.into_inner();
+        session.let_go();
+        session
+    }
+}
+
 const PLACE_BITS: u32 = 20;
 const FIRST_CHUNK: usize = 16;
 const CHUNKS: usize = 17;
@@ -218,14 +229,10 @@ impl Sessions {
     /// Waits for a call of another thread on the same session.
     ///
     /// What a call that panicked was doing is over; the session goes on.
+    #[inline(always)]
     pub(crate) fn lock(&self, handle: SessionHandle) -> Result<SessionGuard<'_>> {
         let place = self.of(handle)?;
-        let session = place.session.lock().unwrap_or_else(|poisoned| {
-            place.session.clear_poison();
-            let mut session = poisoned.into_inner();
-            session.let_go();
-            session
-        });
+        let session = place.session.lock().unwrap_or_else(|poisoned| place.go_on(poisoned));
         if place.handle.load(Ordering::Acquire) != handle.0 {
             return Err(Error::SESSION_HANDLE_INVALID);
         }

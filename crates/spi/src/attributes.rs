@@ -60,6 +60,11 @@ impl Attributes {
         }
     }
 
+    /// Makes room for `more` at once.
+    pub fn reserve(&mut self, more: usize) {
+        self.0.reserve(more);
+    }
+
     /// Takes `attribute` out.
     pub fn remove(&mut self, attribute: CK_ATTRIBUTE_TYPE) -> Option<Value> {
         self.position(attribute).map(|at| self.0.remove(at).1)
@@ -164,6 +169,15 @@ impl Attributes {
             set.0.push((attribute, decode_value(kind, value, depth)?));
         }
         Ok(set)
+    }
+}
+
+impl IntoIterator for Attributes {
+    type Item = (CK_ATTRIBUTE_TYPE, Value);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }
 

@@ -110,6 +110,23 @@ impl Key {
         &self,
         prepare: impl FnOnce(&Self) -> Result<T>,
     ) -> Result<&T> {
+        match self.form() {
+            Some(form) => Ok(form),
+            None => self.prepare(prepare),
+        }
+    }
+
+    #[inline]
+    fn form<T: Any>(&self) -> Option<&T> {
+        let mut forms = self.material.prepared.iter().map_while(OnceLock::get);
+        forms.find_map(|form| form.downcast_ref())
+    }
+
+    #[cold]
+    fn prepare<T: Any + Send + Sync>(
+        &self,
+        prepare: impl FnOnce(&Self) -> Result<T>,
+    ) -> Result<&T> {
         let (mut prepare, mut made) = (Some(prepare), None::<Prepared>);
         for place in &self.material.prepared {
             if place.get().is_none() {

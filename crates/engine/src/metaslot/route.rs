@@ -4,7 +4,7 @@
 
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
-use metaslot_counters::Watch;
+use metaslot_counters::{Subject, Watch};
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::Home;
 use smallvec::SmallVec;
@@ -14,13 +14,12 @@ use smallvec::SmallVec;
 pub(crate) struct Routes(Vec<Rows>);
 
 /// The rows of one mechanism, in place: most have one provider or two.
-type Rows = SmallVec<[(u8, &'static Algorithm); 2]>;
+type Rows = SmallVec<[(Subject, &'static Algorithm); 2]>;
 
 /// What one operation is counted under.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Count {
-    provider: u8,
-    mechanism: u16,
+    subject: Subject,
     /// What a multi-part operation took so far.
     bytes: usize,
 }
@@ -36,21 +35,28 @@ impl Count {
     pub(crate) fn done(self, bytes: usize, ok: bool, watch: Watch) {
         let watch = if self.bytes == 0 { watch } else { Watch::OFF };
         let bytes = self.bytes.saturating_add(bytes);
-        metaslot_counters::operation(self.provider, self.mechanism, bytes, ok, watch);
+        metaslot_counters::operation(self.subject, bytes, ok, watch);
     }
 }
 
 impl Routes {
     pub(crate) fn new(providers: &[&'static dyn Provider]) -> Self {
         let mut rows = vec![Rows::new(); MechanismRow::all().len()];
-        for (number, provider) in (0u8..).zip(providers) {
+        for (number, provider) in providers.iter().enumerate() {
             for row in provider.algorithms() {
                 if let Some(at) = MechanismRow::index(row.mechanism) {
-                    rows[at].push((number, row));
+                    rows[at].push((Subject::new(number, at), row));
                 }
             }
         }
         Self(rows)
+    }
+
+    /// Takes a mechanism from a provider, by its place in the list of them.
+    pub(crate) fn disable(&mut self, provider: usize, mechanism: CK_MECHANISM_TYPE) {
+        if let Some(at) = MechanismRow::index(mechanism) {
+            self.0[at].retain(|(subject, _)| *subject != Subject::new(provider, at));
+        }
     }
 
     /// Mechanisms that a provider serves, sorted.
@@ -77,10 +83,9 @@ impl Routes {
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> Result<(Count, T)> {
         let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
-        for (provider, row) in &self.0[at] {
+        for (subject, row) in &self.0[at] {
             if let Some(found) = operation(row) {
-                let mechanism = u16::try_from(at).unwrap_or(u16::MAX);
-                return Ok((Count { provider: *provider, mechanism, bytes: 0 }, found));
+                return Ok((Count { subject: *subject, bytes: 0 }, found));
             }
         }
         Err(Error::MECHANISM_INVALID)
@@ -90,14 +95,14 @@ impl Routes {
 /// What serves the keys of a token that keeps them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HomeRoute {
-    provider: u8,
+    provider: usize,
     pub(crate) home: &'static dyn Home,
 }
 
 impl HomeRoute {
     /// `provider`: its number in the counters.
-    pub(crate) fn new(provider: usize, home: &'static dyn Home) -> Self {
-        Self { provider: u8::try_from(provider).unwrap_or(u8::MAX), home }
+    pub(crate) const fn new(provider: usize, home: &'static dyn Home) -> Self {
+        Self { provider, home }
     }
 
     /// Its mechanisms, sorted.
@@ -119,8 +124,7 @@ impl HomeRoute {
     ) -> Result<(Count, T)> {
         let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
         let found = self.row(mechanism).and_then(operation).ok_or(Error::MECHANISM_INVALID)?;
-        let mechanism = u16::try_from(at).unwrap_or(u16::MAX);
-        Ok((Count { provider: self.provider, mechanism, bytes: 0 }, found))
+        Ok((Count { subject: Subject::new(self.provider, at), bytes: 0 }, found))
     }
 }
 

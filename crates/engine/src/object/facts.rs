@@ -75,7 +75,9 @@ impl Facts {
 }
 
 fn usages(attributes: &Attributes) -> u64 {
-    (0..).zip(ROLES).fold(0, |bits, (at, role)| bits | u64::from(attributes.bool(*role)) << at)
+    let on = attributes.iter().filter(|(_, value)| *value == &Value::Bool(true));
+    let roles = on.filter_map(|(usage, _)| ROLES.iter().position(|role| *role == usage));
+    roles.fold(0, |bits, at| bits | 1 << at)
 }
 
 /// Bits of a big integer without leading zeros.

@@ -83,6 +83,9 @@ fn trusting(row: &AttributeRow, value: &Value, login: Login) -> Result<()> {
     if by_others { Err(Error::ATTRIBUTE_READ_ONLY) } else { Ok(()) }
 }
 
+/// About as many attributes as most objects have that a template does not name.
+const USUAL: usize = 16;
+
 /// The attributes of a new object: the template, what the provider found, and the defaults.
 pub(crate) fn complete(
     birth: Birth,
@@ -90,15 +93,16 @@ pub(crate) fn complete(
     template: Attributes,
     made: NewObject,
 ) -> Result<NewObject> {
-    let NewObject { attributes: found, secrets } = made;
-    let mut all = template;
-    for (attribute, value) in found.iter() {
+    let NewObject { attributes: mut all, secrets } = made;
+    all.reserve(USUAL);
+    for (attribute, said) in template {
         match all.get(attribute) {
             // What a provider computes must not contradict what the caller said.
-            Some(said) if said != value && attribute != CKA_EC_PARAMS => {
+            Some(found) if found != &said && attribute != CKA_EC_PARAMS => {
                 return Err(Error::TEMPLATE_INCONSISTENT);
             }
-            _ => all.set(attribute, value.clone()),
+            Some(_) => {}
+            None => all.set(attribute, said),
         }
     }
     all.set(CKA_CLASS, Value::Ulong(class));

@@ -40,6 +40,10 @@ pub(crate) struct Token {
     pub(crate) policy: Policy,
     /// What serves its keys, where they stay there.
     pub(crate) home: Option<HomeRoute>,
+    /// Whether it was there at the last look.
+    pub(crate) there: AtomicBool,
+    /// Whether it came or went since the caller was told.
+    pub(crate) event: AtomicBool,
     pub(crate) handles: Handles,
     pub(crate) clock: Clock,
     pub(crate) objects: TokenObjects,
@@ -85,6 +89,8 @@ impl Token {
             store,
             policy,
             home,
+            there: AtomicBool::new(home.is_none_or(|home| home.home.is_there())),
+            event: AtomicBool::new(false),
             handles: Handles::new(slot),
             clock: Clock::default(),
             objects: TokenObjects::new(cached),
