@@ -94,11 +94,14 @@ pub(crate) static WORDS: &[Word] = &[
     word("uncopyable", &[(CKA_COPYABLE, OFF)]),
     // What it imposes on others.
     word("unwraps-open", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_SENSITIVE, OFF), (CKA_EXTRACTABLE, ON)]))]),
+    word("unwraps-deriving", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_DERIVE, ON), (CKA_SENSITIVE, ON)]))]),
     word("unwraps-decrypting", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_DECRYPT, ON)]))]),
     word("unwraps-wrapping", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_WRAP, ON), (CKA_SENSITIVE, ON)]))]),
     word("unwraps-trusted", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_TRUSTED, ON)]))]),
     word("derives-wrapping", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_WRAP, ON), (CKA_SENSITIVE, ON), (CKA_EXTRACTABLE, OFF)]))]),
     word("derives-deriving", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_DERIVE, ON), (CKA_SENSITIVE, ON), (CKA_EXTRACTABLE, OFF)]))]),
+    word("derives-imposing", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_SENSITIVE, ON), (CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_DERIVE, ON), (CKA_SENSITIVE, ON)]))]))]),
+    word("derives-unsigning", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_SIGN, OFF)]))]),
     word("derives-signing", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_SIGN, ON), (CKA_SENSITIVE, ON)]))]),
     word("derives-trusted", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_TRUSTED, ON)]))]),
     word("wraps-signers", &[(CKA_WRAP_TEMPLATE, Said::Template(&[(CKA_SIGN, ON)]))]),
@@ -274,6 +277,11 @@ impl Mechanism {
     /// Whether it adds a key stream that depends on key and IV only.
     pub(crate) const fn streams(&self) -> bool {
         matches!(self.number, CKM_AES_CTR | CKM_AES_GCM)
+    }
+
+    /// Whether it is the first of HKDF's two steps alone.
+    pub(crate) const fn extracts(&self) -> bool {
+        matches!(self.shape, Shape::Hkdf { extract: true, expand: false, .. })
     }
 
     /// Whether another key is the salt.

@@ -142,6 +142,9 @@ impl<'a> Game<'a> {
         }
         let shown = !facts.has(CKA_PRIVATE);
         let index = self.truth.note(name, bytes, facts, standing);
+        if let (Some(parent), true) = (parent, step.mechanism.is_some_and(Mechanism::extracts)) {
+            self.truth.extracted.insert(index, parent);
+        }
         let value = &self.truth.values[index];
         let born = value.standing == Standing::Protected && value.birth.has(CKA_PRIVATE);
         let breach = breach.or_else(|| (shown && born).then_some(Breach::Shown));
@@ -154,7 +157,10 @@ impl<'a> Game<'a> {
         let now = self.stage.facts(parent)?;
         let value = self.truth.value(parent).filter(|value| value.standing == Standing::Protected);
         let imposed = value.map_or(&now, |value| &value.birth).imposed_on(step.function, made);
-        (!imposed).then_some(Breach::Imposed)
+        let base = self.truth.of(parent).and_then(|of| self.truth.extracted.get(&of));
+        let base = base.map(|index| &self.truth.values[*index]).filter(|base| base.is_secret());
+        let beyond = base.is_some_and(|base| base.birth.is_exceeded_by(made));
+        (!imposed || beyond).then_some(Breach::Imposed)
     }
 
     fn read(&mut self, name: Name) -> Option<Finding> {

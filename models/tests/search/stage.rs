@@ -58,6 +58,11 @@ impl Facts {
         imposed.iter().all(|(attribute, flag)| made.has(*attribute) == *flag)
     }
 
+    /// Whether what was derived from this one has a usage that its template switches off.
+    pub(crate) fn is_exceeded_by(&self, made: &Self) -> bool {
+        self.derives.iter().any(|(attribute, flag)| !flag && made.has(*attribute))
+    }
+
     /// Whether its value may be read.
     pub(crate) fn readable(&self) -> bool {
         match self.class {
