@@ -123,7 +123,8 @@ impl<'a> Game<'a> {
             Function::Derive => {
                 let base = self.stage.facts(step.keys[0])?;
                 let secret = |name: &Name| self.truth.value(*name).is_some_and(Value::is_secret);
-                if base.class == CKO_SECRET_KEY && !base.readable() && secret(&step.keys[0]) {
+                let keeps = base.class == CKO_SECRET_KEY || base.hides();
+                if keeps && !base.readable() && secret(&step.keys[0]) {
                     breach = breach.or_else(|| verdict::derived(&base, &facts));
                     Standing::Derived
                 } else {
