@@ -75,7 +75,7 @@ fn operate(input: &mut Input<'_>, engine: &Engine, session: SessionHandle) -> An
             answers.push((code(&verified), Vec::new()));
         }
         3 => {
-            let init = engine.digest_init(session, mechanism, params());
+            let init = engine.digest_init(session, mechanism);
             answers.push(after(&init, || filled(|out| engine.digest(session, &data, out))));
         }
         4 => {

@@ -111,12 +111,13 @@ fn colour(stream: &impl IsTerminal) -> bool {
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
-    right: &'static [usize],
+    right: Vec<usize>,
 }
 
 impl Table {
     /// A table with these headings; `right` are the columns of numbers.
-    pub(crate) fn new(headings: &[&str], right: &'static [usize]) -> Self {
+    pub(crate) fn new(headings: &[&str], right: &[usize]) -> Self {
+        let right = right.to_vec();
         Self { rows: vec![headings.iter().map(ToString::to_string).collect()], right }
     }
 

@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, ptr};
 
+/// How often a list is asked for that grows between two calls.
+const TRIES: usize = 8;
+
 /// A PKCS#11 library. Clones share it; it is unloaded when the last clone and the last [`Session`]
 /// are gone. Loading does not initialise.
 #[derive(Clone)]
@@ -246,6 +249,21 @@ impl Module {
         Ok(slots.into_iter().map(SlotId).collect())
     }
 
+    /// `C_WaitForSlotEvent`: the slot whose token came or went.
+    ///
+    /// # Errors
+    /// The module's code: `CKR_NO_EVENT` where nothing changed and the call does not wait,
+    /// `CKR_CRYPTOKI_NOT_INITIALIZED` after `C_Finalize`.
+    pub fn slot_event(&self, waits: bool) -> Result<SlotId> {
+        let function = self.lists().v2_40.C_WaitForSlotEvent;
+        let flags = if waits { 0 } else { CKF_DONT_BLOCK };
+        let slot = self.fill(Function::WaitForSlotEvent, function, |f, slot| {
+            // SAFETY: `slot` is a number to be written; the last argument is reserved and must be NULL.
+            unsafe { f(flags, slot, ptr::null_mut()) }
+        })?;
+        Ok(SlotId(slot))
+    }
+
     /// `C_GetSlotInfo`
     ///
     /// # Errors
@@ -354,7 +372,7 @@ impl Module {
         Ok(unsafe { value.assume_init() })
     }
 
-    /// The two calls that fetch a list. A list that grew in between is asked for again.
+    /// The two calls that fetch a list. A list that grew in between is asked for again, a few times.
     fn list<F: Copy, T: Copy>(
         &self,
         function: Function,
@@ -362,19 +380,18 @@ impl Module {
         empty: T,
         call: impl Fn(F, *mut T, *mut CK_ULONG) -> CK_RV,
     ) -> Result<Vec<T>> {
-        loop {
+        let fetch = || {
             let mut count: CK_ULONG = 0;
             self.call(function, pointer, |f| call(f, ptr::null_mut(), &raw mut count))?;
             let mut list = room(function, count, empty)?;
-            match self.call(function, pointer, |f| call(f, list.as_mut_ptr(), &raw mut count)) {
-                Err(error) if error.code == ck::Error::BUFFER_TOO_SMALL => {}
-                Err(error) => return Err(error),
-                Ok(()) => {
-                    list.truncate(length(count));
-                    return Ok(list);
-                }
-            }
-        }
+            self.call(function, pointer, |f| call(f, list.as_mut_ptr(), &raw mut count))?;
+            list.truncate(length(count));
+            Ok(list)
+        };
+        let grew = |fetched: &Result<Vec<T>>| {
+            fetched.as_ref().is_err_and(|error| error.code == ck::Error::BUFFER_TOO_SMALL)
+        };
+        (1..TRIES).map(|_| fetch()).find(|fetched| !grew(fetched)).unwrap_or_else(fetch)
     }
 }
 

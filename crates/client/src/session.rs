@@ -47,12 +47,16 @@ impl Module {
     /// # Errors
     /// The module's code.
     pub fn open_session(&self, slot: SlotId, access: Access) -> Result<Session> {
+        let handle = self.open_handle(slot, access)?;
+        Ok(Session::new(self.clone(), SessionHandle(handle)))
+    }
+
+    fn open_handle(&self, slot: SlotId, access: Access) -> Result<CK_SESSION_HANDLE> {
         let function = self.lists().v2_40.C_OpenSession;
-        let handle = self.fill(Function::OpenSession, function, |f, handle| {
+        self.fill(Function::OpenSession, function, |f, handle| {
             // SAFETY: no callback is given; `handle` is to be written.
             unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
-        })?;
-        Ok(Session::new(self.clone(), SessionHandle(handle)))
+        })
     }
 
     /// `C_OpenSession` and `C_CloseSession`, and nothing else: a [`Session`] counts its module, and
@@ -61,12 +65,8 @@ impl Module {
     /// # Errors
     /// The module's code.
     pub fn open_and_close(&self, slot: SlotId, access: Access) -> Result<()> {
-        let (open, close) = (self.lists().v2_40.C_OpenSession, self.lists().v2_40.C_CloseSession);
-        let handle = self.fill(Function::OpenSession, open, |f, handle| {
-            // SAFETY: no callback is given; `handle` is to be written.
-            unsafe { f(slot.0, access.flags(), ptr::null_mut(), None, handle) }
-        })?;
-        self.call(Function::CloseSession, close, |f| {
+        let handle = self.open_handle(slot, access)?;
+        self.call(Function::CloseSession, self.lists().v2_40.C_CloseSession, |f| {
             // SAFETY: takes a number only.
             unsafe { f(handle) }
         })

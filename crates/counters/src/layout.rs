@@ -96,6 +96,12 @@ pub fn bucket(nanoseconds: u64) -> usize {
     log.min(BUCKET_COUNT - 1)
 }
 
+/// Where a bucket ends, in nanoseconds; `None` for the last one.
+#[must_use]
+pub fn bucket_end(bucket: usize) -> Option<u64> {
+    (bucket + 1 < BUCKET_COUNT).then(|| 1 << (bucket + 8))
+}
+
 /// Where the cell of `row` and `size` begins in a shard.
 #[must_use]
 pub const fn cell(row: usize, size: usize) -> usize {
@@ -114,6 +120,11 @@ mod tests {
         assert_eq!(bucket(511), 1);
         assert_eq!(bucket(512), 2);
         assert_eq!(bucket(u64::MAX), BUCKET_COUNT - 1);
+        for at in 0..BUCKET_COUNT - 1 {
+            let end = bucket_end(at).unwrap();
+            assert_eq!((bucket(end - 1), bucket(end)), (at, at + 1));
+        }
+        assert_eq!(bucket_end(BUCKET_COUNT - 1), None);
     }
 
     #[test]

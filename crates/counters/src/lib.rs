@@ -45,6 +45,7 @@ pub fn forked() {
 mod tests {
     use super::*;
     use metaslot_ck::{CKM_SHA256, CKR_ARGUMENTS_BAD, CKR_OK, Function};
+    use std::os::unix::fs::MetadataExt;
     use std::{fs, process, thread};
 
     #[test]
@@ -74,6 +75,9 @@ mod tests {
             }
         });
 
+        let blocks = fs::metadata(path().expect("there is a page")).expect("it is there").blocks();
+        let one_thread = (layout::HEADER + layout::SHARD) * 8;
+        assert!(blocks * 512 > one_thread as u64, "a hole kills where the disk is full");
         let page = read::process(path().expect("there is a page")).expect("it reads");
         assert_eq!(page.pid, process::id());
         assert_eq!(page.calls, [(Function::Digest, read::Calls { calls: 40_040, errors: 40 })]);

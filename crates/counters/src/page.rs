@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The page: a file under the runtime directory, or private memory.
 
-use crate::layout::{self, HEADER, SHARD, SHARDS, WORDS};
+use crate::layout::{self, CELLS, HEADER, SHARD, SHARDS, WORDS};
 use metaslot_memory::SharedWords;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where a process counts that has no page. It is never touched unless something is counted, so it
@@ -33,6 +34,8 @@ static DECIDED: AtomicBool = AtomicBool::new(false);
 struct Page {
     words: SharedWords,
     path: PathBuf,
+    /// One bit for each shard that has its space in the file: the rest are holes.
+    reserved: Mutex<u32>,
 }
 
 fn current() -> Option<&'static Page> {
@@ -48,8 +51,37 @@ pub(crate) fn header() -> &'static [AtomicU64] {
 }
 
 pub(crate) fn shard(index: usize) -> &'static [AtomicU64; SHARD] {
+    part(words(), index)
+}
+
+/// The same for a thread that begins to count in it: of the page where the file system has space for it,
+/// else of this process's memory.
+pub(crate) fn begin_shard(index: usize) -> &'static [AtomicU64; SHARD] {
+    let has_space = current().is_none_or(|page| page.reserve(index).is_ok());
+    part(if has_space { words() } else { &PRIVATE }, index)
+}
+
+fn part(words: &'static [AtomicU64], index: usize) -> &'static [AtomicU64; SHARD] {
+    words[place(index)].try_into().unwrap_or(NOWHERE)
+}
+
+const fn place(index: usize) -> Range<usize> {
     let at = HEADER + index * SHARD;
-    words()[at..at + SHARD].try_into().unwrap_or(NOWHERE)
+    at..at + SHARD
+}
+
+impl Page {
+    fn reserve(&self, index: usize) -> io::Result<()> {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        if *reserved & 1 << index == 0 {
+            let Range { start, end } = place(index);
+            // Levels are set in the last one before any thread counts there.
+            let start = if index == SHARDS - 1 { start + CELLS } else { start };
+            SharedWords::reserve(&self.path, start..end)?;
+            *reserved |= 1 << index;
+        }
+        Ok(())
+    }
 }
 
 /// The page's file, where it has one.
@@ -84,7 +116,13 @@ fn make(directory: &Path, renew: fn()) -> io::Result<()> {
     // One that is there is of a process that had this number before and died unseen.
     drop(fs::remove_file(&path));
     let words = SharedWords::create(&path, WORDS, 0o600)?;
-    if place.set(Page { words, path }).is_ok() {
+    let levels = WORDS - SHARD..WORDS - SHARD + CELLS;
+    let reserved = [0..HEADER, levels].map(|part| SharedWords::reserve(&path, part));
+    if let Some(error) = reserved.into_iter().find_map(Result::err) {
+        drop(fs::remove_file(&path));
+        return Err(error);
+    }
+    if place.set(Page { words, path, reserved: Mutex::default() }).is_ok() {
         renew();
         describe();
     }

@@ -68,7 +68,37 @@ impl Cell {
     /// Mean time of an operation in nanoseconds, as far as the sample shows it.
     #[must_use]
     pub fn mean(&self) -> Option<u64> {
-        self.nanoseconds.checked_div(self.buckets.iter().sum())
+        self.nanoseconds.checked_div(self.timed())
+    }
+
+    /// How many operations had their time taken.
+    #[must_use]
+    pub fn timed(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// The time below which so many in a hundred of the timed operations stayed: the end of a bucket, so at
+    /// most twice the time itself. `None` where none was timed, or in the last bucket, which has no end.
+    #[must_use]
+    pub fn quantile(&self, percent: u64) -> Option<u64> {
+        let wanted = (self.timed() * percent).div_ceil(100).max(1);
+        let mut passed = 0;
+        let at = self.buckets.iter().position(|count| {
+            passed += count;
+            passed >= wanted
+        });
+        at.and_then(layout::bucket_end)
+    }
+
+    /// Together with another cell, or without it.
+    pub fn combine(&mut self, other: &Self, with: impl Fn(u64, u64) -> u64) {
+        self.operations = with(self.operations, other.operations);
+        self.bytes = with(self.bytes, other.bytes);
+        self.errors = with(self.errors, other.errors);
+        self.nanoseconds = with(self.nanoseconds, other.nanoseconds);
+        for (bucket, other) in self.buckets.iter_mut().zip(&other.buckets) {
+            *bucket = with(*bucket, *other);
+        }
     }
 
     fn add(&mut self, words: &[u64]) {
@@ -196,4 +226,21 @@ fn operations(header: &[u64], sums: &[u64]) -> Vec<(Kind, Cell)> {
         }
     }
     cells.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_the_end_of_its_bucket() {
+        let mut cell = Cell::default();
+        assert_eq!(cell.quantile(99), None);
+        cell.buckets[0] = 98;
+        cell.buckets[3] = 2;
+        assert_eq!(cell.quantile(50), Some(256));
+        assert_eq!(cell.quantile(99), Some(2048));
+        cell.buckets[layout::BUCKET_COUNT - 1] = 100;
+        assert_eq!(cell.quantile(99), None);
+    }
 }

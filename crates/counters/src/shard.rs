@@ -55,7 +55,7 @@ fn take() -> Shard {
         return NOWHERE;
     }
     let index = take_exclusive().unwrap_or(SHARED);
-    let shard = Shard { words: page::shard(index), index };
+    let shard = Shard { words: page::begin_shard(index), index };
     CURRENT.set(shard);
     shard
 }

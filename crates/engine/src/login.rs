@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::object::Object;
-use crate::operation::Operation;
+use crate::operation::Lock;
 use crate::session::Info;
 use crate::token::{HANDOVER, Login, NO_WITNESS, Token};
 use metaslot_ck::*;
@@ -47,6 +47,7 @@ impl Engine {
         let slot = self.sessions.info(session)?.slot;
         let token = self.token(slot)?;
         let _changing = token.changing();
+        self.end_void_login(token);
         match (token.login_state(), role) {
             (Login::User, Role::User) | (Login::So, Role::So) => {
                 return Err(Error::USER_ALREADY_LOGGED_IN);
@@ -123,9 +124,13 @@ impl Engine {
         if token.login_state() != Login::User {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
-        match token.store.check_pin(Role::User, pin) {
-            Ok(()) => {
-                session.locked().into_iter().for_each(Operation::unlock);
+        let shown = match token.home {
+            Some(home) => home.home.keep_pin(pin).map(Lock::Shown),
+            None => token.store.check_pin(Role::User, pin).map(|()| Lock::Open),
+        };
+        match shown {
+            Ok(lock) => {
+                session.locked().into_iter().for_each(|operation| operation.unlock(lock));
                 Ok(())
             }
             Err(Error::PIN_LOCKED) => {
@@ -176,6 +181,13 @@ impl Engine {
         self.session_objects
             .take_all(&token.clock, |object| object.slot == slot && object.private());
         self.sweep_all(token);
+    }
+
+    /// Logs out where the token has been made anew since the login. The caller holds `changing`.
+    pub(crate) fn end_void_login(&self, token: &Token) {
+        if token.has_void_login() {
+            self.log_out(token);
+        }
     }
 
     /// The witness is closed: another session takes its place. Without one the user is logged out

@@ -229,7 +229,7 @@ impl Sessions {
     /// Waits for a call of another thread on the same session.
     ///
     /// What a call that panicked was doing is over; the session goes on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn lock(&self, handle: SessionHandle) -> Result<SessionGuard<'_>> {
         let place = self.of(handle)?;
         let session = place.session.lock().unwrap_or_else(|poisoned| place.go_on(poisoned));

@@ -59,9 +59,35 @@ pub struct SessionInfo {
 }
 
 impl Engine {
-    /// `C_GetSlotList`: every slot has a token present.
-    pub fn slot_list(&self) -> impl Iterator<Item = SlotId> {
-        self.tokens.iter().map(|token| token.slot)
+    /// `C_GetSlotList`: all slots, or those with a token.
+    pub fn slot_list(&self, present: bool) -> impl Iterator<Item = SlotId> {
+        self.tokens.iter().filter(move |token| self.look(token) || !present).map(|token| token.slot)
+    }
+
+    /// Whether a slot's token is there now; with one that has gone its sessions end.
+    fn look(&self, token: &Token) -> bool {
+        let there = token.home.is_none_or(|home| home.home.is_there());
+        if token.there.swap(there, Ordering::SeqCst) != there {
+            token.event.store(true, Ordering::SeqCst);
+            if !there {
+                self.close_all_sessions(token.slot).ok();
+            }
+        }
+        there
+    }
+
+    /// `C_WaitForSlotEvent`: a slot whose token came or went since this was last asked.
+    pub fn slot_event(&self) -> Option<SlotId> {
+        let changed = |token: &&Token| {
+            self.look(token);
+            token.event.swap(false, Ordering::SeqCst)
+        };
+        self.tokens.iter().find(changed).map(|token| token.slot)
+    }
+
+    /// Whether tokens can come and go at all: ours do not.
+    pub fn slots_change(&self) -> bool {
+        self.tokens.iter().any(|token| token.home.is_some())
     }
 
     /// `C_GetSlotInfo`
@@ -70,7 +96,8 @@ impl Engine {
     /// `CKR_SLOT_ID_INVALID`
     pub fn slot_info(&self, slot: SlotId) -> Result<SlotInfo> {
         let token = self.token(slot)?;
-        Ok(SlotInfo { description: token.description.clone(), flags: CKF_TOKEN_PRESENT })
+        let flags = if self.look(token) { CKF_TOKEN_PRESENT } else { 0 };
+        Ok(SlotInfo { description: token.description.clone(), flags })
     }
 
     /// `C_GetTokenInfo`
@@ -200,6 +227,9 @@ impl Engine {
         if flags & CKF_SERIAL_SESSION == 0 {
             return Err(Error::SESSION_PARALLEL_NOT_SUPPORTED);
         }
+        if !token.there.load(Ordering::Relaxed) && !self.look(token) {
+            return Err(Error::TOKEN_NOT_PRESENT);
+        }
         let write = flags & CKF_RW_SESSION != 0;
         let asynchronous = flags & CKF_ASYNC_SESSION != 0;
         loop {
@@ -301,7 +331,12 @@ impl Engine {
     /// `CKR_SESSION_HANDLE_INVALID`
     pub fn session_info(&self, handle: SessionHandle) -> Result<SessionInfo> {
         let info = self.sessions.info(handle)?;
-        let state = match (self.token(info.slot)?.login_state(), info.write) {
+        let token = self.token(info.slot)?;
+        if token.has_void_login() {
+            let _changing = token.changing();
+            self.end_void_login(token);
+        }
+        let state = match (token.login_state(), info.write) {
             (Login::Public, false) => CKS_RO_PUBLIC_SESSION,
             (Login::Public, true) => CKS_RW_PUBLIC_SESSION,
             (Login::User, false) => CKS_RO_USER_FUNCTIONS,
@@ -391,9 +426,19 @@ impl Engine {
             flags: 0,
             remark: format!("it {reason}"),
         });
-        if homes.is_empty() {
+        let disabled: Vec<_> = self.disabled.iter().filter(|row| row.1 == mechanism).collect();
+        if homes.is_empty() && disabled.is_empty() {
             self.routes.info(mechanism)?;
         }
+        let disabled = disabled.into_iter().map(|(name, _)| Candidate {
+            provider: name.clone(),
+            flags: 0,
+            remark: String::from("disabled in the configuration"),
+        });
+        let may = |provider: &&&'static dyn Provider| {
+            let name = provider.name();
+            !self.disabled.iter().any(|row| row.1 == mechanism && row.0 == name)
+        };
         let candidate = |provider: &&'static dyn Provider| {
             let rows = provider.algorithms().iter().filter(|row| row.mechanism == mechanism);
             let (flags, remark) =
@@ -401,6 +446,7 @@ impl Engine {
             let says = flags != 0 || !remark.is_empty();
             says.then(|| Candidate { provider: provider.name().to_owned(), flags, remark })
         };
-        Ok(self.providers.iter().filter_map(candidate).chain(homes).chain(absent).collect())
+        let ours = self.providers.iter().filter(may).filter_map(candidate);
+        Ok(ours.chain(homes).chain(disabled).chain(absent).collect())
     }
 }

@@ -14,8 +14,8 @@ fn gcm(tag_bits: u64) -> Params {
 #[test]
 fn a_short_buffer_keeps_the_operation() {
     let (engine, session) = logged_in();
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
-    let again = engine.digest_init(session, CKM_SHA256, Params::None);
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
+    let again = engine.digest_init(session, CKM_SHA256);
     assert_eq!(again, Err(Error::OPERATION_ACTIVE));
     let mut ask = Output::ask();
     engine.digest(session, b"abc", &mut ask).expect("the length is told");
@@ -36,7 +36,7 @@ fn a_short_buffer_keeps_the_operation() {
 #[test]
 fn one_shot_after_update_is_out_of_turn_and_ends_the_operation() {
     let (engine, session) = logged_in();
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
     engine.digest_update(session, b"ab").expect("data is taken");
     let single = collect(|out| engine.digest(session, b"abc", out));
     assert_eq!(single, Err(Error::OPERATION_ACTIVE));
@@ -48,7 +48,7 @@ fn one_shot_after_update_is_out_of_turn_and_ends_the_operation() {
 fn restoring_a_state_cancels_what_was_active() {
     let (engine, session) = logged_in();
     let key = aes(&engine, session, vec![]).expect("a key is made");
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
     let state = engine.operation_state(session).expect("a digest can be saved");
     engine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key).expect("an encryption begins");
     engine.find_init(session, vec![]).expect("a search begins");
@@ -65,7 +65,7 @@ fn restoring_a_state_cancels_what_was_active() {
 fn a_digest_that_holds_a_sensitive_key_is_not_saved() {
     let (engine, session) = logged_in();
     let key = aes(&engine, session, vec![]).expect("a key is made");
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
     engine.digest_key(session, key).expect("a key is digested");
     assert_eq!(engine.operation_state(session).err(), Some(Error::STATE_UNSAVEABLE));
 }
@@ -103,14 +103,14 @@ fn a_short_buffer_keeps_two_operations() {
     let key = aes(&engine, session, vec![]).expect("a key is made");
     let ctr = Params::Ctr { bits: 128, block: [0; 16] };
     engine.cipher_init(Backward, session, CKM_AES_CTR, ctr, key).expect("a decryption begins");
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
     let mut room = [0; 16];
     for (length, expected) in [(15, Err(Error::BUFFER_TOO_SMALL)), (16, Ok(()))] {
         let out = &mut Output::buffer(&mut room[..length]);
         assert_eq!(engine.decrypt_digest_update(session, &[0; 16], out), expected);
     }
     let digest = collect(|out| engine.digest_final(session, out)).expect("a digest");
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
     let once = collect(|out| engine.digest(session, &room, out)).expect("a digest");
     assert_eq!(digest, once);
 }
@@ -121,7 +121,7 @@ fn a_question_for_the_length_leaves_the_digest_beside_a_decryption_as_it_is() {
     let key = aes(&engine, session, vec![]).expect("a key is made");
     let ctr = Params::Ctr { bits: 128, block: [0; 16] };
     engine.cipher_init(Backward, session, CKM_AES_CTR, ctr, key).expect("a decryption begins");
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
     let mut ask = Output::ask();
     engine.decrypt_digest_update(session, &[0; 16], &mut ask).expect("a length");
     assert_eq!(ask.length(), 16);
@@ -132,7 +132,7 @@ fn a_question_for_the_length_leaves_the_digest_beside_a_decryption_as_it_is() {
 fn each_kind_has_an_operation_of_its_own() {
     let (engine, session) = logged_in();
     let key = aes(&engine, session, vec![]).expect("a key is made");
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
     engine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key).expect("an encryption begins");
     engine.cipher_init(Backward, session, CKM_AES_GCM, gcm(128), key).expect("a decryption begins");
     engine.find_init(session, vec![]).expect("a search begins");
@@ -169,7 +169,7 @@ fn usage_and_type_are_checked_at_init() {
     let key = aes(&engine, session, vec![row(CKA_ENCRYPT, false)]).expect("a key is made");
     let init = |mechanism, params| engine.cipher_init(Forward, session, mechanism, params, key);
     assert_eq!(init(CKM_AES_GCM, gcm(128)), Err(Error::KEY_FUNCTION_NOT_PERMITTED));
-    let unknown = engine.digest_init(session, 0x7fff_0000, Params::None);
+    let unknown = engine.digest_init(session, 0x7fff_0000);
     assert_eq!(unknown, Err(Error::MECHANISM_INVALID));
     let sign = engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key);
     assert_eq!(sign, Err(Error::KEY_TYPE_INCONSISTENT));
@@ -307,7 +307,7 @@ fn a_pin_that_is_locked_for_good_logs_out_and_one_in_a_pause_is_denied() {
 fn a_digest_goes_on_in_another_session() {
     let (engine, session) = logged_in();
     let other = open(&engine);
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("a digest begins");
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
     engine.digest_update(session, b"ab").expect("data is taken");
     let state = engine.operation_state(session).expect("a digest can be saved");
     let none = ObjectHandle(0);
@@ -343,7 +343,7 @@ fn sessions_open_and_close_from_many_threads() {
 #[test]
 fn a_key_that_cannot_be_digested_ends_the_digest() {
     let (engine, session) = logged_in();
-    engine.digest_init(session, CKM_SHA256, Params::None).expect("it begins");
+    engine.digest_init(session, CKM_SHA256).expect("it begins");
     assert_eq!(engine.digest_key(session, ObjectHandle(77)), Err(Error::KEY_HANDLE_INVALID));
     let ended = collect(|out| engine.digest_final(session, out));
     assert_eq!(ended, Err(Error::OPERATION_NOT_INITIALIZED));
@@ -382,4 +382,24 @@ fn an_operation_ends_with_a_key_that_another_process_destroyed() {
     goes_on().expect("its key is there");
     other.0.destroy_object(other.1, find(other, "this one")).expect("it is destroyed");
     assert_eq!(goes_on(), Err(Error::OPERATION_NOT_INITIALIZED));
+}
+
+#[test]
+fn a_login_ends_when_another_process_makes_the_token_anew() {
+    let store = MemoryStore::default();
+    let engines = [(); 2].map(|()| engine_over(store.clone(), Policy::DEFAULT));
+    let [mine, other] = &engines;
+    let session = open(mine);
+    mine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let more = vec![row(CKA_PRIVATE, true)];
+    let key = aes(mine, session, more).expect("a key is made");
+    let state = || mine.session_info(session).map(|info| info.state);
+    assert_eq!(state(), Ok(CKS_RW_USER_FUNCTIONS));
+    other.init_token(SlotId(0), b"so-pin", "anew").expect("it is made anew");
+    assert_eq!(state(), Ok(CKS_RW_PUBLIC_SESSION));
+    let used = mine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key);
+    assert_eq!(used, Err(Error::KEY_HANDLE_INVALID), "it was the old user's");
+    mine.login(session, CKU_USER, b"user-pin").expect("nobody is logged in");
+    other.init_token(SlotId(0), b"so-pin", "anew").expect("it is made anew");
+    mine.login(session, CKU_USER, b"user-pin").expect("without a question in between");
 }

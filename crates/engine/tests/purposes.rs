@@ -344,7 +344,7 @@ fn a_usage_that_is_left_out_serves_the_purpose() {
 fn a_digested_derivation_key_gives_no_derived_key() {
     let error = refused(|user| {
         let base = user.generic(vec![on(CKA_DERIVE), on(CKA_SIGN)])?;
-        user.engine.digest_init(user.session, CKM_SHA256, Params::None)?;
+        user.engine.digest_init(user.session, CKM_SHA256)?;
         user.engine.digest_update(user.session, &[0x36; 64])?;
         user.engine.digest_key(user.session, base)?;
         collect(|out| user.engine.digest_final(user.session, out))?;
@@ -355,7 +355,7 @@ fn a_digested_derivation_key_gives_no_derived_key() {
     assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
     let user = User::under(Policy::DEFAULT);
     let base = user.generic(vec![on(CKA_DERIVE)]).expect("a key is made");
-    user.engine.digest_init(user.session, CKM_SHA256, Params::None).expect("a digest begins");
+    user.engine.digest_init(user.session, CKM_SHA256).expect("a digest begins");
     assert_eq!(user.engine.digest_key(user.session, base), Err(Error::KEY_INDIGESTIBLE));
 }
 
@@ -678,7 +678,7 @@ fn a_long_mac_key_is_not_digested() {
         template.extend([on(CKA_SIGN), row(CKA_VALUE_LEN, 65)]);
         let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
         let key = user.engine.generate_key(user.session, mechanism, Params::None, template)?;
-        user.engine.digest_init(user.session, CKM_SHA256, Params::None)?;
+        user.engine.digest_init(user.session, CKM_SHA256)?;
         user.engine.digest_key(user.session, key)?;
         let digest = collect(|out| user.engine.digest_final(user.session, out))?;
         let copy = user.brought(CKK_GENERIC_SECRET, &digest, vec![on(CKA_SIGN)])?;

@@ -76,14 +76,12 @@ impl<'a> Batch<'a> {
         let id = self.head.next_id;
         self.head.next_id += 1;
         let row = self.seal(id, 1, record, record.secrets.as_ref(), keys)?;
-        let inserted = self
-            .connection
+        self.connection
             .prepare_cached(
                 "INSERT INTO object(id, version, private, verified, attributes, secrets, terms, tag)
                  VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(columns(id, &row))?;
-        taken(inserted)?;
         self.admit(id, None, &row, keys)?;
         Ok(id)
     }
@@ -115,14 +113,12 @@ impl<'a> Batch<'a> {
         self.unlist(id, &old)?;
         let secrets = record.secrets.as_ref().or(kept.as_ref());
         let row = self.seal(id, version + 1, record, secrets, keys)?;
-        let updated = self
-            .connection
+        self.connection
             .prepare_cached(
                 "UPDATE object SET version = ?2, private = ?3, verified = ?4, attributes = ?5,
                                    secrets = ?6, terms = ?7, tag = ?8 WHERE id = ?1",
             )?
             .execute(columns(id, &row))?;
-        taken(updated)?;
         self.admit(id, Some(&old), &row, keys)
     }
 
@@ -259,11 +255,6 @@ impl<'a> Batch<'a> {
         };
         Ok(&mut self.rows.insert(rows).1)
     }
-}
-
-/// What is acknowledged is in the table, whatever was done to that since it was opened.
-fn taken(rows: usize) -> Result<()> {
-    if rows == 1 { Ok(()) } else { Err(Error::tampered("a row that was written is not taken")) }
 }
 
 /// What is wrong with a row that is not there.

@@ -73,8 +73,8 @@ impl Files {
         Ok(())
     }
 
-    /// The database's inode, `None` when there is none or nothing was written into it.
-    pub(crate) fn inode(&self) -> Result<Option<Inode>> {
+    /// Whether there is a database into which something was written.
+    pub(crate) fn has_database(&self) -> Result<bool> {
         match fs::lstat(&self.database) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
                 Err(Error::Unsafe {
@@ -88,11 +88,16 @@ impl Files {
                     reason: "every user may write it".to_owned(),
                 })
             }
-            Ok(stat) if stat.st_size == 0 => Ok(None),
-            Ok(stat) => Ok(Some(Inode::of(&stat))),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Ok(stat) => Ok(stat.st_size > 0),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(errno) => Err(Error::file(&self.database, "open", errno)),
         }
+    }
+
+    /// What SQLite has open, as it is under its names now: the database, its log, the log's index.
+    pub(crate) fn inodes(&self) -> [Option<Inode>; 3] {
+        let [_, log, index] = &self.logs;
+        [&self.database, log, index].map(|path| Inode::at(path))
     }
 
     /// Refuses what would keep SQLite waiting, or have it write elsewhere, in the place of the files
@@ -166,6 +171,11 @@ pub(crate) struct Inode {
 impl Inode {
     pub(crate) const fn of(stat: &fs::Stat) -> Self {
         Self { device: stat.st_dev, number: stat.st_ino }
+    }
+
+    /// What has this name, if anything has.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        fs::lstat(path).ok().map(|stat| Self::of(&stat))
     }
 }
 

@@ -56,6 +56,13 @@ pub fn after() {
     stores.known.iter().filter_map(Weak::upgrade).for_each(|store| store.after_fork());
 }
 
+/// Closes everything once, because files have been replaced: for as long as one connection to a database is
+/// open, SQLite has all others use the files that this one has.
+pub(crate) fn close() {
+    before();
+    after();
+}
+
 impl Process {
     fn new(parents: Option<&'static Self>) -> Self {
         let open =

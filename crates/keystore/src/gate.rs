@@ -4,7 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::files::{Files, Inode};
-use crate::fork::{Connections, Counted, Process};
+use crate::fork::{self, Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
@@ -13,6 +13,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -43,8 +45,13 @@ pub(crate) struct Gate {
     configured: Files,
     process: &'static Process,
     pair: Arc<ConnectionPair>,
-    page: OnceLock<Generation>,
+    /// The file of the generation, and those that have taken its place.
+    pages: [OnceLock<Generation>; PAGES],
+    page: AtomicUsize,
 }
+
+/// So often the generation's file may be replaced, until every look is one at the store.
+const PAGES: usize = 4;
 
 /// Both connections.
 #[derive(Debug)]
@@ -52,7 +59,11 @@ pub(crate) struct ConnectionPair {
     /// Who only reads does not wait here for a writer's sync.
     reader: GuardedConnection,
     writer: GuardedConnection,
+    /// What had the names of the files when the first of them was opened.
+    inodes: Mutex<Option<Inodes>>,
 }
+
+type Inodes = [Option<Inode>; 3];
 
 /// One connection behind one mutex.
 #[derive(Debug)]
@@ -76,7 +87,12 @@ pub(crate) struct Database {
     pub(crate) connection: Connection,
     pub(crate) files: Files,
     pub(crate) writable: bool,
-    inode: Option<Inode>,
+    /// What had the names of its files when they were opened.
+    inodes: Inodes,
+    /// The generation when they were last looked at.
+    looked: Cell<Option<u64>>,
+    /// Its version, and that of its tables, when they were looked at.
+    format: Cell<Option<(i64, i64)>>,
     /// The last field: the connection is closed before it.
     _counted: Counted,
 }
@@ -90,25 +106,40 @@ pub(crate) struct Locks {
     pub(crate) queue: Arc<Lock>,
 }
 
+impl Locks {
+    /// Whether these are the files that have the names: other processes know no others.
+    fn are_there(&self) -> bool {
+        self.login.is_there() && self.queue.is_there()
+    }
+}
+
 impl Gate {
     pub(crate) fn new(files: Files) -> Self {
         let process = Process::current();
         let pair = process.know(|forks| ConnectionPair {
             reader: GuardedConnection::new(forks),
             writer: GuardedConnection::new(forks),
+            inodes: Mutex::default(),
         });
-        Self { configured: files, process, pair, page: OnceLock::new() }
+        Self {
+            configured: files,
+            process,
+            pair,
+            pages: Default::default(),
+            page: AtomicUsize::new(0),
+        }
     }
 
     /// Runs `work`, which only reads, with a connection that is opened if need be. Errors get the
     /// file's name.
     pub(crate) fn read<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        self.with(&self.pair.reader, work)
+        let is_old = |database: &Database| self.has_moved(database) && database.is_replaced();
+        self.with(&self.pair.reader, is_old, work)
     }
 
     /// Runs `work`, which may write.
     pub(crate) fn write<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        self.with(&self.pair.writer, |database| {
+        self.with(&self.pair.writer, Database::is_replaced, |database| {
             database.check_writable()?;
             work(database)
         })
@@ -123,33 +154,45 @@ impl Gate {
     fn with<R>(
         &self,
         guarded: &GuardedConnection,
+        is_old: impl FnOnce(&Database) -> bool,
         work: impl FnOnce(&Database) -> Result<R>,
     ) -> Result<R> {
         let mut state = self.enter(guarded)?;
-        let database = match &mut state.open {
-            Some(database) => database,
-            closed => closed.insert(self.open()?),
-        };
+        if is_old(self.database(&mut state)?) {
+            drop(state);
+            fork::close();
+            state = self.enter(guarded)?;
+        }
+        let database = self.database(&mut state)?;
         work(database).map_err(|error| error.at(&self.configured.database))
     }
 
-    /// Closes the connections when their file has been replaced by another of the same name.
+    /// Whether another process may have written since a connection was here last.
+    fn has_moved(&self, database: &Database) -> bool {
+        let now = self.generation();
+        now.is_none_or(|now| now & 1 == 1) || database.looked.replace(now) != now
+    }
+
+    /// Closes the connections when their files have been replaced by others of the same names.
     pub(crate) fn follow_replacement(&self) {
-        for guarded in [&self.pair.reader, &self.pair.writer] {
-            let Ok(mut state) = self.enter(guarded) else { return };
-            if let Some(database) = &state.open
-                && !matches!(database.files.inode(), Ok(inode) if inode == database.inode)
-            {
-                state.open = None;
-                state.locks = None;
-            }
+        let is_replaced = |guarded: &GuardedConnection| {
+            let state = self.enter(guarded);
+            state.is_ok_and(|state| state.open.as_ref().is_some_and(Database::is_replaced))
+        };
+        if is_replaced(&self.pair.reader) || is_replaced(&self.pair.writer) {
+            fork::close();
+        }
+        let current = self.pages.get(self.page.load(Ordering::Acquire)).and_then(OnceLock::get);
+        if current.is_some_and(|page| !page.is_there()) {
+            // A store that may only be read has none.
+            self.read(|database| self.follow_generation(&database.files)).unwrap_or_default();
         }
     }
 
     /// The lock files, made where they are missing.
     pub(crate) fn locks(&self) -> Result<Locks> {
         let mut state = self.enter(&self.pair.writer)?;
-        if let Some(locks) = &state.locks {
+        if let Some(locks) = state.locks.as_ref().filter(|locks| locks.are_there()) {
             return Ok(locks.clone());
         }
         let files = self.configured.resolve()?;
@@ -160,9 +203,46 @@ impl Gate {
         Ok(state.locks.insert(Locks { login, queue }).clone())
     }
 
-    /// The generation, where this process may have it.
-    pub(crate) fn generation(&self) -> Option<&Generation> {
-        self.page.get()
+    /// The generation: a number that was never seen before where there was a change, or may have been.
+    pub(crate) fn generation(&self) -> Option<u64> {
+        let page = self.page.load(Ordering::Acquire);
+        let now = self.pages.get(page)?.get()?.now()?;
+        // Another file begins anew.
+        Some(now ^ (page as u64) << (u64::BITS - 2))
+    }
+
+    /// Runs `commit`, and has every process look at the store afterwards.
+    pub(crate) fn announce<R>(
+        &self,
+        files: &Files,
+        commit: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        self.follow_generation(files)?;
+        match self.pages.get(self.page.load(Ordering::Acquire)).and_then(OnceLock::get) {
+            Some(page) => page.during(commit),
+            None => Generation::open(files)?.during(commit),
+        }
+    }
+
+    /// Opens the generation's file where that is not done yet, or another file has its name.
+    fn follow_generation(&self, files: &Files) -> Result<()> {
+        let at = self.page.load(Ordering::Acquire);
+        let Some(place) = self.pages.get(at) else { return Ok(()) };
+        match place.get() {
+            Some(page) if page.is_there() => Ok(()),
+            Some(_) => {
+                let next =
+                    self.page.compare_exchange(at, at + 1, Ordering::AcqRel, Ordering::Acquire);
+                next.map_or(Ok(()), |_| self.follow_generation(files))
+            }
+            None => {
+                let page = Generation::open(files)?;
+                repair(&page, files);
+                // The other connection may have been faster; its page is the same.
+                drop(place.set(page));
+                Ok(())
+            }
+        }
     }
 
     /// The state of a connection, once no fork is under way. In a child of the process whose store this is
@@ -174,20 +254,24 @@ impl Gate {
         Ok(guarded.enter())
     }
 
+    fn database<'a>(&self, state: &'a mut State) -> Result<&'a Database> {
+        Ok(match &mut state.open {
+            Some(database) => database,
+            closed => closed.insert(self.open()?),
+        })
+    }
+
     fn open(&self) -> Result<Database> {
         let files = self.configured.resolve()?;
-        let database = Database::open(files)?;
-        if self.page.get().is_none() {
-            match Generation::open(&database.files) {
-                Ok(page) => {
-                    repair(&page, &database.files);
-                    // The other connection may have been faster; its page is the same.
-                    drop(self.page.set(page));
-                }
-                // Anyone who has the page would miss a change that is not announced there.
-                Err(error) if database.writable => return Err(error),
-                Err(_) => {}
-            }
+        let mut database = Database::open(files)?;
+        let mut inodes = self.pair.inodes.lock().unwrap_or_else(PoisonError::into_inner);
+        // The second connection uses the files that the first one opened.
+        database.inodes = *inodes.get_or_insert_with(|| database.files.inodes());
+        drop(inodes);
+        match self.follow_generation(&database.files) {
+            // Anyone who has the page would miss a change that is not announced there.
+            Err(error) if database.writable => return Err(error),
+            _ => {}
         }
         Ok(database)
     }
@@ -214,6 +298,7 @@ impl Connections for ConnectionPair {
             state.forks += 1;
             state.open = None;
         }
+        *self.inodes.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn after_fork(&self) {
@@ -257,29 +342,47 @@ impl Database {
     /// Opens an initialised token.
     fn open(files: Files) -> Result<Self> {
         let uninitialized = || Error::Uninitialized { path: files.database.clone() };
-        let inode = files.inode()?.ok_or_else(uninitialized)?;
-        files.check_directory()?;
-        let database = Self::connect(files.clone(), Some(inode))?;
-        let version: i64 = database.pragma("user_version")?;
-        match version {
-            0 if !schema::is_empty(&database.connection)? => {
-                Err(Error::not_token("it has tables, and says that it is of no version"))
-            }
-            0 => Err(uninitialized()),
-            OLDEST..=FORMAT if database.pragma::<i64>("application_id")? == APPLICATION => {
-                schema::check(&database.connection, version).map(|()| database)
-            }
-            OLDEST..=FORMAT => Err(Error::not_token("it is some other program's database")),
-            found if found > FORMAT => {
-                Err(Error::NewerFormat { path: files.database.clone(), found })
-            }
-            _ => Err(Error::not_token("an unknown format")),
+        if !files.has_database()? {
+            return Err(uninitialized());
         }
-        .map_err(|error| error.at(&files.database))
+        files.check_directory()?;
+        let database = Self::connect(files.clone())?;
+        database.check_format().map_err(|error| error.at(&files.database))?;
+        Ok(database)
+    }
+
+    /// Refuses what is no token, or is one of another format. Looks at the tables where they may have been
+    /// changed since the last time.
+    pub(crate) fn check_format(&self) -> Result<()> {
+        let uninitialized = || Error::Uninitialized { path: self.files.database.clone() };
+        let format = (self.number("PRAGMA user_version")?, self.number("PRAGMA schema_version")?);
+        if self.format.get() == Some(format) {
+            return Ok(());
+        }
+        match format.0 {
+            0 if !schema::is_empty(&self.connection)? => {
+                return Err(Error::not_token("it has tables, and says that it is of no version"));
+            }
+            0 => return Err(uninitialized()),
+            OLDEST..=FORMAT if self.pragma::<i64>("application_id")? == APPLICATION => {
+                schema::check(&self.connection, format.0)?;
+            }
+            OLDEST..=FORMAT => return Err(Error::not_token("it is some other program's database")),
+            found if found > FORMAT => {
+                return Err(Error::NewerFormat { path: self.files.database.clone(), found });
+            }
+            _ => return Err(Error::not_token("an unknown format")),
+        }
+        self.format.set(Some(format));
+        Ok(())
+    }
+
+    fn number(&self, pragma: &str) -> Result<i64> {
+        Ok(self.connection.prepare_cached(pragma)?.query_row((), |row| row.get(0))?)
     }
 
     /// A connection with our settings, whatever is in the file.
-    pub(crate) fn connect(files: Files, inode: Option<Inode>) -> Result<Self> {
+    pub(crate) fn connect(files: Files) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
@@ -308,7 +411,21 @@ impl Database {
         let read_only = connection.is_readonly("main").unwrap_or(true);
         let writable = !read_only
             && accessat(CWD, &files.database, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
-        Ok(Self { connection, files, writable, inode, _counted: counted })
+        Ok(Self {
+            connection,
+            files,
+            writable,
+            inodes: [None; 3],
+            looked: Cell::default(),
+            format: Cell::default(),
+            _counted: counted,
+        })
+    }
+
+    /// Whether other files have taken the names of those that this connection has open: what is written
+    /// there is lost, and what is read there is old.
+    fn is_replaced(&self) -> bool {
+        self.files.inodes() != self.inodes
     }
 
     /// What `work` reads in one snapshot.
@@ -338,6 +455,7 @@ impl Database {
                 .query_row(&format!("PRAGMA wal_checkpoint({mode})"), (), |row| row.get(1))
         };
         if self.writable
+            && !self.is_replaced()
             && pages("NOOP").is_ok_and(|pages| pages > LONG_LOG)
             && self.connection.busy_timeout(Duration::ZERO).is_ok()
         {

@@ -5,9 +5,9 @@
 //! store that a group shares, or that is another user's, each look costs a system call.
 
 use crate::error::{Error, Result};
-use crate::files::Files;
+use crate::files::{Files, Inode};
 use metaslot_memory::SharedWords;
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, fstat};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -19,11 +19,18 @@ const LENGTH: u64 = 4096;
 
 /// The generation: odd while a commit is under way.
 #[derive(Debug)]
-pub(crate) enum Generation {
-    /// Its first word is the number.
+pub(crate) struct Generation {
+    number: Number,
+    path: PathBuf,
+    inode: Option<Inode>,
+}
+
+#[derive(Debug)]
+enum Number {
+    /// The first word.
     Mapped(SharedWords),
-    /// Its first eight bytes are.
-    Read(File, PathBuf),
+    /// The first eight bytes.
+    Read(File),
 }
 
 impl Generation {
@@ -32,17 +39,23 @@ impl Generation {
         let file = files.open_generation()?;
         // A hole in a mapped file kills too, when the disk is full as the first byte is written.
         let filled = fallocate(&file, FallocateFlags::empty(), 0, LENGTH);
-        match filled.map_err(Into::into).and_then(|()| SharedWords::map(&file, 1)) {
-            Ok(words) => Ok(Self::Mapped(words)),
-            Err(_) => Ok(Self::Read(file, files.generation.clone())),
-        }
+        let mapped = filled.map_err(Into::into).and_then(|()| SharedWords::map(&file, 1));
+        let path = files.generation.clone();
+        let inode = Inode::of(&fstat(&file).map_err(|errno| Error::file(&path, "open", errno))?);
+        let number = mapped.map_or_else(|_| Number::Read(file), Number::Mapped);
+        Ok(Self { number, path, inode: Some(inode) })
+    }
+
+    /// Whether this is the file that has the name: others see and make changes in no other.
+    pub(crate) fn is_there(&self) -> bool {
+        Inode::at(&self.path) == self.inode
     }
 
     /// `None` when the file has been cut: anyone who asks must look at the store.
     pub(crate) fn now(&self) -> Option<u64> {
-        match self {
-            Self::Mapped(page) => Some(page.words()[0].load(Ordering::Acquire)),
-            Self::Read(file, _) => {
+        match &self.number {
+            Number::Mapped(page) => Some(page.words()[0].load(Ordering::Acquire)),
+            Number::Read(file) => {
                 let mut word = [0; 8];
                 // Straight from the kernel: the C library's call is one at which a thread of the
                 // host may be cancelled.
@@ -52,18 +65,23 @@ impl Generation {
         }
     }
 
-    /// Says that a commit begins. The caller holds the writers' queue; a number left odd by a writer
-    /// that died stays odd until [`Self::end`].
-    pub(crate) fn begin(&self) -> Result<()> {
-        let now = self.now().unwrap_or_else(unseen);
-        self.set(now | 1)
+    /// Runs `commit`, odd meanwhile and higher afterwards. The caller holds the writers' queue. Where
+    /// the end cannot be written the number stays odd, and every process looks at the store.
+    pub(crate) fn during<R>(&self, commit: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.set(self.last() | 1)?;
+        let done = commit();
+        // Whatever is there now: a writer with another lock file may have made it even meanwhile.
+        self.end().unwrap_or_default();
+        done
     }
 
-    /// Says that the commit is over, done or not. The caller holds the writers' queue. Where this
-    /// fails the number stays odd, and every process looks at the store.
+    /// Says that no commit is under way. The caller holds the writers' queue.
     pub(crate) fn end(&self) -> Result<()> {
-        let now = self.now().unwrap_or_else(unseen);
-        self.set((now | 1).wrapping_add(1))
+        self.set((self.last() | 1).wrapping_add(1))
+    }
+
+    fn last(&self) -> u64 {
+        self.now().unwrap_or_else(unseen)
     }
 
     /// Whether a writer is at work, or has died at it.
@@ -72,11 +90,11 @@ impl Generation {
     }
 
     fn set(&self, number: u64) -> Result<()> {
-        match self {
-            Self::Mapped(page) => page.words()[0].store(number, Ordering::Release),
-            Self::Read(file, path) => file
+        match &self.number {
+            Number::Mapped(page) => page.words()[0].store(number, Ordering::Release),
+            Number::Read(file) => file
                 .write_all_at(&number.to_le_bytes(), 0)
-                .map_err(|error| Error::file(path, "write", error))?,
+                .map_err(|error| Error::file(&self.path, "write", error))?,
         }
         Ok(())
     }
@@ -86,4 +104,25 @@ impl Generation {
 fn unseen() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0)) & !1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seen_while_a_commit_is_under_way_is_old_after_it() {
+        let name = format!("metaslot-keystore-{}-during.db", std::process::id());
+        let files = Files::new(&std::env::temp_dir().join(name));
+        let page = Generation::open(&files).expect("it is made");
+        let seen = page.during(|| {
+            assert!(page.is_odd());
+            // Another process has lost the lock file, and was at it, too.
+            page.end()?;
+            Ok(page.now())
+        });
+        assert!(seen.expect("it is read") < page.now());
+        assert!(!page.is_odd());
+        std::fs::remove_file(&files.generation).expect("it goes");
+    }
 }

@@ -29,6 +29,7 @@ const LAST_PAUSE: Duration = Duration::from_micros(250);
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
+    inode: Inode,
     /// None only while this goes away.
     file: Option<Arc<File>>,
     turn: Mutex<()>,
@@ -77,6 +78,11 @@ impl Lock {
         known.push(Known { inode: Inode::of(&stat), file, lock: Weak::new() });
         let newest = known.last_mut().ok_or(Error::Memory)?;
         Ok(newest.revive(path))
+    }
+
+    /// Whether the file still has its name.
+    pub(crate) fn is_there(&self) -> bool {
+        Inode::at(&self.path) == Some(self.inode)
     }
 
     /// Waits for the lock, behind the threads of this process and all other processes, but not for
@@ -134,7 +140,8 @@ impl Known {
     /// A lock on the descriptor that is there, after the one before has gone.
     fn revive(&mut self, path: &Path) -> Arc<Lock> {
         let file = Some(Arc::clone(&self.file));
-        let lock = Arc::new(Lock { path: path.to_owned(), file, turn: Mutex::new(()) });
+        let (path, inode) = (path.to_owned(), self.inode);
+        let lock = Arc::new(Lock { path, inode, file, turn: Mutex::new(()) });
         self.lock = Arc::downgrade(&lock);
         lock
     }

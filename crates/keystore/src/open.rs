@@ -9,7 +9,7 @@ use crate::files::Files;
 use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
 use crate::kdf::Cost;
-use crate::schema::{self, Head};
+use crate::schema::Head;
 use crate::state::{self, Memory, State};
 use crate::v1;
 use std::path::{Path, PathBuf};
@@ -89,6 +89,8 @@ pub struct SqliteStore {
     pub(crate) gate: Gate,
     pub(crate) counts: Counts,
     keys: RwLock<Option<Arc<Keys>>>,
+    /// The generation at which the keys were seen to be the token's.
+    pub(crate) kept_login: AtomicU64,
     pub(crate) queue: Queue,
     pub(crate) read_last: Memory,
     pub(crate) written_last: Memory,
@@ -115,6 +117,7 @@ impl SqliteStore {
             config,
             counts: Counts::default(),
             keys: RwLock::new(None),
+            kept_login: AtomicU64::new(u64::MAX),
             queue: Queue::default(),
             read_last: Memory::default(),
             written_last: Memory::default(),
@@ -221,22 +224,17 @@ impl SqliteStore {
             run("ROLLBACK")?;
         }
         run("BEGIN IMMEDIATE")?;
-        let page = self.gate.generation().filter(|_| announce == Announce::Yes);
-        let done = work().and_then(|value| {
-            if let Some(page) = page {
-                page.begin()?;
-            }
-            let committed = run("COMMIT");
+        let commit = || run("COMMIT");
+        // Both may have been changed since the file was opened, and are not while this lasts.
+        let done = database.check_format().and_then(|()| work()).and_then(|value| {
+            let committed = match announce {
+                Announce::Yes => self.gate.announce(&database.files, commit),
+                Announce::No => commit(),
+            };
             committed.map(|()| value)
         });
         if done.is_err() && !database.connection.is_autocommit() {
             run("ROLLBACK")?;
-        }
-        if let Some(page) = page
-            && page.is_odd()
-        {
-            // It is committed, or not, whatever this says; an odd number is always safe.
-            page.end().unwrap_or_default();
         }
         if done.is_ok() {
             self.counts.commits.fetch_add(1, Ordering::Relaxed);
@@ -256,8 +254,7 @@ impl SqliteStore {
         self.upgrade(keys)?;
         self.gate.write(|database| {
             database.snapshot(|connection| {
-                // They may have been changed since the file was opened.
-                schema::check(connection, FORMAT)?;
+                database.check_format()?;
                 state::of(connection, keys)?.check_count(connection)
             })
         })?;

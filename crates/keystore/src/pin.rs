@@ -117,7 +117,7 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
 /// No other process makes the database meanwhile: both locks are held, and readers see no token before the
 /// commit.
 fn create(files: files::Files, new: &NewToken, label: &str) -> Result<()> {
-    let database = Database::connect(files, None)?;
+    let database = Database::connect(files)?;
     let connection = &database.connection;
     if database.pragma::<i64>("user_version")? != 0 {
         // Another process was faster; its SO has another PIN than ours, or the same.

@@ -267,12 +267,29 @@ const FORGETFUL: &str = "
 fn a_table_that_forgets_what_is_written_makes_the_call_fail() {
     let (place, store, ids) = place();
     place.raw().execute_batch(FORGETFUL).unwrap();
-    assert_eq!(insert(&store, private("remembered")), ids[101] + 1);
-    let forgotten = store.write(vec![Change::Insert(private("forgotten"))]);
-    assert_eq!(forgotten.unwrap_err(), Error::DEVICE_ERROR);
-    assert!(store.last_error().unwrap().contains("a row that was written is not taken"));
-    store.logout();
-    assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    let refused = [
+        store.write(vec![Change::Insert(private("forgotten"))]).unwrap_err(),
+        store.write(vec![Change::Delete { id: ids[0], version: 1 }]).unwrap_err(),
+        store.set_pin(Role::User, USER, b"forgotten").unwrap_err(),
+    ];
+    assert_eq!(refused, [Error::TOKEN_NOT_RECOGNIZED; 3]);
+    let text = store.last_error().unwrap();
+    assert!(text.contains("tables or indexes are not those that were made"), "{text}");
+}
+
+#[test]
+fn a_store_that_a_later_release_has_taken_over_is_left_as_it_is() {
+    let (place, store, ids) = place();
+    place.raw().execute_batch("PRAGMA user_version = 3").unwrap();
+    let rows = || -> u32 {
+        place.raw().query_row("SELECT count(*) FROM object", (), |row| row.get(0)).unwrap()
+    };
+    let before = rows();
+    let refused = store.write(vec![Change::Insert(private("of the old format"))]).unwrap_err();
+    assert_eq!(refused, Error::TOKEN_NOT_RECOGNIZED);
+    assert!(store.last_error().unwrap().contains("format 3 is newer"));
+    assert!(store.write(vec![Change::Delete { id: ids[0], version: 1 }]).is_err());
+    assert_eq!(rows(), before);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::slice;
@@ -50,6 +51,17 @@ impl SharedWords {
             file.set_len((count * 8) as u64)?;
         }
         Self::map(&file, count)
+    }
+
+    /// Writes zeros to words of a file that were never written: in a hole the first store to the mapping
+    /// needs space, and where there is none the process gets `SIGBUS`.
+    ///
+    /// # Errors
+    /// What the system says, above all that there is no space.
+    pub fn reserve(path: &Path, words: Range<usize>) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let options = options.write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        options.open(path)?.write_all_at(&vec![0; words.len() * 8], (words.start * 8) as u64)
     }
 
     /// Maps the first `count` words of a file that is open for reading and writing and at least so
@@ -183,6 +195,19 @@ mod tests {
             assert_eq!(mapped, wanted, "{mode:o}");
         }
         std::fs::remove_file(&path).expect("the file goes");
+    }
+
+    #[test]
+    fn what_is_reserved_is_no_hole() {
+        let path = std::env::temp_dir().join(format!("metaslot-hole-{}", std::process::id()));
+        let words = SharedWords::create(&path, 4096, 0o600).expect("it is made");
+        let blocks = || std::fs::metadata(&path).expect("it is there").blocks() * 512;
+        assert_eq!(blocks(), 0);
+        SharedWords::reserve(&path, 1024..2048).expect("there is space");
+        assert!(blocks() >= 8192);
+        words.words()[2047].store(9, Ordering::SeqCst);
+        std::fs::remove_file(&path).expect("the file goes");
+        assert!(SharedWords::reserve(&path, 0..1).is_err(), "none is made");
     }
 
     #[test]

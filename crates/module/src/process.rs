@@ -133,14 +133,24 @@ pub(crate) fn finalize() -> Result<()> {
     Ok(())
 }
 
-/// Waits until the library is finalised. Not inside a call: a fork does not wait for it.
-pub(crate) fn wait_for_end(epoch: u32) {
-    while EPOCH.load(Ordering::SeqCst) == epoch && is_initialized() {
+/// Waits until the library is finalised, for so long at most; says whether it is. Not inside a call: a fork does not
+/// wait for it.
+pub(crate) fn wait_for_end(epoch: u32, patience: Option<Duration>) -> bool {
+    let time = patience.map(|patience| libc::timespec {
+        tv_sec: patience.as_secs().cast_signed(),
+        tv_nsec: patience.subsec_nanos().into(),
+    });
+    let ended = || EPOCH.load(Ordering::SeqCst) != epoch || !is_initialized();
+    while !ended() {
         let (word, wait) = (EPOCH.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG);
-        let forever = ptr::null::<libc::timespec>();
-        // SAFETY: the word is a static; the kernel only compares it.
-        unsafe { libc::syscall(libc::SYS_futex, word, wait, epoch, forever) };
+        let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: the word is a static, which the kernel only compares; the time lives in this frame, or is NULL.
+        unsafe { libc::syscall(libc::SYS_futex, word, wait, epoch, time) };
+        if patience.is_some() {
+            return ended();
+        }
     }
+    true
 }
 
 fn wake_waiters() {

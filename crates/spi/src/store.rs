@@ -7,7 +7,9 @@ use crate::provider::Algorithm;
 use crate::{Attributes, Params, Secrets};
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, CK_MECHANISM_TYPE, Result};
 use metaslot_memory::Secret;
+use std::cell::Cell;
 use std::fmt::Debug;
+use std::num::NonZeroU64;
 
 /// One token's place. All functions may be called from any thread.
 pub trait Store: Send + Sync + Debug {
@@ -39,6 +41,9 @@ pub trait Store: Send + Sync + Debug {
 
     /// Forgets every key.
     fn logout(&self);
+
+    /// Whether the keys of the last login are still the token's: another process may have made it anew.
+    fn keeps_login(&self) -> bool;
 
     /// Sets the user's PIN, by the SO (`C_InitPIN`); clears the counter.
     ///
@@ -110,9 +115,22 @@ pub trait Home: Sync + Debug {
     /// Short and lower case, as the configuration has it.
     fn name(&self) -> &'static str;
 
+    /// Whether a key may be known to it that it has not made itself, and whether it may judge what others can judge as well.
+    fn is_trusted(&self) -> bool;
+
+    /// Whether the token is there now. What was open of one that has gone is closed.
+    fn is_there(&self) -> bool;
+
     /// What it does with its keys, sorted by mechanism. Each key that it is given carries
     /// [`CKA_FOREIGN_ROW`](metaslot_ck::attribute::CKA_FOREIGN_ROW).
     fn algorithms(&'static self) -> &'static [Algorithm];
+
+    /// Context-specific `C_Login`, for an operation that has begun: the module wants the PIN in a session of its own
+    /// where it is given the data. Until then the PIN is kept; the ticket is presented before the operation goes on.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_MEMORY`
+    fn keep_pin(&self, pin: &[u8]) -> Result<Ticket>;
 
     /// `C_CreateObject`: what the caller wrote.
     ///
@@ -148,6 +166,27 @@ pub trait Home: Sync + Debug {
         public: &Attributes,
         private: &Attributes,
     ) -> Result<[Found; 2]>;
+}
+
+/// Which PIN of those that a [`Home`] keeps is an operation's. No two operations have the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ticket(pub NonZeroU64);
+
+thread_local! {
+    static PRESENTED: Cell<Option<Ticket>> = const { Cell::new(None) };
+}
+
+impl Ticket {
+    /// What this thread computes next is this operation's.
+    pub fn present(self) {
+        PRESENTED.set(Some(self));
+    }
+
+    /// What was presented last on this thread, once.
+    #[must_use]
+    pub fn presented() -> Option<Self> {
+        PRESENTED.take()
+    }
 }
 
 /// What [`Store::examine`] tells while it goes on.

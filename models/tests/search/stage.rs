@@ -367,7 +367,7 @@ impl<'a> Stage<'a> {
         let data = |at: usize| step.data.get(at).map(|data| self.data(data)).transpose();
         let (before, after) = (data(0)?, data(1)?);
         let keys = (0..step.keys.len()).map(|at| self.key(step, at)).collect::<Result<Vec<_>>>()?;
-        engine.digest_init(session, mechanism, Params::None)?;
+        engine.digest_init(session, mechanism)?;
         let digest = || {
             before.map_or(Ok(()), |data| engine.digest_update(session, &data))?;
             keys.iter().try_for_each(|key| engine.digest_key(session, *key))?;

@@ -62,6 +62,84 @@ fn login_without_a_pin_uses_the_configured_one() {
 }
 
 #[test]
+fn configured_pin_is_the_users_and_nobody_elses() {
+    let name = "behaviour::configured_pin_is_the_users_and_nobody_elses";
+    by_file("pin-source and the officer", name, |module| {
+        let session = module.open_session(slot(module, LABEL)?, Access::ReadWrite)?;
+        session.login(User::SecurityOfficer, SO_PIN.as_bytes())?;
+        session.set_pin(SO_PIN.as_bytes(), USER_PIN.as_bytes())?;
+        session.logout()?;
+        ensure!(session.login_protected(User::SecurityOfficer).is_err(), "the user is the officer");
+        Ok(session.login_protected(User::User)?)
+    });
+}
+
+#[test]
+fn configured_pin_that_is_wrong_is_tried_once() {
+    let name = "behaviour::configured_pin_that_is_wrong_is_tried_once";
+    by_file("a stale pin-source", name, |module| {
+        let slot = slot(module, LABEL)?;
+        let session = module.open_session(slot, Access::ReadWrite)?;
+        session.login_protected(User::User)?;
+        let (_, private) = rsa_pair(&session, "rsa")?;
+        session.set_pin(USER_PIN.as_bytes(), b"another")?;
+        let direct = Module::load(SOFTHSM)?;
+        let count_is_low = || anyhow::Ok(module.token_info(slot)?.has(CKF_USER_PIN_COUNT_LOW));
+        for round in 0..3 {
+            direct.finalize()?;
+            direct.initialize()?;
+            ensure!(session.sign(&CKM_SHA256_RSA_PKCS.into(), private, b"x").is_err(), "signed");
+            ensure!(count_is_low()? == (round == 0), "tried again in round {round}");
+            // The count begins anew with a right PIN.
+            let other = direct.open_session(super::slot(&direct, LABEL)?, Access::ReadOnly)?;
+            other.login(User::User, b"another")?;
+            other.logout()?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn file_that_is_no_pin_is_none() {
+    let name = "behaviour::file_that_is_no_pin_is_none";
+    for file in ["/dev/zero", "fifo"] {
+        let prepare = |token: &mut TestToken| {
+            let fifo = token.path("fifo");
+            token.program("mkfifo").arg(&fifo).run()?;
+            let file = if file == "fifo" { fifo.display().to_string() } else { file.to_owned() };
+            with_softhsm(token, &BY_FILE.replace("/dev/stdin", &file))
+        };
+        apart(CLIENT, &format!("{file} as pin-source"), name, prepare, || {
+            let module = started()?;
+            let session = module.open_session(slot(&module, LABEL)?, Access::ReadWrite)?;
+            fails_with(session.login_protected(User::User), Error::PIN_INCORRECT)?;
+            says(&module, "is no file with a PIN")
+        });
+        if is_inside() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn login_ends_with_us_where_the_host_goes_on() {
+    let name = "behaviour::login_ends_with_us_where_the_host_goes_on";
+    softhsm("a login beside the host", name, "", |module| {
+        module.finalize()?;
+        let direct = Module::load(SOFTHSM)?;
+        direct.initialize()?;
+        let host = direct.open_session(slot(&direct, LABEL)?, Access::ReadOnly)?;
+        module.initialize()?;
+        let session = logged_in(module)?;
+        ensure!(host.info()?.state == CKS_RO_USER_FUNCTIONS, "one login for all");
+        module.finalize()?;
+        drop(session);
+        ensure!(host.info()?.state == CKS_RO_PUBLIC_SESSION, "the host is logged in by us");
+        Ok(direct.finalize()?)
+    });
+}
+
+#[test]
 fn lost_sessions_and_logins_come_back() {
     by_file("losses", "behaviour::lost_sessions_and_logins_come_back", |module| {
         let slot = slot(module, LABEL)?;

@@ -85,9 +85,33 @@ fn this_module_is_refused() {
 }
 
 #[test]
+fn one_module_by_two_paths_is_refused() {
+    let prepare = |token: &mut TestToken| {
+        compiled(token, "fake.c", "fake.so", "-shared -fPIC -ldl")?;
+        let (file, link) = (token.path("fake.so"), token.path("link.so"));
+        std::os::unix::fs::symlink(&file, &link)?;
+        configure(token, &format!("name = \"one\"\nmodule = \"{}\"", file.display()))?;
+        configure(token, &format!("name = \"two\"\nmodule = \"{}\"", link.display()))
+    };
+    let name = "failures::one_module_by_two_paths_is_refused";
+    apart(CLIENT, "one module by two paths", name, prepare, || {
+        let module = started()?;
+        ensure!(module.slots(true)?.len() == 2, "{:?}", module.slots(true)?);
+        fails_with(module.open_session(SlotId(2), Access::ReadOnly), Error::SLOT_ID_INVALID)?;
+        says(&module, "two is not there: it is the module of another section")
+    });
+}
+
+#[test]
 fn module_that_does_not_start_costs_its_own_slots_only() {
     let name = "failures::module_that_does_not_start_costs_its_own_slots_only";
-    let modes = ["does-not-start", "no-slots", "slots-without-end", "mechanisms-without-end"];
+    let modes = [
+        "does-not-start",
+        "no-slots",
+        "slots-without-end",
+        "slots-that-grow",
+        "mechanisms-without-end",
+    ];
     fake(name, &modes, |module, _| without_it(module));
 }
 
@@ -103,17 +127,26 @@ fn lies_are_errors_and_the_next_call_works() {
         "label-without-end",
         "short-numbers",
         "more-objects-than-room",
+        "objects-twice",
+        "objects-without-end",
+        "slots-twice",
         "sizes",
         "pins",
         "no-logout",
         "breaks-once",
         "calls-back",
+        "forks",
     ];
     fake(name, &modes, |module, mode| {
         let slot = slot(module, "fake")?;
         let session = module.open_session(slot, Access::ReadWrite)?;
         session.login(User::User, b"1234")?;
+        ensure!(module.slots(true)?.len() == 2, "{:?}", module.slots(true)?);
         let found = session.find(&Template::new().class(CKO_SECRET_KEY));
+        if mode == "objects-without-end" {
+            fails_with(found, Error::DEVICE_ERROR)?;
+            return says(module, "C_FindObjects: CKR_HOST_MEMORY");
+        }
         let keys = found?;
         let [key] = keys[..] else { anyhow::bail!("{} keys", keys.len()) };
         if matches!(mode, "label-without-end" | "short-numbers") {
@@ -150,6 +183,79 @@ fn without_its_help(module: &Module) -> Result<()> {
     let session = module.open_session(SlotId(0), Access::ReadWrite)?;
     session.login(User::User, USER_PIN.as_bytes())?;
     rsa_pair(&session, "ours").map(drop)
+}
+
+#[test]
+fn token_that_goes_and_comes_is_told() {
+    let inside = || {
+        let module = started()?;
+        let sign = std::env::var("FAKE_GONE")?;
+        let (ours, theirs) = (SlotId(0), SlotId(1));
+        let begin = || -> Result<Session> {
+            let session = module.open_session(theirs, Access::ReadWrite)?;
+            session.login(User::User, b"1234")?;
+            let key = session.find(&Template::new().class(CKO_SECRET_KEY))?[0];
+            session.sign(&CKM_SHA256_HMAC.into(), key, b"x")?;
+            Ok(session)
+        };
+        let session = begin()?;
+        fails_with(module.slot_event(false), Error::NO_EVENT)?;
+        std::fs::write(&sign, "")?;
+        ensure!(module.slot_event(false)? == theirs, "it has gone");
+        fails_with(module.slot_event(false), Error::NO_EVENT)?;
+        ensure!(module.slots(true)? == [ours] && module.slots(false)? == [ours, theirs], "slots");
+        ensure!(module.slot_info(theirs)?.flags & CKF_TOKEN_PRESENT == 0, "the slot is empty");
+        fails_with(session.info(), Error::SESSION_HANDLE_INVALID)?;
+        let none = module.open_session(theirs, Access::ReadWrite);
+        fails_with(none.map(drop), Error::TOKEN_NOT_PRESENT)?;
+        fails_with(module.token_info(theirs), Error::TOKEN_NOT_PRESENT)?;
+        without_its_help(&module)?;
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| module.slot_event(true));
+            std::fs::remove_file(&sign)?;
+            let told = waiting.join().expect("no panic")?;
+            ensure!(told == theirs && module.slots(true)? == [ours, theirs], "it has come");
+            begin()?;
+            let waiting = scope.spawn(|| module.slot_event(true));
+            module.finalize()?;
+            fails_with(waiting.join().expect("no panic"), Error::CRYPTOKI_NOT_INITIALIZED)
+        })
+    };
+    let prepare = |token: &mut TestToken| {
+        let sign = token.path("gone").display().to_string();
+        token.set("FAKE_GONE", &sign);
+        token.set(FAKE, "nothing-wrong");
+        compiled(token, "fake.c", "fake.so", "-shared -fPIC -ldl")?;
+        let file = token.path("fake.so").display().to_string();
+        configure(token, &format!("name = \"fake\"\nmodule = \"{file}\""))
+    };
+    let name = "failures::token_that_goes_and_comes_is_told";
+    apart(CLIENT, "a token that goes and comes", name, prepare, inside);
+}
+
+#[test]
+fn handle_never_means_another_object() {
+    let name = "failures::handle_never_means_another_object";
+    let modes = ["handle-again", "other-key-after-loss", "other-token-after-loss"];
+    fake(name, &modes, |module, mode| {
+        let session = module.open_session(slot(module, "fake")?, Access::ReadWrite)?;
+        session.login(User::User, b"1234")?;
+        let key = session.find(&Template::new().class(CKO_SECRET_KEY))?[0];
+        let sign = || session.sign(&CKM_SHA256_HMAC.into(), key, b"x");
+        match mode {
+            "handle-again" => {
+                sign()?;
+                let again = || session.find(&Template::new().class(CKO_SECRET_KEY));
+                again()?;
+                fails_with(sign(), Error::KEY_HANDLE_INVALID)?;
+                let found = again()?;
+                ensure!(found.len() == 1 && found[0] != key, "{found:?} and {key}");
+                Ok(())
+            }
+            "other-key-after-loss" => fails_with(sign(), Error::KEY_HANDLE_INVALID),
+            _ => fails_with(sign(), Error::TOKEN_NOT_RECOGNIZED),
+        }
+    });
 }
 
 #[test]

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <metaslot/pkcs11.h>
 
@@ -14,6 +16,16 @@ static int is(const char *what)
 }
 
 static int broken;
+
+// How often sessions were lost, and how often somebody searched or logged in.
+static int losses, searches, logins;
+
+// Whether the token has been taken out: a file says so.
+static int gone(void)
+{
+    const char *sign = getenv("FAKE_GONE");
+    return sign && access(sign, F_OK) == 0;
+}
 
 // Calls the module that calls this one; every call must be refused, and none may hang.
 static int is_refused(void)
@@ -44,8 +56,7 @@ static CK_RV finalize(void *reserved)
 
 static CK_RV slot_list(CK_BBOOL present, CK_SLOT_ID *list, CK_ULONG *count)
 {
-    (void) present;
-    if (is("no-slots")) {
+    if (is("no-slots") || (present && gone())) {
         *count = 0;
         return CKR_OK;
     }
@@ -53,9 +64,11 @@ static CK_RV slot_list(CK_BBOOL present, CK_SLOT_ID *list, CK_ULONG *count)
         *count = 1UL << 60;
         return CKR_OK;
     }
-    if (list)
-        list[0] = 5;
-    *count = 1;
+    if (is("slots-that-grow") && list)
+        return CKR_BUFFER_TOO_SMALL;
+    *count = is("slots-twice") ? 2 : 1;
+    for (CK_ULONG at = 0; list && at < *count; at++)
+        list[at] = 5;
     return CKR_OK;
 }
 
@@ -70,8 +83,13 @@ static CK_RV slot_info(CK_SLOT_ID slot, CK_SLOT_INFO *info)
 static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
 {
     (void) slot;
+    if (gone())
+        return CKR_TOKEN_NOT_PRESENT;
     memset(info, ' ', sizeof *info);
     memcpy(info->label, "fake", 4);
+    memset(info->manufacturerID, 0xff, sizeof info->manufacturerID);
+    memset(info->serialNumber, 0xff, sizeof info->serialNumber);
+    memcpy(info->serialNumber, is("other-token-after-loss") && losses ? "2" : "1", 1);
     info->flags = CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
     info->ulMinPinLen = is("pins") ? ~0UL : 4;
     info->ulMaxPinLen = 8;
@@ -106,6 +124,8 @@ static CK_ULONG sessions;
 static CK_RV open_session(CK_SLOT_ID slot, CK_FLAGS flags, void *app, CK_NOTIFY notify, CK_SESSION_HANDLE *out)
 {
     (void) slot, (void) flags, (void) app, (void) notify;
+    if (gone())
+        return CKR_TOKEN_NOT_PRESENT;
     if (is("no-sessions"))
         return CKR_SESSION_COUNT;
     broken = 0;
@@ -122,6 +142,9 @@ static CK_RV close_session(CK_SESSION_HANDLE session)
 static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pin, CK_ULONG length)
 {
     (void) session, (void) user, (void) pin, (void) length;
+    if (is("other-token-after-loss") && losses)
+        abort();
+    logins++;
     return is("login-of-its-own") ? 0x80001234 : CKR_OK;
 }
 
@@ -137,14 +160,22 @@ static CK_RV find_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE *template, CK_ULO
 {
     (void) session, (void) template, (void) count;
     found = 0;
+    searches++;
     return CKR_OK;
 }
 
 static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG room, CK_ULONG *count)
 {
-    (void) session, (void) room;
+    (void) session;
     *count = 0;
-    if (!found++) {
+    if (is("objects-without-end")) {
+        static CK_OBJECT_HANDLE last = 77;
+        for (*count = 0; *count < room; ++*count)
+            list[*count] = last++;
+    } else if (is("objects-twice") && !found++) {
+        list[0] = list[1] = 77;
+        *count = 2;
+    } else if (!found++) {
         list[0] = 77;
         *count = is("more-objects-than-room") ? 1UL << 60 : 1;
     }
@@ -170,6 +201,10 @@ static CK_RV attributes(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_A
         case CKA_CLASS: case CKA_KEY_TYPE:
             value = &number;
             length = sizeof number;
+            break;
+        case CKA_UNIQUE_ID:
+            value = (is("handle-again") && searches > 1) || (is("other-key-after-loss") && losses) ? "2" : "1";
+            length = 1;
             break;
         case CKA_LABEL:
             value = "key";
@@ -201,13 +236,26 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
     (void) session, (void) mechanism, (void) key;
     if (is("calls-back") && !is_refused())
         return CKR_GENERAL_ERROR;
+    if (strstr(getenv("FAKE"), "-after-loss") && !losses++)
+        return CKR_SESSION_HANDLE_INVALID;
     if (is("breaks-once") && !broken) {
         static int once;
         broken = !once++;
         if (broken)
             return CKR_SESSION_HANDLE_INVALID;
     }
-    if (is("removed"))
+    if (is("forks")) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            exit(0);
+        }
+        waitpid(child, &status, 0);
+        if (status != 0)
+            return CKR_GENERAL_ERROR;
+    }
+    if (is("removed") || gone())
         return CKR_DEVICE_REMOVED;
     return is("code-of-its-own") ? 0x80001234 : CKR_OK;
 }

@@ -2,6 +2,7 @@
 //! Tokens of other modules behind ours: SoftHSM, and modules of the test's own that fail and lie.
 #![forbid(unsafe_code)]
 
+mod attacks;
 mod behaviour;
 mod failures;
 mod nss;

@@ -263,6 +263,14 @@ fn key_that_wants_a_pin_for_each_use_gets_it() {
                 _ => fails_with(signature, Error::PIN_INCORRECT)?,
             }
         }
+        // Each operation has the PIN that was shown for it, and no other's.
+        let other = module.open_session(slot(module, LABEL)?, Access::ReadWrite)?;
+        for (session, pin) in [(&session, USER_PIN), (&other, "9999")] {
+            session.sign_init(&mechanism, pair.1)?;
+            session.login(User::ContextSpecific, pin.as_bytes())?;
+        }
+        session.sign_initialized(b"message")?;
+        fails_with(other.sign_initialized(b"message"), Error::PIN_INCORRECT)?;
         Ok(())
     });
 }

@@ -42,7 +42,8 @@ impl Engine {
                 set_parity(template.ulong(CKA_KEY_TYPE), value);
             }
             let made = rules::complete(birth, CKO_SECRET_KEY, template, made)?;
-            token.policy.generated(&made).map(|()| made)
+            let length = made.secrets.get(CKA_VALUE).map_or(0, <[u8]>::len);
+            token.policy.generated(&made.attributes, length).map(|()| made)
         });
         count.done(0, made.is_ok(), watch);
         self.add(&mut session, vec![made.map_err(size)?]).map(|handles| handles[0])

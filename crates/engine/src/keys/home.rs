@@ -30,6 +30,9 @@ impl Engine {
         let mut template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
         token.policy.making(&template, true)?;
         rules::protected(&mut template);
+        let length = template.ulong(CKA_VALUE_LEN).and_then(|length| length.try_into().ok());
+        let long_enough = token.policy.generated(&template, length.unwrap_or(usize::MAX));
+        long_enough.map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
         may_make(session, token, &[&template])?;
         let watch = metaslot_counters::begin();
         let made = home.home.generate(mechanism, &params, &template);
@@ -69,6 +72,11 @@ impl Engine {
         secrets: &Secrets,
     ) -> Result<ObjectHandle> {
         let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
+        if matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY) && !home.home.is_trusted() {
+            let name = home.home.name();
+            detail::set(format_args!("{name} is not trusted: no key is brought to it"));
+            return Err(Error::ACTION_PROHIBITED);
+        }
         if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
             token.policy.making(&template, false)?;
             token.policy.parity(&template, secrets)?;

@@ -9,6 +9,7 @@ use crate::output::{Output, Room, Written};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Watch;
 use metaslot_spi::provider::{Cipher, Digest, Pending, Postponed, Recover, Signature};
+use metaslot_spi::store::Ticket;
 use metaslot_spi::{Key, Params};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -28,8 +29,17 @@ pub(crate) struct Chosen<A: ?Sized + 'static> {
     pub(crate) params: Params,
     /// `None` for a digest.
     pub(crate) object: Option<Arc<Object>>,
-    /// `CKA_ALWAYS_AUTHENTICATE`: a context-specific login is still missing.
-    pub(crate) locked: bool,
+    pub(crate) lock: Lock,
+}
+
+/// `CKA_ALWAYS_AUTHENTICATE`
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Lock {
+    Open,
+    /// A context-specific login is still missing.
+    Locked,
+    /// It was done: by this PIN, which the token's keeper wants with the data.
+    Shown(Ticket),
 }
 
 /// What `*Init` chose for a key, before the parameters stand beside it.
@@ -38,15 +48,15 @@ pub(crate) struct Choice<A: ?Sized + 'static> {
     pub(crate) count: Count,
     pub(crate) algorithm: &'static A,
     pub(crate) object: Arc<Object>,
-    pub(crate) locked: bool,
+    pub(crate) lock: Lock,
 }
 
 impl<A: ?Sized> Choice<A> {
     /// With what the caller said.
     #[inline]
     pub(crate) fn with(self, mechanism: CK_MECHANISM_TYPE, params: Params) -> Chosen<A> {
-        let Self { count, algorithm, object, locked } = self;
-        Chosen { count, mechanism, algorithm, params, object: Some(object), locked }
+        let Self { count, algorithm, object, lock } = self;
+        Chosen { count, mechanism, algorithm, params, object: Some(object), lock }
     }
 }
 
@@ -58,7 +68,12 @@ impl<A: ?Sized> Chosen<A> {
 
     /// The key, to compute with it.
     pub(crate) fn unlocked_key(&self) -> Result<&Arc<Key>> {
-        if self.locked { Err(Error::USER_NOT_LOGGED_IN) } else { self.key() }
+        match self.lock {
+            Lock::Open => {}
+            Lock::Locked => return Err(Error::USER_NOT_LOGGED_IN),
+            Lock::Shown(ticket) => ticket.present(),
+        }
+        self.key()
     }
 }
 
@@ -228,7 +243,7 @@ pub(crate) trait Operation {
     fn is_locked(&self) -> bool;
 
     /// The context-specific login is done.
-    fn unlock(&mut self);
+    fn unlock(&mut self, lock: Lock);
 
     /// Ends it without a result.
     fn cancel(&mut self, recent: &mut Recent);
@@ -257,12 +272,12 @@ impl<A: Streams + ?Sized> Operation for Active<A> {
     }
 
     fn is_locked(&self) -> bool {
-        self.any().is_some_and(|chosen| chosen.locked)
+        self.any().is_some_and(|chosen| chosen.lock == Lock::Locked)
     }
 
-    fn unlock(&mut self) {
+    fn unlock(&mut self, lock: Lock) {
         if let Self::Initialized(chosen) | Self::MultiPart(chosen, _) = self {
-            chosen.locked = false;
+            chosen.lock = lock;
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests (PKCS#11 3.2 §5.12).
 
-use super::{Active, Chosen, Streams};
+use super::{Active, Chosen, Lock, Streams};
 use crate::engine::Engine;
 use crate::output::{Output, Written};
 use crate::policy::KeyUse;
@@ -30,12 +30,7 @@ impl Engine {
     ///
     /// # Errors
     /// As PKCS#11 3.2 §5.12.1 names them.
-    pub fn digest_init(
-        &self,
-        session: SessionHandle,
-        mechanism: CK_MECHANISM_TYPE,
-        _: Params,
-    ) -> Result<()> {
+    pub fn digest_init(&self, session: SessionHandle, mechanism: CK_MECHANISM_TYPE) -> Result<()> {
         let mut session = self.session(session)?;
         session.operations.digest.free()?;
         let later = session.asynchronous;
@@ -45,10 +40,10 @@ impl Engine {
             count,
             mechanism,
             algorithm,
-            // No digest has one, and a move of what could be one takes as long as the rest of this.
+            // No digest has one.
             params: Params::None,
             object: None,
-            locked: false,
+            lock: Lock::Open,
         });
         Ok(())
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How an operation with a key begins: the checks of `C_EncryptInit`, `C_SignInit` and their like.
 
-use super::{Choice, OperationKind};
+use super::{Choice, Lock, OperationKind};
 use crate::engine::Engine;
 use crate::session::SessionGuard;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
@@ -89,7 +89,7 @@ impl Engine {
             .map_err(|_| self.refused(mechanism, &operation, Error::KEY_SIZE_RANGE))?;
         algorithm.refuse(direction, key, params)?;
         session.uses(&object, kind);
-        let locked = object.facts().always_authenticate;
-        Ok(Choice { count, algorithm, object, locked })
+        let lock = if object.facts().always_authenticate { Lock::Locked } else { Lock::Open };
+        Ok(Choice { count, algorithm, object, lock })
     }
 }

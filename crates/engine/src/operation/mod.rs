@@ -14,4 +14,4 @@ pub(crate) mod state;
 
 pub use kind::OperationKind;
 
-pub(crate) use active::{Active, Choice, Chosen, Operation, Operations, Streams};
+pub(crate) use active::{Active, Choice, Chosen, Lock, Operation, Operations, Streams};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Saved operations (PKCS#11 3.2 §5.6.6): digests only, since nothing else can be saved without a key.
 
-use super::{Active, Chosen, OperationKind, digest};
+use super::{Active, Chosen, Lock, OperationKind, digest};
 use crate::engine::Engine;
 use crate::session::Session;
 use metaslot_ck::{Error, ObjectHandle, Result, SessionHandle};
@@ -59,7 +59,7 @@ impl Engine {
         operations.cancel(recent, |_, _| true);
         *find = None;
         let params = Params::None;
-        let chosen = Chosen { count, mechanism, algorithm, params, object: None, locked: false };
+        let chosen = Chosen { count, mechanism, algorithm, params, object: None, lock: Lock::Open };
         operations.digest = Active::MultiPart(chosen, run);
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::{Policy, Refusal};
 use crate::object::facts::{Facts, bits, weak_curve};
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
-use metaslot_spi::{Attributes, NewObject, Params, Secrets};
+use metaslot_spi::{Attributes, Params, Secrets};
 
 /// No tag of GCM below this, in bytes: a forgery of a short one gives its hash key (SP 800-38D §5.2.1.2).
 const MIN_GCM_TAG: u64 = 12;
@@ -72,9 +72,8 @@ impl Policy {
     }
 
     /// May a secret key that is generated here be so short? One that can be read is not guessed.
-    pub(crate) fn generated(self, key: &NewObject) -> Result<()> {
-        let readable = !key.attributes.bool(CKA_SENSITIVE) && key.attributes.bool(CKA_EXTRACTABLE);
-        let length = key.secrets.get(CKA_VALUE).map_or(0, <[u8]>::len);
+    pub(crate) fn generated(self, key: &Attributes, length: usize) -> Result<()> {
+        let readable = !key.bool(CKA_SENSITIVE) && key.bool(CKA_EXTRACTABLE);
         if readable { Ok(()) } else { self.long_enough(length, Error::KEY_SIZE_RANGE) }
     }
 

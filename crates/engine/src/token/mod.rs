@@ -40,6 +40,10 @@ pub(crate) struct Token {
     pub(crate) policy: Policy,
     /// What serves its keys, where they stay there.
     pub(crate) home: Option<HomeRoute>,
+    /// Whether it was there at the last look.
+    pub(crate) there: AtomicBool,
+    /// Whether it came or went since the caller was told.
+    pub(crate) event: AtomicBool,
     pub(crate) handles: Handles,
     pub(crate) clock: Clock,
     pub(crate) objects: TokenObjects,
@@ -85,6 +89,8 @@ impl Token {
             store,
             policy,
             home,
+            there: AtomicBool::new(home.is_none_or(|home| home.home.is_there())),
+            event: AtomicBool::new(false),
             handles: Handles::new(slot),
             clock: Clock::default(),
             objects: TokenObjects::new(cached),
@@ -116,6 +122,11 @@ impl Token {
 
     pub(crate) fn login_state(&self) -> Login {
         self.epoch().login()
+    }
+
+    /// Whether someone is logged in to a token that is not there any more.
+    pub(crate) fn has_void_login(&self) -> bool {
+        self.login_state() != Login::Public && !self.store.keeps_login()
     }
 
     /// The handle of row `id` in `epoch`.

@@ -52,6 +52,19 @@ impl<'a> Caller<'a> {
         Ok((mechanism.mechanism, params))
     }
 
+    /// A mechanism that takes no parameter, as no digest does: nothing is made of one.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`
+    pub(crate) fn mechanism_alone(self, at: *const CK_MECHANISM) -> Result<CK_MECHANISM_TYPE> {
+        let mechanism = self.read(at)?;
+        let row = MechanismRow::find(mechanism.mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        if row.shape == Shape::None && mechanism.ulParameterLen != 0 {
+            return Err(Error::MECHANISM_PARAM_INVALID);
+        }
+        Ok(mechanism.mechanism)
+    }
+
     #[inline(always)]
     fn params(self, shape: Shape, raw: &CK_MECHANISM) -> Result<Params> {
         match shape {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Message digesting functions.
 
-use super::call::{begin, finish, transform, update};
+use super::call::{finish, transform, update};
 use crate::enter::enter_session;
 use metaslot_ck::*;
-use metaslot_engine::Engine;
+use metaslot_engine::{Engine, OperationKind};
 
 /// `C_DigestInit` (PKCS#11 3.2 §5.12.1)
 #[unsafe(no_mangle)]
@@ -14,13 +14,12 @@ pub unsafe extern "C" fn C_DigestInit(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        begin(
-            Function::DigestInit,
-            session,
-            mechanism,
-            CK_INVALID_HANDLE,
-            |engine, session, mechanism, params, _| engine.digest_init(session, mechanism, params),
-        )
+        enter_session(Function::DigestInit, session, |engine, caller, session| {
+            if mechanism.is_null() {
+                return engine.cancel_active(session, OperationKind::of(Function::DigestInit));
+            }
+            engine.digest_init(session, caller.mechanism_alone(mechanism)?)
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use crate::text::{self, padded};
 use crate::version;
 use metaslot_ck::*;
 use std::ffi::c_void;
+use std::time::Duration;
 
 /// `C_GetSlotList` (PKCS#11 3.2 §5.5)
 #[unsafe(no_mangle)]
@@ -18,9 +19,8 @@ pub unsafe extern "C" fn C_GetSlotList(
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
         enter(Function::GetSlotList, |engine, caller| {
-            // Every slot has its token in it, always: nothing here can be taken out.
-            let _ = token_present;
-            let slots: Vec<_> = engine.slot_list().map(|slot| slot.0).collect();
+            let slots: Vec<_> =
+                engine.slot_list(token_present != CK_FALSE).map(|slot| slot.0).collect();
             caller.list(&slots, list, count)
         })
     }
@@ -82,33 +82,41 @@ pub unsafe extern "C" fn C_GetTokenInfo(slot: CK_SLOT_ID, info: *mut CK_TOKEN_IN
     }
 }
 
-/// `C_WaitForSlotEvent` (PKCS#11 3.2 §5.5). Slots never change, so there is only the end to wait for.
+/// How often a caller that waits looks whether a token of another module came or went: modules tell it to those only
+/// who ask.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// `C_WaitForSlotEvent` (PKCS#11 3.2 §5.5). Without other modules there is only the end to wait for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_WaitForSlotEvent(
     flags: CK_FLAGS,
     slot: *mut CK_SLOT_ID,
     reserved: *mut c_void,
 ) -> CK_RV {
-    let mut epoch = None;
-    // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    let rv = unsafe {
-        enter_library(Function::WaitForSlotEvent, |library, caller| {
-            caller.place(slot)?;
-            if !reserved.is_null() {
-                return Err(Error::ARGUMENTS_BAD);
-            }
-            if flags & CKF_DONT_BLOCK != 0 {
-                return Err(Error::NO_EVENT);
-            }
-            epoch = Some(library.epoch());
-            Ok(())
-        })
-    };
-    match epoch {
-        None => rv,
-        Some(epoch) => {
-            process::wait_for_end(epoch);
-            CKR_CRYPTOKI_NOT_INITIALIZED
+    loop {
+        let mut waits = None;
+        // SAFETY: the pointers are as this function's caller promises: as the standard says.
+        let rv = unsafe {
+            enter_library(Function::WaitForSlotEvent, |library, caller| {
+                let place = caller.place(slot)?;
+                if !reserved.is_null() {
+                    return Err(Error::ARGUMENTS_BAD);
+                }
+                let engine = library.engine()?;
+                if let Some(changed) = engine.slot_event() {
+                    place.set(changed.0);
+                    return Ok(());
+                }
+                if flags & CKF_DONT_BLOCK != 0 {
+                    return Err(Error::NO_EVENT);
+                }
+                waits = Some((library.epoch(), engine.slots_change().then_some(LOOK)));
+                Ok(())
+            })
+        };
+        let Some((epoch, patience)) = waits else { return rv };
+        if process::wait_for_end(epoch, patience) {
+            return CKR_CRYPTOKI_NOT_INITIALIZED;
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is said of a module when it is opened.
 
+use metaslot_ck::CK_MECHANISM_TYPE;
 use std::path::PathBuf;
 
 /// Runs what it is given: where a thread must not be cancelled, say. Every call of a module goes
@@ -16,6 +17,10 @@ pub struct Config {
     pub module: PathBuf,
     /// A file with the user's PIN, for logins without one.
     pub pin_source: Option<PathBuf>,
+    /// Whether it may know keys that others use, too.
+    pub trusted: bool,
     /// What `C_Initialize` is given in `pReserved` (NSS).
     pub parameters: Option<String>,
+    /// Mechanisms that it is not asked for.
+    pub without: Vec<CK_MECHANISM_TYPE>,
 }

@@ -36,7 +36,11 @@ pub(crate) const fn leaves_a_trace(code: Error) -> bool {
 /// operations speaks of ours with the module, not of the caller's.
 pub(crate) fn told(name: &str, failure: Failure) -> Error {
     detail::set(format_args!("{name}: {failure}"));
-    if PASSED.contains(&failure.code) { failure.code } else { Error::DEVICE_ERROR }
+    match failure.code {
+        Error::TOKEN_NOT_PRESENT => Error::DEVICE_REMOVED,
+        code if PASSED.contains(&code) => code,
+        _ => Error::DEVICE_ERROR,
+    }
 }
 
 /// What a caller of ours can be answered.

@@ -6,10 +6,11 @@ use crate::read;
 use crate::rows;
 use crate::token::Token;
 use crate::value;
-use metaslot_ck::{CK_MECHANISM_TYPE, CKA_PRIVATE, ObjectHandle, Result};
+use metaslot_ck::{CK_MECHANISM_TYPE, CKA_PRIVATE, Error, ObjectHandle, Result};
 use metaslot_client::{Result as Called, Session};
+use metaslot_memory::Secret;
 use metaslot_spi::provider::Algorithm;
-use metaslot_spi::store::{Found, Home};
+use metaslot_spi::store::{Found, Home, Ticket};
 use metaslot_spi::{Attributes, Params, Secrets};
 
 impl Home for Token {
@@ -17,12 +18,43 @@ impl Home for Token {
         self.name
     }
 
+    fn is_trusted(&self) -> bool {
+        self.trusted
+    }
+
+    /// A module that does not say is asked again: it would not be there for good otherwise.
+    fn is_there(&self) -> bool {
+        let library = &self.module.library;
+        let slots = self.call(|| match library.slots(true) {
+            Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
+                self.module.initialize()?;
+                library.slots(true)
+            }
+            slots => slots,
+        });
+        let there = slots.map_or(true, |slots| slots.contains(&self.slot));
+        if !there {
+            self.close();
+        }
+        there
+    }
+
     fn algorithms(&'static self) -> &'static [Algorithm] {
-        self.rows.get_or_init(|| {
-            let mut rows = &[][..];
-            (self.around)(&mut || rows = Vec::leak(rows::of(self, &self.mechanisms)));
-            rows
-        })
+        if let Some(rows) = self.rows.get() {
+            return rows;
+        }
+        let mut rows = Vec::new();
+        (self.around)(&mut || {
+            let came = || self.module.library.mechanisms(self.slot).unwrap_or_default();
+            let late = self.mechanisms.is_empty().then(came);
+            rows = rows::of(self, late.as_ref().unwrap_or(&self.mechanisms));
+        });
+        // A token that is not there yet says nothing yet.
+        if rows.is_empty() { &[] } else { self.rows.get_or_init(|| Vec::leak(rows)) }
+    }
+
+    fn keep_pin(&self, pin: &[u8]) -> Result<Ticket> {
+        self.keep(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?)
     }
 
     fn create(&self, template: &Attributes, secrets: &Secrets) -> Result<Found> {

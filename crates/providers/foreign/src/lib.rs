@@ -16,6 +16,7 @@ mod mechanism;
 mod objects;
 mod open;
 mod params;
+mod pin;
 mod read;
 mod rows;
 mod signature;

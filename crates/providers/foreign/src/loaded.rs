@@ -40,6 +40,12 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
         // In a forked child the loader's lock may be held for ever.
         return Ok(known);
     }
+    // One library initialised twice would be one login with two names.
+    let real = |path: &Path| path.canonicalize().ok();
+    let mut others = MODULES.iter().filter_map(OnceLock::get);
+    if others.any(|other| real(path).is_some_and(|path| real(&other.path) == Some(path))) {
+        return Err(String::from("is the module of another section, by another path"));
+    }
     let parameters = config.parameters.clone().map(CString::new).transpose();
     let parameters = parameters.map_err(|_| String::from("has parameters with a zero in them"))?;
     let library = Module::load(path).map_err(|failure| failure.to_string())?;

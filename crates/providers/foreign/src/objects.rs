@@ -2,10 +2,7 @@
 //! Which of the module's handles is which row of ours. Row numbers never come back.
 
 use crate::value;
-use metaslot_ck::{
-    CKA_CLASS, CKA_EC_POINT, CKA_ID, CKA_ISSUER, CKA_KEY_TYPE, CKA_LABEL, CKA_MODULUS,
-    CKA_SERIAL_NUMBER, CKA_TOKEN, ObjectHandle,
-};
+use metaslot_ck::*;
 use metaslot_client::Template;
 use metaslot_spi::Attributes;
 use metaslot_spi::store::{Found, Scope, Term};
@@ -42,6 +39,23 @@ const TELLING: [u64; 8] = [
     CKA_EC_POINT,
     CKA_ISSUER,
     CKA_SERIAL_NUMBER,
+];
+
+/// What does not change while an object is there.
+const FIXED: [u64; 13] = [
+    CKA_CLASS,
+    CKA_KEY_TYPE,
+    CKA_MODULUS,
+    CKA_EC_PARAMS,
+    CKA_EC_POINT,
+    CKA_UNIQUE_ID,
+    CKA_CHECK_VALUE,
+    CKA_VALUE_LEN,
+    CKA_LOCAL,
+    CKA_KEY_GEN_MECHANISM,
+    CKA_ALWAYS_SENSITIVE,
+    CKA_NEVER_EXTRACTABLE,
+    CKA_ALWAYS_AUTHENTICATE,
 ];
 
 impl Objects {
@@ -100,14 +114,35 @@ impl Objects {
         }
     }
 
-    /// What was read of a row; gives its version, which is new if anything in it is.
+    /// What was read of a row; gives its version, which is new if anything in it is. Where the module has given
+    /// the handle to another object, the row is gone.
     pub(crate) fn read(&mut self, row: u64, attributes: &Attributes) -> Option<u64> {
+        if !self.is_same(row, attributes) {
+            self.forget(row);
+        }
         let known = self.rows.get_mut(&row)?;
         if known.attributes != *attributes {
             known.version += 1;
             known.attributes = attributes.clone();
         }
         Some(known.version)
+    }
+
+    /// Whether these can be a row's: what is fixed in an object is as it was.
+    pub(crate) fn is_same(&self, row: u64, now: &Attributes) -> bool {
+        self.rows.get(&row).is_some_and(|known| {
+            let same =
+                |attribute: &u64| match (known.attributes.get(*attribute), now.get(*attribute)) {
+                    (Some(then), Some(now)) => then == now,
+                    _ => true,
+                };
+            now.bool(CKA_PRIVATE) == known.private && FIXED.iter().all(same)
+        })
+    }
+
+    /// Whether a row is as it was at this version.
+    pub(crate) fn is_at(&self, row: u64, version: u64) -> bool {
+        self.rows.get(&row).is_some_and(|known| known.version == version)
     }
 
     /// The attributes as they were read last.

@@ -4,8 +4,28 @@
 use crate::value;
 use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, class_bit};
 use metaslot_ck::*;
-use metaslot_client::{Error as Failure, Result as Called, Session};
+use metaslot_client::{Error as Failure, Result as Called, Session, Template};
 use metaslot_spi::{Attributes, Value};
+use std::collections::BTreeSet;
+
+/// More objects than a token has: a module that names so many names more without end.
+const MOST_OBJECTS: usize = 1 << 20;
+
+/// The objects that match, each once.
+pub(crate) fn find(session: &Session, template: &Template) -> Called<Vec<ObjectHandle>> {
+    let mut search = session.search(template)?;
+    let mut seen = BTreeSet::from([0]);
+    let mut found = Vec::new();
+    let mut batch = [ObjectHandle(0); 256];
+    for _ in 0..MOST_OBJECTS / batch.len() {
+        let count = search.read(&mut batch)?;
+        if count == 0 {
+            return search.finish().map(|()| found);
+        }
+        found.extend(batch[..count].iter().filter(|handle| seen.insert(handle.0)));
+    }
+    Err(Failure::new(Function::FindObjects, Error::HOST_MEMORY))
+}
 
 /// The attributes that objects of a class can have.
 pub(crate) fn of_class(
@@ -43,11 +63,11 @@ pub(crate) fn attributes(
     }
     all.set(CKA_CLASS, Value::Ulong(class));
     all.set(CKA_TOKEN, Value::Bool(true));
-    all.set(CKA_PRIVATE, Value::Bool(private));
     // Older modules do not know these, and allow it.
-    for attribute in [CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE] {
+    let usual = [CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE].map(|attribute| (attribute, true));
+    for (attribute, flag) in usual.into_iter().chain([(CKA_PRIVATE, private)]) {
         if all.get(attribute).is_none() {
-            all.set(attribute, Value::Bool(true));
+            all.set(attribute, Value::Bool(flag));
         }
     }
     if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {

@@ -50,7 +50,8 @@ fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Option<Algorithm> {
     let agrees = |flag| {
         let mechanism: &'static dyn Derive = mechanism;
         let known = matches!(number, CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE);
-        (has(flag) && known).then_some(mechanism)
+        // It would know what is agreed on.
+        (has(flag) && known && token.trusted).then_some(mechanism)
     };
     let sizes = (info.min_key_size, info.max_key_size.max(info.min_key_size));
     let row = Algorithm {

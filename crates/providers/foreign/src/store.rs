@@ -2,7 +2,7 @@
 //! A module's token where the engine expects a store: its objects are rows, its PINs are passed on.
 
 use crate::error::is_loss;
-use crate::read::{attributes, of_class};
+use crate::read::{attributes, find, of_class};
 use crate::token::{Token, wipe};
 use crate::value;
 use metaslot_ck::*;
@@ -53,8 +53,12 @@ impl Store for ForeignStore {
                 }
                 info => info,
             }
-        })?;
-        Ok(token_row(info, self.0.pin_source.is_some()))
+        });
+        let info = info.map_err(|code| match code {
+            Error::DEVICE_REMOVED if !self.0.is_there() => Error::TOKEN_NOT_PRESENT,
+            code => code,
+        });
+        Ok(token_row(info?, self.0.pin_source.is_some()))
     }
 
     fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
@@ -66,15 +70,18 @@ impl Store for ForeignStore {
         self.0.login(role, pin)
     }
 
-    /// The module wants the PIN in the session of the operation, which begins with its data: until then it is
-    /// kept.
-    fn check_pin(&self, _: Role, pin: &[u8]) -> Result<()> {
-        self.0.keep_pin(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?);
-        Ok(())
+    /// Of such a token [`Home::keep_pin`] is asked.
+    fn check_pin(&self, _: Role, _: &[u8]) -> Result<()> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
     }
 
     fn logout(&self) {
         self.0.logout();
+    }
+
+    /// The module says so where a key is used.
+    fn keeps_login(&self) -> bool {
+        true
     }
 
     fn init_pin(&self, pin: &[u8]) -> Result<()> {
@@ -92,6 +99,12 @@ impl Store for ForeignStore {
                     let name = self.0.name;
                     detail::set(format_args!("{name} makes its keys itself: none is put there"));
                     return Err(Error::FUNCTION_NOT_SUPPORTED);
+                }
+                Change::Update { id, version, .. } | Change::Delete { id, version }
+                    if !self.0.objects().is_at(id, version) =>
+                {
+                    // What was decided by what was read may be wrong by now.
+                    return Err(Error::OBJECT_HANDLE_INVALID);
                 }
                 Change::Update { id, record, .. } => {
                     self.update(id, &Attributes::decode(&record.attributes)?)?;
@@ -158,8 +171,7 @@ impl Store for ForeignStore {
         }
         let template = search_template(query, scope);
         let all = self.0.with(true, |session| {
-            let handles = session.find(&template)?;
-            let there = handles.into_iter().filter(|handle| handle.0 != 0);
+            let there = find(session, &template)?.into_iter();
             there.filter_map(|handle| self.found(session, handle)).collect()
         })?;
         let mut objects = self.0.objects();

@@ -5,6 +5,8 @@ use crate::config::{Around, Config};
 use crate::error::{is_loss, leaves_a_trace, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
+use crate::pin;
+use crate::read::{self, find};
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle,
     Result, SlotId,
@@ -12,13 +14,17 @@ use metaslot_ck::{
 use metaslot_client::{Access, Error as Failure, Result as Called, Session, User};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Algorithm;
-use metaslot_spi::store::Role;
+use metaslot_spi::store::{Role, Ticket};
 use metaslot_spi::{Key, detail};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Sessions that are kept open for the next call.
 const IDLE: usize = 16;
+
+/// PINs that are kept for operations: of more than so many that were begun and left, the oldest go.
+const PINS: usize = 256;
 
 /// A token. It lives for as long as the process.
 #[derive(Debug)]
@@ -27,6 +33,7 @@ pub(crate) struct Token {
     pub(crate) module: &'static Loaded,
     pub(crate) slot: SlotId,
     pub(crate) pin_source: Option<PathBuf>,
+    pub(crate) trusted: bool,
     pub(crate) mechanisms: Vec<CK_MECHANISM_TYPE>,
     /// What its module does, in our vocabulary, once it was asked.
     pub(crate) rows: OnceLock<&'static [Algorithm]>,
@@ -44,8 +51,16 @@ struct State {
     idle: Vec<Session>,
     /// Who shall be logged in.
     login: Option<Role>,
+    /// Whether that login was made here; otherwise the host had made it.
+    mine: bool,
+    /// Whether the configured PIN was wrong when it was last tried: it is not tried again before a program asks for that.
+    refused: bool,
+    /// Whose sessions these are: manufacturer, model, serial number.
+    identity: Option<[String; 3]>,
     /// PINs for operations that want one each, shown and not used yet.
-    pins: Vec<Secret>,
+    pins: Vec<(Ticket, Secret)>,
+    /// How many PINs were ever kept.
+    tickets: u64,
 }
 
 /// A session taken from the pool, and the connection that it belongs to.
@@ -69,6 +84,7 @@ impl Token {
             module,
             slot,
             pin_source: config.pin_source.clone(),
+            trusted: config.trusted,
             mechanisms,
             rows: OnceLock::new(),
             around,
@@ -89,6 +105,7 @@ impl Token {
             && self.slot == slot
             && self.name == config.name
             && self.pin_source == config.pin_source
+            && self.trusted == config.trusted
             && self.mechanisms == mechanisms
     }
 
@@ -137,21 +154,28 @@ impl Token {
     }
 
     /// A PIN for one operation whose key wants it.
-    pub(crate) fn keep_pin(&self, pin: Secret) {
+    pub(crate) fn keep(&self, pin: Secret) -> Result<Ticket> {
         let mut state = self.state();
-        if state.pins.len() == IDLE {
+        if state.pins.len() == PINS {
             // Of operations that were given up.
             state.pins.remove(0);
         }
-        state.pins.push(pin);
+        state.tickets += 1;
+        let ticket = Ticket(NonZeroU64::new(state.tickets).ok_or(Error::GENERAL_ERROR)?);
+        state.pins.push((ticket, pin));
+        Ok(ticket)
     }
 
-    /// The PIN of an operation; none where its key wants none.
+    /// The PIN of the operation that this thread computes; none where its key wants none.
     pub(crate) fn pin_for(&self, key: &Key) -> Result<Option<Secret>> {
         if !key.attributes().bool(CKA_ALWAYS_AUTHENTICATE) {
             return Ok(None);
         }
-        self.state().pins.pop().map(Some).ok_or(Error::USER_NOT_LOGGED_IN)
+        let ticket = Ticket::presented();
+        let mut state = self.state();
+        let found = state.pins.iter().position(|(kept, _)| Some(*kept) == ticket);
+        let pin = found.map(|at| state.pins.remove(at).1);
+        pin.map(Some).ok_or(Error::USER_NOT_LOGGED_IN)
     }
 
     /// Takes a session and begins an operation of several calls in it.
@@ -225,13 +249,11 @@ impl Token {
         if let Some(session) = state.idle.pop() {
             return Ok(Taken { session, connection: state.connection });
         }
-        if state.keeper.is_none() {
-            state.keeper = Some(self.connect(state.login)?);
-        }
+        self.connect(&mut state)?;
         match self.open() {
             Err(failure) if is_loss(failure.code) => {
                 self.forget(&mut state);
-                state.keeper = Some(self.connect(state.login)?);
+                self.connect(&mut state)?;
                 Ok(Taken { session: self.open()?, connection: state.connection })
             }
             session => Ok(Taken { session: session?, connection: state.connection }),
@@ -274,8 +296,11 @@ impl Token {
         }
     }
 
-    /// The first session, with the login that it shall have.
-    fn connect(&self, login: Option<Role>) -> Called<Session> {
+    /// Where there is none, the first session, with the login that it shall have.
+    fn connect(&self, state: &mut State) -> Called<()> {
+        if state.keeper.is_some() {
+            return Ok(());
+        }
         let keeper = match self.open() {
             Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
                 self.module.initialize()?;
@@ -283,36 +308,41 @@ impl Token {
             }
             session => session?,
         };
-        if login == Some(Role::User)
-            && let Some(pin) = self.configured_pin()?
+        self.recognize(state)?;
+        if state.login == Some(Role::User)
+            && let Some(file) = &self.pin_source
         {
-            logged_in(keeper.login(User::User, pin.expose()))?;
+            let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
+            let pin = pin::read(file).ok().filter(|_| !state.refused).ok_or(refused)?;
+            let answer = keeper.login(User::User, pin.expose());
+            state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
+            logged_in(answer)?;
         }
-        Ok(keeper)
+        state.keeper = Some(keeper);
+        Ok(())
     }
 
-    /// The PIN of the configuration, where one is named.
-    fn configured_pin(&self) -> Called<Option<Secret>> {
-        let Some(file) = &self.pin_source else { return Ok(None) };
-        let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
-        let mut bytes = std::fs::read(file).map_err(|_| refused)?;
-        let pin = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-        let pin = Secret::try_copy_of(pin).ok_or(refused);
-        wipe(&mut bytes);
-        pin.map(Some)
+    /// Another token in the same slot gets neither our PIN nor the handles of this one.
+    fn recognize(&self, state: &mut State) -> Called<()> {
+        let info = self.module.library.token_info(self.slot)?;
+        let there = [info.manufacturer, info.model, info.serial];
+        match *state.identity.get_or_insert_with(|| there.clone()) == there {
+            true => Ok(()),
+            false => Err(Failure::new(Function::OpenSession, Error::TOKEN_NOT_RECOGNIZED)),
+        }
     }
 
     /// `C_Login`. Without a PIN, by the one of the configuration, or by the token's own keypad.
     pub(crate) fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
         let user = if role == Role::User { User::User } else { User::SecurityOfficer };
+        let configured = self.pin_source.as_ref();
+        let configured = configured.filter(|_| pin.is_empty() && role == Role::User);
+        let configured = configured.map(|file| pin::read(file)).transpose()?;
         self.call(|| {
-            let configured = if pin.is_empty() { self.configured_pin()? } else { None };
             let mut again = true;
             loop {
                 let mut state = self.state();
-                if state.keeper.is_none() {
-                    state.keeper = Some(self.connect(None)?);
-                }
+                self.connect(&mut state)?;
                 let Some(keeper) = &state.keeper else { continue };
                 let answer = match &configured {
                     Some(configured) => keeper.login(user, configured.expose()),
@@ -327,6 +357,8 @@ impl Token {
                     answer => {
                         logged_in(answer)?;
                         state.login = Some(role);
+                        state.mine = answer.is_ok();
+                        state.refused = false;
                         return Ok(());
                     }
                 }
@@ -341,7 +373,9 @@ impl Token {
             state.login = None;
             state.pins.clear();
             self.objects().forget_private();
-            if state.keeper.as_ref().is_some_and(|keeper| keeper.logout().is_err()) {
+            // After a loss the module may still have the login.
+            self.connect(&mut state).ok();
+            if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
                 self.forget(&mut state);
             }
         });
@@ -351,9 +385,7 @@ impl Token {
     pub(crate) fn by_keeper(&self, work: impl Fn(&Session) -> Called<()>) -> Result<()> {
         self.call(|| {
             let mut state = self.state();
-            if state.keeper.is_none() {
-                state.keeper = Some(self.connect(state.login)?);
-            }
+            self.connect(&mut state)?;
             state.keeper.as_ref().map_or(Ok(()), &work)
         })
     }
@@ -362,8 +394,12 @@ impl Token {
     pub(crate) fn close(&self) {
         (self.around)(&mut || {
             let mut state = self.state();
+            // Sessions of the host would keep our login.
+            let keeper = state.keeper.take().filter(|_| state.login.is_some() && state.mine);
+            keeper.map(|keeper| keeper.logout());
             self.forget(&mut state);
             state.login = None;
+            state.identity = None;
             state.pins.clear();
             self.objects().forget_all();
         });
@@ -376,20 +412,36 @@ impl Token {
         }
         let invalid = Failure::new(Function::FindObjects, Error::KEY_HANDLE_INVALID);
         let template = self.objects().description(row).ok_or(invalid)?;
-        // After a loss the module may have given its objects new numbers.
-        match session.find(&template)?[..] {
-            [handle] => {
-                self.objects().revive(row, handle);
-                Ok(handle)
+        let private = self.objects().is_private(row).ok_or(invalid)?;
+        // After a loss the module may have given its objects new numbers, and there may be others.
+        let mut same = Vec::new();
+        for handle in find(session, &template)? {
+            let now = read::attributes(session, handle, row, private)?;
+            if self.objects().is_same(row, &now) {
+                same.push(handle);
             }
-            _ => Err(invalid),
         }
+        let [handle] = same[..] else { return Err(invalid) };
+        self.objects().revive(row, handle);
+        Ok(handle)
     }
 
     /// Whether its info says that it cannot be written.
     pub(crate) const fn is_write_protected(flags: u64) -> bool {
         flags & CKF_WRITE_PROTECTED != 0
     }
+}
+
+/// Whether a PIN was tried in vain.
+const fn is_refusal(code: Error) -> bool {
+    matches!(
+        code,
+        Error::PIN_EXPIRED
+            | Error::PIN_INCORRECT
+            | Error::PIN_INVALID
+            | Error::PIN_LEN_RANGE
+            | Error::PIN_LOCKED
+    )
 }
 
 /// Whether another session would do it.

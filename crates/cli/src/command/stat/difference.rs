@@ -30,7 +30,7 @@ fn change(now: &Process, old: &Process) -> Process {
     }
     for (kind, cell) in &mut change.operations {
         if let Some((_, was)) = old.operations.iter().find(|row| row.0 == *kind) {
-            combine(cell, was, u64::saturating_sub);
+            cell.combine(was, u64::saturating_sub);
         }
     }
     change.calls.retain(|row| row.1.calls > 0);
@@ -38,16 +38,6 @@ fn change(now: &Process, old: &Process) -> Process {
     change.events.retain(|row| row.1 > 0);
     change.operations.retain(|row| row.1.operations > 0);
     change
-}
-
-fn combine(cell: &mut Cell, other: &Cell, with: impl Fn(u64, u64) -> u64) {
-    cell.operations = with(cell.operations, other.operations);
-    cell.bytes = with(cell.bytes, other.bytes);
-    cell.errors = with(cell.errors, other.errors);
-    cell.nanoseconds = with(cell.nanoseconds, other.nanoseconds);
-    for (bucket, other) in cell.buckets.iter_mut().zip(&other.buckets) {
-        *bucket = with(*bucket, *other);
-    }
 }
 
 /// All processes as one, without number and name.
@@ -69,7 +59,7 @@ pub(super) fn sum<'a>(processes: impl IntoIterator<Item = &'a Process>) -> Proce
             *entry(&mut all.events, event, 0) += more;
         }
         for (kind, more) in &process.operations {
-            combine(entry(&mut all.operations, kind, Cell::default()), more, u64::wrapping_add);
+            entry(&mut all.operations, kind, Cell::default()).combine(more, u64::wrapping_add);
         }
     }
     all.operations.sort_by(|a, b| a.0.cmp(&b.0));

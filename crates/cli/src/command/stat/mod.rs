@@ -2,20 +2,30 @@
 //! `metaslot stat`: what the counter pages of all processes say, once or at every interval.
 
 mod difference;
+pub(super) mod group;
+mod json;
+pub(super) mod name;
+pub(super) mod number;
 mod prometheus;
 mod show;
 
 use crate::app::App;
 use crate::failure::{Failure, Result};
-use crate::output::Report;
+use crate::output::{Report, write_out};
+use group::By;
 use metaslot_counters::read::{self, Process};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
   metaslot stat                 what was done since the processes started
-  metaslot stat 1               what is done, each second
+  metaslot stat 1               what is done, a line each second
+  metaslot stat 1 --by size     a table each second, with a row for each size
   metaslot stat 10 6 --json     six reports of ten seconds, one line of JSON each";
 
 /// Arguments of `stat`.
@@ -27,15 +37,19 @@ pub(crate) struct Args {
     interval: Option<Duration>,
     /// How many reports [default: until interrupted]
     count: Option<u64>,
-    /// Each process by itself
-    #[arg(long, short = 'p')]
-    by_process: bool,
+    /// A row for each provider, mechanism, size or process; several, separated by commas, for each
+    /// combination
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', conflicts_with = "prometheus")]
+    by: Vec<By>,
     /// Only this process; also one that has just ended
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
     /// Print the totals in the text format of Prometheus
     #[arg(long, conflicts_with_all = ["json", "interval"])]
     prometheus: bool,
+    /// Write them into a file, in place of the one before; with SECONDS again and again
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["json", "prometheus", "by"])]
+    textfile: Option<PathBuf>,
 }
 
 fn interval(text: &str) -> std::result::Result<Duration, String> {
@@ -45,35 +59,78 @@ fn interval(text: &str) -> std::result::Result<Duration, String> {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    if args.by.contains(&By::Key) {
+        return Err(Failure::usage("operations are not counted by key")
+            .hint("a page has room for a process's providers and mechanisms, not for its keys"));
+    }
+    if let Some(path) = &args.textfile {
+        return textfile(path, args);
+    }
     let Some(interval) = args.interval else { return once(app, args) };
     if !metaslot_counters::directories().any(|directory| directory.is_dir()) {
         tell_none(app);
     }
     let mut before = processes(args);
     let mut reported = Instant::now();
-    let mut left = args.count;
-    while left != Some(0) {
+    for number in 0..args.count.unwrap_or(u64::MAX) {
         thread::sleep((reported + interval).saturating_duration_since(Instant::now()));
         let now = processes(args);
         let seconds = reported.elapsed().as_secs_f64();
         reported = Instant::now();
-        let changes = difference::since(&now, &before);
-        if app.output.json {
-            app.output.line(&show::json(&changes, Some(seconds)).to_string())?;
-        } else {
-            let text = show::rates(&show::shown(&changes, args.by_process), seconds);
-            app.output.print(&Report { text, ..Report::default() })?;
-        }
+        report(app, args, number, &difference::since(&now, &before), seconds)?;
         before = now;
-        left = left.map(|left| left - 1);
     }
     Ok(())
+}
+
+/// For node_exporter's collector, which reads at any time.
+fn textfile(path: &Path, args: &Args) -> Result<()> {
+    let times = args.interval.map_or(1, |_| args.count.unwrap_or(u64::MAX));
+    for number in 0..times {
+        if number > 0 {
+            thread::sleep(args.interval.unwrap_or_default());
+        }
+        replace(path, prometheus::text(&processes(args)).as_bytes())
+            .map_err(|error| Failure::io(format!("cannot write {}", path.display()), &error))?;
+    }
+    Ok(())
+}
+
+/// Writes a file beside it, whose name no collector takes, and renames that: a reader finds the old
+/// text or the new one, whole.
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let beside = path.with_file_name(format!(".{}.{}.new", name.display(), std::process::id()));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&beside)?;
+    let written = file.write_all(text).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        fs::remove_file(&beside).ok();
+    }
+    written
+}
+
+/// How many lines stand under one heading: both fit a small terminal.
+const LINES: u64 = 20;
+
+fn report(app: &App, args: &Args, number: u64, changes: &[Process], seconds: f64) -> Result<()> {
+    if app.output.json {
+        return app.output.line(&json::document(changes, &args.by, Some(seconds)).to_string());
+    }
+    if !args.by.is_empty() {
+        let between = if number == 0 { "" } else { "\n" };
+        let table = show::rates(changes, &args.by, seconds);
+        return write_out(format!("{between}{table}").as_bytes());
+    }
+    if number.is_multiple_of(LINES) {
+        app.output.line(show::LINE)?;
+    }
+    write_out(show::line(changes, seconds).as_bytes())
 }
 
 fn once(app: &App, args: &Args) -> Result<()> {
     let processes = processes(args);
     if args.prometheus {
-        return crate::output::write_out(prometheus::text(&processes).as_bytes());
+        return write_out(prometheus::text(&processes).as_bytes());
     }
     if let (Some(pid), true) = (args.pid, processes.is_empty()) {
         return Err(Failure::not_found(format!("process {pid} has no counters")).hint(NONE));
@@ -81,13 +138,22 @@ fn once(app: &App, args: &Args) -> Result<()> {
     if processes.is_empty() {
         tell_none(app);
     }
-    let summary = show::summary(&processes);
-    let tables = show::totals(&show::shown(&processes, args.by_process));
     app.output.print(&Report {
-        text: if processes.is_empty() { String::new() } else { format!("{summary}{tables}") },
-        json: show::json(&processes, None),
+        text: if processes.is_empty() { String::new() } else { totals(&processes, &args.by) },
+        json: json::document(&processes, &args.by, None),
         uris: Vec::new(),
     })
+}
+
+/// Everything, or only the rows that were asked for.
+fn totals(processes: &[Process], by: &[By]) -> String {
+    if !by.is_empty() {
+        return show::operations(processes, by);
+    }
+    let mut tables = vec![show::operations(processes, &[By::Provider, By::Mechanism, By::Size])];
+    tables.extend(show::calls(processes));
+    tables.retain(|table| !table.is_empty());
+    [show::summary(processes)].into_iter().chain(tables).collect::<Vec<_>>().join("\n")
 }
 
 fn tell_none(app: &App) {

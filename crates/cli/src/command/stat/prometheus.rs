@@ -1,84 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The text format of Prometheus, version 0.0.4, one set of series for each program.
 
-use super::difference;
-use super::show::{bucket_end, code, event_name, mechanism};
-use metaslot_counters::layout::{BUCKET_COUNT, SIZE_LIMITS};
-use metaslot_counters::read::{Cell, Kind, Process};
-use std::collections::BTreeMap;
+use super::group::{self, By, Name};
+use super::name::{code, event, mechanism};
+use metaslot_counters::Event;
+use metaslot_counters::layout::{SIZE_LIMITS, bucket_end};
+use metaslot_counters::read::{Cell, Process};
 use std::fmt::Write;
 
-/// Every counter. Processes of one program are added up: a server that forks has too many.
+/// Every counter of every process. Not added up over processes: a sum falls when one of them ends, and
+/// `rate` takes that for a restart of all.
 pub(super) fn text(processes: &[Process]) -> String {
-    let mut programs: BTreeMap<&str, Vec<&Process>> = BTreeMap::new();
-    for process in processes {
-        programs.entry(&process.program).or_default().push(process);
-    }
-    let count = |(program, processes): (&&str, &Vec<&Process>)| {
-        (labels(&[("program", program)]), processes.len() as u64)
-    };
-    let processes: Vec<_> = programs.iter().map(count).collect();
-    let sums =
-        programs.iter().map(|(program, all)| (*program, difference::sum(all.iter().copied())));
-    let sums: Vec<(&str, Process)> = sums.collect();
+    let count = [(String::new(), processes.len() as u64)];
     let mut out = String::new();
-    metric(&mut out, "metaslot_processes", "gauge", "processes that count", &processes);
-    operations(&mut out, &sums);
-    calls(&mut out, &sums);
+    metric(&mut out, "metaslot_processes", "gauge", "processes that count", &count);
+    operations(&mut out, processes);
+    calls(&mut out, processes);
     out
 }
 
 /// Name, help and value of a metric.
 type Metric = (&'static str, &'static str, fn(&Cell) -> u64);
 
-fn operations(out: &mut String, programs: &[(&str, Process)]) {
-    let rows = |value: fn(&Cell) -> u64| -> Vec<(String, u64)> {
-        let rows = programs.iter().flat_map(|(program, process)| {
-            process
-                .operations
-                .iter()
-                .map(move |(kind, cell)| (kind_labels(program, kind), value(cell)))
-        });
-        rows.collect()
-    };
+fn operations(out: &mut String, processes: &[Process]) {
+    let by = [By::Process, By::Provider, By::Mechanism, By::Size];
+    let rows = group::rows(processes, &by);
     let metrics: [Metric; 3] = [
         ("metaslot_operations_total", "operations done", |cell| cell.operations),
         ("metaslot_operation_bytes_total", "bytes of input of operations", |cell| cell.bytes),
         ("metaslot_operation_errors_total", "operations that failed", |cell| cell.errors),
     ];
     for (name, help, value) in metrics {
-        metric(out, name, "counter", help, &rows(value));
+        let rows = rows.iter().map(|(names, cell)| (name_labels(names), value(cell)));
+        metric(out, name, "counter", help, &rows.collect::<Vec<_>>());
     }
     let name = "metaslot_operation_seconds";
     header(out, name, "histogram", "time of the operations whose time was taken, a sample");
-    for (program, process) in programs {
-        for (kind, cell) in &process.operations {
-            histogram(out, name, &kind_labels(program, kind), cell);
-        }
+    for (names, cell) in group::rows(processes, &by[..3]) {
+        histogram(out, name, &name_labels(&names), &cell);
     }
 }
 
-fn calls(out: &mut String, programs: &[(&str, Process)]) {
-    let mut counts = Vec::new();
-    let mut errors = Vec::new();
-    let mut events = Vec::new();
-    for (program, process) in programs {
+fn calls(out: &mut String, processes: &[Process]) {
+    let (mut counts, mut answers, mut events, mut levels) = (vec![], vec![], vec![], vec![]);
+    for process in processes {
+        let pid = process.pid.to_string();
+        let labels = |more: &[(&str, &str)]| {
+            labels(&[&[("pid", pid.as_str()), ("program", &process.program)], more].concat())
+        };
         for (function, calls) in &process.calls {
-            let labels = labels(&[("program", program), ("function", function.name())]);
-            counts.push((labels, calls.calls));
+            counts.push((labels(&[("function", function.name())]), calls.calls));
         }
         for (function, rv, count) in &process.codes {
-            let code = code(*rv);
-            let values = [("program", *program), ("function", function.name()), ("code", &code)];
-            errors.push((labels(&values), *count));
+            let names = [("function", function.name()), ("code", &code(*rv))];
+            answers.push((labels(&names), *count));
         }
-        for (event, count) in &process.events {
-            events.push((labels(&[("program", program), ("event", event_name(*event))]), *count));
+        for (what, count) in &process.events {
+            match what {
+                Event::MemoryNotLocked => levels.push((labels(&[]), *count)),
+                _ => events.push((labels(&[("event", event(*what))]), *count)),
+            }
         }
     }
     metric(out, "metaslot_calls_total", "counter", "calls of C functions", &counts);
-    metric(out, "metaslot_call_errors_total", "counter", "calls that failed, by code", &errors);
+    metric(out, "metaslot_call_errors_total", "counter", "calls that failed, by code", &answers);
     metric(out, "metaslot_events_total", "counter", "rare events", &events);
+    let help = "1 where memory for secrets could not be locked";
+    metric(out, "metaslot_memory_not_locked", "gauge", help, &levels);
 }
 
 fn header(out: &mut String, name: &str, kind: &str, help: &str) {
@@ -88,7 +76,10 @@ fn header(out: &mut String, name: &str, kind: &str, help: &str) {
 fn metric(out: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, u64)]) {
     header(out, name, kind, help);
     for (labels, value) in rows {
-        writeln!(out, "{name}{{{labels}}} {value}").ok();
+        match labels.is_empty() {
+            true => writeln!(out, "{name} {value}").ok(),
+            false => writeln!(out, "{name}{{{labels}}} {value}").ok(),
+        };
     }
 }
 
@@ -96,27 +87,34 @@ fn histogram(out: &mut String, name: &str, labels: &str, cell: &Cell) {
     let mut passed = 0;
     for (bucket, count) in cell.buckets.iter().enumerate() {
         passed += count;
-        let end = bucket_end(bucket);
-        let limit = match bucket + 1 < BUCKET_COUNT {
-            true => format!("{}.{:09}", end / 1_000_000_000, end % 1_000_000_000),
-            false => "+Inf".to_owned(),
-        };
+        let limit = bucket_end(bucket).map_or_else(|| "+Inf".to_owned(), seconds);
         writeln!(out, "{name}_bucket{{{labels},le=\"{limit}\"}} {passed}").ok();
     }
-    let (seconds, rest) = (cell.nanoseconds / 1_000_000_000, cell.nanoseconds % 1_000_000_000);
-    writeln!(out, "{name}_sum{{{labels}}} {seconds}.{rest:09}").ok();
+    writeln!(out, "{name}_sum{{{labels}}} {}", seconds(cell.nanoseconds)).ok();
     writeln!(out, "{name}_count{{{labels}}} {passed}").ok();
 }
 
-fn kind_labels(program: &str, kind: &Kind) -> String {
-    let size = SIZE_LIMITS.get(kind.size).map_or_else(|| "inf".to_owned(), usize::to_string);
-    let mechanism = mechanism(kind.mechanism);
-    labels(&[
-        ("program", program),
-        ("provider", &kind.provider),
-        ("mechanism", &mechanism),
-        ("size", &size),
-    ])
+fn seconds(nanoseconds: u64) -> String {
+    format!("{}.{:09}", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
+}
+
+fn name_labels(names: &[Name]) -> String {
+    let mut all = Vec::new();
+    for name in names {
+        match name {
+            Name::Process(pid, program) => {
+                all.extend([("pid", pid.to_string()), ("program", program.clone())]);
+            }
+            Name::Provider(provider) => all.push(("provider", provider.clone())),
+            Name::Mechanism(number) => all.push(("mechanism", mechanism(*number))),
+            Name::Size(class) => {
+                let limit =
+                    SIZE_LIMITS.get(*class).map_or_else(|| "inf".to_owned(), usize::to_string);
+                all.push(("size", limit));
+            }
+        }
+    }
+    labels(&all.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
 }
 
 fn labels(values: &[(&str, &str)]) -> String {
@@ -128,34 +126,94 @@ fn labels(values: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metaslot_ck::{CKM_SHA256, Function};
-    use metaslot_counters::read::Calls;
+    use metaslot_ck::{CKM_SHA256, CKR_PIN_INCORRECT, Function};
+    use metaslot_counters::layout::BUCKET_COUNT;
+    use metaslot_counters::read::{Calls, Kind};
+    use std::collections::BTreeSet;
 
-    #[test]
-    fn series_have_labels_and_histograms_add_up() {
-        let kind = Kind { provider: "awslc".into(), mechanism: CKM_SHA256, size: 1 };
+    fn process(pid: u32) -> Process {
+        let kind = |size| Kind { provider: "awslc".into(), mechanism: CKM_SHA256, size };
         let mut cell =
             Cell { operations: 3, bytes: 300, nanoseconds: 1_500_000_700, ..Cell::default() };
         cell.buckets[0] = 1;
         cell.buckets[BUCKET_COUNT - 1] = 1;
-        let process = Process {
-            program: "a\"b".into(),
-            calls: vec![(Function::Digest, Calls { calls: 3, errors: 0 })],
-            operations: vec![(kind, cell)],
+        Process {
+            pid,
+            program: "a\"\\\nb".into(),
+            calls: vec![(Function::Login, Calls { calls: 3, errors: 1 })],
+            codes: vec![(Function::Login, CKR_PIN_INCORRECT, 1)],
+            events: vec![(Event::LoginFailure, 1), (Event::MemoryNotLocked, 1)],
+            operations: vec![(kind(0), cell), (kind(1), cell)],
             ..Process::default()
-        };
-        let text = text(&[process.clone(), process]);
-        let labels = r#"program="a\"b",provider="awslc",mechanism="CKM_SHA256",size="1024""#;
+        }
+    }
+
+    #[test]
+    fn series_have_labels_and_histograms_add_up() {
+        let text = text(&[process(1), process(2)]);
+        let program = r#"program="a\"\\\nb""#;
+        let kind = r#"provider="awslc",mechanism="CKM_SHA256""#;
+        let time = format!("metaslot_operation_seconds_bucket{{pid=\"2\",{program},{kind}");
         for line in [
-            r#"metaslot_processes{program="a\"b"} 2"#.to_owned(),
-            format!("metaslot_operations_total{{{labels}}} 6"),
-            format!("metaslot_operation_seconds_bucket{{{labels},le=\"0.000000256\"}} 2"),
-            format!("metaslot_operation_seconds_bucket{{{labels},le=\"+Inf\"}} 4"),
-            format!("metaslot_operation_seconds_sum{{{labels}}} 3.000001400"),
-            format!("metaslot_operation_seconds_count{{{labels}}} 4"),
-            r#"metaslot_calls_total{program="a\"b",function="C_Digest"} 6"#.to_owned(),
+            "metaslot_processes 2".to_owned(),
+            format!("metaslot_operations_total{{pid=\"1\",{program},{kind},size=\"1024\"}} 3"),
+            format!("{time},le=\"0.000000256\"}} 2"),
+            format!("{time},le=\"+Inf\"}} 4"),
+            format!("metaslot_operation_seconds_sum{{pid=\"1\",{program},{kind}}} 3.000001400"),
+            format!("metaslot_operation_seconds_count{{pid=\"1\",{program},{kind}}} 4"),
+            format!("metaslot_calls_total{{pid=\"1\",{program},function=\"C_Login\"}} 3"),
+            format!("metaslot_memory_not_locked{{pid=\"1\",{program}}} 1"),
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("memory-not-locked"), "a level is no count");
+    }
+
+    /// As the format demands: one HELP and one TYPE of a name, before its samples, which stand together.
+    #[test]
+    fn each_metric_is_described_once_before_its_samples() {
+        let text = text(&[process(1)]);
+        let mut described = BTreeSet::new();
+        let mut current = String::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                current = rest.split(' ').next().unwrap().to_owned();
+                assert!(described.insert(current.clone()), "{current} twice");
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').unwrap();
+                assert_eq!(name, current);
+                assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+            } else {
+                let end = line[current.len()..].chars().next();
+                assert!(line.starts_with(&current) && end.is_some_and(|c| "{ _".contains(c)));
+            }
+        }
+    }
+
+    #[test]
+    fn the_dashboard_asks_for_what_there_is() {
+        let dashboard = include_str!("../../../../../examples/grafana-dashboard.json");
+        let text = text(&[process(1)]);
+        let names = |text: &str| -> BTreeSet<String> {
+            let word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+            let names = text.split(word).filter(|word| word.starts_with("metaslot_"));
+            names.map(str::to_owned).collect()
+        };
+        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        let there: BTreeSet<String> = samples.flat_map(names).collect();
+        let asked = names(dashboard);
+        assert!(asked.len() > 5 && asked.is_subset(&there), "{:?}", asked.difference(&there));
+        let parsed: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+        let panels = parsed["panels"].as_array().unwrap();
+        let expressions = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+        let labels =
+            ["pid", "program", "provider", "mechanism", "size", "function", "code", "event", "le"];
+        for target in expressions {
+            let expression = target["expr"].as_str().unwrap();
+            for by in expression.split("by (").skip(1) {
+                let by = by.split(')').next().unwrap();
+                assert!(by.split(", ").all(|label| labels.contains(&label)), "{expression}");
+            }
         }
     }
 }

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tables and the JSON of `metaslot stat`.
+//! The tables of `metaslot stat`.
 
 use super::difference;
+use super::group::{self, By, Name};
+use super::name::{code, event};
+use super::number::{float, megabytes, quantile, rate};
 use crate::output::Table;
-use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, mechanism_name, rv_name};
 use metaslot_counters::Event;
-use metaslot_counters::layout::{BUCKET_COUNT, OTHERS, SIZE_LIMITS};
-use metaslot_counters::read::{Cell, Kind, Process};
-use serde_json::{Value, json};
+use metaslot_counters::read::{Cell, Process};
 use std::collections::BTreeMap;
-
-/// A heading, empty for the sum of all, and what stands under it.
-pub(super) type Section = (String, Process);
-
-/// One section for all processes, or one for each.
-pub(super) fn shown(processes: &[Process], by_process: bool) -> Vec<Section> {
-    if !by_process {
-        return vec![(String::new(), difference::sum(processes))];
-    }
-    let section =
-        |process: &Process| (format!("{} {}\n", process.program, process.pid), process.clone());
-    processes.iter().map(section).collect()
-}
+use std::slice;
 
 /// Which programs count: `2 processes: nginx (2)`.
 pub(super) fn summary(processes: &[Process]) -> String {
@@ -38,228 +26,119 @@ pub(super) fn summary(processes: &[Process]) -> String {
     format!("{} {word}: {}\n", processes.len(), names.join(", "))
 }
 
-/// Everything since the processes started.
-pub(super) fn totals(sections: &[Section]) -> String {
-    let texts = sections.iter().map(|(heading, process)| {
-        let mut operations = Table::new(
-            &["PROVIDER", "MECHANISM", "SIZE", "OPERATIONS", "BYTES", "ERRORS", "MEAN", "P99"],
-            &[3, 4, 5, 6, 7],
-        );
-        for (kind, cell) in &process.operations {
-            operations.push(vec![
-                kind.provider.clone(),
-                mechanism(kind.mechanism),
-                size(kind.size),
-                cell.operations.to_string(),
-                cell.bytes.to_string(),
-                cell.errors.to_string(),
-                cell.mean().map_or_else(String::new, duration),
-                quantile(cell, 99)
-                    .map_or_else(String::new, |limit| format!("< {}", duration(limit))),
-            ]);
-        }
-        let mut functions = Table::new(&["FUNCTION", "CALLS", "ERRORS"], &[1, 2]);
-        for (function, calls) in &process.calls {
-            let name = function.name().to_owned();
-            functions.push(vec![name, calls.calls.to_string(), calls.errors.to_string()]);
-        }
-        let mut codes = Table::new(&["FUNCTION", "ANSWER", "COUNT"], &[2]);
-        for (function, rv, count) in &process.codes {
-            codes.push(vec![function.name().to_owned(), code(*rv), count.to_string()]);
-        }
-        let mut events = Table::new(&["EVENT", "COUNT"], &[1]);
-        for (event, count) in &process.events {
-            events.push(vec![event_name(*event).to_owned(), count.to_string()]);
-        }
-        let tables = [operations, functions, codes, events];
-        let texts = tables.iter().map(Table::text).filter(|text| !text.is_empty());
-        texts.fold(format!("\n{heading}"), |all, text| match all.trim().is_empty() {
-            true => format!("\n{text}"),
-            false => format!("{all}\n{text}"),
-        })
-    });
-    texts.collect()
+/// Operations since the processes started.
+pub(super) fn operations(processes: &[Process], by: &[By]) -> String {
+    let numbers = |cell: &Cell| {
+        let exact = [cell.operations, cell.bytes, cell.errors].map(|number| number.to_string());
+        exact.to_vec()
+    };
+    table(processes, by, ["OPERATIONS", "BYTES", "ERRORS"], numbers)
 }
 
 /// What was done in an interval, per second.
-pub(super) fn rates(sections: &[Section], seconds: f64) -> String {
-    let texts = sections.iter().map(|(heading, process)| {
-        let mut table = Table::new(
-            &["PROVIDER", "MECHANISM", "SIZE", "OP/S", "MB/S", "ERR/S", "MEAN", "P99"],
-            &[3, 4, 5, 6, 7],
-        );
-        for (kind, cell) in &process.operations {
-            table.push(vec![
-                kind.provider.clone(),
-                mechanism(kind.mechanism),
-                size(kind.size),
-                rate(cell.operations, seconds),
-                format!("{:.1}", float(cell.bytes) / 1e6 / seconds),
-                rate(cell.errors, seconds),
-                cell.mean().map_or_else(String::new, duration),
-                quantile(cell, 99)
-                    .map_or_else(String::new, |limit| format!("< {}", duration(limit))),
-            ]);
-        }
-        let text = table.text();
-        let calls: u64 = process.calls.iter().map(|row| row.1.calls).sum();
-        match (text.is_empty(), calls) {
-            (false, _) => format!("{heading}{text}"),
-            (true, 0) => format!("{heading}idle\n"),
-            // Operations are counted when they end, calls when they happen.
-            (true, calls) => {
-                format!("{heading}no operation ended; {} calls/s\n", rate(calls, seconds))
-            }
-        }
-    });
-    texts.collect()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
-fn float(number: u64) -> f64 {
-    number as f64
-}
-
-fn rate(count: u64, seconds: f64) -> String {
-    let rate = float(count) / seconds;
-    if rate > 0.0 && rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
-}
-
-/// The stable form for programs: every process by itself.
-pub(super) fn json(processes: &[Process], seconds: Option<f64>) -> Value {
-    let processes: Vec<Value> = processes.iter().map(process_json).collect();
-    match seconds {
-        Some(seconds) => json!({"seconds": seconds, "processes": processes}),
-        None => json!({"processes": processes}),
-    }
-}
-
-fn process_json(process: &Process) -> Value {
-    let operations = process.operations.iter().map(|(kind, cell)| operation_json(kind, cell));
-    let functions = process.calls.iter().map(|(function, calls)| {
-        json!({"function": function.name(), "calls": calls.calls, "errors": calls.errors})
-    });
-    let answers = process.codes.iter().map(|(function, rv, count)| {
-        json!({"function": function.name(), "code": code(*rv), "count": count})
-    });
-    let events = process
-        .events
-        .iter()
-        .map(|(event, count)| json!({"event": event_name(*event), "count": count}));
-    json!({
-        "pid": process.pid,
-        "program": process.program,
-        "since": process.since,
-        "operations": operations.collect::<Vec<Value>>(),
-        "functions": functions.collect::<Vec<Value>>(),
-        "answers": answers.collect::<Vec<Value>>(),
-        "events": events.collect::<Vec<Value>>(),
-    })
-}
-
-fn operation_json(kind: &Kind, cell: &Cell) -> Value {
-    json!({
-        "provider": kind.provider,
-        "mechanism": mechanism(kind.mechanism),
-        "size_limit": SIZE_LIMITS.get(kind.size),
-        "operations": cell.operations,
-        "bytes": cell.bytes,
-        "errors": cell.errors,
-        "timed": cell.buckets.iter().sum::<u64>(),
-        "timed_nanoseconds": cell.nanoseconds,
-        "mean_nanoseconds": cell.mean(),
-        "p50_below_nanoseconds": quantile(cell, 50),
-        "p99_below_nanoseconds": quantile(cell, 99),
-    })
-}
-
-pub(super) fn event_name(event: Event) -> &'static str {
-    Event::ALL.iter().find(|row| row.0 == event).map_or("", |row| row.1)
-}
-
-pub(super) fn mechanism(number: CK_MECHANISM_TYPE) -> String {
-    match mechanism_name(number) {
-        _ if number == OTHERS => "others".to_owned(),
-        Some(name) => name.to_owned(),
-        None => format!("0x{number:x}"),
-    }
-}
-
-pub(super) fn code(rv: CK_RV) -> String {
-    rv_name(rv).map_or_else(|| format!("0x{rv:x}"), str::to_owned)
-}
-
-/// A size class, as its limit.
-pub(super) fn size(class: usize) -> String {
-    let short = |bytes: usize| match bytes {
-        bytes if bytes >= 1024 => format!("{}K", bytes / 1024),
-        bytes => bytes.to_string(),
+pub(super) fn rates(processes: &[Process], by: &[By], seconds: f64) -> String {
+    let numbers = |cell: &Cell| {
+        let (done, failed) = (rate(cell.operations, seconds), rate(cell.errors, seconds));
+        vec![done, megabytes(cell.bytes, seconds), failed]
     };
-    match (SIZE_LIMITS.get(class), SIZE_LIMITS.last()) {
-        (Some(limit), _) => format!("<= {}", short(*limit)),
-        (None, Some(last)) => format!("> {}", short(*last)),
-        (None, None) => String::new(),
+    let text = table(processes, by, ["OP/S", "MB/S", "ERR/S"], numbers);
+    if text.is_empty() { "idle\n".to_owned() } else { text }
+}
+
+fn table(
+    processes: &[Process],
+    by: &[By],
+    headings: [&str; 3],
+    numbers: impl Fn(&Cell) -> Vec<String>,
+) -> String {
+    let names = by.iter().map(|by| by.heading());
+    let headings: Vec<&str> = names.chain(headings).chain(["P50", "P90", "P99"]).collect();
+    let right: Vec<usize> = (by.len()..headings.len()).collect();
+    let mut table = Table::new(&headings, &right);
+    for (names, cell) in group::rows(processes, by) {
+        let times = [50, 90, 99].map(|percent| quantile(&cell, percent));
+        let names = names.iter().map(Name::text);
+        table.push(names.chain(numbers(&cell)).chain(times).collect());
     }
+    table.text()
 }
 
-/// The time below which so many in a hundred of the timed operations stayed: the end of a bucket.
-pub(super) fn quantile(cell: &Cell, percent: u64) -> Option<u64> {
-    let timed: u64 = cell.buckets.iter().sum();
-    let wanted = (timed * percent).div_ceil(100);
-    let mut passed = 0;
-    let at = cell.buckets.iter().position(|count| {
-        passed += count;
-        passed >= wanted
-    });
-    // The last bucket has no end.
-    at.filter(|at| timed > 0 && at + 1 < BUCKET_COUNT).map(bucket_end)
+/// The calls of each function, what they answered, and what else happened.
+pub(super) fn calls(processes: &[Process]) -> Vec<String> {
+    let all = difference::sum(processes);
+    let mut functions = Table::new(&["FUNCTION", "CALLS", "ERRORS"], &[1, 2]);
+    for (function, calls) in &all.calls {
+        let name = function.name().to_owned();
+        functions.push(vec![name, calls.calls.to_string(), calls.errors.to_string()]);
+    }
+    let mut codes = Table::new(&["FUNCTION", "ANSWER", "COUNT"], &[2]);
+    for (function, rv, count) in &all.codes {
+        codes.push(vec![function.name().to_owned(), code(*rv), count.to_string()]);
+    }
+    let mut events = Table::new(&["EVENT", "COUNT"], &[1]);
+    for (what, count) in &all.events {
+        events.push(vec![event(*what).to_owned(), count.to_string()]);
+    }
+    [functions, codes, events].iter().map(Table::text).filter(|text| !text.is_empty()).collect()
 }
 
-/// Where a bucket ends, in nanoseconds.
-pub(super) fn bucket_end(bucket: usize) -> u64 {
-    1 << (bucket + 8)
-}
+/// The columns of [`line`]: at most 80 wide.
+pub(super) const LINE: &str =
+    "PROC     OP/S     MB/S  ERR/S     P50     P90     P99  BATCH/S  FILL   CALL/S";
 
-/// Three digits and a unit.
-fn duration(nanoseconds: u64) -> String {
-    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
-    let time = float(nanoseconds);
-    let Some((scale, unit)) = units.iter().find(|unit| time >= unit.0) else {
-        return format!("{nanoseconds} ns");
+/// One interval of all processes, per second, as one line under [`LINE`].
+pub(super) fn line(processes: &[Process], seconds: f64) -> String {
+    let all = difference::sum(processes);
+    let cell = group::rows(slice::from_ref(&all), &[]).into_values().next().unwrap_or_default();
+    let calls: u64 = all.calls.iter().map(|row| row.1.calls).sum();
+    let happened =
+        |wanted| all.events.iter().find(|row| row.0 == wanted).map_or(0, |(_, count)| *count);
+    let (batches, batched) = (happened(Event::LaneBatch), happened(Event::LaneBatched));
+    let fill = match batches {
+        0 => String::new(),
+        batches => format!("{:.1}", float(batched) / float(batches)),
     };
-    let scaled = time / scale;
-    let digits = if scaled < 10.0 { 2 } else { usize::from(scaled < 100.0) };
-    format!("{scaled:.digits$} {unit}")
+    let times = [50, 90, 99].map(|percent| format!("{:>8}", quantile(&cell, percent)));
+    let line = format!(
+        "{:>4} {:>8} {:>8} {:>6}{} {:>8} {fill:>5} {:>8}",
+        processes.len(),
+        rate(cell.operations, seconds),
+        megabytes(cell.bytes, seconds),
+        rate(cell.errors, seconds),
+        times.concat(),
+        rate(batches, seconds),
+        rate(calls, seconds),
+    );
+    format!("{line}\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metaslot_ck::{CKM_SHA256, Function};
+    use metaslot_counters::read::{Calls, Kind};
 
     #[test]
-    fn times_have_three_digits() {
-        let rows = [(7, "7 ns"), (1234, "1.23 us"), (12_345, "12.3 us"), (123_456_789, "123 ms")];
-        for (nanoseconds, text) in rows {
-            assert_eq!(duration(nanoseconds), text);
-        }
-    }
-
-    #[test]
-    fn sizes_are_named_by_their_limit() {
-        assert_eq!(size(0), "<= 64");
-        assert_eq!(size(1), "<= 1K");
-        assert_eq!(size(SIZE_LIMITS.len()), "> 256K");
-    }
-
-    #[test]
-    fn a_quantile_is_the_end_of_its_bucket() {
-        let mut cell = Cell::default();
-        assert_eq!(quantile(&cell, 99), None);
-        cell.buckets[0] = 98;
-        cell.buckets[3] = 2;
-        assert_eq!(quantile(&cell, 50), Some(256));
-        assert_eq!(quantile(&cell, 99), Some(2048));
-        cell.buckets[BUCKET_COUNT - 1] = 100;
-        assert_eq!(quantile(&cell, 99), None);
+    fn a_line_stands_under_its_headings() {
+        let kind = Kind { provider: "lanes".into(), mechanism: CKM_SHA256, size: 0 };
+        let mut cell = Cell {
+            operations: 123_456_789,
+            bytes: 98_765_432_100,
+            errors: 12_345,
+            ..Cell::default()
+        };
+        cell.buckets[10] = 1;
+        let process = Process {
+            calls: vec![(Function::Digest, Calls { calls: 123_456_789, errors: 0 })],
+            events: vec![(Event::LaneBatch, 1_000_000), (Event::LaneBatched, 16_000_000)],
+            operations: vec![(kind, cell)],
+            ..Process::default()
+        };
+        assert!(LINE.len() <= 80);
+        assert_eq!(
+            line(&[process.clone(), process], 2.0),
+            "   2     123M    98765  12345   262us   262us   262us    1.00M  16.0     123M\n"
+        );
+        assert_eq!(line(&[], 1.0).len(), LINE.len() + 1);
     }
 }

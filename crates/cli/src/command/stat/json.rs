@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The stable form of `metaslot stat` for programs.
+
+use super::group::{self, By, Name};
+use super::name::{code, event};
+use metaslot_counters::read::{Cell, Process};
+use serde_json::{Map, Value, json};
+
+/// Every process by itself, or the rows that were asked for.
+pub(super) fn document(processes: &[Process], by: &[By], seconds: Option<f64>) -> Value {
+    let mut document = Map::new();
+    if let Some(seconds) = seconds {
+        document.insert("seconds".to_owned(), seconds.into());
+    }
+    let (name, rows): (_, Vec<Value>) = if by.is_empty() {
+        ("processes", processes.iter().map(process).collect())
+    } else {
+        let rows = group::rows(processes, by);
+        ("rows", rows.iter().map(|(names, cell)| operation(names, cell)).collect())
+    };
+    document.insert(name.to_owned(), rows.into());
+    document.into()
+}
+
+fn process(process: &Process) -> Value {
+    let by = [By::Provider, By::Mechanism, By::Size];
+    let rows = group::rows(std::slice::from_ref(process), &by);
+    let operations = rows.iter().map(|(names, cell)| operation(names, cell));
+    let functions = process.calls.iter().map(|(function, calls)| {
+        json!({"function": function.name(), "calls": calls.calls, "errors": calls.errors})
+    });
+    let answers = process.codes.iter().map(|(function, rv, count)| {
+        json!({"function": function.name(), "code": code(*rv), "count": count})
+    });
+    let events =
+        process.events.iter().map(|(what, count)| json!({"event": event(*what), "count": count}));
+    json!({
+        "pid": process.pid,
+        "program": process.program,
+        "since": process.since,
+        "operations": operations.collect::<Vec<Value>>(),
+        "functions": functions.collect::<Vec<Value>>(),
+        "answers": answers.collect::<Vec<Value>>(),
+        "events": events.collect::<Vec<Value>>(),
+    })
+}
+
+fn operation(names: &[Name], cell: &Cell) -> Value {
+    let mut row = Map::new();
+    names.iter().for_each(|name| name.write(&mut row));
+    let fields = [
+        ("operations", Some(cell.operations)),
+        ("bytes", Some(cell.bytes)),
+        ("errors", Some(cell.errors)),
+        ("timed", Some(cell.timed())),
+        ("timed_nanoseconds", Some(cell.nanoseconds)),
+        ("mean_nanoseconds", cell.mean()),
+        ("p50_below_nanoseconds", cell.quantile(50)),
+        ("p90_below_nanoseconds", cell.quantile(90)),
+        ("p99_below_nanoseconds", cell.quantile(99)),
+    ];
+    row.extend(fields.map(|(name, value)| (name.to_owned(), value.into())));
+    row.into()
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A store whose files are replaced, or taken away, while processes have it open.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+mod common;
+
+use common::{Sandbox, USER, find, insert, private};
+use metaslot_ck::Error;
+use metaslot_keystore::SqliteStore;
+use metaslot_spi::store::{Role, Store};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn file(place: &Sandbox, suffix: &str) -> PathBuf {
+    place.path().join(format!("token.db{suffix}"))
+}
+
+/// Everything is in the database itself.
+fn empty_log(place: &Sandbox) {
+    let raw = place.raw();
+    raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).unwrap();
+    // Where it is the last to close, it takes the log away.
+    std::mem::forget(raw);
+}
+
+/// What a process that comes later finds.
+fn later(place: &Sandbox, label: &str) -> usize {
+    let store = place.store();
+    store.login(Role::User, USER).unwrap();
+    assert!(store.verify().unwrap().is_sound());
+    find(&store, label).len()
+}
+
+/// Set for a child that adds an object to the token at this path.
+const OTHER: &str = "METASLOT_TEST_OTHER";
+
+/// In a child: adds an object. In the test run itself: nothing.
+#[test]
+fn child_that_adds() {
+    let Some(path) = std::env::var_os(OTHER) else { return };
+    let store = SqliteStore::new(metaslot_keystore::Config::new(path));
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("of another"));
+}
+
+fn another_process_adds(place: &Sandbox) {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["child_that_adds", "--exact"]).env(OTHER, place.database());
+    assert!(child.status().unwrap().success());
+}
+
+#[test]
+fn what_is_acknowledged_is_in_the_file_that_has_the_name() {
+    let place = Sandbox::new();
+    let store = place.user();
+    insert(&store, private("before"));
+    empty_log(&place);
+    let copy = file(&place, ".copy");
+    fs::copy(place.database(), &copy).unwrap();
+    fs::rename(&copy, place.database()).unwrap();
+    insert(&store, private("after"));
+    drop(store);
+    assert_eq!((later(&place, "before"), later(&place, "after")), (1, 1));
+}
+
+#[test]
+fn what_is_acknowledged_is_not_in_a_log_that_was_taken_away() {
+    let place = Sandbox::new();
+    let store = place.user();
+    empty_log(&place);
+    fs::remove_file(file(&place, "-wal")).unwrap();
+    insert(&store, private("after"));
+    drop(store);
+    assert_eq!(later(&place, "after"), 1);
+}
+
+#[test]
+fn writers_share_the_index_of_the_log_after_it_was_taken_away() {
+    let place = Sandbox::new();
+    let store = place.user();
+    insert(&store, private("before"));
+    fs::remove_file(file(&place, "-shm")).unwrap();
+    another_process_adds(&place);
+    assert_eq!(find(&store, "of another").len(), 1, "a reader follows too");
+    insert(&store, private("after"));
+    drop(store);
+    for label in ["before", "of another", "after"] {
+        assert_eq!(later(&place, label), 1, "{label}");
+    }
+}
+
+#[test]
+fn a_generation_that_is_replaced_tells_of_every_change_again() {
+    let place = Sandbox::new();
+    let (one, mut other) = (place.user(), place.store());
+    let mut seen = vec![one.generation()];
+    for round in 0..8 {
+        insert(&one, private("before"));
+        seen.push(one.generation());
+        fs::remove_file(file(&place, ".gen")).unwrap();
+        if round % 2 == 0 {
+            // A process that comes later makes it anew, and every login looks which file it is.
+            other = place.store();
+            other.login(Role::User, USER).unwrap();
+            one.token().unwrap();
+        } else {
+            insert(&one, private("anew"));
+            other.token().unwrap();
+        }
+        for (writer, reader) in [(&one, &other), (&other, &one)] {
+            let before = reader.generation();
+            insert(writer, private("after"));
+            let after = reader.generation();
+            assert!(after.is_none() || after != before, "{round}: {before:?}");
+        }
+        assert!(one.generation().is_none() || !seen.contains(&one.generation()), "{round}");
+    }
+    assert!(other.verify().unwrap().is_sound());
+}
+
+#[test]
+fn a_lock_file_that_was_taken_away_is_made_anew() {
+    let place = Sandbox::new();
+    let store = place.user();
+    for suffix in [".lock", ".login"] {
+        let path = file(&place, suffix);
+        fs::remove_file(&path).unwrap();
+        insert(&store, private("writers"));
+        store.logout();
+        store.login(Role::User, USER).unwrap();
+        assert!(path.is_file(), "writers and logins come one at a time again");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let refused = store.login(Role::User, USER).unwrap_err();
+        assert_eq!(refused, Error::DEVICE_ERROR);
+        fs::remove_dir(&path).unwrap();
+    }
+    store.login(Role::User, USER).unwrap();
+}

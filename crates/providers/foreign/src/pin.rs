@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The PIN of the configuration, as it stands in a file.
+
+use metaslot_ck::{Error, Result};
+use metaslot_memory::Secret;
+use metaslot_spi::detail;
+use std::fs::{File, metadata};
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// The longest PIN, in bytes.
+const LONGEST: usize = 255;
+
+/// What the file says, without a newline at its end. A pipe or a device could keep the caller for ever.
+pub(crate) fn read(file: &Path) -> Result<Secret> {
+    let mut room = Secret::try_zeroed(LONGEST + 2).ok_or(Error::DEVICE_MEMORY)?;
+    let is_file = metadata(file).is_ok_and(|found| found.is_file());
+    let length = is_file.then(|| filled(file, room.expose_mut())).and_then(io::Result::ok);
+    let said = room.expose().get(..length.unwrap_or(0)).unwrap_or_default();
+    let pin = said.strip_suffix(b"\n").unwrap_or(said);
+    if pin.is_empty() || pin.len() > LONGEST {
+        detail::set(format_args!("{} is no file with a PIN", file.display()));
+        return Err(Error::PIN_INCORRECT);
+    }
+    Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)
+}
+
+fn filled(file: &Path, room: &mut [u8]) -> io::Result<usize> {
+    let mut file = File::open(file)?;
+    let mut length = 0;
+    while length < room.len() {
+        match file.read(&mut room[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
+}
