@@ -3,7 +3,7 @@
 
 use crate::app::Common;
 use crate::command::{
-    doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, verify,
+    doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top, verify,
 };
 use clap::{Parser, Subcommand};
 
@@ -73,6 +73,12 @@ pub(crate) enum Command {
     /// it does not disturb them. Pages are kept only where the directory for them exists:
     /// $XDG_RUNTIME_DIR/metaslot or /run/metaslot.
     Stat(stat::Args),
+    /// Watch what the module does, on a screen that changes
+    ///
+    /// Operations and bytes a second by provider and mechanism, with their history, times, errors, batches
+    /// and processes. Keys: q quits, p pauses, s or the arrows to the sides change what rows are ordered by,
+    /// the arrows up and down choose a row, whose graphs are shown.
+    Top(top::Args),
     /// Measure: speed, copies, sockets, the store, what survives a kill
     ///
     /// A program of its own, metaslot-lab, does it.

@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
         Command::Doctor(args) => command::doctor::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
+        Command::Top(args) => command::top::run(&app, &args),
         Command::Lab(args) => command::lab::run(&app, &args),
         Command::Completions(args) => command::pages::completions(&args, Cli::command()),
         Command::Man(args) => command::pages::man(&args, Cli::command()),

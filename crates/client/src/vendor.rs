@@ -97,6 +97,12 @@ struct FunctionList12 {
     token_policy: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut RawRule, *mut CK_ULONG) -> CK_RV>,
 }
 
+impl FunctionList11 {
+    const fn without_policy(self) -> FunctionList12 {
+        FunctionList12 { v1_1: self, token_policy: None }
+    }
+}
+
 /// `METASLOT_RULE`
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -216,22 +222,22 @@ impl Vendor {
         ) -> CK_RV,
     ) -> Option<Self> {
         let list = named_interface(function, c"Vendor Metaslot", None)?;
-        // SAFETY: only Metaslot has an interface of this name, and all its lists begin like this.
-        let v1_0 = unsafe { list.cast::<FunctionList>().read() };
-        Some(Self(match (v1_0.version.major, v1_0.version.minor) {
-            (1, 0) => {
-                let v1_1 = FunctionList11 { v1_0, token_cost: None, examine: None };
-                FunctionList12 { v1_1, token_policy: None }
-            }
-            (1, 1) => {
-                // SAFETY: from 1.1 to the next major version the list goes on like this.
-                let v1_1 = unsafe { list.cast::<FunctionList11>().read() };
-                FunctionList12 { v1_1, token_policy: None }
-            }
-            // SAFETY: from 1.2 to the next major version the list goes on like this.
-            (1, _) => unsafe { list.cast::<FunctionList12>().read() },
-            _ => return None,
-        }))
+        // SAFETY: only Metaslot has an interface of this name. Its lists begin with the version, all of
+        // version 1 with the functions of 1.0, and each minor version goes on where the one before ends.
+        unsafe {
+            let version = list.cast::<CK_VERSION>().read();
+            Some(Self(match (version.major, version.minor) {
+                (1, 0) => FunctionList11 {
+                    v1_0: list.cast::<FunctionList>().read(),
+                    token_cost: None,
+                    examine: None,
+                }
+                .without_policy(),
+                (1, 1) => list.cast::<FunctionList11>().read().without_policy(),
+                (1, _) => list.cast::<FunctionList12>().read(),
+                _ => return None,
+            }))
+        }
     }
 
     /// Looks at all of the token in `slot`; `None` when the module cannot.

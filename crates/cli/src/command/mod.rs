@@ -14,4 +14,5 @@ pub(crate) mod provider;
 pub(crate) mod sign;
 pub(crate) mod stat;
 pub(crate) mod token;
+pub(crate) mod top;
 pub(crate) mod verify;
