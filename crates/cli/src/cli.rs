@@ -3,7 +3,7 @@
 
 use crate::app::Common;
 use crate::command::{
-    doctor, explain, key, lab, mechanisms, pages, sign, stat, token, top, verify,
+    doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top, verify,
 };
 use clap::{Parser, Subcommand};
 
@@ -54,6 +54,14 @@ pub(crate) enum Command {
     /// The first provider of the list that has the operation does it. "lanes" takes the requests that wait together, and leaves
     /// alone what gains nothing by company; "awslc" does one at a time.
     Explain(explain::Args),
+    /// List providers, and choose what each may do
+    ///
+    /// A provider is something on this machine that does cryptography: the lanes, AWS-LC, other PKCS#11 modules.
+    #[command(subcommand)]
+    Provider(provider::Command),
+    /// Show and set what tokens refuse although the standard allows it
+    #[command(subcommand)]
+    Policy(policy::Command),
     /// Check the installation: configuration, module, tokens, files, limits
     ///
     /// Each line is ok, a warning or an error, with what helps. Exit code 1 says that there is an

@@ -9,6 +9,8 @@ pub(crate) mod lab;
 pub(crate) mod mechanisms;
 pub(crate) mod pages;
 mod payload;
+pub(crate) mod policy;
+pub(crate) mod provider;
 pub(crate) mod sign;
 pub(crate) mod stat;
 pub(crate) mod token;
