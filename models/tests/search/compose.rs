@@ -99,11 +99,14 @@ const UNUSUAL: &[&str] = &[
     "trusted",
     "uncopyable",
     "unwraps-open",
+    "unwraps-deriving",
     "unwraps-decrypting",
     "unwraps-wrapping",
     "unwraps-trusted",
     "derives-wrapping",
     "derives-deriving",
+    "derives-imposing",
+    "derives-unsigning",
     "derives-signing",
     "derives-trusted",
     "wraps-signers",
@@ -429,7 +432,7 @@ fn derive(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
 
 /// Opens what a wrap gave out as it was made: with the same mechanism, and the same key or its
 /// private half.
-fn follow(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) {
+pub(crate) fn follow(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) {
     let Some(Data::Output { step: made, .. }) = step.data.first() else { return };
     let Some(wrap) = game.truth.wraps.iter().find(|wrap| wrap.step == *made) else { return };
     if chooser.rarely(80) {
@@ -469,7 +472,11 @@ fn key_for(
     Some(name)
 }
 
-fn any_key(game: &Game<'_>, chooser: &mut Chooser, fits: impl Fn(&Facts) -> bool) -> Option<Name> {
+pub(crate) fn any_key(
+    game: &Game<'_>,
+    chooser: &mut Chooser,
+    fits: impl Fn(&Facts) -> bool,
+) -> Option<Name> {
     let fits = |name: &Name| game.stage.facts(*name).is_some_and(|facts| fits(&facts));
     let keys: Vec<Name> = game.stage.objects().filter(fits).collect();
     // What was made last is what the steps before were for.
