@@ -14,7 +14,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -68,14 +68,14 @@ type Inodes = [Option<Inode>; 3];
 /// One connection behind one mutex.
 #[derive(Debug)]
 struct GuardedConnection {
+    /// How many forks are under way, or wait: nobody begins before them.
+    forks: AtomicU32,
     state: Mutex<State>,
     reopened: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many forks are under way.
-    forks: u32,
     open: Option<Database>,
     /// The writer's connection has them.
     locks: Option<Locks>,
@@ -294,17 +294,17 @@ impl Drop for Gate {
 impl Connections for ConnectionPair {
     fn before_fork(&self) {
         for guarded in [&self.writer, &self.reader] {
-            let mut state = guarded.lock();
-            state.forks += 1;
-            state.open = None;
+            guarded.forks.fetch_add(1, Ordering::SeqCst);
+            guarded.lock().open = None;
         }
         *self.inodes.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn after_fork(&self) {
         for guarded in [&self.writer, &self.reader] {
-            let mut state = guarded.lock();
-            state.forks = state.forks.saturating_sub(1);
+            let _state = guarded.lock();
+            let fewer = |forks: u32| forks.saturating_sub(1);
+            guarded.forks.update(Ordering::SeqCst, Ordering::SeqCst, fewer);
             guarded.reopened.notify_all();
         }
     }
@@ -312,8 +312,8 @@ impl Connections for ConnectionPair {
 
 impl GuardedConnection {
     fn new(forks: u32) -> Self {
-        let state = State { forks, ..State::default() };
-        Self { state: Mutex::new(state), reopened: Condvar::new() }
+        let forks = AtomicU32::new(forks);
+        Self { forks, state: Mutex::default(), reopened: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -323,7 +323,7 @@ impl GuardedConnection {
     /// The state, once no fork is under way.
     fn enter(&self) -> MutexGuard<'_, State> {
         self.reopened
-            .wait_while(self.lock(), |state| state.forks > 0)
+            .wait_while(self.lock(), |_| self.forks.load(Ordering::SeqCst) > 0)
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -472,5 +472,38 @@ impl Database {
             path: self.files.database.clone(),
             reason: "this user may only read it".to_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    #[test]
+    fn a_fork_waits_for_one_call_and_not_for_those_behind_it() {
+        let [reader, writer] = [(); 2].map(|()| GuardedConnection::new(0));
+        let pair = ConnectionPair { reader, writer, inodes: Mutex::default() };
+        let (order, came) = mpsc::channel();
+        let (first, forked) = (pair.writer.enter(), order.clone());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(pair.writer.enter());
+                order.send("a call").expect("it is heard");
+            });
+            // It waits, as far as that can be had.
+            thread::sleep(Duration::from_millis(20));
+            scope.spawn(|| {
+                pair.before_fork();
+                forked.send("the fork").expect("it is heard");
+                pair.after_fork();
+            });
+            while pair.writer.forks.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            drop(first);
+        });
+        assert_eq!(came.try_iter().collect::<Vec<_>>(), ["the fork", "a call"]);
     }
 }

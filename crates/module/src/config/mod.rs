@@ -5,6 +5,7 @@
 //! token, which does not exist yet; nothing is created before `C_InitToken`.
 
 mod provider;
+mod setting;
 
 use crate::environment::{directory, variable};
 use metaslot_ck::CK_MECHANISM_TYPE;
@@ -13,9 +14,9 @@ use metaslot_foreign::{Config as Foreign, MAX_MODULES};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use provider::ProviderConfig;
+use setting::{Complaint, at, text, wrong};
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
@@ -130,9 +131,6 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
 fn line(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
-
-/// Where in the text, and what.
-type Complaint = (Option<Range<usize>>, String);
 
 impl Config {
     const EMPTY: Self = Self {
@@ -328,31 +326,6 @@ impl TokenConfig {
         let description = description.unwrap_or_else(|| path.display().to_string());
         let pin_min = pin_min.max(least);
         Ok(Self { path, description, policy, group, fast_login, kdf, pin_min, pepper, anchor })
-    }
-}
-
-fn at<T>(value: &Spanned<T>, reason: &str) -> Complaint {
-    (Some(value.span()), String::from(reason))
-}
-
-/// A value that the setting does not take, with what it takes.
-fn wrong(value: &Spanned<DeValue<'_>>, takes: &str) -> Complaint {
-    let said = match value.get_ref() {
-        DeValue::String(text) => format!("{text:?}"),
-        DeValue::Integer(number) => String::from(number.as_str()),
-        DeValue::Float(number) => String::from(number.as_str()),
-        DeValue::Boolean(truth) => truth.to_string(),
-        DeValue::Datetime(time) => time.to_string(),
-        DeValue::Array(_) => String::from("a list"),
-        DeValue::Table(_) => String::from("a section"),
-    };
-    at(value, &format!("{takes}, not {said}"))
-}
-
-fn text<'a>(value: &'a Spanned<DeValue<'_>>) -> Result<&'a str, Complaint> {
-    match value.get_ref() {
-        DeValue::String(text) => Ok(text),
-        _ => Err(wrong(value, "must be a string")),
     }
 }
 
