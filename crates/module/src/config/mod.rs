@@ -29,6 +29,7 @@ pub(crate) struct Config {
     /// Other modules, whose tokens come after ours.
     pub(crate) foreign: Vec<ForeignConfig>,
     pub(crate) counters: Counters,
+    pub(crate) audit: Option<AuditConfig>,
     /// Whether requests may be computed side by side.
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
@@ -57,6 +58,15 @@ pub(crate) struct TokenConfig {
     pub(crate) pin_min: usize,
     pub(crate) pepper: Option<PathBuf>,
     pub(crate) anchor: Option<PathBuf>,
+}
+
+/// The audit log.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct AuditConfig {
+    /// `None`: systemd's journal.
+    pub(crate) file: Option<PathBuf>,
+    /// Nothing happens that cannot be logged.
+    pub(crate) required: bool,
 }
 
 /// Where this process counts.
@@ -137,6 +147,7 @@ impl Config {
         tokens: Vec::new(),
         foreign: Vec::new(),
         counters: Counters::Usual,
+        audit: None,
         lanes: true,
         lanes_without: Cpu::NONE,
         disabled: Vec::new(),
@@ -183,6 +194,14 @@ impl Config {
                 ("counters", DeValue::String(path)) => {
                     config.counters = Counters::Directory(PathBuf::from(path.as_ref()));
                 }
+                ("audit", _) => {
+                    config.audit = Some(AuditConfig { file: audit_file(value)?, required: false })
+                }
+                // Read when it is known whether there is a log.
+                ("audit_required", DeValue::Boolean(_)) => {}
+                ("audit_required", _) => {
+                    return Err(wrong(value, "audit_required is true or false"));
+                }
                 ("lanes", DeValue::Boolean(lanes)) => config.lanes = *lanes,
                 ("lanes_without", DeValue::Array(names)) => {
                     config.lanes_without = extensions(names)?;
@@ -203,6 +222,13 @@ impl Config {
                 }
                 (other, _) => return Err(at(key, &format!("there is no setting {other:?}"))),
             }
+        }
+        if let Some(required) =
+            table.get_ref().iter().find(|row| row.0.get_ref() == "audit_required")
+        {
+            let log = config.audit.as_mut();
+            let log = log.ok_or_else(|| at(required.0, "audit_required needs audit"))?;
+            log.required = boolean(required.1)?;
         }
         let providers = table.get_ref().iter().find(|(key, _)| key.get_ref() == "provider");
         if let Some(DeValue::Table(sections)) = providers.map(|row| row.1.get_ref()) {
@@ -284,6 +310,15 @@ impl Config {
             return Err(at(value, "is the name of another provider"));
         }
         Ok(name.to_owned())
+    }
+}
+
+/// Where the audit log goes; `None` for the journal.
+fn audit_file(value: &Spanned<DeValue<'_>>) -> Result<Option<PathBuf>, Complaint> {
+    match value.get_ref() {
+        DeValue::String(name) if name == "journald" => Ok(None),
+        DeValue::String(path) if path.starts_with('/') => Ok(Some(PathBuf::from(path.as_ref()))),
+        _ => Err(wrong(value, "audit is \"journald\" or the absolute path of a file")),
     }
 }
 
@@ -445,6 +480,28 @@ mod tests {
         assert!(policy.allow("weak-rsa"));
         assert_eq!(two.policy, policy);
         assert_eq!(config.counters, Counters::Private);
+    }
+
+    #[test]
+    fn an_audit_log_is_the_journal_or_a_file() {
+        let token = "[[token]]\npath = \"/a\"\n";
+        let audit = |settings: &str| {
+            let config = Config::parse(&format!("{settings}{token}")).expect("it is right");
+            config.audit.map(|audit| (audit.file, audit.required))
+        };
+        assert_eq!(audit(""), None);
+        assert_eq!(audit("audit = \"journald\"\n"), Some((None, false)));
+        let file = Some(PathBuf::from("/log"));
+        assert_eq!(audit("audit_required = true\naudit = \"/log\"\n"), Some((file, true)));
+        for (settings, reason) in [
+            ("audit = true\n", "line 1: audit is \"journald\" or the absolute path of a file"),
+            ("audit = \"log\"\n", "line 1: audit is \"journald\" or the absolute path of a file"),
+            ("audit_required = true\n", "line 1: audit_required needs audit"),
+            ("audit_required = 1\n", "line 1: audit_required is true or false"),
+        ] {
+            let said = complaint(&format!("{settings}{token}"));
+            assert!(said.contains(reason), "{said}");
+        }
     }
 
     #[test]
