@@ -17,6 +17,7 @@ mod objects;
 mod open;
 mod params;
 mod pin;
+mod pool;
 mod read;
 mod rows;
 mod signature;
@@ -25,6 +26,7 @@ mod token;
 mod value;
 
 pub use config::{Around, Config};
+pub use pool::PoolStore;
 pub use store::ForeignStore;
 
 /// Most modules in one process: each is known for as long as the process lives.

@@ -23,6 +23,16 @@ impl ForeignStore {
         Self(token)
     }
 
+    pub(crate) const fn token(&self) -> &'static Token {
+        self.0
+    }
+
+    /// The token's own name for itself.
+    #[must_use]
+    pub fn label(&self) -> Option<String> {
+        Store::token(self).ok().map(|row| row.label)
+    }
+
     /// What its slot is, for people.
     #[must_use]
     pub fn description(&self) -> String {

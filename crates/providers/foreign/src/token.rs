@@ -51,6 +51,8 @@ struct State {
     idle: Vec<Session>,
     /// Who shall be logged in.
     login: Option<Role>,
+    /// The PIN of that login, where it is to be repeated by it.
+    pin: Option<Secret>,
     /// Whether that login was made here; otherwise the host had made it.
     mine: bool,
     /// Whether the configured PIN was wrong when it was last tried: it is not tried again before a program asks for that.
@@ -145,9 +147,7 @@ impl Token {
         self.call(|| {
             let first = self.attempt(&mut work);
             match first {
-                Err(failure) if repeats && comes_of_the_session(failure.code) => {
-                    self.attempt(&mut work)
-                }
+                Err(failure) if repeats && self.may_repeat(failure.code) => self.attempt(&mut work),
                 first => first,
             }
         })
@@ -270,7 +270,7 @@ impl Token {
 
     /// What becomes of a session whose call failed.
     pub(crate) fn failed(&self, taken: Taken, code: Error) {
-        if is_loss(code) {
+        if is_loss(code) || self.lost_its_login(code) {
             let mut state = self.state();
             if state.connection == taken.connection {
                 self.forget(&mut state);
@@ -278,6 +278,18 @@ impl Token {
         } else if !leaves_a_trace(code) {
             self.give(taken);
         }
+    }
+
+    /// Whether another session would do it.
+    fn may_repeat(&self, code: Error) -> bool {
+        is_loss(code) || code == Error::OPERATION_ACTIVE || self.lost_its_login(code)
+    }
+
+    /// Whether the module has forgotten a login that can be made again.
+    fn lost_its_login(&self, code: Error) -> bool {
+        let state = self.state();
+        let again = state.pin.is_some() || self.pin_source.is_some();
+        code == Error::USER_NOT_LOGGED_IN && state.login == Some(Role::User) && again
     }
 
     /// Nothing that was opened is any more.
@@ -309,11 +321,13 @@ impl Token {
             session => session?,
         };
         self.recognize(state)?;
-        if state.login == Some(Role::User)
-            && let Some(file) = &self.pin_source
-        {
+        if state.login == Some(Role::User) && (state.pin.is_some() || self.pin_source.is_some()) {
             let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
-            let pin = pin::read(file).ok().filter(|_| !state.refused).ok_or(refused)?;
+            let pin = match (&state.pin, &self.pin_source) {
+                (Some(pin), _) => Secret::try_copy_of(pin.expose()),
+                (None, file) => file.as_ref().and_then(|file| pin::read(file).ok()),
+            };
+            let pin = pin.filter(|_| !state.refused).ok_or(refused)?;
             let answer = keeper.login(User::User, pin.expose());
             state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
             logged_in(answer)?;
@@ -366,11 +380,24 @@ impl Token {
         })
     }
 
+    /// The user shall be logged in whenever the token is there, by this PIN or the configured one.
+    pub(crate) fn remember(&self, pin: &[u8]) -> Result<()> {
+        let pin = match pin.is_empty() {
+            true => None,
+            false => Some(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?),
+        };
+        let mut state = self.state();
+        state.login = Some(Role::User);
+        state.pin = pin;
+        Ok(())
+    }
+
     /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it.
     pub(crate) fn logout(&self) {
         (self.around)(&mut || {
             let mut state = self.state();
             state.login = None;
+            state.pin = None;
             state.pins.clear();
             self.objects().forget_private();
             // After a loss the module may still have the login.
@@ -399,6 +426,7 @@ impl Token {
             keeper.map(|keeper| keeper.logout());
             self.forget(&mut state);
             state.login = None;
+            state.pin = None;
             state.identity = None;
             state.pins.clear();
             self.objects().forget_all();
@@ -433,7 +461,7 @@ impl Token {
 }
 
 /// Whether a PIN was tried in vain.
-const fn is_refusal(code: Error) -> bool {
+pub(crate) const fn is_refusal(code: Error) -> bool {
     matches!(
         code,
         Error::PIN_EXPIRED
@@ -442,11 +470,6 @@ const fn is_refusal(code: Error) -> bool {
             | Error::PIN_LEN_RANGE
             | Error::PIN_LOCKED
     )
-}
-
-/// Whether another session would do it.
-const fn comes_of_the_session(code: Error) -> bool {
-    is_loss(code) || matches!(code, Error::OPERATION_ACTIVE)
 }
 
 /// Shows the PIN to the operation that has begun in a session.
