@@ -2,14 +2,14 @@
 //! Everything between one `C_Initialize` and its `C_Finalize`.
 
 use crate::cancel::{Uncancelled, UncancelledStore};
-use crate::config::{self, Config, Counters, ForeignConfig, TokenConfig};
+use crate::config::{self, Config, Counters, ForeignConfig, PoolConfig, TokenConfig};
 use crate::environment::directory;
 use metaslot_awslc::AWSLC;
 use metaslot_awslc_wrapper as awslc;
 use metaslot_ck::{Error, Result};
 use metaslot_counters as counters;
 use metaslot_engine::{Config as EngineConfig, Engine, MAX_SLOTS, Policy, SlotConfig};
-use metaslot_foreign::ForeignStore;
+use metaslot_foreign::{ForeignStore, PoolStore};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_lanes::cpu;
 use metaslot_lanes::provider::{Lanes, Off};
@@ -97,13 +97,26 @@ fn engine(config: Config) -> Engine {
     drop(counters::open(directories.into_iter()));
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
-    let mut absent = Vec::new();
+    let (mut absent, mut others) = (Vec::new(), Vec::new());
     for ForeignConfig { module, policy } in config.foreign {
         match metaslot_foreign::open(&module, apart) {
-            Ok(tokens) => slots.extend(tokens.into_iter().map(|token| foreign_slot(token, policy))),
+            Ok(tokens) => others.extend(tokens.into_iter().map(|token| (token, policy))),
             Err(reason) => absent.push((module.name, reason)),
         }
     }
+    let mut pools = Vec::new();
+    for PoolConfig { name, tokens, policy } in config.pools {
+        let of_pool = |other: &mut (ForeignStore, Policy)| {
+            other.0.label().is_some_and(|label| tokens.contains(&label))
+        };
+        let members: Vec<_> = others.extract_if(.., of_pool).map(|(token, _)| token).collect();
+        match members.is_empty() {
+            true => absent.push((name, String::from("finds none of its tokens"))),
+            false => pools.push(pool_slot(&name, members, policy)),
+        }
+    }
+    slots.extend(others.into_iter().map(|(token, policy)| foreign_slot(token, policy)));
+    slots.extend(pools);
     slots.truncate(MAX_SLOTS);
     cpu::mask(config.lanes_without);
     let providers = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
@@ -133,6 +146,12 @@ pub(crate) fn is_outside() -> bool {
 
 thread_local! {
     static OUTSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn pool_slot(name: &str, members: Vec<ForeignStore>, policy: Policy) -> SlotConfig {
+    let description = format!("{name}: one key in {} tokens", members.len());
+    let store = Box::new(UncancelledStore(PoolStore::new(name, members)));
+    SlotConfig { description, store, policy }
 }
 
 fn foreign_slot(token: ForeignStore, policy: Policy) -> SlotConfig {
