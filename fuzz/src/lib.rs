@@ -18,7 +18,7 @@ mod tokens;
 mod uri;
 
 // The sources of two crates that are no libraries for others.
-#[path = "../../crates/module/src/config.rs"]
+#[path = "../../crates/module/src/config/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the module uses all of it")]
 mod config;
 #[path = "../../crates/cli/src/uri/mod.rs"]

@@ -59,7 +59,12 @@ impl Store for MemoryStore {
 
     fn initialize(&self, _: &[u8], _: &str) -> Result<()> {
         self.rows.lock().expect("no panic").clear();
+        self.open.store(false, Ordering::SeqCst);
         Ok(())
+    }
+
+    fn keeps_login(&self) -> bool {
+        self.open.load(Ordering::SeqCst)
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {

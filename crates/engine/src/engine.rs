@@ -34,6 +34,8 @@ pub struct Engine {
     pub(crate) providers: &'static [&'static dyn Provider],
     /// Providers that are configured and not there, and why.
     pub(crate) absent: Vec<(String, String)>,
+    /// Mechanisms that a provider, by its name, may not do.
+    pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
 }
 
 /// The number of a home in the counters, which the tokens of one module share.
@@ -76,6 +78,7 @@ impl Engine {
             routes: Routes::new(config.providers),
             providers: config.providers,
             absent: Vec::new(),
+            disabled: Vec::new(),
         }
     }
 
@@ -84,6 +87,18 @@ impl Engine {
     #[must_use]
     pub fn without(self, absent: Vec<(String, String)>) -> Self {
         Self { absent, ..self }
+    }
+
+    /// Takes mechanisms from providers, each by the provider's name.
+    #[must_use]
+    pub fn disabling(mut self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
+        for (name, mechanism) in &disabled {
+            let named = self.providers.iter().position(|provider| provider.name() == name);
+            if let Some(provider) = named {
+                self.routes.disable(provider, *mechanism);
+            }
+        }
+        Self { disabled, ..self }
     }
 
     pub(crate) fn token(&self, slot: SlotId) -> Result<&Token> {

@@ -47,6 +47,7 @@ impl Engine {
         let slot = self.sessions.info(session)?.slot;
         let token = self.token(slot)?;
         let _changing = token.changing();
+        self.end_void_login(token);
         match (token.login_state(), role) {
             (Login::User, Role::User) | (Login::So, Role::So) => {
                 return Err(Error::USER_ALREADY_LOGGED_IN);
@@ -180,6 +181,13 @@ impl Engine {
         self.session_objects
             .take_all(&token.clock, |object| object.slot == slot && object.private());
         self.sweep_all(token);
+    }
+
+    /// Logs out where the token has been made anew since the login. The caller holds `changing`.
+    pub(crate) fn end_void_login(&self, token: &Token) {
+        if token.has_void_login() {
+            self.log_out(token);
+        }
     }
 
     /// The witness is closed: another session takes its place. Without one the user is logged out

@@ -331,7 +331,12 @@ impl Engine {
     /// `CKR_SESSION_HANDLE_INVALID`
     pub fn session_info(&self, handle: SessionHandle) -> Result<SessionInfo> {
         let info = self.sessions.info(handle)?;
-        let state = match (self.token(info.slot)?.login_state(), info.write) {
+        let token = self.token(info.slot)?;
+        if token.has_void_login() {
+            let _changing = token.changing();
+            self.end_void_login(token);
+        }
+        let state = match (token.login_state(), info.write) {
             (Login::Public, false) => CKS_RO_PUBLIC_SESSION,
             (Login::Public, true) => CKS_RW_PUBLIC_SESSION,
             (Login::User, false) => CKS_RO_USER_FUNCTIONS,
@@ -421,9 +426,19 @@ impl Engine {
             flags: 0,
             remark: format!("it {reason}"),
         });
-        if homes.is_empty() {
+        let disabled: Vec<_> = self.disabled.iter().filter(|row| row.1 == mechanism).collect();
+        if homes.is_empty() && disabled.is_empty() {
             self.routes.info(mechanism)?;
         }
+        let disabled = disabled.into_iter().map(|(name, _)| Candidate {
+            provider: name.clone(),
+            flags: 0,
+            remark: String::from("disabled in the configuration"),
+        });
+        let may = |provider: &&&'static dyn Provider| {
+            let name = provider.name();
+            !self.disabled.iter().any(|row| row.1 == mechanism && row.0 == name)
+        };
         let candidate = |provider: &&'static dyn Provider| {
             let rows = provider.algorithms().iter().filter(|row| row.mechanism == mechanism);
             let (flags, remark) =
@@ -431,6 +446,7 @@ impl Engine {
             let says = flags != 0 || !remark.is_empty();
             says.then(|| Candidate { provider: provider.name().to_owned(), flags, remark })
         };
-        Ok(self.providers.iter().filter_map(candidate).chain(homes).chain(absent).collect())
+        let ours = self.providers.iter().filter(may).filter_map(candidate);
+        Ok(ours.chain(homes).chain(disabled).chain(absent).collect())
     }
 }

@@ -383,3 +383,23 @@ fn an_operation_ends_with_a_key_that_another_process_destroyed() {
     other.0.destroy_object(other.1, find(other, "this one")).expect("it is destroyed");
     assert_eq!(goes_on(), Err(Error::OPERATION_NOT_INITIALIZED));
 }
+
+#[test]
+fn a_login_ends_when_another_process_makes_the_token_anew() {
+    let store = MemoryStore::default();
+    let engines = [(); 2].map(|()| engine_over(store.clone(), Policy::DEFAULT));
+    let [mine, other] = &engines;
+    let session = open(mine);
+    mine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
+    let more = vec![row(CKA_PRIVATE, true)];
+    let key = aes(mine, session, more).expect("a key is made");
+    let state = || mine.session_info(session).map(|info| info.state);
+    assert_eq!(state(), Ok(CKS_RW_USER_FUNCTIONS));
+    other.init_token(SlotId(0), b"so-pin", "anew").expect("it is made anew");
+    assert_eq!(state(), Ok(CKS_RW_PUBLIC_SESSION));
+    let used = mine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key);
+    assert_eq!(used, Err(Error::KEY_HANDLE_INVALID), "it was the old user's");
+    mine.login(session, CKU_USER, b"user-pin").expect("nobody is logged in");
+    other.init_token(SlotId(0), b"so-pin", "anew").expect("it is made anew");
+    mine.login(session, CKU_USER, b"user-pin").expect("without a question in between");
+}

@@ -109,6 +109,23 @@ impl User {
         matches!(object.answer(attribute), Ok(Answer::Value(Value::Bool(true))))
     }
 
+    fn found(&self, label: &str) -> Result<ObjectHandle> {
+        self.engine.find_init(self.session, vec![row(CKA_LABEL, label)])?;
+        let found = self.engine.find(self.session, 1);
+        self.engine.find_final(self.session)?;
+        found?.first().copied().ok_or(Error::OBJECT_HANDLE_INVALID)
+    }
+
+    /// The SO trusts the public object of this label, whose handle may be another then.
+    fn trusts(&self, label: &str) -> Result<ObjectHandle> {
+        self.engine.logout(self.session)?;
+        self.engine.login(self.session, CKU_SO, b"so-pin")?;
+        self.engine.set_attributes(self.session, self.found(label)?, vec![on(CKA_TRUSTED)])?;
+        self.engine.logout(self.session)?;
+        self.engine.login(self.session, CKU_USER, b"user-pin")?;
+        self.found(label)
+    }
+
     fn value(&self, object: ObjectHandle) -> Result<Vec<u8>> {
         match self.engine.object(self.session, object)?.answer(CKA_VALUE)? {
             Answer::Secret(value) => Ok(value.to_vec()),
@@ -406,10 +423,27 @@ fn no_template_makes_a_twin_for_another_purpose() {
     assert_eq!(user.wrap(OAEP, public, key), Err(Error::KEY_NOT_WRAPPABLE));
     let own = user.brought(CKK_GENERIC_SECRET, &[1; 32], vec![]).expect("it is brought");
     let wrapped = user.wrap(OAEP, public, own).expect("a readable key may leave");
-    let twin =
-        user.unwrap(OAEP, private, &wrapped, secret(CKK_GENERIC_SECRET)).expect("it unwraps");
-    let derived = user.derive(hkdf(false, true), twin, vec![]);
-    assert_eq!(derived, Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+    let twin = user.unwrap(OAEP, private, &wrapped, secret(CKK_GENERIC_SECRET));
+    assert_eq!(twin, Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+}
+
+#[test]
+fn a_bare_wrap_is_not_two_things_before_the_so_trusts_its_key_and_after() {
+    let user = User::under(Policy::DEFAULT);
+    let value = [7; 32];
+    let sender = user.brought(CKK_AES, &value, vec![on(CKA_WRAP)]).expect("it is brought");
+    let key = user.brought(CKK_GENERIC_SECRET, &[1; 32], vec![]).expect("it is brought");
+    let wrapped = user.wrap(KWP, sender, key).expect("a readable key may leave");
+    let derives = (CKA_UNWRAP_TEMPLATE, RawValue::Template(vec![on(CKA_DERIVE)]));
+    let mut kek = vec![on(CKA_UNWRAP), on(CKA_SENSITIVE), on(CKA_TOKEN), derives];
+    kek.extend([row(CKA_PRIVATE, false), row(CKA_LABEL, "kek")]);
+    let kek = user.brought(CKK_AES, &value, kek).expect("it is brought");
+    let before = user.unwrap(KWP, kek, &wrapped, secret(CKK_GENERIC_SECRET));
+    assert_eq!(before, Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+    let kek = user.trusts("kek").expect("the SO trusts it");
+    let twin = user.unwrap(KWP, kek, &wrapped, secret(CKK_GENERIC_SECRET)).expect("it unwraps");
+    assert_eq!(user.hmac(twin, b"message"), Err(Error::KEY_FUNCTION_NOT_PERMITTED));
+    user.derive(hkdf(false, true), twin, vec![]).expect("it derives");
 }
 
 #[test]

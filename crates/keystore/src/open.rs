@@ -89,6 +89,8 @@ pub struct SqliteStore {
     pub(crate) gate: Gate,
     pub(crate) counts: Counts,
     keys: RwLock<Option<Arc<Keys>>>,
+    /// The generation at which the keys were seen to be the token's.
+    pub(crate) kept_login: AtomicU64,
     pub(crate) queue: Queue,
     pub(crate) read_last: Memory,
     pub(crate) written_last: Memory,
@@ -115,6 +117,7 @@ impl SqliteStore {
             config,
             counts: Counts::default(),
             keys: RwLock::new(None),
+            kept_login: AtomicU64::new(u64::MAX),
             queue: Queue::default(),
             read_last: Memory::default(),
             written_last: Memory::default(),

@@ -187,6 +187,21 @@ impl Store for SqliteStore {
         self.set_keys(None);
     }
 
+    fn keeps_login(&self) -> bool {
+        let Some(keys) = self.keys() else { return false };
+        let now = self.gate.generation().filter(|now| now & 1 == 0);
+        if now == Some(self.kept_login.load(Ordering::Relaxed)) {
+            return true;
+        }
+        let key = self.gate.read(|database| Ok(Head::read(&database.connection)?.key_id));
+        if let (Ok(key), Some(now)) = (&key, now)
+            && *key == keys.id
+        {
+            self.kept_login.store(now, Ordering::Relaxed);
+        }
+        key.map_or_else(|error| !matches!(error, Error::Uninitialized { .. }), |key| key == keys.id)
+    }
+
     fn init_pin(&self, pin: &[u8]) -> ck::Result<()> {
         self.report(pin::init_user(self, pin))
     }

@@ -110,8 +110,13 @@ fn initialising_again_empties_the_token_and_voids_other_logins() {
     let store = place.user();
     insert(&store, private("old"));
     let serial = store.token().unwrap().serial;
+    assert!(store.keeps_login());
     let other = place.store();
+    other.login(Role::User, USER).unwrap();
+    insert(&other, private("of another"));
+    assert!(store.keeps_login() && store.keeps_login());
     other.initialize(SO, "fresh").unwrap();
+    assert!(!store.keeps_login() && !other.keeps_login());
     let row = other.token().unwrap();
     assert_eq!((row.label.as_str(), row.serial), ("fresh", serial));
     assert!(!row.user_pin_set);

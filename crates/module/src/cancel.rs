@@ -70,6 +70,11 @@ impl<S: Store> Store for UncancelledStore<S> {
         self.0.logout()
     }
 
+    fn keeps_login(&self) -> bool {
+        let _uncancelled = Uncancelled::begin();
+        self.0.keeps_login()
+    }
+
     fn init_pin(&self, pin: &[u8]) -> Result<()> {
         let _uncancelled = Uncancelled::begin();
         self.0.init_pin(pin)

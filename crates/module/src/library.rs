@@ -98,7 +98,11 @@ fn engine(config: Config) -> Engine {
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
     let (mut absent, mut others) = (Vec::new(), Vec::new());
-    for ForeignConfig { module, policy } in config.foreign {
+    for ForeignConfig { module, policy, enabled } in config.foreign {
+        if !enabled {
+            absent.push((module.name, String::from("is disabled in the configuration")));
+            continue;
+        }
         match metaslot_foreign::open(&module, apart) {
             Ok(tokens) => others.extend(tokens.into_iter().map(|token| (token, policy))),
             Err(reason) => absent.push((module.name, reason)),
@@ -120,7 +124,7 @@ fn engine(config: Config) -> Engine {
     slots.truncate(MAX_SLOTS);
     cpu::mask(config.lanes_without);
     let providers = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
-    Engine::new(EngineConfig { slots, providers }).without(absent)
+    Engine::new(EngineConfig { slots, providers }).without(absent).disabling(config.disabled)
 }
 
 /// Calls another module: no thread is cancelled meanwhile, and no such module calls this one.

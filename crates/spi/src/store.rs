@@ -42,6 +42,9 @@ pub trait Store: Send + Sync + Debug {
     /// Forgets every key.
     fn logout(&self);
 
+    /// Whether the keys of the last login are still the token's: another process may have made it anew.
+    fn keeps_login(&self) -> bool;
+
     /// Sets the user's PIN, by the SO (`C_InitPIN`); clears the counter.
     ///
     /// # Errors

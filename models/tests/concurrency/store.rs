@@ -230,6 +230,11 @@ impl Store for SharedStore {
         chance::pause();
     }
 
+    fn keeps_login(&self) -> bool {
+        chance::pause();
+        self.keys.load(Ordering::SeqCst) == self.disk.lock().incarnation + 1
+    }
+
     fn init_pin(&self, _: &[u8]) -> Result<()> {
         Ok(())
     }

@@ -50,6 +50,7 @@ pub(crate) static WORDS: &[Word] = &[
     word("length-16", &[(CKA_VALUE_LEN, Said::Number(16))]),
     word("length-32", &[(CKA_VALUE_LEN, Said::Number(32))]),
     word("known-rsa", &[(CKA_CLASS, Said::Number(CKO_PUBLIC_KEY)), (CKA_KEY_TYPE, Said::Number(CKK_RSA)), (CKA_MODULUS, Said::Bytes(&[0xc5; 256])), (CKA_PUBLIC_EXPONENT, Said::Bytes(&[1, 0, 1]))]),
+    word("length-64", &[(CKA_VALUE_LEN, Said::Number(64))]),
     word("length-80", &[(CKA_VALUE_LEN, Said::Number(80))]),
     // A value that the attacker brings.
     word("value-a", &[(CKA_VALUE, Said::Bytes(&[0xa5; 32]))]),

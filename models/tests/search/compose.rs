@@ -269,8 +269,13 @@ pub(crate) fn attackers(
         }
         Function::Digest | Function::State => {
             step.mechanism = Some(mechanism(chooser, alphabet::DIGESTS, |_| true)?);
-            step.keys = vec![any_key(game, chooser, |facts| facts.class == CKO_SECRET_KEY)?];
-            if chooser.below(2) == 1 {
+            let secret = |facts: &Facts| facts.class == CKO_SECRET_KEY;
+            step.keys = vec![any_key(game, chooser, secret)?];
+            if chooser.rarely(50) {
+                // What one derivation gives several keys of is one key of another.
+                let pieces = game.stage.objects().filter(|name| name.step == step.keys[0].step);
+                step.keys = pieces.collect();
+            } else if chooser.below(2) == 1 {
                 step.data = vec![constant(chooser)];
             }
         }
@@ -402,8 +407,9 @@ fn derive(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
     let data = by.number == CKM_HKDF_DATA;
     let kind: &Weighed<&str> = &[(4, "generic"), (3, "aes"), (1, "hkdf")];
     let mut said = vec![if data { "data" } else { chooser.weighted(kind) }, "length-32"];
-    if chooser.rarely(25) {
-        said.push(chooser.weighted(&[(2, "length-1"), (1, "length-16")]));
+    if chooser.rarely(40) {
+        let lengths = [(2, "length-1"), (1, "length-16"), (2, "length-64"), (2, "length-80")];
+        said.push(chooser.weighted(&lengths));
     }
     if !data {
         said.extend(chooser.weighted(USAGES));
@@ -412,7 +418,8 @@ fn derive(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
     }
     step.words = alphabet::words(&said);
     if by.number == CKM_SP800_108_COUNTER_KDF && chooser.rarely(25) {
-        let mut said = vec![chooser.weighted(kind), "length-32"];
+        let mut said = vec![chooser.weighted(kind)];
+        said.push(chooser.weighted(&[(2, "length-32"), (1, "length-16")]));
         said.extend(chooser.weighted(USAGES));
         said.extend(chooser.weighted(ATTACKERS_PROTECTION));
         step.private = alphabet::words(&said);

@@ -140,7 +140,11 @@ impl<'a> Game<'a> {
         if facts.class == CKO_DATA {
             return breach.map(Finding::Used);
         }
-        self.truth.note(name, bytes, facts, standing);
+        let shown = !facts.has(CKA_PRIVATE);
+        let index = self.truth.note(name, bytes, facts, standing);
+        let value = &self.truth.values[index];
+        let born = value.standing == Standing::Protected && value.birth.has(CKA_PRIVATE);
+        let breach = breach.or_else(|| (shown && born).then_some(Breach::Shown));
         breach.map(Finding::Used).or_else(|| self.read(name))
     }
 

@@ -354,11 +354,11 @@ impl<'a> Stage<'a> {
     fn digest(&self, step: &Step, mechanism: CK_MECHANISM_TYPE) -> Result<Done> {
         let (engine, session) = (&self.engine, self.session);
         let before = step.data.first().map(|data| self.data(data)).transpose()?;
-        let key = self.key(step, 0)?;
+        let keys = (0..step.keys.len()).map(|at| self.key(step, at)).collect::<Result<Vec<_>>>()?;
         engine.digest_init(session, mechanism)?;
         let digest = || {
             before.map_or(Ok(()), |data| engine.digest_update(session, &data))?;
-            engine.digest_key(session, key)?;
+            keys.iter().try_for_each(|key| engine.digest_key(session, *key))?;
             if step.function == Function::State {
                 return engine.operation_state(session);
             }

@@ -31,6 +31,8 @@ pub(crate) enum Breach {
     Trust,
     /// The key was born to be the only one, and was copied.
     Copied,
+    /// The key was born private, and can be used without a login.
+    Shown,
     /// A key is not what its parent's template imposes.
     Imposed,
     /// What was derived from a protected key may be read.
@@ -146,6 +148,9 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         },
         Finding::Held(How::Given, standing) => match (last.function, standing) {
             (Function::State, _) => "value in a digest's state",
+            (Function::Digest, Standing::Derived) => {
+                "derived MAC key is known by a digest of its pieces"
+            }
             (Function::Digest, _) => "MAC key is known by its digest",
             (Function::Sign, Standing::Derived) if origin == Some(Function::Derive) => {
                 "derived key is computed with what its base extracts"
@@ -195,6 +200,7 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         Finding::Used(Breach::Extractable) => "unextractable key is wrapped",
         Finding::Used(Breach::Trust) => "wrapped by a key that the SO does not trust",
         Finding::Used(Breach::Copied) => "key that cannot be copied is copied",
+        Finding::Used(Breach::Shown) => "private key is used without a login",
         Finding::Used(Breach::Imposed) => "what a key imposes is lost",
         Finding::Used(Breach::ReadableDerivative) => "derived as readable",
         Finding::Used(Breach::ExtractableDerivative) => "derived as extractable",

@@ -6,7 +6,7 @@ use super::set_parity;
 use crate::engine::Engine;
 use crate::object::purpose::Purposes;
 use crate::object::rules::{self, Birth, Origin};
-use crate::policy::imposed_purposes;
+use crate::policy::makes_other;
 use metaslot_ck::attribute::CKA_PURPOSES;
 use metaslot_ck::*;
 use metaslot_spi::key_info::EcParams;
@@ -100,13 +100,14 @@ fn size(error: Error) -> Error {
     if error == Error::KEY_SIZE_RANGE { Error::ATTRIBUTE_VALUE_INVALID } else { error }
 }
 
-/// A public key keeps what it wraps as well as its private half is kept, unless that makes something else of what it
-/// unwraps: a twin of the key that was wrapped.
+/// A public key keeps what it wraps as well as its private half is kept, where that is used after a login only. It
+/// wraps nothing protected where the private half makes something else of it.
 fn seal_as(public: &mut NewObject, private: &NewObject) {
     let purposes = Purposes::of_key(&public.attributes);
-    let other = imposed_purposes(&private.attributes, CKA_UNWRAP_TEMPLATE, CKO_SECRET_KEY)
-        .is_some_and(|imposed| imposed != Purposes::USE);
-    if !other && Purposes::of_key(&private.attributes).has(Purposes::SEALED) {
-        public.attributes.set(CKA_PURPOSES, purposes.and(Purposes::SEALED).value());
-    }
+    let attributes = &private.attributes;
+    let kept = Purposes::of_key(attributes).has(Purposes::SEALED) && attributes.bool(CKA_PRIVATE);
+    let purposes = if kept { purposes.and(Purposes::SEALED) } else { purposes };
+    let other = makes_other(attributes, CKO_SECRET_KEY);
+    let purposes = if other { purposes.without(Purposes::WRAPPING) } else { purposes };
+    public.attributes.set(CKA_PURPOSES, purposes.value());
 }

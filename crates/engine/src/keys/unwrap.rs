@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::object::Object;
 use crate::object::purpose::Purposes;
 use crate::object::rules::{self, Birth, Origin};
-use crate::policy::{Refusal, WrapForm, imposed_purposes, said_purposes, wrap_form};
+use crate::policy::{Refusal, WrapForm, imposed_purposes, keeps_private, said_purposes, wrap_form};
 use crate::template::{class_of, typed};
 use crate::token::Token;
 use metaslot_ck::attribute;
@@ -130,12 +130,10 @@ impl Engine {
         let purposes = match (said, protected) {
             (Some(said), _) => said,
             // A bare form says nothing, and the user could make another twin of a key by each template.
-            (None, true) => {
-                imposed.filter(|_| by.attributes().bool(CKA_TRUSTED)).unwrap_or(Purposes::USE)
-            }
+            (None, true) => imposed.unwrap_or(Purposes::USE),
             (None, false) => Purposes::at_birth(&template, class),
         };
-        if protected && by.private() {
+        if protected && keeps_private(by) {
             unless_said(&mut template, CKA_PRIVATE, true);
         }
         if protected && token.policy.refuses(Refusal::UnwrapNonSensitive) {

@@ -52,6 +52,13 @@ impl Routes {
         Self(rows)
     }
 
+    /// Takes a mechanism from a provider, by its place in the list of them.
+    pub(crate) fn disable(&mut self, provider: usize, mechanism: CK_MECHANISM_TYPE) {
+        if let Some(at) = MechanismRow::index(mechanism) {
+            self.0[at].retain(|(subject, _)| *subject != Subject::new(provider, at));
+        }
+    }
+
     /// Mechanisms that a provider serves, sorted.
     pub(crate) fn served(&self) -> impl Iterator<Item = CK_MECHANISM_TYPE> {
         MechanismRow::all()

@@ -48,20 +48,32 @@ impl Policy {
 
     /// May `result` be derived from `base`?
     pub(crate) fn derived(self, base: &Object, result: &Attributes) -> Result<()> {
-        if base.class() != CKO_SECRET_KEY || base.facts().readable {
-            // What a private key agrees on says nothing of the key, and can be agreed on again, unless
-            // the key's own template says what all results are.
-            return match template_of(base.attributes(), CKA_DERIVE_TEMPLATE) {
-                Some(said) if !base.facts().readable => self.imposing(result, Some(said)),
-                _ => Ok(()),
-            };
+        let own = template_of(base.attributes(), CKA_DERIVE_TEMPLATE);
+        let secret = base.class() == CKO_SECRET_KEY;
+        if base.facts().readable {
+            return Ok(());
         }
-        let open = !result.bool(CKA_SENSITIVE)
-            || (result.bool(CKA_EXTRACTABLE) && !base.attributes().bool(CKA_EXTRACTABLE));
-        self.refuse(Refusal::DeriveNonSensitive, open, Error::TEMPLATE_INCONSISTENT)?;
-        let shown = base.private() && !result.bool(CKA_PRIVATE);
-        self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)?;
-        self.imposing(result, template_of(base.attributes(), CKA_DERIVE_TEMPLATE))
+        if secret || own.is_some_and(hides) {
+            let open = secret
+                && (!result.bool(CKA_SENSITIVE)
+                    || (result.bool(CKA_EXTRACTABLE) && !base.attributes().bool(CKA_EXTRACTABLE)));
+            self.refuse(Refusal::DeriveNonSensitive, open, Error::TEMPLATE_INCONSISTENT)?;
+            let shown = base.private() && !result.bool(CKA_PRIVATE);
+            self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)?;
+            self.digesting_pieces(result)?;
+        }
+        // What a private key agrees on says nothing of the key, and can be agreed on again, unless the
+        // key's own template says what all results are.
+        if secret || own.is_some() { self.imposing(result, own) } else { Ok(()) }
+    }
+
+    /// Of a derived key for use that is longer than a block an HMAC uses the digest, which `C_DigestKey`
+    /// would compute of its pieces: shorter keys of the same derivation.
+    fn digesting_pieces(self, result: &Attributes) -> Result<()> {
+        let digested = Purposes::of_key(result).has(Purposes::USE);
+        let longer =
+            result.ulong(CKA_VALUE_LEN).is_some_and(|length| length > SHORTEST_BLOCK as u64);
+        self.refuse(Refusal::RelatedKeys, digested && longer, Error::KEY_SIZE_RANGE)
     }
 
     /// May a key that is made from a protected one impose this on what is derived from it? Nothing but

@@ -11,7 +11,7 @@ mod weak;
 pub(crate) use derivation::imposed_purposes;
 pub(crate) use refusal::Refusal;
 pub(crate) use table::{KeyUse, WrapForm};
-pub(crate) use transport::{described, said_purposes, wrap_form};
+pub(crate) use transport::{described, keeps_private, makes_other, said_purposes, wrap_form};
 
 use crate::object::facts::Facts;
 use metaslot_ck::*;

@@ -59,12 +59,14 @@ impl Policy {
         let trusted = by.attributes().bool(CKA_TRUSTED) && !readable;
         let known = !trusted && !by.facts().purposes.has(Purposes::SEALED);
         self.refuse(Refusal::WrapUntrusted, known, Error::KEY_NOT_WRAPPABLE)?;
+        // Without a login `by` would open it again, as a key that stays after the logout.
+        let stays = by.class() == CKO_SECRET_KEY && !keeps_private(by);
+        let shown = form == WrapForm::Bare && stays && key.private();
+        self.refuse(Refusal::LessPrivate, shown, Error::KEY_NOT_WRAPPABLE)?;
         // No form brings CKA_TRUSTED back, which is the SO's word.
-        // What comes back by a template that makes it something else would be a twin of the key.
-        let other = imposed_purposes(by.attributes(), CKA_UNWRAP_TEMPLATE, key.class())
-            .is_some_and(|purposes| purposes != Purposes::USE);
         let lost = key.attributes().bool(CKA_TRUSTED)
-            || (form == WrapForm::Bare && (other || is_restricted(key)));
+            || (form == WrapForm::Bare
+                && (makes_other(by.attributes(), key.class()) || is_restricted(key)));
         self.refuse(Refusal::LostRestrictions, lost, Error::KEY_NOT_WRAPPABLE)
     }
 
@@ -87,11 +89,15 @@ impl Policy {
         let says = |attribute| template.get(attribute) == Some(&Value::Bool(false));
         let open = form == WrapForm::Bare && says(CKA_SENSITIVE);
         self.refuse(Refusal::UnwrapNonSensitive, open, Error::TEMPLATE_INCONSISTENT)?;
-        let shown = by.private() && says(CKA_PRIVATE);
+        let shown = keeps_private(by) && says(CKA_PRIVATE);
         self.refuse(Refusal::LessPrivate, shown, Error::TEMPLATE_INCONSISTENT)?;
         if form == WrapForm::Bound {
             return Ok(());
         }
+        // Before the SO trusts the key and after, one wrapped form would come back as two things.
+        let class = template.ulong(CKA_CLASS).unwrap_or(CKO_SECRET_KEY);
+        let other = makes_other(by.attributes(), class) && !by.attributes().bool(CKA_TRUSTED);
+        self.refuse(Refusal::LostRestrictions, other, Error::KEY_FUNCTION_NOT_PERMITTED)?;
         self.imposing(template, template_of(by.attributes(), CKA_UNWRAP_TEMPLATE))
     }
 }
@@ -107,6 +113,16 @@ impl Policy {
     }
 }
 
+/// Whether what a key unwraps is private. One that the SO trusts is public, because the SO sees no other.
+pub(crate) fn keeps_private(by: &Object) -> bool {
+    by.private() || by.attributes().bool(CKA_TRUSTED)
+}
+
+/// Whether what a key unwraps is not for use: of a bare form a twin of the key that was wrapped.
+pub(crate) fn makes_other(by: &Attributes, class: CK_OBJECT_CLASS) -> bool {
+    imposed_purposes(by, CKA_UNWRAP_TEMPLATE, class).is_some_and(|imposed| imposed != Purposes::USE)
+}
+
 /// Whether a wrapped form that says nothing of the key would forget something: a purpose beyond data
 /// and authentication, a usage that it lacks, or a limit that its owner set.
 fn is_restricted(key: &Object) -> bool {
@@ -118,7 +134,9 @@ fn is_restricted(key: &Object) -> bool {
         [CKA_ALLOWED_MECHANISMS, CKA_WRAP_TEMPLATE, CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE];
     lacks
         || beyond
-        || attributes.bool(CKA_ALWAYS_AUTHENTICATE)
+        || [CKA_ALWAYS_AUTHENTICATE, CKA_WRAP_WITH_TRUSTED]
+            .iter()
+            .any(|flag| attributes.bool(*flag))
         || [CKA_COPYABLE, CKA_MODIFIABLE].iter().any(|attribute| !attributes.bool(*attribute))
         || limits.iter().any(|attribute| has_elements(attributes.get(*attribute)))
 }

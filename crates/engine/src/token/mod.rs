@@ -124,6 +124,11 @@ impl Token {
         self.epoch().login()
     }
 
+    /// Whether someone is logged in to a token that is not there any more.
+    pub(crate) fn has_void_login(&self) -> bool {
+        self.login_state() != Login::Public && !self.store.keeps_login()
+    }
+
     /// The handle of row `id` in `epoch`.
     pub(crate) fn name(&self, id: u64, private: bool, epoch: Epoch) -> Option<ObjectHandle> {
         self.handles.name(id, private, epoch, &self.clock)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is said of a module when it is opened.
 
+use metaslot_ck::CK_MECHANISM_TYPE;
 use std::path::PathBuf;
 
 /// Runs what it is given: where a thread must not be cancelled, say. Every call of a module goes
@@ -20,4 +21,6 @@ pub struct Config {
     pub trusted: bool,
     /// What `C_Initialize` is given in `pReserved` (NSS).
     pub parameters: Option<String>,
+    /// Mechanisms that it is not asked for.
+    pub without: Vec<CK_MECHANISM_TYPE>,
 }

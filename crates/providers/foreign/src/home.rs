@@ -47,7 +47,9 @@ impl Home for Token {
         (self.around)(&mut || {
             let came = || self.module.library.mechanisms(self.slot).unwrap_or_default();
             let late = self.mechanisms.is_empty().then(came);
-            rows = rows::of(self, late.as_ref().unwrap_or(&self.mechanisms));
+            let mut all = late.unwrap_or_else(|| self.mechanisms.clone());
+            all.retain(|mechanism| !self.without.contains(mechanism));
+            rows = rows::of(self, &all);
         });
         // A token that is not there yet says nothing yet.
         if rows.is_empty() { &[] } else { self.rows.get_or_init(|| Vec::leak(rows)) }

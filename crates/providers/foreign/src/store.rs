@@ -89,6 +89,11 @@ impl Store for ForeignStore {
         self.0.logout();
     }
 
+    /// The module says so where a key is used.
+    fn keeps_login(&self) -> bool {
+        true
+    }
+
     fn init_pin(&self, pin: &[u8]) -> Result<()> {
         self.0.by_keeper(|keeper| keeper.init_pin(pin))
     }

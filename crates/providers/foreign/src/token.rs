@@ -35,6 +35,8 @@ pub(crate) struct Token {
     pub(crate) pin_source: Option<PathBuf>,
     pub(crate) trusted: bool,
     pub(crate) mechanisms: Vec<CK_MECHANISM_TYPE>,
+    /// Of those, what it may not do.
+    pub(crate) without: Vec<CK_MECHANISM_TYPE>,
     /// What its module does, in our vocabulary, once it was asked.
     pub(crate) rows: OnceLock<&'static [Algorithm]>,
     pub(crate) around: Around,
@@ -88,6 +90,7 @@ impl Token {
             pin_source: config.pin_source.clone(),
             trusted: config.trusted,
             mechanisms,
+            without: config.without.clone(),
             rows: OnceLock::new(),
             around,
             state: Mutex::default(),
@@ -108,6 +111,7 @@ impl Token {
             && self.name == config.name
             && self.pin_source == config.pin_source
             && self.trusted == config.trusted
+            && self.without == config.without
             && self.mechanisms == mechanisms
     }
 

@@ -70,8 +70,9 @@ impl State {
                 }
             },
             Stage::Checked => {
-                let (login, only_reads) = (self.of(at.process).login, self.reads_only(at.process));
-                match answer {
+                let Process { login, keys, .. } = *self.of(at.process);
+                let only_reads = self.reads_only(at.process);
+                let mut steps = match answer {
                     NO_SESSION => self.only(!self.sessions.contains_key(&session)),
                     Answer::No(Error::USER_ALREADY_LOGGED_IN) => self.only(login == wanted),
                     Answer::No(Error::USER_ANOTHER_ALREADY_LOGGED_IN) => {
@@ -84,7 +85,17 @@ impl State {
                         self.change(Some(at), |next| next.process(at.process).keys = keys)
                     }
                     _ => Vec::new(),
+                };
+                if login != Login::Public && keys != Some(self.incarnation) {
+                    // The token was made anew since: that login is over.
+                    let at = Progress { stage: Stage::Closing, ..at };
+                    steps.extend(self.change(Some(at), |next| next.end_login(at.process)));
                 }
+                steps
+            }
+            Stage::Closing => {
+                let at = Progress { stage: Stage::Checked, ..at };
+                self.change(Some(at), |next| next.process(at.process).keys = None)
             }
             _ => {
                 let Process { login, keys, .. } = *self.of(at.process);

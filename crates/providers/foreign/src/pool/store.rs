@@ -85,6 +85,11 @@ impl Store for PoolStore {
         self.pool.logout();
     }
 
+    /// As each of the tokens.
+    fn keeps_login(&self) -> bool {
+        true
+    }
+
     fn init_pin(&self, _: &[u8]) -> Result<()> {
         Err(self.refused())
     }

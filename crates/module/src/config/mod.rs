@@ -4,11 +4,15 @@
 //! It is read at the first call that needs it. Without one there is one slot, for the user's own
 //! token, which does not exist yet; nothing is created before `C_InitToken`.
 
+mod provider;
+
 use crate::environment::{directory, variable};
+use metaslot_ck::CK_MECHANISM_TYPE;
 use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::{Config as Foreign, MAX_MODULES};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
+use provider::ProviderConfig;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -30,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
     pub(crate) lanes_without: Cpu,
+    /// Mechanisms that a provider of ours, by its name, may not do.
+    pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
 }
 
 /// One `[[pool]]`.
@@ -46,6 +52,7 @@ pub(crate) struct PoolConfig {
 pub(crate) struct ForeignConfig {
     pub(crate) module: Foreign,
     pub(crate) policy: Policy,
+    pub(crate) enabled: bool,
 }
 
 /// One `[[token]]`.
@@ -146,6 +153,7 @@ impl Config {
         counters: Counters::Usual,
         lanes: true,
         lanes_without: Cpu::NONE,
+        disabled: Vec::new(),
     };
 
     fn unconfigured(data: Option<PathBuf>) -> Self {
@@ -188,6 +196,8 @@ impl Config {
                         config.add_pool(pool)?;
                     }
                 }
+                // Read when it is known which there are.
+                ("provider", DeValue::Table(_)) => {}
                 ("counters", DeValue::Boolean(false)) => config.counters = Counters::Private,
                 ("counters", DeValue::String(path)) => {
                     config.counters = Counters::Directory(PathBuf::from(path.as_ref()));
@@ -205,6 +215,9 @@ impl Config {
                 ("pool", _) => {
                     return Err(wrong(value, "pools are written as [[pool]] sections"));
                 }
+                ("provider", _) => {
+                    return Err(wrong(value, "providers are written as [provider.NAME] sections"));
+                }
                 ("counters", _) => return Err(wrong(value, "counters is a directory, or false")),
                 ("lanes", _) => return Err(wrong(value, "lanes is true or false")),
                 ("lanes_without", _) => {
@@ -212,6 +225,10 @@ impl Config {
                 }
                 (other, _) => return Err(at(key, &format!("there is no setting {other:?}"))),
             }
+        }
+        let providers = table.get_ref().iter().find(|(key, _)| key.get_ref() == "provider");
+        if let Some(DeValue::Table(sections)) = providers.map(|row| row.1.get_ref()) {
+            config.limit(sections)?;
         }
         if config.tokens.is_empty() {
             return Err((None, String::from("has no [[token]] section")));
@@ -221,6 +238,22 @@ impl Config {
 }
 
 impl Config {
+    /// The `[provider.NAME]` sections.
+    fn limit(&mut self, sections: &DeTable<'_>) -> Result<(), Complaint> {
+        let foreign: Vec<_> = self.foreign.iter().map(|one| one.module.name.as_str()).collect();
+        for provider in provider::parse(sections, &foreign)? {
+            let ProviderConfig { name, enabled, disabled } = provider;
+            if let Some(foreign) = self.foreign.iter_mut().find(|one| one.module.name == name) {
+                foreign.enabled = enabled;
+                foreign.module.without = disabled;
+                continue;
+            }
+            self.lanes &= enabled || name != "lanes";
+            self.disabled.extend(disabled.into_iter().map(|mechanism| (name.clone(), mechanism)));
+        }
+        Ok(())
+    }
+
     /// One `[[foreign]]`.
     fn add_foreign(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
         let DeValue::Table(table) = section.get_ref() else {
@@ -254,8 +287,9 @@ impl Config {
         if self.foreign.len() == MAX_MODULES {
             return Err(at(section, &format!("there are at most {MAX_MODULES} foreign modules")));
         }
-        let module = Foreign { name, module, pin_source, trusted, parameters };
-        self.foreign.push(ForeignConfig { module, policy });
+        let without = Vec::new();
+        let module = Foreign { name, module, pin_source, trusted, parameters, without };
+        self.foreign.push(ForeignConfig { module, policy, enabled: true });
         Ok(())
     }
 
@@ -465,6 +499,7 @@ fn extensions(names: &[Spanned<DeValue<'_>>]) -> Result<Cpu, Complaint> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metaslot_ck::{CKM_AES_GMAC, CKM_MD5, CKM_RSA_PKCS};
 
     fn complaint(text: &str) -> String {
         let file = Path::new("metaslot.toml");
@@ -603,8 +638,39 @@ mod tests {
     }
 
     #[test]
+    fn providers_are_limited_by_their_names() {
+        let config = Config::parse(
+            "[[token]]\npath = \"/a\"\n[provider.lanes]\nenabled = false\n[provider.awslc]\n\
+             disable = [\"CKM_MD5\", \"CKM_AES_GM*\"]\n[provider.hsm]\ndisable = [\"CKM_RSA_PKCS\"]\n\
+             [[foreign]]\nname = \"hsm\"\nmodule = \"/m.so\"\n[provider.nss]\nenabled = false\n\
+             [[foreign]]\nname = \"nss\"\nmodule = \"/n.so\"\n",
+        )
+        .expect("it is right");
+        assert!(!config.lanes);
+        let disabled = [CKM_MD5, CKM_AES_GMAC].map(|one| (String::from("awslc"), one));
+        assert_eq!(config.disabled, disabled);
+        let [hsm, nss] = &config.foreign[..] else { panic!("two modules") };
+        assert_eq!((hsm.enabled, &hsm.module.without[..]), (true, &[CKM_RSA_PKCS][..]));
+        assert!(!nss.enabled);
+        for (text, end) in [
+            ("[provider.hsm]", "there is no such provider: there are awslc, lanes"),
+            ("[provider.lanes]\nweight = 3", "a provider has no setting \"weight\""),
+            ("[provider.lanes]\nenabled = 1", "enabled is true or false, not 1"),
+            ("[provider.awslc]\nenabled = false", "disable some of its mechanisms instead"),
+            (
+                "[provider.awslc]\ndisable = [\"CKM_ENIGMA\"]",
+                "or \"CKM_AES_*\", not \"CKM_ENIGMA\"",
+            ),
+            ("provider = 3", "written as [provider.NAME] sections, not 3"),
+        ] {
+            let text = complaint(&format!("{text}\n"));
+            assert!(text.ends_with(end), "{text}");
+        }
+    }
+
+    #[test]
     fn the_book_names_everything_that_can_be_allowed() {
-        let book = include_str!("../../../docs/configuration.md");
+        let book = include_str!("../../../../docs/configuration.md");
         for name in Policy::names() {
             assert!(book.contains(&format!("`{name}`")), "{name}");
         }
