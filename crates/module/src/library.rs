@@ -110,13 +110,25 @@ fn engine(config: Config) -> Engine {
     }
     let mut pools = Vec::new();
     for PoolConfig { name, tokens, policy } in config.pools {
+        let mut labels = Vec::new();
         let of_pool = |other: &mut (ForeignStore, Policy)| {
-            other.0.label().is_some_and(|label| tokens.contains(&label))
+            let label = other.0.label().filter(|label| tokens.contains(label));
+            let is_one = label.is_some();
+            labels.extend(label);
+            is_one
         };
         let members: Vec<_> = others.extract_if(.., of_pool).map(|(token, _)| token).collect();
-        match members.is_empty() {
-            true => absent.push((name, String::from("finds none of its tokens"))),
-            false => pools.push(pool_slot(&name, members, policy)),
+        labels.sort_unstable();
+        // Which of two is meant is not known, and the PIN would go to both.
+        let twice = labels.windows(2).find(|two| two[0] == two[1]).map(|two| &two[0]);
+        match twice {
+            Some(label) => {
+                absent.push((name, format!("finds two tokens with the label {label:?}")))
+            }
+            None if members.is_empty() => {
+                absent.push((name, String::from("finds none of its tokens")));
+            }
+            None => pools.push(pool_slot(&name, members, policy)),
         }
     }
     slots.extend(others.into_iter().map(|(token, policy)| foreign_slot(token, policy)));

@@ -139,6 +139,8 @@ fn lies_are_errors_and_the_next_call_works() {
     ];
     fake(name, &modes, |module, mode| {
         let slot = slot(module, "fake")?;
+        let model = module.token_info(slot)?.model;
+        ensure!(model == "?[31mred??", "{model:?} is told to the terminal");
         let session = module.open_session(slot, Access::ReadWrite)?;
         session.login(User::User, b"1234")?;
         ensure!(module.slots(true)?.len() == 2, "{:?}", module.slots(true)?);

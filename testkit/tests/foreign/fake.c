@@ -88,6 +88,7 @@ static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
     memset(info, ' ', sizeof *info);
     memcpy(info->label, "fake", 4);
     memset(info->manufacturerID, 0xff, sizeof info->manufacturerID);
+    memcpy(info->model, "\033[31mred\r\n", 10);
     memset(info->serialNumber, 0xff, sizeof info->serialNumber);
     memcpy(info->serialNumber, is("other-token-after-loss") && losses ? "2" : "1", 1);
     info->flags = CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;

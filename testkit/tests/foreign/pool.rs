@@ -148,6 +148,69 @@ fn last_token_that_is_left_does_everything_and_none_is_an_error() {
     });
 }
 
+#[test]
+fn logouts_under_busy_threads_leave_no_login() {
+    let name = "pool::logouts_under_busy_threads_leave_no_login";
+    apart(CLIENT, "logouts meanwhile", name, prepared, || {
+        let module = started()?;
+        let over = AtomicBool::new(false);
+        let work = || -> Result<()> {
+            while !over.load(Ordering::SeqCst) {
+                // Whatever comes of it: another thread logs out.
+                drop(web_key(&module).and_then(|(session, key)| signed_by(&session, key, b"x")));
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+            let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+            for round in 0..200 {
+                if round % 50 == 25 {
+                    std::fs::write(sign_of_death(round % 3)?, WAYS[round % 3])?;
+                }
+                if round % 50 == 45 {
+                    std::fs::remove_file(sign_of_death((round - 20) % 3)?)?;
+                }
+                session.login(User::User, b"1234").ok();
+                session.logout().ok();
+            }
+            over.store(true, Ordering::SeqCst);
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        })?;
+        let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        session.logout().ok();
+        ensure!(session.find(&Template::new())?.is_empty(), "seen after the logout");
+        fails_with(session.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
+        ensure!(session.find(&Template::new())?.is_empty(), "seen after a wrong PIN");
+        // And the other module's tokens do not think otherwise.
+        module.finalize()?;
+        let direct = Module::load(std::env::var("FAKE_TOKENS")? + "/tokens.so")?;
+        direct.initialize()?;
+        for slot in direct.slots(true)? {
+            let session = direct.open_session(slot, Access::ReadOnly)?;
+            ensure!(session.find(&Template::new())?.is_empty(), "logged in to {slot}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn two_tokens_with_one_label_make_no_pool() {
+    let prepare = |token: &mut TestToken| {
+        prepared(token)?;
+        compiled(token, "tokens.c", "others.so", "-shared -fPIC -lpthread")?;
+        let file = token.path("others.so").display().to_string();
+        configure(token, &format!("name = \"others\"\nmodule = \"{file}\""))
+    };
+    let name = "pool::two_tokens_with_one_label_make_no_pool";
+    apart(CLIENT, "two tokens with one label", name, prepare, || {
+        let module = started()?;
+        ensure!(module.slots(true)? == [SlotId(0)], "{:?}", module.slots(true)?);
+        fails_with(module.open_session(SlotId(1), Access::ReadOnly), Error::SLOT_ID_INVALID)?;
+        says(&module, "web is not there: it finds two tokens with the label")
+    });
+}
+
 /// The same key brought to two tokens of SoftHSM: what they do is right.
 #[test]
 fn softhsm_tokens_with_the_same_key_are_one() {

@@ -40,7 +40,7 @@ impl ForeignStore {
         let slot = token.call(|| token.module.library.slot_info(token.slot));
         slot.map_or_else(
             |_| token.name.to_owned(),
-            |slot| format!("{}: {}", token.name, slot.description),
+            |slot| format!("{}: {}", token.name, printable(&slot.description)),
         )
     }
 }
@@ -264,6 +264,11 @@ const fn is_gone(code: Error) -> bool {
     matches!(code, Error::OBJECT_HANDLE_INVALID | Error::KEY_HANDLE_INVALID)
 }
 
+/// What a module calls itself is shown in terminals, which must not be told anything by it.
+fn printable(text: &str) -> String {
+    text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect()
+}
+
 fn token_row(info: TokenInfo, configured: bool) -> TokenRow {
     let has = |flag| info.has(flag);
     // A module says low, last or locked, and no number: these stand for that.
@@ -287,10 +292,10 @@ fn token_row(info: TokenInfo, configured: bool) -> TokenRow {
         other: Some(OtherToken {
             login_required: has(CKF_LOGIN_REQUIRED),
             asks_by_itself: configured || has(CKF_PROTECTED_AUTHENTICATION_PATH),
-            manufacturer: info.manufacturer,
-            model: info.model,
+            manufacturer: printable(&info.manufacturer),
+            model: printable(&info.model),
         }),
-        label: info.label,
-        serial: info.serial,
+        label: printable(&info.label),
+        serial: printable(&info.serial),
     }
 }
