@@ -103,10 +103,9 @@ fn engine(config: Config) -> Engine {
             absent.push((module.name, String::from("is disabled in the configuration")));
             continue;
         }
-        match metaslot_foreign::open(&module, apart) {
-            Ok(tokens) => others.extend(tokens.into_iter().map(|token| (token, policy))),
-            Err(reason) => absent.push((module.name, reason)),
-        }
+        let (tokens, missing) = metaslot_foreign::open(&module, apart);
+        others.extend(tokens.into_iter().map(|token| (token, policy)));
+        absent.extend(missing.map(|reason| (module.name, reason)));
     }
     let mut pools = Vec::new();
     for PoolConfig { name, tokens, policy } in config.pools {

@@ -45,7 +45,7 @@ static CK_RV initialize(void *args)
     (void) args;
     if (is("calls-back") && !is_refused())
         return CKR_GENERAL_ERROR;
-    return is("does-not-start") ? CKR_DEVICE_ERROR : CKR_OK;
+    return is("does-not-start") || (is("starts-late") && gone()) ? CKR_DEVICE_ERROR : CKR_OK;
 }
 
 static CK_RV finalize(void *reserved)

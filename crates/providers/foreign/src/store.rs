@@ -37,7 +37,7 @@ impl ForeignStore {
     #[must_use]
     pub fn description(&self) -> String {
         let token = self.0;
-        let slot = token.call(|| token.module.library.slot_info(token.slot));
+        let slot = token.call(|| token.module.library.slot_info(token.slot()));
         slot.map_or_else(
             |_| token.name.to_owned(),
             |slot| format!("{}: {}", token.name, printable(&slot.description)),
@@ -54,12 +54,15 @@ impl Drop for ForeignStore {
 
 impl Store for ForeignStore {
     fn token(&self) -> Result<TokenRow> {
+        if !self.0.has_started() {
+            return Err(Error::TOKEN_NOT_PRESENT);
+        }
         let info = self.0.call(|| {
             let library = &self.0.module.library;
-            match library.token_info(self.0.slot) {
+            match library.token_info(self.0.slot()) {
                 Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
                     self.0.module.initialize()?;
-                    library.token_info(self.0.slot)
+                    library.token_info(self.0.slot())
                 }
                 info => info,
             }
@@ -73,7 +76,7 @@ impl Store for ForeignStore {
 
     fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
         self.0.close();
-        self.0.call(|| self.0.module.library.init_token(self.0.slot, so_pin, label))
+        self.0.call(|| self.0.module.library.init_token(self.0.slot(), so_pin, label))
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {

@@ -18,10 +18,17 @@ use metaslot_spi::store::{Role, Ticket};
 use metaslot_spi::{Key, detail};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Sessions that are kept open for the next call.
 const IDLE: usize = 16;
+
+/// The slot of a token whose module has not started.
+pub(crate) const NO_SLOT: SlotId = SlotId(u64::MAX);
+/// How long a module that did not start is left alone.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// PINs that are kept for operations: of more than so many that were begun and left, the oldest go.
 const PINS: usize = 256;
@@ -31,7 +38,9 @@ const PINS: usize = 256;
 pub(crate) struct Token {
     pub(crate) name: &'static str,
     pub(crate) module: &'static Loaded,
-    pub(crate) slot: SlotId,
+    slot: AtomicU64,
+    /// When a module that did not start was tried last.
+    tried: Mutex<Instant>,
     pub(crate) pin_source: Option<PathBuf>,
     pub(crate) trusted: bool,
     pub(crate) mechanisms: Vec<CK_MECHANISM_TYPE>,
@@ -86,7 +95,8 @@ impl Token {
         Box::leak(Box::new(Self {
             name: Box::leak(config.name.clone().into_boxed_str()),
             module,
-            slot,
+            slot: AtomicU64::new(slot.0),
+            tried: Mutex::new(Instant::now()),
             pin_source: config.pin_source.clone(),
             trusted: config.trusted,
             mechanisms,
@@ -107,12 +117,37 @@ impl Token {
         mechanisms: &[CK_MECHANISM_TYPE],
     ) -> bool {
         std::ptr::eq(self.module, module)
-            && self.slot == slot
+            && self.slot() == slot
             && self.name == config.name
             && self.pin_source == config.pin_source
             && self.trusted == config.trusted
             && self.without == config.without
             && self.mechanisms == mechanisms
+    }
+
+    /// [`NO_SLOT`] while the module has not started.
+    pub(crate) fn slot(&self) -> SlotId {
+        SlotId(self.slot.load(Ordering::Relaxed))
+    }
+
+    /// Tries a module again that did not start, after a pause: its first token is this one. Whether it is known by
+    /// now which that is.
+    pub(crate) fn has_started(&self) -> bool {
+        if self.slot() != NO_SLOT {
+            return true;
+        }
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        if tried.elapsed() < PAUSE {
+            return false;
+        }
+        *tried = Instant::now();
+        let first = self.call(|| {
+            self.module.initialize()?;
+            Ok(self.module.library.slots(true)?.first().copied())
+        });
+        let Ok(Some(first)) = first else { return false };
+        self.slot.store(first.0, Ordering::Relaxed);
+        true
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -305,7 +340,7 @@ impl Token {
     }
 
     fn open(&self) -> Called<Session> {
-        let open = |access| self.module.library.open_session(self.slot, access);
+        let open = |access| self.module.library.open_session(self.slot(), access);
         match open(Access::ReadWrite) {
             Err(failure) if failure.code == Error::TOKEN_WRITE_PROTECTED => open(Access::ReadOnly),
             session => session,
@@ -342,7 +377,7 @@ impl Token {
 
     /// Another token in the same slot gets neither our PIN nor the handles of this one.
     fn recognize(&self, state: &mut State) -> Called<()> {
-        let info = self.module.library.token_info(self.slot)?;
+        let info = self.module.library.token_info(self.slot())?;
         let there = [info.manufacturer, info.model, info.serial];
         match *state.identity.get_or_insert_with(|| there.clone()) == there {
             true => Ok(()),
