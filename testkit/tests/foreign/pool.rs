@@ -65,7 +65,13 @@ fn key_in_three_tokens_is_one_and_each_has_its_turn() {
         ensure!(session.generate_key(&CKM_AES_KEY_GEN.into(), &template).is_err(), "made");
         ensure!(session.attribute(key, CKA_PRIME_1).is_err(), "shown");
         session.logout()?;
-        fails_with(session.sign_init(&CKM_SHA256_RSA_PKCS.into(), key), Error::KEY_HANDLE_INVALID)
+        let dead = session.sign_init(&CKM_SHA256_RSA_PKCS.into(), key);
+        fails_with(dead, Error::KEY_HANDLE_INVALID)?;
+        let (_session, _) = web_key(&module)?;
+        module.finalize()?;
+        module.initialize()?;
+        let (session, key) = web_key(&module)?;
+        signed_by(&session, key, b"anew").map(drop)
     });
 }
 

@@ -428,6 +428,7 @@ impl Token {
         let mut state = self.state();
         state.login = Some(Role::User);
         state.pin = pin;
+        state.refused = false;
         Ok(())
     }
 
