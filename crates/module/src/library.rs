@@ -4,6 +4,7 @@
 use crate::cancel::{Uncancelled, UncancelledStore};
 use crate::config::{self, Config, Counters, ForeignConfig, PoolConfig, TokenConfig};
 use crate::environment::directory;
+use crate::pipe::Unbroken;
 use metaslot_awslc::AWSLC;
 use metaslot_awslc_wrapper as awslc;
 use metaslot_ck::{Error, Result};
@@ -138,9 +139,11 @@ fn engine(config: Config) -> Engine {
     Engine::new(EngineConfig { slots, providers }).without(absent).disabling(config.disabled)
 }
 
-/// Calls another module: no thread is cancelled meanwhile, and no such module calls this one.
+/// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a
+/// pipe that it finds closed.
 fn apart(work: &mut dyn FnMut()) {
     let _uncancelled = Uncancelled::begin();
+    let _unbroken = Unbroken::begin();
     let _outside = Outside(OUTSIDE.replace(true));
     work();
 }

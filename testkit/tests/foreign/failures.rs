@@ -136,6 +136,7 @@ fn lies_are_errors_and_the_next_call_works() {
         "breaks-once",
         "calls-back",
         "forks",
+        "closed-pipe",
     ];
     fake(name, &modes, |module, mode| {
         let slot = slot(module, "fake")?;

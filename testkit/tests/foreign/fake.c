@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module with one token and one key that does what FAKE says: nothing wrong, or one thing.
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,6 +256,15 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
         waitpid(child, &status, 0);
         if (status != 0)
             return CKR_GENERAL_ERROR;
+    }
+    int ends[2];
+    if (is("closed-pipe") && pipe(ends) == 0) {
+        close(ends[0]);
+        // A host that is not written in Rust.
+        signal(SIGPIPE, SIG_DFL);
+        if (write(ends[1], "", 1) == 1)
+            return CKR_GENERAL_ERROR;
+        close(ends[1]);
     }
     if (is("removed") || gone())
         return CKR_DEVICE_REMOVED;
