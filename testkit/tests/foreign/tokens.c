@@ -24,7 +24,6 @@ static struct {
     int signs;
 } sessions[SESSIONS];
 
-static CK_ULONG opened;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // What a token answers now: it is asked for under the lock.
@@ -37,6 +36,8 @@ static CK_RV state(int token)
         if (tokens[token].died) {
             tokens[token].died = tokens[token].logged_in = 0;
             tokens[token].life++;
+            for (int at = 0; at < SESSIONS; at++)
+                sessions[at].open &= sessions[at].token != token;
         }
         return CKR_OK;
     }
@@ -132,8 +133,8 @@ static CK_RV open_session(CK_SLOT_ID slot, CK_FLAGS flags, void *app, CK_NOTIFY 
     HOLD;
     (void) flags, (void) app, (void) notify;
     CK_RV rv = state(slot);
-    for (CK_ULONG tries = 0; rv == CKR_OK && tries < SESSIONS; tries++) {
-        CK_ULONG at = 1 + opened++ % (SESSIONS - 1);
+    // The lowest number that is free: what was another token's comes back soon.
+    for (CK_ULONG at = 1; rv == CKR_OK && at < SESSIONS; at++) {
         if (sessions[at].open)
             continue;
         sessions[at].open = 1;
@@ -142,6 +143,15 @@ static CK_RV open_session(CK_SLOT_ID slot, CK_FLAGS flags, void *app, CK_NOTIFY 
         *out = at;
         break;
     }
+    return rv;
+}
+
+static CK_RV session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO *info)
+{
+    HOLD;
+    CK_RV rv = of_session(session);
+    if (rv == CKR_OK)
+        info->slotID = sessions[session].token;
     return rv;
 }
 
@@ -287,6 +297,7 @@ static CK_FUNCTION_LIST list = {
     .C_GetMechanismInfo = mechanism_info,
     .C_OpenSession = open_session,
     .C_CloseSession = close_session,
+    .C_GetSessionInfo = session_info,
     .C_Login = login,
     .C_Logout = logout,
     .C_FindObjectsInit = find_init,

@@ -2,7 +2,7 @@
 //! One token of a module: its sessions, its login, and every call of it.
 
 use crate::config::{Around, Config};
-use crate::error::{is_loss, leaves_a_trace, told};
+use crate::error::{is_loss, leaves_a_trace, loses_numbers, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::pin;
@@ -29,6 +29,9 @@ const IDLE: usize = 16;
 pub(crate) const NO_SLOT: SlotId = SlotId(u64::MAX);
 /// How long a module that did not start is left alone.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// A session that is not what it was.
+const GONE: Failure = Failure::new(Function::GetSessionInfo, Error::SESSION_HANDLE_INVALID);
 
 /// PINs that are kept for operations: of more than so many that were begun and left, the oldest go.
 const PINS: usize = 256;
@@ -57,6 +60,8 @@ pub(crate) struct Token {
 struct State {
     /// Goes up when everything has to be opened again.
     connection: u64,
+    /// The module's life in which these sessions were looked at.
+    life: u64,
     /// Stays open: with the last session of an application the login ends.
     keeper: Option<Session>,
     idle: Vec<Session>,
@@ -81,6 +86,7 @@ struct State {
 pub(crate) struct Taken {
     pub(crate) session: Session,
     connection: u64,
+    life: u64,
 }
 
 impl Token {
@@ -243,8 +249,11 @@ impl Token {
         taken: &mut Option<Taken>,
         work: impl Fn(&Session) -> Called<T>,
     ) -> Result<T> {
-        let session = &taken.as_ref().ok_or(Error::OPERATION_NOT_INITIALIZED)?.session;
-        let answer = self.call(|| work(session));
+        let on = taken.as_ref().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
+        let answer = self.call(|| match self.is_still_ours(&on.session, on.life) {
+            true => work(&on.session),
+            false => Err(GONE),
+        });
         if answer.is_err() {
             self.abandon(taken);
         }
@@ -268,13 +277,20 @@ impl Token {
     pub(crate) fn abandon(&self, taken: &mut Option<Taken>) {
         if let Some(taken) = taken.take() {
             let mut taken = Some(taken);
-            (self.around)(&mut || drop(taken.take()));
+            (self.around)(&mut || {
+                taken.take().into_iter().for_each(|on| self.let_go(on.session, on.life));
+            });
         }
     }
 
     fn attempt<T>(&self, work: &mut impl FnMut(&Session) -> Called<T>) -> Called<T> {
         let taken = self.take()?;
         let answer = work(&taken.session);
+        // What was done in a session that became another's meanwhile was done there.
+        let answer = match self.is_still_ours(&taken.session, taken.life) {
+            true => answer,
+            false => Err(GONE),
+        };
         match &answer {
             Err(failure) => self.failed(taken, failure.code),
             Ok(_) => self.give(taken),
@@ -285,25 +301,59 @@ impl Token {
     /// A session without any operation.
     pub(crate) fn take(&self) -> Called<Taken> {
         let mut state = self.state();
+        self.look_at(&mut state);
+        let (connection, life) = (state.connection, state.life);
         if let Some(session) = state.idle.pop() {
-            return Ok(Taken { session, connection: state.connection });
+            return Ok(Taken { session, connection, life });
         }
         self.connect(&mut state)?;
         match self.open() {
             Err(failure) if is_loss(failure.code) => {
                 self.forget(&mut state);
                 self.connect(&mut state)?;
-                Ok(Taken { session: self.open()?, connection: state.connection })
+                let (connection, life) = (state.connection, state.life);
+                Ok(Taken { session: self.open()?, connection, life })
             }
-            session => Ok(Taken { session: session?, connection: state.connection }),
+            session => Ok(Taken { session: session?, connection: state.connection, life }),
+        }
+    }
+
+    /// Where sessions of the module may have new numbers, looks whether these are still this token's.
+    fn look_at(&self, state: &mut State) {
+        let life = self.module.life();
+        if state.life == life {
+            return;
+        }
+        let mut all = state.keeper.iter().chain(&state.idle);
+        if !all.all(|session| self.is_this_tokens(session)) {
+            self.forget(state);
+        }
+        state.life = life;
+    }
+
+    fn is_this_tokens(&self, session: &Session) -> bool {
+        session.info().is_ok_and(|info| info.slot == self.slot())
+    }
+
+    fn is_still_ours(&self, session: &Session, life: u64) -> bool {
+        life == self.module.life() || self.is_this_tokens(session)
+    }
+
+    /// Closes a session, unless its number is another's by now.
+    fn let_go(&self, session: Session, life: u64) {
+        match self.is_still_ours(&session, life) {
+            true => drop(session),
+            false => std::mem::forget(session),
         }
     }
 
     /// Gives a session back that has no operation.
     pub(crate) fn give(&self, taken: Taken) {
         let mut state = self.state();
-        if state.connection == taken.connection && state.idle.len() < IDLE {
-            state.idle.push(taken.session);
+        let fits = state.connection == taken.connection && state.idle.len() < IDLE;
+        match fits && taken.life == self.module.life() {
+            true => state.idle.push(taken.session),
+            false => self.let_go(taken.session, taken.life),
         }
     }
 
@@ -311,9 +361,13 @@ impl Token {
     pub(crate) fn failed(&self, taken: Taken, code: Error) {
         if is_loss(code) || self.lost_its_login(code) {
             let mut state = self.state();
+            if loses_numbers(code) {
+                self.module.suspect();
+            }
             if state.connection == taken.connection {
                 self.forget(&mut state);
             }
+            self.let_go(taken.session, taken.life);
         } else if !leaves_a_trace(code) {
             self.give(taken);
         }
@@ -334,8 +388,9 @@ impl Token {
     /// Nothing that was opened is any more.
     fn forget(&self, state: &mut State) {
         state.connection += 1;
-        state.idle.clear();
-        state.keeper = None;
+        let all = state.idle.drain(..).chain(state.keeper.take());
+        all.for_each(|session| self.let_go(session, state.life));
+        state.life = self.module.life();
         self.objects().disconnect();
     }
 
@@ -349,6 +404,7 @@ impl Token {
 
     /// Where there is none, the first session, with the login that it shall have.
     fn connect(&self, state: &mut State) -> Called<()> {
+        self.look_at(state);
         if state.keeper.is_some() {
             return Ok(());
         }
@@ -404,6 +460,7 @@ impl Token {
                 };
                 match answer {
                     Err(failure) if again && is_loss(failure.code) => {
+                        self.module.suspect();
                         self.forget(&mut state);
                         again = false;
                     }
@@ -461,6 +518,7 @@ impl Token {
     pub(crate) fn close(&self) {
         (self.around)(&mut || {
             let mut state = self.state();
+            self.look_at(&mut state);
             // Sessions of the host would keep our login.
             let keeper = state.keeper.take().filter(|_| state.login.is_some() && state.mine);
             keeper.map(|keeper| keeper.logout());
