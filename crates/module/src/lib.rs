@@ -17,6 +17,7 @@ mod interface;
 mod library;
 #[cfg(feature = "panicking-provider")]
 mod panicking;
+mod pipe;
 mod process;
 mod text;
 mod thread;

@@ -28,6 +28,8 @@ pub(crate) struct Config {
     pub(crate) tokens: Vec<TokenConfig>,
     /// Other modules, whose tokens come after ours.
     pub(crate) foreign: Vec<ForeignConfig>,
+    /// Tokens of several of them that are one of ours.
+    pub(crate) pools: Vec<PoolConfig>,
     pub(crate) counters: Counters,
     pub(crate) audit: Option<AuditConfig>,
     /// Whether requests may be computed side by side.
@@ -36,6 +38,15 @@ pub(crate) struct Config {
     pub(crate) lanes_without: Cpu,
     /// Mechanisms that a provider of ours, by its name, may not do.
     pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+}
+
+/// One `[[pool]]`.
+#[derive(Debug)]
+pub(crate) struct PoolConfig {
+    pub(crate) name: String,
+    /// Their labels.
+    pub(crate) tokens: Vec<String>,
+    pub(crate) policy: Policy,
 }
 
 /// One `[[foreign]]`.
@@ -146,6 +157,7 @@ impl Config {
     const EMPTY: Self = Self {
         tokens: Vec::new(),
         foreign: Vec::new(),
+        pools: Vec::new(),
         counters: Counters::Usual,
         audit: None,
         lanes: true,
@@ -188,6 +200,11 @@ impl Config {
                         config.add_foreign(module)?;
                     }
                 }
+                ("pool", DeValue::Array(pools)) => {
+                    for pool in pools.iter() {
+                        config.add_pool(pool)?;
+                    }
+                }
                 // Read when it is known which there are.
                 ("provider", DeValue::Table(_)) => {}
                 ("counters", DeValue::Boolean(false)) => config.counters = Counters::Private,
@@ -211,6 +228,9 @@ impl Config {
                 }
                 ("foreign", _) => {
                     return Err(wrong(value, "modules are written as [[foreign]] sections"));
+                }
+                ("pool", _) => {
+                    return Err(wrong(value, "pools are written as [[pool]] sections"));
                 }
                 ("provider", _) => {
                     return Err(wrong(value, "providers are written as [provider.NAME] sections"));
@@ -297,6 +317,38 @@ impl Config {
         Ok(())
     }
 
+    /// One `[[pool]]`.
+    fn add_pool(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
+        let DeValue::Table(table) = section.get_ref() else {
+            return Err(wrong(section, "a pool is a section"));
+        };
+        let (mut name, mut tokens, mut policy) = (None, Vec::new(), Policy::DEFAULT);
+        for (key, value) in table {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("name", _) => name = Some(self.new_name(value)?),
+                ("tokens", DeValue::Array(labels)) => {
+                    tokens = labels
+                        .iter()
+                        .map(|label| text(label).map(str::to_owned))
+                        .collect::<Result<_, _>>()?;
+                }
+                ("tokens", _) => return Err(wrong(value, "tokens is a list of labels")),
+                ("policy", _) => policy = preset(value)?.0,
+                ("allow", _) => {}
+                (other, _) => return Err(at(key, &format!("a pool has no setting {other:?}"))),
+            }
+        }
+        if let Some(allowed) = table.iter().find(|(key, _)| key.get_ref() == "allow") {
+            allow(&mut policy, allowed.1)?;
+        }
+        let name = name.ok_or_else(|| at(section, "a pool needs a name"))?;
+        if tokens.is_empty() {
+            return Err(at(section, "a pool needs tokens"));
+        }
+        self.pools.push(PoolConfig { name, tokens, policy });
+        Ok(())
+    }
+
     /// What counters and explanations call a module; ours have names too.
     fn new_name(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Complaint> {
         let name = text(value)?;
@@ -306,7 +358,8 @@ impl Config {
             return Err(wrong(value, "must be 1 to 16 small letters, digits and hyphens"));
         }
         let ours = ["awslc", "lanes"].contains(&name);
-        if ours || self.foreign.iter().any(|other| other.module.name == name) {
+        let pools = self.pools.iter().any(|pool| pool.name == name);
+        if ours || pools || self.foreign.iter().any(|other| other.module.name == name) {
             return Err(at(value, "is the name of another provider"));
         }
         Ok(name.to_owned())
@@ -571,6 +624,28 @@ mod tests {
         assert!(wrong("name = \"a\"").contains("needs a module"));
         let twice = "name = \"a\"\nmodule=\"/m\"\n[[foreign]]\nname = \"b\"\nmodule=\"/m\"";
         assert!(wrong(twice).contains("named twice"));
+    }
+
+    #[test]
+    fn pools_are_read_and_have_names_of_their_own() {
+        let foreign = "[[token]]\npath = \"/a\"\n[[foreign]]\nname = \"a\"\nmodule = \"/m.so\"\n";
+        let read = |pool: &str| Config::parse(&format!("{foreign}[[pool]]\n{pool}\n"));
+        let config = read("name = \"web\"\ntokens = [\"one\", \"two\"]").expect("it is right");
+        let [pool] = &config.pools[..] else { panic!("one pool") };
+        assert_eq!(
+            (pool.name.as_str(), &pool.tokens[..]),
+            ("web", &["one".into(), "two".into()][..])
+        );
+        for (wrong, why) in [
+            ("name = \"a\"\ntokens = [\"x\"]", "the name of another provider"),
+            ("name = \"web\"", "needs tokens"),
+            ("tokens = [\"x\"]", "needs a name"),
+            ("name = \"web\"\ntokens = \"x\"", "list of labels"),
+            ("name = \"web\"\nshares = 1", "no setting"),
+        ] {
+            let told = read(wrong).expect_err(wrong).1;
+            assert!(told.contains(why), "{told}");
+        }
     }
 
     #[test]
