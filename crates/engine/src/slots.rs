@@ -430,7 +430,13 @@ impl Engine {
             Some(Candidate { provider: home.home.name().to_owned(), flags, remark })
         });
         let homes: Vec<_> = homes.collect();
-        let absent = self.absent.iter().map(|(name, reason)| Candidate {
+        // What did not start may be there by now.
+        let came = |name: &str| {
+            let there = self.tokens.iter().filter(|token| token.there.load(Ordering::Relaxed));
+            there.filter_map(|token| token.home).any(|home| home.home.name() == name)
+        };
+        let absent = self.absent.iter().filter(|(name, _)| !came(name));
+        let absent = absent.map(|(name, reason)| Candidate {
             provider: name.clone(),
             flags: 0,
             remark: format!("it {reason}"),

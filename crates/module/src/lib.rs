@@ -4,6 +4,7 @@
 //! Each function is one [`enter`](enter::enter), one decoding per pointer, and one call of the
 //! engine. Nothing here knows what an operation means; nothing below knows pointers.
 
+mod audit;
 mod cancel;
 mod caught;
 mod config;
@@ -16,6 +17,7 @@ mod interface;
 mod library;
 #[cfg(feature = "panicking-provider")]
 mod panicking;
+mod pipe;
 mod process;
 mod text;
 mod thread;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything between one `C_Initialize` and its `C_Finalize`.
 
+use crate::audit::Log;
 use crate::cancel::{Uncancelled, UncancelledStore};
-use crate::config::{self, Config, Counters, ForeignConfig, TokenConfig};
+use crate::config::{self, Config, Counters, ForeignConfig, PoolConfig, TokenConfig};
 use crate::environment::directory;
+use crate::pipe::Unbroken;
 use metaslot_awslc::AWSLC;
 use metaslot_awslc_wrapper as awslc;
 use metaslot_ck::{Error, Result};
 use metaslot_counters as counters;
 use metaslot_engine::{Config as EngineConfig, Engine, MAX_SLOTS, Policy, SlotConfig};
-use metaslot_foreign::ForeignStore;
+use metaslot_foreign::{ForeignStore, PoolStore};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_lanes::cpu;
 use metaslot_lanes::provider::{Lanes, Off};
@@ -33,12 +35,13 @@ static LANES: Lanes = Lanes::beside(&AWSLC);
 #[derive(Debug)]
 pub(crate) struct Library {
     engine: OnceLock<std::result::Result<Engine, String>>,
+    log: OnceLock<Log>,
     epoch: u32,
 }
 
 impl Library {
     pub(crate) const fn new(epoch: u32) -> Self {
-        Self { engine: OnceLock::new(), epoch }
+        Self { engine: OnceLock::new(), log: OnceLock::new(), epoch }
     }
 
     /// The engine.
@@ -53,6 +56,12 @@ impl Library {
         }
     }
 
+    /// The audit log, where one is configured; known once there is an engine.
+    #[inline]
+    pub(crate) fn log(&self) -> Option<&Log> {
+        self.log.get()
+    }
+
     #[cold]
     fn first_engine(&self) -> Result<&Engine> {
         if is_outside() {
@@ -61,7 +70,12 @@ impl Library {
         }
         let _uncancelled = Uncancelled::begin();
         let engine = self.engine.get_or_init(|| match config::read() {
-            Ok(config) => Ok(engine(config)),
+            Ok(mut config) => {
+                if let Some(audit) = config.audit.take() {
+                    self.log.get_or_init(|| Log::new(audit));
+                }
+                Ok(engine(config))
+            }
             Err(problem) => Err(problem.to_string()),
         });
         engine.as_ref().map_err(|problem| {
@@ -97,26 +111,52 @@ fn engine(config: Config) -> Engine {
     drop(counters::open(directories.into_iter()));
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
-    let mut absent = Vec::new();
+    let (mut absent, mut others) = (Vec::new(), Vec::new());
     for ForeignConfig { module, policy, enabled } in config.foreign {
         if !enabled {
             absent.push((module.name, String::from("is disabled in the configuration")));
             continue;
         }
-        match metaslot_foreign::open(&module, apart) {
-            Ok(tokens) => slots.extend(tokens.into_iter().map(|token| foreign_slot(token, policy))),
-            Err(reason) => absent.push((module.name, reason)),
+        let (tokens, missing) = metaslot_foreign::open(&module, apart);
+        others.extend(tokens.into_iter().map(|token| (token, policy)));
+        absent.extend(missing.map(|reason| (module.name, reason)));
+    }
+    let mut pools = Vec::new();
+    for PoolConfig { name, tokens, policy } in config.pools {
+        let mut labels = Vec::new();
+        let of_pool = |other: &mut (ForeignStore, Policy)| {
+            let label = other.0.label().filter(|label| tokens.contains(label));
+            let is_one = label.is_some();
+            labels.extend(label);
+            is_one
+        };
+        let members: Vec<_> = others.extract_if(.., of_pool).map(|(token, _)| token).collect();
+        labels.sort_unstable();
+        // Which of two is meant is not known, and the PIN would go to both.
+        let twice = labels.windows(2).find(|two| two[0] == two[1]).map(|two| &two[0]);
+        match twice {
+            Some(label) => {
+                absent.push((name, format!("finds two tokens with the label {label:?}")))
+            }
+            None if members.is_empty() => {
+                absent.push((name, String::from("finds none of its tokens")));
+            }
+            None => pools.push(pool_slot(&name, members, policy)),
         }
     }
+    slots.extend(others.into_iter().map(|(token, policy)| foreign_slot(token, policy)));
+    slots.extend(pools);
     slots.truncate(MAX_SLOTS);
     cpu::mask(config.lanes_without);
     let providers = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
     Engine::new(EngineConfig { slots, providers }).without(absent).disabling(config.disabled)
 }
 
-/// Calls another module: no thread is cancelled meanwhile, and no such module calls this one.
+/// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a
+/// pipe that it finds closed.
 fn apart(work: &mut dyn FnMut()) {
     let _uncancelled = Uncancelled::begin();
+    let _unbroken = Unbroken::begin();
     let _outside = Outside(OUTSIDE.replace(true));
     work();
 }
@@ -137,6 +177,12 @@ pub(crate) fn is_outside() -> bool {
 
 thread_local! {
     static OUTSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn pool_slot(name: &str, members: Vec<ForeignStore>, policy: Policy) -> SlotConfig {
+    let description = format!("{name}: one key in {} tokens", members.len());
+    let store = Box::new(UncancelledStore(PoolStore::new(name, members)));
+    SlotConfig { description, store, policy }
 }
 
 fn foreign_slot(token: ForeignStore, policy: Policy) -> SlotConfig {

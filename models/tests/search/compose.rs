@@ -202,6 +202,24 @@ fn trusted(game: &Game<'_>, chooser: &mut Chooser, number: usize) -> Option<Step
     Some(transport(chooser, number, "public"))
 }
 
+/// The SO's word for one of the owner's keys, which come first, while the attacker is at work.
+pub(crate) fn trusts(
+    game: &Game<'_>,
+    chooser: &mut Chooser,
+    number: usize,
+    owners: usize,
+) -> Option<Step> {
+    let seen = |name: &Name| {
+        let facts = game.stage.facts(*name);
+        let public = |facts: Facts| facts.has(CKA_WRAP) && !facts.has(CKA_PRIVATE);
+        name.step <= owners && facts.is_some_and(public)
+    };
+    let keys: Vec<Name> = game.stage.objects().filter(seen).collect();
+    let mut step = Step::new(number, true, Function::Trust);
+    step.keys = vec![chooser.one_of(&keys)?];
+    Some(step)
+}
+
 /// A key that wraps what the policy protects.
 fn transport(chooser: &mut Chooser, number: usize, also: &'static str) -> Step {
     let mut step = Step::new(number, true, Function::Generate);

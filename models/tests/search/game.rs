@@ -141,7 +141,9 @@ impl<'a> Game<'a> {
         if facts.class == CKO_DATA {
             return breach.map(Finding::Used);
         }
-        let shown = !facts.has(CKA_PRIVATE);
+        // What the SO trusts is public, because he sees no other, and so is a copy that was made before.
+        let trusted = parent.is_some_and(|parent| self.truth.values[parent].trusted);
+        let shown = !facts.has(CKA_PRIVATE) && !trusted;
         let index = self.truth.note(name, bytes, facts, standing);
         if let (Some(parent), true) = (parent, step.mechanism.is_some_and(Mechanism::extracts)) {
             self.truth.extracted.insert(index, parent);

@@ -99,10 +99,14 @@ impl Search {
         let owners = match theme {
             _ if short => size.owners,
             Theme::Everything => 1 + chooser.below(size.owners),
+            Theme::Trust => 2,
             _ => 1 + chooser.below(2),
         };
         for number in 1..=owners + size.attackers {
             let next = match (theme, number <= owners) {
+                (_, false) if chooser.rarely(theme.trusting()) => {
+                    compose::trusts(&game, chooser, number, owners)
+                }
                 (Theme::Everything, true) => compose::owners(&game, chooser, number),
                 (Theme::Everything, false) => compose::attackers(&game, chooser, number, &steps),
                 (theme, true) => theme.owners(chooser, number),

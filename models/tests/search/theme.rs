@@ -16,6 +16,8 @@ pub(crate) enum Theme {
     Everything,
     /// HKDF's steps, one by one and together, and wraps of what is derived from.
     Derivation,
+    /// Wraps under a key that the SO trusts some time, and under copies of it.
+    Trust,
     /// ECDH with and without a KDF, by a key that hides what it agrees on.
     Agreement,
 }
@@ -30,8 +32,14 @@ const DERIVED: &[(u64, &[&str])] = &[
 
 impl Theme {
     pub(crate) fn of(chooser: &mut Chooser) -> Self {
-        let themes = [(6, Self::Everything), (3, Self::Derivation), (1, Self::Agreement)];
+        let themes =
+            [(6, Self::Everything), (3, Self::Derivation), (2, Self::Trust), (1, Self::Agreement)];
         chooser.weighted(&themes)
+    }
+
+    /// In how many of a hundred steps the SO trusts a key while the attacker is at work.
+    pub(crate) const fn trusting(self) -> u64 {
+        if matches!(self, Self::Trust) { 15 } else { 5 }
     }
 
     /// A base key, or a pair; then a key that carries it.
@@ -40,7 +48,20 @@ impl Theme {
         let function =
             if self == Self::Agreement && !carries { Function::Pair } else { Function::Generate };
         let mut step = Step::new(number, true, function);
-        if carries {
+        if self == Self::Trust {
+            step.mechanism = Mechanism::named(if carries { "generic-gen" } else { "aes-gen" });
+            let limits = [(2, "with-trusted"), (1, "-sign"), (1, "+derive"), (1, "sensitive")];
+            let limit = chooser.weighted(&limits);
+            let imposed = [(3, "public"), (1, "unwraps-deriving"), (1, "unwraps-wrapping")];
+            let said: &[&str] = match carries {
+                true => &["length-32", "sensitive", "extractable", limit],
+                false => &["length-32", "public", "+wrap", "+unwrap", "sensitive", "kept"],
+            };
+            step.words = alphabet::words(said);
+            if !carries {
+                step.words.extend(alphabet::words(&[chooser.weighted(&imposed)]));
+            }
+        } else if carries {
             step.mechanism = Mechanism::named("aes-gen");
             let imposed: &[(u64, &[&str])] = &[(1, &[]), (1, &["unwraps-deriving"])];
             let said = ["length-32", "+wrap", "+unwrap", "sensitive", "kept"];
@@ -75,6 +96,14 @@ impl Theme {
     ) -> Option<Step> {
         let functions: &[(u64, Function)] = match self {
             Self::Agreement => &[(5, Function::Derive), (3, Function::Digest), (1, Function::Sign)],
+            Self::Trust => &[
+                (2, Function::Copy),
+                (2, Function::Generate),
+                (5, Function::Wrap),
+                (5, Function::Unwrap),
+                (1, Function::Derive),
+                (1, Function::Sign),
+            ],
             _ => &[
                 (12, Function::Derive),
                 (6, Function::Sign),
@@ -87,6 +116,13 @@ impl Theme {
         let secret = |facts: &Facts| facts.class == CKO_SECRET_KEY;
         match step.function {
             Function::Derive => self.derive(game, chooser, &mut step)?,
+            Function::Copy => {
+                step.keys = vec![any_key(game, chooser, |facts| facts.has(CKA_WRAP))?];
+            }
+            Function::Generate => {
+                step.mechanism = Mechanism::named("aes-gen");
+                step.words = alphabet::words(&["length-32", "+wrap", "+unwrap", "kept"]);
+            }
             Function::Sign => {
                 step.mechanism = Mechanism::named("hmac");
                 step.keys = vec![any_key(game, chooser, |facts| facts.has(CKA_SIGN))?];
@@ -108,7 +144,8 @@ impl Theme {
                 step.keys = vec![any_key(game, chooser, |facts| facts.has(CKA_UNWRAP))?];
                 step.data = vec![Data::whole(chooser.one_of(&wraps)?)];
                 follow(game, chooser, &mut step);
-                step.words = said(&["generic"], chooser);
+                let trust: &[&str] = &["generic", "sensitive", "extractable"];
+                step.words = said(if self == Self::Trust { trust } else { &["generic"] }, chooser);
             }
         }
         Some(step)

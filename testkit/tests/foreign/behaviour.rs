@@ -249,3 +249,40 @@ fn counted(name: &str) -> Result<(u64, u64)> {
     }
     Ok(sums)
 }
+
+#[test]
+fn tokens_of_one_module_are_not_mixed_up_after_a_loss() {
+    let name = "behaviour::tokens_of_one_module_are_not_mixed_up_after_a_loss";
+    let prepare = |token: &mut TestToken| {
+        let pin = token.write("foreign-pin", USER_PIN)?.display().to_string();
+        let two = ["--init-token", "--free", "--label", "two"];
+        let two = token.program("softhsm2-util").args(two);
+        two.args(["--pin", USER_PIN, "--so-pin", SO_PIN]).run()?;
+        with_softhsm(token, &BY_FILE.replace("/dev/stdin", &pin))
+    };
+    apart(CLIENT, "two tokens of one module", name, prepare, || {
+        let module = started()?;
+        let begin = |label: &str| -> Result<(Session, ObjectHandle)> {
+            let session = module.open_session(slot(&module, label)?, Access::ReadWrite)?;
+            session.login_protected(User::User)?;
+            let key = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+            let key = key.token(true).bool(CKA_SIGN, true).bytes(CKA_VALUE, label.repeat(20));
+            let key = session.create(&key)?;
+            Ok((session, key))
+        };
+        let tokens = [begin(LABEL)?, begin("two")?];
+        let sign = |at: usize| {
+            let (session, key) = &tokens[at];
+            session.sign(&CKM_SHA256_HMAC.into(), *key, b"message")
+        };
+        let right = [sign(0)?, sign(1)?];
+        let direct = Module::load(SOFTHSM)?;
+        for first in [0, 1, 0, 1] {
+            direct.finalize()?;
+            for at in [first, 1 - first, first] {
+                ensure!(sign(at)? == right[at], "token {at} after {first} came back");
+            }
+        }
+        Ok(())
+    });
+}

@@ -136,9 +136,12 @@ fn lies_are_errors_and_the_next_call_works() {
         "breaks-once",
         "calls-back",
         "forks",
+        "closed-pipe",
     ];
     fake(name, &modes, |module, mode| {
         let slot = slot(module, "fake")?;
+        let model = module.token_info(slot)?.model;
+        ensure!(model == "?[31mred??", "{model:?} is told to the terminal");
         let session = module.open_session(slot, Access::ReadWrite)?;
         session.login(User::User, b"1234")?;
         ensure!(module.slots(true)?.len() == 2, "{:?}", module.slots(true)?);
@@ -231,6 +234,45 @@ fn token_that_goes_and_comes_is_told() {
     };
     let name = "failures::token_that_goes_and_comes_is_told";
     apart(CLIENT, "a token that goes and comes", name, prepare, inside);
+}
+
+#[test]
+fn module_that_starts_late_is_tried_again() {
+    let inside = || {
+        let module = started()?;
+        without_it(&module)?;
+        ensure!(module.slots(false)?.len() == 2, "a slot is kept for it");
+        let reason = |module: &Module| -> Result<Vec<String>> {
+            let rows = module.candidates(CKM_SHA256_HMAC).context("no candidates")?;
+            Ok(rows
+                .into_iter()
+                .filter(|row| row.provider == "fake")
+                .map(|row| row.remark)
+                .collect())
+        };
+        let said = reason(&module)?;
+        ensure!(said == ["it does not start: C_Initialize: CKR_DEVICE_ERROR"], "{said:?}");
+        let none = module.open_session(SlotId(1), Access::ReadWrite);
+        fails_with(none.map(drop), Error::TOKEN_NOT_PRESENT)?;
+        std::fs::remove_file(std::env::var("FAKE_GONE")?)?;
+        ensure!(module.slot_event(true)? == SlotId(1), "it has come");
+        let said = reason(&module)?;
+        ensure!(said == ["keys of slot 1 only"], "{said:?}");
+        let session = module.open_session(slot(&module, "fake")?, Access::ReadWrite)?;
+        session.login(User::User, b"1234")?;
+        let key = session.find(&Template::new().class(CKO_SECRET_KEY))?[0];
+        Ok(session.sign(&CKM_SHA256_HMAC.into(), key, b"x").map(drop)?)
+    };
+    let prepare = |token: &mut TestToken| {
+        let sign = token.write("gone", "")?.display().to_string();
+        token.set("FAKE_GONE", &sign);
+        token.set(FAKE, "starts-late");
+        compiled(token, "fake.c", "fake.so", "-shared -fPIC -ldl")?;
+        let file = token.path("fake.so").display().to_string();
+        configure(token, &format!("name = \"fake\"\nmodule = \"{file}\""))
+    };
+    let name = "failures::module_that_starts_late_is_tried_again";
+    apart(CLIENT, "a module that starts late", name, prepare, inside);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module with one token and one key that does what FAKE says: nothing wrong, or one thing.
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static CK_RV initialize(void *args)
     (void) args;
     if (is("calls-back") && !is_refused())
         return CKR_GENERAL_ERROR;
-    return is("does-not-start") ? CKR_DEVICE_ERROR : CKR_OK;
+    return is("does-not-start") || (is("starts-late") && gone()) ? CKR_DEVICE_ERROR : CKR_OK;
 }
 
 static CK_RV finalize(void *reserved)
@@ -88,6 +89,7 @@ static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
     memset(info, ' ', sizeof *info);
     memcpy(info->label, "fake", 4);
     memset(info->manufacturerID, 0xff, sizeof info->manufacturerID);
+    memcpy(info->model, "\033[31mred\r\n", 10);
     memset(info->serialNumber, 0xff, sizeof info->serialNumber);
     memcpy(info->serialNumber, is("other-token-after-loss") && losses ? "2" : "1", 1);
     info->flags = CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
@@ -254,6 +256,15 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
         waitpid(child, &status, 0);
         if (status != 0)
             return CKR_GENERAL_ERROR;
+    }
+    int ends[2];
+    if (is("closed-pipe") && pipe(ends) == 0) {
+        close(ends[0]);
+        // A host that is not written in Rust.
+        signal(SIGPIPE, SIG_DFL);
+        if (write(ends[1], "", 1) == 1)
+            return CKR_GENERAL_ERROR;
+        close(ends[1]);
     }
     if (is("removed") || gone())
         return CKR_DEVICE_REMOVED;

@@ -6,6 +6,7 @@ mod attacks;
 mod behaviour;
 mod failures;
 mod nss;
+mod pool;
 mod softhsm;
 
 use anyhow::{Context, Result, ensure};

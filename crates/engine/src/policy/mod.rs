@@ -65,7 +65,7 @@ impl Policy {
             return Ok(());
         }
         let row = &REFUSALS[refusal as usize];
-        detail::set(format_args!(
+        detail::refuse(format_args!(
             "refused by the token's policy: {} (allow = [\"{}\"] re-opens it)",
             row.sentence, row.name
         ));

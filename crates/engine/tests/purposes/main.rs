@@ -197,17 +197,6 @@ fn keys_are_not_wrapped_by_gcm_under_an_iv_of_the_caller() {
     assert_eq!(error, Error::MECHANISM_INVALID);
 }
 
-#[test]
-fn an_oaep_wrap_is_not_opened_by_raw_signatures() {
-    let error = refused(|user| {
-        let (public, private) = user.rsa(vec![on(CKA_WRAP)], vec![on(CKA_UNWRAP), on(CKA_SIGN)])?;
-        let key = user.aes(target())?;
-        let wrapped = user.wrap(OAEP, public, key)?;
-        Ok(user.sign(CKM_RSA_X_509, Params::None, private, &wrapped)?.len() == 256)
-    });
-    assert_eq!(error, Error::KEY_NOT_WRAPPABLE);
-}
-
 /// PKCS#8 begins with bytes that are known; a MAC at each length gives the next one.
 #[test]
 fn a_private_key_does_not_come_back_as_a_secret_one() {
@@ -384,18 +373,6 @@ fn a_bound_wrap_comes_back_as_no_more_than_it_was() {
     assert_eq!(opened, Err(Error::WRAPPED_KEY_INVALID));
 }
 
-#[test]
-fn a_derived_key_is_not_computed_with_its_base_key() {
-    let error = refused(|user| {
-        let base = user.generic(vec![on(CKA_DERIVE), on(CKA_SIGN)])?;
-        let derived = user.derive(hkdf(false, true), base, vec![on(CKA_SIGN)])?;
-        let block = [&b"info"[..], &[1]].concat();
-        let copy = user.brought(CKK_GENERIC_SECRET, &user.hmac(base, &block)?, vec![])?;
-        Ok(user.hmac(derived, b"x")? == user.hmac(copy, b"x")?)
-    });
-    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
-}
-
 /// RFC 5869: expanding what extraction gave is what both steps give together.
 #[test]
 fn what_hkdf_extracts_is_for_derivation_only() {
@@ -490,23 +467,6 @@ fn a_derive_template_may_hold_the_next_one() {
         let signs = user.derive(hkdf(true, true), middle, vec![]).expect("derived again");
         user.hmac(signs, b"x").expect("it signs");
     }
-}
-
-/// Of a key longer than a block an HMAC uses the digest.
-#[test]
-fn a_long_mac_key_is_not_digested() {
-    let error = refused(|user| {
-        let mut template = target();
-        template.extend([on(CKA_SIGN), row(CKA_VALUE_LEN, 65)]);
-        let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
-        let key = user.engine.generate_key(user.session, mechanism, Params::None, template)?;
-        user.engine.digest_init(user.session, CKM_SHA256)?;
-        user.engine.digest_key(user.session, key)?;
-        let digest = collect(|out| user.engine.digest_final(user.session, out))?;
-        let copy = user.brought(CKK_GENERIC_SECRET, &digest, vec![on(CKA_SIGN)])?;
-        Ok(user.hmac(key, b"x")? == user.hmac(copy, b"x")?)
-    });
-    assert_eq!(error, Error::KEY_INDIGESTIBLE);
 }
 
 #[test]

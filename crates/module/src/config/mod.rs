@@ -28,13 +28,25 @@ pub(crate) struct Config {
     pub(crate) tokens: Vec<TokenConfig>,
     /// Other modules, whose tokens come after ours.
     pub(crate) foreign: Vec<ForeignConfig>,
+    /// Tokens of several of them that are one of ours.
+    pub(crate) pools: Vec<PoolConfig>,
     pub(crate) counters: Counters,
+    pub(crate) audit: Option<AuditConfig>,
     /// Whether requests may be computed side by side.
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
     pub(crate) lanes_without: Cpu,
     /// Mechanisms that a provider of ours, by its name, may not do.
     pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+}
+
+/// One `[[pool]]`.
+#[derive(Debug)]
+pub(crate) struct PoolConfig {
+    pub(crate) name: String,
+    /// Their labels.
+    pub(crate) tokens: Vec<String>,
+    pub(crate) policy: Policy,
 }
 
 /// One `[[foreign]]`.
@@ -57,6 +69,15 @@ pub(crate) struct TokenConfig {
     pub(crate) pin_min: usize,
     pub(crate) pepper: Option<PathBuf>,
     pub(crate) anchor: Option<PathBuf>,
+}
+
+/// The audit log.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct AuditConfig {
+    /// `None`: systemd's journal.
+    pub(crate) file: Option<PathBuf>,
+    /// Nothing happens that cannot be logged.
+    pub(crate) required: bool,
 }
 
 /// Where this process counts.
@@ -136,7 +157,9 @@ impl Config {
     const EMPTY: Self = Self {
         tokens: Vec::new(),
         foreign: Vec::new(),
+        pools: Vec::new(),
         counters: Counters::Usual,
+        audit: None,
         lanes: true,
         lanes_without: Cpu::NONE,
         disabled: Vec::new(),
@@ -177,11 +200,24 @@ impl Config {
                         config.add_foreign(module)?;
                     }
                 }
+                ("pool", DeValue::Array(pools)) => {
+                    for pool in pools.iter() {
+                        config.add_pool(pool)?;
+                    }
+                }
                 // Read when it is known which there are.
                 ("provider", DeValue::Table(_)) => {}
                 ("counters", DeValue::Boolean(false)) => config.counters = Counters::Private,
                 ("counters", DeValue::String(path)) => {
                     config.counters = Counters::Directory(PathBuf::from(path.as_ref()));
+                }
+                ("audit", _) => {
+                    config.audit = Some(AuditConfig { file: audit_file(value)?, required: false })
+                }
+                // Read when it is known whether there is a log.
+                ("audit_required", DeValue::Boolean(_)) => {}
+                ("audit_required", _) => {
+                    return Err(wrong(value, "audit_required is true or false"));
                 }
                 ("lanes", DeValue::Boolean(lanes)) => config.lanes = *lanes,
                 ("lanes_without", DeValue::Array(names)) => {
@@ -193,6 +229,9 @@ impl Config {
                 ("foreign", _) => {
                     return Err(wrong(value, "modules are written as [[foreign]] sections"));
                 }
+                ("pool", _) => {
+                    return Err(wrong(value, "pools are written as [[pool]] sections"));
+                }
                 ("provider", _) => {
                     return Err(wrong(value, "providers are written as [provider.NAME] sections"));
                 }
@@ -203,6 +242,13 @@ impl Config {
                 }
                 (other, _) => return Err(at(key, &format!("there is no setting {other:?}"))),
             }
+        }
+        if let Some(required) =
+            table.get_ref().iter().find(|row| row.0.get_ref() == "audit_required")
+        {
+            let log = config.audit.as_mut();
+            let log = log.ok_or_else(|| at(required.0, "audit_required needs audit"))?;
+            log.required = boolean(required.1)?;
         }
         let providers = table.get_ref().iter().find(|(key, _)| key.get_ref() == "provider");
         if let Some(DeValue::Table(sections)) = providers.map(|row| row.1.get_ref()) {
@@ -271,6 +317,38 @@ impl Config {
         Ok(())
     }
 
+    /// One `[[pool]]`.
+    fn add_pool(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
+        let DeValue::Table(table) = section.get_ref() else {
+            return Err(wrong(section, "a pool is a section"));
+        };
+        let (mut name, mut tokens, mut policy) = (None, Vec::new(), Policy::DEFAULT);
+        for (key, value) in table {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("name", _) => name = Some(self.new_name(value)?),
+                ("tokens", DeValue::Array(labels)) => {
+                    tokens = labels
+                        .iter()
+                        .map(|label| text(label).map(str::to_owned))
+                        .collect::<Result<_, _>>()?;
+                }
+                ("tokens", _) => return Err(wrong(value, "tokens is a list of labels")),
+                ("policy", _) => policy = preset(value)?.0,
+                ("allow", _) => {}
+                (other, _) => return Err(at(key, &format!("a pool has no setting {other:?}"))),
+            }
+        }
+        if let Some(allowed) = table.iter().find(|(key, _)| key.get_ref() == "allow") {
+            allow(&mut policy, allowed.1)?;
+        }
+        let name = name.ok_or_else(|| at(section, "a pool needs a name"))?;
+        if tokens.is_empty() {
+            return Err(at(section, "a pool needs tokens"));
+        }
+        self.pools.push(PoolConfig { name, tokens, policy });
+        Ok(())
+    }
+
     /// What counters and explanations call a module; ours have names too.
     fn new_name(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Complaint> {
         let name = text(value)?;
@@ -280,10 +358,20 @@ impl Config {
             return Err(wrong(value, "must be 1 to 16 small letters, digits and hyphens"));
         }
         let ours = ["awslc", "lanes"].contains(&name);
-        if ours || self.foreign.iter().any(|other| other.module.name == name) {
+        let pools = self.pools.iter().any(|pool| pool.name == name);
+        if ours || pools || self.foreign.iter().any(|other| other.module.name == name) {
             return Err(at(value, "is the name of another provider"));
         }
         Ok(name.to_owned())
+    }
+}
+
+/// Where the audit log goes; `None` for the journal.
+fn audit_file(value: &Spanned<DeValue<'_>>) -> Result<Option<PathBuf>, Complaint> {
+    match value.get_ref() {
+        DeValue::String(name) if name == "journald" => Ok(None),
+        DeValue::String(path) if path.starts_with('/') => Ok(Some(PathBuf::from(path.as_ref()))),
+        _ => Err(wrong(value, "audit is \"journald\" or the absolute path of a file")),
     }
 }
 
@@ -448,6 +536,28 @@ mod tests {
     }
 
     #[test]
+    fn an_audit_log_is_the_journal_or_a_file() {
+        let token = "[[token]]\npath = \"/a\"\n";
+        let audit = |settings: &str| {
+            let config = Config::parse(&format!("{settings}{token}")).expect("it is right");
+            config.audit.map(|audit| (audit.file, audit.required))
+        };
+        assert_eq!(audit(""), None);
+        assert_eq!(audit("audit = \"journald\"\n"), Some((None, false)));
+        let file = Some(PathBuf::from("/log"));
+        assert_eq!(audit("audit_required = true\naudit = \"/log\"\n"), Some((file, true)));
+        for (settings, reason) in [
+            ("audit = true\n", "line 1: audit is \"journald\" or the absolute path of a file"),
+            ("audit = \"log\"\n", "line 1: audit is \"journald\" or the absolute path of a file"),
+            ("audit_required = true\n", "line 1: audit_required needs audit"),
+            ("audit_required = 1\n", "line 1: audit_required is true or false"),
+        ] {
+            let said = complaint(&format!("{settings}{token}"));
+            assert!(said.contains(reason), "{said}");
+        }
+    }
+
+    #[test]
     fn the_strict_policy_takes_no_pin_below_eight_bytes() {
         for (settings, shortest) in [("", 8), ("pin_min = 5\n", 8), ("pin_min = 12\n", 12)] {
             let text = format!("[[token]]\npath = \"/a\"\npolicy = \"strict\"\n{settings}");
@@ -514,6 +624,28 @@ mod tests {
         assert!(wrong("name = \"a\"").contains("needs a module"));
         let twice = "name = \"a\"\nmodule=\"/m\"\n[[foreign]]\nname = \"b\"\nmodule=\"/m\"";
         assert!(wrong(twice).contains("named twice"));
+    }
+
+    #[test]
+    fn pools_are_read_and_have_names_of_their_own() {
+        let foreign = "[[token]]\npath = \"/a\"\n[[foreign]]\nname = \"a\"\nmodule = \"/m.so\"\n";
+        let read = |pool: &str| Config::parse(&format!("{foreign}[[pool]]\n{pool}\n"));
+        let config = read("name = \"web\"\ntokens = [\"one\", \"two\"]").expect("it is right");
+        let [pool] = &config.pools[..] else { panic!("one pool") };
+        assert_eq!(
+            (pool.name.as_str(), &pool.tokens[..]),
+            ("web", &["one".into(), "two".into()][..])
+        );
+        for (wrong, why) in [
+            ("name = \"a\"\ntokens = [\"x\"]", "the name of another provider"),
+            ("name = \"web\"", "needs tokens"),
+            ("tokens = [\"x\"]", "needs a name"),
+            ("name = \"web\"\ntokens = \"x\"", "list of labels"),
+            ("name = \"web\"\nshares = 1", "no setting"),
+        ] {
+            let told = read(wrong).expect_err(wrong).1;
+            assert!(told.contains(why), "{told}");
+        }
     }
 
     #[test]

@@ -17,6 +17,11 @@ pub(crate) const fn is_loss(code: Error) -> bool {
     )
 }
 
+/// Whether all of the module's sessions may be gone, and others have their numbers.
+pub(crate) const fn loses_numbers(code: Error) -> bool {
+    matches!(code, Error::CRYPTOKI_NOT_INITIALIZED | Error::SESSION_HANDLE_INVALID)
+}
+
 /// Whether a session may still have an operation after this.
 pub(crate) const fn leaves_a_trace(code: Error) -> bool {
     matches!(

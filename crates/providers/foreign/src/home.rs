@@ -24,6 +24,9 @@ impl Home for Token {
 
     /// A module that does not say is asked again: it would not be there for good otherwise.
     fn is_there(&self) -> bool {
+        if !self.has_started() {
+            return false;
+        }
         let library = &self.module.library;
         let slots = self.call(|| match library.slots(true) {
             Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
@@ -32,7 +35,7 @@ impl Home for Token {
             }
             slots => slots,
         });
-        let there = slots.map_or(true, |slots| slots.contains(&self.slot));
+        let there = slots.map_or(true, |slots| slots.contains(&self.slot()));
         if !there {
             self.close();
         }
@@ -43,11 +46,16 @@ impl Home for Token {
         if let Some(rows) = self.rows.get() {
             return rows;
         }
+        if !self.has_started() {
+            return &[];
+        }
         let mut rows = Vec::new();
         (self.around)(&mut || {
-            let came = || self.module.library.mechanisms(self.slot).unwrap_or_default();
+            let came = || self.module.library.mechanisms(self.slot()).unwrap_or_default();
             let late = self.mechanisms.is_empty().then(came);
-            rows = rows::of(self, late.as_ref().unwrap_or(&self.mechanisms));
+            let mut all = late.unwrap_or_else(|| self.mechanisms.clone());
+            all.retain(|mechanism| !self.without.contains(mechanism));
+            rows = rows::of(self, &all);
         });
         // A token that is not there yet says nothing yet.
         if rows.is_empty() { &[] } else { self.rows.get_or_init(|| Vec::leak(rows)) }

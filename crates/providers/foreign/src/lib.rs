@@ -17,6 +17,7 @@ mod objects;
 mod open;
 mod params;
 mod pin;
+mod pool;
 mod read;
 mod rows;
 mod signature;
@@ -25,17 +26,16 @@ mod token;
 mod value;
 
 pub use config::{Around, Config};
+pub use open::Opened;
+pub use pool::PoolStore;
 pub use store::ForeignStore;
 
 /// Most modules in one process: each is known for as long as the process lives.
 pub const MAX_MODULES: usize = loaded::MAX;
 
-/// The tokens that the module has at this moment, in its order.
-///
-/// # Errors
-/// Why there are none, in a sentence.
-pub fn open(config: &Config, around: Around) -> Result<Vec<ForeignStore>, String> {
-    let mut tokens = Err(String::from("was not asked"));
-    around(&mut || tokens = open::open(config, around));
-    tokens
+/// Loads and initialises a module.
+pub fn open(config: &Config, around: Around) -> Opened {
+    let mut opened = (Vec::new(), Some(String::from("was not asked")));
+    around(&mut || opened = open::open(config, around));
+    opened
 }

@@ -8,7 +8,7 @@ use metaslot_memory::PerProcess;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Most modules.
 pub(crate) const MAX: usize = 6;
@@ -22,6 +22,8 @@ pub(crate) struct Loaded {
     /// Whether this process, or one that it was forked from, initialised it.
     ours: AtomicBool,
     parameters: Option<CString>,
+    /// Goes up when its sessions may have got new numbers: then one token's may be another's by now.
+    life: AtomicU64,
 }
 
 static MODULES: [OnceLock<Loaded>; MAX] = [const { OnceLock::new() }; MAX];
@@ -55,7 +57,8 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
     for (at, place) in MODULES.iter().enumerate() {
         let ours = AtomicBool::new(false);
         let (path, parameters) = (path.clone(), parameters.clone());
-        let new = Loaded { at, path, library: library.clone(), ours, parameters };
+        let life = AtomicU64::new(0);
+        let new = Loaded { at, path, library: library.clone(), ours, parameters, life };
         let known = place.get_or_init(|| new);
         if known.path == config.module {
             return Ok(known);
@@ -82,6 +85,7 @@ impl Loaded {
             self.library.initialize_with(Initialize::Flags(CKF_OS_LOCKING_OK, parameters))
         };
         let mut begun = begin();
+        self.suspect();
         let initialized = Error::CRYPTOKI_ALREADY_INITIALIZED;
         if begun.is_err_and(|failure| failure.code == initialized) && self.is_ours() {
             self.library.finalize().ok();
@@ -94,6 +98,15 @@ impl Loaded {
             }
             begun => begun.inspect(|()| self.ours.store(true, Ordering::SeqCst)),
         }
+    }
+
+    /// The numbers of sessions may have changed.
+    pub(crate) fn suspect(&self) {
+        self.life.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn life(&self) -> u64 {
+        self.life.load(Ordering::SeqCst)
     }
 
     fn is_ours(&self) -> bool {

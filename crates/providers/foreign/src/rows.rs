@@ -34,7 +34,7 @@ pub(crate) fn of(token: &'static Token, mechanisms: &[CK_MECHANISM_TYPE]) -> Vec
 }
 
 fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Option<Algorithm> {
-    let info = token.module.library.mechanism_info(token.slot, number).ok()?;
+    let info = token.module.library.mechanism_info(token.slot(), number).ok()?;
     let (length, mode) = (Length::of(number), Mode::of(number));
     let mechanism: &'static Mechanism =
         Box::leak(Box::new(Mechanism { token, number, length, mode }));

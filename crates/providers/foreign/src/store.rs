@@ -23,14 +23,24 @@ impl ForeignStore {
         Self(token)
     }
 
+    pub(crate) const fn token(&self) -> &'static Token {
+        self.0
+    }
+
+    /// The token's own name for itself.
+    #[must_use]
+    pub fn label(&self) -> Option<String> {
+        Store::token(self).ok().map(|row| row.label)
+    }
+
     /// What its slot is, for people.
     #[must_use]
     pub fn description(&self) -> String {
         let token = self.0;
-        let slot = token.call(|| token.module.library.slot_info(token.slot));
+        let slot = token.call(|| token.module.library.slot_info(token.slot()));
         slot.map_or_else(
             |_| token.name.to_owned(),
-            |slot| format!("{}: {}", token.name, slot.description),
+            |slot| format!("{}: {}", token.name, printable(&slot.description)),
         )
     }
 }
@@ -44,12 +54,15 @@ impl Drop for ForeignStore {
 
 impl Store for ForeignStore {
     fn token(&self) -> Result<TokenRow> {
+        if !self.0.has_started() {
+            return Err(Error::TOKEN_NOT_PRESENT);
+        }
         let info = self.0.call(|| {
             let library = &self.0.module.library;
-            match library.token_info(self.0.slot) {
+            match library.token_info(self.0.slot()) {
                 Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
                     self.0.module.initialize()?;
-                    library.token_info(self.0.slot)
+                    library.token_info(self.0.slot())
                 }
                 info => info,
             }
@@ -63,7 +76,7 @@ impl Store for ForeignStore {
 
     fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
         self.0.close();
-        self.0.call(|| self.0.module.library.init_token(self.0.slot, so_pin, label))
+        self.0.call(|| self.0.module.library.init_token(self.0.slot(), so_pin, label))
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
@@ -254,6 +267,11 @@ const fn is_gone(code: Error) -> bool {
     matches!(code, Error::OBJECT_HANDLE_INVALID | Error::KEY_HANDLE_INVALID)
 }
 
+/// What a module calls itself is shown in terminals, which must not be told anything by it.
+fn printable(text: &str) -> String {
+    text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect()
+}
+
 fn token_row(info: TokenInfo, configured: bool) -> TokenRow {
     let has = |flag| info.has(flag);
     // A module says low, last or locked, and no number: these stand for that.
@@ -277,10 +295,10 @@ fn token_row(info: TokenInfo, configured: bool) -> TokenRow {
         other: Some(OtherToken {
             login_required: has(CKF_LOGIN_REQUIRED),
             asks_by_itself: configured || has(CKF_PROTECTED_AUTHENTICATION_PATH),
-            manufacturer: info.manufacturer,
-            model: info.model,
+            manufacturer: printable(&info.manufacturer),
+            model: printable(&info.model),
         }),
-        label: info.label,
-        serial: info.serial,
+        label: printable(&info.label),
+        serial: printable(&info.serial),
     }
 }

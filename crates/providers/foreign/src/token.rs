@@ -2,7 +2,7 @@
 //! One token of a module: its sessions, its login, and every call of it.
 
 use crate::config::{Around, Config};
-use crate::error::{is_loss, leaves_a_trace, told};
+use crate::error::{is_loss, leaves_a_trace, loses_numbers, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::pin;
@@ -18,10 +18,20 @@ use metaslot_spi::store::{Role, Ticket};
 use metaslot_spi::{Key, detail};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Sessions that are kept open for the next call.
 const IDLE: usize = 16;
+
+/// The slot of a token whose module has not started.
+pub(crate) const NO_SLOT: SlotId = SlotId(u64::MAX);
+/// How long a module that did not start is left alone.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// A session that is not what it was.
+const GONE: Failure = Failure::new(Function::GetSessionInfo, Error::SESSION_HANDLE_INVALID);
 
 /// PINs that are kept for operations: of more than so many that were begun and left, the oldest go.
 const PINS: usize = 256;
@@ -31,10 +41,14 @@ const PINS: usize = 256;
 pub(crate) struct Token {
     pub(crate) name: &'static str,
     pub(crate) module: &'static Loaded,
-    pub(crate) slot: SlotId,
+    slot: AtomicU64,
+    /// When a module that did not start was tried last.
+    tried: Mutex<Instant>,
     pub(crate) pin_source: Option<PathBuf>,
     pub(crate) trusted: bool,
     pub(crate) mechanisms: Vec<CK_MECHANISM_TYPE>,
+    /// Of those, what it may not do.
+    pub(crate) without: Vec<CK_MECHANISM_TYPE>,
     /// What its module does, in our vocabulary, once it was asked.
     pub(crate) rows: OnceLock<&'static [Algorithm]>,
     pub(crate) around: Around,
@@ -46,11 +60,15 @@ pub(crate) struct Token {
 struct State {
     /// Goes up when everything has to be opened again.
     connection: u64,
+    /// The module's life in which these sessions were looked at.
+    life: u64,
     /// Stays open: with the last session of an application the login ends.
     keeper: Option<Session>,
     idle: Vec<Session>,
     /// Who shall be logged in.
     login: Option<Role>,
+    /// The PIN of that login, where it is to be repeated by it.
+    pin: Option<Secret>,
     /// Whether that login was made here; otherwise the host had made it.
     mine: bool,
     /// Whether the configured PIN was wrong when it was last tried: it is not tried again before a program asks for that.
@@ -68,6 +86,7 @@ struct State {
 pub(crate) struct Taken {
     pub(crate) session: Session,
     connection: u64,
+    life: u64,
 }
 
 impl Token {
@@ -82,10 +101,12 @@ impl Token {
         Box::leak(Box::new(Self {
             name: Box::leak(config.name.clone().into_boxed_str()),
             module,
-            slot,
+            slot: AtomicU64::new(slot.0),
+            tried: Mutex::new(Instant::now()),
             pin_source: config.pin_source.clone(),
             trusted: config.trusted,
             mechanisms,
+            without: config.without.clone(),
             rows: OnceLock::new(),
             around,
             state: Mutex::default(),
@@ -102,11 +123,37 @@ impl Token {
         mechanisms: &[CK_MECHANISM_TYPE],
     ) -> bool {
         std::ptr::eq(self.module, module)
-            && self.slot == slot
+            && self.slot() == slot
             && self.name == config.name
             && self.pin_source == config.pin_source
             && self.trusted == config.trusted
+            && self.without == config.without
             && self.mechanisms == mechanisms
+    }
+
+    /// [`NO_SLOT`] while the module has not started.
+    pub(crate) fn slot(&self) -> SlotId {
+        SlotId(self.slot.load(Ordering::Relaxed))
+    }
+
+    /// Tries a module again that did not start, after a pause: its first token is this one. Whether it is known by
+    /// now which that is.
+    pub(crate) fn has_started(&self) -> bool {
+        if self.slot() != NO_SLOT {
+            return true;
+        }
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        if tried.elapsed() < PAUSE {
+            return false;
+        }
+        *tried = Instant::now();
+        let first = self.call(|| {
+            self.module.initialize()?;
+            Ok(self.module.library.slots(true)?.first().copied())
+        });
+        let Ok(Some(first)) = first else { return false };
+        self.slot.store(first.0, Ordering::Relaxed);
+        true
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -145,9 +192,7 @@ impl Token {
         self.call(|| {
             let first = self.attempt(&mut work);
             match first {
-                Err(failure) if repeats && comes_of_the_session(failure.code) => {
-                    self.attempt(&mut work)
-                }
+                Err(failure) if repeats && self.may_repeat(failure.code) => self.attempt(&mut work),
                 first => first,
             }
         })
@@ -204,8 +249,11 @@ impl Token {
         taken: &mut Option<Taken>,
         work: impl Fn(&Session) -> Called<T>,
     ) -> Result<T> {
-        let session = &taken.as_ref().ok_or(Error::OPERATION_NOT_INITIALIZED)?.session;
-        let answer = self.call(|| work(session));
+        let on = taken.as_ref().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
+        let answer = self.call(|| match self.is_still_ours(&on.session, on.life) {
+            true => work(&on.session),
+            false => Err(GONE),
+        });
         if answer.is_err() {
             self.abandon(taken);
         }
@@ -229,13 +277,20 @@ impl Token {
     pub(crate) fn abandon(&self, taken: &mut Option<Taken>) {
         if let Some(taken) = taken.take() {
             let mut taken = Some(taken);
-            (self.around)(&mut || drop(taken.take()));
+            (self.around)(&mut || {
+                taken.take().into_iter().for_each(|on| self.let_go(on.session, on.life));
+            });
         }
     }
 
     fn attempt<T>(&self, work: &mut impl FnMut(&Session) -> Called<T>) -> Called<T> {
         let taken = self.take()?;
         let answer = work(&taken.session);
+        // What was done in a session that became another's meanwhile was done there.
+        let answer = match self.is_still_ours(&taken.session, taken.life) {
+            true => answer,
+            false => Err(GONE),
+        };
         match &answer {
             Err(failure) => self.failed(taken, failure.code),
             Ok(_) => self.give(taken),
@@ -246,50 +301,101 @@ impl Token {
     /// A session without any operation.
     pub(crate) fn take(&self) -> Called<Taken> {
         let mut state = self.state();
+        self.look_at(&mut state);
+        let (connection, life) = (state.connection, state.life);
         if let Some(session) = state.idle.pop() {
-            return Ok(Taken { session, connection: state.connection });
+            return Ok(Taken { session, connection, life });
         }
         self.connect(&mut state)?;
         match self.open() {
             Err(failure) if is_loss(failure.code) => {
                 self.forget(&mut state);
                 self.connect(&mut state)?;
-                Ok(Taken { session: self.open()?, connection: state.connection })
+                let (connection, life) = (state.connection, state.life);
+                Ok(Taken { session: self.open()?, connection, life })
             }
-            session => Ok(Taken { session: session?, connection: state.connection }),
+            session => Ok(Taken { session: session?, connection: state.connection, life }),
+        }
+    }
+
+    /// Where sessions of the module may have new numbers, looks whether these are still this token's.
+    fn look_at(&self, state: &mut State) {
+        let life = self.module.life();
+        if state.life == life {
+            return;
+        }
+        let mut all = state.keeper.iter().chain(&state.idle);
+        if !all.all(|session| self.is_this_tokens(session)) {
+            self.forget(state);
+        }
+        state.life = life;
+    }
+
+    fn is_this_tokens(&self, session: &Session) -> bool {
+        session.info().is_ok_and(|info| info.slot == self.slot())
+    }
+
+    fn is_still_ours(&self, session: &Session, life: u64) -> bool {
+        life == self.module.life() || self.is_this_tokens(session)
+    }
+
+    /// Closes a session, unless its number is another's by now.
+    fn let_go(&self, session: Session, life: u64) {
+        match self.is_still_ours(&session, life) {
+            true => drop(session),
+            false => std::mem::forget(session),
         }
     }
 
     /// Gives a session back that has no operation.
     pub(crate) fn give(&self, taken: Taken) {
         let mut state = self.state();
-        if state.connection == taken.connection && state.idle.len() < IDLE {
-            state.idle.push(taken.session);
+        let fits = state.connection == taken.connection && state.idle.len() < IDLE;
+        match fits && taken.life == self.module.life() {
+            true => state.idle.push(taken.session),
+            false => self.let_go(taken.session, taken.life),
         }
     }
 
     /// What becomes of a session whose call failed.
     pub(crate) fn failed(&self, taken: Taken, code: Error) {
-        if is_loss(code) {
+        if is_loss(code) || self.lost_its_login(code) {
             let mut state = self.state();
+            if loses_numbers(code) {
+                self.module.suspect();
+            }
             if state.connection == taken.connection {
                 self.forget(&mut state);
             }
+            self.let_go(taken.session, taken.life);
         } else if !leaves_a_trace(code) {
             self.give(taken);
         }
     }
 
+    /// Whether another session would do it.
+    fn may_repeat(&self, code: Error) -> bool {
+        is_loss(code) || code == Error::OPERATION_ACTIVE || self.lost_its_login(code)
+    }
+
+    /// Whether the module has forgotten a login that can be made again.
+    fn lost_its_login(&self, code: Error) -> bool {
+        let state = self.state();
+        let again = state.pin.is_some() || self.pin_source.is_some();
+        code == Error::USER_NOT_LOGGED_IN && state.login == Some(Role::User) && again
+    }
+
     /// Nothing that was opened is any more.
     fn forget(&self, state: &mut State) {
         state.connection += 1;
-        state.idle.clear();
-        state.keeper = None;
+        let all = state.idle.drain(..).chain(state.keeper.take());
+        all.for_each(|session| self.let_go(session, state.life));
+        state.life = self.module.life();
         self.objects().disconnect();
     }
 
     fn open(&self) -> Called<Session> {
-        let open = |access| self.module.library.open_session(self.slot, access);
+        let open = |access| self.module.library.open_session(self.slot(), access);
         match open(Access::ReadWrite) {
             Err(failure) if failure.code == Error::TOKEN_WRITE_PROTECTED => open(Access::ReadOnly),
             session => session,
@@ -298,6 +404,7 @@ impl Token {
 
     /// Where there is none, the first session, with the login that it shall have.
     fn connect(&self, state: &mut State) -> Called<()> {
+        self.look_at(state);
         if state.keeper.is_some() {
             return Ok(());
         }
@@ -309,11 +416,13 @@ impl Token {
             session => session?,
         };
         self.recognize(state)?;
-        if state.login == Some(Role::User)
-            && let Some(file) = &self.pin_source
-        {
+        if state.login == Some(Role::User) && (state.pin.is_some() || self.pin_source.is_some()) {
             let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
-            let pin = pin::read(file).ok().filter(|_| !state.refused).ok_or(refused)?;
+            let pin = match (&state.pin, &self.pin_source) {
+                (Some(pin), _) => Secret::try_copy_of(pin.expose()),
+                (None, file) => file.as_ref().and_then(|file| pin::read(file).ok()),
+            };
+            let pin = pin.filter(|_| !state.refused).ok_or(refused)?;
             let answer = keeper.login(User::User, pin.expose());
             state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
             logged_in(answer)?;
@@ -324,7 +433,7 @@ impl Token {
 
     /// Another token in the same slot gets neither our PIN nor the handles of this one.
     fn recognize(&self, state: &mut State) -> Called<()> {
-        let info = self.module.library.token_info(self.slot)?;
+        let info = self.module.library.token_info(self.slot())?;
         let there = [info.manufacturer, info.model, info.serial];
         match *state.identity.get_or_insert_with(|| there.clone()) == there {
             true => Ok(()),
@@ -351,6 +460,7 @@ impl Token {
                 };
                 match answer {
                     Err(failure) if again && is_loss(failure.code) => {
+                        self.module.suspect();
                         self.forget(&mut state);
                         again = false;
                     }
@@ -366,11 +476,25 @@ impl Token {
         })
     }
 
+    /// The user shall be logged in whenever the token is there, by this PIN or the configured one.
+    pub(crate) fn remember(&self, pin: &[u8]) -> Result<()> {
+        let pin = match pin.is_empty() {
+            true => None,
+            false => Some(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?),
+        };
+        let mut state = self.state();
+        state.login = Some(Role::User);
+        state.pin = pin;
+        state.refused = false;
+        Ok(())
+    }
+
     /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it.
     pub(crate) fn logout(&self) {
         (self.around)(&mut || {
             let mut state = self.state();
             state.login = None;
+            state.pin = None;
             state.pins.clear();
             self.objects().forget_private();
             // After a loss the module may still have the login.
@@ -394,11 +518,13 @@ impl Token {
     pub(crate) fn close(&self) {
         (self.around)(&mut || {
             let mut state = self.state();
+            self.look_at(&mut state);
             // Sessions of the host would keep our login.
             let keeper = state.keeper.take().filter(|_| state.login.is_some() && state.mine);
             keeper.map(|keeper| keeper.logout());
             self.forget(&mut state);
             state.login = None;
+            state.pin = None;
             state.identity = None;
             state.pins.clear();
             self.objects().forget_all();
@@ -433,7 +559,7 @@ impl Token {
 }
 
 /// Whether a PIN was tried in vain.
-const fn is_refusal(code: Error) -> bool {
+pub(crate) const fn is_refusal(code: Error) -> bool {
     matches!(
         code,
         Error::PIN_EXPIRED
@@ -442,11 +568,6 @@ const fn is_refusal(code: Error) -> bool {
             | Error::PIN_LEN_RANGE
             | Error::PIN_LOCKED
     )
-}
-
-/// Whether another session would do it.
-const fn comes_of_the_session(code: Error) -> bool {
-    is_loss(code) || matches!(code, Error::OPERATION_ACTIVE)
 }
 
 /// Shows the PIN to the operation that has begun in a session.

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a pool does with its keys: what is safe to do twice.
+
+use super::Pool;
+use metaslot_ck::*;
+use metaslot_spi::provider::{
+    Algorithm, Cipher, CipherStream, Direction, Signature, SignatureStream,
+};
+use metaslot_spi::store::{Found, Home, Ticket};
+use metaslot_spi::{Attributes, Key, Params, Secrets};
+use std::sync::Arc;
+
+/// One mechanism, and how each token does it.
+#[derive(Debug)]
+struct Mechanism {
+    pool: &'static Pool,
+    rows: Vec<Option<&'static Algorithm>>,
+}
+
+impl Home for Pool {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What is done with public keys is done by ours.
+    fn is_trusted(&self) -> bool {
+        false
+    }
+
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn algorithms(&'static self) -> &'static [Algorithm] {
+        self.rows.get_or_init(|| {
+            let all = self.members.iter().map(|member| member.token.algorithms());
+            let all: Vec<_> = all.collect();
+            let mut mechanisms: Vec<_> = all.iter().flat_map(|rows| rows.iter()).collect();
+            mechanisms.sort_unstable_by_key(|row| row.mechanism);
+            mechanisms.dedup_by_key(|row| row.mechanism);
+            let rows = mechanisms.into_iter().map(|row| self.row(&all, row));
+            Vec::leak(rows.filter(|row| row.flags() != 0).collect())
+        })
+    }
+
+    fn keep_pin(&self, _: &[u8]) -> Result<Ticket> {
+        Err(Error::FUNCTION_NOT_SUPPORTED)
+    }
+
+    fn create(&self, _: &Attributes, _: &Secrets) -> Result<Found> {
+        Err(Error::TOKEN_WRITE_PROTECTED)
+    }
+
+    fn copy(&self, _: u64, _: &Attributes) -> Result<Found> {
+        Err(Error::TOKEN_WRITE_PROTECTED)
+    }
+
+    fn generate(&self, _: CK_MECHANISM_TYPE, _: &Params, _: &Attributes) -> Result<Found> {
+        Err(Error::TOKEN_WRITE_PROTECTED)
+    }
+
+    fn generate_pair(
+        &self,
+        _: CK_MECHANISM_TYPE,
+        _: &Params,
+        _: &Attributes,
+        _: &Attributes,
+    ) -> Result<[Found; 2]> {
+        Err(Error::TOKEN_WRITE_PROTECTED)
+    }
+}
+
+impl Pool {
+    /// The private key's half of a mechanism.
+    fn row(&'static self, all: &[&'static [Algorithm]], first: &Algorithm) -> Algorithm {
+        let found = all.iter().map(|rows| rows.iter().find(|row| row.mechanism == first.mechanism));
+        let mechanism: &'static Mechanism =
+            Box::leak(Box::new(Mechanism { pool: self, rows: found.collect() }));
+        let has = |operation: fn(&Algorithm) -> bool| {
+            mechanism.rows.iter().flatten().any(|row| operation(row))
+        };
+        Algorithm {
+            mechanism: first.mechanism,
+            key_sizes: first.key_sizes,
+            sign: has(|row| row.sign.is_some()).then_some(mechanism),
+            decrypt: has(|row| row.decrypt.is_some()).then_some(mechanism),
+            ..Algorithm::NONE
+        }
+    }
+}
+
+impl Mechanism {
+    /// How the token in this place signs.
+    fn signs(&self, at: usize) -> Result<&'static dyn Signature> {
+        self.rows[at].and_then(|row| row.sign).ok_or(Error::MECHANISM_INVALID)
+    }
+
+    fn decrypts(&self, at: usize) -> Result<&'static dyn Cipher> {
+        self.rows[at].and_then(|row| row.decrypt).ok_or(Error::MECHANISM_INVALID)
+    }
+
+    /// Any of them: what follows from the mechanism's number they all know.
+    fn any<T>(&self, operation: impl Fn(&'static Algorithm) -> Option<T>) -> Result<T> {
+        self.rows.iter().flatten().find_map(|row| operation(row)).ok_or(Error::MECHANISM_INVALID)
+    }
+}
+
+impl Signature for Mechanism {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.any(|row| row.sign)?.check(direction, key, params)
+    }
+
+    fn length(&self, key: &Key, params: &Params) -> usize {
+        self.any(|row| row.sign).map_or(0, |signature| signature.length(key, params))
+    }
+
+    fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.pool.with(key, |at, key| self.signs(at)?.sign(key, params, data, out))
+    }
+
+    fn verify(&self, _: &Key, _: &Params, _: &[u8], _: &[u8]) -> Result<()> {
+        Err(Error::MECHANISM_INVALID)
+    }
+
+    /// A token that fails later fails the operation: what it was given is not kept.
+    fn start(
+        &self,
+        direction: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn SignatureStream>> {
+        self.pool.with(key, |at, key| self.signs(at)?.start(direction, key, params))
+    }
+}
+
+impl Cipher for Mechanism {
+    fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.any(|row| row.decrypt)?.check(direction, key, params)
+    }
+
+    fn length(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: usize,
+    ) -> Result<usize> {
+        self.any(|row| row.decrypt)?.length(direction, key, params, input)
+    }
+
+    fn run(
+        &self,
+        direction: Direction,
+        key: &Key,
+        params: &Params,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        self.pool.with(key, |at, key| self.decrypts(at)?.run(direction, key, params, input, out))
+    }
+
+    fn start(
+        &self,
+        direction: Direction,
+        key: &Arc<Key>,
+        params: &Params,
+    ) -> Result<Box<dyn CipherStream>> {
+        self.pool.with(key, |at, key| self.decrypts(at)?.start(direction, key, params))
+    }
+}

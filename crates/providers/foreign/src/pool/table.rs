@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which objects of which tokens are one object of a pool.
+
+use crate::store::ForeignStore;
+use metaslot_ck::attribute::CKA_FOREIGN_ROW;
+use metaslot_ck::*;
+use metaslot_spi::store::{Found, Scope, Store, Term};
+use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What an object is, whatever token it is in: class, type, and what is public of it.
+type Identity = (u64, u64, Vec<u8>);
+
+/// An object of one token.
+pub(super) struct Seen {
+    identity: Identity,
+    private: bool,
+    attributes: Attributes,
+}
+
+#[derive(Debug)]
+pub(super) struct Table {
+    members: usize,
+    last: u64,
+    /// Goes up by two with every change.
+    pub(super) generation: u64,
+    rows: BTreeMap<u64, Row>,
+    by_identity: BTreeMap<Identity, u64>,
+}
+
+#[derive(Debug)]
+struct Row {
+    private: bool,
+    version: u64,
+    /// As our callers see it.
+    attributes: Attributes,
+    /// What each token calls it, as a key.
+    keys: Vec<Option<Arc<Key>>>,
+}
+
+impl Table {
+    pub(super) const fn new(members: usize) -> Self {
+        Self {
+            members,
+            last: 0,
+            generation: 0,
+            rows: BTreeMap::new(),
+            by_identity: BTreeMap::new(),
+        }
+    }
+
+    /// What a member has now.
+    pub(super) fn enter(&mut self, at: usize, seen: Vec<Seen>) {
+        let mut now = BTreeMap::new();
+        for Seen { identity, private, attributes } in seen {
+            let id = *self.by_identity.entry(identity).or_insert_with(|| {
+                self.last += 1;
+                self.last
+            });
+            let row = self.rows.entry(id).or_insert_with(|| Row {
+                private,
+                version: 0,
+                attributes: Attributes::new(),
+                keys: vec![None; self.members],
+            });
+            if row.private == private {
+                now.entry(id).or_insert(attributes);
+            }
+        }
+        for (id, row) in &mut self.rows {
+            let Some(attributes) = now.remove(id) else {
+                row.keys[at] = None;
+                continue;
+            };
+            let shown = shown(*id, &attributes);
+            let first = row.keys[..at].iter().all(Option::is_none);
+            if first && row.attributes != shown {
+                row.attributes = shown;
+                row.version += 1;
+                self.generation += 2;
+            }
+            let material = Arc::new(Material::new(Secrets::new()));
+            row.keys[at] = Some(Arc::new(Key::new(Arc::new(attributes), material)));
+        }
+        self.keep(|row| row.keys.iter().any(Option::is_some));
+    }
+
+    pub(super) fn forget_private(&mut self) {
+        self.keep(|row| !row.private);
+    }
+
+    pub(super) fn forget_all(&mut self) {
+        self.keep(|_| false);
+    }
+
+    fn keep(&mut self, stays: impl Fn(&Row) -> bool) {
+        let before = self.rows.len();
+        self.rows.retain(|_, row| stays(row));
+        self.by_identity.retain(|_, id| self.rows.contains_key(id));
+        if self.rows.len() != before {
+            self.generation += 2;
+        }
+    }
+
+    /// A row's version, privacy and attributes.
+    pub(super) fn read(&self, id: u64) -> Option<(u64, bool, &Attributes)> {
+        self.rows.get(&id).map(|row| (row.version, row.private, &row.attributes))
+    }
+
+    /// What the tokens that have a row call it; never none.
+    pub(super) fn keys(&self, id: u64) -> Option<Vec<(usize, Arc<Key>)>> {
+        let keys = self.rows.get(&id)?.keys.iter().enumerate();
+        let keys: Vec<_> = keys.filter_map(|(at, key)| Some((at, key.clone()?))).collect();
+        (!keys.is_empty()).then_some(keys)
+    }
+
+    pub(super) fn search(
+        &self,
+        query: &[Term],
+        scope: Scope,
+        after: u64,
+        limit: usize,
+    ) -> Vec<Found> {
+        let rows = self.rows.range(after.saturating_add(1)..).filter(|(_, row)| {
+            let in_scope = match scope {
+                Scope::Both => true,
+                Scope::Private => row.private,
+                Scope::Public => !row.private,
+            };
+            in_scope && query.iter().all(|term| has(&row.attributes, term))
+        });
+        rows.map(|(id, row)| Found { id: *id, private: row.private }).take(limit).collect()
+    }
+}
+
+fn has(attributes: &Attributes, (attribute, wanted): &Term) -> bool {
+    match attributes.get(*attribute) {
+        Some(Value::Ulong(number)) => number.to_le_bytes() == wanted[..],
+        Some(Value::Bytes(bytes)) => bytes == wanted,
+        _ => false,
+    }
+}
+
+/// Nothing of it is changed here.
+fn shown(id: u64, attributes: &Attributes) -> Attributes {
+    let mut shown = attributes.clone();
+    for attribute in [CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE] {
+        shown.set(attribute, Value::Bool(false));
+    }
+    if shown.get(CKA_FOREIGN_ROW).is_some() {
+        shown.set(CKA_FOREIGN_ROW, Value::Ulong(id));
+    }
+    shown
+}
+
+/// The objects of a token that can be known again in another: key pairs and certificates.
+pub(super) fn seen(token: &ForeignStore, scope: Scope) -> Result<Vec<Seen>> {
+    let mut all = Vec::new();
+    for Found { id, private } in token.search(&[], scope, 0, usize::MAX)? {
+        if let Some(row) = token.read(id)? {
+            all.push((private, Attributes::decode(&row.attributes)?));
+        }
+    }
+    let points: Vec<_> = all.iter().filter_map(|(_, attributes)| point_by_id(attributes)).collect();
+    let seen = all.into_iter().filter_map(|(private, attributes)| {
+        let identity = identity(&attributes, &points)?;
+        Some(Seen { identity, private, attributes })
+    });
+    Ok(seen.collect())
+}
+
+/// A point, and by which `CKA_ID` and curve the private key is found that has it.
+type Point = (Vec<u8>, Vec<u8>, Vec<u8>);
+
+fn point_by_id(attributes: &Attributes) -> Option<Point> {
+    let part = |attribute| attributes.bytes(attribute).filter(|bytes| !bytes.is_empty());
+    let public = attributes.ulong(CKA_CLASS) == Some(CKO_PUBLIC_KEY);
+    let point = part(CKA_EC_POINT).filter(|_| public)?;
+    Some((part(CKA_ID)?.to_vec(), part(CKA_EC_PARAMS)?.to_vec(), point.to_vec()))
+}
+
+fn identity(attributes: &Attributes, points: &[Point]) -> Option<Identity> {
+    let class = attributes.ulong(CKA_CLASS)?;
+    let part = |attribute| attributes.bytes(attribute).filter(|bytes| !bytes.is_empty());
+    if class == CKO_CERTIFICATE {
+        return Some((class, attributes.ulong(CKA_CERTIFICATE_TYPE)?, part(CKA_VALUE)?.to_vec()));
+    }
+    // A key that wants its PIN for each use has no other token to go to.
+    let wants = attributes.bool(CKA_ALWAYS_AUTHENTICATE);
+    if wants || !matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY) {
+        return None;
+    }
+    let known = match part(CKA_MODULUS) {
+        Some(modulus) => modulus.to_vec(),
+        None => {
+            let params = part(CKA_EC_PARAMS)?;
+            let by_id = |(id, curve, _): &&Point| Some(&id[..]) == part(CKA_ID) && curve == params;
+            let mut found = points.iter().filter(by_id).map(|(_, _, point)| &point[..]);
+            let point =
+                part(CKA_EC_POINT).or_else(|| found.next().filter(|_| found.next().is_none()))?;
+            [params, bare(point)].concat()
+        }
+    };
+    Some((class, attributes.ulong(CKA_KEY_TYPE)?, known))
+}
+
+/// A point without the OCTET STRING around it, which some modules leave out.
+fn bare(point: &[u8]) -> &[u8] {
+    match point {
+        [4, length, rest @ ..] | [4, 0x81, length, rest @ ..]
+            if usize::from(*length) == rest.len() =>
+        {
+            rest
+        }
+        point => point,
+    }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One key in several tokens.
+
+use super::*;
+use metaslot_client::Mechanism;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const TOKENS: [&str; 3] = ["a", "b", "c"];
+/// Threads that sign meanwhile.
+const THREADS: u64 = 4;
+/// How a token dies: removed, not present, an error of the device.
+const WAYS: [&str; 3] = ["removed", "present", "error"];
+/// By then each step of a test is over, on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn prepared(token: &mut TestToken) -> Result<()> {
+    compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
+    let home = token.home().display().to_string();
+    token.set("FAKE_TOKENS", &home);
+    configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\""))?;
+    let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
+    let pool = format!("[[pool]]\nname = \"web\"\ntokens = {TOKENS:?}\n");
+    token.write("metaslot.toml", format!("{text}\n{pool}")).map(|_| ())
+}
+
+/// The file that says that a token is dead.
+fn sign_of_death(token: usize) -> Result<std::path::PathBuf> {
+    let home = std::env::var_os("FAKE_TOKENS").context("no directory")?;
+    Ok(Path::new(&home).join(format!("dead-{token}")))
+}
+
+fn web_key(module: &Module) -> Result<(Session, ObjectHandle)> {
+    let session = module.open_session(slot(module, "web")?, Access::ReadOnly)?;
+    let other = session.login(User::User, b"1234");
+    ensure!(other.is_ok() || fails_with(other, Error::USER_ALREADY_LOGGED_IN).is_ok(), "login");
+    let found = session.find(&Template::new().class(CKO_PRIVATE_KEY).label("web"))?;
+    let [key] = found[..] else { anyhow::bail!("{} keys", found.len()) };
+    Ok((session, key))
+}
+
+/// Which token signed.
+fn signed_by(session: &Session, key: ObjectHandle, data: &[u8]) -> Result<usize> {
+    let signature = session.sign(&CKM_SHA256_RSA_PKCS.into(), key, data)?;
+    ensure!(signature.len() == 256 && signature[1..=data.len()] == *data, "a wrong signature");
+    Ok(usize::from(signature[0]))
+}
+
+#[test]
+fn key_in_three_tokens_is_one_and_each_has_its_turn() {
+    let name = "pool::key_in_three_tokens_is_one_and_each_has_its_turn";
+    apart(CLIENT, "one key in three tokens", name, prepared, || {
+        let module = started()?;
+        ensure!(module.slots(true)?.len() == 2, "its tokens are no slots of their own");
+        let wrong = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        fails_with(wrong.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
+        ensure!(wrong.find(&Template::new())?.is_empty(), "seen without a login");
+        let (session, key) = web_key(&module)?;
+        let mut turns = [0; TOKENS.len()];
+        for round in 0..30_u8 {
+            turns[signed_by(&session, key, &[round])?] += 1;
+        }
+        ensure!(turns == [10; 3], "{turns:?}");
+        let template = Template::new().token(true).ulong(CKA_VALUE_LEN, 32);
+        ensure!(session.generate_key(&CKM_AES_KEY_GEN.into(), &template).is_err(), "made");
+        ensure!(session.attribute(key, CKA_PRIME_1).is_err(), "shown");
+        session.logout()?;
+        let dead = session.sign_init(&CKM_SHA256_RSA_PKCS.into(), key);
+        fails_with(dead, Error::KEY_HANDLE_INVALID)?;
+        let (_session, _) = web_key(&module)?;
+        module.finalize()?;
+        module.initialize()?;
+        let (session, key) = web_key(&module)?;
+        signed_by(&session, key, b"anew").map(drop)
+    });
+}
+
+#[test]
+fn tokens_that_die_and_come_back_fail_no_operation() {
+    let name = "pool::tokens_that_die_and_come_back_fail_no_operation";
+    apart(CLIENT, "tokens that die", name, prepared, || {
+        let module = started()?;
+        // One is dead before the login, and nobody searches again when it is back.
+        module.slots(true)?;
+        std::fs::write(sign_of_death(0)?, WAYS[0])?;
+        let (_session, key) = web_key(&module)?;
+        let signed = [const { AtomicU64::new(0) }; TOKENS.len()];
+        let over = AtomicBool::new(false);
+        let work = |thread: u64| -> Result<()> {
+            let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+            for round in 0_u64.. {
+                if over.load(Ordering::SeqCst) {
+                    break;
+                }
+                let data = [thread.to_le_bytes(), round.to_le_bytes()].concat();
+                signed[signed_by(&session, key, &data)?].fetch_add(1, Ordering::SeqCst);
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS).map(|n| scope.spawn(move || work(n))).collect();
+            let told = die_and_come_back(&signed);
+            over.store(true, Ordering::SeqCst);
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))?;
+            told
+        })?;
+        println!("    {signed:?} signatures, none failed");
+        Ok(())
+    });
+}
+
+/// Lets one token after another die in each way and come back, and waits until the others have gone on and it signs
+/// again.
+fn die_and_come_back(signed: &[AtomicU64; TOKENS.len()]) -> Result<()> {
+    let wait = |what: &str, tokens: &[usize]| -> Result<()> {
+        let count = |token: &usize| signed[*token].load(Ordering::SeqCst);
+        let before: Vec<_> = tokens.iter().map(count).collect();
+        let start = Instant::now();
+        while tokens.iter().zip(&before).any(|(token, before)| count(token) < before + 50) {
+            ensure!(start.elapsed() < PATIENCE, "{what}: {signed:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    };
+    for round in 0..4 * WAYS.len() {
+        let (dead, way) = (round % TOKENS.len(), WAYS[round / 4]);
+        std::fs::write(sign_of_death(dead)?, way)?;
+        let others: Vec<_> = (0..TOKENS.len()).filter(|token| *token != dead).collect();
+        wait(&format!("{dead} is dead ({way})"), &others)?;
+        std::fs::remove_file(sign_of_death(dead)?)?;
+        wait(&format!("{dead} is back ({way})"), &[0, 1, 2])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn last_token_that_is_left_does_everything_and_none_is_an_error() {
+    let name = "pool::last_token_that_is_left_does_everything_and_none_is_an_error";
+    apart(CLIENT, "one token of three", name, prepared, || {
+        let module = started()?;
+        let (session, key) = web_key(&module)?;
+        for (token, way) in WAYS.iter().enumerate().take(2) {
+            std::fs::write(sign_of_death(token)?, way)?;
+        }
+        for round in 0..20_u8 {
+            ensure!(signed_by(&session, key, &[round])? == 2, "a dead token signed");
+        }
+        std::fs::write(sign_of_death(2)?, WAYS[2])?;
+        let none = session.sign(&CKM_SHA256_RSA_PKCS.into(), key, b"x");
+        ensure!(none.is_err(), "no token is left");
+        (0..3).try_for_each(|token| anyhow::Ok(std::fs::remove_file(sign_of_death(token)?)?))?;
+        // Those that rest are asked when no other is left: nothing has to be waited for.
+        signed_by(&session, key, b"y").map(drop)
+    });
+}
+
+#[test]
+fn logouts_under_busy_threads_leave_no_login() {
+    let name = "pool::logouts_under_busy_threads_leave_no_login";
+    apart(CLIENT, "logouts meanwhile", name, prepared, || {
+        let module = started()?;
+        let over = AtomicBool::new(false);
+        let work = || -> Result<()> {
+            while !over.load(Ordering::SeqCst) {
+                // Whatever comes of it: another thread logs out.
+                drop(web_key(&module).and_then(|(session, key)| signed_by(&session, key, b"x")));
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+            let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+            for round in 0..200 {
+                if round % 50 == 25 {
+                    std::fs::write(sign_of_death(round % 3)?, WAYS[round % 3])?;
+                }
+                if round % 50 == 45 {
+                    std::fs::remove_file(sign_of_death((round - 20) % 3)?)?;
+                }
+                session.login(User::User, b"1234").ok();
+                session.logout().ok();
+            }
+            over.store(true, Ordering::SeqCst);
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        })?;
+        let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        session.logout().ok();
+        ensure!(session.find(&Template::new())?.is_empty(), "seen after the logout");
+        fails_with(session.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
+        ensure!(session.find(&Template::new())?.is_empty(), "seen after a wrong PIN");
+        // And the other module's tokens do not think otherwise.
+        module.finalize()?;
+        let direct = Module::load(std::env::var("FAKE_TOKENS")? + "/tokens.so")?;
+        direct.initialize()?;
+        for slot in direct.slots(true)? {
+            let session = direct.open_session(slot, Access::ReadOnly)?;
+            ensure!(session.find(&Template::new())?.is_empty(), "logged in to {slot}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn two_tokens_with_one_label_make_no_pool() {
+    let prepare = |token: &mut TestToken| {
+        prepared(token)?;
+        compiled(token, "tokens.c", "others.so", "-shared -fPIC -lpthread")?;
+        let file = token.path("others.so").display().to_string();
+        configure(token, &format!("name = \"others\"\nmodule = \"{file}\""))
+    };
+    let name = "pool::two_tokens_with_one_label_make_no_pool";
+    apart(CLIENT, "two tokens with one label", name, prepare, || {
+        let module = started()?;
+        ensure!(module.slots(true)? == [SlotId(0)], "{:?}", module.slots(true)?);
+        fails_with(module.open_session(SlotId(1), Access::ReadOnly), Error::SLOT_ID_INVALID)?;
+        says(&module, "web is not there: it finds two tokens with the label")
+    });
+}
+
+/// The same key brought to two tokens of SoftHSM: what they do is right.
+#[test]
+fn softhsm_tokens_with_the_same_key_are_one() {
+    let name = "pool::softhsm_tokens_with_the_same_key_are_one";
+    let prepare = |token: &mut TestToken| {
+        for label in ["one", "two"] {
+            token
+                .program("softhsm2-util")
+                .args(["--init-token", "--free", "--label", label])
+                .args(["--pin", USER_PIN, "--so-pin", SO_PIN])
+                .run()?;
+            let key = token.path("key.pem");
+            if label == "one" {
+                token
+                    .program("openssl")
+                    .args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"])
+                    .arg("-out")
+                    .arg(&key)
+                    .run()?;
+            }
+            token
+                .program("softhsm2-util")
+                .arg("--import")
+                .arg(&key)
+                .args(["--token", label, "--label", "web", "--id", "01", "--pin", USER_PIN])
+                .run()?;
+        }
+        configure(token, &format!("name = \"softhsm\"\nmodule = \"{SOFTHSM}\""))?;
+        let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
+        let pool = "[[pool]]\nname = \"web\"\ntokens = [\"one\", \"two\"]\n";
+        token.write("metaslot.toml", format!("{text}\n{pool}")).map(|_| ())
+    };
+    if !Path::new(SOFTHSM).exists() && !is_inside() {
+        println!("{CLIENT}, a pool: not run: SoftHSM is not installed");
+        return;
+    }
+    apart(CLIENT, "a pool over SoftHSM", name, prepare, || {
+        let module = started()?;
+        let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        session.login(User::User, USER_PIN.as_bytes())?;
+        let one = |class| -> Result<ObjectHandle> {
+            let found = session.find(&Template::new().class(class))?;
+            ensure!(found.len() == 1, "{} of class {class}", found.len());
+            Ok(found[0])
+        };
+        let (public, private) = (one(CKO_PUBLIC_KEY)?, one(CKO_PRIVATE_KEY)?);
+        for round in 0..6_u8 {
+            let signature = session.sign(&CKM_SHA256_RSA_PKCS.into(), private, &[round])?;
+            session.verify(&CKM_SHA256_RSA_PKCS.into(), public, &[round], &signature)?;
+            let sealed = session.encrypt(&CKM_RSA_PKCS.into(), public, &[round])?;
+            ensure!(session.decrypt(&CKM_RSA_PKCS.into(), private, &sealed)? == [round], "opened");
+        }
+        let mechanism = Mechanism::new(CKM_SHA256_RSA_PKCS);
+        session.sign_init(&mechanism, private)?;
+        session.sign_update(b"in ")?;
+        session.sign_update(b"parts")?;
+        let signature = session.sign_final()?;
+        session.verify(&mechanism, public, b"in parts", &signature)?;
+        ensure!(session.destroy(private).is_err(), "destroyed");
+        Ok(())
+    });
+}

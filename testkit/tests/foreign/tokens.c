@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// A module with three tokens that have the same key. A token dies while a file says so (its first letter says by which
+// code), and has forgotten everything when it is back: sessions, logins and the numbers of its objects.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <pthread.h>
+
+#include <metaslot/pkcs11.h>
+
+enum { TOKENS = 3, SESSIONS = 4096, MODULUS = 256 };
+
+static struct {
+    int died;
+    int logged_in;
+    CK_ULONG life;
+} tokens[TOKENS];
+
+static struct {
+    int open;
+    int token;
+    CK_ULONG life;
+    int searches;
+    int signs;
+} sessions[SESSIONS];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+// What a token answers now: it is asked for under the lock.
+static CK_RV state(int token)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/dead-%d", getenv("FAKE_TOKENS"), token);
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        if (tokens[token].died) {
+            tokens[token].died = tokens[token].logged_in = 0;
+            tokens[token].life++;
+            for (int at = 0; at < SESSIONS; at++)
+                sessions[at].open &= sessions[at].token != token;
+        }
+        return CKR_OK;
+    }
+    int how = fgetc(file);
+    fclose(file);
+    tokens[token].died = 1;
+    return how == 'r' ? CKR_DEVICE_REMOVED : how == 'p' ? CKR_TOKEN_NOT_PRESENT : CKR_DEVICE_ERROR;
+}
+
+static CK_RV of_session(CK_SESSION_HANDLE session)
+{
+    if (session == 0 || session >= SESSIONS || !sessions[session].open)
+        return CKR_SESSION_HANDLE_INVALID;
+    CK_RV rv = state(sessions[session].token);
+    if (rv != CKR_OK)
+        return rv;
+    return sessions[session].life == tokens[sessions[session].token].life ? CKR_OK : CKR_SESSION_HANDLE_INVALID;
+}
+
+static CK_ULONG key_of(CK_SESSION_HANDLE session)
+{
+    return 77 + 100 * tokens[sessions[session].token].life;
+}
+
+static int hold(void)
+{
+    return pthread_mutex_lock(&lock);
+}
+
+static void let_go(int *held)
+{
+    *held = pthread_mutex_unlock(&lock);
+}
+
+// Until the function returns no other thread is in it.
+#define HOLD __attribute__((cleanup(let_go), unused)) int held = hold()
+
+static CK_RV initialize(void *args)
+{
+    (void) args;
+    return CKR_OK;
+}
+
+static CK_RV slot_list(CK_BBOOL present, CK_SLOT_ID *list, CK_ULONG *count)
+{
+    (void) present;
+    for (CK_ULONG at = 0; list && at < TOKENS; at++)
+        list[at] = at;
+    *count = TOKENS;
+    return CKR_OK;
+}
+
+static CK_RV slot_info(CK_SLOT_ID slot, CK_SLOT_INFO *info)
+{
+    (void) slot;
+    memset(info, ' ', sizeof *info);
+    return CKR_OK;
+}
+
+static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
+{
+    HOLD;
+    CK_RV rv = state(slot);
+    memset(info, ' ', sizeof *info);
+    info->label[0] = 'a' + slot;
+    info->serialNumber[0] = '0' + slot;
+    info->flags = CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
+    info->ulMinPinLen = 4;
+    info->ulMaxPinLen = 8;
+    return rv;
+}
+
+static CK_RV mechanism_list(CK_SLOT_ID slot, CK_MECHANISM_TYPE *list, CK_ULONG *count)
+{
+    (void) slot;
+    if (list)
+        list[0] = CKM_SHA256_RSA_PKCS;
+    *count = 1;
+    return CKR_OK;
+}
+
+static CK_RV mechanism_info(CK_SLOT_ID slot, CK_MECHANISM_TYPE mechanism, CK_MECHANISM_INFO *info)
+{
+    (void) slot, (void) mechanism;
+    info->ulMinKeySize = 2048;
+    info->ulMaxKeySize = 4096;
+    info->flags = CKF_SIGN;
+    return CKR_OK;
+}
+
+static CK_RV open_session(CK_SLOT_ID slot, CK_FLAGS flags, void *app, CK_NOTIFY notify, CK_SESSION_HANDLE *out)
+{
+    HOLD;
+    (void) flags, (void) app, (void) notify;
+    CK_RV rv = state(slot);
+    // The lowest number that is free: what was another token's comes back soon.
+    for (CK_ULONG at = 1; rv == CKR_OK && at < SESSIONS; at++) {
+        if (sessions[at].open)
+            continue;
+        sessions[at].open = 1;
+        sessions[at].token = slot;
+        sessions[at].life = tokens[slot].life;
+        *out = at;
+        break;
+    }
+    return rv;
+}
+
+static CK_RV session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO *info)
+{
+    HOLD;
+    CK_RV rv = of_session(session);
+    if (rv == CKR_OK)
+        info->slotID = sessions[session].token;
+    return rv;
+}
+
+static CK_RV close_session(CK_SESSION_HANDLE session)
+{
+    HOLD;
+    CK_RV rv = of_session(session);
+    sessions[session % SESSIONS].open = 0;
+    return rv;
+}
+
+static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pin, CK_ULONG length)
+{
+    HOLD;
+    (void) user;
+    CK_RV rv = of_session(session);
+    if (rv == CKR_OK && (length != 4 || memcmp(pin, "1234", 4) != 0))
+        rv = CKR_PIN_INCORRECT;
+    if (rv == CKR_OK)
+        tokens[sessions[session].token].logged_in = 1;
+    return rv;
+}
+
+static CK_RV logout(CK_SESSION_HANDLE session)
+{
+    HOLD;
+    CK_RV rv = of_session(session);
+    if (rv == CKR_OK)
+        tokens[sessions[session].token].logged_in = 0;
+    return rv;
+}
+
+static CK_RV find_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE *template, CK_ULONG count)
+{
+    HOLD;
+    (void) template, (void) count;
+    CK_RV rv = of_session(session);
+    if (rv == CKR_OK)
+        sessions[session].searches = 1;
+    return rv;
+}
+
+static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG room, CK_ULONG *count)
+{
+    HOLD;
+    (void) room;
+    CK_RV rv = of_session(session);
+    *count = 0;
+    if (rv == CKR_OK && tokens[sessions[session].token].logged_in && sessions[session].searches) {
+        sessions[session].searches = 0;
+        list[0] = key_of(session);
+        *count = 1;
+    }
+    return rv;
+}
+
+static CK_RV find_final(CK_SESSION_HANDLE session)
+{
+    HOLD;
+    return of_session(session);
+}
+
+static CK_RV attribute(CK_ATTRIBUTE *entry)
+{
+    static CK_BYTE modulus[MODULUS];
+    static CK_ULONG class = CKO_PRIVATE_KEY, type = CKK_RSA;
+    static CK_BBOOL yes = CK_TRUE, no = CK_FALSE;
+    const void *value = &no;
+    CK_ULONG length = 1;
+    memset(modulus, 0xab, sizeof modulus);
+    switch (entry->type) {
+    case CKA_CLASS: value = &class, length = sizeof class; break;
+    case CKA_KEY_TYPE: value = &type, length = sizeof type; break;
+    case CKA_MODULUS: value = modulus, length = sizeof modulus; break;
+    case CKA_LABEL: value = "web", length = 3; break;
+    case CKA_ID: value = "1", length = 1; break;
+    case CKA_SENSITIVE: case CKA_SIGN: case CKA_PRIVATE: case CKA_TOKEN: value = &yes; break;
+    case CKA_EXTRACTABLE: case CKA_DECRYPT: case CKA_ALWAYS_AUTHENTICATE: break;
+    default:
+        entry->ulValueLen = CK_UNAVAILABLE_INFORMATION;
+        return CKR_ATTRIBUTE_TYPE_INVALID;
+    }
+    if (entry->pValue)
+        memcpy(entry->pValue, value, length);
+    entry->ulValueLen = length;
+    return CKR_OK;
+}
+
+static CK_RV attributes(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_ATTRIBUTE *list, CK_ULONG count)
+{
+    HOLD;
+    CK_RV rv = of_session(session);
+    if (rv == CKR_OK && (object != key_of(session) || !tokens[sessions[session].token].logged_in))
+        rv = CKR_OBJECT_HANDLE_INVALID;
+    CK_RV all = rv;
+    for (CK_ULONG at = 0; rv == CKR_OK && at < count; at++) {
+        CK_RV one = attribute(&list[at]);
+        all = one == CKR_OK ? all : one;
+    }
+    rv = all;
+    return rv;
+}
+
+static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OBJECT_HANDLE key)
+{
+    HOLD;
+    (void) mechanism;
+    CK_RV rv = of_session(session);
+    if (rv == CKR_OK && !tokens[sessions[session].token].logged_in)
+        rv = CKR_USER_NOT_LOGGED_IN;
+    if (rv == CKR_OK && key != key_of(session))
+        rv = CKR_KEY_HANDLE_INVALID;
+    if (rv == CKR_OK)
+        sessions[session].signs = 1;
+    return rv;
+}
+
+// The data, after the number of the token.
+static CK_RV sign(CK_SESSION_HANDLE session, CK_BYTE *data, CK_ULONG length, CK_BYTE *out, CK_ULONG *room)
+{
+    HOLD;
+    CK_RV rv = of_session(session);
+    if (rv == CKR_OK && !sessions[session].signs)
+        rv = CKR_OPERATION_NOT_INITIALIZED;
+    if (rv == CKR_OK && out && *room >= MODULUS) {
+        memset(out, 0, MODULUS);
+        out[0] = sessions[session].token;
+        memcpy(out + 1, data, length < MODULUS - 1 ? length : MODULUS - 1);
+        sessions[session].signs = 0;
+    }
+    *room = MODULUS;
+    return rv;
+}
+
+static CK_FUNCTION_LIST list = {
+    .version = { 2, 40 },
+    .C_Initialize = initialize,
+    .C_Finalize = initialize,
+    .C_GetSlotList = slot_list,
+    .C_GetSlotInfo = slot_info,
+    .C_GetTokenInfo = token_info,
+    .C_GetMechanismList = mechanism_list,
+    .C_GetMechanismInfo = mechanism_info,
+    .C_OpenSession = open_session,
+    .C_CloseSession = close_session,
+    .C_GetSessionInfo = session_info,
+    .C_Login = login,
+    .C_Logout = logout,
+    .C_FindObjectsInit = find_init,
+    .C_FindObjects = find,
+    .C_FindObjectsFinal = find_final,
+    .C_GetAttributeValue = attributes,
+    .C_SignInit = sign_init,
+    .C_Sign = sign,
+};
+
+CK_RV C_GetFunctionList(CK_FUNCTION_LIST **out)
+{
+    *out = &list;
+    return CKR_OK;
+}
