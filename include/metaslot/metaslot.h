@@ -51,6 +51,13 @@ typedef struct METASLOT_CANDIDATE {
 	CK_UTF8CHAR remark[96];	/* what stands in its way: an instruction set that is not there, ... */
 } METASLOT_CANDIDATE;
 
+/* One thing that the policy of a token refuses or allows. Texts are padded with blanks. */
+typedef struct METASLOT_RULE {
+	CK_UTF8CHAR name[24];	/* as "allow" in the configuration knows it */
+	CK_UTF8CHAR sentence[192];	/* what is refused */
+	CK_BBOOL bRefused;	/* CK_FALSE: this token allows it */
+} METASLOT_RULE;
+
 /* What ExamineToken tells while it goes on. */
 typedef struct METASLOT_REMARK {
 	CK_ULONG ulDone;	/* so many objects were looked at, */
@@ -89,6 +96,8 @@ typedef struct METASLOT_FUNCTION_LIST {
 	CK_RV (*ExamineToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin,
 	    CK_ULONG ulPinLen, CK_BBOOL bRepair, METASLOT_NOTIFY notify, void *pApplication,
 	    METASLOT_EXAMINED *pExamined);
+	/* Since 1.2. The policy of a token, a row for everything that a policy can refuse. */
+	CK_RV (*TokenPolicy)(CK_SLOT_ID slotID, METASLOT_RULE *pList, CK_ULONG *pulCount);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

@@ -2,7 +2,9 @@
 //! The command line as clap sees it: help, man pages and completions are made from these types.
 
 use crate::app::Common;
-use crate::command::{doctor, explain, key, lab, mechanisms, pages, sign, stat, token, verify};
+use crate::command::{
+    doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top, verify,
+};
 use clap::{Parser, Subcommand};
 
 /// Keys in an encrypted token, behind one PKCS#11 module
@@ -52,6 +54,14 @@ pub(crate) enum Command {
     /// The first provider of the list that has the operation does it. "lanes" takes the requests that wait together, and leaves
     /// alone what gains nothing by company; "awslc" does one at a time.
     Explain(explain::Args),
+    /// List providers, and choose what each may do
+    ///
+    /// A provider is something on this machine that does cryptography: the lanes, AWS-LC, other PKCS#11 modules.
+    #[command(subcommand)]
+    Provider(provider::Command),
+    /// Show and set what tokens refuse although the standard allows it
+    #[command(subcommand)]
+    Policy(policy::Command),
     /// Check the installation: configuration, module, tokens, files, limits
     ///
     /// Each line is ok, a warning or an error, with what helps. Exit code 1 says that there is an
@@ -63,6 +73,12 @@ pub(crate) enum Command {
     /// it does not disturb them. Pages are kept only where the directory for them exists:
     /// $XDG_RUNTIME_DIR/metaslot or /run/metaslot.
     Stat(stat::Args),
+    /// Watch what the module does, on a screen that changes
+    ///
+    /// Operations and bytes a second by provider and mechanism, with their history, times, errors, batches
+    /// and processes. Keys: q quits, p pauses, s or the arrows to the sides change what rows are ordered by,
+    /// the arrows up and down choose a row, whose graphs are shown.
+    Top(top::Args),
     /// Measure: speed, copies, sockets, the store, what survives a kill
     ///
     /// A program of its own, metaslot-lab, does it.

@@ -14,7 +14,9 @@ mod host;
 mod key;
 mod output;
 mod pin;
+mod places;
 mod scheme;
+mod settings;
 mod uri;
 
 use app::App;
@@ -47,10 +49,13 @@ fn main() -> ExitCode {
         Command::Key(command) => command::key::run(&app, command),
         Command::Sign(args) => command::sign::run(&app, &args),
         Command::Verify(args) => command::verify::run(&app, &args),
+        Command::Provider(command) => command::provider::run(&app, &command),
+        Command::Policy(command) => command::policy::run(&app, &command),
         Command::Explain(args) => command::explain::run(&app, &args),
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
         Command::Doctor(args) => command::doctor::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
+        Command::Top(args) => command::top::run(&app, &args),
         Command::Lab(args) => command::lab::run(&app, &args),
         Command::Completions(args) => command::pages::completions(&args, Cli::command()),
         Command::Man(args) => command::pages::man(&args, Cli::command()),

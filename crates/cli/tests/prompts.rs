@@ -6,8 +6,9 @@
 mod sandbox;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, tcgetattr};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use sandbox::Sandbox;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -132,6 +133,31 @@ fn an_interrupted_question_leaves_the_terminal_as_it_was() {
     assert_eq!(terminal.child.wait().expect("the command ends").code(), Some(4));
     let wanted = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
     assert!(modes(&terminal).contains(wanted));
+}
+
+#[test]
+fn top_gives_the_terminal_back_however_it_ends() {
+    let sandbox = sandbox();
+    let modes = |terminal: &Terminal| tcgetattr(&terminal.master).expect("modes").local_modes;
+    let ends: [fn(&mut Terminal); 3] = [
+        |terminal| terminal.answer("q"),
+        |terminal| terminal.answer("\x03"),
+        |terminal| {
+            let process = Pid::from_child(&terminal.child);
+            kill_process(process, Signal::TERM).expect("it is there");
+        },
+    ];
+    for end in ends {
+        let mut terminal = Terminal::start(&sandbox, &["top", "0.2"]);
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal.master, size).expect("it has a size");
+        terminal.expect("choose");
+        assert!(!modes(&terminal).contains(LocalModes::ICANON));
+        end(&mut terminal);
+        terminal.expect("\x1b[?1049l");
+        assert_eq!(terminal.child.wait().expect("the command ends").code(), Some(0));
+        assert!(modes(&terminal).contains(LocalModes::ECHO | LocalModes::ICANON));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! A loaded module: its function lists, its slots and its tokens.
 
 use crate::interface::by_interface;
-use crate::vendor::{Candidate, Examined, Remark, TokenCost, TokenStatus, Vendor};
+use crate::vendor::{Candidate, Examined, Remark, Rule, TokenCost, TokenStatus, Vendor};
 use crate::{
     Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, room,
     ulong,
@@ -131,6 +131,12 @@ impl Module {
     #[must_use]
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
         self.0.vendor.as_ref().and_then(|vendor| vendor.candidates(mechanism))
+    }
+
+    /// What the policy of a slot's token refuses; only Metaslot says it.
+    #[must_use]
+    pub fn token_policy(&self, slot: SlotId) -> Option<Vec<Rule>> {
+        self.0.vendor.as_ref().and_then(|vendor| vendor.token_policy(slot))
     }
 
     /// Looks at every object of a token, telling `remark` what it finds; `false` from there ends it.

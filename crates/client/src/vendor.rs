@@ -13,7 +13,10 @@ use std::ptr;
 const LONGEST: usize = 4096;
 
 /// A module has no more providers.
-const MOST_CANDIDATES: usize = 8;
+const MOST_CANDIDATES: usize = 16;
+
+/// A policy has no more rules.
+const MOST_RULES: usize = 64;
 
 /// `METASLOT_REMARK`
 #[repr(C)]
@@ -84,6 +87,40 @@ struct FunctionList11 {
     v1_0: FunctionList,
     token_cost: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut TokenCost) -> CK_RV>,
     examine: Option<ExamineToken>,
+}
+
+/// What 1.2 appended.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FunctionList12 {
+    v1_1: FunctionList11,
+    token_policy: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut RawRule, *mut CK_ULONG) -> CK_RV>,
+}
+
+impl FunctionList11 {
+    const fn without_policy(self) -> FunctionList12 {
+        FunctionList12 { v1_1: self, token_policy: None }
+    }
+}
+
+/// `METASLOT_RULE`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawRule {
+    name: [CK_UTF8CHAR; 24],
+    sentence: [CK_UTF8CHAR; 192],
+    refused: CK_BBOOL,
+}
+
+/// Something that a token's policy refuses or allows.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// As `allow` in the configuration knows it.
+    pub name: String,
+    /// What is refused.
+    pub sentence: String,
+    /// Whether this token refuses it.
+    pub refused: bool,
 }
 
 /// `METASLOT_CANDIDATE`
@@ -172,7 +209,7 @@ unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK
 }
 
 /// A module's vendor functions.
-pub(crate) struct Vendor(FunctionList11);
+pub(crate) struct Vendor(FunctionList12);
 
 impl Vendor {
     /// The vendor functions, where the module has them.
@@ -185,14 +222,22 @@ impl Vendor {
         ) -> CK_RV,
     ) -> Option<Self> {
         let list = named_interface(function, c"Vendor Metaslot", None)?;
-        // SAFETY: only Metaslot has an interface of this name, and all its lists begin like this.
-        let v1_0 = unsafe { list.cast::<FunctionList>().read() };
-        Some(Self(match (v1_0.version.major, v1_0.version.minor) {
-            (1, 0) => FunctionList11 { v1_0, token_cost: None, examine: None },
-            // SAFETY: from 1.1 to the next major version the list goes on like this.
-            (1, _) => unsafe { list.cast::<FunctionList11>().read() },
-            _ => return None,
-        }))
+        // SAFETY: only Metaslot has an interface of this name. Its lists begin with the version, all of
+        // version 1 with the functions of 1.0, and each minor version goes on where the one before ends.
+        unsafe {
+            let version = list.cast::<CK_VERSION>().read();
+            Some(Self(match (version.major, version.minor) {
+                (1, 0) => FunctionList11 {
+                    v1_0: list.cast::<FunctionList>().read(),
+                    token_cost: None,
+                    examine: None,
+                }
+                .without_policy(),
+                (1, 1) => list.cast::<FunctionList11>().read().without_policy(),
+                (1, _) => list.cast::<FunctionList12>().read(),
+                _ => return None,
+            }))
+        }
     }
 
     /// Looks at all of the token in `slot`; `None` when the module cannot.
@@ -204,7 +249,7 @@ impl Vendor {
         repair: bool,
         mut remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<(CK_RV, Examined)> {
-        let function = self.0.examine?;
+        let function = self.0.v1_1.examine?;
         let mut examined = Examined::default();
         // SAFETY: `pin` has so many bytes, `examined` is to be written, and `told` gets what it
         // expects; all of them live until the function returns.
@@ -225,7 +270,7 @@ impl Vendor {
 
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.
     pub(crate) fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
-        let function = self.0.v1_0.token_status?;
+        let function = self.0.v1_1.v1_0.token_status?;
         let mut status = TokenStatus::default();
         // SAFETY: `status` is a structure of this layout to be written.
         let rv = unsafe { function(slot.0, &raw mut status) };
@@ -234,7 +279,7 @@ impl Vendor {
 
     /// What a guess at the PINs of the token in `slot` costs; `None` when the module does not say.
     pub(crate) fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
-        let function = self.0.token_cost?;
+        let function = self.0.v1_1.token_cost?;
         let mut cost = TokenCost::default();
         // SAFETY: `cost` is a structure of this layout to be written.
         let rv = unsafe { function(slot.0, &raw mut cost) };
@@ -243,7 +288,7 @@ impl Vendor {
 
     /// Who serves `mechanism`, in the order in which they are asked; `None` when the module does not say.
     pub(crate) fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
-        let function = self.0.v1_0.candidates?;
+        let function = self.0.v1_1.v1_0.candidates?;
         let mut list =
             [RawCandidate { provider: [0; 16], flags: 0, remark: [0; 96] }; MOST_CANDIDATES];
         let mut count = ulong(list.len());
@@ -253,9 +298,25 @@ impl Vendor {
         Some(filled.iter().map(Candidate::from).collect())
     }
 
+    /// What the policy of the token in `slot` refuses; `None` when the module does not say.
+    pub(crate) fn token_policy(&self, slot: SlotId) -> Option<Vec<Rule>> {
+        let function = self.0.token_policy?;
+        let mut list = [RawRule { name: [0; 24], sentence: [0; 192], refused: 0 }; MOST_RULES];
+        let mut count = ulong(list.len());
+        // SAFETY: `list` has room for `count` structures of this layout.
+        let rv = unsafe { function(slot.0, list.as_mut_ptr(), &raw mut count) };
+        let filled = list.get(..length(count)).filter(|_| rv == CKR_OK)?;
+        let rule = |raw: &RawRule| Rule {
+            name: text(&raw.name),
+            sentence: text(&raw.sentence),
+            refused: raw.refused != CK_FALSE,
+        };
+        Some(filled.iter().map(rule).collect())
+    }
+
     /// The explanation of this thread's last failure; `None` when there is none.
     pub(crate) fn detail(&self) -> Option<String> {
-        let function = self.0.v1_0.detail?;
+        let function = self.0.v1_1.v1_0.detail?;
         let mut used: CK_ULONG = 0;
         // SAFETY: NULL asks for the length.
         let rv = unsafe { function(ptr::null_mut(), &raw mut used) };

@@ -32,6 +32,8 @@ pub enum Event {
     LaneBatch,
     /// A request was computed in such a batch: these over the batches is their fill.
     LaneBatched,
+    /// A line of the audit log could not be written.
+    AuditFailure,
 }
 
 impl Event {
@@ -50,5 +52,6 @@ impl Event {
         (Self::StoreWait, "store-wait"),
         (Self::LaneBatch, "lane-batch"),
         (Self::LaneBatched, "lane-batched"),
+        (Self::AuditFailure, "audit-failure"),
     ];
 }

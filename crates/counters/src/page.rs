@@ -3,10 +3,12 @@
 
 use crate::layout::{self, CELLS, HEADER, SHARD, SHARDS, WORDS};
 use metaslot_memory::SharedWords;
+use rustix::fs::{Mode, OFlags};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -112,7 +114,7 @@ fn make(directory: &Path, renew: fn()) -> io::Result<()> {
     let Some(place) = PAGES.get(DEPTH.load(Ordering::Acquire)) else { return Ok(()) };
     remove_dead(directory);
     let pid = process::id();
-    let path = directory.join(format!("{pid}-{}.counters", started(pid).unwrap_or(0)));
+    let path = directory.join(file_name(pid, started(pid).unwrap_or(0)));
     // One that is there is of a process that had this number before and died unseen.
     drop(fs::remove_file(&path));
     let words = SharedWords::create(&path, WORDS, 0o600)?;
@@ -178,12 +180,52 @@ pub(crate) fn started(pid: u32) -> Option<u64> {
     fields.split(' ').nth(19)?.parse().ok()
 }
 
+fn file_name(pid: u32, started: u64) -> String {
+    format!("{pid}-{started}.counters")
+}
+
+/// The users of a process, real and effective and two more; `None` when there is no such process.
+pub(crate) fn users(pid: u32) -> Option<Vec<u32>> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().map(|user| user.parse().ok()).collect()
+}
+
+/// Whether what this user made is at stake, or the user is root, who may do anything.
+fn is_ours(metadata: &Metadata) -> bool {
+    let user = rustix::process::geteuid();
+    user.is_root() || user.as_raw() == metadata.uid()
+}
+
+/// A page of this user's, or any for root. Nothing that stands in its place holds the reader up: no pipe, no
+/// link, no device, no directory, and no file of another length.
+pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() != (WORDS * 8) as u64 {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "no page of this version"));
+    }
+    if !is_ours(&metadata) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(file)
+}
+
+/// Takes away the page of a process that is gone: its owner may, and root, whatever the directory allows.
+pub(crate) fn remove(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| is_ours(&metadata)) {
+        drop(fs::remove_file(path));
+    }
+}
+
 /// The process of a page's file name, and whether it is still the one that made it.
 pub(crate) fn owner(name: &OsStr) -> Option<(u32, bool)> {
-    let (pid, start) = name.to_str()?.strip_suffix(".counters")?.split_once('-')?;
-    let pid = pid.parse().ok()?;
-    let start = start.parse::<u64>().ok()?;
-    Some((pid, started(pid) == Some(start)))
+    let name = name.to_str()?;
+    let (pid, start) = name.strip_suffix(".counters")?.split_once('-')?;
+    let (pid, start) = (pid.parse().ok()?, start.parse::<u64>().ok()?);
+    // As it is written, and no other way to write the same numbers.
+    (name == file_name(pid, start)).then(|| (pid, started(pid) == Some(start)))
 }
 
 /// How many files are looked at when a page is made: enough that they do not pile up.
@@ -194,7 +236,7 @@ pub(crate) fn remove_dead(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten().take(LOOK_AT) {
         if let Some((_, false)) = owner(&entry.file_name()) {
-            drop(fs::remove_file(entry.path()));
+            remove(&entry.path());
         }
     }
 }

@@ -7,7 +7,7 @@ use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, Function};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// One process's numbers at one moment.
@@ -74,17 +74,17 @@ impl Cell {
     /// How many operations had their time taken.
     #[must_use]
     pub fn timed(&self) -> u64 {
-        self.buckets.iter().sum()
+        self.buckets.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// The time below which so many in a hundred of the timed operations stayed: the end of a bucket, so at
     /// most twice the time itself. `None` where none was timed, or in the last bucket, which has no end.
     #[must_use]
     pub fn quantile(&self, percent: u64) -> Option<u64> {
-        let wanted = (self.timed() * percent).div_ceil(100).max(1);
+        let wanted = (u128::from(self.timed()) * u128::from(percent)).div_ceil(100).max(1);
         let mut passed = 0;
         let at = self.buckets.iter().position(|count| {
-            passed += count;
+            passed += u128::from(*count);
             passed >= wanted
         });
         at.and_then(layout::bucket_end)
@@ -101,18 +101,21 @@ impl Cell {
         }
     }
 
-    fn add(&mut self, words: &[u64]) {
-        self.operations += words[layout::OPERATIONS];
-        self.bytes += words[layout::BYTES];
-        self.errors += words[layout::ERRORS];
-        self.nanoseconds += words[layout::NANOSECONDS];
-        for (bucket, word) in self.buckets.iter_mut().zip(&words[layout::BUCKETS..CELL]) {
-            *bucket += word;
-        }
+    fn of(words: &[u64]) -> Self {
+        let mut cell = Self {
+            operations: words[layout::OPERATIONS],
+            bytes: words[layout::BYTES],
+            errors: words[layout::ERRORS],
+            nanoseconds: words[layout::NANOSECONDS],
+            buckets: [0; layout::BUCKET_COUNT],
+        };
+        cell.buckets.copy_from_slice(&words[layout::BUCKETS..CELL]);
+        cell
     }
 }
 
-/// All processes that live and whose pages we may read. Pages of the dead are removed.
+/// All processes that live and whose pages we may read. Pages of the dead are removed, as
+/// far as they are this user's; root removes all.
 #[must_use]
 pub fn processes() -> Vec<Process> {
     let mut found = Vec::new();
@@ -120,8 +123,8 @@ pub fn processes() -> Vec<Process> {
         let Ok(entries) = fs::read_dir(directory) else { continue };
         for entry in entries.flatten() {
             match page::owner(&entry.file_name()) {
-                Some((_, true)) => found.extend(process(&entry.path()).ok()),
-                Some((_, false)) => drop(fs::remove_file(entry.path())),
+                Some((pid, true)) => found.extend(page_of(&entry.path(), pid).ok()),
+                Some((_, false)) => page::remove(&entry.path()),
                 None => {}
             }
         }
@@ -139,15 +142,27 @@ pub fn of(pid: u32) -> Vec<Process> {
         .flatten()
         .flatten()
         .filter(|entry| page::owner(&entry.file_name()).is_some_and(|(owner, _)| owner == pid));
-    pages.filter_map(|entry| process(&entry.path()).ok()).collect()
+    pages.filter_map(|entry| page_of(&entry.path(), pid).ok()).collect()
 }
 
-/// One page.
+/// The page of a process that lives or has just ended: made by its user, and about it.
+fn page_of(path: &Path, pid: u32) -> io::Result<Process> {
+    let made_by = fs::symlink_metadata(path)?.uid();
+    let users = page::users(pid);
+    let found = process(path)?;
+    match found.pid == pid && users.is_none_or(|users| users.contains(&made_by)) {
+        true => Ok(found),
+        false => Err(io::Error::new(io::ErrorKind::InvalidData, "another process's page")),
+    }
+}
+
+/// One page, which this user made; root reads those of all. Links are not followed, and whatever else
+/// stands in a page's place is an error at once.
 ///
 /// # Errors
 /// What the file system says; [`io::ErrorKind::InvalidData`] for a page of another version.
 pub fn process(path: &Path) -> io::Result<Process> {
-    let file = File::open(path)?;
+    let file = page::open_to_read(path)?;
     let header = words(&file, 0, HEADER)?;
     let expected = [(0, layout::MAGIC), (1, layout::VERSION)];
     let lengths = [(layout::SHARD_COUNT, SHARDS as u64), (layout::SHARD_LENGTH, SHARD as u64)];
@@ -160,10 +175,11 @@ pub fn process(path: &Path) -> io::Result<Process> {
         // Read, not mapped: reading a page that was never written does not allocate it.
         let shard = words(&file, HEADER + index * SHARD, SHARD)?;
         for (sum, word) in sums.iter_mut().zip(&shard) {
-            *sum = sum.wrapping_add(*word);
+            *sum = sum.saturating_add(*word);
         }
         for pair in shard[CODES..CODES + 2 * CODE_COUNT].chunks_exact(2) {
-            *codes.entry(pair[0]).or_insert(0) += pair[1];
+            let count: &mut u64 = codes.entry(pair[0]).or_default();
+            *count = count.saturating_add(pair[1]);
         }
     }
     Ok(Process {
@@ -189,7 +205,19 @@ fn words(file: &File, at: usize, count: usize) -> io::Result<Vec<u64>> {
 
 fn text(words: &[u64]) -> String {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
+    printable(String::from_utf8_lossy(&bytes).trim_end_matches('\0'))
+}
+
+/// A program may call itself anything: what is not printed as it is, is escaped.
+fn printable(text: &str) -> String {
+    let mut printable = String::new();
+    for character in text.chars() {
+        match character {
+            '"' | '\'' => printable.push(character),
+            other => printable.extend(other.escape_debug()),
+        }
+    }
+    printable
 }
 
 fn calls(sums: &[u64]) -> Vec<(Function, Calls)> {
@@ -221,7 +249,7 @@ fn operations(header: &[u64], sums: &[u64]) -> Vec<(Kind, Cell)> {
             let words = &sums[layout::cell(row, size)..][..CELL];
             if words[layout::OPERATIONS] > 0 {
                 let kind = Kind { provider: provider.clone(), mechanism, size };
-                cells.entry(kind).or_default().add(words);
+                cells.entry(kind).or_default().combine(&Cell::of(words), u64::saturating_add);
             }
         }
     }
@@ -229,18 +257,4 @@ fn operations(header: &[u64], sums: &[u64]) -> Vec<(Kind, Cell)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_quantile_is_the_end_of_its_bucket() {
-        let mut cell = Cell::default();
-        assert_eq!(cell.quantile(99), None);
-        cell.buckets[0] = 98;
-        cell.buckets[3] = 2;
-        assert_eq!(cell.quantile(50), Some(256));
-        assert_eq!(cell.quantile(99), Some(2048));
-        cell.buckets[layout::BUCKET_COUNT - 1] = 100;
-        assert_eq!(cell.quantile(99), None);
-    }
-}
+mod tests;

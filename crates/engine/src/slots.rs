@@ -6,6 +6,7 @@ use crate::login::{check_length, pin_lengths};
 use crate::metaslot::route::Candidate;
 use crate::object::Object;
 use crate::operation::OperationKind;
+use crate::policy::Policy;
 use crate::session::{Info, MAX_SESSIONS, Session};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::mechanism::MechanismRow;
@@ -136,6 +137,14 @@ impl Engine {
             user: row.user,
             other: row.other,
         })
+    }
+
+    /// What is refused to who uses a token.
+    ///
+    /// # Errors
+    /// `CKR_SLOT_ID_INVALID`
+    pub fn token_policy(&self, slot: SlotId) -> Result<Policy> {
+        Ok(self.token(slot)?.policy)
     }
 
     /// `C_GetMechanismList`, sorted.

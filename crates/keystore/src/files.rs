@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The names, with every link in the directory's own path resolved.
 #[derive(Clone, Debug)]
@@ -95,9 +96,9 @@ impl Files {
     }
 
     /// What SQLite has open, as it is under its names now: the database, its log, the log's index.
-    pub(crate) fn inodes(&self) -> [Option<Inode>; 3] {
+    pub(crate) fn inodes(&self) -> Looked<Inodes> {
         let [_, log, index] = &self.logs;
-        [&self.database, log, index].map(|path| Inode::at(path))
+        Ok([Inode::at(&self.database)?, Inode::at(log)?, Inode::at(index)?])
     }
 
     /// Refuses what would keep SQLite waiting, or have it write elsewhere, in the place of the files
@@ -161,6 +162,20 @@ impl Files {
     }
 }
 
+/// What is found under names; an error where this process cannot look, as after `setuid` or `chroot`: it goes on with
+/// what it has open.
+pub(crate) type Looked<T> = std::result::Result<T, Errno>;
+
+/// The database, its log, the log's index.
+pub(crate) type Inodes = [Option<Inode>; 3];
+
+/// Whether names mean what they meant when this was asked first.
+pub(crate) fn has_first_root() -> bool {
+    static FIRST: OnceLock<Option<Inode>> = OnceLock::new();
+    let now = fs::lstat("/").ok().map(|stat| Inode::of(&stat));
+    now == *FIRST.get_or_init(|| now)
+}
+
 /// A file, whatever its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Inode {
@@ -174,8 +189,17 @@ impl Inode {
     }
 
     /// What has this name, if anything has.
-    pub(crate) fn at(path: &Path) -> Option<Self> {
-        fs::lstat(path).ok().map(|stat| Self::of(&stat))
+    fn at(path: &Path) -> Looked<Option<Self>> {
+        match fs::lstat(path) {
+            Ok(stat) => Ok(Some(Self::of(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR) if has_first_root() => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Whether another file has this name now, or none.
+    pub(crate) fn has_lost(self, path: &Path) -> bool {
+        Self::at(path).is_ok_and(|now| now != Some(self))
     }
 }
 

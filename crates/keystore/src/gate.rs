@@ -3,7 +3,7 @@
 //! the way around a fork: both are closed before, and the next call afterwards opens them again.
 
 use crate::error::{Error, Result};
-use crate::files::{Files, Inode};
+use crate::files::{self, Files, Inodes};
 use crate::fork::{self, Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
@@ -14,7 +14,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -63,19 +63,17 @@ pub(crate) struct ConnectionPair {
     inodes: Mutex<Option<Inodes>>,
 }
 
-type Inodes = [Option<Inode>; 3];
-
 /// One connection behind one mutex.
 #[derive(Debug)]
 struct GuardedConnection {
+    /// How many forks are under way, or wait: nobody begins before them.
+    forks: AtomicU32,
     state: Mutex<State>,
     reopened: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many forks are under way.
-    forks: u32,
     open: Option<Database>,
     /// The writer's connection has them.
     locks: Option<Locks>,
@@ -108,13 +106,14 @@ pub(crate) struct Locks {
 
 impl Locks {
     /// Whether these are the files that have the names: other processes know no others.
-    fn are_there(&self) -> bool {
-        self.login.is_there() && self.queue.is_there()
+    fn have(&self, files: &Files) -> bool {
+        !self.login.inode.has_lost(&files.login) && !self.queue.inode.has_lost(&files.queue)
     }
 }
 
 impl Gate {
     pub(crate) fn new(files: Files) -> Self {
+        files::has_first_root();
         let process = Process::current();
         let pair = process.know(|forks| ConnectionPair {
             reader: GuardedConnection::new(forks),
@@ -133,16 +132,20 @@ impl Gate {
     /// Runs `work`, which only reads, with a connection that is opened if need be. Errors get the
     /// file's name.
     pub(crate) fn read<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        let is_old = |database: &Database| self.has_moved(database) && database.is_replaced();
+        let is_old = |database: &Database| self.has_moved(database) && self.is_replaced(database);
         self.with(&self.pair.reader, is_old, work)
     }
 
     /// Runs `work`, which may write.
     pub(crate) fn write<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        self.with(&self.pair.writer, Database::is_replaced, |database| {
-            database.check_writable()?;
-            work(database)
-        })
+        self.with(
+            &self.pair.writer,
+            |database| self.is_replaced(database),
+            |database| {
+                database.check_writable()?;
+                work(database)
+            },
+        )
     }
 
     /// Runs `work`, which opens a connection of its own: no fork happens meanwhile.
@@ -167,6 +170,12 @@ impl Gate {
         work(database).map_err(|error| error.at(&self.configured.database))
     }
 
+    /// Whether other files have taken the names of those that a connection has open: what is written
+    /// there is lost, and what is read there is old.
+    fn is_replaced(&self, database: &Database) -> bool {
+        self.configured.inodes().is_ok_and(|now| now != database.inodes)
+    }
+
     /// Whether another process may have written since a connection was here last.
     fn has_moved(&self, database: &Database) -> bool {
         let now = self.generation();
@@ -177,13 +186,15 @@ impl Gate {
     pub(crate) fn follow_replacement(&self) {
         let is_replaced = |guarded: &GuardedConnection| {
             let state = self.enter(guarded);
-            state.is_ok_and(|state| state.open.as_ref().is_some_and(Database::is_replaced))
+            state.is_ok_and(|state| {
+                state.open.as_ref().is_some_and(|database| self.is_replaced(database))
+            })
         };
         if is_replaced(&self.pair.reader) || is_replaced(&self.pair.writer) {
             fork::close();
         }
         let current = self.pages.get(self.page.load(Ordering::Acquire)).and_then(OnceLock::get);
-        if current.is_some_and(|page| !page.is_there()) {
+        if current.is_some_and(|page| page.inode.has_lost(&self.configured.generation)) {
             // A store that may only be read has none.
             self.read(|database| self.follow_generation(&database.files)).unwrap_or_default();
         }
@@ -192,7 +203,7 @@ impl Gate {
     /// The lock files, made where they are missing.
     pub(crate) fn locks(&self) -> Result<Locks> {
         let mut state = self.enter(&self.pair.writer)?;
-        if let Some(locks) = state.locks.as_ref().filter(|locks| locks.are_there()) {
+        if let Some(locks) = state.locks.as_ref().filter(|locks| locks.have(&self.configured)) {
             return Ok(locks.clone());
         }
         let files = self.configured.resolve()?;
@@ -229,7 +240,7 @@ impl Gate {
         let at = self.page.load(Ordering::Acquire);
         let Some(place) = self.pages.get(at) else { return Ok(()) };
         match place.get() {
-            Some(page) if page.is_there() => Ok(()),
+            Some(page) if !page.inode.has_lost(&self.configured.generation) => Ok(()),
             Some(_) => {
                 let next =
                     self.page.compare_exchange(at, at + 1, Ordering::AcqRel, Ordering::Acquire);
@@ -266,7 +277,7 @@ impl Gate {
         let mut database = Database::open(files)?;
         let mut inodes = self.pair.inodes.lock().unwrap_or_else(PoisonError::into_inner);
         // The second connection uses the files that the first one opened.
-        database.inodes = *inodes.get_or_insert_with(|| database.files.inodes());
+        database.inodes = *inodes.get_or_insert(database.files.inodes().unwrap_or_default());
         drop(inodes);
         match self.follow_generation(&database.files) {
             // Anyone who has the page would miss a change that is not announced there.
@@ -285,7 +296,8 @@ impl Drop for Gate {
             return;
         }
         self.pair.reader.lock().open = None;
-        if let Some(database) = self.pair.writer.lock().open.take() {
+        let database = self.pair.writer.lock().open.take();
+        if let Some(database) = database.filter(|database| !self.is_replaced(database)) {
             database.settle();
         }
     }
@@ -294,17 +306,17 @@ impl Drop for Gate {
 impl Connections for ConnectionPair {
     fn before_fork(&self) {
         for guarded in [&self.writer, &self.reader] {
-            let mut state = guarded.lock();
-            state.forks += 1;
-            state.open = None;
+            guarded.forks.fetch_add(1, Ordering::SeqCst);
+            guarded.lock().open = None;
         }
         *self.inodes.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn after_fork(&self) {
         for guarded in [&self.writer, &self.reader] {
-            let mut state = guarded.lock();
-            state.forks = state.forks.saturating_sub(1);
+            let _state = guarded.lock();
+            let fewer = |forks: u32| forks.saturating_sub(1);
+            guarded.forks.update(Ordering::SeqCst, Ordering::SeqCst, fewer);
             guarded.reopened.notify_all();
         }
     }
@@ -312,8 +324,8 @@ impl Connections for ConnectionPair {
 
 impl GuardedConnection {
     fn new(forks: u32) -> Self {
-        let state = State { forks, ..State::default() };
-        Self { state: Mutex::new(state), reopened: Condvar::new() }
+        let forks = AtomicU32::new(forks);
+        Self { forks, state: Mutex::default(), reopened: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -323,7 +335,7 @@ impl GuardedConnection {
     /// The state, once no fork is under way.
     fn enter(&self) -> MutexGuard<'_, State> {
         self.reopened
-            .wait_while(self.lock(), |state| state.forks > 0)
+            .wait_while(self.lock(), |_| self.forks.load(Ordering::SeqCst) > 0)
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -422,12 +434,6 @@ impl Database {
         })
     }
 
-    /// Whether other files have taken the names of those that this connection has open: what is written
-    /// there is lost, and what is read there is old.
-    fn is_replaced(&self) -> bool {
-        self.files.inodes() != self.inodes
-    }
-
     /// What `work` reads in one snapshot.
     pub(crate) fn snapshot<R>(&self, work: impl FnOnce(&Connection) -> Result<R>) -> Result<R> {
         /// Ends the transaction, whatever happens in it.
@@ -455,7 +461,6 @@ impl Database {
                 .query_row(&format!("PRAGMA wal_checkpoint({mode})"), (), |row| row.get(1))
         };
         if self.writable
-            && !self.is_replaced()
             && pages("NOOP").is_ok_and(|pages| pages > LONG_LOG)
             && self.connection.busy_timeout(Duration::ZERO).is_ok()
         {
@@ -472,5 +477,38 @@ impl Database {
             path: self.files.database.clone(),
             reason: "this user may only read it".to_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    #[test]
+    fn a_fork_waits_for_one_call_and_not_for_those_behind_it() {
+        let [reader, writer] = [(); 2].map(|()| GuardedConnection::new(0));
+        let pair = ConnectionPair { reader, writer, inodes: Mutex::default() };
+        let (order, came) = mpsc::channel();
+        let (first, forked) = (pair.writer.enter(), order.clone());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(pair.writer.enter());
+                order.send("a call").expect("it is heard");
+            });
+            // It waits, as far as that can be had.
+            thread::sleep(Duration::from_millis(20));
+            scope.spawn(|| {
+                pair.before_fork();
+                forked.send("the fork").expect("it is heard");
+                pair.after_fork();
+            });
+            while pair.writer.forks.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            drop(first);
+        });
+        assert_eq!(came.try_iter().collect::<Vec<_>>(), ["the fork", "a call"]);
     }
 }

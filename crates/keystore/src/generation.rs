@@ -22,7 +22,7 @@ const LENGTH: u64 = 4096;
 pub(crate) struct Generation {
     number: Number,
     path: PathBuf,
-    inode: Option<Inode>,
+    pub(crate) inode: Inode,
 }
 
 #[derive(Debug)]
@@ -43,12 +43,7 @@ impl Generation {
         let path = files.generation.clone();
         let inode = Inode::of(&fstat(&file).map_err(|errno| Error::file(&path, "open", errno))?);
         let number = mapped.map_or_else(|_| Number::Read(file), Number::Mapped);
-        Ok(Self { number, path, inode: Some(inode) })
-    }
-
-    /// Whether this is the file that has the name: others see and make changes in no other.
-    pub(crate) fn is_there(&self) -> bool {
-        Inode::at(&self.path) == self.inode
+        Ok(Self { number, path, inode })
     }
 
     /// `None` when the file has been cut: anyone who asks must look at the store.

@@ -29,7 +29,7 @@ const LAST_PAUSE: Duration = Duration::from_micros(250);
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
-    inode: Inode,
+    pub(crate) inode: Inode,
     /// None only while this goes away.
     file: Option<Arc<File>>,
     turn: Mutex<()>,
@@ -78,11 +78,6 @@ impl Lock {
         known.push(Known { inode: Inode::of(&stat), file, lock: Weak::new() });
         let newest = known.last_mut().ok_or(Error::Memory)?;
         Ok(newest.revive(path))
-    }
-
-    /// Whether the file still has its name.
-    pub(crate) fn is_there(&self) -> bool {
-        Inode::at(&self.path) == Some(self.inode)
     }
 
     /// Waits for the lock, behind the threads of this process and all other processes, but not for

@@ -44,7 +44,19 @@ pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
 
 /// `C_Login`
 pub(crate) fn login(store: &SqliteStore, role: Role, pin: &[u8]) -> Result<()> {
-    store.admit(keys(store, role, pin)?)
+    admit(store, role, pin, keys(store, role, pin)?)
+}
+
+/// Logs in with keys that the PIN has opened. What seems to be changed may be a token that another process has made
+/// anew since: then the PIN opens others.
+fn admit(store: &SqliteStore, role: Role, pin: &[u8], first: Keys) -> Result<()> {
+    let id = first.id;
+    let refused = match store.admit(first) {
+        Err(refused @ Error::Tampered { .. }) => refused,
+        done => return done,
+    };
+    let again = keys(store, role, pin)?;
+    if again.id == id { Err(refused) } else { store.admit(again) }
 }
 
 /// The keys that a PIN opens, whatever else is wrong with the token.
@@ -341,4 +353,27 @@ fn empty(database: &Database, new: &NewToken, old: &Keys, label: &str, seen: u64
 /// The machine's own secret, where one is configured.
 fn pepper(store: &SqliteStore) -> Result<Option<Secret>> {
     store.config.pepper.as_deref().map(pepper::read).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kdf::Cost;
+    use crate::open::Config;
+    use metaslot_spi::store::Store;
+
+    #[test]
+    fn a_login_while_the_token_is_made_anew_is_one_to_the_new_token() {
+        let name = format!("metaslot-keystore-{}-meanwhile", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
+        let [mine, other] =
+            [(); 2].map(|()| SqliteStore::new(Config { kdf, ..Config::new(place.join("db")) }));
+        mine.initialize(b"so-pin-1", "first").expect("it is made");
+        let old = keys(&mine, Role::So, b"so-pin-1").expect("the PIN is right");
+        other.initialize(b"so-pin-1", "second").expect("it is made anew");
+        admit(&mine, Role::So, b"so-pin-1", old).expect("nobody has changed it");
+        assert!(mine.keeps_login());
+        std::fs::remove_dir_all(&place).expect("it goes");
+    }
 }

@@ -3,7 +3,7 @@
 //! taking out what is not.
 
 use crate::apply;
-use crate::crypto::{Keys, LOOKUP};
+use crate::crypto::{KeyId, Keys, LOOKUP};
 use crate::error::{Error, Result};
 use crate::format::FORMAT;
 use crate::open::SqliteStore;
@@ -65,13 +65,35 @@ pub(crate) fn examine(
     repair: bool,
     remark: &mut dyn FnMut(Remark<'_>) -> bool,
 ) -> Result<Examined> {
-    let keys = crate::pin::keys(store, role, pin)?;
-    match store.upgrade(&keys) {
+    let mut keys = crate::pin::keys(store, role, pin)?;
+    let mut tried = None;
+    loop {
+        match look(store, &keys, tried, repair, remark) {
+            Err(Error::NotLoggedIn) => tried = Some(keys.id),
+            done => return done,
+        }
+        keys = crate::pin::keys(store, role, pin)?;
+    }
+}
+
+/// One look with these keys.
+///
+/// # Errors
+/// [`Error::NotLoggedIn`] where the token was made anew since the PIN opened them: unless it has opened the same ones
+/// again, so that somebody has changed the token's row.
+fn look(
+    store: &SqliteStore,
+    keys: &Keys,
+    tried: Option<KeyId>,
+    repair: bool,
+    remark: &mut dyn FnMut(Remark<'_>) -> bool,
+) -> Result<Examined> {
+    match store.upgrade(keys) {
         // The survey says what is wrong.
         Ok(()) | Err(Error::Tampered { .. }) => {}
         Err(error) => return Err(error),
     }
-    let aged = match store.advance_anchor(&keys) {
+    let aged = match store.advance_anchor(keys) {
         Ok(()) => None,
         Err(Error::Tampered { reason, .. }) => Some(reason),
         Err(error) => return Err(error),
@@ -79,15 +101,17 @@ pub(crate) fn examine(
     if !repair {
         return store.gate.read(|database| {
             database.snapshot(|connection| {
-                let mut survey = Survey::new(connection, &keys, remark);
+                check_keys(connection, keys, tried)?;
+                let mut survey = Survey::new(connection, keys, remark);
                 survey.anchor(aged)?;
                 survey.run()?;
                 Ok(survey.seen)
             })
         });
     }
-    store.transact_sealed(&keys, |database| {
-        let mut survey = Survey::new(&database.connection, &keys, remark);
+    store.transact_sealed(keys, |database| {
+        check_keys(&database.connection, keys, tried)?;
+        let mut survey = Survey::new(&database.connection, keys, remark);
         survey.anchor(aged)?;
         survey.run()?;
         if survey.seen.findings > 0 {
@@ -95,6 +119,13 @@ pub(crate) fn examine(
         }
         Ok(survey.seen)
     })
+}
+
+/// See [`look`].
+fn check_keys(connection: &Connection, keys: &Keys, tried: Option<KeyId>) -> Result<()> {
+    let head = Head::read(connection)?;
+    let is_anew = head.key_id != keys.id && State::open(keys, &head.state).is_err();
+    if is_anew && tried != Some(keys.id) { Err(Error::NotLoggedIn) } else { Ok(()) }
 }
 
 const NUMBERLESS: &str = "SELECT EXISTS(SELECT 1 FROM object WHERE id < 1)";
@@ -495,4 +526,39 @@ fn reindex(connection: &Connection) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kdf::{Cost, Kdf};
+    use crate::open::Config;
+    use metaslot_spi::store::Store;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_token_that_is_made_anew_meanwhile_is_not_taken_for_a_changed_one() {
+        let name = format!("metaslot-keystore-{}-anew", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 64, passes: 1, lanes: 1 });
+        let [mine, other] =
+            [(); 2].map(|()| SqliteStore::new(Config { kdf, ..Config::new(place.join("db")) }));
+        mine.initialize(b"so-pin-1", "first").expect("it is made");
+        let keys = crate::pin::keys(&mine, Role::So, b"so-pin-1").expect("the PIN is right");
+        other.initialize(b"so-pin-1", "second").expect("it is made anew");
+        let findings = Cell::new(0);
+        let mut remark = |remark: Remark<'_>| {
+            findings.update(|count| count + u32::from(matches!(remark, Remark::Finding { .. })));
+            true
+        };
+        for repair in [false, true] {
+            let looked = look(&mine, &keys, None, repair, &mut remark);
+            assert_eq!(looked.map(|seen| seen.rows), Err(Error::NotLoggedIn));
+            examine(&mine, Role::So, b"so-pin-1", repair, &mut remark).expect("it is another");
+        }
+        assert_eq!(findings.get(), 0);
+        look(&mine, &keys, Some(keys.id), false, &mut remark).expect("it is said what is wrong");
+        std::fs::remove_dir_all(&place).expect("it goes");
+        assert!(findings.get() > 0, "keys that the PIN opens twice are the token's");
+    }
 }

@@ -6,9 +6,10 @@ mod common;
 
 use common::{Sandbox, USER, find, insert, private};
 use metaslot_ck::Error;
-use metaslot_keystore::SqliteStore;
-use metaslot_spi::store::{Role, Store};
+use metaslot_keystore::{Config, SqliteStore};
+use metaslot_spi::store::{Change, Role, Store};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -39,7 +40,7 @@ const OTHER: &str = "METASLOT_TEST_OTHER";
 #[test]
 fn child_that_adds() {
     let Some(path) = std::env::var_os(OTHER) else { return };
-    let store = SqliteStore::new(metaslot_keystore::Config::new(path));
+    let store = SqliteStore::new(Config::new(path));
     store.login(Role::User, USER).unwrap();
     insert(&store, private("of another"));
 }
@@ -137,4 +138,58 @@ fn a_lock_file_that_was_taken_away_is_made_anew() {
         fs::remove_dir(&path).unwrap();
     }
     store.login(Role::User, USER).unwrap();
+}
+
+#[test]
+fn a_directory_whose_link_leads_elsewhere_is_followed() {
+    let (place, next) = (Sandbox::new(), Sandbox::new());
+    drop(place.user());
+    drop(next.user());
+    let link = place.path().with_extension("link");
+    let point = |to: &Sandbox| {
+        fs::remove_file(&link).unwrap_or_default();
+        symlink(to.path(), &link).unwrap();
+    };
+    point(&place);
+    let config = Config { path: link.join("token.db"), ..place.config() };
+    let store = SqliteStore::new(config);
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("here"));
+    point(&next);
+    let refused = store.write(vec![Change::Insert(private("nowhere"))]).unwrap_err();
+    assert_eq!(refused, Error::USER_NOT_LOGGED_IN, "it is another token");
+    store.login(Role::User, USER).unwrap();
+    insert(&store, private("there"));
+    fs::remove_file(&link).unwrap();
+    assert_eq!((later(&place, "here"), later(&next, "there")), (1, 1));
+}
+
+/// Set for a child that goes into another root directory with the token at this path open.
+const ROOT: &str = "METASLOT_TEST_ROOT";
+
+/// In a child: goes on after `chroot`. In the test run itself: nothing.
+#[test]
+fn child_that_changes_its_root() {
+    let Some(path) = std::env::var_os(ROOT) else { return };
+    let path = PathBuf::from(path);
+    let store = SqliteStore::new(Config::new(&path));
+    store.login(Role::User, USER).unwrap();
+    let id = insert(&store, private("before"));
+    assert!(store.read(id).unwrap().is_some());
+    rustix::process::chroot(path.parent().unwrap()).unwrap();
+    insert(&store, private("after"));
+    assert_eq!((find(&store, "before").len(), find(&store, "after").len()), (1, 1));
+}
+
+#[test]
+fn a_store_stays_open_where_its_names_lead_nowhere_any_more() {
+    if !rustix::process::geteuid().is_root() {
+        return metaslot_testkit::not_run("keystore", "chroot", "only root can do that");
+    }
+    let place = Sandbox::new();
+    drop(place.token());
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["child_that_changes_its_root", "--exact"]).env(ROOT, place.database());
+    assert!(child.status().unwrap().success());
+    assert_eq!((later(&place, "before"), later(&place, "after")), (1, 1));
 }

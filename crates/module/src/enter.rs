@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The one way into every function of the interface.
 
+use crate::audit::{self, Note};
 use crate::cancel::Uncancelled;
 use crate::caught::caught;
 use crate::decode::Caller;
@@ -43,8 +44,46 @@ pub(crate) unsafe fn enter_session(
     let session = SessionHandle(session);
     // SAFETY: our caller promises the same.
     unsafe {
-        enter(function, |engine, caller| {
-            call(engine, caller, session).map_err(|error| engine.foremost(session, error))
+        enter_library(function, |library, caller| {
+            let engine = library.engine()?;
+            call(engine, caller, session).map_err(|error| {
+                if let Some(log) = library.log() {
+                    log.refused(function, &audit::place(engine, session), error);
+                }
+                engine.foremost(session, error)
+            })
+        })
+    }
+}
+
+/// As [`enter_session`], for what the audit log has a line of; `call` notes what it is about.
+///
+/// # Safety
+/// As [`enter`].
+pub(crate) unsafe fn enter_audited(
+    function: Function,
+    session: CK_SESSION_HANDLE,
+    call: impl FnOnce(&Engine, Caller<'_>, SessionHandle, &mut Note) -> Result<()>,
+) -> CK_RV {
+    let session = SessionHandle(session);
+    // SAFETY: our caller promises the same.
+    unsafe {
+        enter_library(function, |library, caller| {
+            let engine = library.engine()?;
+            let mut note = Note::new(library.log().is_some());
+            note.place(engine, session);
+            if let Some(log) = library.log() {
+                log.begin(function, note.fields())?;
+            }
+            let result = call(engine, caller, session, &mut note)
+                .map_err(|error| engine.foremost(session, error));
+            if let Some(log) = library.log() {
+                log.end(function, &note, result);
+                if let Err(error) = result {
+                    log.refused(function, note.fields(), error);
+                }
+            }
+            result
         })
     }
 }

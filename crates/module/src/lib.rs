@@ -4,6 +4,7 @@
 //! Each function is one [`enter`](enter::enter), one decoding per pointer, and one call of the
 //! engine. Nothing here knows what an operation means; nothing below knows pointers.
 
+mod audit;
 mod cancel;
 mod caught;
 mod config;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything between one `C_Initialize` and its `C_Finalize`.
 
+use crate::audit::Log;
 use crate::cancel::{Uncancelled, UncancelledStore};
 use crate::config::{self, Config, Counters, ForeignConfig, PoolConfig, TokenConfig};
 use crate::environment::directory;
@@ -34,12 +35,13 @@ static LANES: Lanes = Lanes::beside(&AWSLC);
 #[derive(Debug)]
 pub(crate) struct Library {
     engine: OnceLock<std::result::Result<Engine, String>>,
+    log: OnceLock<Log>,
     epoch: u32,
 }
 
 impl Library {
     pub(crate) const fn new(epoch: u32) -> Self {
-        Self { engine: OnceLock::new(), epoch }
+        Self { engine: OnceLock::new(), log: OnceLock::new(), epoch }
     }
 
     /// The engine.
@@ -54,6 +56,12 @@ impl Library {
         }
     }
 
+    /// The audit log, where one is configured; known once there is an engine.
+    #[inline]
+    pub(crate) fn log(&self) -> Option<&Log> {
+        self.log.get()
+    }
+
     #[cold]
     fn first_engine(&self) -> Result<&Engine> {
         if is_outside() {
@@ -62,7 +70,12 @@ impl Library {
         }
         let _uncancelled = Uncancelled::begin();
         let engine = self.engine.get_or_init(|| match config::read() {
-            Ok(config) => Ok(engine(config)),
+            Ok(mut config) => {
+                if let Some(audit) = config.audit.take() {
+                    self.log.get_or_init(|| Log::new(audit));
+                }
+                Ok(engine(config))
+            }
             Err(problem) => Err(problem.to_string()),
         });
         engine.as_ref().map_err(|problem| {

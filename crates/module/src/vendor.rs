@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Our own interface, `Vendor Metaslot` 1.1: what return codes cannot say.
+//! Our own interface, `Vendor Metaslot` 1.2: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
 use crate::caught::caught;
@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
-pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 1 };
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 2 };
 
 /// `METASLOT_PIN_STATUS`
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,17 @@ pub(crate) struct Candidate {
     remark: [CK_UTF8CHAR; 96],
 }
 
+/// `METASLOT_RULE`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Rule {
+    /// As `allow` in the configuration knows it, padded with blanks.
+    name: [CK_UTF8CHAR; 24],
+    /// What is refused, padded with blanks.
+    sentence: [CK_UTF8CHAR; 192],
+    refused: CK_BBOOL,
+}
+
 /// `METASLOT_REMARK`
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -116,6 +127,7 @@ pub(crate) struct List {
         *mut c_void,
         *mut Examined,
     ) -> CK_RV,
+    token_policy: unsafe extern "C" fn(CK_SLOT_ID, *mut Rule, *mut CK_ULONG) -> CK_RV,
 }
 
 pub(crate) static LIST: List = List {
@@ -126,6 +138,7 @@ pub(crate) static LIST: List = List {
     candidates,
     token_cost,
     examine_token,
+    token_policy,
 };
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
@@ -199,6 +212,26 @@ unsafe extern "C" fn candidates(
             };
             let all: Vec<_> = engine.candidates(mechanism)?.into_iter().map(candidate).collect();
             caller.list(&all, list, count)
+        })
+    }
+}
+
+/// What the policy of a slot's token refuses.
+unsafe extern "C" fn token_policy(
+    slot: CK_SLOT_ID,
+    list: *mut Rule,
+    count: *mut CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
+    unsafe {
+        enter(Function::GetTokenInfo, |engine, caller| {
+            let rules = engine.token_policy(SlotId(slot))?.rules();
+            let rules = rules.map(|(name, sentence, refused)| Rule {
+                name: padded(name),
+                sentence: padded(sentence),
+                refused: CK_BBOOL::from(refused),
+            });
+            caller.list(&rules.collect::<Vec<_>>(), list, count)
         })
     }
 }

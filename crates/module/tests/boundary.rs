@@ -10,6 +10,7 @@ use harness::{Home, program, program_with};
 use metaslot_counters::{Event, read};
 use metaslot_engine::MAX_SLOTS;
 use metaslot_lanes::cpu::{self, Cpu};
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -341,6 +342,88 @@ fn a_page_is_kept_where_the_runtime_directory_is() {
     assert!(happened(Event::Login) && happened(Event::LoginFailure), "{:?}", process.events);
     assert!(!happened(Event::Panic));
     assert!(Path::new(page).metadata().unwrap().len() > 0);
+}
+
+/// What a client counted of one process.
+#[derive(Default)]
+struct Truth {
+    killed: bool,
+    threads: u64,
+    /// Begun, returned, failed.
+    calls: BTreeMap<String, [u64; 3]>,
+    /// Operations, bytes, errors, by mechanism and size class.
+    operations: BTreeMap<(u64, usize), [u64; 3]>,
+}
+
+fn truths(printed: &str) -> BTreeMap<u32, Truth> {
+    let mut truths: BTreeMap<u32, Truth> = BTreeMap::new();
+    for line in printed.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let truth =
+            truths.entry(words[1].parse().expect("the program prints numbers")).or_default();
+        let numbers = |from: usize| {
+            [0, 1, 2].map(|at| words[from + at].parse::<u64>().expect("the program prints numbers"))
+        };
+        match words[0] {
+            "process" => {
+                truth.killed = words[2] == "killed";
+                truth.threads = words[3].parse().expect("the program prints numbers");
+            }
+            "call" => drop(truth.calls.insert(words[2].to_owned(), numbers(3))),
+            _ => {
+                let mechanism = match words[2] {
+                    "hmac" => metaslot_ck::CKM_SHA256_HMAC,
+                    _ => metaslot_ck::CKM_SHA256,
+                };
+                let kind = (mechanism, words[3].parse().expect("the program prints numbers"));
+                truth.operations.insert(kind, numbers(4));
+            }
+        }
+    }
+    truths
+}
+
+#[test]
+fn counters_tell_the_truth_of_processes_that_fork_and_are_killed() {
+    let home = Home::new("truth");
+    let runtime = home.path().join("run/metaslot");
+    fs::create_dir_all(&runtime).unwrap();
+    let variables = [("XDG_RUNTIME_DIR", runtime.parent().unwrap().as_os_str())];
+    let truths = truths(&home.run_with(&program("truth"), &[], &variables));
+    assert_eq!(truths.len(), 16);
+    let pages = fs::read_dir(&runtime).unwrap().flatten();
+    let pages = pages.map(|entry| read::process(&entry.path()).unwrap());
+    let pages: BTreeMap<u32, read::Process> = pages.map(|page| (page.pid, page)).collect();
+    for (pid, truth) in &truths {
+        compare(&pages[pid], truth);
+    }
+    assert!(truths.values().any(|truth| truth.killed));
+}
+
+/// Equal, to the operation; a thread that was killed within a call may have been counted or not.
+fn compare(page: &read::Process, truth: &Truth) {
+    let pid = page.pid;
+    for (name, [begun, returned, failed]) in &truth.calls {
+        let counted = page.calls.iter().find(|row| row.0.name() == name);
+        let counted = counted.map_or_else(read::Calls::default, |row| row.1);
+        assert!((*returned..=*begun).contains(&counted.calls), "{pid} {name}: {counted:?}");
+        assert!(truth.killed || begun == returned, "{pid} {name}");
+        assert!(truth.killed || counted.errors == *failed, "{pid} {name}: {counted:?}");
+    }
+    let mut sums: BTreeMap<(u64, usize), [u64; 3]> = BTreeMap::new();
+    for (kind, cell) in &page.operations {
+        let sum = sums.entry((kind.mechanism, kind.size)).or_default();
+        *sum = [sum[0] + cell.operations, sum[1] + cell.bytes, sum[2] + cell.errors];
+    }
+    let mut expected = truth.operations.clone();
+    expected.retain(|_, numbers| numbers[0] > 0);
+    if truth.killed {
+        let count = |rows: &BTreeMap<_, [u64; 3]>| rows.values().map(|row| row[0]).sum::<u64>();
+        let (counted, expected) = (count(&sums), count(&expected));
+        assert!((expected..=expected + truth.threads).contains(&counted), "{pid}: {counted}");
+    } else {
+        assert_eq!(sums, expected, "{pid}");
+    }
 }
 
 #[test]

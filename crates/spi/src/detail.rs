@@ -14,12 +14,13 @@ struct Text {
     bytes: [u8; MAX_LENGTH],
     length: usize,
     fresh: bool,
+    refusal: bool,
 }
 
 thread_local! {
     // Without `Drop`, so that it can be used while a thread ends.
     static TEXT: RefCell<Text> =
-        const { RefCell::new(Text { bytes: [0; MAX_LENGTH], length: 0, fresh: false }) };
+        const { RefCell::new(Text { bytes: [0; MAX_LENGTH], length: 0, fresh: false, refusal: false }) };
 }
 
 impl Write for Text {
@@ -39,9 +40,23 @@ pub fn set(what: fmt::Arguments<'_>) {
     TEXT.with_borrow_mut(|text| {
         text.length = 0;
         text.fresh = true;
+        text.refusal = false;
         // `write_str` above cannot fail; a `Display` that does just ends the text.
         text.write_fmt(what).unwrap_or_default();
     });
+}
+
+/// As [`set`], where a policy refuses what would work.
+pub fn refuse(what: fmt::Arguments<'_>) {
+    set(what);
+    TEXT.with_borrow_mut(|text| text.refusal = true);
+}
+
+/// What [`refuse`] said during the call that is under way.
+#[must_use]
+pub fn refusal() -> Option<String> {
+    let said = TEXT.with_borrow(|text| text.fresh && text.refusal);
+    said.then(|| with(str::to_owned))
 }
 
 /// A call of this thread failed: what was said during an earlier one is forgotten. For the C edge.
@@ -62,6 +77,17 @@ pub fn with<T>(read: impl FnOnce(&str) -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_is_one_of_its_own_call_only() {
+        set(format_args!("not there"));
+        assert_eq!(refusal(), None);
+        failed();
+        refuse(format_args!("refused"));
+        assert_eq!(refusal().as_deref(), Some("refused"));
+        failed();
+        assert_eq!(refusal(), None);
+    }
 
     #[test]
     fn only_the_last_failure_is_explained() {

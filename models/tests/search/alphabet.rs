@@ -94,11 +94,15 @@ pub(crate) static WORDS: &[Word] = &[
     word("uncopyable", &[(CKA_COPYABLE, OFF)]),
     // What it imposes on others.
     word("unwraps-open", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_SENSITIVE, OFF), (CKA_EXTRACTABLE, ON)]))]),
+    word("unwraps-deriving", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_DERIVE, ON), (CKA_SENSITIVE, ON)]))]),
     word("unwraps-decrypting", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_DECRYPT, ON)]))]),
     word("unwraps-wrapping", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_WRAP, ON), (CKA_SENSITIVE, ON)]))]),
     word("unwraps-trusted", &[(CKA_UNWRAP_TEMPLATE, Said::Template(&[(CKA_TRUSTED, ON)]))]),
     word("derives-wrapping", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_WRAP, ON), (CKA_SENSITIVE, ON), (CKA_EXTRACTABLE, OFF)]))]),
     word("derives-deriving", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_DERIVE, ON), (CKA_SENSITIVE, ON), (CKA_EXTRACTABLE, OFF)]))]),
+    word("derives-imposing", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_SENSITIVE, ON), (CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_DERIVE, ON), (CKA_SENSITIVE, ON)]))]))]),
+    word("derives-hidden", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_SENSITIVE, ON), (CKA_EXTRACTABLE, OFF)]))]),
+    word("derives-unsigning", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_SIGN, OFF)]))]),
     word("derives-signing", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_SIGN, ON), (CKA_SENSITIVE, ON)]))]),
     word("derives-trusted", &[(CKA_DERIVE_TEMPLATE, Said::Template(&[(CKA_TRUSTED, ON)]))]),
     word("wraps-signers", &[(CKA_WRAP_TEMPLATE, Said::Template(&[(CKA_SIGN, ON)]))]),
@@ -162,7 +166,7 @@ enum Shape {
     Oaep,
     Hkdf { extract: bool, expand: bool, salted: bool },
     Counter(CK_MECHANISM_TYPE),
-    Ecdh,
+    Ecdh(u64),
     Length(u64),
 }
 
@@ -204,7 +208,8 @@ pub(crate) static MECHANISMS: &[Mechanism] = &[
     mechanism("cmac", CKM_AES_CMAC, Shape::None, SIGNS),
     mechanism("gmac", CKM_AES_GMAC, Shape::Gcm(&[9; 12]), SIGNS),
     mechanism("ecdsa", CKM_ECDSA_SHA256, Shape::None, SIGNS),
-    mechanism("ecdh", CKM_ECDH1_DERIVE, Shape::Ecdh, DERIVES),
+    mechanism("ecdh", CKM_ECDH1_DERIVE, Shape::Ecdh(CKD_NULL), DERIVES),
+    mechanism("ecdh-kdf", CKM_ECDH1_DERIVE, Shape::Ecdh(CKD_SHA256_KDF), DERIVES),
     mechanism("expand", CKM_HKDF_DERIVE, hkdf(false, true, false), DERIVES),
     mechanism("extract", CKM_HKDF_DERIVE, hkdf(true, false, false), DERIVES),
     mechanism("extract-expand", CKM_HKDF_DERIVE, hkdf(true, true, false), DERIVES),
@@ -217,7 +222,8 @@ pub(crate) static MECHANISMS: &[Mechanism] = &[
     mechanism("sha3", CKM_SHA3_256, Shape::None, DIGESTS),
 ];
 
-/// The base point of P-256: the other side's public key, whose private one is 1.
+/// The base point of P-256: the other side's public key, whose private one is 1. Where the owner's key hides what it agrees
+/// on, the attacker acts as if he did not know that.
 const BASE_POINT: [u8; 65] = [
     0x04, 0x6b, 0x17, 0xd1, 0xf2, 0xe1, 0x2c, 0x42, 0x47, 0xf8, 0xbc, 0xe6, 0xe5, 0x63, 0xa4, 0x40,
     0xf2, 0x77, 0x03, 0x7d, 0x81, 0x2d, 0xeb, 0x33, 0xa0, 0xf4, 0xa1, 0x39, 0x45, 0xd8, 0x98, 0xc2,
@@ -262,11 +268,9 @@ impl Mechanism {
                 iv: Bytes::new(),
                 additional: Vec::new(),
             },
-            Shape::Ecdh => Params::Ecdh1 {
-                kdf: CKD_NULL,
-                shared: Bytes::new(),
-                public: Bytes::from_slice(&BASE_POINT),
-            },
+            Shape::Ecdh(kdf) => {
+                Params::Ecdh1 { kdf, shared: Bytes::new(), public: Bytes::from_slice(&BASE_POINT) }
+            }
             Shape::Length(length) => Params::Ulong(length),
         }
     }
@@ -274,6 +278,11 @@ impl Mechanism {
     /// Whether it adds a key stream that depends on key and IV only.
     pub(crate) const fn streams(&self) -> bool {
         matches!(self.number, CKM_AES_CTR | CKM_AES_GCM)
+    }
+
+    /// Whether it is the first of HKDF's two steps alone.
+    pub(crate) const fn extracts(&self) -> bool {
+        matches!(self.shape, Shape::Hkdf { extract: true, expand: false, .. })
     }
 
     /// Whether another key is the salt.
@@ -296,4 +305,6 @@ pub(crate) static CONSTANTS: &[(&str, &[u8])] = &[
     ("info-1", INFO_1),
     ("block-1", BLOCK_1),
     ("ipad", &[0x36; 64]),
+    ("counter-1", &[0, 0, 0, 1]),
+    ("nothing", &[]),
 ];

@@ -99,11 +99,14 @@ const UNUSUAL: &[&str] = &[
     "trusted",
     "uncopyable",
     "unwraps-open",
+    "unwraps-deriving",
     "unwraps-decrypting",
     "unwraps-wrapping",
     "unwraps-trusted",
     "derives-wrapping",
     "derives-deriving",
+    "derives-imposing",
+    "derives-unsigning",
     "derives-signing",
     "derives-trusted",
     "wraps-signers",
@@ -197,6 +200,24 @@ fn trusted(game: &Game<'_>, chooser: &mut Chooser, number: usize) -> Option<Step
         return Some(step);
     }
     Some(transport(chooser, number, "public"))
+}
+
+/// The SO's word for one of the owner's keys, which come first, while the attacker is at work.
+pub(crate) fn trusts(
+    game: &Game<'_>,
+    chooser: &mut Chooser,
+    number: usize,
+    owners: usize,
+) -> Option<Step> {
+    let seen = |name: &Name| {
+        let facts = game.stage.facts(*name);
+        let public = |facts: Facts| facts.has(CKA_WRAP) && !facts.has(CKA_PRIVATE);
+        name.step <= owners && facts.is_some_and(public)
+    };
+    let keys: Vec<Name> = game.stage.objects().filter(seen).collect();
+    let mut step = Step::new(number, true, Function::Trust);
+    step.keys = vec![chooser.one_of(&keys)?];
+    Some(step)
 }
 
 /// A key that wraps what the policy protects.
@@ -429,7 +450,7 @@ fn derive(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) -> Option<()>
 
 /// Opens what a wrap gave out as it was made: with the same mechanism, and the same key or its
 /// private half.
-fn follow(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) {
+pub(crate) fn follow(game: &Game<'_>, chooser: &mut Chooser, step: &mut Step) {
     let Some(Data::Output { step: made, .. }) = step.data.first() else { return };
     let Some(wrap) = game.truth.wraps.iter().find(|wrap| wrap.step == *made) else { return };
     if chooser.rarely(80) {
@@ -469,7 +490,11 @@ fn key_for(
     Some(name)
 }
 
-fn any_key(game: &Game<'_>, chooser: &mut Chooser, fits: impl Fn(&Facts) -> bool) -> Option<Name> {
+pub(crate) fn any_key(
+    game: &Game<'_>,
+    chooser: &mut Chooser,
+    fits: impl Fn(&Facts) -> bool,
+) -> Option<Name> {
     let fits = |name: &Name| game.stage.facts(*name).is_some_and(|facts| fits(&facts));
     let keys: Vec<Name> = game.stage.objects().filter(fits).collect();
     // What was made last is what the steps before were for.

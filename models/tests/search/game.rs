@@ -123,7 +123,8 @@ impl<'a> Game<'a> {
             Function::Derive => {
                 let base = self.stage.facts(step.keys[0])?;
                 let secret = |name: &Name| self.truth.value(*name).is_some_and(Value::is_secret);
-                if base.class == CKO_SECRET_KEY && !base.readable() && secret(&step.keys[0]) {
+                let keeps = base.class == CKO_SECRET_KEY || base.hides();
+                if keeps && !base.readable() && secret(&step.keys[0]) {
                     breach = breach.or_else(|| verdict::derived(&base, &facts));
                     Standing::Derived
                 } else {
@@ -140,8 +141,13 @@ impl<'a> Game<'a> {
         if facts.class == CKO_DATA {
             return breach.map(Finding::Used);
         }
-        let shown = !facts.has(CKA_PRIVATE);
+        // What the SO trusts is public, because he sees no other, and so is a copy that was made before.
+        let trusted = parent.is_some_and(|parent| self.truth.values[parent].trusted);
+        let shown = !facts.has(CKA_PRIVATE) && !trusted;
         let index = self.truth.note(name, bytes, facts, standing);
+        if let (Some(parent), true) = (parent, step.mechanism.is_some_and(Mechanism::extracts)) {
+            self.truth.extracted.insert(index, parent);
+        }
         let value = &self.truth.values[index];
         let born = value.standing == Standing::Protected && value.birth.has(CKA_PRIVATE);
         let breach = breach.or_else(|| (shown && born).then_some(Breach::Shown));
@@ -154,7 +160,10 @@ impl<'a> Game<'a> {
         let now = self.stage.facts(parent)?;
         let value = self.truth.value(parent).filter(|value| value.standing == Standing::Protected);
         let imposed = value.map_or(&now, |value| &value.birth).imposed_on(step.function, made);
-        (!imposed).then_some(Breach::Imposed)
+        let base = self.truth.of(parent).and_then(|of| self.truth.extracted.get(&of));
+        let base = base.map(|index| &self.truth.values[*index]).filter(|base| base.is_secret());
+        let beyond = base.is_some_and(|base| base.birth.is_exceeded_by(made));
+        (!imposed || beyond).then_some(Breach::Imposed)
     }
 
     fn read(&mut self, name: Name) -> Option<Finding> {

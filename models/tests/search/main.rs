@@ -17,6 +17,7 @@ mod replay;
 mod search;
 mod stage;
 mod step;
+mod theme;
 mod truth;
 mod verdict;
 

@@ -6,6 +6,7 @@ use crate::compose;
 use crate::game::Game;
 use crate::stage::Stock;
 use crate::step::Step;
+use crate::theme::Theme;
 use crate::verdict::{self, Finding};
 use metaslot_models::chance::Chance;
 use std::collections::BTreeMap;
@@ -94,11 +95,22 @@ impl Search {
         let mut game = Game::new(&self.stock);
         let mut steps = Vec::new();
         let mut found = None;
-        let owners = if short { size.owners } else { 1 + chooser.below(size.owners) };
+        let theme = if short { Theme::Everything } else { Theme::of(chooser) };
+        let owners = match theme {
+            _ if short => size.owners,
+            Theme::Everything => 1 + chooser.below(size.owners),
+            Theme::Trust => 2,
+            _ => 1 + chooser.below(2),
+        };
         for number in 1..=owners + size.attackers {
-            let next = match number <= owners {
-                true => compose::owners(&game, chooser, number),
-                false => compose::attackers(&game, chooser, number, &steps),
+            let next = match (theme, number <= owners) {
+                (_, false) if chooser.rarely(theme.trusting()) => {
+                    compose::trusts(&game, chooser, number, owners)
+                }
+                (Theme::Everything, true) => compose::owners(&game, chooser, number),
+                (Theme::Everything, false) => compose::attackers(&game, chooser, number, &steps),
+                (theme, true) => theme.owners(chooser, number),
+                (theme, false) => theme.attackers(&game, chooser, number),
             };
             let Some(step) = next else { continue };
             self.calls += 1;

@@ -58,6 +58,17 @@ impl Facts {
         imposed.iter().all(|(attribute, flag)| made.has(*attribute) == *flag)
     }
 
+    /// Whether its template keeps all that is derived from it from being read.
+    pub(crate) fn hides(&self) -> bool {
+        self.derives.contains(&(CKA_SENSITIVE, true))
+            || self.derives.contains(&(CKA_EXTRACTABLE, false))
+    }
+
+    /// Whether what was derived from this one has a usage that its template switches off.
+    pub(crate) fn is_exceeded_by(&self, made: &Self) -> bool {
+        self.derives.iter().any(|(attribute, flag)| !flag && made.has(*attribute))
+    }
+
     /// Whether its value may be read.
     pub(crate) fn readable(&self) -> bool {
         match self.class {
@@ -353,12 +364,14 @@ impl<'a> Stage<'a> {
 
     fn digest(&self, step: &Step, mechanism: CK_MECHANISM_TYPE) -> Result<Done> {
         let (engine, session) = (&self.engine, self.session);
-        let before = step.data.first().map(|data| self.data(data)).transpose()?;
+        let data = |at: usize| step.data.get(at).map(|data| self.data(data)).transpose();
+        let (before, after) = (data(0)?, data(1)?);
         let keys = (0..step.keys.len()).map(|at| self.key(step, at)).collect::<Result<Vec<_>>>()?;
         engine.digest_init(session, mechanism)?;
         let digest = || {
             before.map_or(Ok(()), |data| engine.digest_update(session, &data))?;
             keys.iter().try_for_each(|key| engine.digest_key(session, *key))?;
+            after.map_or(Ok(()), |data| engine.digest_update(session, &data))?;
             if step.function == Function::State {
                 return engine.operation_state(session);
             }

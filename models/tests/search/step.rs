@@ -44,6 +44,13 @@ pub(crate) enum Cut {
     Tail,
 }
 
+impl Data {
+    /// All that a step gave out.
+    pub(crate) const fn whole(step: usize) -> Self {
+        Self::Output { step, cut: Cut::Whole }
+    }
+}
+
 const CUTS: [(&str, Cut); 3] = [("", Cut::Whole), (".head", Cut::Head), (".tail", Cut::Tail)];
 
 impl Cut {
@@ -124,7 +131,7 @@ pub(crate) struct Step {
     pub(crate) mechanism: Option<&'static Mechanism>,
     /// In the order of the call: the wrapping key before the wrapped one, the base before the salt.
     pub(crate) keys: Vec<Name>,
-    /// Verify: the data, then the signature.
+    /// Verify: the data, then the signature. Digest: what comes before the keys, and after them.
     pub(crate) data: Vec<Data>,
     pub(crate) words: Vec<&'static Word>,
     /// The template of a pair's private key, or of a derivation's second key.

@@ -77,6 +77,8 @@ pub(crate) struct Truth {
     pub(crate) values: Vec<Value>,
     of: BTreeMap<Name, usize>,
     pub(crate) wraps: Vec<Wrapped>,
+    /// What HKDF extracted without expanding, and what from: the key imposes on both steps together.
+    pub(crate) extracted: BTreeMap<usize, usize>,
 }
 
 impl Truth {

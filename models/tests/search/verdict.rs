@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a sequence may not lead to, and what kind of attack one is that did.
 
+use crate::alphabet::Mechanism;
 use crate::knowledge::How;
 use crate::stage::Facts;
 use crate::step::{Function, Name, Step};
@@ -101,15 +102,20 @@ pub(crate) fn wrapped(key: &Value, by: &Value) -> Option<Breach> {
 pub(crate) fn derived(base: &Facts, result: &Facts) -> Option<Breach> {
     if result.readable() {
         Some(Breach::ReadableDerivative)
-    } else if result.has(CKA_EXTRACTABLE) && !base.has(CKA_EXTRACTABLE) {
+    } else if base.class == CKO_SECRET_KEY
+        && result.has(CKA_EXTRACTABLE)
+        && !base.has(CKA_EXTRACTABLE)
+    {
         Some(Breach::ExtractableDerivative)
+    } else if base.has(CKA_PRIVATE) && !result.has(CKA_PRIVATE) {
+        Some(Breach::Shown)
     } else {
         None
     }
 }
 
-/// Kinds that people thought of: `testkit/tests/attacks` has them by name.
-pub(crate) const NAMED: [&str; 16] = [
+/// Kinds that people thought of: `testkit/tests/attacks` or `testdata/attacks` has them by name.
+pub(crate) const NAMED: [&str; 21] = [
     "wrapped and decrypted",
     "usage is switched on",
     "unwrapped as readable",
@@ -126,6 +132,11 @@ pub(crate) const NAMED: [&str; 16] = [
     "derived key is computed with a digest of its base",
     "short derived key is guessed",
     "derived as readable",
+    "derived key is a MAC by a derived twin of its base",
+    "derived key is a MAC by an unwrapped twin of its base",
+    "derived MAC key is known by a digest of its pieces",
+    "agreed key is the digest of another",
+    "what a key imposes is lost",
 ];
 
 /// The kind of attack that these steps are, the last of which led to the finding.
@@ -148,14 +159,8 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         },
         Finding::Held(How::Given, standing) => match (last.function, standing) {
             (Function::State, _) => "value in a digest's state",
-            (Function::Digest, Standing::Derived) => {
-                "derived MAC key is known by a digest of its pieces"
-            }
+            (Function::Digest | Function::Sign, Standing::Derived) => derivative(last, steps),
             (Function::Digest, _) => "MAC key is known by its digest",
-            (Function::Sign, Standing::Derived) if origin == Some(Function::Derive) => {
-                "derived key is computed with what its base extracts"
-            }
-            (Function::Sign, Standing::Derived) => "derived key is a MAC by its base",
             (Function::Sign | Function::SignRecover, _) => "wrap is opened by a signature",
             (Function::Encrypt, Standing::Derived) if !has(Function::Wrap) => {
                 "derived key is encrypted by its base"
@@ -204,5 +209,32 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         Finding::Used(Breach::Imposed) => "what a key imposes is lost",
         Finding::Used(Breach::ReadableDerivative) => "derived as readable",
         Finding::Used(Breach::ExtractableDerivative) => "derived as extractable",
+    }
+}
+
+/// The kind of attack that gives a derived key by a digest or a MAC, the last step.
+fn derivative(last: &Step, steps: &[Step]) -> &'static str {
+    let maker = |step: &Step| {
+        let name = step.keys.first()?;
+        steps.iter().find(|step| step.number == name.step)
+    };
+    let derives = || steps.iter().filter(|step| step.function == Function::Derive);
+    let number = |step: &Step| step.mechanism.map(|mechanism| mechanism.number);
+    if last.function == Function::Digest {
+        return match derives().any(|step| number(step) == Some(CKM_ECDH1_DERIVE)) {
+            true => "agreed key is the digest of another",
+            false => "derived MAC key is known by a digest of its pieces",
+        };
+    }
+    let unwraps = |step| maker(step).is_some_and(|step| step.function == Function::Unwrap);
+    if derives().any(unwraps) {
+        return "derived key is a MAC by an unwrapped twin of its base";
+    }
+    match maker(last).filter(|step| step.function == Function::Derive) {
+        Some(step) if step.mechanism.is_some_and(Mechanism::extracts) => {
+            "derived key is computed with what its base extracts"
+        }
+        Some(_) => "derived key is a MAC by a derived twin of its base",
+        None => "derived key is a MAC by its base",
     }
 }

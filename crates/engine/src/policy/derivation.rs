@@ -109,16 +109,11 @@ impl Policy {
             return Ok(imposed.unwrap_or(own));
         }
         let extracts = matches!(params, Params::Hkdf { extract: true, expand: false, .. });
-        let purposes = match (imposed, extracts) {
-            (Some(purposes), false) => purposes,
-            (None, false) => Purposes::USE,
-            (None, true) => Purposes::DERIVATION,
-            // Expanded, it would be a twin of what is derived in one step, with another purpose.
-            (Some(imposed), true) => {
-                self.refuse(Refusal::RelatedKeys, true, Error::TEMPLATE_INCONSISTENT)?;
-                imposed
-            }
-        };
+        // Expanded, it would be a twin of what is derived in one step, without what the key imposes.
+        let twin = extracts && has_elements(base.attributes().get(CKA_DERIVE_TEMPLATE));
+        self.refuse(Refusal::RelatedKeys, twin, Error::TEMPLATE_INCONSISTENT)?;
+        let own = if extracts { Purposes::DERIVATION } else { Purposes::USE };
+        let purposes = imposed.unwrap_or(own);
         let kept = template.bool(CKA_SENSITIVE)
             && template.get(CKA_EXTRACTABLE) == Some(&Value::Bool(false));
         let sealed = base.facts().purposes.has(Purposes::SEALED) && imposed.is_some() && kept;

@@ -44,6 +44,11 @@ impl Policy {
         REFUSALS.iter().map(|row| row.name)
     }
 
+    /// Everything that a policy can refuse: its name, what is refused, and whether this one does.
+    pub fn rules(self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+        REFUSALS.iter().map(move |row| (row.name, row.sentence, self.refuses(row.refusal)))
+    }
+
     /// The tables of this policy, as `docs/policy.md` shows them.
     #[must_use]
     pub fn tables() -> String {
@@ -60,7 +65,7 @@ impl Policy {
             return Ok(());
         }
         let row = &REFUSALS[refusal as usize];
-        detail::set(format_args!(
+        detail::refuse(format_args!(
             "refused by the token's policy: {} (allow = [\"{}\"] re-opens it)",
             row.sentence, row.name
         ));

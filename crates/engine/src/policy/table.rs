@@ -29,7 +29,7 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::WrapMechanisms, "wrap-mechanisms", "keys are wrapped and unwrapped by mechanisms without a padding oracle, and by GCM under an IV that the token chooses"),
     refusal(Refusal::WeakWrappingKeys, "weak-wrapping-keys", "the wrapping key is weaker than the key that it wraps"),
     refusal(Refusal::UnwrapNonSensitive, "unwrap-non-sensitive", "an unwrapped key would be readable"),
-    refusal(Refusal::LessPrivate, "less-private", "the key would be visible without a login and its parent is not"),
+    refusal(Refusal::LessPrivate, "less-private", "the key would be visible without a login, and what it is made from is not"),
     refusal(Refusal::KeyPieces, "key-pieces", "a piece of a wrapped key, or a private key's encoding, would become a secret key"),
     refusal(Refusal::DeriveNonSensitive, "derive-non-sensitive", "a key derived from a protected one would be readable"),
     refusal(Refusal::RelatedKeys, "related-keys", "the derivation would show how keys of a protected key are related"),

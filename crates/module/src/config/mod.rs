@@ -5,6 +5,7 @@
 //! token, which does not exist yet; nothing is created before `C_InitToken`.
 
 mod provider;
+mod setting;
 
 use crate::environment::{directory, variable};
 use metaslot_ck::CK_MECHANISM_TYPE;
@@ -13,9 +14,9 @@ use metaslot_foreign::{Config as Foreign, MAX_MODULES};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use provider::ProviderConfig;
+use setting::{Complaint, at, text, wrong};
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
@@ -30,6 +31,7 @@ pub(crate) struct Config {
     /// Tokens of several of them that are one of ours.
     pub(crate) pools: Vec<PoolConfig>,
     pub(crate) counters: Counters,
+    pub(crate) audit: Option<AuditConfig>,
     /// Whether requests may be computed side by side.
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
@@ -67,6 +69,15 @@ pub(crate) struct TokenConfig {
     pub(crate) pin_min: usize,
     pub(crate) pepper: Option<PathBuf>,
     pub(crate) anchor: Option<PathBuf>,
+}
+
+/// The audit log.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct AuditConfig {
+    /// `None`: systemd's journal.
+    pub(crate) file: Option<PathBuf>,
+    /// Nothing happens that cannot be logged.
+    pub(crate) required: bool,
 }
 
 /// Where this process counts.
@@ -142,15 +153,13 @@ fn line(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// Where in the text, and what.
-type Complaint = (Option<Range<usize>>, String);
-
 impl Config {
     const EMPTY: Self = Self {
         tokens: Vec::new(),
         foreign: Vec::new(),
         pools: Vec::new(),
         counters: Counters::Usual,
+        audit: None,
         lanes: true,
         lanes_without: Cpu::NONE,
         disabled: Vec::new(),
@@ -202,6 +211,14 @@ impl Config {
                 ("counters", DeValue::String(path)) => {
                     config.counters = Counters::Directory(PathBuf::from(path.as_ref()));
                 }
+                ("audit", _) => {
+                    config.audit = Some(AuditConfig { file: audit_file(value)?, required: false })
+                }
+                // Read when it is known whether there is a log.
+                ("audit_required", DeValue::Boolean(_)) => {}
+                ("audit_required", _) => {
+                    return Err(wrong(value, "audit_required is true or false"));
+                }
                 ("lanes", DeValue::Boolean(lanes)) => config.lanes = *lanes,
                 ("lanes_without", DeValue::Array(names)) => {
                     config.lanes_without = extensions(names)?;
@@ -225,6 +242,13 @@ impl Config {
                 }
                 (other, _) => return Err(at(key, &format!("there is no setting {other:?}"))),
             }
+        }
+        if let Some(required) =
+            table.get_ref().iter().find(|row| row.0.get_ref() == "audit_required")
+        {
+            let log = config.audit.as_mut();
+            let log = log.ok_or_else(|| at(required.0, "audit_required needs audit"))?;
+            log.required = boolean(required.1)?;
         }
         let providers = table.get_ref().iter().find(|(key, _)| key.get_ref() == "provider");
         if let Some(DeValue::Table(sections)) = providers.map(|row| row.1.get_ref()) {
@@ -342,6 +366,15 @@ impl Config {
     }
 }
 
+/// Where the audit log goes; `None` for the journal.
+fn audit_file(value: &Spanned<DeValue<'_>>) -> Result<Option<PathBuf>, Complaint> {
+    match value.get_ref() {
+        DeValue::String(name) if name == "journald" => Ok(None),
+        DeValue::String(path) if path.starts_with('/') => Ok(Some(PathBuf::from(path.as_ref()))),
+        _ => Err(wrong(value, "audit is \"journald\" or the absolute path of a file")),
+    }
+}
+
 fn boolean(value: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
     match value.get_ref() {
         DeValue::Boolean(truth) => Ok(*truth),
@@ -381,31 +414,6 @@ impl TokenConfig {
         let description = description.unwrap_or_else(|| path.display().to_string());
         let pin_min = pin_min.max(least);
         Ok(Self { path, description, policy, group, fast_login, kdf, pin_min, pepper, anchor })
-    }
-}
-
-fn at<T>(value: &Spanned<T>, reason: &str) -> Complaint {
-    (Some(value.span()), String::from(reason))
-}
-
-/// A value that the setting does not take, with what it takes.
-fn wrong(value: &Spanned<DeValue<'_>>, takes: &str) -> Complaint {
-    let said = match value.get_ref() {
-        DeValue::String(text) => format!("{text:?}"),
-        DeValue::Integer(number) => String::from(number.as_str()),
-        DeValue::Float(number) => String::from(number.as_str()),
-        DeValue::Boolean(truth) => truth.to_string(),
-        DeValue::Datetime(time) => time.to_string(),
-        DeValue::Array(_) => String::from("a list"),
-        DeValue::Table(_) => String::from("a section"),
-    };
-    at(value, &format!("{takes}, not {said}"))
-}
-
-fn text<'a>(value: &'a Spanned<DeValue<'_>>) -> Result<&'a str, Complaint> {
-    match value.get_ref() {
-        DeValue::String(text) => Ok(text),
-        _ => Err(wrong(value, "must be a string")),
     }
 }
 
@@ -525,6 +533,28 @@ mod tests {
         assert!(policy.allow("weak-rsa"));
         assert_eq!(two.policy, policy);
         assert_eq!(config.counters, Counters::Private);
+    }
+
+    #[test]
+    fn an_audit_log_is_the_journal_or_a_file() {
+        let token = "[[token]]\npath = \"/a\"\n";
+        let audit = |settings: &str| {
+            let config = Config::parse(&format!("{settings}{token}")).expect("it is right");
+            config.audit.map(|audit| (audit.file, audit.required))
+        };
+        assert_eq!(audit(""), None);
+        assert_eq!(audit("audit = \"journald\"\n"), Some((None, false)));
+        let file = Some(PathBuf::from("/log"));
+        assert_eq!(audit("audit_required = true\naudit = \"/log\"\n"), Some((file, true)));
+        for (settings, reason) in [
+            ("audit = true\n", "line 1: audit is \"journald\" or the absolute path of a file"),
+            ("audit = \"log\"\n", "line 1: audit is \"journald\" or the absolute path of a file"),
+            ("audit_required = true\n", "line 1: audit_required needs audit"),
+            ("audit_required = 1\n", "line 1: audit_required is true or false"),
+        ] {
+            let said = complaint(&format!("{settings}{token}"));
+            assert!(said.contains(reason), "{said}");
+        }
     }
 
     #[test]

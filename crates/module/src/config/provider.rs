@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `[provider.NAME]`: what a provider may do.
 
-use super::{Complaint, at, text, wrong};
+use super::setting::{Complaint, at, text, wrong};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, mechanism_name};
 use toml::Spanned;

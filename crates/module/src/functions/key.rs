@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Key management functions.
 
-use crate::enter::{enter_session, unserved};
+use crate::enter::{enter_audited, unserved};
 use metaslot_ck::*;
 
 /// `C_GenerateKey` (PKCS#11 3.2 §5.18)
@@ -15,11 +15,14 @@ pub unsafe extern "C" fn C_GenerateKey(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::GenerateKey, session, |engine, caller, session| {
+        enter_audited(Function::GenerateKey, session, |engine, caller, session, note| {
             let place = caller.place(key)?;
             let (mechanism, params) = caller.mechanism(mechanism)?;
             let template = caller.template(template, count)?;
-            place.set_object(engine.generate_key(session, mechanism, params, template)?);
+            let made = engine.generate_key(session, mechanism, params, template)?;
+            note.mechanism(mechanism);
+            note.object(engine, session, "object", made);
+            place.set_object(made);
             Ok(())
         })
     }
@@ -39,12 +42,15 @@ pub unsafe extern "C" fn C_GenerateKeyPair(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::GenerateKeyPair, session, |engine, caller, session| {
+        enter_audited(Function::GenerateKeyPair, session, |engine, caller, session, note| {
             let places = (caller.place(public_key)?, caller.place(private_key)?);
             let (mechanism, params) = caller.mechanism(mechanism)?;
             let public = caller.template(public, public_count)?;
             let private = caller.template(private, private_count)?;
             let made = engine.generate_key_pair(session, mechanism, params, public, private)?;
+            note.mechanism(mechanism);
+            note.object(engine, session, "public", made.0);
+            note.object(engine, session, "object", made.1);
             places.0.set_object(made.0);
             places.1.set_object(made.1);
             Ok(())
@@ -64,10 +70,15 @@ pub unsafe extern "C" fn C_WrapKey(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::WrapKey, session, |engine, caller, session| {
+        enter_audited(Function::WrapKey, session, |engine, caller, session, note| {
             let output = caller.output(out, out_length)?;
             let (mechanism, params) = caller.mechanism(mechanism)?;
             let keys = (ObjectHandle(wrapping_key), ObjectHandle(key));
+            if !out.is_null() {
+                note.mechanism(mechanism);
+                note.object(engine, session, "by", keys.0);
+                note.object(engine, session, "object", keys.1);
+            }
             output.fill(|out| engine.wrap_key(session, mechanism, params, keys.0, keys.1, out))
         })
     }
@@ -102,15 +113,17 @@ pub unsafe extern "C" fn C_UnwrapKey(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::UnwrapKey, session, |engine, caller, session| {
+        enter_audited(Function::UnwrapKey, session, |engine, caller, session, note| {
             let place = caller.place(key)?;
             let (mechanism, params) = caller.mechanism(mechanism)?;
             let wrapped = caller.bytes(wrapped, length)?;
             let template = caller.template(template, count)?;
             let (session, unwrapping) = (session, ObjectHandle(unwrapping_key));
-            place.set_object(
-                engine.unwrap_key(session, mechanism, params, unwrapping, wrapped, template)?,
-            );
+            let made =
+                engine.unwrap_key(session, mechanism, params, unwrapping, wrapped, template)?;
+            note.mechanism(mechanism);
+            note.object(engine, session, "object", made);
+            place.set_object(made);
             Ok(())
         })
     }
@@ -145,7 +158,7 @@ pub unsafe extern "C" fn C_DeriveKey(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::DeriveKey, session, |engine, caller, session| {
+        enter_audited(Function::DeriveKey, session, |engine, caller, session, note| {
             let further = caller.additional_keys(mechanism)?;
             // Some mechanisms make further keys only, and their callers pass NULL here.
             let place =
@@ -154,6 +167,8 @@ pub unsafe extern "C" fn C_DeriveKey(
             let template = caller.template(template, count)?;
             let (first, others) =
                 engine.derive_key(session, mechanism, params, ObjectHandle(base_key), template)?;
+            note.mechanism(mechanism);
+            note.object(engine, session, "object", first);
             if let Some(place) = place {
                 place.set_object(first);
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Object management functions.
 
-use crate::enter::enter_session;
+use crate::enter::{enter_audited, enter_session};
 use metaslot_ck::*;
 
 /// `C_CreateObject` (PKCS#11 3.2 §5.7)
@@ -14,10 +14,12 @@ pub unsafe extern "C" fn C_CreateObject(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::CreateObject, session, |engine, caller, session| {
+        enter_audited(Function::CreateObject, session, |engine, caller, session, note| {
             let place = caller.place(object)?;
             let template = caller.template(template, count)?;
-            place.set_object(engine.create_object(session, template)?);
+            let made = engine.create_object(session, template)?;
+            note.object(engine, session, "object", made);
+            place.set_object(made);
             Ok(())
         })
     }
@@ -34,10 +36,13 @@ pub unsafe extern "C" fn C_CopyObject(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::CopyObject, session, |engine, caller, session| {
+        enter_audited(Function::CopyObject, session, |engine, caller, session, note| {
             let place = caller.place(copy)?;
             let template = caller.template(template, count)?;
-            place.set_object(engine.copy_object(session, ObjectHandle(object), template)?);
+            note.object(engine, session, "object", ObjectHandle(object));
+            let made = engine.copy_object(session, ObjectHandle(object), template)?;
+            note.object(engine, session, "copy", made);
+            place.set_object(made);
             Ok(())
         })
     }
@@ -51,7 +56,8 @@ pub unsafe extern "C" fn C_DestroyObject(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::DestroyObject, session, |engine, _, session| {
+        enter_audited(Function::DestroyObject, session, |engine, _, session, note| {
+            note.object(engine, session, "object", ObjectHandle(object));
             engine.destroy_object(session, ObjectHandle(object))
         })
     }
@@ -101,8 +107,10 @@ pub unsafe extern "C" fn C_SetAttributeValue(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::SetAttributeValue, session, |engine, caller, session| {
+        enter_audited(Function::SetAttributeValue, session, |engine, caller, session, note| {
             let template = caller.template(template, count)?;
+            note.object(engine, session, "object", ObjectHandle(object));
+            note.attributes(&template);
             engine.set_attributes(session, ObjectHandle(object), template)
         })
     }

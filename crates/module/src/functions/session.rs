@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Session management functions.
 
-use crate::enter::{enter, enter_session, unserved};
+use crate::enter::{enter, enter_audited, enter_session, unserved};
 use metaslot_ck::*;
 use std::ffi::c_void;
 
@@ -132,7 +132,8 @@ pub unsafe extern "C" fn C_Login(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::Login, session, |engine, caller, session| {
+        enter_audited(Function::Login, session, |engine, caller, session, note| {
+            note.user(user);
             if pin.is_null() {
                 return engine.login_without_pin(session, user);
             }
@@ -159,7 +160,9 @@ pub unsafe extern "C" fn C_LoginUser(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn C_Logout(session: CK_SESSION_HANDLE) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
-    unsafe { enter_session(Function::Logout, session, |engine, _, session| engine.logout(session)) }
+    unsafe {
+        enter_audited(Function::Logout, session, |engine, _, session, _| engine.logout(session))
+    }
 }
 
 /// `C_GetSessionValidationFlags` (PKCS#11 3.2 §5.6)

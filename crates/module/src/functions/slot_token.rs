@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Slot and token management functions.
 
-use crate::enter::{enter, enter_library, enter_session};
+use crate::audit::Note;
+use crate::enter::{enter, enter_audited, enter_library};
 use crate::process;
 use crate::text::{self, padded};
 use crate::version;
@@ -165,10 +166,20 @@ pub unsafe extern "C" fn C_InitToken(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter(Function::InitToken, |engine, caller| {
+        enter_library(Function::InitToken, |library, caller| {
+            let engine = library.engine()?;
             let pin = caller.pin(pin, pin_length)?;
             let label = text::label(caller.bytes(label, text::LABEL)?)?;
-            engine.init_token(SlotId(slot), pin.expose(), &label)
+            let mut note = Note::new(library.log().is_some());
+            note.slot(SlotId(slot), &label);
+            if let Some(log) = library.log() {
+                log.begin(Function::InitToken, note.fields())?;
+            }
+            let result = engine.init_token(SlotId(slot), pin.expose(), &label);
+            if let Some(log) = library.log() {
+                log.end(Function::InitToken, &note, result);
+            }
+            result
         })
     }
 }
@@ -182,7 +193,7 @@ pub unsafe extern "C" fn C_InitPIN(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::InitPIN, session, |engine, caller, session| {
+        enter_audited(Function::InitPIN, session, |engine, caller, session, _| {
             let pin = caller.pin(pin, pin_length)?;
             engine.init_pin(session, pin.expose())
         })
@@ -200,7 +211,7 @@ pub unsafe extern "C" fn C_SetPIN(
 ) -> CK_RV {
     // SAFETY: the pointers are as this function's caller promises: as the standard says.
     unsafe {
-        enter_session(Function::SetPIN, session, |engine, caller, session| {
+        enter_audited(Function::SetPIN, session, |engine, caller, session, _| {
             let old = caller.pin(old, old_length)?;
             let new = caller.pin(new, new_length)?;
             engine.set_pin(session, old.expose(), new.expose())

@@ -417,11 +417,13 @@ static void the_vendor_interface_explains(void)
 	METASLOT_FUNCTION_LIST *metaslot;
 	METASLOT_TOKEN_STATUS status;
 	METASLOT_TOKEN_COST cost;
+	METASLOT_RULE rules[64];
+	CK_ULONG rule_count = 0;
 	CK_UTF8CHAR text[512], wrong[] = "9999";
 	CK_ULONG length = sizeof text;
 	OK(p11->C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL, &interface, 0));
 	metaslot = interface->pFunctionList;
-	CHECK(metaslot->version.major == 1 && metaslot->version.minor == 1);
+	CHECK(metaslot->version.major == 1 && metaslot->version.minor == 2);
 	OK(metaslot->TokenStatus(0, &status));
 	CHECK(status.user.ulFailures == 0 && status.user.ulLeft == 10);
 	EXPECT(p11->C_Login(session, CKU_USER, wrong, 4), CKR_PIN_INCORRECT);
@@ -438,6 +440,14 @@ static void the_vendor_interface_explains(void)
 	OK(metaslot->TokenCost(0, &cost));
 	CHECK(cost.user.ulMemory >= 65536 && cost.user.ulPasses >= 3 && cost.user.ulMicroseconds > 0);
 	CHECK(cost.so.ulMemory >= 65536 && cost.so.ulPasses >= 3);
+	OK(metaslot->TokenPolicy(0, NULL, &rule_count));
+	CHECK(rule_count >= 20 && rule_count <= 64);
+	EXPECT(metaslot->TokenPolicy(99, NULL, &rule_count), CKR_SLOT_ID_INVALID);
+	OK(metaslot->TokenPolicy(0, rules, &rule_count));
+	CHECK(memcmp(rules[0].name, "beyond-purpose          ", sizeof rules[0].name) == 0);
+	CHECK(rules[0].bRefused == CK_TRUE && rules[0].sentence[0] != ' ');
+	rule_count = 1;
+	EXPECT(metaslot->TokenPolicy(0, rules, &rule_count), CKR_BUFFER_TOO_SMALL);
 	OK(p11->C_Logout(session));
 }
 

@@ -3,9 +3,7 @@
 //! wrong in it (`docs/configuration.md`), and keeps to itself what it says.
 
 use crate::failure::Failure;
-use std::env;
-use std::fs;
-use std::io;
+use crate::places;
 use std::path::PathBuf;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -40,21 +38,17 @@ pub(super) struct TokenSection {
 impl Configuration {
     /// Looks where the module looks.
     pub(super) fn read() -> Self {
-        let (files, named) = files();
-        for file in files {
-            match fs::read_to_string(&file) {
-                Err(error) if is_absent(&error) && !named => {}
-                Err(error) => {
-                    let problem = Failure::io("cannot be read", &error).message().to_owned();
-                    let problem = Some(problem);
-                    return Self { file: Some(file), problem, ..Self::default() };
-                }
-                Ok(text) => return Self { file: Some(file), ..Self::parse(&text) },
+        match places::in_force() {
+            Some((file, Ok(text))) => Self { file: Some(file), ..Self::parse(&text) },
+            Some((file, Err(error))) => {
+                let problem = Some(Failure::io("cannot be read", &error).message().to_owned());
+                Self { file: Some(file), problem, ..Self::default() }
+            }
+            None => {
+                let token = TokenSection { path: places::usual_token(), ..<_>::default() };
+                Self { tokens: vec![token], ..Self::default() }
             }
         }
-        let data = directory("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")));
-        let path = data.unwrap_or_else(|| "/var/lib".into()).join("metaslot/token.db");
-        Self { tokens: vec![TokenSection { path, ..<_>::default() }], ..Self::default() }
     }
 
     fn parse(text: &str) -> Self {
@@ -110,34 +104,6 @@ impl TokenSection {
         }
         token
     }
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-/// Where the file may be: where it is named, and then it must be there, else the user's or the machine's.
-fn files() -> (Vec<PathBuf>, bool) {
-    if let Some(named) = env::var_os("METASLOT_CONF").filter(|named| !named.is_empty()) {
-        return (vec![named.into()], true);
-    }
-    let own = config_home().map(|own| own.join("metaslot/metaslot.toml"));
-    let all = own.into_iter().chain([PathBuf::from("/etc/metaslot/metaslot.toml")]);
-    (all.collect(), false)
-}
-
-/// The directory of the user's own configuration files.
-pub(super) fn config_home() -> Option<PathBuf> {
-    directory("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
-}
-
-/// The directory that a variable names, when it is an absolute path.
-fn directory(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
-}
-
-fn home() -> Option<PathBuf> {
-    directory("HOME")
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! Checks of files and directories.
 
 use super::checks::Setup;
-use super::configuration::{TokenSection, config_home};
+use super::configuration::TokenSection;
 use super::finding::Finding;
 use crate::failure::Failure;
 use crate::host::INSTALLED;
+use crate::places::config_home;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;

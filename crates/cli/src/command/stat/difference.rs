@@ -4,7 +4,7 @@
 use metaslot_counters::read::{Calls, Cell, Process};
 
 /// What each process did since `before`; a process that is new did all of it.
-pub(super) fn since(now: &[Process], before: &[Process]) -> Vec<Process> {
+pub(in crate::command) fn since(now: &[Process], before: &[Process]) -> Vec<Process> {
     let changes = now.iter().map(|now| {
         let same = |old: &&Process| old.pid == now.pid && old.since == now.since;
         before.iter().find(same).map_or_else(|| now.clone(), |old| change(now, old))
@@ -41,25 +41,26 @@ fn change(now: &Process, old: &Process) -> Process {
 }
 
 /// All processes as one, without number and name.
-pub(super) fn sum<'a>(processes: impl IntoIterator<Item = &'a Process>) -> Process {
+pub(in crate::command) fn sum<'a>(processes: impl IntoIterator<Item = &'a Process>) -> Process {
     let mut all = Process::default();
     for process in processes {
         for (function, more) in &process.calls {
             let calls = entry(&mut all.calls, function, Calls::default());
-            calls.calls += more.calls;
-            calls.errors += more.errors;
+            calls.calls = calls.calls.saturating_add(more.calls);
+            calls.errors = calls.errors.saturating_add(more.errors);
         }
         for (function, code, more) in &process.codes {
             match all.codes.iter_mut().find(|row| row.0 == *function && row.1 == *code) {
-                Some(row) => row.2 += more,
+                Some(row) => row.2 = row.2.saturating_add(*more),
                 None => all.codes.push((*function, *code, *more)),
             }
         }
         for (event, more) in &process.events {
-            *entry(&mut all.events, event, 0) += more;
+            let count = entry(&mut all.events, event, 0);
+            *count = count.saturating_add(*more);
         }
         for (kind, more) in &process.operations {
-            entry(&mut all.operations, kind, Cell::default()).combine(more, u64::wrapping_add);
+            entry(&mut all.operations, kind, Cell::default()).combine(more, u64::saturating_add);
         }
     }
     all.operations.sort_by(|a, b| a.0.cmp(&b.0));

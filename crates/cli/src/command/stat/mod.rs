@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot stat`: what the counter pages of all processes say, once or at every interval.
 
-mod difference;
+pub(super) mod difference;
 pub(super) mod group;
 mod json;
 pub(super) mod name;
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     textfile: Option<PathBuf>,
 }
 
-fn interval(text: &str) -> std::result::Result<Duration, String> {
+pub(super) fn interval(text: &str) -> std::result::Result<Duration, String> {
     let seconds = text.parse::<f64>().map_err(|_| "a number of seconds".to_owned())?;
     let duration = Duration::try_from_secs_f64(seconds).ok();
     duration.filter(|time| !time.is_zero()).ok_or_else(|| "more than zero seconds".to_owned())

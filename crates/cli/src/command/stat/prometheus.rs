@@ -84,9 +84,9 @@ fn metric(out: &mut String, name: &str, kind: &str, help: &str, rows: &[(String,
 }
 
 fn histogram(out: &mut String, name: &str, labels: &str, cell: &Cell) {
-    let mut passed = 0;
+    let mut passed: u64 = 0;
     for (bucket, count) in cell.buckets.iter().enumerate() {
-        passed += count;
+        passed = passed.saturating_add(*count);
         let limit = bucket_end(bucket).map_or_else(|| "+Inf".to_owned(), seconds);
         writeln!(out, "{name}_bucket{{{labels},le=\"{limit}\"}} {passed}").ok();
     }

@@ -90,7 +90,7 @@ pub(super) const LINE: &str =
 pub(super) fn line(processes: &[Process], seconds: f64) -> String {
     let all = difference::sum(processes);
     let cell = group::rows(slice::from_ref(&all), &[]).into_values().next().unwrap_or_default();
-    let calls: u64 = all.calls.iter().map(|row| row.1.calls).sum();
+    let calls: u64 = all.calls.iter().fold(0, |sum: u64, row| sum.saturating_add(row.1.calls));
     let happened =
         |wanted| all.events.iter().find(|row| row.0 == wanted).map_or(0, |(_, count)| *count);
     let (batches, batched) = (happened(Event::LaneBatch), happened(Event::LaneBatched));

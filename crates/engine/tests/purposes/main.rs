@@ -3,193 +3,15 @@
 //! refusal would mean nothing, and is refused under the default policy; what programs do every day
 //! works under both.
 
+mod user;
+
 use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::*;
-use metaslot_engine::{Answer, Engine, Policy};
-use metaslot_models::{aes, collect, engine, open, row};
+use metaslot_engine::{Answer, Policy};
+use metaslot_models::{collect, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
 use metaslot_spi::{Attributes, Bytes, Params, RawValue, Template, Value};
-
-type TemplateRow = (CK_ATTRIBUTE_TYPE, RawValue);
-
-/// A logged-in user's session.
-struct User {
-    engine: Engine,
-    session: SessionHandle,
-}
-
-impl User {
-    fn under(policy: Policy) -> Self {
-        let engine = engine(policy);
-        let session = open(&engine);
-        engine.login(session, CKU_USER, b"user-pin").expect("the PIN is right");
-        Self { engine, session }
-    }
-
-    fn aes(&self, template: Template) -> Result<ObjectHandle> {
-        aes(&self.engine, self.session, template)
-    }
-
-    fn generic(&self, template: Template) -> Result<ObjectHandle> {
-        let mut all = vec![row(CKA_VALUE_LEN, 32)];
-        all.extend(template);
-        let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
-        self.engine.generate_key(self.session, mechanism, Params::None, all)
-    }
-
-    fn brought(&self, key_type: u64, value: &[u8], more: Template) -> Result<ObjectHandle> {
-        let mut template = secret(key_type);
-        template.push(row(CKA_VALUE, value));
-        template.extend(more);
-        self.engine.create_object(self.session, template)
-    }
-
-    fn rsa(&self, public: Template, private: Template) -> Result<(ObjectHandle, ObjectHandle)> {
-        let mut all = vec![row(CKA_MODULUS_BITS, 2048)];
-        all.extend(public);
-        let mechanism = CKM_RSA_PKCS_KEY_PAIR_GEN;
-        self.engine.generate_key_pair(self.session, mechanism, Params::None, all, private)
-    }
-
-    fn wrap(
-        &self,
-        (mechanism, params): (u64, impl Fn() -> Params),
-        by: ObjectHandle,
-        key: ObjectHandle,
-    ) -> Result<Vec<u8>> {
-        collect(|out| self.engine.wrap_key(self.session, mechanism, params(), by, key, out))
-    }
-
-    fn unwrap(
-        &self,
-        (mechanism, params): (u64, impl Fn() -> Params),
-        by: ObjectHandle,
-        wrapped: &[u8],
-        template: Template,
-    ) -> Result<ObjectHandle> {
-        self.engine.unwrap_key(self.session, mechanism, params(), by, wrapped, template)
-    }
-
-    fn derive(&self, params: Params, base: ObjectHandle, more: Template) -> Result<ObjectHandle> {
-        let mut template = secret(CKK_GENERIC_SECRET);
-        template.push(row(CKA_VALUE_LEN, 32));
-        template.extend(more);
-        let derived = self.engine.derive_key(self.session, CKM_HKDF_DERIVE, params, base, template);
-        derived.map(|keys| keys.0)
-    }
-
-    fn sign(
-        &self,
-        mechanism: u64,
-        params: Params,
-        key: ObjectHandle,
-        data: &[u8],
-    ) -> Result<Vec<u8>> {
-        self.engine.sign_init(self.session, mechanism, params, key)?;
-        collect(|out| self.engine.sign(self.session, data, out))
-    }
-
-    fn hmac(&self, key: ObjectHandle, data: &[u8]) -> Result<Vec<u8>> {
-        self.sign(CKM_SHA256_HMAC, Params::None, key, data)
-    }
-
-    fn cipher(
-        &self,
-        direction: metaslot_spi::provider::Direction,
-        (mechanism, params): (u64, impl Fn() -> Params),
-        key: ObjectHandle,
-        data: &[u8],
-    ) -> Result<Vec<u8>> {
-        self.engine.cipher_init(direction, self.session, mechanism, params(), key)?;
-        collect(|out| self.engine.cipher(direction, self.session, data, out))
-    }
-
-    fn bool(&self, object: ObjectHandle, attribute: u64) -> bool {
-        let object = self.engine.object(self.session, object).expect("it is there");
-        matches!(object.answer(attribute), Ok(Answer::Value(Value::Bool(true))))
-    }
-
-    fn found(&self, label: &str) -> Result<ObjectHandle> {
-        self.engine.find_init(self.session, vec![row(CKA_LABEL, label)])?;
-        let found = self.engine.find(self.session, 1);
-        self.engine.find_final(self.session)?;
-        found?.first().copied().ok_or(Error::OBJECT_HANDLE_INVALID)
-    }
-
-    /// The SO trusts the public object of this label, whose handle may be another then.
-    fn trusts(&self, label: &str) -> Result<ObjectHandle> {
-        self.engine.logout(self.session)?;
-        self.engine.login(self.session, CKU_SO, b"so-pin")?;
-        self.engine.set_attributes(self.session, self.found(label)?, vec![on(CKA_TRUSTED)])?;
-        self.engine.logout(self.session)?;
-        self.engine.login(self.session, CKU_USER, b"user-pin")?;
-        self.found(label)
-    }
-
-    fn value(&self, object: ObjectHandle) -> Result<Vec<u8>> {
-        match self.engine.object(self.session, object)?.answer(CKA_VALUE)? {
-            Answer::Secret(value) => Ok(value.to_vec()),
-            Answer::Value(_) => Err(Error::GENERAL_ERROR),
-        }
-    }
-}
-
-fn secret(key_type: u64) -> Template {
-    vec![row(CKA_CLASS, CKO_SECRET_KEY), row(CKA_KEY_TYPE, key_type)]
-}
-
-const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-const KW: (u64, fn() -> Params) = (CKM_AES_KEY_WRAP, || Params::None);
-const KWP: (u64, fn() -> Params) = (CKM_AES_KEY_WRAP_KWP, || Params::None);
-const CBC_PAD: (u64, fn() -> Params) =
-    (CKM_AES_CBC_PAD, || Params::Iv(Bytes::from_slice(&[0; 16])));
-const CTR: (u64, fn() -> Params) = (CKM_AES_CTR, || Params::Ctr { bits: 32, block: [0; 16] });
-/// GCM under an IV of the caller's.
-const GCM: (u64, fn() -> Params) = (CKM_AES_GCM, || gcm(&[7; 12]));
-/// GCM under an IV of the token's.
-const BOUND: (u64, fn() -> Params) = (CKM_AES_GCM, || gcm(&[]));
-const OAEP: (u64, fn() -> Params) = (CKM_RSA_PKCS_OAEP, || Params::Oaep {
-    hash: CKM_SHA256,
-    mgf: CKG_MGF1_SHA256,
-    label: Bytes::new(),
-});
-
-fn gcm(iv: &[u8]) -> Params {
-    Params::Gcm { iv: Bytes::from_slice(iv), aad: Bytes::from_slice(b"aad"), tag_bits: 128 }
-}
-
-fn hkdf(extract: bool, expand: bool) -> Params {
-    salted(extract, expand, ObjectHandle(0))
-}
-
-fn salted(extract: bool, expand: bool, salt_key: ObjectHandle) -> Params {
-    let salt_type = if salt_key.0 == 0 { CKF_HKDF_SALT_NULL } else { CKF_HKDF_SALT_KEY };
-    Params::Hkdf {
-        extract,
-        expand,
-        prf: CKM_SHA256,
-        salt_type,
-        salt: Bytes::new(),
-        salt_key,
-        info: Bytes::from_slice(b"info"),
-    }
-}
-
-fn on(usage: CK_ATTRIBUTE_TYPE) -> TemplateRow {
-    row(usage, true)
-}
-
-fn transport() -> Template {
-    vec![on(CKA_WRAP), on(CKA_UNWRAP)]
-}
-
-fn target() -> Template {
-    vec![on(CKA_SENSITIVE), on(CKA_EXTRACTABLE)]
-}
-
-fn readable() -> Template {
-    vec![row(CKA_SENSITIVE, false), on(CKA_EXTRACTABLE)]
-}
+use user::*;
 
 /// `attack` gives what it learned; that must be so under `legacy` and refused by default.
 fn refused(attack: impl Fn(&User) -> Result<bool>) -> Error {
@@ -375,17 +197,6 @@ fn keys_are_not_wrapped_by_gcm_under_an_iv_of_the_caller() {
     assert_eq!(error, Error::MECHANISM_INVALID);
 }
 
-#[test]
-fn an_oaep_wrap_is_not_opened_by_raw_signatures() {
-    let error = refused(|user| {
-        let (public, private) = user.rsa(vec![on(CKA_WRAP)], vec![on(CKA_UNWRAP), on(CKA_SIGN)])?;
-        let key = user.aes(target())?;
-        let wrapped = user.wrap(OAEP, public, key)?;
-        Ok(user.sign(CKM_RSA_X_509, Params::None, private, &wrapped)?.len() == 256)
-    });
-    assert_eq!(error, Error::KEY_NOT_WRAPPABLE);
-}
-
 /// PKCS#8 begins with bytes that are known; a MAC at each length gives the next one.
 #[test]
 fn a_private_key_does_not_come_back_as_a_secret_one() {
@@ -562,18 +373,6 @@ fn a_bound_wrap_comes_back_as_no_more_than_it_was() {
     assert_eq!(opened, Err(Error::WRAPPED_KEY_INVALID));
 }
 
-#[test]
-fn a_derived_key_is_not_computed_with_its_base_key() {
-    let error = refused(|user| {
-        let base = user.generic(vec![on(CKA_DERIVE), on(CKA_SIGN)])?;
-        let derived = user.derive(hkdf(false, true), base, vec![on(CKA_SIGN)])?;
-        let block = [&b"info"[..], &[1]].concat();
-        let copy = user.brought(CKK_GENERIC_SECRET, &user.hmac(base, &block)?, vec![])?;
-        Ok(user.hmac(derived, b"x")? == user.hmac(copy, b"x")?)
-    });
-    assert_eq!(error, Error::KEY_FUNCTION_NOT_PERMITTED);
-}
-
 /// RFC 5869: expanding what extraction gave is what both steps give together.
 #[test]
 fn what_hkdf_extracts_is_for_derivation_only() {
@@ -668,23 +467,6 @@ fn a_derive_template_may_hold_the_next_one() {
         let signs = user.derive(hkdf(true, true), middle, vec![]).expect("derived again");
         user.hmac(signs, b"x").expect("it signs");
     }
-}
-
-/// Of a key longer than a block an HMAC uses the digest.
-#[test]
-fn a_long_mac_key_is_not_digested() {
-    let error = refused(|user| {
-        let mut template = target();
-        template.extend([on(CKA_SIGN), row(CKA_VALUE_LEN, 65)]);
-        let mechanism = CKM_GENERIC_SECRET_KEY_GEN;
-        let key = user.engine.generate_key(user.session, mechanism, Params::None, template)?;
-        user.engine.digest_init(user.session, CKM_SHA256)?;
-        user.engine.digest_key(user.session, key)?;
-        let digest = collect(|out| user.engine.digest_final(user.session, out))?;
-        let copy = user.brought(CKK_GENERIC_SECRET, &digest, vec![on(CKA_SIGN)])?;
-        Ok(user.hmac(key, b"x")? == user.hmac(copy, b"x")?)
-    });
-    assert_eq!(error, Error::KEY_INDIGESTIBLE);
 }
 
 #[test]

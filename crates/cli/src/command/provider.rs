@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot provider`
+
+use super::mechanisms::names;
+use crate::app::App;
+use crate::failure::{Failure, Result};
+use crate::output::{Report, Table};
+use crate::scheme::mechanism_number;
+use crate::settings::{Settings, set_strings, strings};
+use crate::uri::Uri;
+use clap::{Args, Subcommand};
+use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::{CK_MECHANISM_TYPE, mechanism_name};
+use metaslot_client::Candidate;
+use serde_json::{Value, json};
+use toml_edit::value;
+
+/// Verbs for providers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the providers in the order in which they are asked
+    List,
+    /// List what one provider does
+    Show(ShowArgs),
+    /// Let a provider do what it was kept from
+    ///
+    /// Writes the configuration: a process has it from its next C_Initialize.
+    Enable(ChangeArgs),
+    /// Keep a provider from everything, or from some mechanisms
+    ///
+    /// Writes the configuration: a process has it from its next C_Initialize. The next provider that has
+    /// a mechanism does it; without one it is not served any more.
+    Disable(ChangeArgs),
+}
+
+/// Arguments of `provider show`.
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// The provider
+    name: String,
+}
+
+/// Arguments of `provider enable` and `provider disable`.
+#[derive(Args, Debug)]
+pub(crate) struct ChangeArgs {
+    /// The provider
+    name: String,
+    /// Mechanisms, with CKM_ or without; CKM_AES_* for all that begin so [default: the whole provider]
+    #[arg(value_name = "MECHANISM")]
+    mechanisms: Vec<String>,
+}
+
+pub(crate) fn run(app: &App, command: &Command) -> Result<()> {
+    match command {
+        Command::List => list(app),
+        Command::Show(args) => show(app, &args.name),
+        Command::Enable(args) => change(app, args, true),
+        Command::Disable(args) => change(app, args, false),
+    }
+}
+
+/// A provider, and what it says of each mechanism.
+#[derive(Debug)]
+struct Provider {
+    name: String,
+    rows: Vec<(CK_MECHANISM_TYPE, Candidate)>,
+}
+
+impl Provider {
+    fn served(&self) -> usize {
+        self.rows.iter().filter(|(_, candidate)| candidate.flags != 0).count()
+    }
+
+    /// What it remarks, each with the number of mechanisms that it is said of.
+    fn remarks(&self) -> Vec<(&str, usize)> {
+        let mut all: Vec<(&str, usize)> = Vec::new();
+        for (_, Candidate { remark, .. }) in &self.rows {
+            match all.iter_mut().find(|known| known.0 == remark.as_str()) {
+                Some(known) => known.1 += 1,
+                None if remark.is_empty() => {}
+                None => all.push((remark, 1)),
+            }
+        }
+        all
+    }
+}
+
+/// All of them, in the order in which they are asked.
+fn providers(app: &App) -> Result<Vec<Provider>> {
+    let module = app.host(&Uri::default())?.module();
+    let mut all: Vec<Provider> = Vec::new();
+    for row in MechanismRow::all() {
+        let candidates = module.candidates(row.number).unwrap_or_default();
+        for (at, candidate) in candidates.iter().enumerate() {
+            let row = (row.number, candidate.clone());
+            match position(&all, candidate) {
+                Some(known) => all[known].rows.push(row),
+                None => {
+                    let later = candidates[at..].iter().find_map(|later| position(&all, later));
+                    let new = Provider { name: candidate.provider.clone(), rows: vec![row] };
+                    all.insert(later.unwrap_or(all.len()), new);
+                }
+            }
+        }
+    }
+    if all.is_empty() {
+        return Err(Failure::not_found("the module does not name its providers")
+            .hint("only Metaslot has an answer to that"));
+    }
+    Ok(all)
+}
+
+fn position(all: &[Provider], candidate: &Candidate) -> Option<usize> {
+    all.iter().position(|provider| provider.name == candidate.provider)
+}
+
+fn provider(app: &App, name: &str) -> Result<Provider> {
+    let mut all = providers(app)?;
+    let Some(at) = all.iter().position(|provider| provider.name == name) else {
+        let known: Vec<_> = all.iter().map(|provider| provider.name.as_str()).collect();
+        return Err(Failure::not_found(format!("there is no provider '{name}'"))
+            .hint(format!("there are {}", known.join(", "))));
+    };
+    Ok(all.swap_remove(at))
+}
+
+fn list(app: &App) -> Result<()> {
+    let all = providers(app)?;
+    let mut table = Table::new(&["PROVIDER", "MECHANISMS", "REMARK"], &[1]);
+    for provider in &all {
+        let (served, remarks) = (provider.served(), provider.remarks());
+        let remarks: Vec<_> = match served {
+            0 => remarks.iter().map(|(remark, _)| remark.to_string()).collect(),
+            _ => remarks.iter().map(|(remark, of)| format!("{remark} ({of})")).collect(),
+        };
+        table.push(vec![provider.name.clone(), served.to_string(), remarks.join("; ")]);
+    }
+    let json: Vec<Value> = all.iter().map(provider_json).collect();
+    app.output.print(&Report {
+        text: table.text(),
+        json: json!({"providers": json}),
+        uris: all.iter().map(|provider| provider.name.clone()).collect(),
+    })
+}
+
+fn provider_json(provider: &Provider) -> Value {
+    let remark = |(remark, of): &(&str, usize)| json!({"remark": remark, "mechanisms": of});
+    json!({
+        "name": provider.name,
+        "mechanisms": provider.served(),
+        "remarks": provider.remarks().iter().map(remark).collect::<Vec<Value>>(),
+    })
+}
+
+fn show(app: &App, name: &str) -> Result<()> {
+    let provider = provider(app, name)?;
+    let mut rows: Vec<_> =
+        provider.rows.iter().map(|(number, row)| (called(*number), row)).collect();
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut table = Table::new(&["MECHANISM", "OPERATIONS", "REMARK"], &[]);
+    for (mechanism, row) in &rows {
+        table.push(vec![mechanism.clone(), names(row.flags).join(" "), row.remark.clone()]);
+    }
+    let json = rows.iter().map(|(mechanism, row)| {
+        json!({"mechanism": mechanism, "operations": names(row.flags), "remark": row.remark})
+    });
+    app.output.print(&Report {
+        text: table.text(),
+        json: json!({"name": name, "mechanisms": json.collect::<Vec<Value>>()}),
+        uris: rows.iter().map(|row| row.0.clone()).collect(),
+    })
+}
+
+fn called(number: CK_MECHANISM_TYPE) -> String {
+    mechanism_name(number).map_or_else(|| format!("0x{number:x}"), str::to_owned)
+}
+
+/// A mechanism as the configuration calls it.
+fn configured(text: &str) -> Result<String> {
+    match text.strip_suffix('*') {
+        Some(start) if start.starts_with("CKM_") => Ok(text.to_owned()),
+        Some(start) => Ok(format!("CKM_{}*", start.to_ascii_uppercase().replace('-', "_"))),
+        None => mechanism_number(text).map(called),
+    }
+}
+
+fn change(app: &App, args: &ChangeArgs, enable: bool) -> Result<()> {
+    let name = &args.name;
+    let provider = provider(app, name)?;
+    let mechanisms =
+        args.mechanisms.iter().map(|text| configured(text)).collect::<Result<Vec<_>>>()?;
+    if let Some(unknown) = mechanisms.iter().find(|wanted| !has(&provider, wanted)) {
+        return Err(Failure::not_found(format!("'{name}' does not have {unknown}"))
+            .hint(format!("'metaslot provider show {name}' lists what it has")));
+    }
+    if name == "awslc" && mechanisms.is_empty() && !enable {
+        return Err(Failure::usage(
+            "awslc cannot be disabled whole: random numbers and keys are its",
+        )
+        .hint("name the mechanisms that it shall not do"));
+    }
+    let mut settings = Settings::open()?;
+    if name == "lanes" && mechanisms.is_empty() {
+        settings.forget_lanes();
+    }
+    let section = settings.provider(name)?;
+    let mut disabled = strings(section, "disable");
+    match (mechanisms.is_empty(), enable) {
+        (true, true) => {
+            section.remove("enabled");
+            disabled.clear();
+        }
+        (true, false) => {
+            section.insert("enabled", value(false));
+        }
+        (false, true) => allow(&mut disabled, &mechanisms, name)?,
+        (false, false) => {
+            disabled.extend(mechanisms.iter().cloned());
+            disabled.sort();
+            disabled.dedup();
+        }
+    }
+    set_strings(section, "disable", &disabled);
+    settings.save()?;
+    let file = settings.file.display().to_string();
+    let what = if mechanisms.is_empty() { "everything" } else { &mechanisms.join(", ") };
+    let done = if enable { "enabled" } else { "disabled" };
+    app.output.print(&Report {
+        text: format!("{file}: {name}: {what} {done}\n"),
+        json: json!({"file": file, "provider": name, "disabled": disabled}),
+        uris: vec![name.clone()],
+    })
+}
+
+fn has(provider: &Provider, wanted: &str) -> bool {
+    provider.rows.iter().any(|(number, _)| match wanted.strip_suffix('*') {
+        Some(start) => called(*number).starts_with(start),
+        None => called(*number) == wanted,
+    })
+}
+
+/// Takes mechanisms out of the list of those that are disabled.
+fn allow(disabled: &mut Vec<String>, mechanisms: &[String], name: &str) -> Result<()> {
+    for mechanism in mechanisms {
+        let before = disabled.len();
+        disabled.retain(|entry| entry != mechanism);
+        let covers = |entry: &&String| {
+            entry.strip_suffix('*').is_some_and(|start| mechanism.starts_with(start))
+        };
+        if before == disabled.len()
+            && let Some(entry) = disabled.iter().find(covers)
+        {
+            return Err(Failure::failed(format!("{mechanism} is disabled by '{entry}'"))
+                .hint(format!("metaslot provider enable {name} '{entry}'")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The audit log: a line of JSON for what happens to keys, for logins and PINs, and for what the policy
+//! refuses. Who wants it configures it (`docs/audit.md`).
+//!
+//! No value of a key, no PIN and no data is ever in a line: an object is described by four attributes that
+//! are never secret. A line is written at once, by one system call, and never waited for.
+
+use crate::config::AuditConfig;
+use metaslot_ck::*;
+use metaslot_counters as counters;
+use metaslot_engine::{Answer, Engine, Object};
+use metaslot_spi::{Template, Value, detail};
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Where lines go.
+#[derive(Debug)]
+enum Sink {
+    /// Appended to a file.
+    File(PathBuf),
+    /// To the journal's socket, by its native protocol.
+    Journal(PathBuf),
+}
+
+impl Sink {
+    fn write(&self, line: &str) -> io::Result<()> {
+        match self {
+            Self::File(path) => append(path, line),
+            Self::Journal(path) => {
+                let socket = UnixDatagram::unbound()?;
+                // A journal that does not read keeps no call waiting.
+                socket.set_nonblocking(true)?;
+                let fields = format!("MESSAGE={line}\nPRIORITY=5\nSYSLOG_IDENTIFIER=metaslot\n");
+                socket.send_to(fields.as_bytes(), path).map(drop)
+            }
+        }
+    }
+}
+
+/// Opened for each line: a file that was moved away is not written any longer, and a forked child inherits
+/// nothing. One write with `O_APPEND`: lines of several processes do not mix.
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let mut options = OpenOptions::new();
+    let options = options.append(true).create(true).mode(0o600).custom_flags(flags);
+    let mut file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let line = format!("{line}\n");
+    match file.write(line.as_bytes())? {
+        written if written == line.len() => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}
+
+/// The log that is configured.
+#[derive(Debug)]
+pub(crate) struct Log {
+    sink: Sink,
+    /// Nothing is done whose beginning cannot be written.
+    required: bool,
+}
+
+impl Log {
+    pub(crate) fn new(config: AuditConfig) -> Self {
+        let journal = || Sink::Journal(PathBuf::from("/run/systemd/journal/socket"));
+        Self { sink: config.file.map_or_else(journal, Sink::File), required: config.required }
+    }
+
+    fn write(&self, event: &str, function: Function, about: &str, result: &str) -> io::Result<()> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut line = format!("{{\"time\":{}.{:06}", since.as_secs(), since.subsec_micros());
+        let program = fs::read("/proc/self/comm").unwrap_or_default();
+        let program = String::from_utf8_lossy(&program);
+        // SAFETY: asks for a number.
+        let user = unsafe { libc::getuid() };
+        write!(line, ",\"pid\":{},\"uid\":{user}", std::process::id()).ok();
+        text(&mut line, "program", program.trim_end());
+        text(&mut line, "event", event);
+        text(&mut line, "function", function.name());
+        line += about;
+        if !result.is_empty() {
+            text(&mut line, "result", result);
+        }
+        line.push('}');
+        let written = self.sink.write(&line);
+        if written.is_err() {
+            counters::event(counters::Event::AuditFailure);
+        }
+        written
+    }
+
+    /// Before what is to be logged: only where that must not happen without a line.
+    ///
+    /// # Errors
+    /// `CKR_FUNCTION_FAILED`; the detail says why.
+    pub(crate) fn begin(&self, function: Function, about: &str) -> Result<()> {
+        if !self.required {
+            return Ok(());
+        }
+        self.write("begun", function, about, "").map_err(|error| {
+            detail::set(format_args!("the audit log cannot be written: {error}"));
+            Error::FUNCTION_FAILED
+        })
+    }
+
+    /// What a call came to.
+    pub(crate) fn end(&self, function: Function, note: &Note, result: Result<()>) {
+        let result = match result {
+            Ok(()) => CKR_OK,
+            Err(error) => error.rv(),
+        };
+        let (Some(event), true) = (event(function), note.counts || !is_about_objects(function))
+        else {
+            return;
+        };
+        if result == CKR_OK || !is_about_objects(function) {
+            self.write(event, function, &note.fields, &code(result)).ok();
+        }
+    }
+
+    /// A call that the policy refused, whatever its function.
+    #[cold]
+    pub(crate) fn refused(&self, function: Function, place: &str, error: Error) {
+        let Some(reason) = detail::refusal() else { return };
+        let mut fields = place.to_owned();
+        text(&mut fields, "reason", &reason);
+        self.write("refused", function, &fields, &code(error.rv())).ok();
+    }
+}
+
+/// What the line of a function says that happened.
+const fn event(function: Function) -> Option<&'static str> {
+    Some(match function {
+        Function::GenerateKey | Function::GenerateKeyPair => "generated",
+        Function::CreateObject => "created",
+        Function::UnwrapKey => "unwrapped",
+        Function::DeriveKey => "derived",
+        Function::CopyObject => "copied",
+        Function::DestroyObject => "destroyed",
+        Function::SetAttributeValue => "changed",
+        Function::WrapKey => "wrapped",
+        Function::Login => "login",
+        Function::Logout => "logout",
+        Function::InitPIN | Function::SetPIN => "pin",
+        Function::InitToken => "token",
+        _ => return None,
+    })
+}
+
+const fn is_about_objects(function: Function) -> bool {
+    !matches!(
+        function,
+        Function::Login
+            | Function::Logout
+            | Function::InitPIN
+            | Function::SetPIN
+            | Function::InitToken
+    )
+}
+
+fn code(rv: CK_RV) -> String {
+    rv_name(rv).map_or_else(|| format!("0x{rv:x}"), str::to_owned)
+}
+
+/// What one call tells of its subject; nothing where there is no log.
+#[derive(Debug, Default)]
+pub(crate) struct Note {
+    on: bool,
+    /// An object of a token is concerned: those of a session leave no line.
+    counts: bool,
+    fields: String,
+}
+
+impl Note {
+    pub(crate) fn new(on: bool) -> Self {
+        Self { on, ..Self::default() }
+    }
+
+    /// The slot, its token, and the session.
+    pub(crate) fn place(&mut self, engine: &Engine, session: SessionHandle) {
+        if self.on {
+            self.fields += &place(engine, session);
+        }
+    }
+
+    /// The token of a slot.
+    pub(crate) fn slot(&mut self, slot: SlotId, label: &str) {
+        if self.on {
+            write!(self.fields, ",\"slot\":{}", slot.0).ok();
+            text(&mut self.fields, "token", label.trim_end());
+        }
+    }
+
+    pub(crate) fn user(&mut self, user: CK_USER_TYPE) {
+        let user = match user {
+            CKU_SO => "so",
+            CKU_USER => "user",
+            CKU_CONTEXT_SPECIFIC => "context-specific",
+            _ => "unknown",
+        };
+        if self.on {
+            text(&mut self.fields, "user", user);
+        }
+    }
+
+    pub(crate) fn mechanism(&mut self, mechanism: CK_MECHANISM_TYPE) {
+        if self.on {
+            let name = mechanism_name(mechanism);
+            let name = name.map_or_else(|| format!("0x{mechanism:x}"), str::to_owned);
+            text(&mut self.fields, "mechanism", &name);
+        }
+    }
+
+    /// An object, which is there, under the name of its part in the call.
+    pub(crate) fn object(
+        &mut self,
+        engine: &Engine,
+        session: SessionHandle,
+        part: &str,
+        handle: ObjectHandle,
+    ) {
+        if !self.on {
+            return;
+        }
+        if let Ok(object) = engine.object(session, handle) {
+            self.describe(&object, part);
+        }
+    }
+
+    fn describe(&mut self, object: &Object, part: &str) {
+        let number = |attribute| match object.answer(attribute) {
+            Ok(Answer::Value(Value::Ulong(number))) => Some(*number),
+            _ => None,
+        };
+        let bytes = |attribute| match object.answer(attribute) {
+            Ok(Answer::Value(Value::Bytes(bytes))) => &bytes[..],
+            _ => &[],
+        };
+        let stored = matches!(object.answer(CKA_TOKEN), Ok(Answer::Value(Value::Bool(true))));
+        self.counts |= stored;
+        write!(self.fields, ",\"{part}\":{{\"stored\":{stored}").ok();
+        let class = number(CKA_CLASS).and_then(object_class_name).unwrap_or("unknown");
+        text(&mut self.fields, "class", class);
+        if let Some(name) = number(CKA_KEY_TYPE).and_then(key_type_name) {
+            text(&mut self.fields, "type", name);
+        }
+        text(&mut self.fields, "label", &String::from_utf8_lossy(bytes(CKA_LABEL)));
+        let id = bytes(CKA_ID).iter().take(LONGEST / 2).map(|byte| format!("{byte:02x}"));
+        text(&mut self.fields, "id", &id.collect::<String>());
+        self.fields.push('}');
+    }
+
+    /// Which attributes a template names: their values are nobody's concern here.
+    pub(crate) fn attributes(&mut self, template: &Template) {
+        if self.on {
+            let name = |number: &u64| match attribute_name(*number) {
+                Some(name) => format!("\"{name}\""),
+                None => format!("\"0x{number:x}\""),
+            };
+            let names: Vec<String> = template.iter().map(|(number, _)| name(number)).collect();
+            write!(self.fields, ",\"attributes\":[{}]", names.join(",")).ok();
+        }
+    }
+
+    /// What was told so far.
+    pub(crate) fn fields(&self) -> &str {
+        &self.fields
+    }
+}
+
+/// The slot, its token, and the session, as fields.
+pub(crate) fn place(engine: &Engine, session: SessionHandle) -> String {
+    let mut fields = String::new();
+    if let Ok(info) = engine.session_info(session) {
+        write!(fields, ",\"slot\":{}", info.slot.0).ok();
+        if let Ok(token) = engine.token_info(info.slot) {
+            text(&mut fields, "token", token.label.trim_end());
+        }
+    }
+    write!(fields, ",\"session\":{}", session.0).ok();
+    fields
+}
+
+/// Characters of a value.
+const LONGEST: usize = 256;
+
+/// `,"name":"value"`, as JSON; a first field has no comma before it in the line, which begins with its time.
+fn text(out: &mut String, name: &str, value: &str) {
+    write!(out, ",\"{name}\":\"").ok();
+    for character in value.chars().take(LONGEST) {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
+            // Also what a terminal obeys and what reverses the text of a line.
+            other if other.is_control() || !(' '..='\u{2fff}').contains(&other) => {
+                escape(out, other)
+            }
+            '\u{200b}'..='\u{206f}' => escape(out, character),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+fn escape(out: &mut String, character: char) {
+    let mut units = [0; 2];
+    for unit in character.encode_utf16(&mut units) {
+        write!(out, "\\u{unit:04x}").ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(name: &str) -> PathBuf {
+        let path =
+            std::env::temp_dir().join(format!("metaslot-audit-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_line_is_json_whatever_a_label_holds() {
+        let mut line = String::new();
+        text(&mut line, "label", "a\"\\\n\x1b[2J\u{202e}é\u{1f511}");
+        assert_eq!(line, r#","label":"a\"\\\u000a\u001b[2J\u202eé\ud83d\udd11""#);
+        let mut line = String::new();
+        text(&mut line, "label", &"x".repeat(10_000));
+        assert!(line.len() < 300);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once() {
+        let directory = directory("kinds");
+        let pipe = directory.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        std::os::unix::fs::symlink("/dev/null", directory.join("link")).unwrap();
+        for name in ["pipe", "link", "none/audit"] {
+            let sink = Sink::File(directory.join(name));
+            assert!(sink.write("{}").is_err(), "{name}");
+        }
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_journal_that_does_not_read_keeps_nothing_waiting() {
+        let directory = directory("journal");
+        let path = directory.join("socket");
+        let journal = UnixDatagram::bind(&path).unwrap();
+        let sink = Sink::Journal(path);
+        sink.write("{\"event\":\"login\"}").unwrap();
+        let mut datagram = [0; 100];
+        let length = journal.recv(&mut datagram).unwrap();
+        let wanted = "MESSAGE={\"event\":\"login\"}\nPRIORITY=5\nSYSLOG_IDENTIFIER=metaslot\n";
+        assert_eq!(&datagram[..length], wanted.as_bytes());
+        // The socket's queue is full before long; then it is an error at once.
+        assert!((0..100_000).any(|_| sink.write("{}").is_err()));
+        fs::remove_dir_all(directory).unwrap();
+    }
+}
