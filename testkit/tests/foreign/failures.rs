@@ -134,6 +134,7 @@ fn lies_are_errors_and_the_next_call_works() {
         "pins",
         "no-logout",
         "breaks-once",
+        "breaks-wholly",
         "calls-back",
         "forks",
         "closed-pipe",

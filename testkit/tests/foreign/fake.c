@@ -21,6 +21,9 @@ static int broken;
 // How often sessions were lost, and how often somebody searched or logged in.
 static int losses, searches, logins;
 
+// Whether nothing works any more before the next C_Initialize.
+static int wrecked;
+
 // Whether the token has been taken out: a file says so.
 static int gone(void)
 {
@@ -52,11 +55,14 @@ static CK_RV initialize(void *args)
 static CK_RV finalize(void *reserved)
 {
     (void) reserved;
+    wrecked = 0;
     return CKR_OK;
 }
 
 static CK_RV slot_list(CK_BBOOL present, CK_SLOT_ID *list, CK_ULONG *count)
 {
+    if (wrecked)
+        return CKR_DEVICE_ERROR;
     if (is("no-slots") || (present && gone())) {
         *count = 0;
         return CKR_OK;
@@ -126,6 +132,8 @@ static CK_ULONG sessions;
 static CK_RV open_session(CK_SLOT_ID slot, CK_FLAGS flags, void *app, CK_NOTIFY notify, CK_SESSION_HANDLE *out)
 {
     (void) slot, (void) flags, (void) app, (void) notify;
+    if (wrecked)
+        return CKR_DEVICE_ERROR;
     if (gone())
         return CKR_TOKEN_NOT_PRESENT;
     if (is("no-sessions"))
@@ -163,7 +171,7 @@ static CK_RV find_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE *template, CK_ULO
     (void) session, (void) template, (void) count;
     found = 0;
     searches++;
-    return CKR_OK;
+    return wrecked ? CKR_DEVICE_ERROR : CKR_OK;
 }
 
 static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG room, CK_ULONG *count)
@@ -240,6 +248,11 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
         return CKR_GENERAL_ERROR;
     if (strstr(getenv("FAKE"), "-after-loss") && !losses++)
         return CKR_SESSION_HANDLE_INVALID;
+    static int wrecks;
+    if (is("breaks-wholly") && !wrecks++)
+        wrecked = 1;
+    if (wrecked)
+        return CKR_DEVICE_ERROR;
     if (is("breaks-once") && !broken) {
         static int once;
         broken = !once++;

@@ -50,7 +50,7 @@ impl Home for Token {
             return &[];
         }
         let mut rows = Vec::new();
-        (self.around)(&mut || {
+        self.apart(|| {
             let came = || self.module.library.mechanisms(self.slot()).unwrap_or_default();
             let late = self.mechanisms.is_empty().then(came);
             let mut all = late.unwrap_or_else(|| self.mechanisms.clone());

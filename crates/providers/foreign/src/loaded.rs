@@ -7,8 +7,8 @@ use metaslot_client::{Initialize, Module};
 use metaslot_memory::PerProcess;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// Most modules.
 pub(crate) const MAX: usize = 6;
@@ -30,6 +30,9 @@ static MODULES: [OnceLock<Loaded>; MAX] = [const { OnceLock::new() }; MAX];
 
 /// How many tokens of each are in use.
 static USED: PerProcess<[AtomicUsize; MAX]> = PerProcess::new(|_| Default::default());
+
+/// Held by those who are in a call of a module; alone by one who starts it again.
+static INSIDE: PerProcess<[RwLock<()>; MAX]> = PerProcess::new(|_| Default::default());
 
 /// The module of this file, loaded if it was not yet.
 pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
@@ -98,6 +101,22 @@ impl Loaded {
             }
             begun => begun.inspect(|()| self.ours.store(true, Ordering::SeqCst)),
         }
+    }
+
+    /// While it lives, the module is not started again.
+    pub(crate) fn inside(&self) -> RwLockReadGuard<'static, ()> {
+        INSIDE.get()[self.at].read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends and begins a module of ours of which nothing works any more, as when a process behind it has gone. Not
+    /// while a thread is in it.
+    pub(crate) fn restart(&self) -> bool {
+        let Ok(_alone) = INSIDE.get()[self.at].try_write() else { return false };
+        if !self.is_ours() || self.library.slots(true).is_ok() {
+            return false;
+        }
+        self.finalize();
+        self.initialize().is_ok()
     }
 
     /// The numbers of sessions may have changed.

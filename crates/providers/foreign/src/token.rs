@@ -178,8 +178,26 @@ impl Token {
     /// A call that needs no session.
     pub(crate) fn call<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
         let mut answer = None;
-        (self.around)(&mut || answer = Some(work()));
+        self.apart(|| answer = Some(work()));
         answer.ok_or(Error::GENERAL_ERROR)?.map_err(|failure| self.told(failure))
+    }
+
+    /// Where no thread is cancelled, nothing calls back, and the module is not started again.
+    pub(crate) fn apart(&self, mut work: impl FnMut()) {
+        (self.around)(&mut || {
+            let _inside = self.module.inside();
+            work();
+        });
+    }
+
+    /// [`Self::call`], once more where the module as a whole was what failed, and works again.
+    fn call_again<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
+        let answer = self.call(&mut work);
+        let mut works = false;
+        if matches!(answer, Err(Error::DEVICE_ERROR | Error::DEVICE_REMOVED)) {
+            (self.around)(&mut || works = self.module.restart());
+        }
+        if works { self.call(work) } else { answer }
     }
 
     /// Does `work` in a session of the pool. Where the session is gone everything is opened again, and
@@ -189,12 +207,12 @@ impl Token {
         repeats: bool,
         mut work: impl FnMut(&Session) -> Called<T>,
     ) -> Result<T> {
-        self.call(|| {
-            let first = self.attempt(&mut work);
-            match first {
-                Err(failure) if repeats && self.may_repeat(failure.code) => self.attempt(&mut work),
-                first => first,
-            }
+        if !repeats {
+            return self.call(|| self.attempt(&mut work));
+        }
+        self.call_again(|| match self.attempt(&mut work) {
+            Err(failure) if self.may_repeat(failure.code) => self.attempt(&mut work),
+            first => first,
         })
     }
 
@@ -277,7 +295,7 @@ impl Token {
     pub(crate) fn abandon(&self, taken: &mut Option<Taken>) {
         if let Some(taken) = taken.take() {
             let mut taken = Some(taken);
-            (self.around)(&mut || {
+            self.apart(|| {
                 taken.take().into_iter().for_each(|on| self.let_go(on.session, on.life));
             });
         }
@@ -447,7 +465,7 @@ impl Token {
         let configured = self.pin_source.as_ref();
         let configured = configured.filter(|_| pin.is_empty() && role == Role::User);
         let configured = configured.map(|file| pin::read(file)).transpose()?;
-        self.call(|| {
+        self.call_again(|| {
             let mut again = true;
             loop {
                 let mut state = self.state();
@@ -491,7 +509,7 @@ impl Token {
 
     /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it.
     pub(crate) fn logout(&self) {
-        (self.around)(&mut || {
+        self.apart(|| {
             let mut state = self.state();
             state.login = None;
             state.pin = None;
@@ -516,7 +534,7 @@ impl Token {
 
     /// Closes every session.
     pub(crate) fn close(&self) {
-        (self.around)(&mut || {
+        self.apart(|| {
             let mut state = self.state();
             self.look_at(&mut state);
             // Sessions of the host would keep our login.
