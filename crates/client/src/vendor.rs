@@ -7,7 +7,7 @@ use crate::interface::named_interface;
 use crate::{length, ulong};
 use metaslot_ck::*;
 use std::ffi::c_void;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// Longest explanation that is fetched, in bytes.
 const LONGEST: usize = 4096;
@@ -76,8 +76,7 @@ struct FunctionList {
     detail: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
     token_status: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut TokenStatus) -> CK_RV>,
     counters_path: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
-    candidates:
-        Option<unsafe extern "C" fn(CK_MECHANISM_TYPE, *mut RawCandidate, *mut CK_ULONG) -> CK_RV>,
+    candidates: Option<Lister<RawCandidate>>,
 }
 
 /// What 1.1 appended.
@@ -94,13 +93,35 @@ struct FunctionList11 {
 #[derive(Clone, Copy)]
 struct FunctionList12 {
     v1_1: FunctionList11,
-    token_policy: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut RawRule, *mut CK_ULONG) -> CK_RV>,
+    token_policy: Option<Lister<RawRule>>,
 }
 
-impl FunctionList11 {
-    const fn without_policy(self) -> FunctionList12 {
-        FunctionList12 { v1_1: self, token_policy: None }
-    }
+impl FunctionList12 {
+    const NONE: Self = Self {
+        v1_1: FunctionList11 {
+            v1_0: FunctionList {
+                version: CK_VERSION { major: 0, minor: 0 },
+                detail: None,
+                token_status: None,
+                counters_path: None,
+                candidates: None,
+            },
+            token_cost: None,
+            examine: None,
+        },
+        token_policy: None,
+    };
+}
+
+/// A function that lists what there is of a mechanism or a slot.
+type Lister<R> = unsafe extern "C" fn(CK_ULONG, *mut R, *mut CK_ULONG) -> CK_RV;
+
+/// What a function of the module lists; `None` when it fails, or lists more than there is room for.
+fn listed<R: Copy>(function: Lister<R>, of: CK_ULONG, room: &mut [R]) -> Option<&[R]> {
+    let mut count = ulong(room.len());
+    // SAFETY: only Metaslot's lists have such a function, and `room` has room for `count` structures.
+    let rv = unsafe { function(of, room.as_mut_ptr(), &raw mut count) };
+    room.get(..length(count)).filter(|_| rv == CKR_OK)
 }
 
 /// `METASLOT_RULE`
@@ -222,22 +243,20 @@ impl Vendor {
         ) -> CK_RV,
     ) -> Option<Self> {
         let list = named_interface(function, c"Vendor Metaslot", None)?;
-        // SAFETY: only Metaslot has an interface of this name. Its lists begin with the version, all of
-        // version 1 with the functions of 1.0, and each minor version goes on where the one before ends.
-        unsafe {
-            let version = list.cast::<CK_VERSION>().read();
-            Some(Self(match (version.major, version.minor) {
-                (1, 0) => FunctionList11 {
-                    v1_0: list.cast::<FunctionList>().read(),
-                    token_cost: None,
-                    examine: None,
-                }
-                .without_policy(),
-                (1, 1) => list.cast::<FunctionList11>().read().without_policy(),
-                (1, _) => list.cast::<FunctionList12>().read(),
-                _ => return None,
-            }))
-        }
+        // SAFETY: only Metaslot has an interface of this name, and its lists begin with the version.
+        let version = unsafe { list.cast::<CK_VERSION>().read() };
+        let length = match (version.major, version.minor) {
+            (1, 0) => size_of::<FunctionList>(),
+            (1, 1) => size_of::<FunctionList11>(),
+            (1, _) => size_of::<FunctionList12>(),
+            _ => return None,
+        };
+        let mut all = FunctionList12::NONE;
+        let into = NonNull::from(&mut all).cast::<u8>();
+        // SAFETY: the module's list of this version is so long, and all functions are optional in ours,
+        // which is at least as long.
+        unsafe { list.cast::<u8>().copy_to_nonoverlapping(into, length) };
+        Some(Self(all))
     }
 
     /// Looks at all of the token in `slot`; `None` when the module cannot.
@@ -291,10 +310,7 @@ impl Vendor {
         let function = self.0.v1_1.v1_0.candidates?;
         let mut list =
             [RawCandidate { provider: [0; 16], flags: 0, remark: [0; 96] }; MOST_CANDIDATES];
-        let mut count = ulong(list.len());
-        // SAFETY: `list` has room for `count` structures of this layout.
-        let rv = unsafe { function(mechanism, list.as_mut_ptr(), &raw mut count) };
-        let filled = list.get(..length(count)).filter(|_| rv == CKR_OK)?;
+        let filled = listed(function, mechanism, &mut list)?;
         Some(filled.iter().map(Candidate::from).collect())
     }
 
@@ -302,10 +318,7 @@ impl Vendor {
     pub(crate) fn token_policy(&self, slot: SlotId) -> Option<Vec<Rule>> {
         let function = self.0.token_policy?;
         let mut list = [RawRule { name: [0; 24], sentence: [0; 192], refused: 0 }; MOST_RULES];
-        let mut count = ulong(list.len());
-        // SAFETY: `list` has room for `count` structures of this layout.
-        let rv = unsafe { function(slot.0, list.as_mut_ptr(), &raw mut count) };
-        let filled = list.get(..length(count)).filter(|_| rv == CKR_OK)?;
+        let filled = listed(function, slot.0, &mut list)?;
         let rule = |raw: &RawRule| Rule {
             name: text(&raw.name),
             sentence: text(&raw.sentence),
