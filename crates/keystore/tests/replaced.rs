@@ -57,9 +57,11 @@ fn what_is_acknowledged_is_in_the_file_that_has_the_name() {
     let store = place.user();
     insert(&store, private("before"));
     empty_log(&place);
-    let copy = file(&place, ".copy");
-    fs::copy(place.database(), &copy).unwrap();
-    fs::rename(&copy, place.database()).unwrap();
+    for name in [place.database(), file(&place, "-wal"), file(&place, "-shm")] {
+        let copy = file(&place, ".copy");
+        fs::copy(&name, &copy).unwrap();
+        fs::rename(&copy, name).unwrap();
+    }
     insert(&store, private("after"));
     drop(store);
     assert_eq!((later(&place, "before"), later(&place, "after")), (1, 1));
