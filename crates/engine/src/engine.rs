@@ -265,11 +265,7 @@ impl Engine {
         match self.home_of(object) {
             None => self.route(mechanism, operation),
             Some(home) if object.class() == CKO_PUBLIC_KEY => {
-                let ours = self.route(mechanism, &operation);
-                if !home.home.is_trusted() {
-                    return ours;
-                }
-                ours.or_else(|_| home.find(mechanism, operation))
+                self.route(mechanism, &operation).or_else(|_| home.find(mechanism, operation))
             }
             Some(home) => home.find(mechanism, operation),
         }

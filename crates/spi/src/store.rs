@@ -115,9 +115,6 @@ pub trait Home: Sync + Debug {
     /// Short and lower case, as the configuration has it.
     fn name(&self) -> &'static str;
 
-    /// Whether a key may be known to it that it has not made itself, and whether it may judge what others can judge as well.
-    fn is_trusted(&self) -> bool;
-
     /// Whether the token is there now. What was open of one that has gone is closed.
     fn is_there(&self) -> bool;
 

@@ -72,11 +72,6 @@ impl Engine {
         secrets: &Secrets,
     ) -> Result<ObjectHandle> {
         let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-        if matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY) && !home.home.is_trusted() {
-            let name = home.home.name();
-            detail::set(format_args!("{name} is not trusted: no key is brought to it"));
-            return Err(Error::ACTION_PROHIBITED);
-        }
         if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
             token.policy.making(&template, false)?;
             token.policy.parity(&template, secrets)?;

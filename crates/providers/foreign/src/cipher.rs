@@ -28,6 +28,7 @@ fn tag(params: &Params) -> usize {
 impl Cipher for Mechanism {
     /// As for signatures: the module's own checks come with the first data.
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.may_use(key)?;
         params::mechanism(self.number, params)?;
         if self.mode == Mode::Rsa && key.attributes().bytes(CKA_MODULUS).is_none() {
             return Err(Error::KEY_TYPE_INCONSISTENT);

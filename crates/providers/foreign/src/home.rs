@@ -6,20 +6,16 @@ use crate::read;
 use crate::rows;
 use crate::token::Token;
 use crate::value;
-use metaslot_ck::{CK_MECHANISM_TYPE, CKA_PRIVATE, Error, ObjectHandle, Result};
+use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Algorithm;
 use metaslot_spi::store::{Found, Home, Ticket};
-use metaslot_spi::{Attributes, Params, Secrets};
+use metaslot_spi::{Attributes, Params, Secrets, detail};
 
 impl Home for Token {
     fn name(&self) -> &'static str {
         self.name
-    }
-
-    fn is_trusted(&self) -> bool {
-        self.trusted
     }
 
     /// A module that does not say is asked again: it would not be there for good otherwise.
@@ -66,6 +62,11 @@ impl Home for Token {
     }
 
     fn create(&self, template: &Attributes, secrets: &Secrets) -> Result<Found> {
+        let class = template.ulong(CKA_CLASS);
+        if !self.trusted && matches!(class, Some(CKO_PRIVATE_KEY | CKO_SECRET_KEY)) {
+            detail::set(format_args!("{} is not trusted: no key is brought to it", self.name));
+            return Err(Error::ACTION_PROHIBITED);
+        }
         let template = value::whole(template, secrets);
         self.make(|session| session.create(&template).map(|handle| [handle])).map(|[made]| made)
     }

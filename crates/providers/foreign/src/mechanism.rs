@@ -16,6 +16,14 @@ pub(crate) struct Mechanism {
 }
 
 impl Mechanism {
+    /// With a public key others than a module that is not trusted can judge as well.
+    pub(crate) fn may_use(&self, key: &Key) -> Result<()> {
+        match self.token.trusted || key.class() != CKO_PUBLIC_KEY {
+            true => Ok(()),
+            false => Err(Error::MECHANISM_INVALID),
+        }
+    }
+
     /// Which row of the token the key is.
     pub(crate) fn row(key: &Key) -> Result<u64> {
         key.attributes().ulong(attribute::CKA_FOREIGN_ROW).ok_or(Error::KEY_HANDLE_INVALID)

@@ -25,6 +25,7 @@ impl Mechanism {
 impl Signature for Mechanism {
     /// The module's own checks come with the first data: its sessions are not taken before.
     fn check(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
+        self.may_use(key)?;
         params::mechanism(self.number, params)?;
         self.signature(key, params).map(drop)
     }

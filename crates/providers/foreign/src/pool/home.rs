@@ -22,11 +22,6 @@ impl Home for Pool {
         self.name
     }
 
-    /// What is done with public keys is done by ours.
-    fn is_trusted(&self) -> bool {
-        false
-    }
-
     fn is_there(&self) -> bool {
         true
     }

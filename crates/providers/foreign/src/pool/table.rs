@@ -216,3 +216,57 @@ fn bare(point: &[u8]) -> &[u8] {
         point => point,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(class: u64, id: u8, point: Option<&[u8]>) -> Attributes {
+        let mut key = Attributes::new();
+        key.set(CKA_CLASS, Value::Ulong(class));
+        key.set(CKA_KEY_TYPE, Value::Ulong(CKK_EC));
+        key.set(CKA_ID, Value::Bytes(vec![id]));
+        key.set(CKA_EC_PARAMS, Value::Bytes(vec![6, 1, 9]));
+        if let Some(point) = point {
+            key.set(CKA_EC_POINT, Value::Bytes(point.to_vec()));
+        }
+        key
+    }
+
+    fn seen(attributes: &Attributes, points: &[Point]) -> Option<Seen> {
+        let identity = identity(attributes, points)?;
+        Some(Seen { identity, private: true, attributes: attributes.clone() })
+    }
+
+    #[test]
+    fn private_key_is_known_by_the_point_beside_it() {
+        let wrapped = [4, 3, 4, 7, 8];
+        let points = [point_by_id(&key(CKO_PUBLIC_KEY, 1, Some(&wrapped))).expect("a point")];
+        let with = seen(&key(CKO_PRIVATE_KEY, 9, Some(&wrapped[2..])), &[]).expect("its own point");
+        let beside = seen(&key(CKO_PRIVATE_KEY, 1, None), &points).expect("the point of its id");
+        assert_eq!(with.identity, beside.identity);
+        assert!(seen(&key(CKO_PRIVATE_KEY, 2, None), &points).is_none());
+        // Which of two is meant is not known.
+        let two = [points[0].clone(), (vec![1], vec![6, 1, 9], vec![4, 3, 4, 1, 2])];
+        assert!(seen(&key(CKO_PRIVATE_KEY, 1, None), &two).is_none());
+    }
+
+    #[test]
+    fn object_stays_while_one_token_has_it_and_does_not_come_back() {
+        let here = || seen(&key(CKO_PRIVATE_KEY, 1, Some(&[4, 1])), &[]).into_iter().collect();
+        let mut table = Table::new(2);
+        table.enter(0, here());
+        table.enter(1, here());
+        let found = table.search(&[], Scope::Both, 0, 9);
+        assert_eq!(found, [Found { id: 1, private: true }]);
+        assert_eq!(table.keys(1).map(|keys| keys.len()), Some(2));
+        table.enter(0, Vec::new());
+        assert_eq!(table.keys(1).map(|keys| keys.len()), Some(1));
+        table.enter(1, Vec::new());
+        assert!(table.keys(1).is_none() && table.search(&[], Scope::Both, 0, 9).is_empty());
+        table.enter(0, here());
+        assert_eq!(table.search(&[], Scope::Both, 0, 9), [Found { id: 2, private: true }]);
+        table.forget_private();
+        assert!(table.read(2).is_none());
+    }
+}
