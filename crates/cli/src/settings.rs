@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Changes of the configuration's file, which keep what else stands in it: order, comments, blanks.
+//! Changes of the configuration's file, which keep what else stands in it: the order, and comments
+//! but those inside a list that changes or above a setting that goes.
 
 use crate::failure::{Failure, Result};
 use crate::places;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
 /// The configuration that is in force, to be changed.
@@ -38,6 +42,8 @@ impl Settings {
         let path = token.to_str().ok_or_else(|| Failure::failed("the token's path is no text"))?;
         let mut section = Table::new();
         section.insert("path", value(path));
+        // As the slot is called without a configuration.
+        section.insert("description", value("Metaslot"));
         let mut document = DocumentMut::new();
         let mut tokens = toml_edit::ArrayOfTables::new();
         tokens.push(section);
@@ -70,35 +76,76 @@ impl Settings {
         tokens.get_mut(usize::try_from(slot).ok()?)
     }
 
-    /// Takes out sections of providers that say nothing.
-    fn prune(&mut self) {
+    /// Whether the whole provider may do nothing.
+    pub(crate) fn is_off(&self, name: &str) -> bool {
+        let lanes = || self.document.get("lanes").and_then(Item::as_bool) == Some(false);
+        let section = self.document.get("provider").and_then(|all| all.get(name));
+        let enabled = section.and_then(|section| section.get("enabled")).and_then(Item::as_bool);
+        enabled == Some(false) || (name == "lanes" && lanes())
+    }
+
+    /// Takes out the section of a provider that says nothing.
+    pub(crate) fn prune(&mut self, name: &str) {
         let Some(all) = self.document.get_mut("provider").and_then(Item::as_table_mut) else {
             return;
         };
-        all.retain(|_, section| section.as_table().is_none_or(|section| !section.is_empty()));
+        if all.get(name).and_then(Item::as_table).is_some_and(Table::is_empty) {
+            all.remove(name);
+        }
         if all.is_empty() {
             self.document.remove("provider");
         }
     }
 
-    /// Writes the file anew, or leaves it as it is.
-    pub(crate) fn save(&mut self) -> Result<()> {
-        self.prune();
+    /// Writes the file anew, or leaves it as it is: where the module would refuse it, too.
+    pub(crate) fn save(&self, module: Option<&Path>) -> Result<()> {
         let cannot = |error| Failure::io(format!("cannot write {}", self.file.display()), &error);
         // A link stays one.
         let file = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
         let directory = file.parent().unwrap_or_else(|| Path::new("/"));
         fs::create_dir_all(directory).map_err(cannot)?;
-        let mode = fs::metadata(&file).map_or(0o644, |there| there.permissions().mode());
         let new = file.with_extension(format!("toml.{}", std::process::id()));
-        let written = fs::write(&new, self.document.to_string())
-            .and_then(|()| fs::set_permissions(&new, Permissions::from_mode(mode)))
-            .and_then(|()| fs::rename(&new, &file));
-        written.map_err(|error| {
+        let written = write(&new, &file, &self.document.to_string()).map_err(cannot);
+        let done = written.and_then(|()| accepted(&new, &file, module)).and_then(|()| {
+            fs::rename(&new, &file).and_then(|()| File::open(directory)?.sync_all()).map_err(cannot)
+        });
+        if done.is_err() {
             fs::remove_file(&new).ok();
-            cannot(error)
-        })
+        }
+        done
     }
+}
+
+/// Writes a file that is to replace another, with the other's owner and mode.
+fn write(new: &Path, old: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create_new(new)?;
+    file.write_all(text.as_bytes())?;
+    if let Ok(there) = fs::metadata(old) {
+        let own = file.metadata()?;
+        if (own.uid(), own.gid()) != (there.uid(), there.gid()) {
+            fchown(&file, Some(there.uid()), Some(there.gid()))?;
+        }
+        file.set_permissions(there.permissions())?;
+    }
+    file.sync_all()
+}
+
+/// Asks the module, in a process of its own, whether it takes the configuration.
+fn accepted(new: &Path, file: &Path, module: Option<&Path>) -> Result<()> {
+    let cannot = |error| Failure::io("cannot try the new configuration", &error);
+    let mut try_it = Command::new(std::env::current_exe().map_err(cannot)?);
+    try_it.args(["mechanisms", "--json"]).env("METASLOT_CONF", new);
+    if let Some(module) = module {
+        try_it.arg("--module").arg(module);
+    }
+    let tried = try_it.output().map_err(cannot)?;
+    if tried.status.success() {
+        return Ok(());
+    }
+    let said: Value = serde_json::from_slice(&tried.stderr).unwrap_or_default();
+    let detail = said["error"]["detail"].as_str().unwrap_or("it does not say why");
+    let detail = detail.replace(&new.display().to_string(), &file.display().to_string());
+    Err(Failure::failed("nothing was changed: the module would not take it").hint(detail))
 }
 
 fn table() -> Item {
@@ -117,6 +164,15 @@ pub(crate) fn set_strings(section: &mut Table, name: &str, texts: &[String]) {
     if texts.is_empty() {
         section.remove(name);
     } else {
-        section.insert(name, value(texts.iter().collect::<Array>()));
+        put(section, name, texts.iter().collect::<Array>());
     }
+}
+
+/// Sets a value; the comment behind an older one stays.
+pub(crate) fn put(section: &mut Table, name: &str, new: impl Into<toml_edit::Value>) {
+    let mut new = new.into();
+    if let Some(old) = section.get(name).and_then(Item::as_value) {
+        *new.decor_mut() = old.decor().clone();
+    }
+    section.insert(name, Item::Value(new));
 }

@@ -6,12 +6,11 @@ use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::output::{Report, Table};
-use crate::settings::{Settings, set_strings};
+use crate::settings::{Settings, put, set_strings};
 use crate::uri::Uri;
 use clap::{Args, Subcommand, ValueEnum};
 use metaslot_client::Rule;
 use serde_json::{Value, json};
-use toml_edit::value;
 
 /// Verbs for policies.
 #[derive(Debug, Subcommand)]
@@ -157,9 +156,9 @@ fn set(app: &App, args: &SetArgs) -> Result<()> {
         Failure::failed(format!("{} is not a token of our own", token.name()))
             .hint(format!("write policy = \"...\" into its module's section of {file}"))
     })?;
-    section.insert("policy", value(args.policy.name()));
+    put(section, "policy", args.policy.name());
     set_strings(section, "allow", &args.allow);
-    settings.save()?;
+    settings.save(app.named_module())?;
     let policy = args.policy.name();
     let warning = matches!(args.policy, Preset::Legacy).then(|| {
         String::from("under this policy the values of sensitive keys can be had by known attacks")

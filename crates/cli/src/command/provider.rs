@@ -6,14 +6,13 @@ use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use crate::scheme::mechanism_number;
-use crate::settings::{Settings, set_strings, strings};
+use crate::settings::{Settings, put, set_strings, strings};
 use crate::uri::Uri;
 use clap::{Args, Subcommand};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, mechanism_name};
 use metaslot_client::Candidate;
 use serde_json::{Value, json};
-use toml_edit::value;
 
 /// Verbs for providers.
 #[derive(Debug, Subcommand)]
@@ -203,6 +202,10 @@ fn change(app: &App, args: &ChangeArgs, enable: bool) -> Result<()> {
     if name == "lanes" && mechanisms.is_empty() {
         settings.forget_lanes();
     }
+    if enable && !mechanisms.is_empty() && settings.is_off(name) {
+        return Err(Failure::failed(format!("'{name}' is disabled whole"))
+            .hint(format!("metaslot provider enable {name}")));
+    }
     let section = settings.provider(name)?;
     let mut disabled = strings(section, "disable");
     match (mechanisms.is_empty(), enable) {
@@ -211,7 +214,7 @@ fn change(app: &App, args: &ChangeArgs, enable: bool) -> Result<()> {
             disabled.clear();
         }
         (true, false) => {
-            section.insert("enabled", value(false));
+            put(section, "enabled", false);
         }
         (false, true) => allow(&mut disabled, &mechanisms, name)?,
         (false, false) => {
@@ -221,7 +224,8 @@ fn change(app: &App, args: &ChangeArgs, enable: bool) -> Result<()> {
         }
     }
     set_strings(section, "disable", &disabled);
-    settings.save()?;
+    settings.prune(name);
+    settings.save(app.named_module())?;
     let file = settings.file.display().to_string();
     let what = if mechanisms.is_empty() { "everything" } else { &mechanisms.join(", ") };
     let done = if enable { "enabled" } else { "disabled" };
@@ -233,26 +237,25 @@ fn change(app: &App, args: &ChangeArgs, enable: bool) -> Result<()> {
 }
 
 fn has(provider: &Provider, wanted: &str) -> bool {
-    provider.rows.iter().any(|(number, _)| match wanted.strip_suffix('*') {
-        Some(start) => called(*number).starts_with(start),
-        None => called(*number) == wanted,
-    })
+    provider.rows.iter().any(|(number, _)| covers(wanted, &called(*number)))
 }
 
 /// Takes mechanisms out of the list of those that are disabled.
 fn allow(disabled: &mut Vec<String>, mechanisms: &[String], name: &str) -> Result<()> {
     for mechanism in mechanisms {
-        let before = disabled.len();
-        disabled.retain(|entry| entry != mechanism);
-        let covers = |entry: &&String| {
-            entry.strip_suffix('*').is_some_and(|start| mechanism.starts_with(start))
-        };
-        if before == disabled.len()
-            && let Some(entry) = disabled.iter().find(covers)
-        {
+        disabled.retain(|entry| !covers(mechanism, entry));
+        if let Some(entry) = disabled.iter().find(|entry| covers(entry, mechanism)) {
             return Err(Failure::failed(format!("{mechanism} is disabled by '{entry}'"))
                 .hint(format!("metaslot provider enable {name} '{entry}'")));
         }
     }
     Ok(())
+}
+
+/// Whether an entry of the list is another one, or a beginning of it.
+fn covers(entry: &str, other: &str) -> bool {
+    match entry.strip_suffix('*') {
+        Some(start) => other.starts_with(start),
+        None => entry == other,
+    }
 }

@@ -52,10 +52,14 @@ pub(crate) struct Args {
     textfile: Option<PathBuf>,
 }
 
+/// The longest interval.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 pub(super) fn interval(text: &str) -> std::result::Result<Duration, String> {
     let seconds = text.parse::<f64>().map_err(|_| "a number of seconds".to_owned())?;
     let duration = Duration::try_from_secs_f64(seconds).ok();
-    duration.filter(|time| !time.is_zero()).ok_or_else(|| "more than zero seconds".to_owned())
+    let possible = duration.filter(|time| !time.is_zero() && *time <= DAY);
+    possible.ok_or_else(|| "more than zero seconds, and a day at most".to_owned())
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
