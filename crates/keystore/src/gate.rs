@@ -3,7 +3,7 @@
 //! the way around a fork: both are closed before, and the next call afterwards opens them again.
 
 use crate::error::{Error, Result};
-use crate::files::{self, Files, Inodes};
+use crate::files::{self, Files, Inode, Inodes, Looked};
 use crate::fork::{self, Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
@@ -14,6 +14,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::cell::Cell;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -29,6 +30,9 @@ const LONG_LOG: i64 = 128;
 /// No row is longer, in bytes: the longest attribute that a caller may give, and some. What a
 /// stranger wrote does not fill the memory of anyone who looks at it.
 const LONGEST_ROW: i32 = (1 << 28) + (1 << 20);
+
+/// So often a store is opened whose files are replaced meanwhile.
+const OPENINGS: usize = 4;
 
 /// What every connection gets. The cache is small because forked servers multiply it.
 const SETTINGS: &str = "
@@ -274,10 +278,11 @@ impl Gate {
 
     fn open(&self) -> Result<Database> {
         let files = self.configured.resolve()?;
-        let mut database = Database::open(files)?;
         let mut inodes = self.pair.inodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut database, found) =
+            open_unmoved(&files.database, || files.inodes(), || Database::open(files.clone()))?;
         // The second connection uses the files that the first one opened.
-        database.inodes = *inodes.get_or_insert(database.files.inodes().unwrap_or_default());
+        database.inodes = *inodes.get_or_insert(found);
         drop(inodes);
         match self.follow_generation(&database.files) {
             // Anyone who has the page would miss a change that is not announced there.
@@ -338,6 +343,28 @@ impl GuardedConnection {
             .wait_while(self.lock(), |_| self.forks.load(Ordering::SeqCst) > 0)
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What `open` opens, and what has the names of its files: the same before and after, else another
+/// file may be open than the one that is found now.
+fn open_unmoved<T>(
+    path: &Path,
+    mut look: impl FnMut() -> Looked<Inodes>,
+    mut open: impl FnMut() -> Result<T>,
+) -> Result<(T, Inodes)> {
+    let mut look = || look().unwrap_or_default();
+    for _ in 0..OPENINGS {
+        let before = look();
+        let opened = open()?;
+        let after = look();
+        // SQLite makes the logs where they are missing.
+        let [database, logs @ ..] = [0, 1, 2].map(|file| (before[file], after[file]));
+        let is_kept = |(before, after): (Option<Inode>, _)| before.is_none() || before == after;
+        if database.0 == database.1 && logs.into_iter().all(is_kept) {
+            return Ok((opened, after));
+        }
+    }
+    Err(Error::file(path, "open", "its files are replaced again and again"))
 }
 
 /// A page that is odd while no process writes was left so by a writer that died.
@@ -483,8 +510,42 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::sync::mpsc;
     use std::thread;
+
+    #[test]
+    fn a_store_whose_files_are_replaced_while_it_is_opened_is_opened_again() {
+        let directory = std::env::temp_dir().join(format!("metaslot-gate-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let files = Files::new(&directory.join("token.db"));
+        let spare = |at: u32| directory.join(format!("spare-{at}"));
+        fs::write(&files.database, "0").unwrap();
+        // Until it has been opened so often, another file takes the name after each opening.
+        let open = |replaced: u32| {
+            let mut opened = 0;
+            let found = open_unmoved(
+                &files.database,
+                || files.inodes(),
+                || {
+                    let content = fs::read_to_string(&files.database).unwrap();
+                    opened += 1;
+                    if opened <= replaced {
+                        fs::write(spare(opened), format!("{replaced}/{opened}")).unwrap();
+                        fs::rename(spare(opened), &files.database).unwrap();
+                    }
+                    // As SQLite does.
+                    fs::write(directory.join("token.db-wal"), "").unwrap();
+                    Ok(content)
+                },
+            );
+            found.map(|(content, found)| (content, found == files.inodes().unwrap(), opened))
+        };
+        assert_eq!(open(0).unwrap(), ("0".to_owned(), true, 1));
+        assert_eq!(open(2).unwrap(), ("2/2".to_owned(), true, 3));
+        assert!(matches!(open(u32::MAX), Err(Error::File { .. })));
+        fs::remove_dir_all(&directory).unwrap();
+    }
 
     #[test]
     fn a_fork_waits_for_one_call_and_not_for_those_behind_it() {
