@@ -443,6 +443,7 @@ impl Token {
             let pin = pin.filter(|_| !state.refused).ok_or(refused)?;
             let answer = keeper.login(User::User, pin.expose());
             state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
+            state.mine |= answer.is_ok();
             logged_in(answer)?;
         }
         state.keeper = Some(keeper);

@@ -176,7 +176,10 @@ impl Pool {
                 one if answer.is_err() => answer = one,
                 _ => {}
             }
-            member.token.remember(pin)?;
+            if let Err(code) = member.token.remember(pin) {
+                self.logout();
+                return Err(code);
+            }
         }
         match answer {
             Ok(()) => self.user.store(true, Ordering::SeqCst),

@@ -208,8 +208,10 @@ fn identity(attributes: &Attributes, points: &[Point]) -> Option<Identity> {
 /// A point without the OCTET STRING around it, which some modules leave out.
 fn bare(point: &[u8]) -> &[u8] {
     match point {
+        // A bare one begins with 4, too, and may go on like a length; what is in an OCTET STRING begins
+        // as every point does (SEC 1 §2.3.3).
         [4, length, rest @ ..] | [4, 0x81, length, rest @ ..]
-            if usize::from(*length) == rest.len() =>
+            if usize::from(*length) == rest.len() && matches!(rest, [2..=4, ..]) =>
         {
             rest
         }
@@ -236,6 +238,14 @@ mod tests {
     fn seen(attributes: &Attributes, points: &[Point]) -> Option<Seen> {
         let identity = identity(attributes, points)?;
         Some(Seen { identity, private: true, attributes: attributes.clone() })
+    }
+
+    #[test]
+    fn a_bare_point_that_goes_on_like_a_length_is_one() {
+        let mut point = [7; 65];
+        point[..2].copy_from_slice(&[4, 63]);
+        assert_eq!(bare(&point), point);
+        assert_eq!(bare(&[&[4, 65][..], &point].concat()), point);
     }
 
     #[test]
