@@ -5,6 +5,7 @@
 //! No value of a key, no PIN and no data is ever in a line: an object is described by four attributes that
 //! are never secret. A line is written at once, by one system call, and never waited for.
 
+use crate::cancel::Uncancelled;
 use crate::config::AuditConfig;
 use metaslot_ck::*;
 use metaslot_counters as counters;
@@ -74,6 +75,7 @@ impl Log {
     }
 
     fn write(&self, event: &str, function: Function, about: &str, result: &str) -> io::Result<()> {
+        let _uncancelled = Uncancelled::begin();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut line = format!("{{\"time\":{}.{:06}", since.as_secs(), since.subsec_micros());
         let program = fs::read("/proc/self/comm").unwrap_or_default();
@@ -127,9 +129,10 @@ impl Log {
 
     /// A call that the policy refused, whatever its function.
     #[cold]
-    pub(crate) fn refused(&self, function: Function, place: &str, error: Error) {
+    pub(crate) fn refused(&self, function: Function, error: Error, place: impl FnOnce() -> String) {
+        // First: to find the place asks a store, which may say something else.
         let Some(reason) = detail::refusal() else { return };
-        let mut fields = place.to_owned();
+        let mut fields = place();
         text(&mut fields, "reason", &reason);
         self.write("refused", function, &fields, &code(error.rv())).ok();
     }

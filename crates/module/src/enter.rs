@@ -48,7 +48,7 @@ pub(crate) unsafe fn enter_session(
             let engine = library.engine()?;
             call(engine, caller, session).map_err(|error| {
                 if let Some(log) = library.log() {
-                    log.refused(function, &audit::place(engine, session), error);
+                    log.refused(function, error, || audit::place(engine, session));
                 }
                 engine.foremost(session, error)
             })
@@ -80,7 +80,7 @@ pub(crate) unsafe fn enter_audited(
             if let Some(log) = library.log() {
                 log.end(function, &note, result);
                 if let Err(error) = result {
-                    log.refused(function, note.fields(), error);
+                    log.refused(function, error, || note.fields().to_owned());
                 }
             }
             result

@@ -172,7 +172,8 @@ pub unsafe extern "C" fn C_DeriveKey(
             if let Some(place) = place {
                 place.set_object(first);
             }
-            for (place, other) in further.into_iter().zip(others) {
+            for (at, (place, other)) in further.into_iter().zip(others).enumerate() {
+                note.object(engine, session, &format!("further{}", at + 1), other);
                 place.set_object(other);
             }
             Ok(())
