@@ -205,18 +205,23 @@ fn identity(attributes: &Attributes, points: &[Point]) -> Option<Identity> {
     Some((class, attributes.ulong(CKA_KEY_TYPE)?, known))
 }
 
-/// A point without the OCTET STRING around it, which some modules leave out.
+/// A point without the OCTET STRING around it, which some modules leave out. A bare one begins with 4, too,
+/// and may go on like a length.
 fn bare(point: &[u8]) -> &[u8] {
     match point {
-        // A bare one begins with 4, too, and may go on like a length; what is in an OCTET STRING begins
-        // as every point does (SEC 1 §2.3.3).
         [4, length, rest @ ..] | [4, 0x81, length, rest @ ..]
-            if usize::from(*length) == rest.len() && matches!(rest, [2..=4, ..]) =>
+            if usize::from(*length) == rest.len() && is_point(rest) =>
         {
             rest
         }
         point => point,
     }
+}
+
+/// SEC 1 §2.3.3 has the first byte; RFC 7748 and RFC 8032 have lengths that no bare point of SEC 1 has with
+/// two bytes more.
+const fn is_point(bytes: &[u8]) -> bool {
+    matches!(bytes, [2..=4, ..]) || matches!(bytes.len(), 32 | 56 | 57)
 }
 
 #[cfg(test)]
@@ -246,6 +251,9 @@ mod tests {
         point[..2].copy_from_slice(&[4, 63]);
         assert_eq!(bare(&point), point);
         assert_eq!(bare(&[&[4, 65][..], &point].concat()), point);
+        let edwards = [30; 32];
+        assert_eq!(bare(&edwards), edwards);
+        assert_eq!(bare(&[&[4, 32][..], &edwards].concat()), edwards);
     }
 
     #[test]
