@@ -47,8 +47,9 @@ impl ForeignStore {
 
 impl Drop for ForeignStore {
     fn drop(&mut self) {
-        self.0.close();
-        self.0.module.leave();
+        let token = self.0;
+        token.close();
+        (token.around)(&mut || token.module.leave());
     }
 }
 

@@ -285,8 +285,8 @@ impl Token {
         work: impl Fn(&Session) -> Called<T>,
     ) -> Result<T> {
         let answer = self.go_on(taken, work);
-        if let Some(taken) = taken.take() {
-            self.give(taken);
+        if taken.is_some() {
+            self.apart(|| taken.take().into_iter().for_each(|on| self.give(on)));
         }
         answer
     }

@@ -198,6 +198,13 @@ impl Pool {
         }
     }
 
+    /// What is known of the tokens and of a login.
+    fn forget(&self) {
+        self.user.store(false, Ordering::SeqCst);
+        self.members.iter().for_each(|member| member.seen.store(false, Ordering::SeqCst));
+        self.table().forget_all();
+    }
+
     fn logout(&self) {
         self.user.store(false, Ordering::SeqCst);
         for member in &self.members {

@@ -38,8 +38,8 @@ impl PoolStore {
 
 impl Drop for PoolStore {
     fn drop(&mut self) {
-        self.pool.logout();
-        self.pool.table().forget_all();
+        // The tokens end what logins are ours when they are closed.
+        self.pool.forget();
     }
 }
 
