@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The audit log: a line of JSON for what happens to keys, for logins and PINs, and for what the policy
-//! refuses. Who wants it configures it (`docs/audit.md`).
+//! refuses. It is off unless it is configured (`docs/audit.md`).
 //!
 //! No value of a key, no PIN and no data is ever in a line: an object is described by four attributes that
-//! are never secret. A line is written at once, by one system call, and never waited for.
+//! are never secret. A line is written at once, by one system call; only a file system can keep it waiting.
 
 use crate::cancel::Uncancelled;
 use crate::config::AuditConfig;
@@ -260,7 +260,7 @@ impl Note {
         self.fields.push('}');
     }
 
-    /// Which attributes a template names: their values are nobody's concern here.
+    /// Which attributes a template names: their values are not logged.
     pub(crate) fn attributes(&mut self, template: &Template) {
         if self.on {
             let name = |number: &u64| match attribute_name(*number) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The text format of Prometheus, version 0.0.4, one set of series for each program.
+//! The text format of Prometheus, version 0.0.4, one set of series for each process.
 
 use super::group::{self, By, Name};
 use super::name::{code, event, mechanism};
