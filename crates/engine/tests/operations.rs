@@ -399,7 +399,7 @@ fn a_login_ends_when_another_process_makes_the_token_anew() {
     assert_eq!(state(), Ok(CKS_RW_PUBLIC_SESSION));
     let used = mine.cipher_init(Forward, session, CKM_AES_GCM, gcm(128), key);
     assert_eq!(used, Err(Error::KEY_HANDLE_INVALID), "it was the old user's");
-    mine.login(session, CKU_USER, b"user-pin").expect("nobody is logged in");
+    mine.login(session, CKU_USER, b"user-pin").expect("no login yet");
     other.init_token(SlotId(0), b"so-pin", "anew").expect("it is made anew");
     mine.login(session, CKU_USER, b"user-pin").expect("without a question in between");
 }

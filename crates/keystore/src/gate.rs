@@ -70,7 +70,7 @@ pub(crate) struct ConnectionPair {
 /// One connection behind one mutex.
 #[derive(Debug)]
 struct GuardedConnection {
-    /// How many forks are under way, or wait: nobody begins before them.
+    /// How many forks are under way, or wait: no call begins before them.
     forks: AtomicU32,
     state: Mutex<State>,
     reopened: Condvar,

@@ -372,7 +372,7 @@ mod tests {
         mine.initialize(b"so-pin-1", "first").expect("it is made");
         let old = keys(&mine, Role::So, b"so-pin-1").expect("the PIN is right");
         other.initialize(b"so-pin-1", "second").expect("it is made anew");
-        admit(&mine, Role::So, b"so-pin-1", old).expect("nobody has changed it");
+        admit(&mine, Role::So, b"so-pin-1", old).expect("it was not changed");
         assert!(mine.keeps_login());
         std::fs::remove_dir_all(&place).expect("it goes");
     }

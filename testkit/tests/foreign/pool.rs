@@ -80,7 +80,7 @@ fn tokens_that_die_and_come_back_fail_no_operation() {
     let name = "pool::tokens_that_die_and_come_back_fail_no_operation";
     apart(CLIENT, "tokens that die", name, prepared, || {
         let module = started()?;
-        // One is dead before the login, and nobody searches again when it is back.
+        // One is dead before the login, and no search comes when it is back.
         module.slots(true)?;
         std::fs::write(sign_of_death(0)?, WAYS[0])?;
         let (_session, key) = web_key(&module)?;

@@ -471,7 +471,7 @@ impl Token {
             loop {
                 let mut state = self.state();
                 self.connect(&mut state)?;
-                let Some(keeper) = &state.keeper else { continue };
+                let keeper = state.keeper.as_ref().ok_or(GONE)?;
                 let answer = match &configured {
                     Some(configured) => keeper.login(user, configured.expose()),
                     None if pin.is_empty() => keeper.login_protected(user),
