@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who does the work: of the providers that can do an operation, one, and another where that one fails.
+//!
+//! The table of routes is made once and read without a lock. Whether a caller may do what it wants is not asked here.
+#![forbid(unsafe_code)]
+
+mod candidate;
+mod count;
+mod home;
+mod routes;
+
+pub use candidate::Candidate;
+pub use count::Count;
+pub use home::HomeRoute;
+pub use routes::Routes;
