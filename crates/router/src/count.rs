@@ -9,13 +9,28 @@ pub struct Count {
     subject: Subject,
     /// What a multi-part operation took so far.
     bytes: usize,
+    provider: u8,
+    /// Whether another provider may be the cheaper one for some sizes of data.
+    choice: bool,
 }
 
 impl Count {
     /// Nothing yet.
     #[must_use]
-    pub const fn new(subject: Subject) -> Self {
-        Self { subject, bytes: 0 }
+    pub(crate) fn new(subject: Subject, provider: usize, choice: bool) -> Self {
+        Self { subject, bytes: 0, provider: u8::try_from(provider).unwrap_or(u8::MAX), choice }
+    }
+
+    /// The provider's place in the list of them.
+    #[must_use]
+    pub const fn provider(&self) -> usize {
+        self.provider as usize
+    }
+
+    /// Whether costs are to be compared when the size of the data is known.
+    #[must_use]
+    pub const fn has_choice(&self) -> bool {
+        self.choice
     }
 
     /// More data of a multi-part operation.

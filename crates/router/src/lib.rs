@@ -5,11 +5,15 @@
 #![forbid(unsafe_code)]
 
 mod candidate;
+pub mod cost;
 mod count;
+mod health;
 mod home;
+mod key;
 mod routes;
 
 pub use candidate::Candidate;
 pub use count::Count;
 pub use home::HomeRoute;
-pub use routes::Routes;
+pub use key::key_bits;
+pub use routes::{Estimate, Flight, Job, Routes};
