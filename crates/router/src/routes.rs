@@ -40,6 +40,13 @@ struct Row {
     /// The provider's place in the list of them.
     provider: usize,
     algorithm: &'static Algorithm,
+    /// What is only needed where costs are compared: the rest is read at each `*Init`.
+    costs: Box<Costs>,
+}
+
+/// What the operations of a row cost.
+#[derive(Debug, Default)]
+struct Costs {
     lines: Vec<Line>,
     /// Operations that are on their way, where such take longer than counting them.
     in_flight: AtomicU32,
@@ -81,9 +88,7 @@ impl Routes {
         for (provider, served) in providers.iter().enumerate() {
             for algorithm in served.algorithms() {
                 if let Some(at) = MechanismRow::index(algorithm.mechanism) {
-                    let in_flight = AtomicU32::new(0);
-                    let row = Row { provider, algorithm, lines: Vec::new(), in_flight };
-                    rows[at].all.push(row);
+                    rows[at].all.push(Row { provider, algorithm, costs: Box::default() });
                 }
             }
         }
@@ -99,7 +104,7 @@ impl Routes {
         for Cost { provider, mechanism, line } in costs {
             if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
                 let rows = self.rows[at].all.iter_mut().filter(|row| row.provider == provider);
-                rows.for_each(|row| row.lines.push(*line));
+                rows.for_each(|row| row.costs.lines.push(*line));
             }
         }
         for rows in &mut self.rows {
@@ -159,10 +164,7 @@ impl Routes {
         let out = self.health.out();
         for row in rows.all.iter().filter(|row| out & bit(row.provider) == 0) {
             if let Some(found) = operation(row.algorithm) {
-                return Ok((
-                    Count::new(Subject::new(row.provider, at), row.provider, rows.choice),
-                    found,
-                ));
+                return Ok((Count::new(Subject::new(row.provider, at), rows.choice), found));
             }
         }
         match out {
@@ -188,7 +190,7 @@ impl Routes {
             rows.all.iter().filter(|row| !tried.clone().any(|tried| tried == row.provider));
         left.find_map(|row| {
             let found = operation(row.algorithm)?;
-            Some((Count::new(Subject::new(row.provider, at), row.provider, false), found))
+            Some((Count::new(Subject::new(row.provider, at), false), found))
         })
         .ok_or(Error::MECHANISM_INVALID)
     }
@@ -211,11 +213,11 @@ impl Routes {
         let (least, expected) = self.least(rows, first, job, able);
         let row = &rows[least];
         let flight = expected.is_some_and(|time| time > COUNTED).then(|| {
-            row.in_flight.fetch_add(1, Ordering::Relaxed);
-            Flight(&row.in_flight)
+            row.costs.in_flight.fetch_add(1, Ordering::Relaxed);
+            Flight(&row.costs.in_flight)
         });
         let cheaper = (least != first).then(|| operation(row.algorithm)).flatten();
-        let count = Count::new(Subject::new(row.provider, at), row.provider, false);
+        let count = Count::new(Subject::new(row.provider, at), false);
         (cheaper.map(|algorithm| (count, algorithm)), flight)
     }
 
@@ -242,7 +244,7 @@ impl Routes {
 
     /// Nanoseconds that a job is expected to take now.
     fn expected(&self, row: &Row, job: Job) -> Option<f32> {
-        let others = row.in_flight.load(Ordering::Relaxed).min(self.crowd);
+        let others = row.costs.in_flight.load(Ordering::Relaxed).min(self.crowd);
         let load = others as f32 / self.crowd as f32;
         Some(row.line(job)?.expected(job.bytes, load))
     }
@@ -288,7 +290,7 @@ impl Rows {
     /// Whether a later row is cheaper than the first anywhere. Costs are lines: what is so at neither end is so nowhere.
     fn may_differ(&self) -> bool {
         let Some((first, later)) = self.all.split_first() else { return false };
-        later.iter().flat_map(|row| &row.lines).any(|line| {
+        later.iter().flat_map(|row| &row.costs.lines).any(|line| {
             let Line { operation, key_bits, .. } = *line;
             [0, LARGEST].into_iter().any(|bytes| {
                 let job = Job { mechanism: 0, operation, key_bits, bytes };
@@ -308,7 +310,7 @@ impl Row {
     /// The line that fits best: that of the key's size, of the next larger, or of any.
     fn line(&self, job: Job) -> Option<&Line> {
         let mut best = None::<&Line>;
-        for line in self.lines.iter().filter(|line| line.operation == job.operation) {
+        for line in self.costs.lines.iter().filter(|line| line.operation == job.operation) {
             if line.key_bits == job.key_bits {
                 return Some(line);
             }
