@@ -138,6 +138,15 @@ fn long_key_is_wrapped_under_a_short_one() {
 }
 
 #[test]
+fn long_key_is_wrapped_under_one_that_a_short_one_derives() {
+    attack(
+        "weak base of a wrapping key",
+        "long_key_is_wrapped_under_one_that_a_short_one_derives",
+        purposes::wrapped_by_a_derivative,
+    );
+}
+
+#[test]
 fn unwrapping_tells_whether_the_padding_is_right() {
     let name = "unwrapping_tells_whether_the_padding_is_right";
     attack("padding oracle of unwrapping", name, keys::padding_oracle);

@@ -2,7 +2,7 @@
 //! Ways from a key that has one purpose to its value, by another.
 
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Params, Result, Session, Template};
+use metaslot_client::{Mechanism, Params, Result, Session, Template, Value};
 
 use crate::field::Element;
 use crate::{SECRET, aes, readable, secret, target, with_roles};
@@ -214,4 +214,16 @@ pub(crate) fn base_key_is_digested(session: &Session) -> Result<bool> {
     let copy = known(session, &extracted, &[CKA_SIGN])?;
     let value = session.sign(&HMAC, copy, BLOCK)?;
     is_value(session, key, &value)
+}
+
+/// A derived key is long and no harder to guess than its short base.
+pub(crate) fn wrapped_by_a_derivative(session: &Session) -> Result<bool> {
+    let imposed = Template::new().bool(CKA_WRAP, true).bool(CKA_SENSITIVE, true);
+    let base = with_roles(Template::new().token(false).ulong(CKA_VALUE_LEN, 16), &[CKA_DERIVE])
+        .with(CKA_DERIVE_TEMPLATE, Value::Template(imposed.bool(CKA_EXTRACTABLE, false)));
+    let base = session.generate_key(&Mechanism::new(CKM_GENERIC_SECRET_KEY_GEN), &base)?;
+    let by = Template::new().key_type(CKK_AES).token(false).ulong(CKA_VALUE_LEN, 32);
+    let by = session.derive(&hkdf(false, true, NO_KEY), base, &by)?;
+    let long = session.create(&secret(true).bytes(CKA_VALUE, SECRET))?;
+    session.wrap(&KWP, by, long).map(|_| true)
 }
