@@ -229,6 +229,15 @@ fn derived_key_is_computed_by_digesting_its_base() {
 }
 
 #[test]
+fn key_that_verifies_makes_macs_by_digests() {
+    attack(
+        "MAC by a forged state of a digest",
+        "key_that_verifies_makes_macs_by_digests",
+        purposes::forged_state_signs,
+    );
+}
+
+#[test]
 fn tag_is_short_enough_to_be_guessed() {
     attack("short tag", "tag_is_short_enough_to_be_guessed", weak::short_tag);
 }

@@ -19,6 +19,8 @@ pub(crate) struct DigestRun {
     pub(crate) stream: Box<dyn DigestStream>,
     /// A key that may not be read went in: the state must not come out.
     pub(crate) holds_key: bool,
+    /// The caller brought its state, and may have written it.
+    pub(crate) brought: bool,
 }
 
 impl Streams for dyn Digest {
@@ -95,7 +97,9 @@ impl Engine {
         let policy = self.policy(session)?;
         policy.using_key(KeyUse::DigestKey, object.facts())?;
         let value = self.key(&object)?.secret(CKA_VALUE)?;
-        policy.digesting(object.facts(), value.len())?;
+        let digest = &session.operations.digest;
+        let brought = matches!(digest, Active::MultiPart(_, run) if run.brought);
+        policy.digesting(object.facts(), value.len(), brought)?;
         update(session, value)?;
         if !object.shows_secrets()
             && let Active::MultiPart(_, run) = &mut session.operations.digest
@@ -139,7 +143,7 @@ fn once(
 }
 
 pub(crate) fn start(chosen: &Chosen<dyn Digest>) -> Result<DigestRun> {
-    Ok(DigestRun { stream: chosen.algorithm.start()?, holds_key: false })
+    Ok(DigestRun { stream: chosen.algorithm.start()?, holds_key: false, brought: false })
 }
 
 pub(crate) fn update(session: &mut Session, data: &[u8]) -> Result<()> {
