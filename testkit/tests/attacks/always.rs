@@ -72,7 +72,9 @@ pub(crate) fn usages(session: &Session) -> Result<()> {
     let limited = session
         .generate_key(&Mechanism::new(CKM_AES_KEY_GEN), &with_roles(allowed, &[CKA_ENCRYPT]))?;
     let other = session.encrypt(&mechanism, limited, b"plain");
-    refused("a mechanism that is not among the allowed", &other)
+    refused("a mechanism that is not among the allowed", &other)?;
+    session.digest_init(&Mechanism::new(CKM_SHA256))?;
+    refused("a digest that is not among the allowed", &session.digest_key(limited))
 }
 
 pub(crate) fn origin(session: &Session) -> Result<()> {

@@ -82,15 +82,20 @@ impl Engine {
     /// As PKCS#11 3.2 §5.12.4 names them.
     pub fn digest_key(&self, session: SessionHandle, key: ObjectHandle) -> Result<()> {
         let mut session = self.session(session)?;
-        session.operations.digest.chosen()?;
-        let result = self.digest_value(&mut session, key).map(|()| Written::Done);
+        let mechanism = session.operations.digest.chosen()?.mechanism;
+        let result = self.digest_value(&mut session, mechanism, key).map(|()| Written::Done);
         let Session { operations, recent, .. } = &mut *session;
         operations.digest.proceed(recent, result)
     }
 
-    fn digest_value(&self, session: &mut SessionGuard<'_>, key: ObjectHandle) -> Result<()> {
+    fn digest_value(
+        &self,
+        session: &mut SessionGuard<'_>,
+        mechanism: CK_MECHANISM_TYPE,
+        key: ObjectHandle,
+    ) -> Result<()> {
         let object = self.object_in(session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
-        if object.class() != CKO_SECRET_KEY {
+        if object.class() != CKO_SECRET_KEY || !object.allows(mechanism) {
             return Err(Error::KEY_INDIGESTIBLE);
         }
         self.kept_here(&object)?;
