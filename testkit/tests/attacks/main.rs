@@ -320,6 +320,11 @@ fn private_objects_are_hidden_after_logout() {
 }
 
 #[test]
+fn one_pin_is_for_one_plaintext() {
+    never("many plaintexts for one PIN", "one_pin_is_for_one_plaintext", always::one_pin);
+}
+
+#[test]
 fn wrong_rsa_padding_looks_like_a_message() {
     let name = "wrong_rsa_padding_looks_like_a_message";
     never("padding oracle of decryption", name, always::implicit_rejection);
