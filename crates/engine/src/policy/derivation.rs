@@ -43,8 +43,9 @@ impl Policy {
     /// than a block an HMAC uses the digest (RFC 2104 §2), so the digest would be worth as much as the key.
     /// A state of SHA-3 may hold an HMAC's pad, to which the key is added: then the digest is the MAC.
     pub(crate) fn digesting(self, key: &Facts, length: usize, brought: bool) -> Result<()> {
-        let related = !key.readable && (brought || length > SHORTEST_BLOCK);
-        self.refuse(Refusal::RelatedKeys, related, Error::KEY_INDIGESTIBLE)
+        let long = !key.readable && length > SHORTEST_BLOCK;
+        self.refuse(Refusal::RelatedKeys, long, Error::KEY_SIZE_RANGE)?;
+        self.refuse(Refusal::RelatedKeys, !key.readable && brought, Error::KEY_INDIGESTIBLE)
     }
 
     /// May `result` be derived from `base`?
