@@ -105,8 +105,13 @@ impl Engine {
     /// With what operations cost, for the choice between providers.
     #[must_use]
     pub fn with_costs(self, costs: &[Cost]) -> Self {
-        let place = |name: &str| self.providers.iter().position(|other| other.name() == name);
-        Self { routes: self.routes.with_costs(costs, place), ..self }
+        Self { routes: self.routes.with_costs(costs), ..self }
+    }
+
+    /// Who does the work: what each is expected to take, and takes.
+    #[must_use]
+    pub const fn routes(&self) -> &Routes {
+        &self.routes
     }
 
     pub(crate) fn token(&self, slot: SlotId) -> Result<&Token> {

@@ -149,7 +149,10 @@ fn engine(config: Config) -> Engine {
     slots.truncate(MAX_SLOTS);
     cpu::mask(config.lanes_without);
     let providers = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
-    Engine::new(EngineConfig { slots, providers }).without(absent).disabling(config.disabled)
+    Engine::new(EngineConfig { slots, providers })
+        .with_costs(&config.costs)
+        .without(absent)
+        .disabling(config.disabled)
 }
 
 /// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a

@@ -13,6 +13,7 @@ use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::{Config as Foreign, MAX_MODULES};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
+use metaslot_router::cost;
 use provider::ProviderConfig;
 use setting::{Complaint, at, text, wrong};
 use std::fmt;
@@ -38,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) lanes_without: Cpu,
     /// Mechanisms that a provider of ours, by its name, may not do.
     pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+    /// What operations cost here, as `metaslot tune` measured it.
+    pub(crate) costs: Vec<cost::Cost>,
 }
 
 /// One `[[pool]]`.
@@ -121,7 +124,7 @@ pub(crate) fn read() -> Result<Config, Problem> {
     let home = directory(c"HOME");
     let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
     let places = [own.map(|own| own.join("metaslot")), Some(PathBuf::from("/etc/metaslot"))];
-    for place in places.into_iter().flatten() {
+    for place in places.iter().flatten() {
         let file = place.join("metaslot.toml");
         match std::fs::read_to_string(&file) {
             Err(error) if is_absent(&error) => {}
@@ -129,7 +132,16 @@ pub(crate) fn read() -> Result<Config, Problem> {
         }
     }
     let data = directory(c"XDG_DATA_HOME").or_else(|| Some(home?.join(".local/share")));
-    Ok(Config::unconfigured(data))
+    let costs = places.iter().flatten().map(|place| costs(&place.join("costs.tsv")));
+    let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
+    Ok(Config { costs, ..Config::unconfigured(data) })
+}
+
+/// What a file of costs says. Without one, or with one that cannot be used, providers keep their order: nothing else
+/// depends on it, and `metaslot doctor` complains.
+fn costs(file: &Path) -> Vec<cost::Cost> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    cost::parse(&text).unwrap_or_default()
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -142,11 +154,12 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
         line: None,
         reason: format!("cannot be read: {error}"),
     })?;
-    Config::parse(&text).map_err(|(span, reason)| Problem {
+    let config = Config::parse(&text).map_err(|(span, reason)| Problem {
         file: file.to_owned(),
         line: span.map(|span| line(&text, span.start)),
         reason,
-    })
+    })?;
+    Ok(Config { costs: costs(&file.with_file_name("costs.tsv")), ..config })
 }
 
 fn line(text: &str, at: usize) -> usize {
@@ -163,6 +176,7 @@ impl Config {
         lanes: true,
         lanes_without: Cpu::NONE,
         disabled: Vec::new(),
+        costs: Vec::new(),
     };
 
     fn unconfigured(data: Option<PathBuf>) -> Self {
