@@ -13,7 +13,7 @@ use metaslot_router::cost::Cost;
 use metaslot_router::{Count, HomeRoute, Routes};
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::Home;
-use metaslot_spi::{Key, NewObject, Value, detail};
+use metaslot_spi::{Key, NewObject, detail};
 use std::sync::Arc;
 
 /// What the configuration says.
@@ -198,10 +198,7 @@ impl Engine {
         if !facts.may(usage) {
             return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
         }
-        if facts.restricted
-            && let Some(Value::Ulongs(allowed)) = object.attributes().get(CKA_ALLOWED_MECHANISMS)
-            && !allowed.contains(&mechanism)
-        {
+        if !object.allows(mechanism) {
             return Err(Error::MECHANISM_INVALID);
         }
         if object.key().is_none() {
