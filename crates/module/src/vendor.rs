@@ -146,6 +146,8 @@ pub(crate) static LIST: List = List {
 unsafe extern "C" fn last_error(text: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -> CK_RV {
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     let caller = unsafe { Caller::new() };
+    // Also after a buffer that was too small.
+    let _said = detail::aside();
     caught(|| detail::with(|detail| caller.list(detail.as_bytes(), text, length)))
 }
 
