@@ -14,6 +14,7 @@ use metaslot_ck::{
 };
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
+use metaslot_spi::detail;
 
 /// Runs `call` with the engine: initialised? not forked? then caught, counted, answered.
 ///
@@ -107,6 +108,7 @@ pub(crate) unsafe fn enter_library(
             // Another module uses us for what it does for us: that would have no end.
             State::Open(_) if presence.is_nested() && is_outside() => return CKR_FUNCTION_FAILED,
             State::Open(library) => {
+                let _outer = if presence.is_nested() { detail::aside() } else { None };
                 // SAFETY: our caller promises it, and `call` is over before we return.
                 let caller = unsafe { Caller::new() };
                 let rv = caught(|| call(library, caller));
