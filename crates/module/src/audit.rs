@@ -200,6 +200,12 @@ pub(crate) struct Act {
 }
 
 impl Act {
+    /// What the vendor interface does to a token.
+    pub(crate) const fn examination(repair: bool) -> Self {
+        let event = if repair { "repaired" } else { "examined" };
+        Self { event, function: "ExamineToken", of_objects: false }
+    }
+
     pub(crate) const fn of(function: Function) -> Self {
         let (event, of_objects) = match function {
             Function::GenerateKey | Function::GenerateKeyPair => ("generated", true),
@@ -235,6 +241,12 @@ pub(crate) struct Note {
 }
 
 impl Note {
+    pub(crate) fn number(&mut self, name: &str, number: u64) {
+        if self.on {
+            write!(self.fields, ",\"{name}\":{number}").ok();
+        }
+    }
+
     pub(crate) fn user(&mut self, user: CK_USER_TYPE) {
         let user = match user {
             CKU_SO => "so",

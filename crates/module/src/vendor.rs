@@ -2,9 +2,10 @@
 //! Our own interface, `Vendor Metaslot` 1.2: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
+use crate::audit::{Act, audited};
 use crate::caught::caught;
 use crate::decode::Caller;
-use crate::enter::enter;
+use crate::enter::{enter, enter_library};
 use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;
@@ -251,7 +252,8 @@ unsafe extern "C" fn examine_token(
 ) -> CK_RV {
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     unsafe {
-        enter(Function::Login, |engine, caller| {
+        enter_library(Function::Login, |library, caller| {
+            let engine = library.engine()?;
             let place = caller.place(examined)?;
             let pin = caller.pin(pin, pin_length)?;
             let role = match user {
@@ -272,15 +274,25 @@ unsafe extern "C" fn examine_token(
                 tell(notify, application, &remark)
             };
             let repair = repair != CK_FALSE;
-            let found =
-                engine.examine_token(SlotId(slot), role, pin.expose(), repair, &mut remark)?;
-            place.set(Examined {
-                objects: found.rows,
-                unverified: found.unverified,
-                findings: found.findings,
-                removed: found.removed,
-            });
-            Ok(())
+            let slot = SlotId(slot);
+            audited(
+                library.log(),
+                Act::examination(repair),
+                |log| log.slot(engine, slot),
+                |note| {
+                    note.user(user);
+                    let found =
+                        engine.examine_token(slot, role, pin.expose(), repair, &mut remark)?;
+                    note.number("removed", found.removed);
+                    place.set(Examined {
+                        objects: found.rows,
+                        unverified: found.unverified,
+                        findings: found.findings,
+                        removed: found.removed,
+                    });
+                    Ok(())
+                },
+            )
         })
     }
 }
