@@ -108,7 +108,7 @@ fn engine(config: Config) -> Engine {
         Counters::Private => Vec::new(),
     };
     // A page that cannot be made is not worth a failure: the process counts privately.
-    drop(counters::open(directories.into_iter()));
+    drop(counters::open(directories.into_iter(), uncancelled));
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
     let (mut absent, mut others) = (Vec::new(), Vec::new());
@@ -161,6 +161,11 @@ fn apart(work: &mut dyn FnMut()) {
     let _uncancelled = Uncancelled::begin();
     let _unbroken = Unbroken::begin();
     let _outside = Outside(OUTSIDE.replace(true));
+    work();
+}
+
+fn uncancelled(work: &mut dyn FnMut()) {
+    let _uncancelled = Uncancelled::begin();
     work();
 }
 
