@@ -16,6 +16,7 @@ pub mod key_info;
 mod params;
 pub mod provider;
 pub mod store;
+pub mod table;
 mod template;
 
 pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
