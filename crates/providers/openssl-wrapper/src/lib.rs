@@ -14,6 +14,8 @@ mod memory;
 mod raw;
 mod start;
 
+pub use metaslot_awslc_wrapper::{cleanse, constant_time};
+
 use std::ffi::c_int;
 use std::fmt;
 use std::ptr::NonNull;
