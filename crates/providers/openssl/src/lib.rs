@@ -8,6 +8,7 @@
 
 mod digest;
 mod failure;
+mod mac;
 
 pub use metaslot_openssl_wrapper::fork;
 
@@ -22,7 +23,7 @@ pub static OPENSSL: Openssl = Openssl;
 pub struct Openssl;
 
 /// The tables of the files.
-const PARTS: &[&[Algorithm]] = &[&digest::ROWS];
+const PARTS: &[&[Algorithm]] = &[&digest::ROWS, &mac::ROWS];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };
 
