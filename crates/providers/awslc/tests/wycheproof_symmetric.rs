@@ -9,6 +9,8 @@ mod run;
 mod vectors;
 
 use common::algorithm;
+#[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
+use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::Value as Attribute;
