@@ -6,13 +6,17 @@
 //! in protected memory, and what it must keep over a fork lies outside of that.
 #![cfg(feature = "library")]
 
+pub mod cipher;
 pub mod digest;
 pub mod fork;
 mod hash;
 pub mod mac;
 mod memory;
+mod mode;
 mod raw;
 mod start;
+
+pub use mode::Mode;
 
 pub use metaslot_awslc_wrapper::{cleanse, constant_time};
 

@@ -13,7 +13,7 @@ macro_rules! opaque {
     )*};
 }
 
-opaque!(EVP_MD, EVP_MD_CTX, EVP_MAC, EVP_MAC_CTX);
+opaque!(EVP_MD, EVP_MD_CTX, EVP_MAC, EVP_MAC_CTX, EVP_CIPHER, EVP_CIPHER_CTX);
 
 /// `OSSL_PARAM`
 #[derive(Debug)]
@@ -50,6 +50,10 @@ pub(crate) const OPENSSL_INIT_NO_ADD_ALL_CIPHERS: u64 = 0x10;
 pub(crate) const OPENSSL_INIT_NO_ADD_ALL_DIGESTS: u64 = 0x20;
 pub(crate) const OPENSSL_INIT_NO_LOAD_CONFIG: u64 = 0x80;
 pub(crate) const OPENSSL_INIT_NO_ATEXIT: u64 = 0x80000;
+
+pub(crate) const EVP_CTRL_AEAD_SET_IVLEN: c_int = 0x9;
+pub(crate) const EVP_CTRL_AEAD_GET_TAG: c_int = 0x10;
+pub(crate) const EVP_CTRL_AEAD_SET_TAG: c_int = 0x11;
 
 unsafe extern "C" {
     pub(crate) fn CRYPTO_set_mem_functions(malloc: Malloc, realloc: Realloc, free: Free) -> c_int;
@@ -114,5 +118,44 @@ unsafe extern "C" {
         out: *mut c_uchar,
         length: *mut usize,
         room: usize,
+    ) -> c_int;
+
+    pub(crate) fn EVP_CIPHER_fetch(
+        library: *mut c_void,
+        name: *const c_char,
+        properties: *const c_char,
+    ) -> *mut EVP_CIPHER;
+    pub(crate) fn EVP_CIPHER_CTX_new() -> *mut EVP_CIPHER_CTX;
+    pub(crate) fn EVP_CIPHER_CTX_dup(context: *const EVP_CIPHER_CTX) -> *mut EVP_CIPHER_CTX;
+    pub(crate) fn EVP_CIPHER_CTX_free(context: *mut EVP_CIPHER_CTX);
+    pub(crate) fn EVP_CIPHER_CTX_get_key_length(context: *const EVP_CIPHER_CTX) -> c_int;
+    pub(crate) fn EVP_CIPHER_CTX_get_iv_length(context: *const EVP_CIPHER_CTX) -> c_int;
+    pub(crate) fn EVP_CIPHER_CTX_set_padding(context: *mut EVP_CIPHER_CTX, padding: c_int)
+    -> c_int;
+    pub(crate) fn EVP_CIPHER_CTX_ctrl(
+        context: *mut EVP_CIPHER_CTX,
+        command: c_int,
+        length: c_int,
+        place: *mut c_void,
+    ) -> c_int;
+    pub(crate) fn EVP_CipherInit_ex2(
+        context: *mut EVP_CIPHER_CTX,
+        cipher: *const EVP_CIPHER,
+        key: *const c_uchar,
+        iv: *const c_uchar,
+        encrypt: c_int,
+        params: *const Param,
+    ) -> c_int;
+    pub(crate) fn EVP_CipherUpdate(
+        context: *mut EVP_CIPHER_CTX,
+        out: *mut c_uchar,
+        written: *mut c_int,
+        data: *const c_uchar,
+        length: c_int,
+    ) -> c_int;
+    pub(crate) fn EVP_CipherFinal_ex(
+        context: *mut EVP_CIPHER_CTX,
+        out: *mut c_uchar,
+        written: *mut c_int,
     ) -> c_int;
 }

@@ -3,7 +3,8 @@
 //! that threads share.
 
 use crate::hash::Hash;
-use crate::raw::{self, EVP_MAC, EVP_MD, RandMethod};
+use crate::mode::{CIPHERS, Mode};
+use crate::raw::{self, EVP_CIPHER, EVP_MAC, EVP_MD, RandMethod};
 use crate::{Failed, Result, check, memory, not_null};
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_uchar};
@@ -18,6 +19,7 @@ pub(crate) struct Methods {
     digests: [NonNull<EVP_MD>; Hash::ALL.len()],
     pub(crate) hmac: NonNull<EVP_MAC>,
     pub(crate) cmac: NonNull<EVP_MAC>,
+    ciphers: [NonNull<EVP_CIPHER>; CIPHERS.len()],
 }
 
 // SAFETY: the library counts references with atomics and changes nothing else of a method.
@@ -48,6 +50,12 @@ impl Methods {
         self.digests[hash as usize].as_ptr()
     }
 
+    /// The cipher of a mode for keys of this length, if there is one.
+    pub(crate) fn cipher(&self, mode: Mode, key: usize) -> Option<*const EVP_CIPHER> {
+        let at = CIPHERS.iter().position(|cipher| (cipher.0, cipher.1) == (mode, key))?;
+        Some(self.ciphers[at].as_ptr())
+    }
+
     fn fetch() -> Result<Self> {
         let mut digests = [NonNull::dangling(); Hash::ALL.len()];
         for (place, hash) in digests.iter_mut().zip(Hash::ALL) {
@@ -55,7 +63,14 @@ impl Methods {
             // SAFETY: a string; the default library and no properties.
             *place = not_null(unsafe { raw::EVP_MD_fetch(ptr::null_mut(), name, ptr::null()) })?;
         }
-        Ok(Self { digests, hmac: mac(c"HMAC")?, cmac: mac(c"CMAC")? })
+        let mut ciphers = [NonNull::dangling(); CIPHERS.len()];
+        for (place, (_, _, name)) in ciphers.iter_mut().zip(CIPHERS) {
+            let name = name.as_ptr();
+            // SAFETY: a string; the default library and no properties.
+            *place =
+                not_null(unsafe { raw::EVP_CIPHER_fetch(ptr::null_mut(), name, ptr::null()) })?;
+        }
+        Ok(Self { digests, hmac: mac(c"HMAC")?, cmac: mac(c"CMAC")?, ciphers })
     }
 }
 
