@@ -8,6 +8,7 @@
 
 pub mod agreement;
 mod attributes;
+pub mod buffer;
 pub mod der;
 pub mod detail;
 pub mod hashes;
@@ -18,6 +19,7 @@ pub mod provider;
 pub mod store;
 pub mod table;
 mod template;
+pub mod wrapping;
 
 pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
 pub use key::{Key, Material};

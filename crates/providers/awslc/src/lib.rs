@@ -7,7 +7,6 @@
 
 mod aes;
 mod block;
-mod buffer;
 mod chacha20;
 mod curve25519;
 mod des;
@@ -38,7 +37,6 @@ mod rsa_raw;
 mod rsa_rejection;
 mod secret_key;
 mod sp800_108;
-mod wrapping;
 
 use failure::device_error;
 use metaslot_ck::Result;
