@@ -26,6 +26,11 @@ pub(crate) fn has_states(mechanism: CK_MECHANISM_TYPE) -> bool {
     provider().name() != "openssl" || !matches!(mechanism, CKM_MD5 | CKM_SHA_1)
 }
 
+/// Whether the provider takes a nonce of this length for GCM: the standard has no limit, and OpenSSL has one.
+pub(crate) fn takes_nonce(length: usize) -> bool {
+    provider().name() != "openssl" || length <= 128
+}
+
 /// The row of the provider that is tested, with AWS-LC's operations where it has none.
 pub(crate) fn algorithm(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
     let row = |provider: &'static dyn Provider| {
