@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![cfg(feature = "library")]
 
+mod cipher;
 mod digest;
 mod failure;
 mod mac;
@@ -23,7 +24,7 @@ pub static OPENSSL: Openssl = Openssl;
 pub struct Openssl;
 
 /// The tables of the files.
-const PARTS: &[&[Algorithm]] = &[&digest::ROWS, &mac::ROWS];
+const PARTS: &[&[Algorithm]] = &[&cipher::ROWS, &digest::ROWS, &mac::ROWS];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//! AES in its modes (PKCS#11 3.2 §6.13–§6.19) and ChaCha20-Poly1305 (§6.63); one file per mode that is its own.
+
+mod keys;
+mod stream;
+
+use metaslot_ck::Error;
+use metaslot_spi::provider::{Algorithm, Direction};
+
+/// One row per mode.
+pub(crate) const ROWS: [Algorithm; 4] = [
+    stream::ECB,
+    stream::CBC,
+    stream::CTR,
+    stream::CFB,
+];
+
+/// Sizes of AES keys, in bytes.
+const KEYS: (u64, u64) = (16, 32);
+
+/// Whether the library encrypts.
+fn encrypts(direction: Direction) -> bool {
+    direction == Direction::Forward
+}
+
+/// The complaint about a length, by direction.
+const fn length_error(direction: Direction) -> Error {
+    match direction {
+        Direction::Forward => Error::DATA_LEN_RANGE,
+        Direction::Backward => Error::ENCRYPTED_DATA_LEN_RANGE,
+    }
+}
