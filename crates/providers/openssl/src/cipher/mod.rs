@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES in its modes (PKCS#11 3.2 §6.13–§6.19) and ChaCha20-Poly1305 (§6.63); one file per mode that is its own.
 
+mod aead;
 mod cbc_pad;
 mod keys;
 mod stream;
@@ -9,12 +10,14 @@ use metaslot_ck::Error;
 use metaslot_spi::provider::{Algorithm, Direction};
 
 /// One row per mode.
-pub(crate) const ROWS: [Algorithm; 5] = [
+pub(crate) const ROWS: [Algorithm; 7] = [
     stream::ECB,
     stream::CBC,
     stream::CTR,
     stream::CFB,
     cbc_pad::ROW,
+    aead::GCM,
+    aead::CHACHA20_POLY1305,
 ];
 
 /// Sizes of AES keys, in bytes.
