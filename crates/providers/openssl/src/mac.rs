@@ -152,7 +152,7 @@ impl<const FUNCTION: usize> Signature for Mac<FUNCTION> {
 }
 
 /// Compares `signature` with what `finish` makes, in constant time.
-fn compare(
+pub(crate) fn compare(
     length: usize,
     signature: &[u8],
     finish: impl FnOnce(&mut [u8]) -> Result<()>,

@@ -3,6 +3,7 @@
 
 mod aead;
 mod cbc_pad;
+mod gmac;
 mod keys;
 mod stream;
 
@@ -10,7 +11,7 @@ use metaslot_ck::Error;
 use metaslot_spi::provider::{Algorithm, Direction};
 
 /// One row per mode.
-pub(crate) const ROWS: [Algorithm; 7] = [
+pub(crate) const ROWS: [Algorithm; 8] = [
     stream::ECB,
     stream::CBC,
     stream::CTR,
@@ -18,6 +19,7 @@ pub(crate) const ROWS: [Algorithm; 7] = [
     cbc_pad::ROW,
     aead::GCM,
     aead::CHACHA20_POLY1305,
+    gmac::ROW,
 ];
 
 /// Sizes of AES keys, in bytes.
