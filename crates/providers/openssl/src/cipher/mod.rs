@@ -3,6 +3,7 @@
 
 mod aead;
 mod cbc_pad;
+mod ccm;
 mod gmac;
 mod keys;
 mod stream;
@@ -11,7 +12,7 @@ use metaslot_ck::Error;
 use metaslot_spi::provider::{Algorithm, Direction};
 
 /// One row per mode.
-pub(crate) const ROWS: [Algorithm; 8] = [
+pub(crate) const ROWS: [Algorithm; 9] = [
     stream::ECB,
     stream::CBC,
     stream::CTR,
@@ -19,6 +20,7 @@ pub(crate) const ROWS: [Algorithm; 8] = [
     cbc_pad::ROW,
     aead::GCM,
     aead::CHACHA20_POLY1305,
+    ccm::ROW,
     gmac::ROW,
 ];
 
