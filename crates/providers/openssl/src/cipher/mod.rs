@@ -7,12 +7,13 @@ mod ccm;
 mod gmac;
 mod keys;
 mod stream;
+mod xts;
 
 use metaslot_ck::Error;
 use metaslot_spi::provider::{Algorithm, Direction};
 
 /// One row per mode.
-pub(crate) const ROWS: [Algorithm; 9] = [
+pub(crate) const ROWS: [Algorithm; 10] = [
     stream::ECB,
     stream::CBC,
     stream::CTR,
@@ -22,6 +23,7 @@ pub(crate) const ROWS: [Algorithm; 9] = [
     aead::CHACHA20_POLY1305,
     ccm::ROW,
     gmac::ROW,
+    xts::ROW,
 ];
 
 /// Sizes of AES keys, in bytes.
