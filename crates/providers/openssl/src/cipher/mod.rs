@@ -5,6 +5,7 @@ mod aead;
 mod cbc_pad;
 mod ccm;
 mod gmac;
+mod key_wrap;
 mod keys;
 mod stream;
 mod xts;
@@ -13,7 +14,7 @@ use metaslot_ck::Error;
 use metaslot_spi::provider::{Algorithm, Direction};
 
 /// One row per mode.
-pub(crate) const ROWS: [Algorithm; 10] = [
+pub(crate) const ROWS: [Algorithm; 12] = [
     stream::ECB,
     stream::CBC,
     stream::CTR,
@@ -24,6 +25,8 @@ pub(crate) const ROWS: [Algorithm; 10] = [
     ccm::ROW,
     gmac::ROW,
     xts::ROW,
+    key_wrap::ROW,
+    key_wrap::PADDED_ROW,
 ];
 
 /// Sizes of AES keys, in bytes.
