@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The engine: one for each `C_Initialize`, with its slots, sessions and objects.
 
-use crate::metaslot::route::{Count, HomeRoute, Routes};
 use crate::object::Object;
 use crate::object::session_objects::SessionObjects;
 use crate::policy::Policy;
@@ -10,6 +9,8 @@ use crate::token::handles::Handles;
 use crate::token::{CACHED, SlotConfig, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
+use metaslot_router::cost::Cost;
+use metaslot_router::{Count, HomeRoute, Routes};
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::Home;
 use metaslot_spi::{Key, NewObject, Value, detail};
@@ -99,6 +100,13 @@ impl Engine {
             }
         }
         Self { disabled, ..self }
+    }
+
+    /// With what operations cost, for the choice between providers.
+    #[must_use]
+    pub fn with_costs(self, costs: &[Cost]) -> Self {
+        let place = |name: &str| self.providers.iter().position(|other| other.name() == name);
+        Self { routes: self.routes.with_costs(costs, place), ..self }
     }
 
     pub(crate) fn token(&self, slot: SlotId) -> Result<&Token> {

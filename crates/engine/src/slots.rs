@@ -3,7 +3,6 @@
 
 use crate::engine::Engine;
 use crate::login::{check_length, pin_lengths};
-use crate::metaslot::route::Candidate;
 use crate::object::Object;
 use crate::operation::OperationKind;
 use crate::policy::Policy;
@@ -11,6 +10,7 @@ use crate::session::{Info, MAX_SESSIONS, Session};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
+use metaslot_router::Candidate;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{Examined, OtherToken, PinState, Remark, Role};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests (PKCS#11 3.2 §5.12).
 
-use super::{Active, Chosen, Lock, Streams};
+use super::{Active, Chosen, Lock, OperationKind, Streams};
 use crate::engine::Engine;
 use crate::output::{Output, Written};
 use crate::policy::KeyUse;
@@ -58,7 +58,9 @@ impl Engine {
         let later = session.asynchronous;
         let Session { operations, recent, .. } = &mut *session;
         let active = &mut operations.digest;
-        let result = once(active, later.then_some(watch), data, out);
+        let result = self.serve(OperationKind::Digest, active, data.len(), |active| {
+            once(active, later.then_some(watch), data, out)
+        });
         active.conclude(recent, data.len(), watch, result)
     }
 
@@ -67,7 +69,9 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.12.3 names them.
     pub fn digest_update(&self, session: SessionHandle, data: &[u8]) -> Result<()> {
-        update(&mut *self.session(session)?, data)
+        let mut session = self.session(session)?;
+        drop(self.settle(OperationKind::Digest, &mut session.operations.digest, data.len()));
+        update(&mut session, data)
     }
 
     /// `C_DigestKey`

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who does the work: of the providers that can do an operation, one, and another where that one fails.
+//!
+//! The table of routes is made once and read without a lock. Whether a caller may do what it wants is not asked here.
+#![forbid(unsafe_code)]
+
+mod candidate;
+pub mod cost;
+mod count;
+mod health;
+mod home;
+mod key;
+mod routes;
+
+pub use candidate::Candidate;
+pub use count::Count;
+pub use home::HomeRoute;
+pub use key::key_bits;
+pub use routes::{Estimate, Flight, Job, Routes};

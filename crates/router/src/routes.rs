@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who serves a mechanism: of the providers whose rows have the operation the first in the order of the
+//! configuration, or the one that is expected to take least.
+
+use crate::Count;
+use crate::cost::{Cost, Line};
+use crate::health::{Health, bit};
+use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+use metaslot_counters::Subject;
+use metaslot_spi::provider::{Algorithm, Provider};
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+/// For each mechanism of the vocabulary the rows that serve it, in order.
+#[derive(Debug)]
+pub struct Routes {
+    rows: Vec<Rows>,
+    health: Health,
+    /// Threads with which the costs of a crowd were measured, one for each processor.
+    crowd: u32,
+}
+
+/// The rows of one mechanism, in place: most have one provider or two.
+#[derive(Debug, Default)]
+struct Rows {
+    all: SmallVec<[Row; 2]>,
+    /// Whether a later row may be the cheaper one: only then are costs compared.
+    choice: bool,
+}
+
+/// A row of a provider.
+#[derive(Debug)]
+struct Row {
+    /// The provider's place in the list of them.
+    provider: usize,
+    algorithm: &'static Algorithm,
+    lines: Vec<Line>,
+    /// Operations that are on their way, where such take longer than counting them.
+    in_flight: AtomicU32,
+}
+
+/// What is to be done, for who compares costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// `CKM_…`
+    pub mechanism: CK_MECHANISM_TYPE,
+    /// `CKF_…`
+    pub operation: u64,
+    /// Bits of an asymmetric key, otherwise 0.
+    pub key_bits: u32,
+    /// Bytes of data.
+    pub bytes: usize,
+}
+
+/// An operation on its way.
+#[derive(Debug)]
+pub struct Flight<'a>(&'a AtomicU32);
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What somebody is expected to take.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// The provider's place in the list of them.
+    pub provider: usize,
+    /// In nanoseconds; `None` where it was not measured.
+    pub nanoseconds: Option<f32>,
+    /// How often it failed at what another one did.
+    pub failures: u64,
+    /// It is left alone for a while.
+    pub out: bool,
+}
+
+/// A later provider is taken for a fifth of the cost or more, not for what the next measurement may turn round.
+const WORTH: f32 = 0.95;
+/// An operation that takes longer is counted while it is on its way, in nanoseconds.
+const COUNTED: f32 = 2_000.0;
+/// The largest data that a choice is foreseen for.
+const LARGEST: usize = 1 << 24;
+
+impl Routes {
+    /// The rows of these providers, in their order.
+    #[must_use]
+    pub fn new(providers: &[&'static dyn Provider]) -> Self {
+        let mut rows: Vec<_> = MechanismRow::all().iter().map(|_| Rows::default()).collect();
+        for (provider, served) in providers.iter().enumerate() {
+            for algorithm in served.algorithms() {
+                if let Some(at) = MechanismRow::index(algorithm.mechanism) {
+                    let in_flight = AtomicU32::new(0);
+                    let row = Row { provider, algorithm, lines: Vec::new(), in_flight };
+                    rows[at].all.push(row);
+                }
+            }
+        }
+        let crowd = std::thread::available_parallelism().map_or(1, usize::from);
+        let crowd = u32::try_from(crowd).unwrap_or(u32::MAX);
+        Self { rows, health: Health::default(), crowd }
+    }
+
+    /// With these costs, each of the provider at the place that `place` finds for its name.
+    #[must_use]
+    pub fn with_costs(mut self, costs: &[Cost], place: impl Fn(&str) -> Option<usize>) -> Self {
+        for Cost { provider, mechanism, line } in costs {
+            if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
+                let rows = self.rows[at].all.iter_mut().filter(|row| row.provider == provider);
+                rows.for_each(|row| row.lines.push(*line));
+            }
+        }
+        for rows in &mut self.rows {
+            rows.choice = rows.may_differ();
+        }
+        self
+    }
+
+    /// Takes a mechanism from a provider, by its place in the list of them.
+    pub fn disable(&mut self, provider: usize, mechanism: CK_MECHANISM_TYPE) {
+        if let Some(at) = MechanismRow::index(mechanism) {
+            self.rows[at].all.retain(|row| row.provider != provider);
+        }
+    }
+
+    /// Mechanisms that a provider serves, sorted.
+    pub fn served(&self) -> impl Iterator<Item = CK_MECHANISM_TYPE> {
+        MechanismRow::all()
+            .iter()
+            .zip(&self.rows)
+            .filter(|(_, rows)| !rows.all.is_empty())
+            .map(|row| row.0.number)
+    }
+
+    /// Smallest and largest key and the flags, over all providers (PKCS#11 3.2 §5.5.6).
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_INVALID` when no provider serves it.
+    pub fn info(&self, mechanism: CK_MECHANISM_TYPE) -> Result<(u64, u64, u64)> {
+        let rows = self.rows_of(mechanism)?.1.all.iter().map(|row| row.algorithm);
+        let rows = rows.map(|row| (row.key_sizes.0, row.key_sizes.1, row.flags()));
+        rows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1), a.2 | b.2)).ok_or(Error::MECHANISM_INVALID)
+    }
+
+    fn rows_of(&self, mechanism: CK_MECHANISM_TYPE) -> Result<(usize, &Rows)> {
+        let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        Ok((at, &self.rows[at]))
+    }
+
+    /// The first provider's implementation of one operation of a mechanism, of those that work.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_INVALID` when no provider has it.
+    #[inline]
+    pub fn find<T>(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+    ) -> Result<(Count, T)> {
+        let (at, rows) = self.rows_of(mechanism)?;
+        let out = self.health.out();
+        for row in rows.all.iter().filter(|row| out & bit(row.provider) == 0) {
+            if let Some(found) = operation(row.algorithm) {
+                return Ok((
+                    Count::new(Subject::new(row.provider, at), row.provider, rows.choice),
+                    found,
+                ));
+            }
+        }
+        match out {
+            0 => Err(Error::MECHANISM_INVALID),
+            // Who fails is better than nobody.
+            _ => self.another(mechanism, std::iter::empty(), operation),
+        }
+    }
+
+    /// As [`Self::find`], but none of those that were tried, and whether it works or not.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    #[cold]
+    pub fn another<T>(
+        &self,
+        mechanism: CK_MECHANISM_TYPE,
+        tried: impl Iterator<Item = usize> + Clone,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+    ) -> Result<(Count, T)> {
+        let (at, rows) = self.rows_of(mechanism)?;
+        let mut left =
+            rows.all.iter().filter(|row| !tried.clone().any(|tried| tried == row.provider));
+        left.find_map(|row| {
+            let found = operation(row.algorithm)?;
+            Some((Count::new(Subject::new(row.provider, at), row.provider, false), found))
+        })
+        .ok_or(Error::MECHANISM_INVALID)
+    }
+
+    /// Of those that are able to do a job and work, the one that is expected to take least, where that is not who
+    /// was found; and the job's place among those that are on their way.
+    pub fn cheaper<T>(
+        &self,
+        found: Count,
+        job: Job,
+        operation: impl Fn(&'static Algorithm) -> Option<T>,
+    ) -> (Option<(Count, T)>, Option<Flight<'_>>) {
+        let Ok((at, rows)) = self.rows_of(job.mechanism) else { return (None, None) };
+        let rows = &rows.all;
+        let Some(first) = rows.iter().position(|row| row.provider == found.provider()) else {
+            return (None, None);
+        };
+        let out = self.health.out();
+        let able = |row: &Row| out & bit(row.provider) == 0 && operation(row.algorithm).is_some();
+        let (least, expected) = self.least(rows, first, job, able);
+        let row = &rows[least];
+        let flight = expected.is_some_and(|time| time > COUNTED).then(|| {
+            row.in_flight.fetch_add(1, Ordering::Relaxed);
+            Flight(&row.in_flight)
+        });
+        let cheaper = (least != first).then(|| operation(row.algorithm)).flatten();
+        let count = Count::new(Subject::new(row.provider, at), row.provider, false);
+        (cheaper.map(|algorithm| (count, algorithm)), flight)
+    }
+
+    /// The place of the row that is expected to take least, and how long: the first, or one that is clearly cheaper.
+    fn least(
+        &self,
+        rows: &[Row],
+        first: usize,
+        job: Job,
+        able: impl Fn(&Row) -> bool,
+    ) -> (usize, Option<f32>) {
+        let Some(expected) = self.expected(&rows[first], job) else { return (first, None) };
+        let (mut at, mut least) = (first, expected);
+        for (place, row) in rows.iter().enumerate() {
+            if let Some(expected) = self.expected(row, job)
+                && expected < least * WORTH
+                && able(row)
+            {
+                (at, least) = (place, expected);
+            }
+        }
+        (at, Some(least))
+    }
+
+    /// Nanoseconds that a job is expected to take now.
+    fn expected(&self, row: &Row, job: Job) -> Option<f32> {
+        let others = row.in_flight.load(Ordering::Relaxed).min(self.crowd);
+        let load = others as f32 / self.crowd as f32;
+        Some(row.line(job)?.expected(job.bytes, load))
+    }
+
+    /// A provider failed at what another one then did.
+    pub fn failed(&self, provider: usize) {
+        self.health.strike(provider, Instant::now());
+    }
+
+    /// Everyone who has the operation of a job, in order, with what they are expected to take, and which provider
+    /// would be taken.
+    #[must_use]
+    pub fn estimates(&self, job: Job) -> (Vec<Estimate>, Option<usize>) {
+        let Ok((_, rows)) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
+        let (rows, out) = (&rows.all, self.health.out());
+        let able = |row: &Row| row.algorithm.flags() & job.operation != 0;
+        let works = |row: &Row| able(row) && out & bit(row.provider) == 0;
+        let first = rows.iter().position(works).or_else(|| rows.iter().position(able));
+        let least = first.map(|first| self.least(rows, first, job, works).0);
+        let estimate = |row: &Row| {
+            let ((failures, out), nanoseconds) =
+                (self.health.of(row.provider), self.expected(row, job));
+            Estimate { provider: row.provider, nanoseconds, failures, out }
+        };
+        let all = rows.iter().filter(|row| able(row)).map(estimate).collect();
+        (all, least.map(|at| rows[at].provider))
+    }
+}
+
+impl Rows {
+    /// Whether a later row is cheaper than the first anywhere. Costs are lines: what is so at neither end is so nowhere.
+    fn may_differ(&self) -> bool {
+        let Some((first, later)) = self.all.split_first() else { return false };
+        later.iter().flat_map(|row| &row.lines).any(|line| {
+            let Line { operation, key_bits, .. } = *line;
+            [0, LARGEST].into_iter().any(|bytes| {
+                let job = Job { mechanism: 0, operation, key_bits, bytes };
+                let Some(own) = first.line(job) else { return false };
+                let cheaper = |load| line.expected(bytes, load) < own.expected(bytes, 0.0) * WORTH;
+                let crowded = line.expected(bytes, 0.0) < own.expected(bytes, 1.0) * WORTH;
+                cheaper(0.0) || cheaper(1.0) || crowded
+            })
+        })
+    }
+}
+
+impl Row {
+    /// The line that fits best: that of the key's size, of the next larger, or of any.
+    fn line(&self, job: Job) -> Option<&Line> {
+        let mut best = None::<&Line>;
+        for line in self.lines.iter().filter(|line| line.operation == job.operation) {
+            if line.key_bits == job.key_bits {
+                return Some(line);
+            }
+            let larger = line.key_bits > job.key_bits || line.key_bits == 0;
+            if larger
+                && best.is_none_or(|best| {
+                    line.key_bits.wrapping_sub(1) < best.key_bits.wrapping_sub(1)
+                })
+            {
+                best = Some(line);
+            }
+        }
+        best
+    }
+}
