@@ -2,8 +2,7 @@
 //! AES-GCM (PKCS#11 3.2 §6.13.4) and ChaCha20-Poly1305 (§6.63). A multi-part decryption keeps the ciphertext and releases nothing
 //! before the tag is verified.
 
-use super::KEYS;
-use super::keys::{Of, with};
+use super::keys::{KEYS, Of, with};
 use crate::failure::device_error;
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher::{self, TAG};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! CBC with PKCS#7 padding (PKCS#11 3.2 §6.13.5).
 
-use super::keys::{Of, iv, with};
-use super::{KEYS, encrypts};
+use super::keys::{KEYS, Of, encrypts, iv, with};
 use crate::failure::device_error;
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher::{self, BLOCK};

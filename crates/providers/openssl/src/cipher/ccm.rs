@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES-CCM (PKCS#11 3.2 §6.13.8): the message's length is declared beforehand, and a message in parts is kept until it is whole.
 
-use super::{KEYS, length_error};
+use super::keys::{KEYS, length_error};
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher;
 use metaslot_spi::buffer::{Buffer, MOST_HELD};

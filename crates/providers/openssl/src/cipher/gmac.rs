@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! GMAC (PKCS#11 3.2 §6.13.6): the tag of GCM over data that are not encrypted.
 
-use super::KEYS;
 use super::aead::{Fields, Gcm, LONGEST_IV, gcm_fields};
-use super::keys::with;
+use super::keys::{KEYS, with};
 use crate::failure::device_error;
 use crate::mac::compare;
 use metaslot_ck::*;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES key wrap, without and with padding (PKCS#11 3.2 §6.19; RFC 3394, RFC 5649).
 
-use super::keys::{Of, with};
-use super::{KEYS, encrypts, length_error};
+use super::keys::{KEYS, Of, encrypts, length_error, with};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::Mode;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prepared keys: one form per mode.
+//! Prepared keys: one form per mode; and what the modes have in common.
 
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::Mode;
 use metaslot_openssl_wrapper::cipher::{self, BLOCK};
+use metaslot_spi::provider::Direction;
 use metaslot_spi::{Key, Params};
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -40,4 +41,20 @@ pub(super) fn with<M: Of, T>(
 pub(super) fn iv(params: &Params) -> Result<&[u8; BLOCK]> {
     let Params::Iv(iv) = params else { return Err(Error::MECHANISM_PARAM_INVALID) };
     iv.as_slice().try_into().map_err(|_| Error::MECHANISM_PARAM_INVALID)
+}
+
+/// Sizes of AES keys, in bytes.
+pub(super) const KEYS: (u64, u64) = (16, 32);
+
+/// Whether the library encrypts.
+pub(super) fn encrypts(direction: Direction) -> bool {
+    direction == Direction::Forward
+}
+
+/// The complaint about a length, by direction.
+pub(super) const fn length_error(direction: Direction) -> Error {
+    match direction {
+        Direction::Forward => Error::DATA_LEN_RANGE,
+        Direction::Backward => Error::ENCRYPTED_DATA_LEN_RANGE,
+    }
 }

@@ -10,8 +10,7 @@ mod keys;
 mod stream;
 mod xts;
 
-use metaslot_ck::Error;
-use metaslot_spi::provider::{Algorithm, Direction};
+use metaslot_spi::provider::Algorithm;
 
 /// One row per mode.
 pub(crate) const ROWS: [Algorithm; 12] = [
@@ -28,19 +27,3 @@ pub(crate) const ROWS: [Algorithm; 12] = [
     key_wrap::ROW,
     key_wrap::PADDED_ROW,
 ];
-
-/// Sizes of AES keys, in bytes.
-const KEYS: (u64, u64) = (16, 32);
-
-/// Whether the library encrypts.
-fn encrypts(direction: Direction) -> bool {
-    direction == Direction::Forward
-}
-
-/// The complaint about a length, by direction.
-const fn length_error(direction: Direction) -> Error {
-    match direction {
-        Direction::Forward => Error::DATA_LEN_RANGE,
-        Direction::Backward => Error::ENCRYPTED_DATA_LEN_RANGE,
-    }
-}

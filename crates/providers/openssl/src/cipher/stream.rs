@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Modes that give back as much as they get: ECB, CBC, CTR, CFB. The counter of CTR has 1 to 128 bits and may not come round.
 
-use super::keys::{Of, iv, with};
-use super::{KEYS, encrypts, length_error};
+use super::keys::{KEYS, Of, encrypts, iv, length_error, with};
 use crate::failure::device_error;
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::Mode;

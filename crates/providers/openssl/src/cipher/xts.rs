@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AES-XTS (PKCS#11 3.2 §6.17): OpenSSL wants a data unit at once, so one in parts is kept until it is whole.
 
-use super::keys::{Of, iv, with};
-use super::{encrypts, length_error};
+use super::keys::{Of, encrypts, iv, length_error, with};
 use crate::failure::device_error;
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::cipher::BLOCK;
