@@ -77,19 +77,17 @@ impl Files {
     /// Whether there is a database into which something was written.
     pub(crate) fn has_database(&self) -> Result<bool> {
         match fs::lstat(&self.database) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
-                Err(Error::Unsafe {
-                    path: self.database.clone(),
-                    reason: "not a regular file".to_owned(),
-                })
+            Ok(stat) => {
+                // Under another name it would have another log.
+                check_own(&self.database, &stat)?;
+                match Mode::from_raw_mode(stat.st_mode).contains(Mode::WOTH) {
+                    true => Err(Error::Unsafe {
+                        path: self.database.clone(),
+                        reason: "every user may write it".to_owned(),
+                    }),
+                    false => Ok(stat.st_size > 0),
+                }
             }
-            Ok(stat) if Mode::from_raw_mode(stat.st_mode).contains(Mode::WOTH) => {
-                Err(Error::Unsafe {
-                    path: self.database.clone(),
-                    reason: "every user may write it".to_owned(),
-                })
-            }
-            Ok(stat) => Ok(stat.st_size > 0),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(errno) => Err(Error::file(&self.database, "open", errno)),
         }
