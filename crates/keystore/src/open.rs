@@ -172,7 +172,11 @@ impl SqliteStore {
         let _turn = locks.queue.hold()?;
         self.check_anchor(&keys.serial)?;
         self.gate.write(|database| {
-            let done = self.commit(database, Announce::Yes, || work(database))?;
+            let done = self.commit(database, Announce::Yes, || {
+                // A store that is older than its anchor would become newer by enough changes.
+                self.advance_held(database, keys)?;
+                work(database)
+            })?;
             self.advance_held(database, keys)?;
             Ok(done)
         })
@@ -183,8 +187,9 @@ impl SqliteStore {
     pub(crate) fn advance_held(&self, database: &Database, keys: &Keys) -> Result<()> {
         let Some(anchor) = &self.config.anchor else { return Ok(()) };
         let head = Head::read(&database.connection)?;
-        if head.key_id != keys.id {
-            // The token was made anew by another process, which has seen to the anchor.
+        if head.key_id != keys.id || database.pragma::<i64>("user_version")? < FORMAT {
+            // The token was made anew by another process, which has seen to the anchor. Or it has no
+            // count of changes yet.
             return Ok(());
         }
         let state = State::open(keys, &head.state)?;
