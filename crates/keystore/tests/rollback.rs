@@ -675,7 +675,7 @@ fn no_change_makes_an_old_store_newer_than_its_anchor() {
     copy(&place, &old);
     copy(&place, &kept);
     store.set_pin(Role::User, USER, NEW).unwrap();
-    let aged = SqliteStore::new(Config { anchor: config.anchor.clone(), ..old.config() });
+    let aged = SqliteStore::new(Config { anchor: config.anchor, ..old.config() });
     aged.set_pin(Role::User, USER, b"a third pin").unwrap_err();
     aged.set_pin(Role::User, b"a third pin", USER).unwrap_err();
     refused(&aged, Role::User, USER);
