@@ -176,7 +176,7 @@ impl Gate {
 
     /// Whether other files have taken the names of those that a connection has open: what is written
     /// there is lost, and what is read there is old.
-    fn is_replaced(&self, database: &Database) -> bool {
+    pub(crate) fn is_replaced(&self, database: &Database) -> bool {
         self.configured.inodes().is_ok_and(|now| now != database.inodes)
     }
 

@@ -4,7 +4,7 @@
 use crate::anchor;
 use crate::commit::Queue;
 use crate::crypto::{Keys, Serial};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
@@ -236,7 +236,13 @@ impl SqliteStore {
                 Announce::Yes => self.gate.announce(&database.files, commit),
                 Announce::No => commit(),
             };
-            committed.map(|()| value)
+            committed?;
+            // Between the last look and the commit, another process may have made the files anew: it
+            // knows nothing of this.
+            match self.gate.is_replaced(database) {
+                true => Err(Error::file(&self.config.path, "write", "its files were replaced")),
+                false => Ok(value),
+            }
         });
         if done.is_err() && !database.connection.is_autocommit() {
             run("ROLLBACK")?;
