@@ -233,7 +233,7 @@ impl SqliteStore {
         // Both may have been changed since the file was opened, and are not while this lasts.
         let done = database.check_format().and_then(|()| work()).and_then(|value| {
             let committed = match announce {
-                Announce::Yes => self.gate.announce(&database.files, commit),
+                Announce::Yes => self.gate.announce(database, commit),
                 Announce::No => commit(),
             };
             committed?;

@@ -115,6 +115,35 @@ fn writers_share_the_index_of_the_log_after_it_was_taken_away() {
 }
 
 #[test]
+fn what_changes_in_a_directory_that_was_long_the_same_is_noticed() {
+    let beside = ["", "-wal", "-shm", ".lock", ".gen"];
+    let places = beside.map(|suffix| {
+        let place = Sandbox::new();
+        let store = place.user();
+        (place, store, suffix)
+    });
+    // From now on a look at the directory is enough.
+    thread::sleep(Duration::from_secs(4));
+    for (place, store, suffix) in places {
+        insert(&store, private("before"));
+        insert(&store, private("before, too"));
+        empty_log(&place);
+        let (name, copy) = (file(&place, suffix), file(&place, ".copy"));
+        fs::copy(&name, &copy).unwrap();
+        fs::rename(&copy, &name).unwrap();
+        another_process_adds(&place);
+        insert(&store, private("after"));
+        assert_eq!(find(&store, "of another").len(), 1, "{suffix}");
+        fs::remove_file(file(&place, "-shm")).unwrap();
+        insert(&store, private("last"));
+        drop(store);
+        for label in ["before", "of another", "after", "last"] {
+            assert_eq!(later(&place, label), 1, "{suffix}: {label}");
+        }
+    }
+}
+
+#[test]
 fn what_is_acknowledged_is_not_in_files_that_went_away_while_it_was_written() {
     let place = Sandbox::new();
     let store = place.user();
