@@ -2,9 +2,10 @@
 //! Our own interface, `Vendor Metaslot` 1.3: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
+use crate::audit::{Act, audited};
 use crate::caught::caught;
 use crate::decode::Caller;
-use crate::enter::enter;
+use crate::enter::{enter, enter_library};
 use crate::routing::{self, Estimate, Job};
 use crate::text::padded;
 use metaslot_ck::*;
@@ -151,6 +152,8 @@ pub(crate) static LIST: List = List {
 unsafe extern "C" fn last_error(text: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -> CK_RV {
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     let caller = unsafe { Caller::new() };
+    // Also after a buffer that was too small.
+    let _said = detail::aside();
     caught(|| detail::with(|detail| caller.list(detail.as_bytes(), text, length)))
 }
 
@@ -254,7 +257,8 @@ unsafe extern "C" fn examine_token(
 ) -> CK_RV {
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     unsafe {
-        enter(Function::Login, |engine, caller| {
+        enter_library(Function::Login, |library, caller| {
+            let engine = library.engine()?;
             let place = caller.place(examined)?;
             let pin = caller.pin(pin, pin_length)?;
             let role = match user {
@@ -275,15 +279,25 @@ unsafe extern "C" fn examine_token(
                 tell(notify, application, &remark)
             };
             let repair = repair != CK_FALSE;
-            let found =
-                engine.examine_token(SlotId(slot), role, pin.expose(), repair, &mut remark)?;
-            place.set(Examined {
-                objects: found.rows,
-                unverified: found.unverified,
-                findings: found.findings,
-                removed: found.removed,
-            });
-            Ok(())
+            let slot = SlotId(slot);
+            audited(
+                library.log(),
+                Act::examination(repair),
+                |log| log.slot(engine, slot),
+                |note| {
+                    note.user(user);
+                    let found =
+                        engine.examine_token(slot, role, pin.expose(), repair, &mut remark)?;
+                    note.number("removed", found.removed);
+                    place.set(Examined {
+                        objects: found.rows,
+                        unverified: found.unverified,
+                        findings: found.findings,
+                        removed: found.removed,
+                    });
+                    Ok(())
+                },
+            )
         })
     }
 }

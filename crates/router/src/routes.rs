@@ -5,7 +5,7 @@
 use crate::cost::{Cost, Line, is_clearly_less};
 use crate::health::{Health, bit};
 use crate::material::Pairs;
-use crate::{Count, Job};
+use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Subject;
@@ -19,6 +19,8 @@ use std::time::Instant;
 pub struct Routes {
     pub(crate) providers: &'static [&'static dyn Provider],
     rows: Vec<Rows>,
+    /// Mechanisms that a provider, by its name, may not do.
+    disabled: Vec<(String, CK_MECHANISM_TYPE)>,
     health: Health,
     /// Threads with which the costs of a crowd were measured, one for each processor.
     crowd: u32,
@@ -40,6 +42,13 @@ struct Row {
     /// The provider's place in the list of them.
     provider: usize,
     algorithm: &'static Algorithm,
+    /// What is only needed where costs are compared: the rest is read at each `*Init`.
+    costs: Box<Costs>,
+}
+
+/// What the operations of a row cost.
+#[derive(Debug, Default)]
+struct Costs {
     lines: Vec<Line>,
     /// Operations that are on their way, where such take longer than counting them.
     in_flight: AtomicU32,
@@ -81,15 +90,20 @@ impl Routes {
         for (provider, served) in providers.iter().enumerate() {
             for algorithm in served.algorithms() {
                 if let Some(at) = MechanismRow::index(algorithm.mechanism) {
-                    let in_flight = AtomicU32::new(0);
-                    let row = Row { provider, algorithm, lines: Vec::new(), in_flight };
-                    rows[at].all.push(row);
+                    rows[at].all.push(Row { provider, algorithm, costs: Box::default() });
                 }
             }
         }
         let crowd = std::thread::available_parallelism().map_or(1, usize::from);
         let crowd = u32::try_from(crowd).unwrap_or(u32::MAX);
-        Self { providers, rows, health: Health::default(), crowd, pairs: Pairs::default() }
+        Self {
+            providers,
+            rows,
+            disabled: Vec::new(),
+            health: Health::default(),
+            crowd,
+            pairs: Pairs::default(),
+        }
     }
 
     /// With these costs.
@@ -99,7 +113,7 @@ impl Routes {
         for Cost { provider, mechanism, line } in costs {
             if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
                 let rows = self.rows[at].all.iter_mut().filter(|row| row.provider == provider);
-                rows.for_each(|row| row.lines.push(*line));
+                rows.for_each(|row| row.costs.lines.push(*line));
             }
         }
         for rows in &mut self.rows {
@@ -114,11 +128,38 @@ impl Routes {
         self.providers
     }
 
-    /// Takes a mechanism from a provider, by its place in the list of them.
-    pub fn disable(&mut self, provider: usize, mechanism: CK_MECHANISM_TYPE) {
-        if let Some(at) = MechanismRow::index(mechanism) {
-            self.rows[at].all.retain(|row| row.provider != provider);
+    /// Without mechanisms of providers, each by the provider's name.
+    #[must_use]
+    pub fn disabling(mut self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
+        for (name, mechanism) in &disabled {
+            let named = self.providers.iter().position(|provider| provider.name() == name);
+            if let (Some(provider), Some(at)) = (named, MechanismRow::index(*mechanism)) {
+                self.rows[at].all.retain(|row| row.provider != provider);
+            }
         }
+        Self { disabled, ..self }
+    }
+
+    /// Who serves a mechanism, or could, in order, and apart from them who does not because the configuration says so.
+    #[must_use]
+    pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> [Vec<Candidate>; 2] {
+        let disabled = self.disabled.iter().filter(|row| row.1 == mechanism);
+        let disabled = disabled.map(|(name, _)| Candidate {
+            provider: name.clone(),
+            flags: 0,
+            remark: String::from("disabled in the configuration"),
+        });
+        let disabled: Vec<_> = disabled.collect();
+        let may = |name: &str| !disabled.iter().any(|other| other.provider == name);
+        let candidate = |provider: &&'static dyn Provider| {
+            let rows = provider.algorithms().iter().filter(|row| row.mechanism == mechanism);
+            let (flags, remark) =
+                (rows.fold(0, |flags, row| flags | row.flags()), provider.remark(mechanism));
+            let says = may(provider.name()) && (flags != 0 || !remark.is_empty());
+            says.then(|| Candidate { provider: provider.name().to_owned(), flags, remark })
+        };
+        let ours = self.providers.iter().filter_map(candidate).collect();
+        [ours, disabled]
     }
 
     /// Mechanisms that a provider serves, sorted.
@@ -159,10 +200,7 @@ impl Routes {
         let out = self.health.out();
         for row in rows.all.iter().filter(|row| out & bit(row.provider) == 0) {
             if let Some(found) = operation(row.algorithm) {
-                return Ok((
-                    Count::new(Subject::new(row.provider, at), row.provider, rows.choice),
-                    found,
-                ));
+                return Ok((Count::new(Subject::new(row.provider, at), rows.choice), found));
             }
         }
         match out {
@@ -188,7 +226,7 @@ impl Routes {
             rows.all.iter().filter(|row| !tried.clone().any(|tried| tried == row.provider));
         left.find_map(|row| {
             let found = operation(row.algorithm)?;
-            Some((Count::new(Subject::new(row.provider, at), row.provider, false), found))
+            Some((Count::new(Subject::new(row.provider, at), false), found))
         })
         .ok_or(Error::MECHANISM_INVALID)
     }
@@ -211,11 +249,11 @@ impl Routes {
         let (least, expected) = self.least(rows, first, job, able);
         let row = &rows[least];
         let flight = expected.is_some_and(|time| time > COUNTED).then(|| {
-            row.in_flight.fetch_add(1, Ordering::Relaxed);
-            Flight(&row.in_flight)
+            row.costs.in_flight.fetch_add(1, Ordering::Relaxed);
+            Flight(&row.costs.in_flight)
         });
         let cheaper = (least != first).then(|| operation(row.algorithm)).flatten();
-        let count = Count::new(Subject::new(row.provider, at), row.provider, false);
+        let count = Count::new(Subject::new(row.provider, at), false);
         (cheaper.map(|algorithm| (count, algorithm)), flight)
     }
 
@@ -240,9 +278,31 @@ impl Routes {
         (at, Some(least))
     }
 
+    /// What the first provider says that has something to say about it.
+    ///
+    /// # Errors
+    /// What the last one says that was asked.
+    pub fn first<T>(&self, mut ask: impl FnMut(&'static dyn Provider) -> Result<T>) -> Result<T> {
+        let mut answer = Err(Error::FUNCTION_NOT_SUPPORTED);
+        for provider in self.providers {
+            answer = ask(*provider);
+            let anothers = matches!(
+                answer,
+                Err(Error::CURVE_NOT_SUPPORTED
+                    | Error::KEY_NOT_WRAPPABLE
+                    | Error::WRAPPED_KEY_INVALID
+                    | Error::RANDOM_NO_RNG)
+            );
+            if !anothers {
+                break;
+            }
+        }
+        answer
+    }
+
     /// Nanoseconds that a job is expected to take now.
     fn expected(&self, row: &Row, job: Job) -> Option<f32> {
-        let others = row.in_flight.load(Ordering::Relaxed).min(self.crowd);
+        let others = row.costs.in_flight.load(Ordering::Relaxed).min(self.crowd);
         let load = others as f32 / self.crowd as f32;
         Some(row.line(job)?.expected(job.bytes, load))
     }
@@ -288,7 +348,7 @@ impl Rows {
     /// Whether a later row is cheaper than the first anywhere. Costs are lines: what is so at neither end is so nowhere.
     fn may_differ(&self) -> bool {
         let Some((first, later)) = self.all.split_first() else { return false };
-        later.iter().flat_map(|row| &row.lines).any(|line| {
+        later.iter().flat_map(|row| &row.costs.lines).any(|line| {
             let Line { operation, key_bits, .. } = *line;
             [0, LARGEST].into_iter().any(|bytes| {
                 let job = Job { mechanism: 0, operation, key_bits, bytes };
@@ -308,7 +368,7 @@ impl Row {
     /// The line that fits best: that of the key's size, of the next larger, or of any.
     fn line(&self, job: Job) -> Option<&Line> {
         let mut best = None::<&Line>;
-        for line in self.lines.iter().filter(|line| line.operation == job.operation) {
+        for line in self.costs.lines.iter().filter(|line| line.operation == job.operation) {
             if line.key_bits == job.key_bits {
                 return Some(line);
             }

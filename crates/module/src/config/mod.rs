@@ -37,6 +37,8 @@ pub(crate) struct Config {
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
     pub(crate) lanes_without: Cpu,
+    /// Whether OpenSSL is a provider too.
+    pub(crate) openssl: bool,
     /// Mechanisms that a provider of ours, by its name, may not do.
     pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
     /// What operations cost here, as `metaslot tune` measured it.
@@ -175,6 +177,7 @@ impl Config {
         audit: None,
         lanes: true,
         lanes_without: Cpu::NONE,
+        openssl: false,
         disabled: Vec::new(),
         costs: Vec::new(),
     };
@@ -287,6 +290,7 @@ impl Config {
                 continue;
             }
             self.lanes &= enabled || name != "lanes";
+            self.openssl |= enabled && name == "openssl";
             self.disabled.extend(disabled.into_iter().map(|mechanism| (name.clone(), mechanism)));
         }
         Ok(())
@@ -371,7 +375,7 @@ impl Config {
         if !(1..=16).contains(&name.len()) || !name.bytes().all(is_simple) {
             return Err(wrong(value, "must be 1 to 16 small letters, digits and hyphens"));
         }
-        let ours = ["awslc", "lanes"].contains(&name);
+        let ours = provider::OURS.contains(&name);
         let pools = self.pools.iter().any(|pool| pool.name == name);
         if ours || pools || self.foreign.iter().any(|other| other.module.name == name) {
             return Err(at(value, "is the name of another provider"));
@@ -697,7 +701,9 @@ mod tests {
         assert_eq!((hsm.enabled, &hsm.module.without[..]), (true, &[CKM_RSA_PKCS][..]));
         assert!(!nss.enabled);
         for (text, end) in [
-            ("[provider.hsm]", "there is no such provider: there are awslc, lanes"),
+            ("[provider.hsm]", "there is no such provider: there are awslc, lanes, openssl"),
+            #[cfg(not(feature = "openssl"))]
+            ("[provider.openssl]", "this library was built without OpenSSL"),
             ("[provider.lanes]\nweight = 3", "a provider has no setting \"weight\""),
             ("[provider.lanes]\nenabled = 1", "enabled is true or false, not 1"),
             ("[provider.awslc]\nenabled = false", "disable some of its mechanisms instead"),
@@ -710,6 +716,18 @@ mod tests {
             let text = complaint(&format!("{text}\n"));
             assert!(text.ends_with(end), "{text}");
         }
+    }
+
+    #[cfg(feature = "openssl")]
+    #[test]
+    fn openssl_is_a_provider_where_it_is_configured() {
+        let openssl = |section| {
+            let text = format!("[[token]]\npath = \"/a\"\n{section}");
+            Config::parse(&text).expect("it is right").openssl
+        };
+        assert!(!openssl(""));
+        assert!(openssl("[provider.openssl]"));
+        assert!(!openssl("[provider.openssl]\nenabled = false"));
     }
 
     #[test]
