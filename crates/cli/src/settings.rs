@@ -143,7 +143,8 @@ fn accepted(new: &Path, file: &Path, module: Option<&Path>) -> Result<()> {
         return Ok(());
     }
     let said: Value = serde_json::from_slice(&tried.stderr).unwrap_or_default();
-    let detail = said["error"]["detail"].as_str().unwrap_or("it does not say why");
+    let words = ["detail", "message"].map(|part| said["error"][part].as_str());
+    let detail = words.into_iter().flatten().next().unwrap_or("it does not say why");
     let detail = detail.replace(&new.display().to_string(), &file.display().to_string());
     Err(Failure::failed("nothing was changed: the module would not take it").hint(detail))
 }
