@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -51,15 +51,38 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let mut options = OpenOptions::new();
     let options = options.append(true).create(true).mode(0o600).custom_flags(flags);
-    let mut file = options.open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
+    // It may be one that this user cannot read.
+    let file = options.clone().read(true).open(path);
+    let mut file = match file {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path)?,
+        file => file?,
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }
-    let line = format!("{line}\n");
+    // A process that was killed, or a disk that was full, may have left a line without its end.
+    let mut last = [0];
+    let is_cut = metadata.len() > 0
+        && file.read_exact_at(&mut last, metadata.len() - 1).is_ok()
+        && last != *b"\n";
+    let line = format!("{}{line}\n", if is_cut { "\n" } else { "" });
+    if metadata.len().saturating_add(line.len() as u64) > most_bytes() {
+        // Else a signal would end the host.
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     match file.write(line.as_bytes())? {
         written if written == line.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),
     }
+}
+
+/// Of a file, for this process.
+fn most_bytes() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: the place is ours.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    limit.rlim_cur
 }
 
 /// The log that is configured.
@@ -313,7 +336,8 @@ impl Note {
                 Some(name) => format!("\"{name}\""),
                 None => format!("\"0x{number:x}\""),
             };
-            let names: Vec<String> = template.iter().map(|(number, _)| name(number)).collect();
+            let names = template.iter().map(|(number, _)| name(number)).take(LONGEST / 4);
+            let names = names.collect::<Vec<_>>();
             write!(self.fields, ",\"attributes\":[{}]", names.join(",")).ok();
         }
     }
@@ -381,10 +405,24 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
         std::os::unix::fs::symlink("/dev/null", directory.join("link")).unwrap();
-        for name in ["pipe", "link", "none/audit"] {
+        let _socket = UnixDatagram::bind(directory.join("socket")).unwrap();
+        for name in ["pipe", "link", "socket", "none/audit", "."] {
             let sink = Sink::File(directory.join(name));
             assert!(sink.write("{}").is_err(), "{name}");
         }
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_was_cut_spoils_no_other() {
+        let directory = directory("cut");
+        let path = directory.join("log");
+        fs::write(&path, "{\"whole\":1}\n{\"cut\":").unwrap();
+        let sink = Sink::File(path.clone());
+        sink.write("{\"next\":2}").unwrap();
+        sink.write("{\"last\":3}").unwrap();
+        let wanted = "{\"whole\":1}\n{\"cut\":\n{\"next\":2}\n{\"last\":3}\n";
+        assert_eq!(fs::read_to_string(&path).unwrap(), wanted);
         fs::remove_dir_all(directory).unwrap();
     }
 
