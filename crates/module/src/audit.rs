@@ -17,6 +17,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -139,21 +140,28 @@ impl Log {
 
     /// What a call came to.
     fn end(&self, act: Act, note: &Note, result: Result<()>) {
+        let place = || note.fields.clone();
+        let refused = result.is_err_and(|error| self.refused(act.function, error, place));
         let silent = act.of_objects && (result.is_err() || !note.counts);
-        if !silent {
-            self.write(act.event, act.function, &note.fields, &code(result)).ok();
-        }
-        if let Err(error) = result {
-            self.refused(act.function, error, || note.fields.clone());
+        // What is said to have begun is not left open.
+        let event = if silent { "ended" } else { act.event };
+        if !silent || (self.required && !refused) {
+            self.write(event, act.function, &note.fields, &code(result)).ok();
         }
     }
 
-    /// A call that the policy refused, whatever its function.
-    pub(crate) fn refused(&self, function: &str, error: Error, place: impl FnOnce() -> String) {
-        let Some(reason) = detail::refusal() else { return };
+    /// A call that the policy refused, whatever its function; says whether it did.
+    pub(crate) fn refused(
+        &self,
+        function: &str,
+        error: Error,
+        place: impl FnOnce() -> String,
+    ) -> bool {
+        let Some(reason) = detail::refusal() else { return false };
         let mut fields = place();
         text(&mut fields, "reason", &reason);
         self.write("refused", function, &fields, &code(Err(error))).ok();
+        true
     }
 
     /// The slot, its token, and the session, as fields.
@@ -208,9 +216,9 @@ pub(crate) fn audited(
     let Some(log) = log else { return call(&mut Note::default()) };
     let mut note = Note { on: true, counts: false, fields: place(log) };
     log.begin(act, &note.fields)?;
-    let result = call(&mut note);
-    log.end(act, &note, result);
-    result
+    let result = catch_unwind(AssertUnwindSafe(|| call(&mut note)));
+    log.end(act, &note, result.as_ref().map_or(Err(Error::GENERAL_ERROR), |answer| *answer));
+    result.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
 /// What the line of a function says that happened.
@@ -290,7 +298,7 @@ impl Note {
         }
     }
 
-    /// An object, which is there, under the name of its part in the call.
+    /// An object under the name of its part in the call.
     pub(crate) fn object(
         &mut self,
         engine: &Engine,
@@ -301,8 +309,13 @@ impl Note {
         if !self.on {
             return;
         }
-        if let Ok(object) = engine.object(session, handle) {
-            self.describe(&object, part);
+        match engine.object(session, handle) {
+            Ok(object) => self.describe(&object, part),
+            // Another thread or process took it away at once, or logged out: it may have been a token's.
+            Err(_) => {
+                self.counts = true;
+                write!(self.fields, ",\"{part}\":null").ok();
+            }
         }
     }
 
