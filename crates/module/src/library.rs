@@ -130,6 +130,7 @@ fn engine(config: Config) -> Engine {
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
     let (mut absent, mut others) = (Vec::new(), Vec::new());
+    let mut pooled: Vec<(String, String)> = Vec::new();
     for ForeignConfig { module, policy, enabled } in config.foreign {
         if !enabled {
             absent.push((module.name, String::from("is disabled in the configuration")));
@@ -159,9 +160,18 @@ fn engine(config: Config) -> Engine {
             None if members.is_empty() => {
                 absent.push((name, String::from("finds none of its tokens")));
             }
-            None => pools.push(pool_slot(&name, members, policy)),
+            None => {
+                pooled.extend(members.iter().map(|one| (one.name().to_owned(), name.clone())));
+                pools.push(pool_slot(&name, members, policy));
+            }
         }
     }
+    pooled.sort_unstable();
+    pooled.dedup_by(|one, other| one.0 == other.0);
+    pooled.retain(|(module, _)| others.iter().all(|(token, _)| token.name() != module));
+    absent.extend(
+        pooled.into_iter().map(|(module, pool)| (module, format!("serves the pool {pool}"))),
+    );
     slots.extend(others.into_iter().map(|(token, policy)| foreign_slot(token, policy)));
     slots.extend(pools);
     slots.truncate(MAX_SLOTS);

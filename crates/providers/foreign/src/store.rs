@@ -27,6 +27,12 @@ impl ForeignStore {
         self.0
     }
 
+    /// What the configuration calls its module.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
     /// The token's own name for itself.
     #[must_use]
     pub fn label(&self) -> Option<String> {
