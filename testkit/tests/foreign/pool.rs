@@ -200,6 +200,47 @@ fn logouts_under_busy_threads_leave_no_login() {
     });
 }
 
+/// Lets one token stay in its next search, and does something meanwhile.
+fn during_a_search(module: &Module, token: usize, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let file = |what: &str| anyhow::Ok(sign_of_death(token)?.with_file_name(what));
+    let (stall, stalled) =
+        (file(&format!("stall-find-{token}"))?, file(&format!("stalled-find-{token}"))?);
+    std::fs::write(stall, "")?;
+    let session = module.open_session(slot(module, "web")?, Access::ReadOnly)?;
+    std::thread::scope(|scope| {
+        let search = scope.spawn(move || session.find(&Template::new()));
+        let start = Instant::now();
+        while !stalled.exists() {
+            ensure!(start.elapsed() < PATIENCE, "no search");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let done = work();
+        std::fs::remove_file(&stalled)?;
+        search.join().expect("no panic")?;
+        done
+    })
+}
+
+#[test]
+fn search_from_before_a_login_hides_no_key_after_it() {
+    let name = "pool::search_from_before_a_login_hides_no_key_after_it";
+    apart(CLIENT, "a login during a search", name, prepared, || {
+        let module = started()?;
+        let mut found = None;
+        during_a_search(&module, 0, || {
+            found = Some(web_key(&module)?);
+            Ok(())
+        })?;
+        let (session, key) = found.context("no key")?;
+        let mut turns = [0; TOKENS.len()];
+        for round in 0..30_u8 {
+            turns[signed_by(&session, key, &[round])?] += 1;
+        }
+        ensure!(turns == [10; 3], "{turns:?}");
+        Ok(())
+    });
+}
+
 #[test]
 fn two_tokens_with_one_label_make_no_pool() {
     let prepare = |token: &mut TestToken| {

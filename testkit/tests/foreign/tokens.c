@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <metaslot/pkcs11.h>
 
@@ -74,6 +75,16 @@ static void let_go(int *held)
 
 // Until the function returns no other thread is in it.
 #define HOLD __attribute__((cleanup(let_go), unused)) int held = hold()
+
+// Stays in a call, once, where a file says so, until the file that says that it does is taken away.
+static void stall(const char *call, int token)
+{
+    char wanted[4096], done[4096];
+    snprintf(wanted, sizeof wanted, "%s/stall-%s-%d", getenv("FAKE_TOKENS"), call, token);
+    snprintf(done, sizeof done, "%s/stalled-%s-%d", getenv("FAKE_TOKENS"), call, token);
+    for (int stalled = rename(wanted, done) == 0; stalled && access(done, F_OK) == 0;)
+        usleep(1000);
+}
 
 static CK_RV initialize(void *args)
 {
@@ -194,10 +205,9 @@ static CK_RV find_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE *template, CK_ULO
     return rv;
 }
 
-static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG room, CK_ULONG *count)
+static CK_RV found(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG *count)
 {
     HOLD;
-    (void) room;
     CK_RV rv = of_session(session);
     *count = 0;
     if (rv == CKR_OK && tokens[sessions[session].token].logged_in && sessions[session].searches) {
@@ -205,6 +215,14 @@ static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG ro
         list[0] = key_of(session);
         *count = 1;
     }
+    return rv;
+}
+
+static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG room, CK_ULONG *count)
+{
+    (void) room;
+    CK_RV rv = found(session, list, count);
+    stall("find", sessions[session].token);
     return rv;
 }
 
