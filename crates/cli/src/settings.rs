@@ -116,6 +116,19 @@ impl Settings {
     }
 }
 
+/// Writes a file whole, or leaves it as it was.
+pub(crate) fn replace(file: &Path, text: &str) -> Result<()> {
+    let cannot = |error| Failure::io(format!("cannot write {}", file.display()), &error);
+    let directory = file.parent().unwrap_or_else(|| Path::new("/"));
+    fs::create_dir_all(directory).map_err(cannot)?;
+    let new = file.with_extension(format!("new.{}", std::process::id()));
+    let done = write(&new, file, text).and_then(|()| fs::rename(&new, file)).map_err(cannot);
+    if done.is_err() {
+        fs::remove_file(&new).ok();
+    }
+    done
+}
+
 /// Writes a file that is to replace another, with the other's owner and mode.
 fn write(new: &Path, old: &Path, text: &str) -> io::Result<()> {
     let mut file = File::create_new(new)?;

@@ -13,7 +13,7 @@ use metaslot_router::cost::Cost;
 use metaslot_router::{Count, HomeRoute, Routes};
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::Home;
-use metaslot_spi::{Key, NewObject, Value, detail};
+use metaslot_spi::{Key, NewObject, detail};
 use std::sync::Arc;
 
 /// What the configuration says.
@@ -105,8 +105,13 @@ impl Engine {
     /// With what operations cost, for the choice between providers.
     #[must_use]
     pub fn with_costs(self, costs: &[Cost]) -> Self {
-        let place = |name: &str| self.providers.iter().position(|other| other.name() == name);
-        Self { routes: self.routes.with_costs(costs, place), ..self }
+        Self { routes: self.routes.with_costs(costs), ..self }
+    }
+
+    /// Who does the work: what each is expected to take, and takes.
+    #[must_use]
+    pub const fn routes(&self) -> &Routes {
+        &self.routes
     }
 
     pub(crate) fn token(&self, slot: SlotId) -> Result<&Token> {
@@ -193,10 +198,7 @@ impl Engine {
         if !facts.may(usage) {
             return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
         }
-        if facts.restricted
-            && let Some(Value::Ulongs(allowed)) = object.attributes().get(CKA_ALLOWED_MECHANISMS)
-            && !allowed.contains(&mechanism)
-        {
+        if !object.allows(mechanism) {
             return Err(Error::MECHANISM_INVALID);
         }
         if object.key().is_none() {

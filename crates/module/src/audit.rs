@@ -11,12 +11,14 @@ use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::{Answer, Engine, Object};
 use metaslot_spi::{Template, Value, detail};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where lines go.
@@ -66,15 +68,18 @@ pub(crate) struct Log {
     sink: Sink,
     /// Nothing is done whose beginning cannot be written.
     required: bool,
+    /// Of tokens of other modules.
+    labels: Mutex<BTreeMap<SlotId, String>>,
 }
 
 impl Log {
     pub(crate) fn new(config: AuditConfig) -> Self {
         let journal = || Sink::Journal(PathBuf::from("/run/systemd/journal/socket"));
-        Self { sink: config.file.map_or_else(journal, Sink::File), required: config.required }
+        let sink = config.file.map_or_else(journal, Sink::File);
+        Self { sink, required: config.required, labels: Mutex::default() }
     }
 
-    fn write(&self, event: &str, function: Function, about: &str, result: &str) -> io::Result<()> {
+    fn write(&self, event: &str, function: &str, about: &str, result: &str) -> io::Result<()> {
         let _uncancelled = Uncancelled::begin();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut line = format!("{{\"time\":{}.{:06}", since.as_secs(), since.subsec_micros());
@@ -85,7 +90,7 @@ impl Log {
         write!(line, ",\"pid\":{},\"uid\":{user}", std::process::id()).ok();
         text(&mut line, "program", program.trim_end());
         text(&mut line, "event", event);
-        text(&mut line, "function", function.name());
+        text(&mut line, "function", function);
         line += about;
         if !result.is_empty() {
             text(&mut line, "result", result);
@@ -99,76 +104,130 @@ impl Log {
     }
 
     /// Before what is to be logged: only where that must not happen without a line.
-    ///
-    /// # Errors
-    /// `CKR_FUNCTION_FAILED`; the detail says why.
-    pub(crate) fn begin(&self, function: Function, about: &str) -> Result<()> {
+    fn begin(&self, act: Act, about: &str) -> Result<()> {
         if !self.required {
             return Ok(());
         }
-        self.write("begun", function, about, "").map_err(|error| {
+        self.write("begun", act.function, about, "").map_err(|error| {
             detail::set(format_args!("the audit log cannot be written: {error}"));
             Error::FUNCTION_FAILED
         })
     }
 
     /// What a call came to.
-    pub(crate) fn end(&self, function: Function, note: &Note, result: Result<()>) {
-        let result = match result {
-            Ok(()) => CKR_OK,
-            Err(error) => error.rv(),
-        };
-        let (Some(event), true) = (event(function), note.counts || !is_about_objects(function))
-        else {
-            return;
-        };
-        if result == CKR_OK || !is_about_objects(function) {
-            self.write(event, function, &note.fields, &code(result)).ok();
+    fn end(&self, act: Act, note: &Note, result: Result<()>) {
+        let silent = act.of_objects && (result.is_err() || !note.counts);
+        if !silent {
+            self.write(act.event, act.function, &note.fields, &code(result)).ok();
+        }
+        if let Err(error) = result {
+            self.refused(act.function, error, || note.fields.clone());
         }
     }
 
     /// A call that the policy refused, whatever its function.
-    #[cold]
-    pub(crate) fn refused(&self, function: Function, error: Error, place: impl FnOnce() -> String) {
-        // First: to find the place asks a store, which may say something else.
+    pub(crate) fn refused(&self, function: &str, error: Error, place: impl FnOnce() -> String) {
         let Some(reason) = detail::refusal() else { return };
         let mut fields = place();
         text(&mut fields, "reason", &reason);
-        self.write("refused", function, &fields, &code(error.rv())).ok();
+        self.write("refused", function, &fields, &code(Err(error))).ok();
+    }
+
+    /// The slot, its token, and the session, as fields.
+    pub(crate) fn place(&self, engine: &Engine, session: SessionHandle) -> String {
+        let mut fields = String::new();
+        if let Ok(info) = engine.session_info(session) {
+            fields = self.slot(engine, info.slot);
+        }
+        write!(fields, ",\"session\":{}", session.0).ok();
+        fields
+    }
+
+    /// A slot and its token, as fields.
+    pub(crate) fn slot(&self, engine: &Engine, slot: SlotId) -> String {
+        self::slot(slot, &self.label(engine, slot))
+    }
+
+    /// The same of a token that gets this label now.
+    pub(crate) fn renamed(&self, slot: SlotId, label: &str) -> String {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner).remove(&slot);
+        self::slot(slot, label)
+    }
+
+    /// Another module is asked once, because it may be far away.
+    fn label(&self, engine: &Engine, slot: SlotId) -> String {
+        let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(label) = labels.get(&slot) {
+            return label.clone();
+        }
+        drop(labels);
+        // What goes wrong here does not explain the call.
+        let _said = detail::aside();
+        let Ok(token) = engine.token_info(slot) else { return String::new() };
+        if token.other.is_some() {
+            labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+            labels.insert(slot, token.label.clone());
+        }
+        token.label
     }
 }
 
+/// Does what the log has a line of; `call` notes what it is about.
+///
+/// # Errors
+/// Those of `call`; `CKR_FUNCTION_FAILED` where nothing may happen that cannot be logged: the detail says why.
+pub(crate) fn audited(
+    log: Option<&Log>,
+    act: Act,
+    place: impl FnOnce(&Log) -> String,
+    call: impl FnOnce(&mut Note) -> Result<()>,
+) -> Result<()> {
+    let Some(log) = log else { return call(&mut Note::default()) };
+    let mut note = Note { on: true, counts: false, fields: place(log) };
+    log.begin(act, &note.fields)?;
+    let result = call(&mut note);
+    log.end(act, &note, result);
+    result
+}
+
 /// What the line of a function says that happened.
-const fn event(function: Function) -> Option<&'static str> {
-    Some(match function {
-        Function::GenerateKey | Function::GenerateKeyPair => "generated",
-        Function::CreateObject => "created",
-        Function::UnwrapKey => "unwrapped",
-        Function::DeriveKey => "derived",
-        Function::CopyObject => "copied",
-        Function::DestroyObject => "destroyed",
-        Function::SetAttributeValue => "changed",
-        Function::WrapKey => "wrapped",
-        Function::Login => "login",
-        Function::Logout => "logout",
-        Function::InitPIN | Function::SetPIN => "pin",
-        Function::InitToken => "token",
-        _ => return None,
-    })
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Act {
+    event: &'static str,
+    function: &'static str,
+    /// Only what succeeded with an object of a token has a line.
+    of_objects: bool,
 }
 
-const fn is_about_objects(function: Function) -> bool {
-    !matches!(
-        function,
-        Function::Login
-            | Function::Logout
-            | Function::InitPIN
-            | Function::SetPIN
-            | Function::InitToken
-    )
+impl Act {
+    /// What the vendor interface does to a token.
+    pub(crate) const fn examination(repair: bool) -> Self {
+        let event = if repair { "repaired" } else { "examined" };
+        Self { event, function: "ExamineToken", of_objects: false }
+    }
+
+    pub(crate) const fn of(function: Function) -> Self {
+        let (event, of_objects) = match function {
+            Function::GenerateKey | Function::GenerateKeyPair => ("generated", true),
+            Function::CreateObject => ("created", true),
+            Function::UnwrapKey => ("unwrapped", true),
+            Function::DeriveKey => ("derived", true),
+            Function::CopyObject => ("copied", true),
+            Function::DestroyObject => ("destroyed", true),
+            Function::SetAttributeValue => ("changed", true),
+            Function::WrapKey => ("wrapped", true),
+            Function::Login => ("login", false),
+            Function::Logout => ("logout", false),
+            Function::InitPIN | Function::SetPIN => ("pin", false),
+            Function::InitToken => ("token", false),
+            _ => ("called", false),
+        };
+        Self { event, function: function.name(), of_objects }
+    }
 }
 
-fn code(rv: CK_RV) -> String {
+fn code(result: Result<()>) -> String {
+    let rv = result.map_or_else(Error::rv, |()| CKR_OK);
     rv_name(rv).map_or_else(|| format!("0x{rv:x}"), str::to_owned)
 }
 
@@ -182,22 +241,9 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    pub(crate) fn new(on: bool) -> Self {
-        Self { on, ..Self::default() }
-    }
-
-    /// The slot, its token, and the session.
-    pub(crate) fn place(&mut self, engine: &Engine, session: SessionHandle) {
+    pub(crate) fn number(&mut self, name: &str, number: u64) {
         if self.on {
-            self.fields += &place(engine, session);
-        }
-    }
-
-    /// The token of a slot.
-    pub(crate) fn slot(&mut self, slot: SlotId, label: &str) {
-        if self.on {
-            write!(self.fields, ",\"slot\":{}", slot.0).ok();
-            text(&mut self.fields, "token", label.trim_end());
+            write!(self.fields, ",\"{name}\":{number}").ok();
         }
     }
 
@@ -271,23 +317,12 @@ impl Note {
             write!(self.fields, ",\"attributes\":[{}]", names.join(",")).ok();
         }
     }
-
-    /// What was told so far.
-    pub(crate) fn fields(&self) -> &str {
-        &self.fields
-    }
 }
 
-/// The slot, its token, and the session, as fields.
-pub(crate) fn place(engine: &Engine, session: SessionHandle) -> String {
-    let mut fields = String::new();
-    if let Ok(info) = engine.session_info(session) {
-        write!(fields, ",\"slot\":{}", info.slot.0).ok();
-        if let Ok(token) = engine.token_info(info.slot) {
-            text(&mut fields, "token", token.label.trim_end());
-        }
-    }
-    write!(fields, ",\"session\":{}", session.0).ok();
+/// A slot and its token, as fields.
+fn slot(slot: SlotId, label: &str) -> String {
+    let mut fields = format!(",\"slot\":{}", slot.0);
+    text(&mut fields, "token", label.trim_end());
     fields
 }
 

@@ -62,7 +62,17 @@ fn a_thread_that_is_cancelled_leaves_the_store_whole() {
         let file = home.path().join(".local/share/metaslot").join(name);
         fs::set_permissions(&file, Permissions::from_mode(0o660)).expect("the file is ours");
     }
-    home.run(&lifecycle, &["cancel-while-using-a-key"]);
+    let token = home.path().join(".local/share/metaslot/token.db");
+    let [counters, log] = ["counters", "audit.log"].map(|name| home.path().join(name));
+    fs::create_dir(&counters).expect("it is not there");
+    let file = home.path().join("metaslot.toml");
+    let settings =
+        format!("counters = {counters:?}\naudit = {log:?}\n[[token]]\npath = {token:?}\n");
+    fs::write(&file, settings).expect("the file can be written");
+    let variables = [("METASLOT_CONF", file.as_os_str())];
+    home.run_with(&lifecycle, &["cancel-while-using-a-key"], &variables);
+    let log = fs::read_to_string(log).expect("there is a log");
+    assert_eq!(log.matches("\"event\":\"generated\"").count(), 1, "{log}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Slot and token management functions.
 
-use crate::audit::Note;
+use crate::audit::{Act, Log, audited};
 use crate::enter::{enter, enter_audited, enter_library};
 use crate::process;
 use crate::text::{self, padded};
@@ -170,16 +170,10 @@ pub unsafe extern "C" fn C_InitToken(
             let engine = library.engine()?;
             let pin = caller.pin(pin, pin_length)?;
             let label = text::label(caller.bytes(label, text::LABEL)?)?;
-            let mut note = Note::new(library.log().is_some());
-            note.slot(SlotId(slot), &label);
-            if let Some(log) = library.log() {
-                log.begin(Function::InitToken, note.fields())?;
-            }
-            let result = engine.init_token(SlotId(slot), pin.expose(), &label);
-            if let Some(log) = library.log() {
-                log.end(Function::InitToken, &note, result);
-            }
-            result
+            let place = |log: &Log| log.renamed(SlotId(slot), &label);
+            audited(library.log(), Act::of(Function::InitToken), place, |_| {
+                engine.init_token(SlotId(slot), pin.expose(), &label)
+            })
         })
     }
 }
