@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn prepared(token: &mut TestToken) -> Result<()> {
     compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
     let home = token.home().display().to_string();
-    token.set("FAKE_TOKENS", &home);
+    token.set("FAKE_ORDERS", &home);
     configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\""))?;
     let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
     let pool = format!("[[pool]]\nname = \"web\"\ntokens = {TOKENS:?}\n");
@@ -26,7 +26,7 @@ fn prepared(token: &mut TestToken) -> Result<()> {
 
 /// The file that says that a token is dead.
 fn sign_of_death(token: usize) -> Result<std::path::PathBuf> {
-    let home = std::env::var_os("FAKE_TOKENS").context("no directory")?;
+    let home = std::env::var_os("FAKE_ORDERS").context("no directory")?;
     Ok(Path::new(&home).join(format!("dead-{token}")))
 }
 
@@ -190,7 +190,7 @@ fn logouts_under_busy_threads_leave_no_login() {
         ensure!(session.find(&Template::new())?.is_empty(), "seen after a wrong PIN");
         // And the other module's tokens do not think otherwise.
         module.finalize()?;
-        let direct = Module::load(std::env::var("FAKE_TOKENS")? + "/tokens.so")?;
+        let direct = Module::load(std::env::var("FAKE_ORDERS")? + "/tokens.so")?;
         direct.initialize()?;
         for slot in direct.slots(true)? {
             let session = direct.open_session(slot, Access::ReadOnly)?;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module with three tokens that have the same key. A token dies while a file says so (its first letter says by which
 // code), and has forgotten everything when it is back: sessions, logins and the numbers of its objects.
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <pthread.h>
-#include <unistd.h>
+#include <string.h>
 
-#include <metaslot/pkcs11.h>
+#include "orders.h"
 
 enum { TOKENS = 3, SESSIONS = 4096, MODULUS = 256 };
 
@@ -30,10 +27,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 // What a token answers now: it is asked for under the lock.
 static CK_RV state(int token)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/dead-%d", getenv("FAKE_TOKENS"), token);
-    FILE *file = fopen(path, "r");
-    if (!file) {
+    char order[16];
+    snprintf(order, sizeof order, "dead-%d", token);
+    CK_RV rv = ordered_failure(order);
+    if (rv == CKR_OK) {
         if (tokens[token].died) {
             tokens[token].died = tokens[token].logged_in = 0;
             tokens[token].life++;
@@ -42,10 +39,8 @@ static CK_RV state(int token)
         }
         return CKR_OK;
     }
-    int how = fgetc(file);
-    fclose(file);
     tokens[token].died = 1;
-    return how == 'r' ? CKR_DEVICE_REMOVED : how == 'p' ? CKR_TOKEN_NOT_PRESENT : CKR_DEVICE_ERROR;
+    return rv;
 }
 
 static CK_RV of_session(CK_SESSION_HANDLE session)
@@ -75,16 +70,6 @@ static void let_go(int *held)
 
 // Until the function returns no other thread is in it.
 #define HOLD __attribute__((cleanup(let_go), unused)) int held = hold()
-
-// Stays in a call, once, where a file says so, until the file that says that it does is taken away.
-static void stall(const char *call, int token)
-{
-    char wanted[4096], done[4096];
-    snprintf(wanted, sizeof wanted, "%s/stall-%s-%d", getenv("FAKE_TOKENS"), call, token);
-    snprintf(done, sizeof done, "%s/stalled-%s-%d", getenv("FAKE_TOKENS"), call, token);
-    for (int stalled = rename(wanted, done) == 0; stalled && access(done, F_OK) == 0;)
-        usleep(1000);
-}
 
 static CK_RV initialize(void *args)
 {
@@ -222,7 +207,9 @@ static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG ro
 {
     (void) room;
     CK_RV rv = found(session, list, count);
-    stall("find", sessions[session].token);
+    char order[16];
+    snprintf(order, sizeof order, "find-%d", sessions[session].token);
+    stall(order);
     return rv;
 }
 
