@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One token of a module: its sessions, its login, and every call of it.
 
-use crate::config::{Around, Config};
+use crate::config::{Around, Config, Serves};
 use crate::error::{is_loss, leaves_a_trace, loses_numbers, told};
+use crate::keyless::Keyless;
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::pin;
@@ -51,6 +52,9 @@ pub(crate) struct Token {
     pub(crate) without: Vec<CK_MECHANISM_TYPE>,
     /// What its module does, in our vocabulary, once it was asked.
     pub(crate) rows: OnceLock<&'static [Algorithm]>,
+    pub(crate) serves: Serves,
+    /// As a provider, once it was asked what it does without keys.
+    pub(crate) keyless: OnceLock<Keyless>,
     pub(crate) around: Around,
     state: Mutex<State>,
     objects: Mutex<Objects>,
@@ -108,6 +112,8 @@ impl Token {
             mechanisms,
             without: config.without.clone(),
             rows: OnceLock::new(),
+            serves: config.serves,
+            keyless: OnceLock::new(),
             around,
             state: Mutex::default(),
             objects: Mutex::default(),
@@ -128,6 +134,7 @@ impl Token {
             && self.pin_source == config.pin_source
             && self.trusted == config.trusted
             && self.without == config.without
+            && self.serves == config.serves
             && self.mechanisms == mechanisms
     }
 
