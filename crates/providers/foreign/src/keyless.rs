@@ -18,13 +18,14 @@ pub(crate) struct Keyless {
 
 /// What a token does so, if it does anything that the configuration wants.
 pub(crate) fn provider(token: &'static Token) -> Option<&'static dyn Provider> {
-    let served = token.keyless.get().or_else(|| {
-        let rows = if token.serves.digest { digests(token) } else { Vec::new() };
-        // One that is not there yet says nothing yet.
-        let serves = !rows.is_empty() || token.serves.random && has_random(token);
-        serves.then(|| token.keyless.get_or_init(|| Keyless { token, rows: Vec::leak(rows) }))
-    });
-    served.map(|served| served as _)
+    if let Some(known) = token.keyless.get() {
+        return Some(*known);
+    }
+    let rows = if token.serves.digest { digests(token) } else { Vec::new() };
+    // One that is not there yet says nothing yet.
+    let serves = !rows.is_empty() || token.serves.random && has_random(token);
+    let served = || &*Box::leak(Box::new(Keyless { token, rows: Vec::leak(rows) }));
+    serves.then(|| *token.keyless.get_or_init(|| served()))
 }
 
 fn has_random(token: &Token) -> bool {

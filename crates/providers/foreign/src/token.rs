@@ -3,7 +3,6 @@
 
 use crate::config::{Around, Config, Serves};
 use crate::error::{is_loss, leaves_a_trace, loses_numbers, told};
-use crate::keyless::Keyless;
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::pin;
@@ -14,7 +13,7 @@ use metaslot_ck::{
 };
 use metaslot_client::{Access, Error as Failure, Result as Called, Session, User};
 use metaslot_memory::Secret;
-use metaslot_spi::provider::Algorithm;
+use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::{Role, Ticket};
 use metaslot_spi::{Key, detail};
 use std::num::NonZeroU64;
@@ -54,7 +53,7 @@ pub(crate) struct Token {
     pub(crate) rows: OnceLock<&'static [Algorithm]>,
     pub(crate) serves: Serves,
     /// As a provider, once it was asked what it does without keys.
-    pub(crate) keyless: OnceLock<Keyless>,
+    pub(crate) keyless: OnceLock<&'static dyn Provider>,
     pub(crate) around: Around,
     state: Mutex<State>,
     objects: Mutex<Objects>,
