@@ -32,11 +32,8 @@ pub struct Engine {
     pub(crate) sessions: Sessions,
     pub(crate) session_objects: SessionObjects,
     pub(crate) routes: Routes,
-    pub(crate) providers: &'static [&'static dyn Provider],
     /// Providers that are configured and not there, and why.
     pub(crate) absent: Vec<(String, String)>,
-    /// Mechanisms that a provider, by its name, may not do.
-    pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
 }
 
 /// The number of a home in the counters, which the tokens of one module share.
@@ -77,9 +74,7 @@ impl Engine {
             sessions: Sessions::default(),
             session_objects: SessionObjects::default(),
             routes: Routes::new(config.providers),
-            providers: config.providers,
             absent: Vec::new(),
-            disabled: Vec::new(),
         }
     }
 
@@ -92,14 +87,8 @@ impl Engine {
 
     /// Takes mechanisms from providers, each by the provider's name.
     #[must_use]
-    pub fn disabling(mut self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
-        for (name, mechanism) in &disabled {
-            let named = self.providers.iter().position(|provider| provider.name() == name);
-            if let Some(provider) = named {
-                self.routes.disable(provider, *mechanism);
-            }
-        }
-        Self { disabled, ..self }
+    pub fn disabling(self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
+        Self { routes: self.routes.disabling(disabled), ..self }
     }
 
     /// With what operations cost, for the choice between providers.
@@ -243,12 +232,12 @@ impl Engine {
 
     pub(crate) fn random_bytes(&self, out: &mut [u8]) -> Result<()> {
         // A source that fails is none: the next one is asked.
-        self.first(|provider| provider.random(out).map_err(|_| Error::RANDOM_NO_RNG))
+        self.routes.first(|provider| provider.random(out).map_err(|_| Error::RANDOM_NO_RNG))
     }
 
     /// Completes a key that came from outside.
     pub(crate) fn complete(&self, key: &mut NewObject) -> Result<()> {
-        self.first(|provider| provider.complete(key))
+        self.routes.first(|provider| provider.complete(key))
     }
 
     /// The provider's implementation of one operation of `mechanism`.
@@ -301,28 +290,6 @@ impl Engine {
         error: Error,
     ) -> Error {
         self.route(mechanism, operation).err().unwrap_or(error)
-    }
-
-    /// What the first provider says that has something to say about it.
-    pub(crate) fn first<T>(
-        &self,
-        mut ask: impl FnMut(&'static dyn Provider) -> Result<T>,
-    ) -> Result<T> {
-        let mut answer = Err(Error::FUNCTION_NOT_SUPPORTED);
-        for provider in self.providers {
-            answer = ask(*provider);
-            let anothers = matches!(
-                answer,
-                Err(Error::CURVE_NOT_SUPPORTED
-                    | Error::KEY_NOT_WRAPPABLE
-                    | Error::WRAPPED_KEY_INVALID
-                    | Error::RANDOM_NO_RNG)
-            );
-            if !anothers {
-                break;
-            }
-        }
-        answer
     }
 
     /// `C_SeedRandom`: the source seeds itself, and foreign seeds add nothing to it; taken and

@@ -5,7 +5,7 @@
 use crate::cost::{Cost, Line, is_clearly_less};
 use crate::health::{Health, bit};
 use crate::material::Pairs;
-use crate::{Count, Job};
+use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Subject;
@@ -19,6 +19,8 @@ use std::time::Instant;
 pub struct Routes {
     pub(crate) providers: &'static [&'static dyn Provider],
     rows: Vec<Rows>,
+    /// Mechanisms that a provider, by its name, may not do.
+    disabled: Vec<(String, CK_MECHANISM_TYPE)>,
     health: Health,
     /// Threads with which the costs of a crowd were measured, one for each processor.
     crowd: u32,
@@ -94,7 +96,14 @@ impl Routes {
         }
         let crowd = std::thread::available_parallelism().map_or(1, usize::from);
         let crowd = u32::try_from(crowd).unwrap_or(u32::MAX);
-        Self { providers, rows, health: Health::default(), crowd, pairs: Pairs::default() }
+        Self {
+            providers,
+            rows,
+            disabled: Vec::new(),
+            health: Health::default(),
+            crowd,
+            pairs: Pairs::default(),
+        }
     }
 
     /// With these costs.
@@ -119,11 +128,38 @@ impl Routes {
         self.providers
     }
 
-    /// Takes a mechanism from a provider, by its place in the list of them.
-    pub fn disable(&mut self, provider: usize, mechanism: CK_MECHANISM_TYPE) {
-        if let Some(at) = MechanismRow::index(mechanism) {
-            self.rows[at].all.retain(|row| row.provider != provider);
+    /// Without mechanisms of providers, each by the provider's name.
+    #[must_use]
+    pub fn disabling(mut self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
+        for (name, mechanism) in &disabled {
+            let named = self.providers.iter().position(|provider| provider.name() == name);
+            if let (Some(provider), Some(at)) = (named, MechanismRow::index(*mechanism)) {
+                self.rows[at].all.retain(|row| row.provider != provider);
+            }
         }
+        Self { disabled, ..self }
+    }
+
+    /// Who serves a mechanism, or could, in order, and apart from them who does not because the configuration says so.
+    #[must_use]
+    pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> [Vec<Candidate>; 2] {
+        let disabled = self.disabled.iter().filter(|row| row.1 == mechanism);
+        let disabled = disabled.map(|(name, _)| Candidate {
+            provider: name.clone(),
+            flags: 0,
+            remark: String::from("disabled in the configuration"),
+        });
+        let disabled: Vec<_> = disabled.collect();
+        let may = |name: &str| !disabled.iter().any(|other| other.provider == name);
+        let candidate = |provider: &&'static dyn Provider| {
+            let rows = provider.algorithms().iter().filter(|row| row.mechanism == mechanism);
+            let (flags, remark) =
+                (rows.fold(0, |flags, row| flags | row.flags()), provider.remark(mechanism));
+            let says = may(provider.name()) && (flags != 0 || !remark.is_empty());
+            says.then(|| Candidate { provider: provider.name().to_owned(), flags, remark })
+        };
+        let ours = self.providers.iter().filter_map(candidate).collect();
+        [ours, disabled]
     }
 
     /// Mechanisms that a provider serves, sorted.
@@ -240,6 +276,28 @@ impl Routes {
             }
         }
         (at, Some(least))
+    }
+
+    /// What the first provider says that has something to say about it.
+    ///
+    /// # Errors
+    /// What the last one says that was asked.
+    pub fn first<T>(&self, mut ask: impl FnMut(&'static dyn Provider) -> Result<T>) -> Result<T> {
+        let mut answer = Err(Error::FUNCTION_NOT_SUPPORTED);
+        for provider in self.providers {
+            answer = ask(*provider);
+            let anothers = matches!(
+                answer,
+                Err(Error::CURVE_NOT_SUPPORTED
+                    | Error::KEY_NOT_WRAPPABLE
+                    | Error::WRAPPED_KEY_INVALID
+                    | Error::RANDOM_NO_RNG)
+            );
+            if !anothers {
+                break;
+            }
+        }
+        answer
     }
 
     /// Nanoseconds that a job is expected to take now.
