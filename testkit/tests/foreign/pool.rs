@@ -241,6 +241,56 @@ fn search_from_before_a_login_hides_no_key_after_it() {
     });
 }
 
+/// The host has the same module, and has logged in to one of its tokens.
+#[test]
+fn login_of_the_host_stays_when_ours_fails_or_ends() {
+    let name = "pool::login_of_the_host_stays_when_ours_fails_or_ends";
+    apart(CLIENT, "a login of the host", name, prepared, || {
+        let module = started()?;
+        let web = slot(&module, "web")?;
+        let direct = Module::load(std::env::var("FAKE_ORDERS")? + "/tokens.so")?;
+        let host = direct.open_session(SlotId(0), Access::ReadOnly)?;
+        host.login(User::User, b"1234")?;
+        let is_logged_in = |when: &str| -> Result<()> {
+            ensure!(host.find(&Template::new())?.len() == 1, "the host is logged out {when}");
+            Ok(())
+        };
+        let session = module.open_session(web, Access::ReadOnly)?;
+        fails_with(session.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
+        is_logged_in("by a wrong PIN")?;
+        let (_session, key) = web_key(&module)?;
+        signed_by(&session, key, b"x")?;
+        session.logout()?;
+        is_logged_in("by our logout")?;
+        let other = direct.open_session(SlotId(1), Access::ReadOnly)?;
+        ensure!(other.find(&Template::new())?.is_empty(), "our login stays");
+        ensure!(session.find(&Template::new())?.is_empty(), "seen after our logout");
+        Ok(())
+    });
+}
+
+#[test]
+fn token_whose_pin_is_locked_keeps_no_other_out() {
+    let name = "pool::token_whose_pin_is_locked_keeps_no_other_out";
+    apart(CLIENT, "a locked PIN", name, prepared, || {
+        let module = started()?;
+        let locked = |token: usize| {
+            Ok::<_, anyhow::Error>(sign_of_death(0)?.with_file_name(format!("locked-{token}")))
+        };
+        std::fs::write(locked(1)?, "")?;
+        let wrong = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        fails_with(wrong.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
+        let (session, key) = web_key(&module)?;
+        for round in 0..20_u8 {
+            ensure!(signed_by(&session, key, &[round])? != 1, "a locked token signed");
+        }
+        session.logout()?;
+        std::fs::write(locked(0)?, "")?;
+        std::fs::write(locked(2)?, "")?;
+        fails_with(session.login(User::User, b"1234"), Error::PIN_LOCKED)
+    });
+}
+
 #[test]
 fn two_tokens_with_one_label_make_no_pool() {
     let prepare = |token: &mut TestToken| {

@@ -164,6 +164,12 @@ static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pi
     HOLD;
     (void) user;
     CK_RV rv = of_session(session);
+    if (rv == CKR_OK && tokens[sessions[session].token].logged_in)
+        return CKR_USER_ALREADY_LOGGED_IN;
+    char order[16];
+    snprintf(order, sizeof order, "locked-%d", sessions[session].token);
+    if (rv == CKR_OK && ordered(order))
+        return CKR_PIN_LOCKED;
     if (rv == CKR_OK && (length != 4 || memcmp(pin, "1234", 4) != 0))
         rv = CKR_PIN_INCORRECT;
     if (rv == CKR_OK)

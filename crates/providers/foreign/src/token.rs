@@ -492,7 +492,7 @@ impl Token {
                     answer => {
                         logged_in(answer)?;
                         state.login = Some(role);
-                        state.mine = answer.is_ok();
+                        state.mine |= answer.is_ok();
                         state.refused = false;
                         return Ok(());
                     }
@@ -514,7 +514,8 @@ impl Token {
         Ok(())
     }
 
-    /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it.
+    /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it. A login that
+    /// the host made stays the host's.
     pub(crate) fn logout(&self) {
         self.apart(|| {
             let mut state = self.state();
@@ -522,6 +523,9 @@ impl Token {
             state.pin = None;
             state.pins.clear();
             self.objects().forget_private();
+            if !std::mem::take(&mut state.mine) {
+                return;
+            }
             // After a loss the module may still have the login.
             self.connect(&mut state).ok();
             if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
@@ -549,6 +553,7 @@ impl Token {
             keeper.map(|keeper| keeper.logout());
             self.forget(&mut state);
             state.login = None;
+            state.mine = false;
             state.pin = None;
             state.identity = None;
             state.pins.clear();

@@ -171,14 +171,15 @@ impl Pool {
         last
     }
 
-    /// `C_Login` in every token. One that fails is logged in when it comes back; one that refuses the PIN ends it.
+    /// `C_Login` in every token. One that fails is logged in when it comes back, one that takes no PIN is left out; one that
+    /// refuses this one ends it.
     fn login(&self, pin: &[u8]) -> Result<()> {
         let mut answer = Err(Error::TOKEN_NOT_RECOGNIZED);
         for member in &self.members {
             let one = member.token.login(Role::User, pin);
             self.judge(member, &one);
             match one {
-                Err(code) if !is_failure(code) => {
+                Err(code) if !is_failure(code) && !takes_none(code) => {
                     self.logout();
                     return one;
                 }
@@ -229,6 +230,11 @@ const fn is_failure(code: Error) -> bool {
             | Error::TOKEN_NOT_RECOGNIZED
             | Error::USER_NOT_LOGGED_IN
     )
+}
+
+/// Whether the token takes no PIN at all, right or wrong.
+const fn takes_none(code: Error) -> bool {
+    matches!(code, Error::PIN_EXPIRED | Error::PIN_LOCKED | Error::USER_PIN_NOT_INITIALIZED)
 }
 
 /// Whether another token may do what this one does not with its copy of the key.
