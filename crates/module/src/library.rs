@@ -21,13 +21,23 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// In the order in which the metaslot asks them.
-#[cfg(not(feature = "panicking-provider"))]
-static PROVIDERS: &[&dyn Provider] = &[&LANES, &AWSLC];
-#[cfg(feature = "panicking-provider")]
-static PROVIDERS: &[&dyn Provider] = &[&crate::panicking::Panicking, &LANES, &AWSLC];
-/// The same without the lanes. `awslc` keeps its place, which is its number in the counters.
-static WITHOUT_LANES: &[&dyn Provider] = &[&Off, &AWSLC];
+/// In the order in which the metaslot asks them. OpenSSL is the last, so that without it the others keep their places, which
+/// are their numbers in the counters.
+static PROVIDERS: &[&dyn Provider] = &[
+    #[cfg(feature = "panicking-provider")]
+    &crate::panicking::Panicking,
+    &LANES,
+    &AWSLC,
+    #[cfg(feature = "openssl")]
+    &metaslot_openssl::OPENSSL,
+];
+/// The same without the lanes.
+static WITHOUT_LANES: &[&dyn Provider] = &[
+    &Off,
+    &AWSLC,
+    #[cfg(feature = "openssl")]
+    &metaslot_openssl::OPENSSL,
+];
 
 static LANES: Lanes = Lanes::beside(&AWSLC);
 
@@ -92,6 +102,14 @@ impl Library {
     /// Whether or not there is a library, the calling thread forks.
     pub(crate) fn before_fork() {
         awslc::fork::before();
+        #[cfg(feature = "openssl")]
+        metaslot_openssl::fork::before();
+    }
+
+    /// Whether or not there is a library, the calling thread has forked, and is in the parent or in the child.
+    pub(crate) fn after_fork() {
+        #[cfg(feature = "openssl")]
+        metaslot_openssl::fork::after();
     }
 
     /// In a forked child that begins anew.
@@ -158,8 +176,13 @@ fn engine(config: Config) -> Engine {
     slots.extend(pools);
     slots.truncate(MAX_SLOTS);
     cpu::mask(config.lanes_without);
-    let providers = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
-    Engine::new(EngineConfig { slots, providers }).without(absent).disabling(config.disabled)
+    let all = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
+    let left_out = usize::from(cfg!(feature = "openssl") && !config.openssl);
+    let providers = &all[..all.len() - left_out];
+    Engine::new(EngineConfig { slots, providers })
+        .with_costs(&config.costs)
+        .without(absent)
+        .disabling(config.disabled)
 }
 
 /// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a

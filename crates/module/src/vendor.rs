@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Our own interface, `Vendor Metaslot` 1.2: what return codes cannot say.
+//! Our own interface, `Vendor Metaslot` 1.3: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
 use crate::audit::{Act, audited};
 use crate::caught::caught;
 use crate::decode::Caller;
 use crate::enter::{enter, enter_library};
+use crate::routing::{self, Estimate, Job};
 use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;
@@ -16,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
-pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 2 };
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 3 };
 
 /// `METASLOT_PIN_STATUS`
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +130,8 @@ pub(crate) struct List {
         *mut Examined,
     ) -> CK_RV,
     token_policy: unsafe extern "C" fn(CK_SLOT_ID, *mut Rule, *mut CK_ULONG) -> CK_RV,
+    estimates: unsafe extern "C" fn(*const Job, *mut Estimate, *mut CK_ULONG) -> CK_RV,
+    measure: unsafe extern "C" fn(*const Job, *mut Estimate, *mut CK_ULONG) -> CK_RV,
 }
 
 pub(crate) static LIST: List = List {
@@ -140,6 +143,8 @@ pub(crate) static LIST: List = List {
     token_cost,
     examine_token,
     token_policy,
+    estimates: routing::estimates,
+    measure: routing::measure,
 };
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty

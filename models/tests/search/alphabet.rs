@@ -90,6 +90,7 @@ pub(crate) static WORDS: &[Word] = &[
     word("only-cbc", &[(CKA_ALLOWED_MECHANISMS, ONLY_CBC)]),
     word("any-mechanism", &[(CKA_ALLOWED_MECHANISMS, Said::Bytes(&[]))]),
     word("public", &[(CKA_PRIVATE, OFF)]),
+    word("private", &[(CKA_PRIVATE, ON)]),
     word("session", &[(CKA_TOKEN, OFF)]),
     word("uncopyable", &[(CKA_COPYABLE, OFF)]),
     // What it imposes on others.

@@ -83,6 +83,7 @@ const CHANGES: &Weighed<&str> = &[
     (1, "asks-not"),
     (1, "any-mechanism"),
     (1, "public"),
+    (1, "private"),
     (1, "session"),
     (1, "only-cbc"),
 ];
@@ -96,6 +97,7 @@ const UNUSUAL: &[&str] = &[
     "only-cbc",
     "any-mechanism",
     "public",
+    "private",
     "trusted",
     "uncopyable",
     "unwraps-open",

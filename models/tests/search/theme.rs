@@ -28,6 +28,7 @@ const DERIVED: &[(u64, &[&str])] = &[
     (3, &[]),
     (1, &["+derive", "derives-deriving"]),
     (1, &["+derive", "derives-wrapping"]),
+    (3, &["public"]),
 ];
 
 impl Theme {
@@ -50,7 +51,7 @@ impl Theme {
         let mut step = Step::new(number, true, function);
         if self == Self::Trust {
             step.mechanism = Mechanism::named(if carries { "generic-gen" } else { "aes-gen" });
-            let limits = [(2, "with-trusted"), (1, "-sign"), (1, "+derive"), (1, "sensitive")];
+            let limits = [(2, "with-trusted"), (1, "-sign"), (1, "+derive"), (3, "sensitive")];
             let limit = chooser.weighted(&limits);
             let imposed = [(3, "public"), (1, "unwraps-deriving"), (1, "unwraps-wrapping")];
             let said: &[&str] = match carries {
@@ -118,6 +119,8 @@ impl Theme {
             Function::Derive => self.derive(game, chooser, &mut step)?,
             Function::Copy => {
                 step.keys = vec![any_key(game, chooser, |facts| facts.has(CKA_WRAP))?];
+                let changes: &[(u64, &[&str])] = &[(1, &[]), (1, &["private"])];
+                step.words = alphabet::words(chooser.weighted(changes));
             }
             Function::Generate => {
                 step.mechanism = Mechanism::named("aes-gen");

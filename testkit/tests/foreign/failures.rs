@@ -20,10 +20,29 @@ fn fake(name: &str, modes: &[&'static str], work: impl Fn(&Module, &str) -> Resu
             token.set(FAKE, mode);
             compiled(token, "fake.c", "fake.so", "-shared -fPIC -ldl")?;
             let file = token.path("fake.so").display().to_string();
+            token.set("FAKE_MODULE", &file);
             configure(token, &format!("name = \"fake\"\nmodule = \"{file}\""))
         };
         apart(CLIENT, &format!("a module that does: {mode}"), name, prepare, || Ok(()));
     }
+}
+
+#[test]
+fn two_threads_begin_a_module_once() {
+    let name = "failures::two_threads_begin_a_module_once";
+    fake(name, &["begun-by-two"], |module, _| {
+        let slot = slot(module, "fake")?;
+        let file = std::env::var_os("FAKE_MODULE").context("no module")?;
+        Module::load(file)?.finalize()?;
+        let told = std::thread::scope(|scope| {
+            let threads = [(); 2].map(|()| scope.spawn(|| module.token_info(slot)));
+            threads.map(|thread| thread.join().expect("no panic"))
+        });
+        for info in told {
+            ensure!(info?.label == "fake", "another token");
+        }
+        Ok(())
+    });
 }
 
 /// A section for a module that cannot be used, and what is said about it.

@@ -44,9 +44,14 @@ static int is_refused(void)
         && caller->C_Finalize(NULL) == CKR_FUNCTION_FAILED;
 }
 
+// Whether the host has ended it, and how many calls have noticed.
+static int ended, noticed;
+
 static CK_RV initialize(void *args)
 {
     (void) args;
+    if (is("begun-by-two") && noticed && !__sync_bool_compare_and_swap(&ended, 1, 0))
+        return CKR_CRYPTOKI_ALREADY_INITIALIZED;
     if (is("calls-back") && !is_refused())
         return CKR_GENERAL_ERROR;
     return is("does-not-start") || (is("starts-late") && gone()) ? CKR_DEVICE_ERROR : CKR_OK;
@@ -56,6 +61,9 @@ static CK_RV finalize(void *reserved)
 {
     (void) reserved;
     wrecked = 0;
+    if (noticed)
+        abort();
+    ended = 1;
     return CKR_OK;
 }
 
@@ -90,6 +98,12 @@ static CK_RV slot_info(CK_SLOT_ID slot, CK_SLOT_INFO *info)
 static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
 {
     (void) slot;
+    if (is("begun-by-two") && ended) {
+        // Each of two threads is told so before either can do something about it.
+        for (__sync_fetch_and_add(&noticed, 1); __sync_fetch_and_add(&noticed, 0) < 2;)
+            usleep(100);
+        return CKR_CRYPTOKI_NOT_INITIALIZED;
+    }
     if (gone())
         return CKR_TOKEN_NOT_PRESENT;
     memset(info, ' ', sizeof *info);

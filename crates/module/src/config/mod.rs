@@ -13,6 +13,7 @@ use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::{Config as Foreign, MAX_MODULES};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
+use metaslot_router::cost;
 use provider::ProviderConfig;
 use setting::{Complaint, at, text, wrong};
 use std::fmt;
@@ -36,8 +37,12 @@ pub(crate) struct Config {
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
     pub(crate) lanes_without: Cpu,
+    /// Whether OpenSSL is a provider too.
+    pub(crate) openssl: bool,
     /// Mechanisms that a provider of ours, by its name, may not do.
     pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+    /// What operations cost here, as `metaslot tune` measured it.
+    pub(crate) costs: Vec<cost::Cost>,
 }
 
 /// One `[[pool]]`.
@@ -121,7 +126,7 @@ pub(crate) fn read() -> Result<Config, Problem> {
     let home = directory(c"HOME");
     let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
     let places = [own.map(|own| own.join("metaslot")), Some(PathBuf::from("/etc/metaslot"))];
-    for place in places.into_iter().flatten() {
+    for place in places.iter().flatten() {
         let file = place.join("metaslot.toml");
         match std::fs::read_to_string(&file) {
             Err(error) if is_absent(&error) => {}
@@ -129,7 +134,16 @@ pub(crate) fn read() -> Result<Config, Problem> {
         }
     }
     let data = directory(c"XDG_DATA_HOME").or_else(|| Some(home?.join(".local/share")));
-    Ok(Config::unconfigured(data))
+    let costs = places.iter().flatten().map(|place| costs(&place.join("costs.tsv")));
+    let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
+    Ok(Config { costs, ..Config::unconfigured(data) })
+}
+
+/// What a file of costs says. Without one, or with one that cannot be used, providers keep their order: nothing else
+/// depends on it, and `metaslot doctor` complains.
+fn costs(file: &Path) -> Vec<cost::Cost> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    cost::parse(&text).unwrap_or_default()
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -142,11 +156,12 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
         line: None,
         reason: format!("cannot be read: {error}"),
     })?;
-    Config::parse(&text).map_err(|(span, reason)| Problem {
+    let config = Config::parse(&text).map_err(|(span, reason)| Problem {
         file: file.to_owned(),
         line: span.map(|span| line(&text, span.start)),
         reason,
-    })
+    })?;
+    Ok(Config { costs: costs(&file.with_file_name("costs.tsv")), ..config })
 }
 
 fn line(text: &str, at: usize) -> usize {
@@ -162,7 +177,9 @@ impl Config {
         audit: None,
         lanes: true,
         lanes_without: Cpu::NONE,
+        openssl: false,
         disabled: Vec::new(),
+        costs: Vec::new(),
     };
 
     fn unconfigured(data: Option<PathBuf>) -> Self {
@@ -273,6 +290,7 @@ impl Config {
                 continue;
             }
             self.lanes &= enabled || name != "lanes";
+            self.openssl |= enabled && name == "openssl";
             self.disabled.extend(disabled.into_iter().map(|mechanism| (name.clone(), mechanism)));
         }
         Ok(())
@@ -357,7 +375,7 @@ impl Config {
         if !(1..=16).contains(&name.len()) || !name.bytes().all(is_simple) {
             return Err(wrong(value, "must be 1 to 16 small letters, digits and hyphens"));
         }
-        let ours = ["awslc", "lanes"].contains(&name);
+        let ours = provider::OURS.contains(&name);
         let pools = self.pools.iter().any(|pool| pool.name == name);
         if ours || pools || self.foreign.iter().any(|other| other.module.name == name) {
             return Err(at(value, "is the name of another provider"));
@@ -683,7 +701,9 @@ mod tests {
         assert_eq!((hsm.enabled, &hsm.module.without[..]), (true, &[CKM_RSA_PKCS][..]));
         assert!(!nss.enabled);
         for (text, end) in [
-            ("[provider.hsm]", "there is no such provider: there are awslc, lanes"),
+            ("[provider.hsm]", "there is no such provider: there are awslc, lanes, openssl"),
+            #[cfg(not(feature = "openssl"))]
+            ("[provider.openssl]", "this library was built without OpenSSL"),
             ("[provider.lanes]\nweight = 3", "a provider has no setting \"weight\""),
             ("[provider.lanes]\nenabled = 1", "enabled is true or false, not 1"),
             ("[provider.awslc]\nenabled = false", "disable some of its mechanisms instead"),
@@ -696,6 +716,18 @@ mod tests {
             let text = complaint(&format!("{text}\n"));
             assert!(text.ends_with(end), "{text}");
         }
+    }
+
+    #[cfg(feature = "openssl")]
+    #[test]
+    fn openssl_is_a_provider_where_it_is_configured() {
+        let openssl = |section| {
+            let text = format!("[[token]]\npath = \"/a\"\n{section}");
+            Config::parse(&text).expect("it is right").openssl
+        };
+        assert!(!openssl(""));
+        assert!(openssl("[provider.openssl]"));
+        assert!(!openssl("[provider.openssl]\nenabled = false"));
     }
 
     #[test]
