@@ -8,6 +8,7 @@
 mod app;
 mod cli;
 mod command;
+mod draft;
 mod encoding;
 mod failure;
 mod host;

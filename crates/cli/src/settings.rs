@@ -2,17 +2,14 @@
 //! Changes of the configuration's file, which keep what else stands in it: the order, and comments
 //! but those inside a list that changes or above a setting that goes.
 
+use crate::draft::Draft;
 use crate::failure::{Failure, Result};
 use crate::places;
-use rustix::fs::OFlags;
 use serde_json::Value;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
 /// The configuration that is in force, to be changed; no other command changes it meanwhile.
@@ -100,21 +97,9 @@ impl Settings {
         let Self { file, document, mut draft } = self;
         let cannot = |error| Failure::io(format!("cannot write {}", file.display()), &error);
         draft.write(&document.to_string()).map_err(cannot)?;
-        accepted(&draft.path, &file, module)?;
+        accepted(draft.path(), &file, module)?;
         draft.replace().map_err(cannot)
     }
-}
-
-/// Writes a file whole, or leaves it as it was.
-pub(crate) fn replace(file: &Path, text: &str) -> Result<()> {
-    let cannot = |error| Failure::io(format!("cannot write {}", file.display()), &error);
-    fs::create_dir_all(directory(file)).map_err(cannot)?;
-    let new = file.with_extension(format!("new.{}", std::process::id()));
-    let done = fs::write(&new, text).and_then(|()| fs::rename(&new, file)).map_err(cannot);
-    if done.is_err() {
-        fs::remove_file(&new).ok();
-    }
-    done
 }
 
 /// What a module without a configuration has.
@@ -130,97 +115,6 @@ fn unconfigured() -> Result<DocumentMut> {
     tokens.push(section);
     document.insert("token", Item::ArrayOfTables(tokens));
     Ok(document)
-}
-
-/// How long a command waits for another one that changes the same file.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The file that is to replace the configuration. Only the process that has it locked changes the configuration; one that was
-/// killed leaves it unlocked, to be used again.
-#[derive(Debug)]
-struct Draft {
-    path: PathBuf,
-    /// The file itself: a link to it stays one.
-    replaces: PathBuf,
-    file: File,
-    /// It is the configuration now, and what has its name by then is another command's.
-    is_done: bool,
-}
-
-impl Draft {
-    fn begin(file: &Path, is_new: bool) -> Result<Self> {
-        let cannot = |error| Failure::io(format!("cannot write {}", file.display()), &error);
-        let replaces = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-        if is_new {
-            fs::create_dir_all(directory(&replaces)).map_err(cannot)?;
-        }
-        let path = replaces.with_extension("toml.new");
-        let end = Instant::now() + PATIENCE;
-        while Instant::now() < end {
-            if let Some(file) = locked(&path).map_err(cannot)? {
-                return Ok(Self { path, replaces, file, is_done: false });
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        Err(Failure::failed("another process is changing the configuration")
-            .hint(format!("it has {} locked", path.display())))
-    }
-
-    /// With the owner and the mode of the file that it replaces.
-    fn write(&self, text: &str) -> io::Result<()> {
-        let mut file = &self.file;
-        file.set_len(0)?;
-        file.write_all(text.as_bytes())?;
-        if let Ok(there) = fs::metadata(&self.replaces) {
-            let own = file.metadata()?;
-            if (own.uid(), own.gid()) != (there.uid(), there.gid()) {
-                fchown(file, Some(there.uid()), Some(there.gid()))?;
-            }
-            file.set_permissions(there.permissions())?;
-        }
-        file.sync_all()
-    }
-
-    fn replace(&mut self) -> io::Result<()> {
-        fs::rename(&self.path, &self.replaces)?;
-        self.is_done = true;
-        File::open(directory(&self.replaces))?.sync_all()
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        if !self.is_done {
-            fs::remove_file(&self.path).ok();
-        }
-    }
-}
-
-/// The file of this name, made where it is missing; `None` while another process has it.
-fn locked(path: &Path) -> io::Result<Option<File>> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut options = File::options();
-    let options = options.write(true).create(true).truncate(false).custom_flags(flags);
-    let file = options.open(path)?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => return Ok(None),
-        locked => locked?,
-    }
-    let Ok(named) = fs::symlink_metadata(path) else { return Ok(None) };
-    let own = file.metadata()?;
-    if (named.dev(), named.ino()) != (own.dev(), own.ino()) {
-        // Who had it made it the configuration.
-        return Ok(None);
-    }
-    // Else it would stay in another user's hands, or be another file of ours.
-    let is_ours =
-        own.is_file() && own.nlink() == 1 && own.uid() == rustix::process::geteuid().as_raw();
-    let in_the_way = || io::Error::other(format!("{} is in the way", path.display()));
-    is_ours.then_some(Some(file)).ok_or_else(in_the_way)
-}
-
-fn directory(file: &Path) -> &Path {
-    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
 /// Asks the module, in a process of its own, whether it takes the configuration.

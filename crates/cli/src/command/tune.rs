@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use crate::uri::Uri;
-use crate::{places, settings};
+use crate::{draft, places};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_client::{Estimate, Job, Module};
@@ -98,7 +98,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         costs.extend(kept);
     }
     if !args.dry_run {
-        settings::replace(&file, &cost::format(&remarks(module), &costs))?;
+        draft::replace(&file, &cost::format(&remarks(module), &costs))?;
     }
     let (choices, seconds) = (choices(&works, &costs), began.elapsed().as_secs_f64());
     app.output.print(&report(args, &file, &works, &costs, (&choices, &changes), seconds))
