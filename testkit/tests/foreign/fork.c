@@ -98,7 +98,11 @@ int main(int argc, char **argv)
     CHECK(list(&f));
     CHECK(f->C_Initialize(NULL));
     CK_SESSION_HANDLE session = logged_in(argv[2], argv[3]);
-    make(session);
+    CK_TOKEN_INFO info;
+    CHECK(f->C_GetTokenInfo(slot_of(argv[2]), &info));
+    // A pool has its key.
+    if (!(info.flags & CKF_WRITE_PROTECTED))
+        make(session);
     sign(session);
     pid_t child = fork();
     if (child == 0) {

@@ -308,43 +308,45 @@ fn two_tokens_with_one_label_make_no_pool() {
     });
 }
 
+/// Two tokens of SoftHSM with the same key, in a pool.
+fn two_of_softhsm(token: &mut TestToken) -> Result<()> {
+    for label in ["one", "two"] {
+        token
+            .program("softhsm2-util")
+            .args(["--init-token", "--free", "--label", label])
+            .args(["--pin", USER_PIN, "--so-pin", SO_PIN])
+            .run()?;
+        let key = token.path("key.pem");
+        if label == "one" {
+            token
+                .program("openssl")
+                .args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"])
+                .arg("-out")
+                .arg(&key)
+                .run()?;
+        }
+        token
+            .program("softhsm2-util")
+            .arg("--import")
+            .arg(&key)
+            .args(["--token", label, "--label", "web", "--id", "01", "--pin", USER_PIN])
+            .run()?;
+    }
+    configure(token, &format!("name = \"softhsm\"\nmodule = \"{SOFTHSM}\""))?;
+    let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
+    let pool = "[[pool]]\nname = \"web\"\ntokens = [\"one\", \"two\"]\n";
+    token.write("metaslot.toml", format!("{text}\n{pool}")).map(|_| ())
+}
+
 /// The same key brought to two tokens of SoftHSM: what they do is right.
 #[test]
 fn softhsm_tokens_with_the_same_key_are_one() {
     let name = "pool::softhsm_tokens_with_the_same_key_are_one";
-    let prepare = |token: &mut TestToken| {
-        for label in ["one", "two"] {
-            token
-                .program("softhsm2-util")
-                .args(["--init-token", "--free", "--label", label])
-                .args(["--pin", USER_PIN, "--so-pin", SO_PIN])
-                .run()?;
-            let key = token.path("key.pem");
-            if label == "one" {
-                token
-                    .program("openssl")
-                    .args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"])
-                    .arg("-out")
-                    .arg(&key)
-                    .run()?;
-            }
-            token
-                .program("softhsm2-util")
-                .arg("--import")
-                .arg(&key)
-                .args(["--token", label, "--label", "web", "--id", "01", "--pin", USER_PIN])
-                .run()?;
-        }
-        configure(token, &format!("name = \"softhsm\"\nmodule = \"{SOFTHSM}\""))?;
-        let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
-        let pool = "[[pool]]\nname = \"web\"\ntokens = [\"one\", \"two\"]\n";
-        token.write("metaslot.toml", format!("{text}\n{pool}")).map(|_| ())
-    };
     if !Path::new(SOFTHSM).exists() && !is_inside() {
         println!("{CLIENT}, a pool: not run: SoftHSM is not installed");
         return;
     }
-    apart(CLIENT, "a pool over SoftHSM", name, prepare, || {
+    apart(CLIENT, "a pool over SoftHSM", name, two_of_softhsm, || {
         let module = started()?;
         let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
         session.login(User::User, USER_PIN.as_bytes())?;
@@ -368,5 +370,60 @@ fn softhsm_tokens_with_the_same_key_are_one() {
         session.verify(&mechanism, public, b"in parts", &signature)?;
         ensure!(session.destroy(private).is_err(), "destroyed");
         Ok(())
+    });
+}
+
+/// What another process does to one of SoftHSM's tokens meanwhile.
+fn tool(label: &str, pin: &str, what: &[&str]) -> Result<()> {
+    let conf = std::env::var("SOFTHSM2_CONF")?;
+    let tool = Program::new("pkcs11-tool").env("SOFTHSM2_CONF", conf);
+    let tool = tool.args(["--module", SOFTHSM, "--token-label", label, "--login", "--pin", pin]);
+    tool.args(what).run().map(drop)
+}
+
+#[test]
+fn key_that_one_token_loses_is_used_in_the_other() {
+    let name = "pool::key_that_one_token_loses_is_used_in_the_other";
+    if !Path::new(SOFTHSM).exists() && !is_inside() {
+        println!("{CLIENT}, a lost key: not run: SoftHSM is not installed");
+        return;
+    }
+    apart(CLIENT, "a key that one token loses", name, two_of_softhsm, || {
+        let module = started()?;
+        let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        session.login(User::User, USER_PIN.as_bytes())?;
+        let find = || session.find(&Template::new().class(CKO_PRIVATE_KEY));
+        let [key] = find()?[..] else { anyhow::bail!("no key") };
+        let sign = || session.sign(&CKM_SHA256_RSA_PKCS.into(), key, b"message");
+        let right = sign()?;
+        let delete = ["--delete-object", "--type", "privkey", "--id", "01"];
+        tool("one", USER_PIN, &delete)?;
+        for _ in 0..6 {
+            ensure!(sign()? == right, "another signature");
+        }
+        ensure!(find()? == [key], "another handle");
+        // Its PIN changes in one token, under the login.
+        tool("two", USER_PIN, &["--change-pin", "--new-pin", "another"])?;
+        ensure!(sign()? == right, "another signature");
+        tool("two", "another", &delete)?;
+        fails_with(sign(), Error::KEY_HANDLE_INVALID)?;
+        ensure!(find()?.is_empty(), "found");
+        // One PIN is for all: a token that has another ends the login everywhere. (In a process SoftHSM knows its old one.)
+        module.finalize()?;
+        module.initialize()?;
+        let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        fails_with(session.login(User::User, USER_PIN.as_bytes()), Error::PIN_INCORRECT)?;
+        fails_with(session.logout(), Error::USER_NOT_LOGGED_IN)
+    });
+}
+
+#[test]
+fn forked_child_has_a_pool_of_its_own() {
+    metaslot_testkit::check(CLIENT, "fork with a pool", &["gcc", "softhsm2-util"], |token| {
+        let mut token = token;
+        two_of_softhsm(&mut token)?;
+        compiled(&token, "fork.c", "fork", "-ldl")?;
+        let program = token.program("./fork").arg(token.module()).args(["web", USER_PIN]);
+        program.run()?.with(&["parent and child have signed"]).map(|_| ())
     });
 }
