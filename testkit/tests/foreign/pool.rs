@@ -241,6 +241,46 @@ fn search_from_before_a_login_hides_no_key_after_it() {
     });
 }
 
+#[test]
+fn tokens_that_are_not_there_at_the_beginning_join_when_they_come() {
+    let name = "pool::tokens_that_are_not_there_at_the_beginning_join_when_they_come";
+    apart(CLIENT, "tokens that come late", name, prepared, || {
+        let module = Module::load(module_path().context("no module")?)?;
+        for late in [&[0, 1][..], &[0, 1, 2]] {
+            late.iter().try_for_each(|token| {
+                std::fs::write(sign_of_death(*token)?, WAYS[0]).map_err(anyhow::Error::from)
+            })?;
+            module.initialize()?;
+            let all_came = || {
+                late.iter()
+                    .try_for_each(|token| anyhow::Ok(std::fs::remove_file(sign_of_death(*token)?)?))
+            };
+            if late.len() == TOKENS.len() {
+                let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+                ensure!(session.login(User::User, b"1234").is_err(), "nobody is there");
+                all_came()?;
+            }
+            let (session, key) = web_key(&module)?;
+            if late.len() < TOKENS.len() {
+                ensure!(signed_by(&session, key, b"x")? == 2, "a dead token signed");
+                all_came()?;
+            }
+            let (start, mut signed) = (Instant::now(), [false; TOKENS.len()]);
+            while signed != [true; TOKENS.len()] {
+                signed[signed_by(&session, key, b"y")?] = true;
+                ensure!(start.elapsed() < PATIENCE, "{signed:?}");
+            }
+            let there = module.slots(true)?;
+            ensure!(there == [SlotId(0), slot(&module, "web")?], "{there:?}: slots of their own");
+            session.logout()?;
+            ensure!(session.find(&Template::new())?.is_empty(), "seen after the logout");
+            drop(session);
+            module.finalize()?;
+        }
+        Ok(())
+    });
+}
+
 /// The host has the same module, and has logged in to one of its tokens.
 #[test]
 fn login_of_the_host_stays_when_ours_fails_or_ends() {

@@ -56,6 +56,7 @@ impl ForeignStore {
 impl Drop for ForeignStore {
     fn drop(&mut self) {
         let token = self.0;
+        token.pool(false);
         token.close();
         (token.around)(&mut || token.module.leave());
     }
@@ -63,7 +64,7 @@ impl Drop for ForeignStore {
 
 impl Store for ForeignStore {
     fn token(&self) -> Result<TokenRow> {
-        if !self.0.has_started() {
+        if self.0.is_pooled() || !self.0.has_started() {
             return Err(Error::TOKEN_NOT_PRESENT);
         }
         let info = self.0.call(|| {
@@ -98,7 +99,10 @@ impl Store for ForeignStore {
     }
 
     fn logout(&self) {
-        self.0.logout();
+        // The login of one that has gone to a pool is the pool's.
+        if !self.0.is_pooled() {
+            self.0.logout();
+        }
     }
 
     /// The module says so where a key is used.
