@@ -79,6 +79,10 @@ fn key_in_three_tokens_is_one_and_each_has_its_turn() {
 fn tokens_that_die_and_come_back_fail_no_operation() {
     let name = "pool::tokens_that_die_and_come_back_fail_no_operation";
     apart(CLIENT, "tokens that die", name, prepared, || {
+        if std::env::var_os(WORKER).is_some() {
+            return signs_until_the_end();
+        }
+        let mut others = [worker(name)?, worker(name)?];
         let module = started()?;
         // One is dead before the login, and no search comes when it is back.
         module.slots(true)?;
@@ -105,8 +109,33 @@ fn tokens_that_die_and_come_back_fail_no_operation() {
             told
         })?;
         println!("    {signed:?} signatures, none failed");
+        std::fs::write(sign_of_death(0)?.with_file_name("over"), "")?;
+        for other in &mut others {
+            ensure!(other.wait()?.success(), "another process failed");
+        }
         Ok(())
     });
+}
+
+/// Set in processes that sign beside the test's own.
+const WORKER: &str = "FAKE_WORKER";
+
+fn worker(name: &str) -> Result<std::process::Child> {
+    let mut worker = std::process::Command::new(std::env::current_exe()?);
+    Ok(worker.args(["--exact", name, "--nocapture"]).env(WORKER, "1").spawn()?)
+}
+
+/// Logs in anew now and then, whoever is dead.
+fn signs_until_the_end() -> Result<()> {
+    let (module, over) = (started()?, sign_of_death(0)?.with_file_name("over"));
+    while !over.exists() {
+        let (session, key) = web_key(&module)?;
+        for round in 0..100_u8 {
+            signed_by(&session, key, &[round])?;
+        }
+        session.logout()?;
+    }
+    Ok(())
 }
 
 /// Lets one token after another die in each way and come back, and waits until the others have gone on and it signs
@@ -460,9 +489,8 @@ fn key_that_one_token_loses_is_used_in_the_other() {
 #[test]
 fn forked_child_has_a_pool_of_its_own() {
     metaslot_testkit::check(CLIENT, "fork with a pool", &["gcc", "softhsm2-util"], |token| {
-        let mut token = token;
-        two_of_softhsm(&mut token)?;
-        compiled(&token, "fork.c", "fork", "-ldl")?;
+        two_of_softhsm(token)?;
+        compiled(token, "fork.c", "fork", "-ldl")?;
         let program = token.program("./fork").arg(token.module()).args(["web", USER_PIN]);
         program.run()?.with(&["parent and child have signed"]).map(|_| ())
     });
