@@ -30,10 +30,15 @@ fn prepared(token: &mut TestToken, more: &str) -> Result<()> {
     configure(token, &format!("{section}\n{more}"))
 }
 
-/// Ours do no SHA-256.
+/// Sections by which ours do no SHA-256.
+pub(super) fn none_of_ours() -> String {
+    ["awslc", "lanes"]
+        .map(|name| format!("[provider.{name}]\ndisable = [\"CKM_SHA256\"]\n"))
+        .concat()
+}
+
 fn alone(token: &mut TestToken) -> Result<()> {
-    let none = |name| format!("[provider.{name}]\ndisable = [\"CKM_SHA256\"]\n");
-    prepared(token, &(none("awslc") + &none("lanes")))
+    prepared(token, &none_of_ours())
 }
 
 /// A file that tells the module what to do.
