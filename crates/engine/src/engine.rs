@@ -111,7 +111,7 @@ impl Engine {
     #[cold]
     fn no_slot(&self) -> Error {
         if let Some((name, reason)) = self.absent.first() {
-            detail::set(format_args!("{name} is not there: it {reason}"));
+            detail::set(format_args!("{name} has no slot: it {reason}"));
         }
         Error::SLOT_ID_INVALID
     }

@@ -131,6 +131,7 @@ fn engine(config: Config) -> Engine {
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
     let (mut absent, mut others, mut keyless) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pooled: Vec<(String, String)> = Vec::new();
     for ForeignConfig { module, policy, enabled } in config.foreign {
         if !enabled {
             absent.push((module.name, String::from("is disabled in the configuration")));
@@ -144,11 +145,17 @@ fn engine(config: Config) -> Engine {
     let mut pools = Vec::new();
     for config in config.pools {
         let name = config.name.clone();
-        match pool_slot(config, &mut others) {
+        match pool_slot(config, &mut others, &mut pooled) {
             Ok(pool) => pools.push(pool),
             Err(reason) => absent.push((name, reason)),
         }
     }
+    pooled.sort_unstable();
+    pooled.dedup_by(|one, other| one.0 == other.0);
+    pooled.retain(|(module, _)| others.iter().all(|(token, _)| token.name() != module));
+    absent.extend(
+        pooled.into_iter().map(|(module, pool)| (module, format!("serves the pool {pool}"))),
+    );
     slots.extend(others.into_iter().map(|(token, policy)| foreign_slot(token, policy)));
     slots.extend(pools);
     slots.truncate(MAX_SLOTS);
@@ -219,10 +226,11 @@ thread_local! {
     static OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A pool over those of the other tokens that are its own, or why there is none.
+/// A pool over those of the other tokens that are its own, or why there is none; `pooled`: modules, and whose their tokens are.
 fn pool_slot(
     config: PoolConfig,
     others: &mut Vec<(ForeignStore, Policy)>,
+    pooled: &mut Vec<(String, String)>,
 ) -> std::result::Result<SlotConfig, String> {
     let PoolConfig { name, tokens, policy } = config;
     let mut labels = Vec::new();
@@ -245,6 +253,7 @@ fn pool_slot(
     if members.is_empty() && late.is_empty() {
         return Err(String::from("finds none of its tokens"));
     }
+    pooled.extend(members.iter().map(|one| (one.name().to_owned(), name.clone())));
     let store = PoolStore::new(&name, members, &missing, &late);
     Ok(SlotConfig { description, store: Box::new(UncancelledStore(store)), policy })
 }

@@ -52,6 +52,12 @@ fn key_in_three_tokens_is_one_and_each_has_its_turn() {
     apart(CLIENT, "one key in three tokens", name, prepared, || {
         let module = started()?;
         ensure!(module.slots(true)?.len() == 2, "its tokens are no slots of their own");
+        let candidates = module.candidates(CKM_SHA256_RSA_PKCS).context("it says")?;
+        let remark = |name: &str| {
+            candidates.iter().find(|one| one.provider == name).map(|one| one.remark.as_str())
+        };
+        ensure!(remark("fake") == Some("it serves the pool web"), "{candidates:?}");
+        ensure!(remark("web") == Some("keys of slot 1 only"), "{candidates:?}");
         let wrong = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
         fails_with(wrong.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
         ensure!(wrong.find(&Template::new())?.is_empty(), "seen without a login");
@@ -373,7 +379,7 @@ fn two_tokens_with_one_label_make_no_pool() {
         let module = started()?;
         ensure!(module.slots(true)? == [SlotId(0)], "{:?}", module.slots(true)?);
         fails_with(module.open_session(SlotId(1), Access::ReadOnly), Error::SLOT_ID_INVALID)?;
-        says(&module, "web is not there: it finds two tokens with the label")
+        says(&module, "web has no slot: it finds two tokens with the label")
     });
 }
 

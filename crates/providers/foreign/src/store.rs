@@ -29,6 +29,12 @@ impl ForeignStore {
         self.0
     }
 
+    /// What the configuration calls its module.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
     /// What its module does without keys for every caller, where the configuration wants that and the token does it.
     #[must_use]
     pub fn provider(&self) -> Option<&'static dyn Provider> {
