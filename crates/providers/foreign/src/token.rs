@@ -521,19 +521,14 @@ impl Token {
         self.pooled.load(Ordering::SeqCst)
     }
 
-    /// [`Self::remember`], of what another token was told to, if it was.
-    pub(crate) fn remember_as(&self, other: &Self) -> bool {
-        let pin = {
-            let state = other.state();
-            if state.login != Some(Role::User) {
-                return false;
-            }
-            state.pin.as_ref().map(|pin| Secret::try_copy_of(pin.expose()))
+    /// What [`Self::remember`] was told, empty for the configured PIN; none without a login.
+    pub(crate) fn remembered(&self) -> Option<Option<Secret>> {
+        let state = self.state();
+        let pin = || match &state.pin {
+            Some(pin) => Secret::try_copy_of(pin.expose()).map(Some),
+            None => Some(None),
         };
-        match pin {
-            None => self.remember(&[]).is_ok(),
-            Some(pin) => pin.is_some_and(|pin| self.remember(pin.expose()).is_ok()),
-        }
+        (state.login == Some(Role::User)).then(pin).flatten()
     }
 
     /// It is a slot of its own, or a pool's.

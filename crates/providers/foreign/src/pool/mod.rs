@@ -14,7 +14,7 @@ pub use store::PoolStore;
 use crate::store::ForeignStore;
 use crate::token::{Token, is_refusal};
 use metaslot_ck::{Error, Result};
-use metaslot_memory::PerProcess;
+use metaslot_memory::{PerProcess, Secret};
 use metaslot_spi::Key;
 use metaslot_spi::provider::Algorithm;
 use metaslot_spi::store::{Role, Scope};
@@ -133,16 +133,30 @@ impl Pool {
                 !token.0.is_pooled() && view(token.0).label().as_ref() == Some(label)
             };
             let came = self.late.tokens.iter().find(is_it);
-            let next = if came.is_some() { 0 } else { self.now() + PAUSE };
-            if let Some(Same(token)) = came.copied() {
-                // From here on it has no slot of its own.
-                token.pool(true);
-                self.tokens().find(|known| token.remember_as(known));
-                // One that others put here meanwhile is the same one.
-                place.token.set(token).ok();
+            if !came.is_some_and(|token| self.admit(place, token.0)) {
+                place.rests_until.store(self.now() + PAUSE, Ordering::Relaxed);
             }
-            place.rests_until.store(next, Ordering::Relaxed);
         }
+    }
+
+    /// A late token takes its place, and the login that the others have, unless that begins or ends meanwhile.
+    fn admit(&self, place: &Member, token: &'static Token) -> bool {
+        let login = self.table().login;
+        let pin = self.tokens().find_map(Token::remembered).filter(|_| login.user);
+        let table = self.table();
+        if table.login != login {
+            return false;
+        }
+        // From here on it has no slot of its own.
+        token.pool(true);
+        if let Some(pin) = pin {
+            // Without memory for the PIN it stays logged out.
+            token.remember(pin.as_ref().map_or(&[], Secret::expose)).ok();
+        }
+        // One that others put here meanwhile is the same one.
+        place.token.set(token).ok();
+        place.rests_until.store(0, Ordering::Relaxed);
+        true
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -253,14 +267,14 @@ impl Pool {
                 one if answer.is_err() => answer = one,
                 _ => {}
             }
-            if let Err(code) = token.remember(pin) {
-                self.logout();
-                return Err(code);
-            }
         }
-        match answer {
-            Ok(()) => drop(self.turn(true)),
-            Err(_) => self.logout(),
+        if answer.is_ok() {
+            drop(self.turn(true));
+            // Also of tokens that have come meanwhile.
+            answer = self.tokens().try_for_each(|token| token.remember(pin));
+        }
+        if answer.is_err() {
+            self.logout();
         }
         answer
     }
