@@ -84,6 +84,12 @@ fn digests_of_a_module_are_for_every_token() {
     apart(CLIENT, "digests of another module", name, alone, || {
         let module = started()?;
         let session = open(&module)?;
+        let candidates = module.candidates(CKM_SHA256).context("no candidates")?;
+        let names = |flags: u64| -> Vec<_> {
+            let rows = candidates.iter().filter(|row| row.flags & CKF_DIGEST == flags);
+            rows.map(|row| row.provider.as_str()).collect()
+        };
+        ensure!(names(CKF_DIGEST) == ["fake"], "{candidates:?}");
         digests_are_right(&session)?;
         let (operations, failed) = counted("fake")?;
         ensure!((operations, failed) == (6, 0), "{operations} operations, {failed} failed");
