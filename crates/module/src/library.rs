@@ -143,29 +143,11 @@ fn engine(config: Config) -> Engine {
         absent.extend(missing.map(|reason| (module.name, reason)));
     }
     let mut pools = Vec::new();
-    for PoolConfig { name, tokens, policy } in config.pools {
-        let mut labels = Vec::new();
-        let of_pool = |other: &mut (ForeignStore, Policy)| {
-            let label = other.0.label().filter(|label| tokens.contains(label));
-            let is_one = label.is_some();
-            labels.extend(label);
-            is_one
-        };
-        let members: Vec<_> = others.extract_if(.., of_pool).map(|(token, _)| token).collect();
-        labels.sort_unstable();
-        // Which of two is meant is not known, and the PIN would go to both.
-        let twice = labels.windows(2).find(|two| two[0] == two[1]).map(|two| &two[0]);
-        match twice {
-            Some(label) => {
-                absent.push((name, format!("finds two tokens with the label {label:?}")))
-            }
-            None if members.is_empty() => {
-                absent.push((name, String::from("finds none of its tokens")));
-            }
-            None => {
-                pooled.extend(members.iter().map(|one| (one.name().to_owned(), name.clone())));
-                pools.push(pool_slot(&name, members, policy));
-            }
+    for config in config.pools {
+        let name = config.name.clone();
+        match pool_slot(config, &mut others, &mut pooled) {
+            Ok(pool) => pools.push(pool),
+            Err(reason) => absent.push((name, reason)),
         }
     }
     pooled.sort_unstable();
@@ -244,10 +226,36 @@ thread_local! {
     static OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-fn pool_slot(name: &str, members: Vec<ForeignStore>, policy: Policy) -> SlotConfig {
-    let description = format!("{name}: one key in {} tokens", members.len());
-    let store = Box::new(UncancelledStore(PoolStore::new(name, members)));
-    SlotConfig { description, store, policy }
+/// A pool over those of the other tokens that are its own, or why there is none; `pooled`: modules, and whose their tokens are.
+fn pool_slot(
+    config: PoolConfig,
+    others: &mut Vec<(ForeignStore, Policy)>,
+    pooled: &mut Vec<(String, String)>,
+) -> std::result::Result<SlotConfig, String> {
+    let PoolConfig { name, tokens, policy } = config;
+    let mut labels = Vec::new();
+    let of_pool = |other: &mut (ForeignStore, Policy)| {
+        let label = other.0.label().filter(|label| tokens.contains(label));
+        let is_one = label.is_some();
+        labels.extend(label);
+        is_one
+    };
+    let members: Vec<_> = others.extract_if(.., of_pool).map(|(token, _)| token).collect();
+    labels.sort_unstable();
+    // Which of two is meant is not known, and the PIN would go to both.
+    if let Some(two) = labels.windows(2).find(|two| two[0] == two[1]) {
+        return Err(format!("finds two tokens with the label {:?}", two[0]));
+    }
+    let description = format!("{name}: one key in {} tokens", tokens.len());
+    let missing: Vec<_> = tokens.into_iter().filter(|label| !labels.contains(label)).collect();
+    let tokens = others.iter().map(|other| &other.0).filter(|_| !missing.is_empty());
+    let late: Vec<_> = tokens.filter(|token| token.label().is_none()).collect();
+    if members.is_empty() && late.is_empty() {
+        return Err(String::from("finds none of its tokens"));
+    }
+    pooled.extend(members.iter().map(|one| (one.name().to_owned(), name.clone())));
+    let store = PoolStore::new(&name, members, &missing, &late);
+    Ok(SlotConfig { description, store: Box::new(UncancelledStore(store)), policy })
 }
 
 fn foreign_slot(token: ForeignStore, policy: Policy) -> SlotConfig {

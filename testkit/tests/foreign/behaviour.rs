@@ -197,7 +197,7 @@ fn by_file(what: &str, name: &str, work: impl FnOnce(&Module) -> Result<()>) {
 #[test]
 fn forked_child_begins_anew() {
     check(CLIENT, "fork", &["gcc", "softhsm2-util"], |token| {
-        with_softhsm(token, "")?;
+        with_softhsm(token, &format!("serves = [\"digest\"]\n{}", keyless::none_of_ours()))?;
         compiled(token, "fork.c", "fork", "-ldl")?;
         let program = token.program("./fork").arg(token.module()).args([LABEL, USER_PIN]);
         program.run()?.with(&["parent and child have signed"]).map(|_| ())

@@ -85,6 +85,31 @@ static void make(CK_SESSION_HANDLE session)
     CHECK(f->C_GenerateKeyPair(session, &mechanism, public, 3, private, 2, &keys[0], &keys[1]));
 }
 
+// FIPS 180-4's example.
+static const CK_BYTE abc[] = {
+    0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
+    0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad,
+};
+
+static void begin_digest(CK_SESSION_HANDLE session)
+{
+    CK_MECHANISM mechanism = { CKM_SHA256, NULL, 0 };
+    CHECK(f->C_DigestInit(session, &mechanism));
+    CHECK(f->C_DigestUpdate(session, (CK_BYTE *) "a", 1));
+}
+
+static void end_digest(CK_SESSION_HANDLE session)
+{
+    CK_BYTE digest[sizeof abc];
+    CK_ULONG length = sizeof digest;
+    CHECK(f->C_DigestUpdate(session, (CK_BYTE *) "bc", 2));
+    CHECK(f->C_DigestFinal(session, digest, &length));
+    if (memcmp(digest, abc, sizeof abc) != 0) {
+        fprintf(stderr, "a wrong digest\n");
+        _exit(1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4)
@@ -98,14 +123,21 @@ int main(int argc, char **argv)
     CHECK(list(&f));
     CHECK(f->C_Initialize(NULL));
     CK_SESSION_HANDLE session = logged_in(argv[2], argv[3]);
-    make(session);
+    CK_TOKEN_INFO info;
+    CHECK(f->C_GetTokenInfo(slot_of(argv[2]), &info));
+    // A pool has its key.
+    if (!(info.flags & CKF_WRITE_PROTECTED))
+        make(session);
     sign(session);
+    begin_digest(session);
     pid_t child = fork();
     if (child == 0) {
         alarm(60);
         CHECK(f->C_Initialize(NULL));
         CK_SESSION_HANDLE mine = logged_in(argv[2], argv[3]);
         sign(mine);
+        begin_digest(mine);
+        end_digest(mine);
         CHECK(f->C_Finalize(NULL));
         _exit(0);
     }
@@ -116,6 +148,7 @@ int main(int argc, char **argv)
         return 1;
     }
     sign(session);
+    end_digest(session);
     CHECK(f->C_Finalize(NULL));
     puts("parent and child have signed");
     return 0;

@@ -30,10 +30,15 @@ fn prepared(token: &mut TestToken, more: &str) -> Result<()> {
     configure(token, &format!("{section}\n{more}"))
 }
 
-/// Ours do no SHA-256.
+/// Sections by which ours do no SHA-256.
+pub(super) fn none_of_ours() -> String {
+    ["awslc", "lanes"]
+        .map(|name| format!("[provider.{name}]\ndisable = [\"CKM_SHA256\"]\n"))
+        .concat()
+}
+
 fn alone(token: &mut TestToken) -> Result<()> {
-    let none = |name| format!("[provider.{name}]\ndisable = [\"CKM_SHA256\"]\n");
-    prepared(token, &(none("awslc") + &none("lanes")))
+    prepared(token, &none_of_ours())
 }
 
 /// A file that tells the module what to do.
@@ -79,6 +84,12 @@ fn digests_of_a_module_are_for_every_token() {
     apart(CLIENT, "digests of another module", name, alone, || {
         let module = started()?;
         let session = open(&module)?;
+        let candidates = module.candidates(CKM_SHA256).context("no candidates")?;
+        let names = |flags: u64| -> Vec<_> {
+            let rows = candidates.iter().filter(|row| row.flags & CKF_DIGEST == flags);
+            rows.map(|row| row.provider.as_str()).collect()
+        };
+        ensure!(names(CKF_DIGEST) == ["fake"], "{candidates:?}");
         digests_are_right(&session)?;
         let (operations, failed) = counted("fake")?;
         ensure!((operations, failed) == (6, 0), "{operations} operations, {failed} failed");

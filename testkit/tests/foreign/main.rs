@@ -61,7 +61,7 @@ fn started() -> Result<Module> {
 /// The slot of the token with this label.
 fn slot(module: &Module, label: &str) -> Result<SlotId> {
     for slot in module.slots(true)? {
-        if module.token_info(slot)?.label == label {
+        if module.token_info(slot).is_ok_and(|info| info.label == label) {
             return Ok(slot);
         }
     }

@@ -85,6 +85,10 @@ fn key_in_three_tokens_is_one_and_each_has_its_turn() {
 fn tokens_that_die_and_come_back_fail_no_operation() {
     let name = "pool::tokens_that_die_and_come_back_fail_no_operation";
     apart(CLIENT, "tokens that die", name, prepared, || {
+        if std::env::var_os(WORKER).is_some() {
+            return signs_until_the_end();
+        }
+        let mut others = [worker(name)?, worker(name)?];
         let module = started()?;
         // One is dead before the login, and no search comes when it is back.
         module.slots(true)?;
@@ -111,8 +115,33 @@ fn tokens_that_die_and_come_back_fail_no_operation() {
             told
         })?;
         println!("    {signed:?} signatures, none failed");
+        std::fs::write(sign_of_death(0)?.with_file_name("over"), "")?;
+        for other in &mut others {
+            ensure!(other.wait()?.success(), "another process failed");
+        }
         Ok(())
     });
+}
+
+/// Set in processes that sign beside the test's own.
+const WORKER: &str = "FAKE_WORKER";
+
+fn worker(name: &str) -> Result<std::process::Child> {
+    let mut worker = std::process::Command::new(std::env::current_exe()?);
+    Ok(worker.args(["--exact", name, "--nocapture"]).env(WORKER, "1").spawn()?)
+}
+
+/// Logs in anew now and then, whoever is dead.
+fn signs_until_the_end() -> Result<()> {
+    let (module, over) = (started()?, sign_of_death(0)?.with_file_name("over"));
+    while !over.exists() {
+        let (session, key) = web_key(&module)?;
+        for round in 0..100_u8 {
+            signed_by(&session, key, &[round])?;
+        }
+        session.logout()?;
+    }
+    Ok(())
 }
 
 /// Lets one token after another die in each way and come back, and waits until the others have gone on and it signs
@@ -247,6 +276,46 @@ fn search_from_before_a_login_hides_no_key_after_it() {
     });
 }
 
+#[test]
+fn tokens_that_are_not_there_at_the_beginning_join_when_they_come() {
+    let name = "pool::tokens_that_are_not_there_at_the_beginning_join_when_they_come";
+    apart(CLIENT, "tokens that come late", name, prepared, || {
+        let module = Module::load(module_path().context("no module")?)?;
+        for late in [&[0, 1][..], &[0, 1, 2]] {
+            late.iter().try_for_each(|token| {
+                std::fs::write(sign_of_death(*token)?, WAYS[0]).map_err(anyhow::Error::from)
+            })?;
+            module.initialize()?;
+            let all_came = || {
+                late.iter()
+                    .try_for_each(|token| anyhow::Ok(std::fs::remove_file(sign_of_death(*token)?)?))
+            };
+            if late.len() == TOKENS.len() {
+                let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+                ensure!(session.login(User::User, b"1234").is_err(), "nobody is there");
+                all_came()?;
+            }
+            let (session, key) = web_key(&module)?;
+            if late.len() < TOKENS.len() {
+                ensure!(signed_by(&session, key, b"x")? == 2, "a dead token signed");
+                all_came()?;
+            }
+            let (start, mut signed) = (Instant::now(), [false; TOKENS.len()]);
+            while signed != [true; TOKENS.len()] {
+                signed[signed_by(&session, key, b"y")?] = true;
+                ensure!(start.elapsed() < PATIENCE, "{signed:?}");
+            }
+            let there = module.slots(true)?;
+            ensure!(there == [SlotId(0), slot(&module, "web")?], "{there:?}: slots of their own");
+            session.logout()?;
+            ensure!(session.find(&Template::new())?.is_empty(), "seen after the logout");
+            drop(session);
+            module.finalize()?;
+        }
+        Ok(())
+    });
+}
+
 /// The host has the same module, and has logged in to one of its tokens.
 #[test]
 fn login_of_the_host_stays_when_ours_fails_or_ends() {
@@ -314,43 +383,45 @@ fn two_tokens_with_one_label_make_no_pool() {
     });
 }
 
+/// Two tokens of SoftHSM with the same key, in a pool.
+fn two_of_softhsm(token: &mut TestToken) -> Result<()> {
+    for label in ["one", "two"] {
+        token
+            .program("softhsm2-util")
+            .args(["--init-token", "--free", "--label", label])
+            .args(["--pin", USER_PIN, "--so-pin", SO_PIN])
+            .run()?;
+        let key = token.path("key.pem");
+        if label == "one" {
+            token
+                .program("openssl")
+                .args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"])
+                .arg("-out")
+                .arg(&key)
+                .run()?;
+        }
+        token
+            .program("softhsm2-util")
+            .arg("--import")
+            .arg(&key)
+            .args(["--token", label, "--label", "web", "--id", "01", "--pin", USER_PIN])
+            .run()?;
+    }
+    configure(token, &format!("name = \"softhsm\"\nmodule = \"{SOFTHSM}\""))?;
+    let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
+    let pool = "[[pool]]\nname = \"web\"\ntokens = [\"one\", \"two\"]\n";
+    token.write("metaslot.toml", format!("{text}\n{pool}")).map(|_| ())
+}
+
 /// The same key brought to two tokens of SoftHSM: what they do is right.
 #[test]
 fn softhsm_tokens_with_the_same_key_are_one() {
     let name = "pool::softhsm_tokens_with_the_same_key_are_one";
-    let prepare = |token: &mut TestToken| {
-        for label in ["one", "two"] {
-            token
-                .program("softhsm2-util")
-                .args(["--init-token", "--free", "--label", label])
-                .args(["--pin", USER_PIN, "--so-pin", SO_PIN])
-                .run()?;
-            let key = token.path("key.pem");
-            if label == "one" {
-                token
-                    .program("openssl")
-                    .args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"])
-                    .arg("-out")
-                    .arg(&key)
-                    .run()?;
-            }
-            token
-                .program("softhsm2-util")
-                .arg("--import")
-                .arg(&key)
-                .args(["--token", label, "--label", "web", "--id", "01", "--pin", USER_PIN])
-                .run()?;
-        }
-        configure(token, &format!("name = \"softhsm\"\nmodule = \"{SOFTHSM}\""))?;
-        let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
-        let pool = "[[pool]]\nname = \"web\"\ntokens = [\"one\", \"two\"]\n";
-        token.write("metaslot.toml", format!("{text}\n{pool}")).map(|_| ())
-    };
     if !Path::new(SOFTHSM).exists() && !is_inside() {
         println!("{CLIENT}, a pool: not run: SoftHSM is not installed");
         return;
     }
-    apart(CLIENT, "a pool over SoftHSM", name, prepare, || {
+    apart(CLIENT, "a pool over SoftHSM", name, two_of_softhsm, || {
         let module = started()?;
         let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
         session.login(User::User, USER_PIN.as_bytes())?;
@@ -374,5 +445,59 @@ fn softhsm_tokens_with_the_same_key_are_one() {
         session.verify(&mechanism, public, b"in parts", &signature)?;
         ensure!(session.destroy(private).is_err(), "destroyed");
         Ok(())
+    });
+}
+
+/// What another process does to one of SoftHSM's tokens meanwhile.
+fn tool(label: &str, pin: &str, what: &[&str]) -> Result<()> {
+    let conf = std::env::var("SOFTHSM2_CONF")?;
+    let tool = Program::new("pkcs11-tool").env("SOFTHSM2_CONF", conf);
+    let tool = tool.args(["--module", SOFTHSM, "--token-label", label, "--login", "--pin", pin]);
+    tool.args(what).run().map(drop)
+}
+
+#[test]
+fn key_that_one_token_loses_is_used_in_the_other() {
+    let name = "pool::key_that_one_token_loses_is_used_in_the_other";
+    if !Path::new(SOFTHSM).exists() && !is_inside() {
+        println!("{CLIENT}, a lost key: not run: SoftHSM is not installed");
+        return;
+    }
+    apart(CLIENT, "a key that one token loses", name, two_of_softhsm, || {
+        let module = started()?;
+        let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        session.login(User::User, USER_PIN.as_bytes())?;
+        let find = || session.find(&Template::new().class(CKO_PRIVATE_KEY));
+        let [key] = find()?[..] else { anyhow::bail!("no key") };
+        let sign = || session.sign(&CKM_SHA256_RSA_PKCS.into(), key, b"message");
+        let right = sign()?;
+        let delete = ["--delete-object", "--type", "privkey", "--id", "01"];
+        tool("one", USER_PIN, &delete)?;
+        for _ in 0..6 {
+            ensure!(sign()? == right, "another signature");
+        }
+        ensure!(find()? == [key], "another handle");
+        // Its PIN changes in one token, under the login.
+        tool("two", USER_PIN, &["--change-pin", "--new-pin", "another"])?;
+        ensure!(sign()? == right, "another signature");
+        tool("two", "another", &delete)?;
+        fails_with(sign(), Error::KEY_HANDLE_INVALID)?;
+        ensure!(find()?.is_empty(), "found");
+        // One PIN is for all: a token that has another ends the login everywhere. (In a process SoftHSM knows its old one.)
+        module.finalize()?;
+        module.initialize()?;
+        let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        fails_with(session.login(User::User, USER_PIN.as_bytes()), Error::PIN_INCORRECT)?;
+        fails_with(session.logout(), Error::USER_NOT_LOGGED_IN)
+    });
+}
+
+#[test]
+fn forked_child_has_a_pool_of_its_own() {
+    metaslot_testkit::check(CLIENT, "fork with a pool", &["gcc", "softhsm2-util"], |token| {
+        two_of_softhsm(token)?;
+        compiled(token, "fork.c", "fork", "-ldl")?;
+        let program = token.program("./fork").arg(token.module()).args(["web", USER_PIN]);
+        program.run()?.with(&["parent and child have signed"]).map(|_| ())
     });
 }

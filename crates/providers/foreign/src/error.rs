@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a module's failure is for the caller of ours.
 
-use metaslot_ck::Error;
+use metaslot_ck::{Error, Function};
 use metaslot_client::Error as Failure;
 use metaslot_spi::detail;
 
@@ -43,9 +43,16 @@ pub(crate) fn told(name: &str, failure: Failure) -> Error {
     detail::set(format_args!("{name}: {failure}"));
     match failure.code {
         Error::TOKEN_NOT_PRESENT => Error::DEVICE_REMOVED,
+        Error::OBJECT_HANDLE_INVALID if takes_key(failure.function) => Error::KEY_HANDLE_INVALID,
         code if PASSED.contains(&code) => code,
         _ => Error::DEVICE_ERROR,
     }
+}
+
+/// Whether an operation with a key begins: some modules say of a key that is not there that the object is not.
+const fn takes_key(function: Function) -> bool {
+    use Function::{DecryptInit, EncryptInit, SignInit, VerifyInit};
+    matches!(function, DecryptInit | EncryptInit | SignInit | VerifyInit)
 }
 
 /// What a caller of ours can be answered.

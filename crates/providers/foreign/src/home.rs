@@ -20,7 +20,7 @@ impl Home for Token {
 
     /// A module that does not say is asked again: it would not be there for good otherwise.
     fn is_there(&self) -> bool {
-        if !self.has_started() {
+        if self.is_pooled() || !self.has_started() {
             return false;
         }
         let library = &self.module.library;

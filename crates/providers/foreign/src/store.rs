@@ -62,6 +62,7 @@ impl ForeignStore {
 impl Drop for ForeignStore {
     fn drop(&mut self) {
         let token = self.0;
+        token.pool(false);
         token.close();
         (token.around)(&mut || token.module.leave());
     }
@@ -69,7 +70,7 @@ impl Drop for ForeignStore {
 
 impl Store for ForeignStore {
     fn token(&self) -> Result<TokenRow> {
-        if !self.0.has_started() {
+        if self.0.is_pooled() || !self.0.has_started() {
             return Err(Error::TOKEN_NOT_PRESENT);
         }
         let info = self.0.call(|| {
@@ -104,7 +105,10 @@ impl Store for ForeignStore {
     }
 
     fn logout(&self) {
-        self.0.logout();
+        // The login of one that has gone to a pool is the pool's.
+        if !self.0.is_pooled() {
+            self.0.logout();
+        }
     }
 
     /// The module says so where a key is used.

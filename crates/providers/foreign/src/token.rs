@@ -18,7 +18,7 @@ use metaslot_spi::store::{Role, Ticket};
 use metaslot_spi::{Key, detail};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,6 +54,8 @@ pub(crate) struct Token {
     pub(crate) serves: Serves,
     /// As a provider, once it was asked what it does without keys.
     pub(crate) keyless: OnceLock<&'static dyn Provider>,
+    /// Whether a pool has it to which it came late: its own slot is empty then.
+    pooled: AtomicBool,
     pub(crate) around: Around,
     state: Mutex<State>,
     objects: Mutex<Objects>,
@@ -113,6 +115,7 @@ impl Token {
             rows: OnceLock::new(),
             serves: config.serves,
             keyless: OnceLock::new(),
+            pooled: AtomicBool::new(false),
             around,
             state: Mutex::default(),
             objects: Mutex::default(),
@@ -512,6 +515,25 @@ impl Token {
         state.pin = pin;
         state.refused = false;
         Ok(())
+    }
+
+    pub(crate) fn is_pooled(&self) -> bool {
+        self.pooled.load(Ordering::SeqCst)
+    }
+
+    /// What [`Self::remember`] was told, empty for the configured PIN; none without a login.
+    pub(crate) fn remembered(&self) -> Option<Option<Secret>> {
+        let state = self.state();
+        let pin = || match &state.pin {
+            Some(pin) => Secret::try_copy_of(pin.expose()).map(Some),
+            None => Some(None),
+        };
+        (state.login == Some(Role::User)).then(pin).flatten()
+    }
+
+    /// It is a slot of its own, or a pool's.
+    pub(crate) fn pool(&self, has: bool) {
+        self.pooled.store(has, Ordering::SeqCst);
     }
 
     /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it. A login that

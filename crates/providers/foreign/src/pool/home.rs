@@ -2,6 +2,7 @@
 //! What a pool does with its keys: what is safe to do twice.
 
 use super::Pool;
+use crate::token::Token;
 use metaslot_ck::*;
 use metaslot_spi::provider::{
     Algorithm, Cipher, CipherStream, Direction, Signature, SignatureStream,
@@ -10,11 +11,11 @@ use metaslot_spi::store::{Found, Home, Ticket};
 use metaslot_spi::{Attributes, Key, Params, Secrets};
 use std::sync::Arc;
 
-/// One mechanism, and how each token does it.
+/// One mechanism. How a token does it, it says when it is there.
 #[derive(Debug)]
 struct Mechanism {
     pool: &'static Pool,
-    rows: Vec<Option<&'static Algorithm>>,
+    number: CK_MECHANISM_TYPE,
 }
 
 impl Home for Pool {
@@ -23,19 +24,21 @@ impl Home for Pool {
     }
 
     fn is_there(&self) -> bool {
+        self.join(false);
         true
     }
 
     fn algorithms(&'static self) -> &'static [Algorithm] {
-        self.rows.get_or_init(|| {
-            let all = self.members.iter().map(|member| member.token.algorithms());
-            let all: Vec<_> = all.collect();
-            let mut mechanisms: Vec<_> = all.iter().flat_map(|rows| rows.iter()).collect();
-            mechanisms.sort_unstable_by_key(|row| row.mechanism);
-            mechanisms.dedup_by_key(|row| row.mechanism);
-            let rows = mechanisms.into_iter().map(|row| self.row(&all, row));
-            Vec::leak(rows.filter(|row| row.flags() != 0).collect())
-        })
+        if let Some(rows) = self.rows.get() {
+            return rows;
+        }
+        let mut mechanisms: Vec<_> = self.tokens().flat_map(|token| token.algorithms()).collect();
+        mechanisms.sort_unstable_by_key(|row| row.mechanism);
+        mechanisms.dedup_by_key(|row| row.mechanism);
+        let rows = mechanisms.into_iter().map(|row| self.row(row));
+        let rows: Vec<_> = rows.filter(|row| row.flags() != 0).collect();
+        // Tokens that are not there yet say nothing yet.
+        if rows.is_empty() { &[] } else { self.rows.get_or_init(|| Vec::leak(rows)) }
     }
 
     fn keep_pin(&self, _: &[u8]) -> Result<Ticket> {
@@ -67,13 +70,10 @@ impl Home for Pool {
 
 impl Pool {
     /// The private key's half of a mechanism.
-    fn row(&'static self, all: &[&'static [Algorithm]], first: &Algorithm) -> Algorithm {
-        let found = all.iter().map(|rows| rows.iter().find(|row| row.mechanism == first.mechanism));
+    fn row(&'static self, first: &Algorithm) -> Algorithm {
         let mechanism: &'static Mechanism =
-            Box::leak(Box::new(Mechanism { pool: self, rows: found.collect() }));
-        let has = |operation: fn(&Algorithm) -> bool| {
-            mechanism.rows.iter().flatten().any(|row| operation(row))
-        };
+            Box::leak(Box::new(Mechanism { pool: self, number: first.mechanism }));
+        let has = |operation: fn(&Algorithm) -> bool| mechanism.rows().any(operation);
         Algorithm {
             mechanism: first.mechanism,
             key_sizes: first.key_sizes,
@@ -85,18 +85,32 @@ impl Pool {
 }
 
 impl Mechanism {
+    fn rows(&self) -> impl Iterator<Item = &'static Algorithm> {
+        self.pool.tokens().filter_map(|token| self.of(token))
+    }
+
+    fn of(&self, token: &'static Token) -> Option<&'static Algorithm> {
+        let rows = token.algorithms();
+        let at = rows.binary_search_by_key(&self.number, |row| row.mechanism).ok()?;
+        Some(&rows[at])
+    }
+
+    fn at(&self, at: usize) -> Option<&'static Algorithm> {
+        self.of(self.pool.members[at].token()?)
+    }
+
     /// How the token in this place signs.
     fn signs(&self, at: usize) -> Result<&'static dyn Signature> {
-        self.rows[at].and_then(|row| row.sign).ok_or(Error::MECHANISM_INVALID)
+        self.at(at).and_then(|row| row.sign).ok_or(Error::MECHANISM_INVALID)
     }
 
     fn decrypts(&self, at: usize) -> Result<&'static dyn Cipher> {
-        self.rows[at].and_then(|row| row.decrypt).ok_or(Error::MECHANISM_INVALID)
+        self.at(at).and_then(|row| row.decrypt).ok_or(Error::MECHANISM_INVALID)
     }
 
     /// Any of them: what follows from the mechanism's number they all know.
     fn any<T>(&self, operation: impl Fn(&'static Algorithm) -> Option<T>) -> Result<T> {
-        self.rows.iter().flatten().find_map(|row| operation(row)).ok_or(Error::MECHANISM_INVALID)
+        self.rows().find_map(operation).ok_or(Error::MECHANISM_INVALID)
     }
 }
 

@@ -14,7 +14,7 @@ pub use store::PoolStore;
 use crate::store::ForeignStore;
 use crate::token::{Token, is_refusal};
 use metaslot_ck::{Error, Result};
-use metaslot_memory::PerProcess;
+use metaslot_memory::{PerProcess, Secret};
 use metaslot_spi::Key;
 use metaslot_spi::provider::Algorithm;
 use metaslot_spi::store::{Role, Scope};
@@ -32,6 +32,7 @@ const PAUSE: u64 = 200;
 pub(crate) struct Pool {
     name: &'static str,
     members: Vec<Member>,
+    late: Late,
     /// Whose turn it is.
     next: AtomicUsize,
     table: Mutex<Table>,
@@ -39,12 +40,28 @@ pub(crate) struct Pool {
     begin: Instant,
 }
 
+/// Tokens that were not there when the pool was made: which of them are its own is known when they come.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Late {
+    labels: Vec<String>,
+    tokens: Vec<Same>,
+}
+
+/// A token, which is only itself.
+#[derive(Clone, Copy, Debug)]
+struct Same(&'static Token);
+
+impl PartialEq for Same {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
 /// One of the tokens.
 #[derive(Debug)]
 struct Member {
-    token: &'static Token,
-    /// As a store; [`PoolStore`] closes it.
-    view: ManuallyDrop<ForeignStore>,
+    /// Empty until a late one has come.
+    token: OnceLock<&'static Token>,
     /// In milliseconds since the pool began: until then it is left alone. 0 while it works.
     rests_until: AtomicU64,
     /// Whether its objects have been looked at since the login began or ended.
@@ -54,33 +71,92 @@ struct Member {
 /// The pools that were ever open in this process.
 static KNOWN: PerProcess<Mutex<Vec<&'static Pool>>> = PerProcess::new(|_| Mutex::default());
 
+impl Member {
+    fn token(&self) -> Option<&'static Token> {
+        self.token.get().copied()
+    }
+}
+
+impl Late {
+    pub(crate) fn new(labels: &[String], tokens: impl Iterator<Item = &'static Token>) -> Self {
+        Self { labels: labels.to_vec(), tokens: tokens.map(Same).collect() }
+    }
+}
+
 impl Pool {
     /// The pool over these tokens. What is known of an earlier initialisation is used again: it is never freed.
-    fn find(name: &str, tokens: &[&'static Token]) -> &'static Self {
+    fn find(name: &str, tokens: &[&'static Token], late: Late) -> &'static Self {
         let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
         let same = |pool: &&&'static Self| {
-            let members = pool.members.iter().map(|member| std::ptr::from_ref(member.token));
-            pool.name == name && members.eq(tokens.iter().map(|token| std::ptr::from_ref(*token)))
+            let came = pool.members.len() - pool.late.labels.len();
+            let members = pool.members[..came].iter().filter_map(Member::token).map(Same);
+            pool.name == name && pool.late == late && members.eq(tokens.iter().copied().map(Same))
         };
         if let Some(pool) = known.iter().find(same).copied() {
+            let joined = pool.members[tokens.len()..].iter().filter_map(Member::token);
+            joined.for_each(|token| token.pool(true));
             return pool;
         }
-        let member = |token: &&'static Token| Member {
-            token,
-            view: ManuallyDrop::new(ForeignStore::new(token)),
+        let there = tokens.iter().map(|token| Some(*token));
+        let members = there.chain(late.labels.iter().map(|_| None)).map(|token| Member {
+            token: token.map_or_else(OnceLock::new, OnceLock::from),
             rests_until: AtomicU64::new(0),
             seen: AtomicBool::new(false),
-        };
+        });
+        let members: Vec<_> = members.collect();
         let pool: &'static Self = Box::leak(Box::new(Self {
             name: Box::leak(Box::from(name)),
-            members: tokens.iter().map(member).collect(),
             next: AtomicUsize::new(0),
-            table: Mutex::new(Table::new(tokens.len())),
+            table: Mutex::new(Table::new(members.len())),
+            members,
+            late,
             rows: OnceLock::new(),
             begin: Instant::now(),
         }));
         known.push(pool);
         pool
+    }
+
+    /// The tokens that have come.
+    fn tokens(&self) -> impl Iterator<Item = &'static Token> {
+        self.members.iter().filter_map(Member::token)
+    }
+
+    /// Looks whether late tokens have come: one caller does it, now and then, or one who insists.
+    fn join(&self, insists: bool) {
+        let first = self.members.len() - self.late.labels.len();
+        for (place, label) in self.members[first..].iter().zip(&self.late.labels) {
+            if place.token().is_some() || !(insists || self.is_awake(place)) {
+                continue;
+            }
+            let is_it = |token: &&Same| {
+                !token.0.is_pooled() && view(token.0).label().as_ref() == Some(label)
+            };
+            let came = self.late.tokens.iter().find(is_it);
+            if !came.is_some_and(|token| self.admit(place, token.0)) {
+                place.rests_until.store(self.now() + PAUSE, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// A late token takes its place, and the login that the others have, unless that begins or ends meanwhile.
+    fn admit(&self, place: &Member, token: &'static Token) -> bool {
+        let login = self.table().login;
+        let pin = self.tokens().find_map(Token::remembered).filter(|_| login.user);
+        let table = self.table();
+        if table.login != login {
+            return false;
+        }
+        // From here on it has no slot of its own.
+        token.pool(true);
+        if let Some(pin) = pin {
+            // Without memory for the PIN it stays logged out.
+            token.remember(pin.as_ref().map_or(&[], Secret::expose)).ok();
+        }
+        // One that others put here meanwhile is the same one.
+        place.token.set(token).ok();
+        place.rests_until.store(0, Ordering::Relaxed);
+        true
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -114,8 +190,9 @@ impl Pool {
     /// Looks at what a member has. What was looked at before a login began or ended does not count after it.
     fn look(&self, at: usize) -> Result<()> {
         let member = &self.members[at];
+        let token = member.token().ok_or(Error::TOKEN_NOT_PRESENT)?;
         let login = self.table().login;
-        let seen = table::seen(&member.view, if login.user { Scope::Both } else { Scope::Public });
+        let seen = table::seen(&view(token), if login.user { Scope::Both } else { Scope::Public });
         self.judge(member, &seen);
         let seen = seen?;
         let mut table = self.table();
@@ -136,8 +213,10 @@ impl Pool {
 
     /// Looks at members that were not there when it was time to.
     fn look_at_late_ones(&self) {
+        self.join(false);
         for (at, member) in self.members.iter().enumerate() {
-            if !member.seen.load(Ordering::Relaxed) && self.is_awake(member) {
+            let came = member.token().is_some();
+            if came && !member.seen.load(Ordering::Relaxed) && self.is_awake(member) {
                 // It goes on resting.
                 self.look(at).ok();
             }
@@ -175,8 +254,10 @@ impl Pool {
     /// refuses this one ends it.
     fn login(&self, pin: &[u8]) -> Result<()> {
         let mut answer = Err(Error::TOKEN_NOT_RECOGNIZED);
+        self.join(true);
         for member in &self.members {
-            let one = member.token.login(Role::User, pin);
+            let Some(token) = member.token() else { continue };
+            let one = token.login(Role::User, pin);
             self.judge(member, &one);
             match one {
                 Err(code) if !is_failure(code) && !takes_none(code) => {
@@ -186,22 +267,23 @@ impl Pool {
                 one if answer.is_err() => answer = one,
                 _ => {}
             }
-            if let Err(code) = member.token.remember(pin) {
-                self.logout();
-                return Err(code);
-            }
         }
-        match answer {
-            Ok(()) => drop(self.turn(true)),
-            Err(_) => self.logout(),
+        if answer.is_ok() {
+            drop(self.turn(true));
+            // Also of tokens that have come meanwhile.
+            answer = self.tokens().try_for_each(|token| token.remember(pin));
+        }
+        if answer.is_err() {
+            self.logout();
         }
         answer
     }
 
     /// Looks at what every member has, but those that rest.
     fn look_at_all(&self) {
+        self.join(false);
         for (at, member) in self.members.iter().enumerate() {
-            if self.is_awake(member) {
+            if member.token().is_some() && self.is_awake(member) {
                 self.look(at).ok();
             }
         }
@@ -214,8 +296,13 @@ impl Pool {
 
     fn logout(&self) {
         self.turn(false).forget_private();
-        self.members.iter().for_each(|member| member.token.logout());
+        self.tokens().for_each(Token::logout);
     }
+}
+
+/// As a store; [`PoolStore`] or its slot closes it.
+fn view(token: &'static Token) -> ManuallyDrop<ForeignStore> {
+    ManuallyDrop::new(ForeignStore::new(token))
 }
 
 /// Whether the token, its session or its login is what failed, and not what was asked of it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A pool where the engine expects a store.
 
-use super::Pool;
+use super::{Late, Pool};
 use crate::store::ForeignStore;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -20,11 +20,18 @@ pub struct PoolStore {
 }
 
 impl PoolStore {
-    /// The pool of this name over these tokens, which are slots no more.
+    /// The pool of this name over these tokens, which are slots no more. Those with the labels that are missing are among the
+    /// tokens that are not there yet, if anywhere.
     #[must_use]
-    pub fn new(name: &str, tokens: Vec<ForeignStore>) -> Self {
+    pub fn new(
+        name: &str,
+        tokens: Vec<ForeignStore>,
+        missing: &[String],
+        absent: &[&ForeignStore],
+    ) -> Self {
         let members: Vec<_> = tokens.iter().map(ForeignStore::token).collect();
-        Self { pool: Pool::find(name, &members), _tokens: tokens }
+        let late = Late::new(missing, absent.iter().map(|token| token.token()));
+        Self { pool: Pool::find(name, &members, late), _tokens: tokens }
     }
 
     fn refused(&self) -> Error {
@@ -46,8 +53,7 @@ impl Drop for PoolStore {
 impl Store for PoolStore {
     fn token(&self) -> Result<TokenRow> {
         let pin = PinState { left: 10, ..PinState::default() };
-        let asks_by_itself =
-            self.pool.members.iter().all(|member| member.token.pin_source.is_some());
+        let asks_by_itself = self.pool.tokens().all(|token| token.pin_source.is_some());
         Ok(TokenRow {
             initialized: true,
             label: self.pool.name.to_owned(),
