@@ -36,6 +36,7 @@ usage: cargo xtask TASK
                       look for attacks on the interface; --allow: would one be found, were this not refused?
   histories [COUNT]   histories of threads beside a model, a million of them; METASLOT_MIXTURE and METASLOT_THREADS
                       narrow them
+  openssl             build OpenSSL, and let it and the other providers judge each other
   codegen [--check]   write (or compare) the files generated from the standard's bindings
   structure           check the tree against ARCHITECTURE.md, and the packages against deny.toml
   fuzz [TARGET] [--minutes N]
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(rest),
         Some("search") => search::run(rest),
         Some("histories") => test::histories(rest),
+        Some("openssl") => test::openssl().map(|_| ()),
         Some("codegen") => codegen::run(rest.iter().any(|word| word == "--check")),
         Some("structure") => structure::run(),
         Some("fuzz") => fuzz::run(rest),

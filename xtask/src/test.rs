@@ -63,6 +63,16 @@ pub(crate) fn histories(arguments: &[String]) -> Result<()> {
     check(&mut cargo).map(|_| ())
 }
 
+/// OpenSSL's provider: lints, vectors, and the other providers as judges. It is not part of [`run`] because its library takes a minute
+/// or two to build.
+pub(crate) fn openssl() -> Result<Count> {
+    let packages = ["--package=metaslot-openssl-wrapper", "--package=metaslot-openssl"];
+    let feature = ["--features", "metaslot-openssl/library", "--locked"];
+    let mut lints = cargo(&["clippy", "--all-targets"]);
+    check(lints.args(packages).args(feature).args(["--", "--deny", "warnings"]))?;
+    tests(cargo(&["test", "--no-fail-fast"]).args(packages).args(feature))
+}
+
 /// A `cargo` that tells the tests where the release build is.
 fn prepared(arguments: &[&str]) -> Command {
     let mut cargo = cargo(arguments);

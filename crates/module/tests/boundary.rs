@@ -216,6 +216,28 @@ fn a_thread_with_a_small_stack_can_do_everything() {
     Home::new("stack").run(&program("stack"), &[]);
 }
 
+/// The same promises where OpenSSL does what it can.
+#[cfg(feature = "openssl")]
+#[test]
+fn the_promises_hold_where_openssl_computes() {
+    const LIMITS: &str = r#"
+[provider.openssl]
+[provider.lanes]
+enabled = false
+[provider.awslc]
+disable = ["CKM_SHA256", "CKM_SHA256_HMAC*", "CKM_SHA256_RSA_PKCS*", "CKM_AES_GCM", "CKM_AES_CBC*", "CKM_AES_CTR", "CKM_AES_ECB"]
+"#;
+    for name in ["promises", "stack", "memory", "fork"] {
+        let home = Home::new(&format!("openssl-{name}"));
+        let file = home.path().join("metaslot.toml");
+        let token = home.path().join("token/token.db");
+        let text = format!("[[token]]\npath = {token:?}\ndescription = \"here\"\n{LIMITS}");
+        fs::write(&file, text).unwrap();
+        let program = program_with(name, &format!("openssl-{name}"), &[]);
+        home.run_with(&program, &[], &[("METASLOT_CONF", file.as_os_str())]);
+    }
+}
+
 #[test]
 fn an_unconfigured_module_says_and_makes_nothing() {
     let home = Home::new("unconfigured");

@@ -40,6 +40,8 @@ pub enum Scheme {
 pub enum Padding<'a> {
     /// PKCS #1 v1.5; a wrong one decrypts to another message.
     Pkcs1,
+    /// The block that the caller brings, as long as the modulus.
+    None,
     /// OAEP: the function of the label, that of the mask, the label.
     Oaep(Hash, Hash, &'a [u8]),
 }
@@ -160,6 +162,7 @@ impl<'a> Padding<'a> {
     fn params(self) -> Params<'a> {
         match self {
             Self::Pkcs1 => Params::new().text(c"pad-mode", c"pkcs1"),
+            Self::None => Params::new().text(c"pad-mode", c"none"),
             Self::Oaep(hash, mgf, label) => Params::new()
                 .text(c"pad-mode", c"oaep")
                 .text(c"digest", hash.name())

@@ -349,3 +349,135 @@ fn ciphers_are_equal_in_both_directions_and_in_their_errors() {
     }
     assert!(compared > 500, "{compared}");
 }
+
+/// Both halves of a pair.
+struct Pair {
+    public: Arc<Key>,
+    private: Arc<Key>,
+}
+
+fn rsa(bits: u64) -> Pair {
+    let mut rows = AWSLC.algorithms().iter();
+    let row = rows.find(|row| row.mechanism == CKM_RSA_PKCS_KEY_PAIR_GEN).unwrap();
+    let template: Attributes = [(CKA_MODULUS_BITS, Value::Ulong(bits))].into_iter().collect();
+    let made = row.generate_pair.unwrap().generate_pair(&Params::None, &template).unwrap();
+    Pair {
+        public: key(CKO_PUBLIC_KEY, CKK_RSA, made.0),
+        private: key(CKO_PRIVATE_KEY, CKK_RSA, made.1),
+    }
+}
+
+/// Each function with its mask, and one with the mask of another.
+fn hashes() -> Vec<(u64, u64)> {
+    vec![
+        (CKM_SHA_1, CKG_MGF1_SHA1),
+        (CKM_SHA224, CKG_MGF1_SHA224),
+        (CKM_SHA256, CKG_MGF1_SHA256),
+        (CKM_SHA384, CKG_MGF1_SHA384),
+        (CKM_SHA512, CKG_MGF1_SHA512),
+        (CKM_SHA3_224, CKG_MGF1_SHA3_224),
+        (CKM_SHA3_256, CKG_MGF1_SHA3_256),
+        (CKM_SHA3_384, CKG_MGF1_SHA3_384),
+        (CKM_SHA3_512, CKG_MGF1_SHA3_512),
+        (CKM_SHA256, CKG_MGF1_SHA1),
+        (CKM_MD5, CKG_MGF1_SHA1),
+        (CKM_SHA256, 0),
+    ]
+}
+
+#[test]
+fn rsa_signatures_are_good_for_each_other() {
+    let (mut chance, mut compared) = (Chance::new(), 0);
+    let pss = |salt_length| move |(hash, mgf)| Params::Pss { hash, mgf, salt_length };
+    let mut all_params = vec![Params::None];
+    for salt in [0, 20, 200] {
+        all_params.extend(hashes().into_iter().map(pss(salt)));
+    }
+    for Pair { public, private } in [512, 1000, 1024].map(rsa) {
+        for (own, other_name, other) in both() {
+            let (Some(own_sign), Some(other_sign)) = (own.sign, other.sign) else { continue };
+            for params in &all_params {
+                let what = format!("{} {other_name} {params:?}", name(own));
+                let signers = [own_sign, other_sign];
+                let checks = signers.map(|sign| sign.check(Direction::Forward, &private, params));
+                assert_eq!(checks[0], checks[1], "{what}");
+                if checks[0].is_err() || !other_sign.serves(&private) {
+                    continue;
+                }
+                for length in [0, 20, 32, 53, 64, 1000] {
+                    let data = chance.bytes(length);
+                    let signatures = signers.map(|sign| signed(sign, &private, params, &[&data]));
+                    let is_pss = matches!(params, Params::Pss { salt_length: 1.., .. });
+                    match &signatures {
+                        [Ok(_), Ok(_)] if is_pss => {}
+                        [one, two] => assert_eq!(one, two, "{what} {length}"),
+                    }
+                    for mut signature in signatures.into_iter().flatten() {
+                        let pair = [own.verify.unwrap(), other.verify.unwrap()];
+                        let mut judge = |signature: &[u8]| {
+                            verdicts(pair, &public, params, (&data, signature), &mut chance)
+                        };
+                        assert_eq!(judge(&signature), Ok(()), "{what} {length}");
+                        assert_eq!(judge(&signature[1..]), Err(Error::SIGNATURE_LEN_RANGE));
+                        for at in [0, length % signature.len(), signature.len() - 1] {
+                            signature[at] ^= 1;
+                            assert_eq!(judge(&signature), Err(Error::SIGNATURE_INVALID), "{what}");
+                        }
+                        compared += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 1000, "{compared}");
+}
+
+#[test]
+fn rsa_decryption_is_equal_whatever_is_decrypted() {
+    let (mut chance, mut compared) = (Chance::new(), 0);
+    let oaep = |label: Bytes| move |(hash, mgf)| Params::Oaep { hash, mgf, label: label.clone() };
+    let mut all_params = vec![Params::None];
+    all_params.extend(hashes().into_iter().map(oaep(Bytes::new())));
+    all_params.extend(hashes().into_iter().map(oaep(chance.nonce(33))));
+    for Pair { public, private } in [512, 1024, 1032, 2048].map(rsa) {
+        let modulus = public.bytes(CKA_MODULUS).unwrap();
+        for (own, other_name, other) in both() {
+            let (Some(own_row), Some(other_row)) = (own.encrypt, other.encrypt) else { continue };
+            let encrypt = [own_row, other_row];
+            let decrypt = [own.decrypt.unwrap(), other.decrypt.unwrap()];
+            for params in &all_params {
+                println!("{} {other_name} {params:?}", name(own));
+                let checks = encrypt.map(|row| row.check(Direction::Forward, &public, params));
+                assert_eq!(checks[0], checks[1]);
+                if checks[0].is_err() || !other_row.serves(&public) {
+                    continue;
+                }
+                let mut decrypted = |sealed: &[u8]| {
+                    same(decrypt, Direction::Backward, (&private, params), sealed, &mut chance)
+                };
+                for length in [0_usize, 1, 16, 32, 53, 100, 117, 245, 300] {
+                    let message = vec![length.to_le_bytes()[0]; length];
+                    let sealed =
+                        encrypt.map(|row| run(row, Direction::Forward, &public, params, &message));
+                    assert_eq!(sealed[0].as_ref().err(), sealed[1].as_ref().err(), "{length}");
+                    for mut sealed in sealed.into_iter().flatten() {
+                        assert_eq!(decrypted(&sealed).as_ref(), Ok(&message));
+                        // A bad padding is an error or a message, and for both the same.
+                        let last = sealed.len() - 1;
+                        sealed[last] ^= 1;
+                        drop(decrypted(&sealed));
+                        compared += 1;
+                    }
+                }
+                let mut last = modulus.to_vec();
+                *last.last_mut().unwrap() -= 1;
+                let mut one = vec![0; modulus.len()];
+                one[modulus.len() - 1] = 1;
+                for odd in [&vec![0; modulus.len()], &one, &last, &modulus.to_vec()] {
+                    drop(decrypted(odd));
+                }
+            }
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}

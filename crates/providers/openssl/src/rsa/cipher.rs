@@ -63,6 +63,7 @@ impl RsaCipher {
     fn room(&self, key: &Key, params: &Params) -> Result<usize> {
         let overhead = match self.padding(params)? {
             Padding::Pkcs1 => PKCS1_OVERHEAD,
+            Padding::None => 0,
             Padding::Oaep(hash, _, _) => 2 * hash.length() + 2,
         };
         prepared(key)?.size().checked_sub(overhead).ok_or(Error::KEY_SIZE_RANGE)

@@ -8,6 +8,9 @@ use metaslot_spi::{Key, der};
 /// Moduli that are served, in bits. Which may be made is for the policy to say.
 pub(super) const SIZES: (u64, u64) = (512, 8192);
 
+/// The longest block, in bytes.
+pub(super) const MAX_BLOCK: usize = 1024;
+
 /// What PKCS #1 v1.5 adds to a message at least, in bytes.
 pub(super) const PKCS1_OVERHEAD: usize = 11;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Signatures: PKCS #1 v1.5 (PKCS#11 3.2 §6.1.6, §6.1.9) and PSS (§6.1.10, §6.1.13), over what the caller brings and with a hash.
 
-use super::key::{PKCS1_OVERHEAD, SIZES, prepared, serves};
+use super::key::{MAX_BLOCK, PKCS1_OVERHEAD, SIZES, prepared, serves};
 use crate::digest::hash;
 use crate::hashed::{self, DigestScheme, class_fits};
 use metaslot_ck::*;
 use metaslot_openssl_wrapper::digest::Hash;
-use metaslot_openssl_wrapper::rsa::{Rsa, Scheme};
+use metaslot_openssl_wrapper::rsa::{Padding, Rsa, Scheme};
 use metaslot_spi::provider::{Algorithm, Direction, Signature, SignatureStream};
 use metaslot_spi::{Key, Params, hashes};
 use std::sync::Arc;
@@ -91,7 +91,19 @@ impl Signature for Raw {
 
     fn verify(&self, key: &Key, _: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
         Self::fits(key, data)?;
-        verify(key, Scheme::Pkcs1(None), data, signature)
+        let (rsa, mut block) = (prepared(key)?, [0; MAX_BLOCK]);
+        let block = &mut block[..rsa.size()];
+        if signature.len() != block.len() {
+            return Err(Error::SIGNATURE_LEN_RANGE);
+        }
+        // The whole block is compared (RFC 8017 §8.2.2): OpenSSL's own way takes no signature of an empty message.
+        rsa.encrypt(Padding::None, signature, block).map_err(|_| Error::SIGNATURE_INVALID)?;
+        let (head, tail) = block.split_at(block.len() - data.len());
+        let good = head.starts_with(&[0, 1])
+            && head.ends_with(&[0])
+            && head[2..head.len() - 1].iter().all(|byte| *byte == 0xff)
+            && tail == data;
+        if good { Ok(()) } else { Err(Error::SIGNATURE_INVALID) }
     }
 
     fn start(&self, _: Direction, _: &Arc<Key>, _: &Params) -> Result<Box<dyn SignatureStream>> {
