@@ -111,7 +111,7 @@ impl Engine {
     #[cold]
     fn no_slot(&self) -> Error {
         if let Some((name, reason)) = self.absent.first() {
-            detail::set(format_args!("{name} is not there: it {reason}"));
+            detail::set(format_args!("{name} has no slot: it {reason}"));
         }
         Error::SLOT_ID_INVALID
     }
@@ -231,7 +231,8 @@ impl Engine {
     }
 
     pub(crate) fn random_bytes(&self, out: &mut [u8]) -> Result<()> {
-        self.routes.first(|provider| provider.random(out))
+        // A source that fails is none: the next one is asked.
+        self.routes.first(|provider| provider.random(out).map_err(|_| Error::RANDOM_NO_RNG))
     }
 
     /// Completes a key that came from outside.

@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -51,15 +52,38 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let mut options = OpenOptions::new();
     let options = options.append(true).create(true).mode(0o600).custom_flags(flags);
-    let mut file = options.open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
+    // It may be one that this user cannot read.
+    let file = options.clone().read(true).open(path);
+    let mut file = match file {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path)?,
+        file => file?,
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }
-    let line = format!("{line}\n");
+    // A process that was killed, or a disk that was full, may have left a line without its end.
+    let mut last = [0];
+    let is_cut = metadata.len() > 0
+        && file.read_exact_at(&mut last, metadata.len() - 1).is_ok()
+        && last != *b"\n";
+    let line = format!("{}{line}\n", if is_cut { "\n" } else { "" });
+    if metadata.len().saturating_add(line.len() as u64) > most_bytes() {
+        // Else a signal would end the host.
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     match file.write(line.as_bytes())? {
         written if written == line.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),
     }
+}
+
+/// Of a file, for this process.
+fn most_bytes() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: the place is ours.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    limit.rlim_cur
 }
 
 /// The log that is configured.
@@ -116,21 +140,28 @@ impl Log {
 
     /// What a call came to.
     fn end(&self, act: Act, note: &Note, result: Result<()>) {
+        let place = || note.fields.clone();
+        let refused = result.is_err_and(|error| self.refused(act.function, error, place));
         let silent = act.of_objects && (result.is_err() || !note.counts);
-        if !silent {
-            self.write(act.event, act.function, &note.fields, &code(result)).ok();
-        }
-        if let Err(error) = result {
-            self.refused(act.function, error, || note.fields.clone());
+        // What is said to have begun is not left open.
+        let event = if silent { "ended" } else { act.event };
+        if !silent || (self.required && !refused) {
+            self.write(event, act.function, &note.fields, &code(result)).ok();
         }
     }
 
-    /// A call that the policy refused, whatever its function.
-    pub(crate) fn refused(&self, function: &str, error: Error, place: impl FnOnce() -> String) {
-        let Some(reason) = detail::refusal() else { return };
+    /// A call that the policy refused, whatever its function; says whether it did.
+    pub(crate) fn refused(
+        &self,
+        function: &str,
+        error: Error,
+        place: impl FnOnce() -> String,
+    ) -> bool {
+        let Some(reason) = detail::refusal() else { return false };
         let mut fields = place();
         text(&mut fields, "reason", &reason);
         self.write("refused", function, &fields, &code(Err(error))).ok();
+        true
     }
 
     /// The slot, its token, and the session, as fields.
@@ -185,9 +216,9 @@ pub(crate) fn audited(
     let Some(log) = log else { return call(&mut Note::default()) };
     let mut note = Note { on: true, counts: false, fields: place(log) };
     log.begin(act, &note.fields)?;
-    let result = call(&mut note);
-    log.end(act, &note, result);
-    result
+    let result = catch_unwind(AssertUnwindSafe(|| call(&mut note)));
+    log.end(act, &note, result.as_ref().map_or(Err(Error::GENERAL_ERROR), |answer| *answer));
+    result.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
 /// What the line of a function says that happened.
@@ -267,7 +298,7 @@ impl Note {
         }
     }
 
-    /// An object, which is there, under the name of its part in the call.
+    /// An object under the name of its part in the call.
     pub(crate) fn object(
         &mut self,
         engine: &Engine,
@@ -278,8 +309,13 @@ impl Note {
         if !self.on {
             return;
         }
-        if let Ok(object) = engine.object(session, handle) {
-            self.describe(&object, part);
+        match engine.object(session, handle) {
+            Ok(object) => self.describe(&object, part),
+            // Another thread or process took it away at once, or logged out: it may have been a token's.
+            Err(_) => {
+                self.counts = true;
+                write!(self.fields, ",\"{part}\":null").ok();
+            }
         }
     }
 
@@ -313,7 +349,8 @@ impl Note {
                 Some(name) => format!("\"{name}\""),
                 None => format!("\"0x{number:x}\""),
             };
-            let names: Vec<String> = template.iter().map(|(number, _)| name(number)).collect();
+            let names = template.iter().map(|(number, _)| name(number)).take(LONGEST / 4);
+            let names = names.collect::<Vec<_>>();
             write!(self.fields, ",\"attributes\":[{}]", names.join(",")).ok();
         }
     }
@@ -381,10 +418,24 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
         std::os::unix::fs::symlink("/dev/null", directory.join("link")).unwrap();
-        for name in ["pipe", "link", "none/audit"] {
+        let _socket = UnixDatagram::bind(directory.join("socket")).unwrap();
+        for name in ["pipe", "link", "socket", "none/audit", "."] {
             let sink = Sink::File(directory.join(name));
             assert!(sink.write("{}").is_err(), "{name}");
         }
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_was_cut_spoils_no_other() {
+        let directory = directory("cut");
+        let path = directory.join("log");
+        fs::write(&path, "{\"whole\":1}\n{\"cut\":").unwrap();
+        let sink = Sink::File(path.clone());
+        sink.write("{\"next\":2}").unwrap();
+        sink.write("{\"last\":3}").unwrap();
+        let wanted = "{\"whole\":1}\n{\"cut\":\n{\"next\":2}\n{\"last\":3}\n";
+        assert_eq!(fs::read_to_string(&path).unwrap(), wanted);
         fs::remove_dir_all(directory).unwrap();
     }
 

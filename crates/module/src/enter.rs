@@ -101,6 +101,26 @@ pub(crate) unsafe fn enter_library(
     function: Function,
     call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
 ) -> CK_RV {
+    // SAFETY: our caller promises the same.
+    unsafe { enter_counted(call, |rv| counters::call(function, rv)) }
+}
+
+/// As [`enter_library`], for a part of a call that counts itself.
+///
+/// # Safety
+/// As [`enter`].
+pub(crate) unsafe fn enter_uncounted(
+    call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
+) -> CK_RV {
+    // SAFETY: our caller promises the same.
+    unsafe { enter_counted(call, |_| ()) }
+}
+
+#[inline]
+unsafe fn enter_counted(
+    call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
+    count: impl FnOnce(CK_RV),
+) -> CK_RV {
     if !process::is_initialized() {
         return CKR_CRYPTOKI_NOT_INITIALIZED;
     }
@@ -115,7 +135,7 @@ pub(crate) unsafe fn enter_library(
                 // SAFETY: our caller promises it, and `call` is over before we return.
                 let caller = unsafe { Caller::new() };
                 let rv = caught(|| call(library, caller));
-                counters::call(function, rv);
+                count(rv);
                 drop(presence);
                 return rv;
             }

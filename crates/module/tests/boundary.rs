@@ -354,6 +354,20 @@ fn a_page_is_kept_where_the_runtime_directory_is() {
     assert!(Path::new(page).metadata().unwrap().len() > 0);
 }
 
+#[test]
+fn a_call_that_waits_is_counted_once_and_as_it_ended() {
+    let home = Home::new("waits");
+    let runtime = home.path().join("run/metaslot");
+    fs::create_dir_all(&runtime).unwrap();
+    let variables = [("XDG_RUNTIME_DIR", runtime.parent().unwrap().as_os_str())];
+    home.run_with(&program_with("lifecycle", "waits", &[]), &["wait-for-slot-event"], &variables);
+    let page = fs::read_dir(&runtime).unwrap().flatten().next().expect("there is a page");
+    let process = read::process(&page.path()).unwrap();
+    let waited = |row: &&(_, _)| row.0 == metaslot_ck::Function::WaitForSlotEvent;
+    let calls = process.calls.iter().find(waited).expect("it was called").1;
+    assert_eq!((calls.calls, calls.errors), (2, 2), "no event yet, and the end");
+}
+
 /// What a client counted of one process.
 #[derive(Default)]
 struct Truth {

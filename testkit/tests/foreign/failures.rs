@@ -73,7 +73,7 @@ fn missing_module_costs_its_own_slots_only() {
         "a module that is not there",
         name,
         section,
-        "lost is not there: it cannot load /no/such",
+        "lost has no slot: it cannot load /no/such",
     );
 }
 
@@ -117,7 +117,7 @@ fn one_module_by_two_paths_is_refused() {
         let module = started()?;
         ensure!(module.slots(true)?.len() == 2, "{:?}", module.slots(true)?);
         fails_with(module.open_session(SlotId(2), Access::ReadOnly), Error::SLOT_ID_INVALID)?;
-        says(&module, "two is not there: it is the module of another section")
+        says(&module, "two has no slot: it is the module of another section")
     });
 }
 

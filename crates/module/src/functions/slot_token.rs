@@ -2,11 +2,12 @@
 //! Slot and token management functions.
 
 use crate::audit::{Act, Log, audited};
-use crate::enter::{enter, enter_audited, enter_library};
+use crate::enter::{enter, enter_audited, enter_library, enter_uncounted};
 use crate::process;
 use crate::text::{self, padded};
 use crate::version;
 use metaslot_ck::*;
+use metaslot_counters as counters;
 use std::ffi::c_void;
 use std::time::Duration;
 
@@ -94,11 +95,12 @@ pub unsafe extern "C" fn C_WaitForSlotEvent(
     slot: *mut CK_SLOT_ID,
     reserved: *mut c_void,
 ) -> CK_RV {
-    loop {
+    let mut waited = false;
+    let rv = loop {
         let mut waits = None;
         // SAFETY: the pointers are as this function's caller promises: as the standard says.
         let rv = unsafe {
-            enter_library(Function::WaitForSlotEvent, |library, caller| {
+            enter_uncounted(|library, caller| {
                 let place = caller.place(slot)?;
                 if !reserved.is_null() {
                     return Err(Error::ARGUMENTS_BAD);
@@ -115,11 +117,16 @@ pub unsafe extern "C" fn C_WaitForSlotEvent(
                 Ok(())
             })
         };
-        let Some((epoch, patience)) = waits else { return rv };
+        let Some((epoch, patience)) = waits else { break rv };
+        waited = true;
         if process::wait_for_end(epoch, patience) {
-            return CKR_CRYPTOKI_NOT_INITIALIZED;
+            break CKR_CRYPTOKI_NOT_INITIALIZED;
         }
+    };
+    if waited || rv != CKR_CRYPTOKI_NOT_INITIALIZED {
+        counters::call(Function::WaitForSlotEvent, rv);
     }
+    rv
 }
 
 /// `C_GetMechanismList` (PKCS#11 3.2 §5.5)
