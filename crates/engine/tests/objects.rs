@@ -619,14 +619,19 @@ fn copies_keep_the_templates_and_the_login_for_each_use() {
     let key = aes(&engine, session, template).expect("a key is made");
     let emptied = vec![(CKA_WRAP_TEMPLATE, RawValue::Template(vec![]))];
     assert_eq!(engine.copy_object(session, key, emptied), Err(Error::ATTRIBUTE_READ_ONLY));
-    let private = vec![row(CKA_ALWAYS_AUTHENTICATE, true)];
     let p256 = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-    let public = vec![row(CKA_EC_PARAMS, &p256[..])];
-    let pair =
-        engine.generate_key_pair(session, CKM_EC_KEY_PAIR_GEN, Params::None, public, private);
-    let (_, key) = pair.expect("a pair is made");
-    let lowered = engine.copy_object(session, key, vec![row(CKA_ALWAYS_AUTHENTICATE, false)]);
+    let made = |private| {
+        let (by, public) = (CKM_EC_KEY_PAIR_GEN, vec![row(CKA_EC_PARAMS, &p256[..])]);
+        let pair = engine.generate_key_pair(session, by, Params::None, public, vec![private]);
+        pair.expect("a pair is made").1
+    };
+    let copy = |key, template| engine.copy_object(session, key, template).map(drop);
+    let asks = |asks: bool| row(CKA_ALWAYS_AUTHENTICATE, asks);
+    let lowered = copy(made(asks(true)), vec![asks(false)]);
     assert_eq!(lowered, Err(Error::ATTRIBUTE_READ_ONLY));
+    let public = made(row(CKA_PRIVATE, false));
+    assert_eq!(copy(public, vec![asks(true)]), Err(Error::TEMPLATE_INCONSISTENT));
+    assert_eq!(copy(public, vec![asks(true), row(CKA_PRIVATE, true)]), Ok(()));
 }
 
 /// PKCS#11 3.2 §4.10: a token that keeps no check values ignores them.

@@ -62,20 +62,23 @@ pub(crate) const fn usage(function: Function) -> Option<CK_ATTRIBUTE_TYPE> {
 /// A key that encrypts wraps readable keys, and one that decrypts unwraps anything: anyone who may do
 /// the one can do the other by himself.
 pub(crate) fn breach(step: &Step, key: &Value, other: Option<&Value>) -> Option<Breach> {
-    let used = usage(step.function)?;
-    if key.standing != Standing::Protected
+    let used = usage(step.function);
+    let uses = used.is_some() || step.function == Function::Digest;
+    if !uses
+        || key.standing != Standing::Protected
         || !matches!(key.birth.class, CKO_SECRET_KEY | CKO_PRIVATE_KEY)
     {
         return None;
     }
     let birth = &key.birth;
     let free = match used {
-        CKA_WRAP => other.is_some_and(|other| !other.is_secret()),
-        CKA_UNWRAP => birth.has(CKA_DECRYPT),
+        Some(CKA_WRAP) => other.is_some_and(|other| !other.is_secret()),
+        Some(CKA_UNWRAP) => birth.has(CKA_DECRYPT),
         _ => false,
     };
     let number = step.mechanism.map_or(UNAVAILABLE, |mechanism| mechanism.number);
-    if !free && !birth.has(used) {
+    let beyond = used.filter(|used| !free && !birth.has(*used));
+    if let Some(used) = beyond {
         Some(Breach::Usage(used))
     } else if !birth.allowed.is_empty() && !birth.allowed.contains(&number) {
         Some(Breach::Mechanism)

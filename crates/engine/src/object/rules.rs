@@ -119,14 +119,17 @@ pub(crate) fn complete(
         let private = secret && (all.bool(CKA_TOKEN) || birth.login == Login::User);
         all.set(CKA_PRIVATE, Value::Bool(private));
     }
-    if all.bool(CKA_ALWAYS_AUTHENTICATE) && !all.bool(CKA_PRIVATE) {
-        // PKCS#11 3.2 §4.9: only a private object can want a login for each use.
-        return Err(Error::TEMPLATE_INCONSISTENT);
-    }
+    asks_in_private(&all)?;
     if secret || class == CKO_PUBLIC_KEY {
         provenance(&mut all, birth, secret);
     }
     Ok(NewObject { attributes: all, secrets })
+}
+
+/// PKCS#11 3.2 §4.9: only a private object can want a login for each use.
+fn asks_in_private(all: &Attributes) -> Result<()> {
+    let asks = all.bool(CKA_ALWAYS_AUTHENTICATE) && !all.bool(CKA_PRIVATE);
+    if asks { Err(Error::TEMPLATE_INCONSISTENT) } else { Ok(()) }
 }
 
 /// What the table writes into every new object, and takes out of it. A usage that the template leaves
@@ -266,7 +269,7 @@ pub(crate) fn change(
         }
         new.set(attribute, value.clone());
     }
-    Ok(new)
+    if right == attribute::COPY { asks_in_private(&new).map(|()| new) } else { Ok(new) }
 }
 
 /// What a caller says of a key, within what its wrapped form says: no more than that, and what it
