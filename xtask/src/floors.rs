@@ -6,7 +6,7 @@ use crate::cycles::{File, imports};
 /// From below. A folder stands for its files, except for those that are named themselves.
 const FLOORS: [(&str, &[&str]); 4] = [
     ("data", &["template", "output", "object", "token/epoch"]),
-    ("rules", &["object/rules", "policy", "metaslot", "operation/kind"]),
+    ("rules", &["object/rules", "policy", "operation/kind"]),
     ("state", &["token", "session", "search", "operation/mod", "operation/active"]),
     ("calls", &["engine", "slots", "login", "objects", "find", "keys", "operation"]),
 ];

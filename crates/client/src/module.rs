@@ -2,7 +2,9 @@
 //! A loaded module: its function lists, its slots and its tokens.
 
 use crate::interface::by_interface;
-use crate::vendor::{Candidate, Examined, Remark, Rule, TokenCost, TokenStatus, Vendor};
+use crate::vendor::{
+    Candidate, Estimate, Examined, Job, Remark, Rule, TokenCost, TokenStatus, Vendor,
+};
 use crate::{
     Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, room,
     ulong,
@@ -125,6 +127,18 @@ impl Module {
     #[must_use]
     pub fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
         self.0.vendor.as_ref().and_then(|vendor| vendor.token_cost(slot))
+    }
+
+    /// Who can do a job, in order, and what each is expected to take; `None` when the module does not say.
+    #[must_use]
+    pub fn estimates(&self, job: Job) -> Option<Vec<Estimate>> {
+        self.0.vendor.as_ref().and_then(|vendor| vendor.estimates(job))
+    }
+
+    /// What each provider that can do a job takes for it here; `None` when the module cannot measure it.
+    #[must_use]
+    pub fn measure(&self, job: Job) -> Option<Vec<Estimate>> {
+        self.0.vendor.as_ref().and_then(|vendor| vendor.measure(job))
     }
 
     /// Who serves `mechanism`, in the order in which they are asked; only Metaslot says it.

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What PKCS#11 means: operations, sessions, objects, tokens, and the metaslot that chooses who does
-//! the work. No file, no pointer and no cryptographic library is known here.
+//! What PKCS#11 means: operations, sessions, objects and tokens. No file, no pointer and no cryptographic library is known here.
 #![forbid(unsafe_code)]
 
 mod engine;
 mod find;
 mod keys;
 mod login;
-mod metaslot;
 mod object;
 mod objects;
 mod operation;
@@ -20,7 +18,7 @@ mod template;
 mod token;
 
 pub use engine::{Config, Engine};
-pub use metaslot::route::Candidate;
+pub use metaslot_router::Candidate;
 pub use object::{Answer, Object};
 pub use operation::OperationKind;
 pub use output::{Output, Room};

@@ -247,6 +247,7 @@ extern "C" fn before_fork() {
 
 extern "C" fn after_fork_in_parent() {
     let _uncancelled = Uncancelled::begin();
+    Library::after_fork();
     if CLOSED_STORES.take() {
         caught(|| {
             stores::after();
@@ -263,6 +264,7 @@ extern "C" fn after_fork_in_parent() {
 }
 
 extern "C" fn after_fork_in_child() {
+    Library::after_fork();
     HOLDS_LOCK.set(false);
     CLOSED_STORES.set(false);
     let words = words();

@@ -8,6 +8,7 @@
 
 pub mod agreement;
 mod attributes;
+pub mod buffer;
 pub mod der;
 pub mod detail;
 pub mod hashes;
@@ -16,7 +17,9 @@ pub mod key_info;
 mod params;
 pub mod provider;
 pub mod store;
+pub mod table;
 mod template;
+pub mod wrapping;
 
 pub use attributes::{Attributes, DEEPEST, NewObject, Secrets, Value};
 pub use key::{Key, Material};

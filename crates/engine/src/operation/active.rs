@@ -2,12 +2,12 @@
 //! The lifecycle of an operation, once for all kinds.
 
 use super::OperationKind;
-use crate::metaslot::route::Count;
 use crate::object::Object;
 use crate::object::recent::Recent;
 use crate::output::{Output, Room, Written};
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Watch;
+use metaslot_router::Count;
 use metaslot_spi::provider::{Cipher, Digest, Pending, Postponed, Recover, Signature};
 use metaslot_spi::store::Ticket;
 use metaslot_spi::{Key, Params};

@@ -10,7 +10,7 @@ use metaslot_ck::*;
 use metaslot_counters::Watch;
 use metaslot_memory::Secret;
 use metaslot_spi::Params;
-use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::provider::{Cipher, CipherStream, Direction};
 
 /// A stream, and its last part once that was computed but did not fit the caller's buffer.
 #[derive(Debug)]
@@ -38,11 +38,7 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         split(direction, &mut session).0.free()?;
-        let (kind, operation): (_, fn(&'static Algorithm) -> _) = match direction {
-            Direction::Forward => (OperationKind::Encrypt, |row| row.encrypt),
-            Direction::Backward => (OperationKind::Decrypt, |row| row.decrypt),
-        };
-        let choice = self.choose(&mut session, kind, (mechanism, &params), key, operation)?;
+        let choice = self.choose(&mut session, kind(direction), (mechanism, &params), key)?;
         *split(direction, &mut session).0 = Active::Initialized(choice.with(mechanism, params));
         Ok(())
     }
@@ -62,7 +58,9 @@ impl Engine {
         let watch = metaslot_counters::begin();
         let later = session.asynchronous;
         let (active, recent) = split(direction, &mut session);
-        let result = once(direction, active, later.then_some(watch), input, out);
+        let result = self.serve(kind(direction), active, input.len(), |active| {
+            once(direction, active, later.then_some(watch), input, out)
+        });
         active.conclude(recent, input.len(), watch, result)
     }
 
@@ -78,6 +76,7 @@ impl Engine {
         out: &mut Output<'_>,
     ) -> Result<()> {
         let mut session = self.session(session)?;
+        drop(self.settle(kind(direction), split(direction, &mut session).0, input.len()));
         update(direction, &mut session, input, out)
     }
 
@@ -95,6 +94,13 @@ impl Engine {
         let (active, recent) = split(direction, &mut session);
         let result = active.stream(start(direction)).and_then(|(_, run)| run.finish(out));
         active.conclude(recent, 0, Watch::OFF, result)
+    }
+}
+
+const fn kind(direction: Direction) -> OperationKind {
+    match direction {
+        Direction::Forward => OperationKind::Encrypt,
+        Direction::Backward => OperationKind::Decrypt,
     }
 }
 
@@ -123,6 +129,10 @@ fn once(
         })?;
     }
     let chosen = active.single()?;
+    if chosen.object.as_ref().is_some_and(|key| key.facts().always_authenticate) {
+        // A room that is tried again could have another ciphertext opened for the same PIN.
+        out.room(longest)?;
+    }
     out.at_most(longest, |room| {
         chosen.algorithm.run(direction, chosen.unlocked_key()?, &chosen.params, input, room)
     })

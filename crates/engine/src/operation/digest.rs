@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests (PKCS#11 3.2 §5.12).
 
-use super::{Active, Chosen, Lock, Streams};
+use super::{Active, Chosen, Lock, OperationKind, Streams};
 use crate::engine::Engine;
 use crate::output::{Output, Written};
 use crate::policy::KeyUse;
@@ -19,6 +19,8 @@ pub(crate) struct DigestRun {
     pub(crate) stream: Box<dyn DigestStream>,
     /// A key that may not be read went in: the state must not come out.
     pub(crate) holds_key: bool,
+    /// The caller brought its state, and may have written it.
+    pub(crate) brought: bool,
 }
 
 impl Streams for dyn Digest {
@@ -58,7 +60,9 @@ impl Engine {
         let later = session.asynchronous;
         let Session { operations, recent, .. } = &mut *session;
         let active = &mut operations.digest;
-        let result = once(active, later.then_some(watch), data, out);
+        let result = self.serve(OperationKind::Digest, active, data.len(), |active| {
+            once(active, later.then_some(watch), data, out)
+        });
         active.conclude(recent, data.len(), watch, result)
     }
 
@@ -67,7 +71,9 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.12.3 names them.
     pub fn digest_update(&self, session: SessionHandle, data: &[u8]) -> Result<()> {
-        update(&mut *self.session(session)?, data)
+        let mut session = self.session(session)?;
+        drop(self.settle(OperationKind::Digest, &mut session.operations.digest, data.len()));
+        update(&mut session, data)
     }
 
     /// `C_DigestKey`
@@ -76,28 +82,33 @@ impl Engine {
     /// As PKCS#11 3.2 §5.12.4 names them.
     pub fn digest_key(&self, session: SessionHandle, key: ObjectHandle) -> Result<()> {
         let mut session = self.session(session)?;
-        session.operations.digest.chosen()?;
-        let result = self.digest_value(&mut session, key).map(|()| Written::Done);
+        let mechanism = session.operations.digest.chosen()?.mechanism;
+        let result = self.digest_value(&mut session, mechanism, key).map(|()| Written::Done);
         let Session { operations, recent, .. } = &mut *session;
         operations.digest.proceed(recent, result)
     }
 
-    fn digest_value(&self, session: &mut SessionGuard<'_>, key: ObjectHandle) -> Result<()> {
+    fn digest_value(
+        &self,
+        session: &mut SessionGuard<'_>,
+        mechanism: CK_MECHANISM_TYPE,
+        key: ObjectHandle,
+    ) -> Result<()> {
         let object = self.object_in(session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
-        if object.class() != CKO_SECRET_KEY {
+        if object.class() != CKO_SECRET_KEY || !object.allows(mechanism) {
             return Err(Error::KEY_INDIGESTIBLE);
         }
         self.kept_here(&object)?;
         let policy = self.policy(session)?;
         policy.using_key(KeyUse::DigestKey, object.facts())?;
         let value = self.key(&object)?.secret(CKA_VALUE)?;
-        policy.digesting(object.facts(), value.len())?;
-        update(session, value)?;
-        if !object.shows_secrets()
-            && let Active::MultiPart(_, run) = &mut session.operations.digest
-        {
-            run.holds_key = true;
-        }
+        let digest = &session.operations.digest;
+        let brought = matches!(digest, Active::MultiPart(_, run) if run.brought);
+        policy.digesting(object.facts(), value.len(), brought)?;
+        let (chosen, run) = session.operations.digest.stream(start)?;
+        run.stream.update_by_key(value)?;
+        run.holds_key |= !object.shows_secrets();
+        chosen.count.add(value.len());
         Ok(())
     }
 
@@ -135,7 +146,7 @@ fn once(
 }
 
 pub(crate) fn start(chosen: &Chosen<dyn Digest>) -> Result<DigestRun> {
-    Ok(DigestRun { stream: chosen.algorithm.start()?, holds_key: false })
+    Ok(DigestRun { stream: chosen.algorithm.start()?, holds_key: false, brought: false })
 }
 
 pub(crate) fn update(session: &mut Session, data: &[u8]) -> Result<()> {

@@ -5,22 +5,50 @@ use super::{Choice, Lock, OperationKind};
 use crate::engine::Engine;
 use crate::session::SessionGuard;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, ObjectHandle, Result};
-use metaslot_spi::provider::{Algorithm, Cipher, Direction, Recover, Signature};
+use metaslot_spi::provider::{Algorithm, Cipher, Digest, Direction, Recover, Signature};
 use metaslot_spi::{Key, Params};
 
-/// What is asked of an algorithm before it gets a key.
-pub(crate) trait Keyed {
+/// What is asked of an algorithm before it does anything.
+pub(crate) trait Served: 'static {
+    /// What a provider has for operations of a kind.
+    fn of(row: &'static Algorithm, kind: OperationKind) -> Option<&'static Self>;
+
     /// Whether this provider is the one for such a key.
-    fn takes(&self, key: &Key) -> bool;
+    fn takes(&self, _: &Key) -> bool {
+        true
+    }
 
     /// Whether a caller that waits gains anything.
-    fn gains(&self, direction: Direction) -> bool;
+    fn gains(&self, _: Direction) -> bool {
+        true
+    }
 
     /// Refuses keys and parameters that cannot work, and prepares the key.
     fn refuse(&self, direction: Direction, key: &Key, params: &Params) -> Result<()>;
 }
 
-impl Keyed for dyn Cipher {
+impl Served for dyn Digest {
+    fn of(row: &'static Algorithm, _: OperationKind) -> Option<&'static Self> {
+        row.digest
+    }
+
+    fn gains(&self, _: Direction) -> bool {
+        self.for_waiting()
+    }
+
+    fn refuse(&self, _: Direction, _: &Key, _: &Params) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Served for dyn Cipher {
+    fn of(row: &'static Algorithm, kind: OperationKind) -> Option<&'static Self> {
+        match kind.direction() {
+            Direction::Forward => row.encrypt,
+            Direction::Backward => row.decrypt,
+        }
+    }
+
     fn takes(&self, key: &Key) -> bool {
         self.serves(key)
     }
@@ -34,7 +62,15 @@ impl Keyed for dyn Cipher {
     }
 }
 
-impl Keyed for dyn Signature {
+impl Served for dyn Signature {
+    fn of(row: &'static Algorithm, kind: OperationKind) -> Option<&'static Self> {
+        match kind {
+            OperationKind::Verify => row.verify,
+            OperationKind::SignRecover => row.sign_recover,
+            _ => row.sign,
+        }
+    }
+
     fn takes(&self, key: &Key) -> bool {
         self.serves(key)
     }
@@ -48,13 +84,9 @@ impl Keyed for dyn Signature {
     }
 }
 
-impl Keyed for dyn Recover {
-    fn takes(&self, _: &Key) -> bool {
-        true
-    }
-
-    fn gains(&self, _: Direction) -> bool {
-        true
+impl Served for dyn Recover {
+    fn of(row: &'static Algorithm, _: OperationKind) -> Option<&'static Self> {
+        row.verify_recover
     }
 
     fn refuse(&self, _: Direction, key: &Key, params: &Params) -> Result<()> {
@@ -65,18 +97,18 @@ impl Keyed for dyn Recover {
 impl Engine {
     /// Checks key, usage, mechanism, parameters and policy, and chooses the provider: everything
     /// that can be refused is refused here.
-    pub(crate) fn choose<A: Keyed + ?Sized>(
+    pub(crate) fn choose<A: Served + ?Sized>(
         &self,
         session: &mut SessionGuard<'_>,
         kind: OperationKind,
         (mechanism, params): (CK_MECHANISM_TYPE, &Params),
         key: ObjectHandle,
-        operation: impl Fn(&'static Algorithm) -> Option<&'static A>,
     ) -> Result<Choice<A>> {
         let direction = kind.direction();
+        let operation = |row| A::of(row, kind);
         let object = self
             .key_for(session, key, kind.usage(), mechanism)
-            .map_err(|error| self.refused(mechanism, &operation, error))?;
+            .map_err(|error| self.refused(mechanism, operation, error))?;
         let signing = !matches!(kind, OperationKind::Encrypt | OperationKind::Decrypt);
         let (policy, facts) = (self.policy(session)?, object.facts());
         policy.using_key(kind.key_use(), facts)?;
@@ -86,7 +118,7 @@ impl Engine {
             .route_with(&object, mechanism, |row| {
                 operation(row).filter(|a| a.takes(key) && (later || a.gains(direction)))
             })
-            .map_err(|_| self.refused(mechanism, &operation, Error::KEY_SIZE_RANGE))?;
+            .map_err(|_| self.refused(mechanism, operation, Error::KEY_SIZE_RANGE))?;
         algorithm.refuse(direction, key, params)?;
         session.uses(&object, kind);
         let lock = if object.facts().always_authenticate { Lock::Locked } else { Lock::Open };

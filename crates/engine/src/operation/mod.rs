@@ -9,6 +9,7 @@ mod keyed;
 mod kind;
 pub(crate) mod later;
 pub(crate) mod recover;
+mod serve;
 pub(crate) mod signature;
 pub(crate) mod state;
 

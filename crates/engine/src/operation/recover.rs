@@ -32,8 +32,7 @@ impl Engine {
         let mut session = self.session(session)?;
         session.operations.verify_recover.free()?;
         let kind = OperationKind::VerifyRecover;
-        let choice =
-            self.choose(&mut session, kind, (mechanism, &params), key, |row| row.verify_recover)?;
+        let choice = self.choose(&mut session, kind, (mechanism, &params), key)?;
         session.operations.verify_recover = Active::Initialized(choice.with(mechanism, params));
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::session::Session;
 use metaslot_ck::*;
 use metaslot_counters::Watch;
 use metaslot_spi::Params;
-use metaslot_spi::provider::{Algorithm, Signature, SignatureStream};
+use metaslot_spi::provider::{Signature, SignatureStream};
 
 impl Streams for dyn Signature {
     type Stream = Box<dyn SignatureStream>;
@@ -40,7 +40,9 @@ impl Engine {
         let later = session.asynchronous;
         let Session { operations, recent, .. } = &mut *session;
         let active = &mut operations.sign;
-        let result = sign_once(active, later.then_some(watch), data, out);
+        let result = self.serve(OperationKind::Sign, active, data.len(), |active| {
+            sign_once(active, later.then_some(watch), data, out)
+        });
         active.conclude(recent, data.len(), watch, result)
     }
 
@@ -49,7 +51,7 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.13.3 names them.
     pub fn sign_update(&self, session: SessionHandle, data: &[u8]) -> Result<()> {
-        update(OperationKind::Sign, &mut *self.session(session)?, data)
+        self.signature_update(OperationKind::Sign, session, data)
     }
 
     /// `C_SignFinal`
@@ -125,7 +127,9 @@ impl Engine {
         let later = session.asynchronous;
         let Session { operations, recent, .. } = &mut *session;
         let active = &mut operations.verify;
-        let result = verify_once(active, later.then_some(watch), data, signature);
+        let result = self.serve(OperationKind::Verify, active, data.len(), |active| {
+            verify_once(active, later.then_some(watch), data, signature)
+        });
         active.conclude(recent, data.len(), watch, result)
     }
 
@@ -134,7 +138,7 @@ impl Engine {
     /// # Errors
     /// As PKCS#11 3.2 §5.15.3 names them.
     pub fn verify_update(&self, session: SessionHandle, data: &[u8]) -> Result<()> {
-        update(OperationKind::Verify, &mut *self.session(session)?, data)
+        self.signature_update(OperationKind::Verify, session, data)
     }
 
     /// `C_VerifyFinal`
@@ -152,6 +156,17 @@ impl Engine {
         active.conclude(recent, 0, Watch::OFF, result)
     }
 
+    fn signature_update(
+        &self,
+        kind: OperationKind,
+        session: SessionHandle,
+        data: &[u8],
+    ) -> Result<()> {
+        let mut session = self.session(session)?;
+        drop(self.settle(kind, split(kind, &mut session).0, data.len()));
+        update(kind, &mut session, data)
+    }
+
     fn signature_init(
         &self,
         kind: OperationKind,
@@ -161,12 +176,7 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         split(kind, &mut session).0.free()?;
-        let operation: fn(&'static Algorithm) -> _ = match kind {
-            OperationKind::Verify => |row| row.verify,
-            OperationKind::SignRecover => |row| row.sign_recover,
-            _ => |row| row.sign,
-        };
-        let choice = self.choose(&mut session, kind, (mechanism, &params), key, operation)?;
+        let choice = self.choose(&mut session, kind, (mechanism, &params), key)?;
         *split(kind, &mut session).0 = Active::Initialized(choice.with(mechanism, params));
         Ok(())
     }

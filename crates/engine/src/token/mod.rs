@@ -5,7 +5,6 @@ pub(crate) mod epoch;
 pub(crate) mod handles;
 pub(crate) mod objects;
 
-use crate::metaslot::route::HomeRoute;
 use crate::object::purpose::Purposes;
 use crate::object::{Location, Object};
 use crate::policy::Policy;
@@ -14,6 +13,7 @@ use epoch::{Clock, Epoch};
 use handles::Handles;
 use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::{CKA_TRUSTED, Error, ObjectHandle, Result, SlotId};
+use metaslot_router::HomeRoute;
 use metaslot_spi::store::{ObjectRow, Store};
 use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
 use objects::TokenObjects;

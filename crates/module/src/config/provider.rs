@@ -7,6 +7,9 @@ use metaslot_ck::{CK_MECHANISM_TYPE, mechanism_name};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// The names of our own.
+pub(super) const OURS: [&str; 3] = ["awslc", "lanes", "openssl"];
+
 /// One `[provider.NAME]`.
 #[derive(Debug)]
 pub(super) struct ProviderConfig {
@@ -21,12 +24,15 @@ pub(super) fn parse(
     sections: &DeTable<'_>,
     foreign: &[&str],
 ) -> Result<Vec<ProviderConfig>, Complaint> {
-    let known: Vec<_> = ["awslc", "lanes"].into_iter().chain(foreign.iter().copied()).collect();
+    let known: Vec<_> = OURS.into_iter().chain(foreign.iter().copied()).collect();
     let mut all = Vec::new();
     for (name, section) in sections {
         if !known.contains(&name.get_ref().as_ref()) {
             let reason = format!("there is no such provider: there are {}", known.join(", "));
             return Err(at(name, &reason));
+        }
+        if name.get_ref() == "openssl" && !cfg!(feature = "openssl") {
+            return Err(at(name, "this library was built without OpenSSL"));
         }
         let DeValue::Table(settings) = section.get_ref() else {
             return Err(wrong(section, "a provider is a section"));

@@ -14,12 +14,12 @@ use crate::block::BlockCipher;
 use crate::block::cbc::{Cbc, CbcPad};
 use crate::block::ecb::Ecb;
 use crate::failure::device_error;
-use crate::wrapping::ByCipher;
 use keys::{KEYS, keys};
 use metaslot_awslc_wrapper::aes::{self, BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::Key;
 use metaslot_spi::provider::Algorithm;
+use metaslot_spi::wrapping::ByCipher;
 
 /// One row per mode.
 pub(crate) const ROWS: [Algorithm; 13] = [

@@ -2,10 +2,10 @@
 //! ChaCha20-Poly1305 (PKCS#11 3.2 §6.63) with nonces of 12 bytes. A multi-part decryption keeps the
 //! ciphertext and releases nothing before the tag is verified.
 
-use crate::buffer::hold;
 use metaslot_awslc_wrapper::aead::{self, TAG};
 use metaslot_awslc_wrapper::chacha20::Stream;
 use metaslot_ck::*;
+use metaslot_spi::buffer::hold;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;

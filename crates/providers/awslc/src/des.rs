@@ -4,12 +4,12 @@
 use crate::block::BlockCipher;
 use crate::block::cbc::{Cbc, CbcPad};
 use crate::block::ecb::Ecb;
-use crate::wrapping::ByCipher;
 use metaslot_awslc_wrapper::aes::Way;
 use metaslot_awslc_wrapper::des::{BLOCK, Keys};
 use metaslot_ck::*;
 use metaslot_spi::Key;
 use metaslot_spi::provider::{Algorithm, checked};
+use metaslot_spi::wrapping::ByCipher;
 
 /// One row per mode.
 pub(crate) const ROWS: [Algorithm; 3] = checked([

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ed25519 keys and signatures (PKCS#11 3.2 §6.3.10 and §6.3.15).
 
-use crate::buffer::hold;
 use crate::curve25519::{self, Form};
 use crate::{hashes, public_key};
 use metaslot_awslc_wrapper::curve25519::{
@@ -9,6 +8,7 @@ use metaslot_awslc_wrapper::curve25519::{
 };
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_ck::*;
+use metaslot_spi::buffer::hold;
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };

@@ -7,7 +7,6 @@
 
 mod aes;
 mod block;
-mod buffer;
 mod chacha20;
 mod curve25519;
 mod des;
@@ -38,14 +37,12 @@ mod rsa_raw;
 mod rsa_rejection;
 mod secret_key;
 mod sp800_108;
-mod table;
-mod wrapping;
 
 use failure::device_error;
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider, checked};
-use metaslot_spi::{Key, NewObject};
+use metaslot_spi::{Key, NewObject, table};
 
 /// The provider.
 pub static AWSLC: Awslc = Awslc;

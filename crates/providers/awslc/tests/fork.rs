@@ -7,6 +7,8 @@
 mod common;
 
 use common::{algorithm, key, pair};
+#[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
+use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
 use metaslot_spi::{Bytes, Params, Value};

@@ -7,6 +7,8 @@ mod common;
 mod vectors;
 
 use common::{algorithm, imported};
+#[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
+use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
 use metaslot_spi::{Key, Params};

@@ -8,6 +8,8 @@ mod common;
 mod vectors;
 
 use common::{algorithm, imported, key};
+#[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
+use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Direction, Provider};

@@ -8,7 +8,9 @@ mod run;
 #[path = "common/vectors.rs"]
 mod vectors;
 
-use common::algorithm;
+use common::{algorithm, takes_nonce};
+#[allow(unused_imports, reason = "where another provider includes this file, it is that one")]
+use metaslot_awslc::AWSLC as PROVIDER;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::Value as Attribute;
@@ -46,6 +48,9 @@ fn aead(
 fn gcm_is_judged_as_wycheproof_does() {
     each("aes_gcm_test", |group, vector, verdict| {
         let (iv, aad) = (bytes(&vector["iv"]), bytes(&vector["aad"]));
+        if !takes_nonce(iv.len()) {
+            return;
+        }
         let tag_bits = group["tagSize"].as_u64().unwrap();
         let params = Params::Gcm { iv, aad, tag_bits };
         aead(CKM_AES_GCM, CKK_AES, vector, verdict, &params);
@@ -207,6 +212,9 @@ fn gmac_is_judged_as_wycheproof_does() {
         let key = secret_key(CKK_AES, &hex(&vector["key"]));
         let (data, tag) = (hex(&vector["msg"]), hex(&vector["tag"]));
         let (iv, aad, tag_bits) = (bytes(&vector["iv"]), Bytes::new(), tag.len() as u64 * 8);
+        if !takes_nonce(iv.len()) {
+            return;
+        }
         for params in [Params::Iv(iv.clone()), Params::Gcm { iv, aad, tag_bits }] {
             let judged = verify(CKM_AES_GMAC, &key, &params, &data, &tag);
             if verdict == Verdict::Valid {

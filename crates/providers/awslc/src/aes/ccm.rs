@@ -4,9 +4,9 @@
 
 use super::keys::{KEYS, keys};
 use crate::block::length_error;
-use crate::buffer::{Buffer, MOST_HELD};
 use metaslot_awslc_wrapper::aes;
 use metaslot_ck::*;
+use metaslot_spi::buffer::{Buffer, MOST_HELD};
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl Cipher for Ccm {
             nonce: Bytes::from_slice(fields.nonce),
             aad: Bytes::from_slice(fields.aad),
             mac: fields.mac,
-            message: Buffer::new(),
+            message: Buffer::default(),
         }))
     }
 }
@@ -154,7 +154,7 @@ impl CipherStream for Gathering {
             Direction::Forward => self.data_length,
             Direction::Backward => self.data_length.saturating_add(self.mac as u64),
         };
-        if (self.message.len() as u64).saturating_add(input.len() as u64)
+        if (self.message.bytes().len() as u64).saturating_add(input.len() as u64)
             > most.min(MOST_HELD as u64)
         {
             return Err(length_error(self.direction));
@@ -163,7 +163,7 @@ impl CipherStream for Gathering {
     }
 
     fn finish_length(&self) -> usize {
-        length(self.direction, self.mac, self.message.len()).unwrap_or(0)
+        length(self.direction, self.mac, self.message.bytes().len()).unwrap_or(0)
     }
 
     fn finish(&mut self, out: &mut [u8]) -> Result<usize> {

@@ -4,10 +4,10 @@
 
 use super::keys::{KEYS, keys};
 use crate::block::iv;
-use crate::wrapping::ByCipher;
 use metaslot_awslc_wrapper::aes::{BLOCK, Keys, Way};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Key, Params};
 use std::fmt;
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 //! AES-CTR (PKCS#11 3.2 §6.14): a counter of 1 to 128 bits, which may not come round.
 
 use super::keys::{KEYS, keys};
-use crate::wrapping::ByCipher;
 use metaslot_awslc_wrapper::aes::{BLOCK, Counter};
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Key, Params};
 use std::sync::Arc;
 

@@ -4,13 +4,13 @@
 //! A multi-part decryption keeps the ciphertext and releases nothing before the tag is verified.
 
 use super::keys::KEYS;
-use crate::buffer::hold;
 use crate::failure::device_error;
-use crate::wrapping::ByCipher;
 use metaslot_awslc_wrapper::aead::{self, TAG};
 use metaslot_awslc_wrapper::aes::GcmStream;
 use metaslot_ck::*;
+use metaslot_spi::buffer::hold;
 use metaslot_spi::provider::{Algorithm, Cipher, CipherStream, Direction};
+use metaslot_spi::wrapping::ByCipher;
 use metaslot_spi::{Bytes, Key, Params};
 use std::sync::Arc;
 

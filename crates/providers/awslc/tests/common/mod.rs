@@ -2,6 +2,7 @@
 //! Keys and rows for the tests of this folder.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use crate::PROVIDER;
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -15,9 +16,43 @@ pub(crate) struct Pair {
     pub(crate) private: Arc<Key>,
 }
 
-/// The provider's row.
-pub(crate) fn algorithm(mechanism: CK_MECHANISM_TYPE) -> &'static Algorithm {
-    AWSLC.algorithms().iter().find(|row| row.mechanism == mechanism).unwrap()
+/// The provider that is tested.
+pub(crate) fn provider() -> &'static dyn Provider {
+    &PROVIDER
+}
+
+/// Whether the provider writes the states of a hash function: OpenSSL does not know how for the oldest.
+pub(crate) fn has_states(mechanism: CK_MECHANISM_TYPE) -> bool {
+    provider().name() != "openssl" || !matches!(mechanism, CKM_MD5 | CKM_SHA_1)
+}
+
+/// Whether the provider takes a nonce of this length for GCM: the standard has no limit, and OpenSSL has one.
+pub(crate) fn takes_nonce(length: usize) -> bool {
+    provider().name() != "openssl" || length <= 128
+}
+
+/// The row of the provider that is tested, with AWS-LC's operations where it has none.
+pub(crate) fn algorithm(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
+    let row = |provider: &'static dyn Provider| {
+        let mut rows = provider.algorithms().iter();
+        rows.find(|row| row.mechanism == mechanism).copied().unwrap_or(Algorithm::NONE)
+    };
+    let (own, other) = (row(provider()), row(&AWSLC));
+    Algorithm {
+        digest: own.digest.or(other.digest),
+        encrypt: own.encrypt.or(other.encrypt),
+        decrypt: own.decrypt.or(other.decrypt),
+        sign: own.sign.or(other.sign),
+        verify: own.verify.or(other.verify),
+        sign_recover: own.sign_recover.or(other.sign_recover),
+        verify_recover: own.verify_recover.or(other.verify_recover),
+        generate: own.generate.or(other.generate),
+        generate_pair: own.generate_pair.or(other.generate_pair),
+        wrap: own.wrap.or(other.wrap),
+        unwrap: own.unwrap.or(other.unwrap),
+        derive: own.derive.or(other.derive),
+        ..other
+    }
 }
 
 /// A key as the engine would make it of what a provider handed back.

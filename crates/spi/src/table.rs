@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Puts the tables of the files together, at compile time.
+//! Puts the tables of a provider's files together, at compile time.
 
-use metaslot_spi::provider::Algorithm;
+use crate::provider::Algorithm;
 
 /// How many rows the parts have together.
-pub(crate) const fn count(parts: &[&[Algorithm]]) -> usize {
+#[must_use]
+pub const fn count(parts: &[&[Algorithm]]) -> usize {
     let mut sum = 0;
     let mut part = 0;
     while part < parts.len() {
@@ -15,7 +16,8 @@ pub(crate) const fn count(parts: &[&[Algorithm]]) -> usize {
 }
 
 /// The rows of all parts, sorted by mechanism.
-pub(crate) const fn merged<const N: usize>(parts: &[&[Algorithm]]) -> [Algorithm; N] {
+#[must_use]
+pub const fn merged<const N: usize>(parts: &[&[Algorithm]]) -> [Algorithm; N] {
     let mut rows = [Algorithm::NONE; N];
     let mut filled = 0;
     let mut part = 0;

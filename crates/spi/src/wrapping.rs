@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Wrapping a key is encrypting its bytes: the rows of `C_WrapKey` that say just that.
 
+use crate::provider::{Cipher, Direction, Wrap};
+use crate::{Key, Params};
 use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
-use metaslot_spi::provider::{Cipher, Direction, Wrap};
-use metaslot_spi::{Key, Params};
 
 /// Wraps with a cipher.
 #[derive(Debug)]
-pub(crate) struct ByCipher<C>(pub(crate) C);
+pub struct ByCipher<C>(pub C);
 
 impl<C: Cipher> Wrap for ByCipher<C> {
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {

@@ -5,13 +5,13 @@ use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
 
 /// No operation in parts holds more than this, in bytes.
-pub(crate) const MOST_HELD: usize = 1 << 30;
+pub const MOST_HELD: usize = 1 << 30;
 
 /// Adds `data`, which is no secret, to what an operation holds; beyond [`MOST_HELD`] that is `too_long`.
 ///
 /// # Errors
 /// As said, or `CKR_DEVICE_MEMORY`.
-pub(crate) fn hold(held: &mut Vec<u8>, data: &[u8], too_long: Error) -> Result<()> {
+pub fn hold(held: &mut Vec<u8>, data: &[u8], too_long: Error) -> Result<()> {
     if data.len() > MOST_HELD - held.len() {
         return Err(too_long);
     }
@@ -22,21 +22,21 @@ pub(crate) fn hold(held: &mut Vec<u8>, data: &[u8], too_long: Error) -> Result<(
 
 /// Protected memory that grows as data comes; what it leaves behind is zeroised.
 #[derive(Debug)]
-pub(crate) struct Buffer {
+pub struct Buffer {
     place: Secret,
     length: usize,
 }
 
-impl Buffer {
-    pub(crate) fn new() -> Self {
+impl Default for Buffer {
+    fn default() -> Self {
         Self { place: Secret::zeroed(0), length: 0 }
     }
+}
 
-    pub(crate) const fn len(&self) -> usize {
-        self.length
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
+impl Buffer {
+    /// What was pushed.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
         &self.place.expose()[..self.length]
     }
 
@@ -44,7 +44,7 @@ impl Buffer {
     ///
     /// # Errors
     /// `CKR_DEVICE_MEMORY`
-    pub(crate) fn push(&mut self, data: &[u8]) -> Result<()> {
+    pub fn push(&mut self, data: &[u8]) -> Result<()> {
         let length = self.length.checked_add(data.len()).ok_or(Error::DEVICE_MEMORY)?;
         if length > self.place.len() {
             let room = length.checked_next_power_of_two().ok_or(Error::DEVICE_MEMORY)?.max(256);
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn what_was_pushed_is_there_in_order() {
-        let mut buffer = Buffer::new();
+        let mut buffer = Buffer::default();
         let data: Vec<u8> = (0..=255).cycle().take(5000).collect();
         for part in data.chunks(77) {
             buffer.push(part).unwrap();
         }
         assert_eq!(buffer.bytes(), data);
-        assert_eq!(buffer.len(), 5000);
+        assert_eq!(buffer.bytes().len(), 5000);
     }
 }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who does the work: of the providers that can do an operation, one, and another where that one fails.
+//!
+//! The table of routes is made once and read without a lock. Whether a caller may do what it wants is not asked here.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod candidate;
+pub mod cost;
+mod count;
+mod health;
+mod home;
+mod job;
+mod key;
+mod material;
+mod routes;
+
+pub use bench::Measured;
+pub use candidate::Candidate;
+pub use count::Count;
+pub use home::HomeRoute;
+pub use job::Job;
+pub use key::key_bits;
+pub use routes::{Estimate, Flight, Routes};

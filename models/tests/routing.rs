@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who does the work: by cost, and by another where one fails.
+
+use metaslot_awslc::AWSLC;
+use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::*;
+use metaslot_engine::{Config, Engine, Policy, SlotConfig};
+use metaslot_models::{MemoryStore, collect, open};
+use metaslot_router::Job;
+use metaslot_router::cost::{Cost, Line};
+use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Digests by the plain provider, and fails where that is wanted.
+#[derive(Debug)]
+struct Shaky {
+    /// `CKR_…` of a failure, or `CKR_OK`.
+    fails: AtomicU64,
+    asked: AtomicUsize,
+    started: AtomicUsize,
+}
+
+impl Shaky {
+    fn leaked() -> &'static Self {
+        Box::leak(Box::new(Self {
+            fails: AtomicU64::new(CKR_OK),
+            asked: AtomicUsize::new(0),
+            started: AtomicUsize::new(0),
+        }))
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    fn started(&self) -> usize {
+        self.started.load(Ordering::SeqCst)
+    }
+
+    fn fail(&self, code: Error) {
+        self.fails.store(code.rv(), Ordering::SeqCst);
+    }
+
+    fn works(&self) {
+        self.fails.store(CKR_OK, Ordering::SeqCst);
+    }
+}
+
+impl Provider for Shaky {
+    fn name(&self) -> &'static str {
+        "shaky"
+    }
+
+    fn algorithms(&'static self) -> &'static [Algorithm] {
+        let row = |mechanism| Algorithm { mechanism, digest: Some(self), ..Algorithm::NONE };
+        Box::leak(Box::new([row(CKM_SHA256)]))
+    }
+
+    fn random(&self, _: &mut [u8]) -> Result<()> {
+        Err(Error::new(self.fails.load(Ordering::SeqCst)))
+    }
+}
+
+fn plain() -> &'static dyn Digest {
+    let row = AWSLC.algorithms().iter().find(|row| row.mechanism == CKM_SHA256);
+    row.and_then(|row| row.digest).expect("the plain provider digests")
+}
+
+impl Digest for Shaky {
+    fn length(&self) -> usize {
+        plain().length()
+    }
+
+    fn digest(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        match self.fails.load(Ordering::SeqCst) {
+            CKR_OK => plain().digest(data, out),
+            code => Err(Error::new(code)),
+        }
+    }
+
+    fn start(&self) -> Result<Box<dyn DigestStream>> {
+        self.started.fetch_add(1, Ordering::SeqCst);
+        plain().start()
+    }
+
+    fn restore(&self, state: &[u8]) -> Result<Box<dyn DigestStream>> {
+        plain().restore(state)
+    }
+}
+
+fn engine(shaky: &'static Shaky) -> Engine {
+    let store = Box::new(MemoryStore::default());
+    let slot = SlotConfig { description: "test".into(), store, policy: Policy::DEFAULT };
+    let providers = Box::leak(Box::new([shaky as &dyn Provider, &AWSLC]));
+    Engine::new(Config { slots: vec![slot], providers })
+}
+
+fn digest(engine: &Engine, session: SessionHandle, bytes: usize) -> Result<Vec<u8>> {
+    engine.digest_init(session, CKM_SHA256)?;
+    collect(|out| engine.digest(session, &vec![1; bytes], out))
+}
+
+#[test]
+fn another_source_gives_random_numbers_where_one_fails() {
+    let shaky = Shaky::leaked();
+    let engine = engine(shaky);
+    let session = open(&engine);
+    shaky.fail(Error::DEVICE_REMOVED);
+    let mut bytes = [0; 16];
+    assert_eq!(engine.random(session, &mut bytes), Ok(()));
+    assert_ne!(bytes, [0; 16]);
+}
+
+#[test]
+fn what_a_provider_fails_at_another_does_and_the_caller_does_not_see_it() {
+    let shaky = Shaky::leaked();
+    let engine = engine(shaky);
+    let session = open(&engine);
+    let right = digest(&engine, session, 100);
+    assert!(right.is_ok() && shaky.asked() > 0);
+    for code in [Error::DEVICE_ERROR, Error::DEVICE_REMOVED, Error::FUNCTION_FAILED] {
+        shaky.fail(code);
+        assert_eq!(digest(&engine, session, 100), right);
+    }
+    // Three failures: it is left alone.
+    let asked = shaky.asked();
+    for _ in 0..10 {
+        assert_eq!(digest(&engine, session, 100), right);
+    }
+    assert_eq!(shaky.asked(), asked);
+    shaky.works();
+    let began = Instant::now();
+    while shaky.asked() == asked {
+        assert_eq!(digest(&engine, session, 100), right);
+        assert!(began.elapsed() < Duration::from_secs(60), "it is asked again after a while");
+    }
+}
+
+#[test]
+fn what_the_caller_got_wrong_is_no_failure_of_a_provider() {
+    let shaky = Shaky::leaked();
+    let engine = engine(shaky);
+    let session = open(&engine);
+    shaky.fail(Error::DATA_LEN_RANGE);
+    for _ in 0..5 {
+        assert_eq!(digest(&engine, session, 100), Err(Error::DATA_LEN_RANGE));
+    }
+    assert_eq!(shaky.asked(), 5, "it is asked each time");
+}
+
+#[test]
+fn the_cheaper_one_for_so_much_data_is_taken() {
+    let cost = |provider: &str, fixed, per_byte| Cost {
+        provider: provider.to_owned(),
+        mechanism: CKM_SHA256,
+        line: Line { operation: CKF_DIGEST, key_bits: 0, fixed, per_byte, crowded: fixed },
+    };
+    let shaky = Shaky::leaked();
+    let engine =
+        engine(shaky).with_costs(&[cost("shaky", 5_000.0, 0.1), cost("awslc", 100.0, 0.5)]);
+    let session = open(&engine);
+    for (bytes, taken) in [(0, false), (10_000, false), (16_000, true), (1 << 20, true)] {
+        let before = shaky.asked();
+        digest(&engine, session, bytes).expect("it is digested");
+        assert_eq!(shaky.asked() > before, taken, "{bytes} bytes");
+        // Operations in parts choose at their first data.
+        let before = shaky.started();
+        engine.digest_init(session, CKM_SHA256).expect("a digest begins");
+        engine.digest_update(session, &vec![1; bytes]).expect("data is taken");
+        engine.digest_update(session, &[1; 100_000]).expect("data is taken");
+        collect(|out| engine.digest_final(session, out)).expect("a digest");
+        assert_eq!(shaky.started() > before, taken, "{bytes} bytes in the first part");
+    }
+    // Who fails is not taken for being cheap.
+    shaky.fail(Error::DEVICE_ERROR);
+    for _ in 0..3 {
+        digest(&engine, session, 1 << 20).expect("another does it");
+    }
+    let before = shaky.asked();
+    digest(&engine, session, 1 << 20).expect("another does it");
+    assert_eq!(shaky.asked(), before);
+}
+
+#[test]
+fn costs_of_nobody_and_of_one_alone_change_nothing() {
+    let line = Line { operation: CKF_DIGEST, key_bits: 0, fixed: 1.0, per_byte: 0.0, crowded: 1.0 };
+    let cost = |provider: &str| Cost { provider: provider.to_owned(), mechanism: CKM_SHA256, line };
+    let shaky = Shaky::leaked();
+    let engine = engine(shaky).with_costs(&[cost("awslc"), cost("nobody")]);
+    let session = open(&engine);
+    digest(&engine, session, 100).expect("it is digested");
+    assert!(shaky.asked() > 0, "what was not measured keeps its order");
+}
+
+#[test]
+fn every_operation_on_data_is_measured() {
+    let engine = engine(Shaky::leaked());
+    let routes = engine.routes();
+    let mut without = Vec::new();
+    for row in MechanismRow::all() {
+        let Ok((_, _, flags)) = routes.info(row.number) else { continue };
+        for operation in [CKF_DIGEST, CKF_ENCRYPT, CKF_DECRYPT, CKF_SIGN, CKF_VERIFY] {
+            let key_bits = match row.keys.first() {
+                Some(&CKK_RSA) => 2048,
+                Some(&(CKK_EC | CKK_EC_EDWARDS)) => 256,
+                _ => 0,
+            };
+            let bytes = if key_bits == 0 { 64 } else { 32 };
+            let job = Job { mechanism: row.number, operation, key_bits, bytes };
+            let measured = routes.measure(job, Duration::from_micros(10)).unwrap_or_default();
+            if flags & operation != 0 && measured.is_empty() {
+                without.extend(mechanism_name(row.number));
+            }
+            assert!(measured.iter().all(|one| one.nanoseconds > 0.0));
+        }
+    }
+    without.dedup();
+    assert_eq!(without, [""; 0]);
+}
