@@ -11,6 +11,7 @@ use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::{Answer, Engine, Object};
 use metaslot_spi::{Template, Value, detail};
+use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -80,10 +81,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
 
 /// Of a file, for this process.
 fn most_bytes() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
-    // SAFETY: the place is ours.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
-    limit.rlim_cur
+    getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
 /// The log that is configured.
