@@ -3,12 +3,13 @@
 //! the way around a fork: both are closed before, and the next call afterwards opens them again.
 
 use crate::error::{Error, Result};
-use crate::files::{self, Files, Inodes, Looked, Stamp};
+use crate::files::{self, Files, Inode, Inodes, Looked, Stamp};
 use crate::fork::{self, Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
 use crate::schema;
+use metaslot_memory::PerProcess;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
@@ -16,7 +17,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// How long to wait for a lock of SQLite's own: other writers of ours queue elsewhere, so only a
@@ -65,8 +66,6 @@ pub(crate) struct ConnectionPair {
     /// Who only reads does not wait here for a writer's sync.
     reader: GuardedConnection,
     writer: GuardedConnection,
-    /// What had the names of the files when the first of them was opened.
-    inodes: Mutex<Option<Inodes>>,
 }
 
 /// One connection behind one mutex.
@@ -93,6 +92,8 @@ pub(crate) struct Database {
     pub(crate) writable: bool,
     /// What had the names of its files when they were opened.
     inodes: Inodes,
+    /// As long as it is open, all other connections of this process to the same file have these.
+    _shared: Option<Arc<Shared>>,
     /// The directory when they had their names still.
     seen: Cell<Option<Stamp>>,
     /// The generation when they were last looked at.
@@ -126,7 +127,6 @@ impl Gate {
         let pair = process.know(|forks| ConnectionPair {
             reader: GuardedConnection::new(forks),
             writer: GuardedConnection::new(forks),
-            inodes: Mutex::default(),
         });
         Self {
             configured: files,
@@ -299,12 +299,16 @@ impl Gate {
 
     fn open(&self) -> Result<Database> {
         let files = self.configured.resolve()?;
-        let mut inodes = self.pair.inodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = shared(files.inodes().unwrap_or_default()[0]);
+        let mut inodes = shared.inodes.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut database, found) =
             open_unmoved(&files.database, || files.inodes(), || Database::open(files.clone()))?;
-        // The second connection uses the files that the first one opened.
-        database.inodes = *inodes.get_or_insert(found);
+        // Other connections use the files that the first one opened. What was replaced in between is opened anew.
+        if found[0] == shared.database {
+            database.inodes = *inodes.get_or_insert(found);
+        }
         drop(inodes);
+        database._shared = Some(shared);
         match self.follow_generation(&database.files) {
             // Anyone who has the page would miss a change that is not announced there.
             Err(error) if database.writable => return Err(error),
@@ -335,7 +339,6 @@ impl Connections for ConnectionPair {
             guarded.forks.fetch_add(1, Ordering::SeqCst);
             guarded.lock().open = None;
         }
-        *self.inodes.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn after_fork(&self) {
@@ -364,6 +367,27 @@ impl GuardedConnection {
             .wait_while(self.lock(), |_| self.forks.load(Ordering::SeqCst) > 0)
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What SQLite shares among the connections of this process to one database.
+#[derive(Debug)]
+struct Shared {
+    database: Option<Inode>,
+    /// What had the names of the files when the first connection was opened.
+    inodes: Mutex<Option<Inodes>>,
+}
+
+/// That of a database, for as long as anyone has it.
+fn shared(database: Option<Inode>) -> Arc<Shared> {
+    static ALL: PerProcess<Mutex<Vec<Weak<Shared>>>> = PerProcess::new(|_| Mutex::default());
+    let mut all = ALL.get().lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|shared| shared.strong_count() > 0);
+    let mut known = all.iter().filter_map(Weak::upgrade);
+    known.find(|shared| shared.database == database).unwrap_or_else(|| {
+        let shared = Arc::new(Shared { database, inodes: Mutex::default() });
+        all.push(Arc::downgrade(&shared));
+        shared
+    })
 }
 
 /// What `open` opens, and what has the names of its files: the same before and after, else other files may be open than
@@ -473,6 +497,7 @@ impl Database {
             files,
             writable,
             inodes: [None; 3],
+            _shared: None,
             seen: Cell::default(),
             looked: Cell::default(),
             format: Cell::default(),
@@ -570,7 +595,7 @@ mod tests {
     #[test]
     fn a_fork_waits_for_one_call_and_not_for_those_behind_it() {
         let [reader, writer] = [(); 2].map(|()| GuardedConnection::new(0));
-        let pair = ConnectionPair { reader, writer, inodes: Mutex::default() };
+        let pair = ConnectionPair { reader, writer };
         let (order, came) = mpsc::channel();
         let (first, forked) = (pair.writer.enter(), order.clone());
         thread::scope(|scope| {

@@ -167,6 +167,19 @@ fn what_is_acknowledged_is_not_in_files_that_went_away_while_it_was_written() {
 }
 
 #[test]
+fn a_store_that_is_open_twice_in_a_process_has_no_index_of_its_own() {
+    let place = Sandbox::new();
+    let (one, other) = (place.user(), place.store());
+    fs::remove_file(file(&place, "-shm")).unwrap();
+    another_process_adds(&place);
+    // What SQLite has open for the first store, it takes for the second one.
+    other.login(Role::User, USER).unwrap();
+    insert(&other, private("after"));
+    drop((one, other));
+    assert_eq!((later(&place, "of another"), later(&place, "after")), (1, 1));
+}
+
+#[test]
 fn a_generation_that_is_replaced_tells_of_every_change_again() {
     let place = Sandbox::new();
     let (one, mut other) = (place.user(), place.store());
