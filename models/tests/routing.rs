@@ -56,6 +56,10 @@ impl Provider for Shaky {
         let row = |mechanism| Algorithm { mechanism, digest: Some(self), ..Algorithm::NONE };
         Box::leak(Box::new([row(CKM_SHA256)]))
     }
+
+    fn random(&self, _: &mut [u8]) -> Result<()> {
+        Err(Error::new(self.fails.load(Ordering::SeqCst)))
+    }
 }
 
 fn plain() -> &'static dyn Digest {
@@ -96,6 +100,17 @@ fn engine(shaky: &'static Shaky) -> Engine {
 fn digest(engine: &Engine, session: SessionHandle, bytes: usize) -> Result<Vec<u8>> {
     engine.digest_init(session, CKM_SHA256)?;
     collect(|out| engine.digest(session, &vec![1; bytes], out))
+}
+
+#[test]
+fn another_source_gives_random_numbers_where_one_fails() {
+    let shaky = Shaky::leaked();
+    let engine = engine(shaky);
+    let session = open(&engine);
+    shaky.fail(Error::DEVICE_REMOVED);
+    let mut bytes = [0; 16];
+    assert_eq!(engine.random(session, &mut bytes), Ok(()));
+    assert_ne!(bytes, [0; 16]);
 }
 
 #[test]

@@ -231,7 +231,8 @@ impl Engine {
     }
 
     pub(crate) fn random_bytes(&self, out: &mut [u8]) -> Result<()> {
-        self.routes.first(|provider| provider.random(out))
+        // A source that fails is none: the next one is asked.
+        self.routes.first(|provider| provider.random(out).map_err(|_| Error::RANDOM_NO_RNG))
     }
 
     /// Completes a key that came from outside.

@@ -15,11 +15,12 @@ use metaslot_foreign::{ForeignStore, PoolStore};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_lanes::cpu;
 use metaslot_lanes::provider::{Lanes, Off};
+use metaslot_memory::PerProcess;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// In the order in which the metaslot asks them. OpenSSL is the last, so that without it the others keep their places, which
 /// are their numbers in the counters.
@@ -129,7 +130,7 @@ fn engine(config: Config) -> Engine {
     drop(counters::open(directories.into_iter(), uncancelled));
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
-    let (mut absent, mut others) = (Vec::new(), Vec::new());
+    let (mut absent, mut others, mut keyless) = (Vec::new(), Vec::new(), Vec::new());
     let mut pooled: Vec<(String, String)> = Vec::new();
     for ForeignConfig { module, policy, enabled } in config.foreign {
         if !enabled {
@@ -137,6 +138,7 @@ fn engine(config: Config) -> Engine {
             continue;
         }
         let (tokens, missing) = metaslot_foreign::open(&module, apart);
+        keyless.extend(tokens.iter().find_map(ForeignStore::provider));
         others.extend(tokens.into_iter().map(|token| (token, policy)));
         absent.extend(missing.map(|reason| (module.name, reason)));
     }
@@ -178,11 +180,36 @@ fn engine(config: Config) -> Engine {
     cpu::mask(config.lanes_without);
     let all = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
     let left_out = usize::from(cfg!(feature = "openssl") && !config.openssl);
-    let providers = &all[..all.len() - left_out];
+    let providers = with_others(&all[..all.len() - left_out], &keyless);
     Engine::new(EngineConfig { slots, providers })
         .with_costs(&config.costs)
         .without(absent)
         .disabling(config.disabled)
+}
+
+/// Lists of providers that were ever used in this process.
+static LISTS: PerProcess<Mutex<Vec<Providers>>> = PerProcess::new(|_| Mutex::default());
+
+type Providers = &'static [&'static dyn Provider];
+
+/// Our own providers, then those of other modules. A list is never freed, and made once.
+fn with_others(ours: Providers, others: &[&'static dyn Provider]) -> Providers {
+    if others.is_empty() {
+        return ours;
+    }
+    let all: Vec<_> = ours.iter().chain(others).copied().collect();
+    let mut lists = LISTS.get().lock().unwrap_or_else(PoisonError::into_inner);
+    // A provider is known by its table.
+    let tables = |list: &[&'static dyn Provider]| -> Vec<_> {
+        list.iter().map(|one| (one.name(), one.algorithms().as_ptr())).collect()
+    };
+    let same = |list: &&Providers| tables(list) == tables(&all);
+    if let Some(list) = lists.iter().find(same) {
+        return list;
+    }
+    let list: Providers = Vec::leak(all);
+    lists.push(list);
+    list
 }
 
 /// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a

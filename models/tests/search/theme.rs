@@ -4,7 +4,7 @@
 
 use crate::alphabet::{self, Mechanism};
 use crate::chooser::Chooser;
-use crate::compose::{any_key, follow};
+use crate::compose::{any_key, follow, named};
 use crate::game::Game;
 use crate::stage::Facts;
 use crate::step::{Data, Function, Step};
@@ -129,12 +129,12 @@ impl Theme {
             Function::Sign => {
                 step.mechanism = Mechanism::named("hmac");
                 step.keys = vec![any_key(game, chooser, |facts| facts.has(CKA_SIGN))?];
-                step.data = vec![constant("info-1")?];
+                step.data = vec![named("info-1")?];
             }
             Function::Digest => {
                 step.mechanism = Mechanism::named("sha256");
                 step.keys = vec![any_key(game, chooser, secret)?];
-                step.data = vec![constant("nothing")?, constant("counter-1")?];
+                step.data = vec![named("nothing")?, named("counter-1")?];
             }
             Function::Wrap => {
                 step.mechanism = Mechanism::named(chooser.weighted(&[(1, "kwp"), (1, "bound")]));
@@ -170,9 +170,4 @@ impl Theme {
 
 fn said(all: &[&str], chooser: &mut Chooser) -> Vec<&'static alphabet::Word> {
     alphabet::words(&[all, chooser.weighted(DERIVED)].concat())
-}
-
-fn constant(name: &str) -> Option<Data> {
-    let row = alphabet::CONSTANTS.iter().find(|row| row.0 == name)?;
-    Some(Data::Constant(row.0, row.1))
 }

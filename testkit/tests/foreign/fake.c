@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <metaslot/pkcs11.h>
+#include "keyless.h"
 
 static int is(const char *what)
 {
@@ -112,7 +112,7 @@ static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
     memcpy(info->model, "\033[31mred\r\n", 10);
     memset(info->serialNumber, 0xff, sizeof info->serialNumber);
     memcpy(info->serialNumber, is("other-token-after-loss") && losses ? "2" : "1", 1);
-    info->flags = CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
+    info->flags = CKF_RNG | CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
     info->ulMinPinLen = is("pins") ? ~0UL : 4;
     info->ulMaxPinLen = 8;
     return CKR_OK;
@@ -121,14 +121,14 @@ static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
 static CK_RV mechanism_list(CK_SLOT_ID slot, CK_MECHANISM_TYPE *list, CK_ULONG *count)
 {
     (void) slot;
-    const CK_MECHANISM_TYPE all[] = { CKM_AES_CBC, 0x99999999, CKM_SHA256_HMAC, CKM_AES_CBC };
+    const CK_MECHANISM_TYPE all[] = { CKM_AES_CBC, 0x99999999, CKM_SHA256_HMAC, CKM_AES_CBC, CKM_SHA256 };
     if (is("mechanisms-without-end") && !list) {
         *count = 1UL << 61;
         return CKR_OK;
     }
     if (list)
         memcpy(list, all, sizeof all);
-    *count = 4;
+    *count = sizeof all / sizeof *all;
     return CKR_OK;
 }
 
@@ -137,7 +137,10 @@ static CK_RV mechanism_info(CK_SLOT_ID slot, CK_MECHANISM_TYPE mechanism, CK_MEC
     (void) slot;
     info->ulMinKeySize = 16;
     info->ulMaxKeySize = is("sizes") ? 0 : 64;
-    info->flags = mechanism == CKM_AES_CBC ? CKF_ENCRYPT | CKF_DECRYPT : CKF_SIGN | CKF_VERIFY;
+    if (mechanism == CKM_SHA256)
+        info->flags = CKF_DIGEST;
+    else
+        info->flags = mechanism == CKM_AES_CBC ? CKF_ENCRYPT | CKF_DECRYPT : CKF_SIGN | CKF_VERIFY;
     return CKR_OK;
 }
 
@@ -371,6 +374,7 @@ static CK_FUNCTION_LIST list = {
     .C_Encrypt = cipher,
     .C_EncryptUpdate = cipher,
     .C_EncryptFinal = cipher_final,
+    KEYLESS,
 };
 
 CK_RV C_GetFunctionList(CK_FUNCTION_LIST **out)

@@ -105,12 +105,10 @@ impl Engine {
         let digest = &session.operations.digest;
         let brought = matches!(digest, Active::MultiPart(_, run) if run.brought);
         policy.digesting(object.facts(), value.len(), brought)?;
-        update(session, value)?;
-        if !object.shows_secrets()
-            && let Active::MultiPart(_, run) = &mut session.operations.digest
-        {
-            run.holds_key = true;
-        }
+        let (chosen, run) = session.operations.digest.stream(start)?;
+        run.stream.update_by_key(value)?;
+        run.holds_key |= !object.shows_secrets();
+        chosen.count.add(value.len());
         Ok(())
     }
 

@@ -10,7 +10,7 @@ mod setting;
 use crate::environment::{directory, variable};
 use metaslot_ck::CK_MECHANISM_TYPE;
 use metaslot_engine::{Engine, MAX_SLOTS, Policy};
-use metaslot_foreign::{Config as Foreign, MAX_MODULES};
+use metaslot_foreign::{Config as Foreign, MAX_MODULES, Serves};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use metaslot_router::cost;
@@ -303,8 +303,10 @@ impl Config {
         };
         let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
         let (mut policy, mut trusted) = (Policy::DEFAULT, true);
+        let mut serves = Serves::default();
         for (key, value) in table {
             match key.get_ref().as_ref() {
+                "serves" => serves = services(value)?,
                 "trusted" => trusted = boolean(value)?,
                 "name" => name = Some(self.new_name(value)?),
                 "module" => module = Some(absolute(value)?),
@@ -329,8 +331,11 @@ impl Config {
         if self.foreign.len() == MAX_MODULES {
             return Err(at(section, &format!("there are at most {MAX_MODULES} foreign modules")));
         }
+        if !trusted && serves != Serves::default() {
+            return Err(at(section, "a module that is not trusted serves no other token"));
+        }
         let without = Vec::new();
-        let module = Foreign { name, module, pin_source, trusted, parameters, without };
+        let module = Foreign { name, module, pin_source, trusted, parameters, without, serves };
         self.foreign.push(ForeignConfig { module, policy, enabled: true });
         Ok(())
     }
@@ -382,6 +387,21 @@ impl Config {
         }
         Ok(name.to_owned())
     }
+}
+
+/// What a module does for every caller.
+fn services(value: &Spanned<DeValue<'_>>) -> Result<Serves, Complaint> {
+    let takes = "serves is a list of \"digest\" and \"random\"";
+    let DeValue::Array(names) = value.get_ref() else { return Err(wrong(value, takes)) };
+    let mut serves = Serves::default();
+    for name in names.iter() {
+        match text(name)? {
+            "digest" => serves.digest = true,
+            "random" => serves.random = true,
+            _ => return Err(wrong(name, takes)),
+        }
+    }
+    Ok(serves)
 }
 
 /// Where the audit log goes; `None` for the journal.
@@ -624,7 +644,7 @@ mod tests {
         let config = Config::parse(
             "[[token]]\npath = \"/a\"\n[[foreign]]\nname = \"softhsm\"\nmodule = \"/m.so\"\n\
              pin-source = \"file:/pin\"\n[[foreign]]\nname = \"nss\"\nmodule = \"/n.so\"\n\
-             parameters = \"configdir=''\"\npolicy = \"legacy\"\n",
+             parameters = \"configdir=''\"\npolicy = \"legacy\"\nserves = [\"digest\"]\n",
         )
         .expect("it is right");
         let [soft, nss] = &config.foreign[..] else { panic!("two modules") };
@@ -633,7 +653,11 @@ mod tests {
         assert_eq!((soft.name.as_str(), soft.module.to_str()), ("softhsm", Some("/m.so")));
         assert_eq!(soft.pin_source.as_deref(), Some(Path::new("/pin")));
         assert_eq!(nss.parameters.as_deref(), Some("configdir=''"));
+        assert_eq!((soft.serves, nss.serves.digest), (Serves::default(), true));
         let wrong = |text: &str| complaint(&format!("[[foreign]]\n{text}\n"));
+        assert!(wrong("serves = [\"sign\"]").contains("a list of \"digest\" and \"random\""));
+        let doubted = "name = \"a\"\nmodule = \"/m\"\ntrusted = false\nserves = [\"random\"]";
+        assert!(wrong(doubted).contains("serves no other token"));
         let start = "metaslot.toml: line 2: ";
         assert_eq!(wrong("name = \"awslc\""), format!("{start}is the name of another provider"));
         assert!(wrong("name = \"A\"").contains("small letters"));

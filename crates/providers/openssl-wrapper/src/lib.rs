@@ -13,8 +13,12 @@ mod hash;
 pub mod mac;
 mod memory;
 mod mode;
+mod params;
+mod pkey;
 mod raw;
+pub mod rsa;
 mod start;
+mod warm;
 
 pub use mode::Mode;
 

@@ -2,12 +2,13 @@
 //! HMAC and CMAC over prepared keys.
 
 use crate::hash::{Hash, MAX_LENGTH};
-use crate::raw::{self, EVP_MAC_CTX, Param, UTF8_STRING};
+use crate::params::Params;
+use crate::raw::{self, EVP_MAC_CTX};
 use crate::start::methods;
 use crate::{Failed, Result, check, not_null};
 use metaslot_memory::wipe_shallow_stack;
 use std::ffi::CStr;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 /// Length of a whole CMAC, in bytes.
 pub const CMAC_LENGTH: usize = 16;
@@ -73,21 +74,11 @@ impl Key {
     ) -> Result<Self> {
         // SAFETY: the method stays; NULL when memory ran out.
         let context = Context(not_null(unsafe { raw::EVP_MAC_CTX_new(method.as_ptr()) })?);
-        let params = [
-            Param {
-                key: parameter.as_ptr(),
-                data_type: UTF8_STRING,
-                // The library only reads it.
-                data: name.as_ptr().cast_mut().cast(),
-                data_size: name.count_bytes(),
-                return_size: 0,
-            },
-            Param::END,
-        ];
-        // SAFETY: the context is fresh, the key readable for its length, the parameters end with their end.
-        let done = check(unsafe {
-            raw::EVP_MAC_init(context.0.as_ptr(), key.as_ptr(), key.len(), params.as_ptr())
-        });
+        let params = Params::new().text(parameter, name);
+        // SAFETY: the context is fresh, the key readable for its length, the parameters a list with its end.
+        let done = check(params.give(|params| unsafe {
+            raw::EVP_MAC_init(context.0.as_ptr(), key.as_ptr(), key.len(), params)
+        }));
         wipe_shallow_stack();
         done.map(|()| Self { context, length })
     }
@@ -145,17 +136,6 @@ impl Stream {
         metaslot_awslc_wrapper::cleanse(&mut whole);
         if length == self.length { done } else { Err(Failed) }
     }
-}
-
-impl Param {
-    /// What ends a list of them.
-    const END: Self = Self {
-        key: ptr::null(),
-        data_type: 0,
-        data: ptr::null_mut(),
-        data_size: 0,
-        return_size: 0,
-    };
 }
 
 #[cfg(test)]

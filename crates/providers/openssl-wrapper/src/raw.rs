@@ -13,7 +13,16 @@ macro_rules! opaque {
     )*};
 }
 
-opaque!(EVP_MD, EVP_MD_CTX, EVP_MAC, EVP_MAC_CTX, EVP_CIPHER, EVP_CIPHER_CTX);
+opaque!(
+    EVP_MD,
+    EVP_MD_CTX,
+    EVP_MAC,
+    EVP_MAC_CTX,
+    EVP_CIPHER,
+    EVP_CIPHER_CTX,
+    EVP_PKEY,
+    EVP_PKEY_CTX
+);
 
 /// `OSSL_PARAM`
 #[derive(Debug)]
@@ -26,7 +35,13 @@ pub(crate) struct Param {
     pub(crate) return_size: usize,
 }
 
+pub(crate) const INTEGER: c_uint = 1;
+pub(crate) const UNSIGNED_INTEGER: c_uint = 2;
 pub(crate) const UTF8_STRING: c_uint = 4;
+pub(crate) const OCTET_STRING: c_uint = 5;
+
+pub(crate) const EVP_PKEY_PUBLIC_KEY: c_int = 0x86;
+pub(crate) const EVP_PKEY_KEYPAIR: c_int = 0x87;
 
 /// `RAND_METHOD`
 #[derive(Debug)]
@@ -157,5 +172,68 @@ unsafe extern "C" {
         context: *mut EVP_CIPHER_CTX,
         out: *mut c_uchar,
         written: *mut c_int,
+    ) -> c_int;
+
+    pub(crate) fn EVP_PKEY_free(key: *mut EVP_PKEY);
+    pub(crate) fn EVP_PKEY_get_size(key: *const EVP_PKEY) -> c_int;
+    pub(crate) fn EVP_PKEY_get_bits(key: *const EVP_PKEY) -> c_int;
+    pub(crate) fn EVP_PKEY_CTX_new_from_name(
+        library: *mut c_void,
+        name: *const c_char,
+        properties: *const c_char,
+    ) -> *mut EVP_PKEY_CTX;
+    pub(crate) fn EVP_PKEY_CTX_new_from_pkey(
+        library: *mut c_void,
+        key: *mut EVP_PKEY,
+        properties: *const c_char,
+    ) -> *mut EVP_PKEY_CTX;
+    pub(crate) fn EVP_PKEY_CTX_free(context: *mut EVP_PKEY_CTX);
+    pub(crate) fn EVP_PKEY_fromdata_init(context: *mut EVP_PKEY_CTX) -> c_int;
+    pub(crate) fn EVP_PKEY_fromdata(
+        context: *mut EVP_PKEY_CTX,
+        key: *mut *mut EVP_PKEY,
+        selection: c_int,
+        params: *mut Param,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_sign_init_ex(context: *mut EVP_PKEY_CTX, params: *const Param) -> c_int;
+    pub(crate) fn EVP_PKEY_sign(
+        context: *mut EVP_PKEY_CTX,
+        out: *mut c_uchar,
+        length: *mut usize,
+        data: *const c_uchar,
+        data_length: usize,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_verify_init_ex(
+        context: *mut EVP_PKEY_CTX,
+        params: *const Param,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_verify(
+        context: *mut EVP_PKEY_CTX,
+        signature: *const c_uchar,
+        length: usize,
+        data: *const c_uchar,
+        data_length: usize,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_encrypt_init_ex(
+        context: *mut EVP_PKEY_CTX,
+        params: *const Param,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_encrypt(
+        context: *mut EVP_PKEY_CTX,
+        out: *mut c_uchar,
+        length: *mut usize,
+        data: *const c_uchar,
+        data_length: usize,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_decrypt_init_ex(
+        context: *mut EVP_PKEY_CTX,
+        params: *const Param,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_decrypt(
+        context: *mut EVP_PKEY_CTX,
+        out: *mut c_uchar,
+        length: *mut usize,
+        data: *const c_uchar,
+        data_length: usize,
     ) -> c_int;
 }

@@ -5,7 +5,7 @@
 use crate::hash::Hash;
 use crate::mode::{CIPHERS, Mode};
 use crate::raw::{self, EVP_CIPHER, EVP_MAC, EVP_MD, RandMethod};
-use crate::{Failed, Result, check, memory, not_null};
+use crate::{Failed, Result, check, memory, not_null, warm};
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_uchar};
 use std::ptr::{self, NonNull};
@@ -125,7 +125,9 @@ fn begin() -> Result<Methods> {
     check(unsafe { raw::OPENSSL_init_crypto(options, ptr::null()) })?;
     // SAFETY: a static, whose functions need nothing.
     check(unsafe { raw::RAND_set_rand_method(&raw const RANDOM) })?;
-    Methods::fetch()
+    let methods = Methods::fetch()?;
+    warm::everything()?;
+    Ok(methods)
 }
 
 /// AWS-LC's random bytes, which no child has in common with its parent.

@@ -26,6 +26,25 @@ const fn row(mechanism: CK_MECHANISM_TYPE, digest: &'static Hashing) -> Algorith
     Algorithm { mechanism, digest: Some(digest), ..Algorithm::NONE }
 }
 
+/// The function that a `CKM_` number of a digest names.
+pub(crate) const fn hash(mechanism: CK_MECHANISM_TYPE) -> Option<Hash> {
+    Some(match mechanism {
+        CKM_MD5 => Hash::Md5,
+        CKM_SHA_1 => Hash::Sha1,
+        CKM_SHA224 => Hash::Sha224,
+        CKM_SHA256 => Hash::Sha256,
+        CKM_SHA384 => Hash::Sha384,
+        CKM_SHA512 => Hash::Sha512,
+        CKM_SHA512_224 => Hash::Sha512_224,
+        CKM_SHA512_256 => Hash::Sha512_256,
+        CKM_SHA3_224 => Hash::Sha3_224,
+        CKM_SHA3_256 => Hash::Sha3_256,
+        CKM_SHA3_384 => Hash::Sha3_384,
+        CKM_SHA3_512 => Hash::Sha3_512,
+        _ => return None,
+    })
+}
+
 #[derive(Debug)]
 struct Hashing(Hash);
 

@@ -9,7 +9,9 @@
 mod cipher;
 mod digest;
 mod failure;
+mod hashed;
 mod mac;
+mod rsa;
 
 pub use metaslot_openssl_wrapper::fork;
 
@@ -24,7 +26,8 @@ pub static OPENSSL: Openssl = Openssl;
 pub struct Openssl;
 
 /// The tables of the files.
-const PARTS: &[&[Algorithm]] = &[&cipher::ROWS, &digest::ROWS, &mac::ROWS];
+const PARTS: &[&[Algorithm]] =
+    &[&cipher::ROWS, &digest::ROWS, &mac::ROWS, rsa::PARTS[0], rsa::PARTS[1]];
 
 static ALGORITHMS: [Algorithm; table::count(PARTS)] = const { checked(table::merged(PARTS)) };
 

@@ -3,34 +3,105 @@
 #![cfg(all(feature = "library", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl::{OPENSSL, fork};
-use metaslot_spi::provider::{Algorithm, Direction, Provider};
-use metaslot_spi::{Attributes, Bytes, Key, Material, Params, Secrets, Value};
-use std::sync::Arc;
+use metaslot_spi::provider::{Algorithm, Cipher, Direction, Provider, Signature};
+use metaslot_spi::{Attributes, Bytes, Key, Material, NewObject, Params, Value};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 fn row(mechanism: CK_MECHANISM_TYPE) -> &'static Algorithm {
     OPENSSL.algorithms().iter().find(|row| row.mechanism == mechanism).unwrap()
 }
 
-fn secret(value: Secret) -> Arc<Key> {
-    let attributes: Attributes =
-        [(CKA_CLASS, Value::Ulong(CKO_SECRET_KEY)), (CKA_KEY_TYPE, Value::Ulong(CKK_AES))]
-            .into_iter()
-            .collect();
-    let mut secrets = Secrets::new();
-    secrets.set(CKA_VALUE, value);
+/// What encrypts and verifies, and what decrypts and signs.
+struct Pair {
+    public: Arc<Key>,
+    private: Arc<Key>,
+}
+
+fn key(class: u64, key_type: u64, object: NewObject) -> Arc<Key> {
+    let NewObject { mut attributes, secrets } = object;
+    attributes.set(CKA_CLASS, Value::Ulong(class));
+    attributes.set(CKA_KEY_TYPE, Value::Ulong(key_type));
     Arc::new(Key::new(Arc::new(attributes), Arc::new(Material::new(secrets))))
+}
+
+/// A key of each kind.
+fn keys() -> Vec<Pair> {
+    let mut object = NewObject::default();
+    let value: Vec<u8> = (1..=64).collect();
+    object.secrets.set(CKA_VALUE, Secret::copy_of(&value[..32]));
+    let secret = key(CKO_SECRET_KEY, CKK_AES, object);
+    let mut object = NewObject::default();
+    object.secrets.set(CKA_VALUE, Secret::copy_of(&value));
+    let xts = key(CKO_SECRET_KEY, CKK_AES_XTS, object);
+    let mut keys: Vec<_> =
+        [secret, xts].map(|key| Pair { public: Arc::clone(&key), private: key }).into();
+    keys.extend(pairs().iter().map(|bytes| Pair {
+        public: bytes.key(CKO_PUBLIC_KEY),
+        private: bytes.key(CKO_PRIVATE_KEY),
+    }));
+    keys
+}
+
+/// What a pair is made of, where children find it too.
+struct PairBytes {
+    key_type: u64,
+    shown: Attributes,
+    secrets: Vec<(u64, Vec<u8>)>,
+}
+
+impl PairBytes {
+    /// AWS-LC makes it.
+    fn new(mechanism: CK_MECHANISM_TYPE, key_type: u64, wanted: (u64, Value)) -> Self {
+        let row = AWSLC.algorithms().iter().find(|row| row.mechanism == mechanism).unwrap();
+        let template: Attributes = [wanted].into_iter().collect();
+        let made = row.generate_pair.unwrap().generate_pair(&Params::None, &template).unwrap();
+        let NewObject { attributes, secrets } = made.1;
+        let secrets = secrets.iter().map(|(number, value)| (number, value.to_vec())).collect();
+        Self { key_type, shown: attributes, secrets }
+    }
+
+    fn key(&self, class: u64) -> Arc<Key> {
+        let mut object = NewObject { attributes: self.shown.clone(), ..NewObject::default() };
+        let secrets = if class == CKO_PRIVATE_KEY { &self.secrets[..] } else { &[] };
+        for (number, value) in secrets {
+            object.secrets.set(*number, Secret::copy_of(value));
+        }
+        key(class, self.key_type, object)
+    }
+}
+
+/// Made once, and before any fork.
+fn pairs() -> &'static [PairBytes] {
+    static PAIRS: OnceLock<Vec<PairBytes>> = OnceLock::new();
+    PAIRS.get_or_init(|| {
+        let bits = (CKA_MODULUS_BITS, Value::Ulong(1024));
+        vec![PairBytes::new(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, bits)]
+    })
 }
 
 /// Parameters, of which a mechanism takes the first that its check lets pass.
 fn params() -> Vec<Params> {
     let nonce = |length| Bytes::from_vec(vec![7; length]);
     let aad = Bytes::new;
-    vec![
+    let pss = |(hash, mgf)| Params::Pss { hash, mgf, salt_length: 20 };
+    let hashes = [
+        (CKM_SHA256, CKG_MGF1_SHA256),
+        (CKM_SHA_1, CKG_MGF1_SHA1),
+        (CKM_SHA224, CKG_MGF1_SHA224),
+        (CKM_SHA384, CKG_MGF1_SHA384),
+        (CKM_SHA512, CKG_MGF1_SHA512),
+        (CKM_SHA3_224, CKG_MGF1_SHA3_224),
+        (CKM_SHA3_256, CKG_MGF1_SHA3_256),
+        (CKM_SHA3_384, CKG_MGF1_SHA3_384),
+        (CKM_SHA3_512, CKG_MGF1_SHA3_512),
+    ];
+    let others = [
         Params::None,
         Params::Ulong(10),
         Params::Iv(nonce(16)),
@@ -39,48 +110,81 @@ fn params() -> Vec<Params> {
         Params::Ccm { data_length: 32, nonce: nonce(12), aad: aad(), mac_length: 16 },
         Params::ChaCha20Poly1305 { nonce: nonce(12), aad: aad() },
         Params::Iv(nonce(12)),
-    ]
+        Params::Oaep { hash: CKM_SHA256, mgf: CKG_MGF1_SHA1, label: aad() },
+    ];
+    others.into_iter().chain(hashes.map(pss)).collect()
 }
 
-/// Every operation with this key, in parts where it has them.
-fn everything_with(key: &Arc<Key>) {
-    let (params, data) = (params(), [9; 32]);
+/// Every operation, in parts where it has them.
+fn everything() {
+    let (keys, params, data) = (keys(), params(), [9; 32]);
     for row in OPENSSL.algorithms() {
         if let Some(digest) = row.digest {
             let mut out = vec![0; digest.length()];
             digest.digest(&data, &mut out).unwrap();
             digest.start().unwrap().update(&data).unwrap();
         }
-        if let Some(sign) = row.sign {
-            let fits = |params: &&Params| sign.check(Direction::Forward, key, params).is_ok();
-            let Some(params) = params.iter().find(fits) else { continue };
-            let mut out = vec![0; sign.length(key, params)];
-            sign.sign(key, params, &data, &mut out).unwrap();
-            let mut stream = sign.start(Direction::Forward, key, params).unwrap();
-            stream.update(&data).unwrap();
-            stream.sign(&mut out).unwrap();
+        let mut served = row.digest.is_some();
+        for (keys, params) in keys.iter().flat_map(|keys| params.iter().map(move |p| (keys, p))) {
+            served |=
+                row.sign.is_some_and(|sign| signs(sign, row.verify.unwrap(), keys, params, &data));
+            served |= row.encrypt.is_some_and(|row_encrypt| {
+                encrypts(row_encrypt, row.decrypt.unwrap(), keys, params, &data)
+            });
         }
-        if let Some(cipher) = row.encrypt {
-            let fits = |params: &&Params| cipher.check(Direction::Forward, key, params).is_ok();
-            let Some(params) = params.iter().find(fits) else { continue };
-            let (forward, backward) = (Direction::Forward, Direction::Backward);
-            let mut out = vec![0; cipher.length(forward, key, params, data.len()).unwrap()];
-            let length = cipher.run(forward, key, params, &data, &mut out).unwrap();
-            let mut back = vec![0; cipher.length(backward, key, params, length).unwrap()];
-            let length =
-                row.decrypt.unwrap().run(backward, key, params, &out[..length], &mut back).unwrap();
-            assert_eq!(back[..length], data);
-        }
+        assert!(served, "{:#x}", row.mechanism);
     }
 }
 
-fn everything() {
-    let value: Vec<u8> = (1..=32).collect();
-    everything_with(&secret(Secret::copy_of(&value)));
+/// Whether the mechanism is for such a key and such parameters; if so it signs and verifies.
+fn signs(
+    sign: &dyn Signature,
+    verify: &dyn Signature,
+    keys: &Pair,
+    params: &Params,
+    data: &[u8],
+) -> bool {
+    if sign.check(Direction::Forward, &keys.private, params).is_err() {
+        return false;
+    }
+    let mut out = vec![0; sign.length(&keys.private, params)];
+    let length = match sign.sign(&keys.private, params, data, &mut out) {
+        // PSS over a digest of another length.
+        Err(Error::DATA_LEN_RANGE) => return false,
+        signed => signed.unwrap(),
+    };
+    verify.verify(&keys.public, params, data, &out[..length]).unwrap();
+    if let Ok(mut stream) = sign.start(Direction::Forward, &keys.private, params) {
+        stream.update(data).unwrap();
+        stream.sign(&mut out).unwrap();
+    }
+    true
+}
+
+/// The same with encryption and decryption.
+fn encrypts(
+    encrypt: &dyn Cipher,
+    decrypt: &dyn Cipher,
+    keys: &Pair,
+    params: &Params,
+    data: &[u8],
+) -> bool {
+    let (forward, backward) = (Direction::Forward, Direction::Backward);
+    if encrypt.check(forward, &keys.public, params).is_err() {
+        return false;
+    }
+    let mut out = vec![0; encrypt.length(forward, &keys.public, params, data.len()).unwrap()];
+    let length = encrypt.run(forward, &keys.public, params, data, &mut out).unwrap();
+    let mut back = vec![0; decrypt.length(backward, &keys.private, params, length).unwrap()];
+    let length = decrypt.run(backward, &keys.private, params, &out[..length], &mut back).unwrap();
+    assert_eq!(back[..length], *data);
+    true
 }
 
 /// Runs `body` in a child, which must end well.
 fn in_child(body: impl FnOnce() + std::panic::UnwindSafe) {
+    pairs();
+    metaslot_awslc_wrapper::fork::before();
     fork::before();
     // SAFETY: the child uses this crate's own state and exits.
     let child = unsafe { libc::fork() };
@@ -101,8 +205,16 @@ fn in_child(body: impl FnOnce() + std::panic::UnwindSafe) {
 
 #[test]
 fn children_of_a_busy_process_can_do_everything() {
+    struct Stop<'a>(&'a AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
+        // Also where an assertion fails.
+        let _stop = Stop(&stop);
         for _ in 0..2 {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
@@ -110,13 +222,12 @@ fn children_of_a_busy_process_can_do_everything() {
                 }
             });
         }
-        for _ in 0..50 {
+        for _ in 0..20 {
             in_child(|| {
                 everything();
                 in_child(everything);
             });
         }
-        stop.store(true, Ordering::Relaxed);
     });
 }
 
@@ -142,16 +253,25 @@ fn keys_and_states_are_in_the_arena_and_nothing_else_is() {
     // A child has an arena of its own, and no thread beside this one.
     in_child(|| {
         let live = || metaslot_memory::stats().live;
-        let value: Vec<u8> = (1..=32).collect();
-        let key = secret(Secret::copy_of(&value));
+        // AWS-LC keeps its random generator there.
+        AWSLC.random(&mut [0; 16]).unwrap();
+        let least = live();
+        let (keys, params) = (keys(), params());
         let bare = live();
-        everything_with(&key);
-        assert!(live() > bare, "its forms are in the arena");
-        drop(key);
-        assert_eq!(live(), 0, "and go with it");
+        for (mechanism, keys) in [CKM_AES_GCM, CKM_AES_XTS, CKM_RSA_PKCS].into_iter().zip(&keys) {
+            let decrypt = row(mechanism).decrypt.unwrap();
+            let fits = |params: &&Params| {
+                decrypt.check(Direction::Backward, &keys.private, params).is_ok()
+            };
+            assert!(params.iter().any(|params| fits(&params)));
+        }
+        assert!(live() > bare, "their forms are in the arena");
+        drop(keys);
+        everything();
+        assert_eq!(live(), least, "and go with them");
         let digest = row(CKM_SHA256).digest.unwrap().start().unwrap();
-        assert!(live() > 0);
+        assert!(live() > least);
         drop(digest);
-        assert_eq!(live(), 0);
+        assert_eq!(live(), least);
     });
 }
