@@ -58,13 +58,13 @@ typedef struct METASLOT_RULE {
 	CK_BBOOL bRefused;	/* CK_FALSE: this token allows it */
 } METASLOT_RULE;
 
-/* Something to be done, for who asks what it takes. */
+/* Something to be done, to ask what it takes. */
 typedef struct METASLOT_JOB {
 	CK_MECHANISM_TYPE mechanism;
 	CK_FLAGS operation;	/* CKF_DIGEST, CKF_ENCRYPT, CKF_DECRYPT, CKF_SIGN or CKF_VERIFY */
 	CK_ULONG ulKeyBits;	/* of an asymmetric key; otherwise 0 */
 	CK_ULONG ulBytes;	/* of data */
-	CK_ULONG ulMicroseconds; /* how long Measure measures each provider, 10 seconds at most */
+	CK_ULONG ulMicroseconds; /* how long each provider is measured, 10 seconds at most; 0: say what is expected */
 } METASLOT_JOB;
 
 #define METASLOT_CHOSEN	1UL	/* it would be taken now */
@@ -118,11 +118,10 @@ typedef struct METASLOT_FUNCTION_LIST {
 	    METASLOT_EXAMINED *pExamined);
 	/* Since 1.2. The policy of a token, a row for everything that a policy can refuse. */
 	CK_RV (*TokenPolicy)(CK_SLOT_ID slotID, METASLOT_RULE *pList, CK_ULONG *pulCount);
-	/* Since 1.3. Who can do a job, in order, what each is expected to take, and who would do it. */
+	/* Since 1.3. Who can do a job, in order, what each is expected to take, and who would do it. With a time
+	 * in the job what each takes, with keys that are made for that: they do it in turns, by the calling
+	 * thread; several threads at once show what a crowd takes. */
 	CK_RV (*Estimates)(const METASLOT_JOB *pJob, METASLOT_ESTIMATE *pList, CK_ULONG *pulCount);
-	/* Since 1.3. What each provider that can do a job takes for it, with keys that are made for that. They
-	 * are measured in turns and by the calling thread; several threads at once show what a crowd takes. */
-	CK_RV (*Measure)(const METASLOT_JOB *pJob, METASLOT_ESTIMATE *pList, CK_ULONG *pulCount);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

@@ -129,16 +129,11 @@ impl Module {
         self.0.vendor.as_ref().and_then(|vendor| vendor.token_cost(slot))
     }
 
-    /// Who can do a job, in order, and what each is expected to take; `None` when the module does not say.
+    /// Who can do a job, in order, and what each is expected to take, or takes where the job has a time; `None` when the
+    /// module does not say, or cannot measure it.
     #[must_use]
     pub fn estimates(&self, job: Job) -> Option<Vec<Estimate>> {
         self.0.vendor.as_ref().and_then(|vendor| vendor.estimates(job))
-    }
-
-    /// What each provider that can do a job takes for it here; `None` when the module cannot measure it.
-    #[must_use]
-    pub fn measure(&self, job: Job) -> Option<Vec<Estimate>> {
-        self.0.vendor.as_ref().and_then(|vendor| vendor.measure(job))
     }
 
     /// Who serves `mechanism`, in the order in which they are asked; only Metaslot says it.

@@ -102,7 +102,6 @@ struct FunctionList12 {
 struct FunctionList13 {
     v1_2: FunctionList12,
     estimates: Option<Lister<RawEstimate, NonNull<Job>>>,
-    measure: Option<Lister<RawEstimate, NonNull<Job>>>,
 }
 
 impl FunctionList13 {
@@ -122,7 +121,6 @@ impl FunctionList13 {
             token_policy: None,
         },
         estimates: None,
-        measure: None,
     };
 }
 
@@ -240,7 +238,7 @@ pub struct Job {
     pub key_bits: CK_ULONG,
     /// Bytes of data.
     pub bytes: CK_ULONG,
-    /// How long each provider is measured.
+    /// How long each provider is measured; 0 asks what is expected.
     pub microseconds: CK_ULONG,
 }
 
@@ -280,13 +278,6 @@ impl From<&RawEstimate> for Estimate {
             out: raw.flags & 2 != 0,
         }
     }
-}
-
-fn answers(function: Lister<RawEstimate, NonNull<Job>>, mut job: Job) -> Option<Vec<Estimate>> {
-    let none = RawEstimate { provider: [0; 16], picoseconds: 0, failures: 0, flags: 0 };
-    let mut list = [none; MOST_CANDIDATES];
-    let filled = listed(function, NonNull::from(&mut job), &mut list)?;
-    Some(filled.iter().map(Estimate::from).collect())
 }
 
 /// Hands what the module tells to the closure behind `application`.
@@ -390,14 +381,12 @@ impl Vendor {
         Some(filled.iter().map(Candidate::from).collect())
     }
 
-    /// Who can do a job, in order, and what each is expected to take; `None` when the module does not say.
-    pub(crate) fn estimates(&self, job: Job) -> Option<Vec<Estimate>> {
-        answers(self.0.estimates?, job)
-    }
-
-    /// What each provider that can do a job takes for it; `None` when the module cannot measure it.
-    pub(crate) fn measure(&self, job: Job) -> Option<Vec<Estimate>> {
-        answers(self.0.measure?, job)
+    /// Who can do a job, in order, and what each is expected to take, or takes; `None` when the module does not say.
+    pub(crate) fn estimates(&self, mut job: Job) -> Option<Vec<Estimate>> {
+        let none = RawEstimate { provider: [0; 16], picoseconds: 0, failures: 0, flags: 0 };
+        let mut list = [none; MOST_CANDIDATES];
+        let filled = listed(self.0.estimates?, NonNull::from(&mut job), &mut list)?;
+        Some(filled.iter().map(Estimate::from).collect())
     }
 
     /// What the policy of the token in `slot` refuses; `None` when the module does not say.

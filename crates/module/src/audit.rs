@@ -11,6 +11,7 @@ use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::{Answer, Engine, Object};
 use metaslot_spi::{Template, Value, detail};
+use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -68,7 +69,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
         && file.read_exact_at(&mut last, metadata.len() - 1).is_ok()
         && last != *b"\n";
     let line = format!("{}{line}\n", if is_cut { "\n" } else { "" });
-    if metadata.len().saturating_add(line.len() as u64) > user_and_limit().1 {
+    if metadata.len().saturating_add(line.len() as u64) > most_bytes() {
         // Else a signal would end the host.
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -78,15 +79,9 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     }
 }
 
-/// The user of this process, and how many bytes a file may get by it.
-fn user_and_limit() -> (libc::uid_t, libc::rlim_t) {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
-    // SAFETY: the place is ours; the other asks for a number.
-    let user = unsafe {
-        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit);
-        libc::getuid()
-    };
-    (user, limit.rlim_cur)
+/// Of a file, for this process.
+fn most_bytes() -> u64 {
+    getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
 /// The log that is configured.
@@ -112,7 +107,8 @@ impl Log {
         let mut line = format!("{{\"time\":{}.{:06}", since.as_secs(), since.subsec_micros());
         let program = fs::read("/proc/self/comm").unwrap_or_default();
         let program = String::from_utf8_lossy(&program);
-        let (user, _) = user_and_limit();
+        // SAFETY: asks for a number.
+        let user = unsafe { libc::getuid() };
         write!(line, ",\"pid\":{},\"uid\":{user}", std::process::id()).ok();
         text(&mut line, "program", program.trim_end());
         text(&mut line, "event", event);

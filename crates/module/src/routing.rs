@@ -4,7 +4,7 @@
 use crate::enter::enter;
 use crate::text::padded;
 use metaslot_ck::*;
-use metaslot_router::Job as Wanted;
+use metaslot_router::{Job as Wanted, Routes};
 use std::time::Duration;
 
 /// `METASLOT_JOB`
@@ -16,7 +16,7 @@ pub(crate) struct Job {
     operation: CK_FLAGS,
     key_bits: CK_ULONG,
     bytes: CK_ULONG,
-    /// How long each provider is measured.
+    /// How long each provider is measured; 0 asks what is expected.
     microseconds: CK_ULONG,
 }
 
@@ -48,7 +48,7 @@ const OUT: CK_FLAGS = 2;
 /// The longest that one provider is measured.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Who can do a job, what each is expected to take, and who would do it.
+/// Who can do a job, what each is expected to take, and who would do it; or, where a time is given, what each takes.
 pub(crate) unsafe extern "C" fn estimates(
     job: *const Job,
     list: *mut Estimate,
@@ -57,43 +57,38 @@ pub(crate) unsafe extern "C" fn estimates(
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     unsafe {
         enter(Function::GetMechanismInfo, |engine, caller| {
-            let routes = engine.routes();
-            let (all, chosen) = routes.estimates(caller.read(job)?.wanted()?);
-            let row = |one: metaslot_router::Estimate| Estimate {
-                provider: padded(routes.providers()[one.provider].name()),
-                picoseconds: one
-                    .nanoseconds
-                    .map_or(UNAVAILABLE, |time| picoseconds(f64::from(time))),
-                failures: one.failures,
-                flags: if one.out { OUT } else { 0 }
-                    | if chosen == Some(one.provider) { CHOSEN } else { 0 },
+            let job = caller.read(job)?;
+            let all = match job.microseconds {
+                0 => expected(engine.routes(), job.wanted()?),
+                _ => measured(engine.routes(), job)?,
             };
-            caller.list(&all.into_iter().map(row).collect::<Vec<_>>(), list, count)
+            caller.list(&all, list, count)
         })
     }
 }
 
-/// What each provider that can do a job takes for it: they do it in turns, in this thread.
-pub(crate) unsafe extern "C" fn measure(
-    job: *const Job,
-    list: *mut Estimate,
-    count: *mut CK_ULONG,
-) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    unsafe {
-        enter(Function::GetMechanismInfo, |engine, caller| {
-            let (job, routes) = (caller.read(job)?, engine.routes());
-            let length = Duration::from_micros(job.microseconds).min(LONGEST);
-            let row = |one: metaslot_router::Measured| Estimate {
-                provider: padded(routes.providers()[one.provider].name()),
-                picoseconds: picoseconds(one.nanoseconds),
-                failures: 0,
-                flags: 0,
-            };
-            let all = routes.measure(job.wanted()?, length)?;
-            caller.list(&all.into_iter().map(row).collect::<Vec<_>>(), list, count)
-        })
-    }
+fn expected(routes: &Routes, job: Wanted) -> Vec<Estimate> {
+    let (all, chosen) = routes.estimates(job);
+    let row = |one: metaslot_router::Estimate| Estimate {
+        provider: padded(routes.providers()[one.provider].name()),
+        picoseconds: one.nanoseconds.map_or(UNAVAILABLE, |time| picoseconds(f64::from(time))),
+        failures: one.failures,
+        flags: if one.out { OUT } else { 0 }
+            | if chosen == Some(one.provider) { CHOSEN } else { 0 },
+    };
+    all.into_iter().map(row).collect()
+}
+
+/// They do it in turns, in this thread.
+fn measured(routes: &Routes, job: Job) -> Result<Vec<Estimate>> {
+    let length = Duration::from_micros(job.microseconds).min(LONGEST);
+    let row = |one: metaslot_router::Measured| Estimate {
+        provider: padded(routes.providers()[one.provider].name()),
+        picoseconds: picoseconds(one.nanoseconds),
+        failures: 0,
+        flags: 0,
+    };
+    Ok(routes.measure(job.wanted()?, length)?.into_iter().map(row).collect())
 }
 
 /// Times are not negative, and shorter than the age of the world.

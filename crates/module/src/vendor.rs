@@ -131,7 +131,6 @@ pub(crate) struct List {
     ) -> CK_RV,
     token_policy: unsafe extern "C" fn(CK_SLOT_ID, *mut Rule, *mut CK_ULONG) -> CK_RV,
     estimates: unsafe extern "C" fn(*const Job, *mut Estimate, *mut CK_ULONG) -> CK_RV,
-    measure: unsafe extern "C" fn(*const Job, *mut Estimate, *mut CK_ULONG) -> CK_RV,
 }
 
 pub(crate) static LIST: List = List {
@@ -144,7 +143,6 @@ pub(crate) static LIST: List = List {
     examine_token,
     token_policy,
     estimates: routing::estimates,
-    measure: routing::measure,
 };
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty

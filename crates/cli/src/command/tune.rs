@@ -154,10 +154,10 @@ fn key_sizes(row: &MechanismRow) -> &'static [u32] {
 fn measured(module: &Module, work: Work, length: Duration) -> Vec<Cost> {
     let pair = work.key_bits != 0;
     let [small, large] = if pair { [ONCE, ONCE] } else { SIZES };
-    let Some(alone) = module.measure(work.job(small, length)) else { return Vec::new() };
+    let Some(alone) = module.estimates(work.job(small, length)) else { return Vec::new() };
     let long = match pair {
         true => Vec::new(),
-        false => module.measure(work.job(large, length)).unwrap_or_default(),
+        false => module.estimates(work.job(large, length)).unwrap_or_default(),
     };
     let crowd = crowd(module, work.job(small, length));
     let of = |all: &[Estimate], name: &str| {
@@ -187,7 +187,7 @@ fn measured(module: &Module, work: Work, length: Duration) -> Vec<Cost> {
 fn crowd(module: &Module, job: Job) -> Vec<Vec<Estimate>> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        let all: Vec<_> = (0..threads).map(|_| scope.spawn(|| module.measure(job))).collect();
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(|| module.estimates(job))).collect();
         all.into_iter().filter_map(|one| one.join().ok().flatten()).collect()
     })
 }
