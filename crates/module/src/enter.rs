@@ -105,19 +105,12 @@ pub(crate) unsafe fn enter_library(
     unsafe { enter_counted(call, |rv| counters::call(function, rv)) }
 }
 
-/// As [`enter_library`], for a part of a call that counts itself.
+/// As [`enter_library`]; `count` is told what the call answers.
 ///
 /// # Safety
 /// As [`enter`].
-pub(crate) unsafe fn enter_uncounted(
-    call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
-) -> CK_RV {
-    // SAFETY: our caller promises the same.
-    unsafe { enter_counted(call, |_| ()) }
-}
-
 #[inline]
-unsafe fn enter_counted(
+pub(crate) unsafe fn enter_counted(
     call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
     count: impl FnOnce(CK_RV),
 ) -> CK_RV {

@@ -2,7 +2,9 @@
 //! Slot and token management functions.
 
 use crate::audit::{Act, Log, audited};
-use crate::enter::{enter, enter_audited, enter_library, enter_uncounted};
+use crate::decode::Caller;
+use crate::enter::{enter, enter_audited, enter_counted, enter_library};
+use crate::library::Library;
 use crate::process;
 use crate::text::{self, padded};
 use crate::version;
@@ -100,7 +102,7 @@ pub unsafe extern "C" fn C_WaitForSlotEvent(
         let mut waits = None;
         // SAFETY: the pointers are as this function's caller promises: as the standard says.
         let rv = unsafe {
-            enter_uncounted(|library, caller| {
+            let call = |library: &Library, caller: Caller<'_>| {
                 let place = caller.place(slot)?;
                 if !reserved.is_null() {
                     return Err(Error::ARGUMENTS_BAD);
@@ -115,7 +117,9 @@ pub unsafe extern "C" fn C_WaitForSlotEvent(
                 }
                 waits = Some((library.epoch(), engine.slots_change().then_some(LOOK)));
                 Ok(())
-            })
+            };
+            // Each look is a part of one call.
+            enter_counted(call, |_| ())
         };
         let Some((epoch, patience)) = waits else { break rv };
         waited = true;
