@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface "Vendor Metaslot" 1.1 of libmetaslot.so: what return codes cannot say.
+/* The interface "Vendor Metaslot" 1.3 of libmetaslot.so: what return codes cannot say.
  *
  *	CK_INTERFACE *interface;
  *	if (C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL_PTR, &interface, 0) == CKR_OK) {
@@ -58,6 +58,26 @@ typedef struct METASLOT_RULE {
 	CK_BBOOL bRefused;	/* CK_FALSE: this token allows it */
 } METASLOT_RULE;
 
+/* Something to be done, to ask what it takes. */
+typedef struct METASLOT_JOB {
+	CK_MECHANISM_TYPE mechanism;
+	CK_FLAGS operation;	/* CKF_DIGEST, CKF_ENCRYPT, CKF_DECRYPT, CKF_SIGN or CKF_VERIFY */
+	CK_ULONG ulKeyBits;	/* of an asymmetric key; otherwise 0 */
+	CK_ULONG ulBytes;	/* of data */
+	CK_ULONG ulMicroseconds; /* how long each provider is measured, 10 seconds at most; 0: say what is expected */
+} METASLOT_JOB;
+
+#define METASLOT_CHOSEN	1UL	/* it would be taken now */
+#define METASLOT_OUT	2UL	/* it fails, and is left alone for a while */
+
+/* What one provider takes for a job. */
+typedef struct METASLOT_ESTIMATE {
+	CK_UTF8CHAR provider[16];	/* padded with blanks */
+	CK_ULONG ulPicoseconds;	/* CK_UNAVAILABLE_INFORMATION: not known */
+	CK_ULONG ulFailures;	/* at what another one then did, since C_Initialize */
+	CK_FLAGS flags;		/* METASLOT_CHOSEN, METASLOT_OUT */
+} METASLOT_ESTIMATE;
+
 /* What ExamineToken tells while it goes on. */
 typedef struct METASLOT_REMARK {
 	CK_ULONG ulDone;	/* so many objects were looked at, */
@@ -98,6 +118,10 @@ typedef struct METASLOT_FUNCTION_LIST {
 	    METASLOT_EXAMINED *pExamined);
 	/* Since 1.2. The policy of a token, a row for everything that a policy can refuse. */
 	CK_RV (*TokenPolicy)(CK_SLOT_ID slotID, METASLOT_RULE *pList, CK_ULONG *pulCount);
+	/* Since 1.3. Who can do a job, in order, what each is expected to take, and who would do it. With a time
+	 * in the job what each takes, with keys that are made for that: they do it in turns, by the calling
+	 * thread; several threads at once show what a crowd takes. */
+	CK_RV (*Estimates)(const METASLOT_JOB *pJob, METASLOT_ESTIMATE *pList, CK_ULONG *pulCount);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

@@ -2,9 +2,11 @@
 //! Who does the work: by cost, and by another where one fails.
 
 use metaslot_awslc::AWSLC;
+use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_models::{MemoryStore, collect, open};
+use metaslot_router::Job;
 use metaslot_router::cost::{Cost, Line};
 use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -54,6 +56,10 @@ impl Provider for Shaky {
         let row = |mechanism| Algorithm { mechanism, digest: Some(self), ..Algorithm::NONE };
         Box::leak(Box::new([row(CKM_SHA256)]))
     }
+
+    fn random(&self, _: &mut [u8]) -> Result<()> {
+        Err(Error::new(self.fails.load(Ordering::SeqCst)))
+    }
 }
 
 fn plain() -> &'static dyn Digest {
@@ -94,6 +100,17 @@ fn engine(shaky: &'static Shaky) -> Engine {
 fn digest(engine: &Engine, session: SessionHandle, bytes: usize) -> Result<Vec<u8>> {
     engine.digest_init(session, CKM_SHA256)?;
     collect(|out| engine.digest(session, &vec![1; bytes], out))
+}
+
+#[test]
+fn another_source_gives_random_numbers_where_one_fails() {
+    let shaky = Shaky::leaked();
+    let engine = engine(shaky);
+    let session = open(&engine);
+    shaky.fail(Error::DEVICE_REMOVED);
+    let mut bytes = [0; 16];
+    assert_eq!(engine.random(session, &mut bytes), Ok(()));
+    assert_ne!(bytes, [0; 16]);
 }
 
 #[test]
@@ -175,4 +192,30 @@ fn costs_of_nobody_and_of_one_alone_change_nothing() {
     let session = open(&engine);
     digest(&engine, session, 100).expect("it is digested");
     assert!(shaky.asked() > 0, "what was not measured keeps its order");
+}
+
+#[test]
+fn every_operation_on_data_is_measured() {
+    let engine = engine(Shaky::leaked());
+    let routes = engine.routes();
+    let mut without = Vec::new();
+    for row in MechanismRow::all() {
+        let Ok((_, _, flags)) = routes.info(row.number) else { continue };
+        for operation in [CKF_DIGEST, CKF_ENCRYPT, CKF_DECRYPT, CKF_SIGN, CKF_VERIFY] {
+            let key_bits = match row.keys.first() {
+                Some(&CKK_RSA) => 2048,
+                Some(&(CKK_EC | CKK_EC_EDWARDS)) => 256,
+                _ => 0,
+            };
+            let bytes = if key_bits == 0 { 64 } else { 32 };
+            let job = Job { mechanism: row.number, operation, key_bits, bytes };
+            let measured = routes.measure(job, Duration::from_micros(10)).unwrap_or_default();
+            if flags & operation != 0 && measured.is_empty() {
+                without.extend(mechanism_name(row.number));
+            }
+            assert!(measured.iter().all(|one| one.nanoseconds > 0.0));
+        }
+    }
+    without.dedup();
+    assert_eq!(without, [""; 0]);
 }

@@ -3,7 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top, verify,
+    doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top, tune,
+    verify,
 };
 use clap::{Parser, Subcommand};
 
@@ -51,9 +52,17 @@ pub(crate) enum Command {
     Mechanisms(mechanisms::Args),
     /// Say who does a mechanism's operations, and what stands in the way of the others
     ///
-    /// The first provider of the list that has the operation does it. "lanes" takes the requests that wait together, and leaves
+    /// The first provider of the list that has the operation does it, or one that is known to take less for so many bytes:
+    /// --size compares. "lanes" takes the requests that wait together, and leaves
     /// alone what gains nothing by company; "awslc" does one at a time.
     Explain(explain::Args),
+    /// Measure what operations cost here, by each provider
+    ///
+    /// Each provider does each operation in turns: alone on little data and on much, and with as many threads as there are
+    /// processors. The costs go into costs.tsv beside the configuration; a process has them from its next C_Initialize
+    /// and takes the provider that is expected to take least for the size of the data. Without the file the first
+    /// provider that has an operation does it. Takes a minute or two; the machine should do little else.
+    Tune(tune::Args),
     /// List providers, and choose what each may do
     ///
     /// A provider is something on this machine that does cryptography: the lanes, AWS-LC, other PKCS#11 modules.

@@ -68,12 +68,12 @@ impl Output {
     }
 
     /// How far a long command is, on a terminal.
-    pub(crate) fn progress(self, done: u64, total: u64) {
+    pub(crate) fn progress(self, done: u64, total: u64, what: &str) {
         if self.quiet || self.json || !io::stderr().is_terminal() {
             return;
         }
         match done < total {
-            true => write_error(&format!("\r{done} of {total} objects\x1b[K")),
+            true => write_error(&format!("\r{done} of {total} {what}\x1b[K")),
             false => write_error("\r\x1b[K"),
         }
     }

@@ -49,7 +49,9 @@ pub use object::Search;
 pub use session::{Access, Session};
 pub use template::{Template, Value};
 pub use user::User;
-pub use vendor::{Candidate, Examined, PinCost, PinStatus, Remark, Rule, TokenCost, TokenStatus};
+pub use vendor::{
+    Candidate, Estimate, Examined, Job, PinCost, PinStatus, Remark, Rule, TokenCost, TokenStatus,
+};
 
 use metaslot_ck::{CK_ULONG, Function};
 

@@ -2,7 +2,9 @@
 //! A loaded module: its function lists, its slots and its tokens.
 
 use crate::interface::by_interface;
-use crate::vendor::{Candidate, Examined, Remark, Rule, TokenCost, TokenStatus, Vendor};
+use crate::vendor::{
+    Candidate, Estimate, Examined, Job, Remark, Rule, TokenCost, TokenStatus, Vendor,
+};
 use crate::{
     Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, room,
     ulong,
@@ -125,6 +127,13 @@ impl Module {
     #[must_use]
     pub fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
         self.0.vendor.as_ref().and_then(|vendor| vendor.token_cost(slot))
+    }
+
+    /// Who can do a job, in order, and what each is expected to take, or takes where the job has a time; `None` when the
+    /// module does not say, or cannot measure it.
+    #[must_use]
+    pub fn estimates(&self, job: Job) -> Option<Vec<Estimate>> {
+        self.0.vendor.as_ref().and_then(|vendor| vendor.estimates(job))
     }
 
     /// Who serves `mechanism`, in the order in which they are asked; only Metaslot says it.

@@ -96,30 +96,42 @@ struct FunctionList12 {
     token_policy: Option<Lister<RawRule>>,
 }
 
-impl FunctionList12 {
+/// What 1.3 appended.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FunctionList13 {
+    v1_2: FunctionList12,
+    estimates: Option<Lister<RawEstimate, NonNull<Job>>>,
+}
+
+impl FunctionList13 {
     const NONE: Self = Self {
-        v1_1: FunctionList11 {
-            v1_0: FunctionList {
-                version: CK_VERSION { major: 0, minor: 0 },
-                detail: None,
-                token_status: None,
-                counters_path: None,
-                candidates: None,
+        v1_2: FunctionList12 {
+            v1_1: FunctionList11 {
+                v1_0: FunctionList {
+                    version: CK_VERSION { major: 0, minor: 0 },
+                    detail: None,
+                    token_status: None,
+                    counters_path: None,
+                    candidates: None,
+                },
+                token_cost: None,
+                examine: None,
             },
-            token_cost: None,
-            examine: None,
+            token_policy: None,
         },
-        token_policy: None,
+        estimates: None,
     };
 }
 
-/// A function that lists what there is of a mechanism or a slot.
-type Lister<R> = unsafe extern "C" fn(CK_ULONG, *mut R, *mut CK_ULONG) -> CK_RV;
+/// A function that lists what there is of a mechanism, a slot or a job.
+type Lister<R, O = CK_ULONG> = unsafe extern "C" fn(O, *mut R, *mut CK_ULONG) -> CK_RV;
 
 /// What a function of the module lists; `None` when it fails, or lists more than there is room for.
-fn listed<R: Copy>(function: Lister<R>, of: CK_ULONG, room: &mut [R]) -> Option<&[R]> {
+fn listed<R: Copy, O>(function: Lister<R, O>, of: O, room: &mut [R]) -> Option<&[R]> {
     let mut count = ulong(room.len());
-    // SAFETY: only Metaslot's lists have such a function, and `room` has room for `count` structures.
+    // SAFETY: only Metaslot's lists have such a function, and `room` has room for `count` structures; `of` is a
+    // number, or points to a job of the caller's.
     let rv = unsafe { function(of, room.as_mut_ptr(), &raw mut count) };
     room.get(..length(count)).filter(|_| rv == CKR_OK)
 }
@@ -214,6 +226,60 @@ pub struct TokenCost {
     pub so: PinCost,
 }
 
+/// Something to be done, for who asks what it takes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Job {
+    /// `CKM_…`
+    pub mechanism: CK_MECHANISM_TYPE,
+    /// `CKF_DIGEST`, `CKF_ENCRYPT`, `CKF_DECRYPT`, `CKF_SIGN` or `CKF_VERIFY`
+    pub operation: CK_FLAGS,
+    /// Bits of an asymmetric key; otherwise 0.
+    pub key_bits: CK_ULONG,
+    /// Bytes of data.
+    pub bytes: CK_ULONG,
+    /// How long each provider is measured; 0 asks what is expected.
+    pub microseconds: CK_ULONG,
+}
+
+/// `METASLOT_ESTIMATE`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawEstimate {
+    provider: [CK_UTF8CHAR; 16],
+    picoseconds: CK_ULONG,
+    failures: CK_ULONG,
+    flags: CK_FLAGS,
+}
+
+/// What one provider takes for a job.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// Its name.
+    pub provider: String,
+    /// `None` where it is not known.
+    pub nanoseconds: Option<f64>,
+    /// How often it failed at what another one then did.
+    pub failures: u64,
+    /// It would be taken now.
+    pub chosen: bool,
+    /// It fails, and is left alone for a while.
+    pub out: bool,
+}
+
+impl From<&RawEstimate> for Estimate {
+    fn from(raw: &RawEstimate) -> Self {
+        let known = (raw.picoseconds != UNAVAILABLE).then_some(raw.picoseconds);
+        Self {
+            provider: text(&raw.provider),
+            nanoseconds: known.map(|picoseconds| picoseconds as f64 / 1e3),
+            failures: raw.failures,
+            chosen: raw.flags & 1 != 0,
+            out: raw.flags & 2 != 0,
+        }
+    }
+}
+
 /// Hands what the module tells to the closure behind `application`.
 unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK_RV {
     // SAFETY: it is what `examine` passes, which waits meanwhile.
@@ -230,7 +296,7 @@ unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK
 }
 
 /// A module's vendor functions.
-pub(crate) struct Vendor(FunctionList12);
+pub(crate) struct Vendor(FunctionList13);
 
 impl Vendor {
     /// The vendor functions, where the module has them.
@@ -248,10 +314,11 @@ impl Vendor {
         let length = match (version.major, version.minor) {
             (1, 0) => size_of::<FunctionList>(),
             (1, 1) => size_of::<FunctionList11>(),
-            (1, _) => size_of::<FunctionList12>(),
+            (1, 2) => size_of::<FunctionList12>(),
+            (1, _) => size_of::<FunctionList13>(),
             _ => return None,
         };
-        let mut all = FunctionList12::NONE;
+        let mut all = FunctionList13::NONE;
         let into = NonNull::from(&mut all).cast::<u8>();
         // SAFETY: the module's list of this version is so long, and all functions are optional in ours,
         // which is at least as long.
@@ -268,7 +335,7 @@ impl Vendor {
         repair: bool,
         mut remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<(CK_RV, Examined)> {
-        let function = self.0.v1_1.examine?;
+        let function = self.0.v1_2.v1_1.examine?;
         let mut examined = Examined::default();
         // SAFETY: `pin` has so many bytes, `examined` is to be written, and `told` gets what it
         // expects; all of them live until the function returns.
@@ -289,7 +356,7 @@ impl Vendor {
 
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.
     pub(crate) fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
-        let function = self.0.v1_1.v1_0.token_status?;
+        let function = self.0.v1_2.v1_1.v1_0.token_status?;
         let mut status = TokenStatus::default();
         // SAFETY: `status` is a structure of this layout to be written.
         let rv = unsafe { function(slot.0, &raw mut status) };
@@ -298,7 +365,7 @@ impl Vendor {
 
     /// What a guess at the PINs of the token in `slot` costs; `None` when the module does not say.
     pub(crate) fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
-        let function = self.0.v1_1.token_cost?;
+        let function = self.0.v1_2.v1_1.token_cost?;
         let mut cost = TokenCost::default();
         // SAFETY: `cost` is a structure of this layout to be written.
         let rv = unsafe { function(slot.0, &raw mut cost) };
@@ -307,16 +374,24 @@ impl Vendor {
 
     /// Who serves `mechanism`, in the order in which they are asked; `None` when the module does not say.
     pub(crate) fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
-        let function = self.0.v1_1.v1_0.candidates?;
+        let function = self.0.v1_2.v1_1.v1_0.candidates?;
         let mut list =
             [RawCandidate { provider: [0; 16], flags: 0, remark: [0; 96] }; MOST_CANDIDATES];
         let filled = listed(function, mechanism, &mut list)?;
         Some(filled.iter().map(Candidate::from).collect())
     }
 
+    /// Who can do a job, in order, and what each is expected to take, or takes; `None` when the module does not say.
+    pub(crate) fn estimates(&self, mut job: Job) -> Option<Vec<Estimate>> {
+        let none = RawEstimate { provider: [0; 16], picoseconds: 0, failures: 0, flags: 0 };
+        let mut list = [none; MOST_CANDIDATES];
+        let filled = listed(self.0.estimates?, NonNull::from(&mut job), &mut list)?;
+        Some(filled.iter().map(Estimate::from).collect())
+    }
+
     /// What the policy of the token in `slot` refuses; `None` when the module does not say.
     pub(crate) fn token_policy(&self, slot: SlotId) -> Option<Vec<Rule>> {
-        let function = self.0.token_policy?;
+        let function = self.0.v1_2.token_policy?;
         let mut list = [RawRule { name: [0; 24], sentence: [0; 192], refused: 0 }; MOST_RULES];
         let filled = listed(function, slot.0, &mut list)?;
         let rule = |raw: &RawRule| Rule {
@@ -329,7 +404,7 @@ impl Vendor {
 
     /// The explanation of this thread's last failure; `None` when there is none.
     pub(crate) fn detail(&self) -> Option<String> {
-        let function = self.0.v1_1.v1_0.detail?;
+        let function = self.0.v1_2.v1_1.v1_0.detail?;
         let mut used: CK_ULONG = 0;
         // SAFETY: NULL asks for the length.
         let rv = unsafe { function(ptr::null_mut(), &raw mut used) };

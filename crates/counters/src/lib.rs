@@ -15,7 +15,7 @@ mod record;
 mod shard;
 
 pub use event::Event;
-pub use page::{directories, path};
+pub use page::{Around, directories, path};
 pub use record::{
     Subject, Watch, begin, call, event, events, name_mechanisms, name_provider, operation, set,
 };
@@ -25,12 +25,13 @@ use std::io;
 use std::path::PathBuf;
 
 /// Makes this process's page in the first of `directories` that is there, unless it has one, and
-/// begins to count. Nothing is made where no directory is; counting then goes on privately.
+/// begins to count. Nothing is made where no directory is; counting then goes on privately. What a thread asks
+/// of the file system later, at its first count, it asks inside `around`.
 ///
 /// # Errors
 /// What the file system says; counting goes on privately.
-pub fn open(directories: impl Iterator<Item = PathBuf>) -> io::Result<()> {
-    page::open(directories, record::forget_rows)
+pub fn open(directories: impl Iterator<Item = PathBuf>, around: Around) -> io::Result<()> {
+    page::open(directories, around, record::forget_rows)
 }
 
 /// In a forked child that begins anew: the parent's page is the parent's, and so are the shards of
@@ -55,7 +56,7 @@ mod tests {
         fs::create_dir(&directory).expect("a directory can be made");
         fs::write(directory.join("1-1.counters"), "").expect("a page of a dead process");
         let directories = [directory.join("missing"), directory.clone()];
-        open(directories.into_iter()).expect("a page can be made");
+        open(directories.into_iter(), |work| work()).expect("a page can be made");
         assert!(!directory.join("missing").exists(), "no directory is made");
         name_mechanisms(|_| CKM_SHA256);
         name_provider(1, "awslc");

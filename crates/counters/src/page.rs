@@ -33,11 +33,15 @@ static DEPTH: AtomicUsize = AtomicUsize::new(0);
 /// Whether it is known if there is a page.
 static DECIDED: AtomicBool = AtomicBool::new(false);
 
+/// Runs what it is given: where a thread that calls the file system must not be cancelled, say.
+pub type Around = fn(&mut dyn FnMut());
+
 struct Page {
     words: SharedWords,
     path: PathBuf,
     /// One bit for each shard that has its space in the file: the rest are holes.
     reserved: Mutex<u32>,
+    around: Around,
 }
 
 fn current() -> Option<&'static Page> {
@@ -79,7 +83,9 @@ impl Page {
             let Range { start, end } = place(index);
             // Levels are set in the last one before any thread counts there.
             let start = if index == SHARDS - 1 { start + CELLS } else { start };
-            SharedWords::reserve(&self.path, start..end)?;
+            let mut written = Ok(());
+            (self.around)(&mut || written = SharedWords::reserve(&self.path, start..end));
+            written?;
             *reserved |= 1 << index;
         }
         Ok(())
@@ -101,16 +107,20 @@ pub fn directories() -> impl Iterator<Item = PathBuf> {
 }
 
 /// As [`crate::open`]; `renew` is called when there is a new page, before it can be read.
-pub(crate) fn open(mut directories: impl Iterator<Item = PathBuf>, renew: fn()) -> io::Result<()> {
+pub(crate) fn open(
+    mut directories: impl Iterator<Item = PathBuf>,
+    around: Around,
+    renew: fn(),
+) -> io::Result<()> {
     let result = match directories.find(|directory| directory.is_dir()) {
-        Some(directory) if current().is_none() => make(&directory, renew),
+        Some(directory) if current().is_none() => make(&directory, around, renew),
         _ => Ok(()),
     };
     DECIDED.store(true, Ordering::Release);
     result
 }
 
-fn make(directory: &Path, renew: fn()) -> io::Result<()> {
+fn make(directory: &Path, around: Around, renew: fn()) -> io::Result<()> {
     let Some(place) = PAGES.get(DEPTH.load(Ordering::Acquire)) else { return Ok(()) };
     remove_dead(directory);
     let pid = process::id();
@@ -124,7 +134,7 @@ fn make(directory: &Path, renew: fn()) -> io::Result<()> {
         drop(fs::remove_file(&path));
         return Err(error);
     }
-    if place.set(Page { words, path, reserved: Mutex::default() }).is_ok() {
+    if place.set(Page { words, path, reserved: Mutex::default(), around }).is_ok() {
         renew();
         describe();
     }

@@ -86,13 +86,22 @@ static ROW_OF: [AtomicU8; PROVIDERS * MECHANISMS] =
 
 /// What an operation is counted under: a provider and a mechanism.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Subject(usize);
+pub struct Subject(u32);
 
 impl Subject {
     /// `provider` is its place in the list of providers, `mechanism` its place in the vocabulary.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "it is compared before")]
     pub const fn new(provider: usize, mechanism: usize) -> Self {
-        Self(provider.saturating_mul(MECHANISMS).saturating_add(mechanism % MECHANISMS))
+        let subject = provider.saturating_mul(MECHANISMS).saturating_add(mechanism % MECHANISMS);
+        // One that is too large is one of the others.
+        Self(if subject < u32::MAX as usize { subject as u32 } else { u32::MAX })
+    }
+
+    /// The provider's place.
+    #[must_use]
+    pub const fn provider(self) -> usize {
+        self.0 as usize / MECHANISMS
     }
 }
 
@@ -113,7 +122,7 @@ pub fn operation(subject: Subject, bytes: usize, ok: bool, watch: Watch) {
 }
 
 fn row(subject: Subject) -> usize {
-    let Some(place) = ROW_OF.get(subject.0) else { return ROWS - 1 };
+    let Some(place) = ROW_OF.get(subject.0 as usize) else { return ROWS - 1 };
     match place.load(Ordering::Relaxed) {
         0 => new_row(place, subject),
         row => usize::from(row) - 1,
@@ -130,7 +139,7 @@ static NUMBER: OnceLock<fn(usize) -> CK_MECHANISM_TYPE> = OnceLock::new();
 
 #[cold]
 fn new_row(place: &AtomicU8, Subject(subject): Subject) -> usize {
-    let header = page::header();
+    let (header, subject) = (page::header(), subject as usize);
     let number = NUMBER.get().map_or(OTHERS, |number| number(subject % MECHANISMS));
     let key = ((subject / MECHANISMS) as u64) << 56 | (number & 0x00ff_ffff_ffff_ffff);
     // Two threads may come here for the same pair: the directory then names it twice, and readers

@@ -13,7 +13,7 @@ use metaslot_router::cost::Cost;
 use metaslot_router::{Count, HomeRoute, Routes};
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::Home;
-use metaslot_spi::{Key, NewObject, Value, detail};
+use metaslot_spi::{Key, NewObject, detail};
 use std::sync::Arc;
 
 /// What the configuration says.
@@ -32,11 +32,8 @@ pub struct Engine {
     pub(crate) sessions: Sessions,
     pub(crate) session_objects: SessionObjects,
     pub(crate) routes: Routes,
-    pub(crate) providers: &'static [&'static dyn Provider],
     /// Providers that are configured and not there, and why.
     pub(crate) absent: Vec<(String, String)>,
-    /// Mechanisms that a provider, by its name, may not do.
-    pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
 }
 
 /// The number of a home in the counters, which the tokens of one module share.
@@ -77,9 +74,7 @@ impl Engine {
             sessions: Sessions::default(),
             session_objects: SessionObjects::default(),
             routes: Routes::new(config.providers),
-            providers: config.providers,
             absent: Vec::new(),
-            disabled: Vec::new(),
         }
     }
 
@@ -92,21 +87,20 @@ impl Engine {
 
     /// Takes mechanisms from providers, each by the provider's name.
     #[must_use]
-    pub fn disabling(mut self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
-        for (name, mechanism) in &disabled {
-            let named = self.providers.iter().position(|provider| provider.name() == name);
-            if let Some(provider) = named {
-                self.routes.disable(provider, *mechanism);
-            }
-        }
-        Self { disabled, ..self }
+    pub fn disabling(self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
+        Self { routes: self.routes.disabling(disabled), ..self }
     }
 
     /// With what operations cost, for the choice between providers.
     #[must_use]
     pub fn with_costs(self, costs: &[Cost]) -> Self {
-        let place = |name: &str| self.providers.iter().position(|other| other.name() == name);
-        Self { routes: self.routes.with_costs(costs, place), ..self }
+        Self { routes: self.routes.with_costs(costs), ..self }
+    }
+
+    /// Who does the work: what each is expected to take, and takes.
+    #[must_use]
+    pub const fn routes(&self) -> &Routes {
+        &self.routes
     }
 
     pub(crate) fn token(&self, slot: SlotId) -> Result<&Token> {
@@ -117,7 +111,7 @@ impl Engine {
     #[cold]
     fn no_slot(&self) -> Error {
         if let Some((name, reason)) = self.absent.first() {
-            detail::set(format_args!("{name} is not there: it {reason}"));
+            detail::set(format_args!("{name} has no slot: it {reason}"));
         }
         Error::SLOT_ID_INVALID
     }
@@ -193,10 +187,7 @@ impl Engine {
         if !facts.may(usage) {
             return Err(Error::KEY_FUNCTION_NOT_PERMITTED);
         }
-        if facts.restricted
-            && let Some(Value::Ulongs(allowed)) = object.attributes().get(CKA_ALLOWED_MECHANISMS)
-            && !allowed.contains(&mechanism)
-        {
+        if !object.allows(mechanism) {
             return Err(Error::MECHANISM_INVALID);
         }
         if object.key().is_none() {
@@ -240,12 +231,13 @@ impl Engine {
     }
 
     pub(crate) fn random_bytes(&self, out: &mut [u8]) -> Result<()> {
-        self.first(|provider| provider.random(out))
+        // A source that fails is none: the next one is asked.
+        self.routes.first(|provider| provider.random(out).map_err(|_| Error::RANDOM_NO_RNG))
     }
 
     /// Completes a key that came from outside.
     pub(crate) fn complete(&self, key: &mut NewObject) -> Result<()> {
-        self.first(|provider| provider.complete(key))
+        self.routes.first(|provider| provider.complete(key))
     }
 
     /// The provider's implementation of one operation of `mechanism`.
@@ -298,28 +290,6 @@ impl Engine {
         error: Error,
     ) -> Error {
         self.route(mechanism, operation).err().unwrap_or(error)
-    }
-
-    /// What the first provider says that has something to say about it.
-    pub(crate) fn first<T>(
-        &self,
-        mut ask: impl FnMut(&'static dyn Provider) -> Result<T>,
-    ) -> Result<T> {
-        let mut answer = Err(Error::FUNCTION_NOT_SUPPORTED);
-        for provider in self.providers {
-            answer = ask(*provider);
-            let anothers = matches!(
-                answer,
-                Err(Error::CURVE_NOT_SUPPORTED
-                    | Error::KEY_NOT_WRAPPABLE
-                    | Error::WRAPPED_KEY_INVALID
-                    | Error::RANDOM_NO_RNG)
-            );
-            if !anothers {
-                break;
-            }
-        }
-        answer
     }
 
     /// `C_SeedRandom`: the source seeds itself, and foreign seeds add nothing to it; taken and

@@ -154,6 +154,7 @@ impl Engine {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
         attributes.set(CKA_UNIQUE_ID, Value::Bytes(self.unique_id()?));
+        token.policy.unseal(&object, &mut attributes);
         let material = Arc::clone(token.key(&object)?.material());
         if attributes.bool(CKA_TOKEN) {
             if !session.write {

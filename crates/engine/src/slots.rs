@@ -11,7 +11,6 @@ use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_router::Candidate;
-use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{Examined, OtherToken, PinState, Remark, Role};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -441,27 +440,10 @@ impl Engine {
             flags: 0,
             remark: format!("it {reason}"),
         });
-        let disabled: Vec<_> = self.disabled.iter().filter(|row| row.1 == mechanism).collect();
+        let [ours, disabled] = self.routes.candidates(mechanism);
         if homes.is_empty() && disabled.is_empty() {
             self.routes.info(mechanism)?;
         }
-        let disabled = disabled.into_iter().map(|(name, _)| Candidate {
-            provider: name.clone(),
-            flags: 0,
-            remark: String::from("disabled in the configuration"),
-        });
-        let may = |provider: &&&'static dyn Provider| {
-            let name = provider.name();
-            !self.disabled.iter().any(|row| row.1 == mechanism && row.0 == name)
-        };
-        let candidate = |provider: &&'static dyn Provider| {
-            let rows = provider.algorithms().iter().filter(|row| row.mechanism == mechanism);
-            let (flags, remark) =
-                (rows.fold(0, |flags, row| flags | row.flags()), provider.remark(mechanism));
-            let says = flags != 0 || !remark.is_empty();
-            says.then(|| Candidate { provider: provider.name().to_owned(), flags, remark })
-        };
-        let ours = self.providers.iter().filter(may).filter_map(candidate);
-        Ok(ours.chain(homes).chain(disabled).chain(absent).collect())
+        Ok(ours.into_iter().chain(homes).chain(disabled).chain(absent).collect())
     }
 }

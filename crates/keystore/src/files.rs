@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -77,22 +78,27 @@ impl Files {
     /// Whether there is a database into which something was written.
     pub(crate) fn has_database(&self) -> Result<bool> {
         match fs::lstat(&self.database) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
-                Err(Error::Unsafe {
-                    path: self.database.clone(),
-                    reason: "not a regular file".to_owned(),
-                })
+            Ok(stat) => {
+                // Under another name it would have another log.
+                check_own(&self.database, &stat)?;
+                match Mode::from_raw_mode(stat.st_mode).contains(Mode::WOTH) {
+                    true => Err(Error::Unsafe {
+                        path: self.database.clone(),
+                        reason: "every user may write it".to_owned(),
+                    }),
+                    false => Ok(stat.st_size > 0),
+                }
             }
-            Ok(stat) if Mode::from_raw_mode(stat.st_mode).contains(Mode::WOTH) => {
-                Err(Error::Unsafe {
-                    path: self.database.clone(),
-                    reason: "every user may write it".to_owned(),
-                })
-            }
-            Ok(stat) => Ok(stat.st_size > 0),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(errno) => Err(Error::file(&self.database, "open", errno)),
         }
+    }
+
+    /// What the directory says of the names in it. `None` where it cannot tell.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        let now = clock_gettime(ClockId::RealtimeCoarse);
+        let stat = fs::stat(directory(&self.database)).ok()?;
+        Stamp::of(&stat, now)
     }
 
     /// What SQLite has open, as it is under its names now: the database, its log, the log's index.
@@ -159,6 +165,26 @@ impl Files {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = fs::open(path, flags, Mode::empty());
         opened.and_then(fs::fsync).map_err(|errno| Error::system(path, "sync", errno))
+    }
+}
+
+/// A directory, and when names in it were last changed: where that is the same, every name in it means the same file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Stamp {
+    directory: Inode,
+    changed: (i64, u64),
+}
+
+impl Stamp {
+    /// File systems count time in steps of up to a second. What has changed this long ago, in seconds, has
+    /// another time after the next change.
+    const SETTLED: i64 = 2;
+
+    fn of(stat: &fs::Stat, now: Timespec) -> Option<Self> {
+        // The root of a FAT file system has no time.
+        let is_settled = stat.st_ctime > 0 && stat.st_ctime < now.tv_sec - Self::SETTLED;
+        let changed = (stat.st_ctime, stat.st_ctime_nsec);
+        is_settled.then_some(Self { directory: Inode::of(stat), changed })
     }
 }
 
@@ -274,4 +300,25 @@ fn group_id(group: &str) -> Result<fs::Gid> {
     number
         .map(fs::Gid::from_raw)
         .ok_or_else(|| Error::file(path, "read", format!("there is no group \"{group}\"")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_has_just_changed_tells_nothing() {
+        let mut stat = fs::stat("/").unwrap();
+        let now = Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
+        let mut at = |second, nanosecond| {
+            (stat.st_ctime, stat.st_ctime_nsec) = (second, nanosecond);
+            Stamp::of(&stat, now)
+        };
+        let long_ago = at(now.tv_sec - 3, 0);
+        assert!(long_ago.is_some());
+        assert_ne!(at(now.tv_sec - 3, 1), long_ago);
+        for second in [0, now.tv_sec - 2, now.tv_sec, now.tv_sec + 3] {
+            assert_eq!(at(second, 0), None, "{second}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! the way around a fork: both are closed before, and the next call afterwards opens them again.
 
 use crate::error::{Error, Result};
-use crate::files::{self, Files, Inode, Inodes, Looked};
+use crate::files::{self, Files, Inodes, Looked, Stamp};
 use crate::fork::{self, Connections, Counted, Process};
 use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
@@ -52,6 +52,8 @@ pub(crate) struct Gate {
     /// The file of the generation, and those that have taken its place.
     pages: [OnceLock<Generation>; PAGES],
     page: AtomicUsize,
+    /// The directory when the newest of them had the name.
+    page_seen: Mutex<Option<Stamp>>,
 }
 
 /// So often the generation's file may be replaced, until every look is one at the store.
@@ -79,8 +81,8 @@ struct GuardedConnection {
 #[derive(Debug, Default)]
 struct State {
     open: Option<Database>,
-    /// The writer's connection has them.
-    locks: Option<Locks>,
+    /// The writer's connection has them, and the directory when they had their names.
+    locks: Option<(Locks, Option<Stamp>)>,
 }
 
 /// An open database.
@@ -91,6 +93,8 @@ pub(crate) struct Database {
     pub(crate) writable: bool,
     /// What had the names of its files when they were opened.
     inodes: Inodes,
+    /// The directory when they had their names still.
+    seen: Cell<Option<Stamp>>,
     /// The generation when they were last looked at.
     looked: Cell<Option<u64>>,
     /// Its version, and that of its tables, when they were looked at.
@@ -130,6 +134,7 @@ impl Gate {
             pair,
             pages: Default::default(),
             page: AtomicUsize::new(0),
+            page_seen: Mutex::default(),
         }
     }
 
@@ -176,8 +181,14 @@ impl Gate {
 
     /// Whether other files have taken the names of those that a connection has open: what is written
     /// there is lost, and what is read there is old.
-    fn is_replaced(&self, database: &Database) -> bool {
-        self.configured.inodes().is_ok_and(|now| now != database.inodes)
+    pub(crate) fn is_replaced(&self, database: &Database) -> bool {
+        let now = self.configured.stamp();
+        if now.is_some() && now == database.seen.get() {
+            return false;
+        }
+        let is_replaced = self.configured.inodes().is_ok_and(|now| now != database.inodes);
+        database.seen.set(now.filter(|_| !is_replaced));
+        is_replaced
     }
 
     /// Whether another process may have written since a connection was here last.
@@ -207,7 +218,11 @@ impl Gate {
     /// The lock files, made where they are missing.
     pub(crate) fn locks(&self) -> Result<Locks> {
         let mut state = self.enter(&self.pair.writer)?;
-        if let Some(locks) = state.locks.as_ref().filter(|locks| locks.have(&self.configured)) {
+        let now = self.configured.stamp();
+        if let Some((locks, seen)) = &mut state.locks
+            && (now.is_some() && now == *seen || locks.have(&self.configured))
+        {
+            *seen = now;
             return Ok(locks.clone());
         }
         let files = self.configured.resolve()?;
@@ -215,7 +230,7 @@ impl Gate {
         let mode = files.mode(false);
         let login = Lock::open(&files.login, mode)?;
         let queue = Lock::open(&files.queue, mode)?;
-        Ok(state.locks.insert(Locks { login, queue }).clone())
+        Ok(state.locks.insert((Locks { login, queue }, None)).0.clone())
     }
 
     /// The generation: a number that was never seen before where there was a change, or may have been.
@@ -229,10 +244,16 @@ impl Gate {
     /// Runs `commit`, and has every process look at the store afterwards.
     pub(crate) fn announce<R>(
         &self,
-        files: &Files,
+        database: &Database,
         commit: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        self.follow_generation(files)?;
+        let (files, now) = (&database.files, database.seen.get());
+        let mut seen = self.page_seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.is_none() || now != *seen {
+            self.follow_generation(files)?;
+            *seen = now;
+        }
+        drop(seen);
         match self.pages.get(self.page.load(Ordering::Acquire)).and_then(OnceLock::get) {
             Some(page) => page.during(commit),
             None => Generation::open(files)?.during(commit),
@@ -345,8 +366,8 @@ impl GuardedConnection {
     }
 }
 
-/// What `open` opens, and what has the names of its files: the same before and after, else another
-/// file may be open than the one that is found now.
+/// What `open` opens, and what has the names of its files: the same before and after, else other files may be open than
+/// those that are found now.
 fn open_unmoved<T>(
     path: &Path,
     mut look: impl FnMut() -> Looked<Inodes>,
@@ -356,12 +377,9 @@ fn open_unmoved<T>(
     for _ in 0..OPENINGS {
         let before = look();
         let opened = open()?;
-        let after = look();
-        // SQLite makes the logs where they are missing.
-        let [database, logs @ ..] = [0, 1, 2].map(|file| (before[file], after[file]));
-        let is_kept = |(before, after): (Option<Inode>, _)| before.is_none() || before == after;
-        if database.0 == database.1 && logs.into_iter().all(is_kept) {
-            return Ok((opened, after));
+        // Logs that SQLite has made, because they were missing, may be gone again as well.
+        if look() == before {
+            return Ok((opened, before));
         }
     }
     Err(Error::file(path, "open", "its files are replaced again and again"))
@@ -455,6 +473,7 @@ impl Database {
             files,
             writable,
             inodes: [None; 3],
+            seen: Cell::default(),
             looked: Cell::default(),
             format: Cell::default(),
             _counted: counted,
@@ -541,6 +560,7 @@ mod tests {
             );
             found.map(|(content, found)| (content, found == files.inodes().unwrap(), opened))
         };
+        assert_eq!(open(0).unwrap(), ("0".to_owned(), true, 2), "the log was made");
         assert_eq!(open(0).unwrap(), ("0".to_owned(), true, 1));
         assert_eq!(open(2).unwrap(), ("2/2".to_owned(), true, 3));
         assert!(matches!(open(u32::MAX), Err(Error::File { .. })));

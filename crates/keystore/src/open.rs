@@ -4,7 +4,7 @@
 use crate::anchor;
 use crate::commit::Queue;
 use crate::crypto::{Keys, Serial};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
@@ -172,7 +172,11 @@ impl SqliteStore {
         let _turn = locks.queue.hold()?;
         self.check_anchor(&keys.serial)?;
         self.gate.write(|database| {
-            let done = self.commit(database, Announce::Yes, || work(database))?;
+            let done = self.commit(database, Announce::Yes, || {
+                // A store that is older than its anchor would become newer by enough changes.
+                self.advance_held(database, keys)?;
+                work(database)
+            })?;
             self.advance_held(database, keys)?;
             Ok(done)
         })
@@ -183,8 +187,9 @@ impl SqliteStore {
     pub(crate) fn advance_held(&self, database: &Database, keys: &Keys) -> Result<()> {
         let Some(anchor) = &self.config.anchor else { return Ok(()) };
         let head = Head::read(&database.connection)?;
-        if head.key_id != keys.id {
-            // The token was made anew by another process, which has seen to the anchor.
+        if head.key_id != keys.id || database.pragma::<i64>("user_version")? < FORMAT {
+            // The token was made anew by another process, which has seen to the anchor. Or it has no
+            // count of changes yet.
             return Ok(());
         }
         let state = State::open(keys, &head.state)?;
@@ -228,10 +233,16 @@ impl SqliteStore {
         // Both may have been changed since the file was opened, and are not while this lasts.
         let done = database.check_format().and_then(|()| work()).and_then(|value| {
             let committed = match announce {
-                Announce::Yes => self.gate.announce(&database.files, commit),
+                Announce::Yes => self.gate.announce(database, commit),
                 Announce::No => commit(),
             };
-            committed.map(|()| value)
+            committed?;
+            // Between the last look and the commit, another process may have made the files anew: it
+            // knows nothing of this.
+            match self.gate.is_replaced(database) {
+                true => Err(Error::file(&self.config.path, "write", "its files were replaced")),
+                false => Ok(value),
+            }
         });
         if done.is_err() && !database.connection.is_autocommit() {
             run("ROLLBACK")?;

@@ -39,11 +39,9 @@ impl SqliteStore {
                 let _turn = locks.queue.hold()?;
                 self.gate.write(|database| {
                     let group = take();
-                    let ready = group.keys().map_or(Ok(0), |keys| self.check_anchor(&keys.serial));
-                    let applied = ready.and_then(|_| {
-                        self.commit(database, Announce::Yes, || {
-                            group.apply(&database.connection, &self.written_last)
-                        })
+                    let applied = self.commit(database, Announce::Yes, || {
+                        group.keys().map_or(Ok(()), |keys| self.advance_held(database, keys))?;
+                        group.apply(&database.connection, &self.written_last)
                     });
                     let anchored = applied.and_then(|outcomes| {
                         if let Some(keys) = &outcomes.keys {

@@ -368,3 +368,16 @@ fn a_full_disk_fails_the_call_and_loses_nothing() {
         }
     }
 }
+
+#[test]
+fn a_database_with_a_second_name_is_refused() {
+    let (place, other) = (Sandbox::new(), Sandbox::new());
+    drop(place.token());
+    drop(other.token());
+    fs::remove_file(other.database()).unwrap();
+    fs::hard_link(place.database(), other.database()).unwrap();
+    for store in [place.store(), other.store()] {
+        assert_eq!(store.login(Role::User, USER).unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+        assert!(store.last_error().unwrap().contains("it has a second name"));
+    }
+}

@@ -8,21 +8,30 @@ use common::{Sandbox, USER, find, insert, private};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_spi::store::{Change, Role, Store};
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 fn file(place: &Sandbox, suffix: &str) -> PathBuf {
     place.path().join(format!("token.db{suffix}"))
 }
 
+/// A connection beside the store's that leaves the log when it is closed.
+fn raw(place: &Sandbox) -> Connection {
+    let raw = place.raw();
+    raw.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    raw
+}
+
 /// Everything is in the database itself.
 fn empty_log(place: &Sandbox) {
-    let raw = place.raw();
-    raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).unwrap();
-    // Where it is the last to close, it takes the log away.
-    std::mem::forget(raw);
+    raw(place).query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).unwrap();
 }
 
 /// What a process that comes later finds.
@@ -41,14 +50,26 @@ const OTHER: &str = "METASLOT_TEST_OTHER";
 fn child_that_adds() {
     let Some(path) = std::env::var_os(OTHER) else { return };
     let store = SqliteStore::new(Config::new(path));
+    find(&store, "");
+    println!("\nopen");
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
     store.login(Role::User, USER).unwrap();
     insert(&store, private("of another"));
 }
 
 fn another_process_adds(place: &Sandbox) {
+    assert!(another_process(place).wait().unwrap().success());
+}
+
+/// Another process that has the token open, and adds an object when its input ends.
+fn another_process(place: &Sandbox) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["child_that_adds", "--exact"]).env(OTHER, place.database());
-    assert!(child.status().unwrap().success());
+    child.args(["child_that_adds", "--exact", "--nocapture"]).env(OTHER, place.database());
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.by_ref().lines().map(Result::unwrap).find(|line| line == "open").unwrap();
+    child.stdout = Some(out.into_inner());
+    child
 }
 
 #[test]
@@ -91,6 +112,58 @@ fn writers_share_the_index_of_the_log_after_it_was_taken_away() {
     for label in ["before", "of another", "after"] {
         assert_eq!(later(&place, label), 1, "{label}");
     }
+}
+
+#[test]
+fn what_changes_in_a_directory_that_was_long_the_same_is_noticed() {
+    let beside = ["", "-wal", "-shm", ".lock", ".gen"];
+    let places = beside.map(|suffix| {
+        let place = Sandbox::new();
+        let store = place.user();
+        (place, store, suffix)
+    });
+    // From now on a look at the directory is enough.
+    thread::sleep(Duration::from_secs(4));
+    for (place, store, suffix) in places {
+        insert(&store, private("before"));
+        insert(&store, private("before, too"));
+        empty_log(&place);
+        let (name, copy) = (file(&place, suffix), file(&place, ".copy"));
+        fs::copy(&name, &copy).unwrap();
+        fs::rename(&copy, &name).unwrap();
+        another_process_adds(&place);
+        insert(&store, private("after"));
+        assert_eq!(find(&store, "of another").len(), 1, "{suffix}");
+        fs::remove_file(file(&place, "-shm")).unwrap();
+        insert(&store, private("last"));
+        drop(store);
+        for label in ["before", "of another", "after", "last"] {
+            assert_eq!(later(&place, label), 1, "{suffix}: {label}");
+        }
+    }
+}
+
+#[test]
+fn what_is_acknowledged_is_not_in_files_that_went_away_while_it_was_written() {
+    let place = Sandbox::new();
+    let store = place.user();
+    insert(&store, private("before"));
+    let raw = raw(&place);
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (written, mut other) = thread::scope(|scope| {
+        let meanwhile = vec![Change::Insert(private("meanwhile"))];
+        let written = scope.spawn(|| store.write(meanwhile));
+        // It has looked at its files, and waits for the other connection, as far as that can be had.
+        thread::sleep(Duration::from_millis(200));
+        fs::remove_file(file(&place, "-shm")).unwrap();
+        let other = another_process(&place);
+        raw.execute_batch("ROLLBACK").unwrap();
+        (written.join().unwrap(), other)
+    });
+    assert!(other.wait().unwrap().success());
+    drop((raw, store));
+    assert_eq!(later(&place, "of another"), 1);
+    assert!(written.is_err() || later(&place, "meanwhile") == 1, "{written:?}");
 }
 
 #[test]

@@ -664,3 +664,28 @@ fn nothing_is_written_where_the_anchor_cannot_follow() {
     assert_eq!(common::ids(&store, &[], Scope::Both, 0, 9), [id]);
     assert_eq!(store.token().unwrap().label, "test token");
 }
+
+#[test]
+fn no_change_makes_an_old_store_newer_than_its_anchor() {
+    let (place, _outside, config) = anchored();
+    let store = SqliteStore::new(config.clone());
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+    let [old, kept] = [(); 2].map(|()| Sandbox::in_memory());
+    copy(&place, &old);
+    copy(&place, &kept);
+    store.set_pin(Role::User, USER, NEW).unwrap();
+    let aged = SqliteStore::new(Config { anchor: config.anchor, ..old.config() });
+    aged.set_pin(Role::User, USER, b"a third pin").unwrap_err();
+    aged.set_pin(Role::User, b"a third pin", USER).unwrap_err();
+    refused(&aged, Role::User, USER);
+    // The old files come under a login that is there already.
+    for name in ["token.db", "token.db-wal", "token.db-shm"] {
+        std::fs::rename(kept.path().join(name), place.path().join(name)).unwrap();
+    }
+    for label in ["one", "two", "three"] {
+        store.write(vec![Change::Insert(private(label))]).unwrap_err();
+        store.write(vec![Change::Insert(public(label))]).unwrap_err();
+    }
+    refused(&store, Role::User, USER);
+}

@@ -11,12 +11,16 @@ use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::{Answer, Engine, Object};
 use metaslot_spi::{Template, Value, detail};
+use rustix::process::{Resource, getrlimit};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where lines go.
@@ -49,15 +53,35 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let mut options = OpenOptions::new();
     let options = options.append(true).create(true).mode(0o600).custom_flags(flags);
-    let mut file = options.open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
+    // It may be one that this user cannot read.
+    let file = options.clone().read(true).open(path);
+    let mut file = match file {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path)?,
+        file => file?,
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }
-    let line = format!("{line}\n");
+    // A process that was killed, or a disk that was full, may have left a line without its end.
+    let mut last = [0];
+    let is_cut = metadata.len() > 0
+        && file.read_exact_at(&mut last, metadata.len() - 1).is_ok()
+        && last != *b"\n";
+    let line = format!("{}{line}\n", if is_cut { "\n" } else { "" });
+    if metadata.len().saturating_add(line.len() as u64) > most_bytes() {
+        // Else a signal would end the host.
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     match file.write(line.as_bytes())? {
         written if written == line.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),
     }
+}
+
+/// Of a file, for this process.
+fn most_bytes() -> u64 {
+    getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
 /// The log that is configured.
@@ -66,15 +90,18 @@ pub(crate) struct Log {
     sink: Sink,
     /// Nothing is done whose beginning cannot be written.
     required: bool,
+    /// Of tokens of other modules.
+    labels: Mutex<BTreeMap<SlotId, String>>,
 }
 
 impl Log {
     pub(crate) fn new(config: AuditConfig) -> Self {
         let journal = || Sink::Journal(PathBuf::from("/run/systemd/journal/socket"));
-        Self { sink: config.file.map_or_else(journal, Sink::File), required: config.required }
+        let sink = config.file.map_or_else(journal, Sink::File);
+        Self { sink, required: config.required, labels: Mutex::default() }
     }
 
-    fn write(&self, event: &str, function: Function, about: &str, result: &str) -> io::Result<()> {
+    fn write(&self, event: &str, function: &str, about: &str, result: &str) -> io::Result<()> {
         let _uncancelled = Uncancelled::begin();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut line = format!("{{\"time\":{}.{:06}", since.as_secs(), since.subsec_micros());
@@ -85,7 +112,7 @@ impl Log {
         write!(line, ",\"pid\":{},\"uid\":{user}", std::process::id()).ok();
         text(&mut line, "program", program.trim_end());
         text(&mut line, "event", event);
-        text(&mut line, "function", function.name());
+        text(&mut line, "function", function);
         line += about;
         if !result.is_empty() {
             text(&mut line, "result", result);
@@ -99,76 +126,137 @@ impl Log {
     }
 
     /// Before what is to be logged: only where that must not happen without a line.
-    ///
-    /// # Errors
-    /// `CKR_FUNCTION_FAILED`; the detail says why.
-    pub(crate) fn begin(&self, function: Function, about: &str) -> Result<()> {
+    fn begin(&self, act: Act, about: &str) -> Result<()> {
         if !self.required {
             return Ok(());
         }
-        self.write("begun", function, about, "").map_err(|error| {
+        self.write("begun", act.function, about, "").map_err(|error| {
             detail::set(format_args!("the audit log cannot be written: {error}"));
             Error::FUNCTION_FAILED
         })
     }
 
     /// What a call came to.
-    pub(crate) fn end(&self, function: Function, note: &Note, result: Result<()>) {
-        let result = match result {
-            Ok(()) => CKR_OK,
-            Err(error) => error.rv(),
-        };
-        let (Some(event), true) = (event(function), note.counts || !is_about_objects(function))
-        else {
-            return;
-        };
-        if result == CKR_OK || !is_about_objects(function) {
-            self.write(event, function, &note.fields, &code(result)).ok();
+    fn end(&self, act: Act, note: &Note, result: Result<()>) {
+        let place = || note.fields.clone();
+        let refused = result.is_err_and(|error| self.refused(act.function, error, place));
+        let silent = act.of_objects && (result.is_err() || !note.counts);
+        // What is said to have begun is not left open.
+        let event = if silent { "ended" } else { act.event };
+        if !silent || (self.required && !refused) {
+            self.write(event, act.function, &note.fields, &code(result)).ok();
         }
     }
 
-    /// A call that the policy refused, whatever its function.
-    #[cold]
-    pub(crate) fn refused(&self, function: Function, error: Error, place: impl FnOnce() -> String) {
-        // First: to find the place asks a store, which may say something else.
-        let Some(reason) = detail::refusal() else { return };
+    /// A call that the policy refused, whatever its function; says whether it did.
+    pub(crate) fn refused(
+        &self,
+        function: &str,
+        error: Error,
+        place: impl FnOnce() -> String,
+    ) -> bool {
+        let Some(reason) = detail::refusal() else { return false };
         let mut fields = place();
         text(&mut fields, "reason", &reason);
-        self.write("refused", function, &fields, &code(error.rv())).ok();
+        self.write("refused", function, &fields, &code(Err(error))).ok();
+        true
+    }
+
+    /// The slot, its token, and the session, as fields.
+    pub(crate) fn place(&self, engine: &Engine, session: SessionHandle) -> String {
+        let mut fields = String::new();
+        if let Ok(info) = engine.session_info(session) {
+            fields = self.slot(engine, info.slot);
+        }
+        write!(fields, ",\"session\":{}", session.0).ok();
+        fields
+    }
+
+    /// A slot and its token, as fields.
+    pub(crate) fn slot(&self, engine: &Engine, slot: SlotId) -> String {
+        self::slot(slot, &self.label(engine, slot))
+    }
+
+    /// The same of a token that gets this label now.
+    pub(crate) fn renamed(&self, slot: SlotId, label: &str) -> String {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner).remove(&slot);
+        self::slot(slot, label)
+    }
+
+    /// Another module is asked once, because it may be far away.
+    fn label(&self, engine: &Engine, slot: SlotId) -> String {
+        let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(label) = labels.get(&slot) {
+            return label.clone();
+        }
+        drop(labels);
+        // What goes wrong here does not explain the call.
+        let _said = detail::aside();
+        let Ok(token) = engine.token_info(slot) else { return String::new() };
+        if token.other.is_some() {
+            labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+            labels.insert(slot, token.label.clone());
+        }
+        token.label
     }
 }
 
+/// Does what the log has a line of; `call` notes what it is about.
+///
+/// # Errors
+/// Those of `call`; `CKR_FUNCTION_FAILED` where nothing may happen that cannot be logged: the detail says why.
+pub(crate) fn audited(
+    log: Option<&Log>,
+    act: Act,
+    place: impl FnOnce(&Log) -> String,
+    call: impl FnOnce(&mut Note) -> Result<()>,
+) -> Result<()> {
+    let Some(log) = log else { return call(&mut Note::default()) };
+    let mut note = Note { on: true, counts: false, fields: place(log) };
+    log.begin(act, &note.fields)?;
+    let result = catch_unwind(AssertUnwindSafe(|| call(&mut note)));
+    log.end(act, &note, result.as_ref().map_or(Err(Error::GENERAL_ERROR), |answer| *answer));
+    result.unwrap_or_else(|payload| resume_unwind(payload))
+}
+
 /// What the line of a function says that happened.
-const fn event(function: Function) -> Option<&'static str> {
-    Some(match function {
-        Function::GenerateKey | Function::GenerateKeyPair => "generated",
-        Function::CreateObject => "created",
-        Function::UnwrapKey => "unwrapped",
-        Function::DeriveKey => "derived",
-        Function::CopyObject => "copied",
-        Function::DestroyObject => "destroyed",
-        Function::SetAttributeValue => "changed",
-        Function::WrapKey => "wrapped",
-        Function::Login => "login",
-        Function::Logout => "logout",
-        Function::InitPIN | Function::SetPIN => "pin",
-        Function::InitToken => "token",
-        _ => return None,
-    })
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Act {
+    event: &'static str,
+    function: &'static str,
+    /// Only what succeeded with an object of a token has a line.
+    of_objects: bool,
 }
 
-const fn is_about_objects(function: Function) -> bool {
-    !matches!(
-        function,
-        Function::Login
-            | Function::Logout
-            | Function::InitPIN
-            | Function::SetPIN
-            | Function::InitToken
-    )
+impl Act {
+    /// What the vendor interface does to a token.
+    pub(crate) const fn examination(repair: bool) -> Self {
+        let event = if repair { "repaired" } else { "examined" };
+        Self { event, function: "ExamineToken", of_objects: false }
+    }
+
+    pub(crate) const fn of(function: Function) -> Self {
+        let (event, of_objects) = match function {
+            Function::GenerateKey | Function::GenerateKeyPair => ("generated", true),
+            Function::CreateObject => ("created", true),
+            Function::UnwrapKey => ("unwrapped", true),
+            Function::DeriveKey => ("derived", true),
+            Function::CopyObject => ("copied", true),
+            Function::DestroyObject => ("destroyed", true),
+            Function::SetAttributeValue => ("changed", true),
+            Function::WrapKey => ("wrapped", true),
+            Function::Login => ("login", false),
+            Function::Logout => ("logout", false),
+            Function::InitPIN | Function::SetPIN => ("pin", false),
+            Function::InitToken => ("token", false),
+            _ => ("called", false),
+        };
+        Self { event, function: function.name(), of_objects }
+    }
 }
 
-fn code(rv: CK_RV) -> String {
+fn code(result: Result<()>) -> String {
+    let rv = result.map_or_else(Error::rv, |()| CKR_OK);
     rv_name(rv).map_or_else(|| format!("0x{rv:x}"), str::to_owned)
 }
 
@@ -182,22 +270,9 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    pub(crate) fn new(on: bool) -> Self {
-        Self { on, ..Self::default() }
-    }
-
-    /// The slot, its token, and the session.
-    pub(crate) fn place(&mut self, engine: &Engine, session: SessionHandle) {
+    pub(crate) fn number(&mut self, name: &str, number: u64) {
         if self.on {
-            self.fields += &place(engine, session);
-        }
-    }
-
-    /// The token of a slot.
-    pub(crate) fn slot(&mut self, slot: SlotId, label: &str) {
-        if self.on {
-            write!(self.fields, ",\"slot\":{}", slot.0).ok();
-            text(&mut self.fields, "token", label.trim_end());
+            write!(self.fields, ",\"{name}\":{number}").ok();
         }
     }
 
@@ -221,7 +296,7 @@ impl Note {
         }
     }
 
-    /// An object, which is there, under the name of its part in the call.
+    /// An object under the name of its part in the call.
     pub(crate) fn object(
         &mut self,
         engine: &Engine,
@@ -232,8 +307,13 @@ impl Note {
         if !self.on {
             return;
         }
-        if let Ok(object) = engine.object(session, handle) {
-            self.describe(&object, part);
+        match engine.object(session, handle) {
+            Ok(object) => self.describe(&object, part),
+            // Another thread or process took it away at once, or logged out: it may have been a token's.
+            Err(_) => {
+                self.counts = true;
+                write!(self.fields, ",\"{part}\":null").ok();
+            }
         }
     }
 
@@ -267,27 +347,17 @@ impl Note {
                 Some(name) => format!("\"{name}\""),
                 None => format!("\"0x{number:x}\""),
             };
-            let names: Vec<String> = template.iter().map(|(number, _)| name(number)).collect();
+            let names = template.iter().map(|(number, _)| name(number)).take(LONGEST / 4);
+            let names = names.collect::<Vec<_>>();
             write!(self.fields, ",\"attributes\":[{}]", names.join(",")).ok();
         }
     }
-
-    /// What was told so far.
-    pub(crate) fn fields(&self) -> &str {
-        &self.fields
-    }
 }
 
-/// The slot, its token, and the session, as fields.
-pub(crate) fn place(engine: &Engine, session: SessionHandle) -> String {
-    let mut fields = String::new();
-    if let Ok(info) = engine.session_info(session) {
-        write!(fields, ",\"slot\":{}", info.slot.0).ok();
-        if let Ok(token) = engine.token_info(info.slot) {
-            text(&mut fields, "token", token.label.trim_end());
-        }
-    }
-    write!(fields, ",\"session\":{}", session.0).ok();
+/// A slot and its token, as fields.
+fn slot(slot: SlotId, label: &str) -> String {
+    let mut fields = format!(",\"slot\":{}", slot.0);
+    text(&mut fields, "token", label.trim_end());
     fields
 }
 
@@ -346,10 +416,24 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
         std::os::unix::fs::symlink("/dev/null", directory.join("link")).unwrap();
-        for name in ["pipe", "link", "none/audit"] {
+        let _socket = UnixDatagram::bind(directory.join("socket")).unwrap();
+        for name in ["pipe", "link", "socket", "none/audit", "."] {
             let sink = Sink::File(directory.join(name));
             assert!(sink.write("{}").is_err(), "{name}");
         }
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_was_cut_spoils_no_other() {
+        let directory = directory("cut");
+        let path = directory.join("log");
+        fs::write(&path, "{\"whole\":1}\n{\"cut\":").unwrap();
+        let sink = Sink::File(path.clone());
+        sink.write("{\"next\":2}").unwrap();
+        sink.write("{\"last\":3}").unwrap();
+        let wanted = "{\"whole\":1}\n{\"cut\":\n{\"next\":2}\n{\"last\":3}\n";
+        assert_eq!(fs::read_to_string(&path).unwrap(), wanted);
         fs::remove_dir_all(directory).unwrap();
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The one way into every function of the interface.
 
-use crate::audit::{self, Note};
+use crate::audit::{Act, Log, Note, audited};
 use crate::cancel::Uncancelled;
 use crate::caught::caught;
 use crate::decode::Caller;
@@ -14,6 +14,7 @@ use metaslot_ck::{
 };
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
+use metaslot_spi::detail;
 
 /// Runs `call` with the engine: initialised? not forked? then caught, counted, answered.
 ///
@@ -46,14 +47,27 @@ pub(crate) unsafe fn enter_session(
     unsafe {
         enter_library(function, |library, caller| {
             let engine = library.engine()?;
-            call(engine, caller, session).map_err(|error| {
-                if let Some(log) = library.log() {
-                    log.refused(function, error, || audit::place(engine, session));
-                }
-                engine.foremost(session, error)
-            })
+            let result = call(engine, caller, session);
+            result.map_err(|error| failed(function, library, engine, session, error))
         })
     }
+}
+
+/// What a call of a session answers that failed.
+#[cold]
+#[inline(never)]
+fn failed(
+    function: Function,
+    library: &Library,
+    engine: &Engine,
+    session: SessionHandle,
+    error: Error,
+) -> Error {
+    let error = engine.foremost(session, error);
+    if let Some(log) = library.log() {
+        log.refused(function.name(), error, || log.place(engine, session));
+    }
+    error
 }
 
 /// As [`enter_session`], for what the audit log has a line of; `call` notes what it is about.
@@ -70,20 +84,10 @@ pub(crate) unsafe fn enter_audited(
     unsafe {
         enter_library(function, |library, caller| {
             let engine = library.engine()?;
-            let mut note = Note::new(library.log().is_some());
-            note.place(engine, session);
-            if let Some(log) = library.log() {
-                log.begin(function, note.fields())?;
-            }
-            let result = call(engine, caller, session, &mut note)
-                .map_err(|error| engine.foremost(session, error));
-            if let Some(log) = library.log() {
-                log.end(function, &note, result);
-                if let Err(error) = result {
-                    log.refused(function, error, || note.fields().to_owned());
-                }
-            }
-            result
+            let place = |log: &Log| log.place(engine, session);
+            audited(library.log(), Act::of(function), place, |note| {
+                call(engine, caller, session, note).map_err(|error| engine.foremost(session, error))
+            })
         })
     }
 }
@@ -97,6 +101,26 @@ pub(crate) unsafe fn enter_library(
     function: Function,
     call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
 ) -> CK_RV {
+    // SAFETY: our caller promises the same.
+    unsafe { enter_counted(call, |rv| counters::call(function, rv)) }
+}
+
+/// As [`enter_library`], for a part of a call that counts itself.
+///
+/// # Safety
+/// As [`enter`].
+pub(crate) unsafe fn enter_uncounted(
+    call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
+) -> CK_RV {
+    // SAFETY: our caller promises the same.
+    unsafe { enter_counted(call, |_| ()) }
+}
+
+#[inline]
+unsafe fn enter_counted(
+    call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
+    count: impl FnOnce(CK_RV),
+) -> CK_RV {
     if !process::is_initialized() {
         return CKR_CRYPTOKI_NOT_INITIALIZED;
     }
@@ -107,10 +131,11 @@ pub(crate) unsafe fn enter_library(
             // Another module uses us for what it does for us: that would have no end.
             State::Open(_) if presence.is_nested() && is_outside() => return CKR_FUNCTION_FAILED,
             State::Open(library) => {
+                let _outer = if presence.is_nested() { detail::aside() } else { None };
                 // SAFETY: our caller promises it, and `call` is over before we return.
                 let caller = unsafe { Caller::new() };
                 let rv = caught(|| call(library, caller));
-                counters::call(function, rv);
+                count(rv);
                 drop(presence);
                 return rv;
             }

@@ -19,6 +19,7 @@ mod library;
 mod panicking;
 mod pipe;
 mod process;
+mod routing;
 mod text;
 mod thread;
 mod vendor;

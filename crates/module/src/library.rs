@@ -15,11 +15,12 @@ use metaslot_foreign::{ForeignStore, PoolStore};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_lanes::cpu;
 use metaslot_lanes::provider::{Lanes, Off};
+use metaslot_memory::PerProcess;
 use metaslot_spi::detail;
 use metaslot_spi::provider::Provider;
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// In the order in which the metaslot asks them. OpenSSL is the last, so that without it the others keep their places, which
 /// are their numbers in the counters.
@@ -126,16 +127,18 @@ fn engine(config: Config) -> Engine {
         Counters::Private => Vec::new(),
     };
     // A page that cannot be made is not worth a failure: the process counts privately.
-    drop(counters::open(directories.into_iter()));
+    drop(counters::open(directories.into_iter(), uncancelled));
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     let mut slots: Vec<_> = config.tokens.into_iter().map(slot).collect();
-    let (mut absent, mut others) = (Vec::new(), Vec::new());
+    let (mut absent, mut others, mut keyless) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pooled: Vec<(String, String)> = Vec::new();
     for ForeignConfig { module, policy, enabled } in config.foreign {
         if !enabled {
             absent.push((module.name, String::from("is disabled in the configuration")));
             continue;
         }
         let (tokens, missing) = metaslot_foreign::open(&module, apart);
+        keyless.extend(tokens.iter().find_map(ForeignStore::provider));
         others.extend(tokens.into_iter().map(|token| (token, policy)));
         absent.extend(missing.map(|reason| (module.name, reason)));
     }
@@ -159,17 +162,54 @@ fn engine(config: Config) -> Engine {
             None if members.is_empty() => {
                 absent.push((name, String::from("finds none of its tokens")));
             }
-            None => pools.push(pool_slot(&name, members, policy)),
+            None => {
+                pooled.extend(members.iter().map(|one| (one.name().to_owned(), name.clone())));
+                pools.push(pool_slot(&name, members, policy));
+            }
         }
     }
+    pooled.sort_unstable();
+    pooled.dedup_by(|one, other| one.0 == other.0);
+    pooled.retain(|(module, _)| others.iter().all(|(token, _)| token.name() != module));
+    absent.extend(
+        pooled.into_iter().map(|(module, pool)| (module, format!("serves the pool {pool}"))),
+    );
     slots.extend(others.into_iter().map(|(token, policy)| foreign_slot(token, policy)));
     slots.extend(pools);
     slots.truncate(MAX_SLOTS);
     cpu::mask(config.lanes_without);
     let all = if config.lanes { PROVIDERS } else { WITHOUT_LANES };
     let left_out = usize::from(cfg!(feature = "openssl") && !config.openssl);
-    let providers = &all[..all.len() - left_out];
-    Engine::new(EngineConfig { slots, providers }).without(absent).disabling(config.disabled)
+    let providers = with_others(&all[..all.len() - left_out], &keyless);
+    Engine::new(EngineConfig { slots, providers })
+        .with_costs(&config.costs)
+        .without(absent)
+        .disabling(config.disabled)
+}
+
+/// Lists of providers that were ever used in this process.
+static LISTS: PerProcess<Mutex<Vec<Providers>>> = PerProcess::new(|_| Mutex::default());
+
+type Providers = &'static [&'static dyn Provider];
+
+/// Our own providers, then those of other modules. A list is never freed, and made once.
+fn with_others(ours: Providers, others: &[&'static dyn Provider]) -> Providers {
+    if others.is_empty() {
+        return ours;
+    }
+    let all: Vec<_> = ours.iter().chain(others).copied().collect();
+    let mut lists = LISTS.get().lock().unwrap_or_else(PoisonError::into_inner);
+    // A provider is known by its table.
+    let tables = |list: &[&'static dyn Provider]| -> Vec<_> {
+        list.iter().map(|one| (one.name(), one.algorithms().as_ptr())).collect()
+    };
+    let same = |list: &&Providers| tables(list) == tables(&all);
+    if let Some(list) = lists.iter().find(same) {
+        return list;
+    }
+    let list: Providers = Vec::leak(all);
+    lists.push(list);
+    list
 }
 
 /// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a
@@ -178,6 +218,11 @@ fn apart(work: &mut dyn FnMut()) {
     let _uncancelled = Uncancelled::begin();
     let _unbroken = Unbroken::begin();
     let _outside = Outside(OUTSIDE.replace(true));
+    work();
+}
+
+fn uncancelled(work: &mut dyn FnMut()) {
+    let _uncancelled = Uncancelled::begin();
     work();
 }
 

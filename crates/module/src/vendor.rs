@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Our own interface, `Vendor Metaslot` 1.2: what return codes cannot say.
+//! Our own interface, `Vendor Metaslot` 1.3: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
+use crate::audit::{Act, audited};
 use crate::caught::caught;
 use crate::decode::Caller;
-use crate::enter::enter;
+use crate::enter::{enter, enter_library};
+use crate::routing::{self, Estimate, Job};
 use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;
@@ -15,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
-pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 2 };
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 3 };
 
 /// `METASLOT_PIN_STATUS`
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +130,7 @@ pub(crate) struct List {
         *mut Examined,
     ) -> CK_RV,
     token_policy: unsafe extern "C" fn(CK_SLOT_ID, *mut Rule, *mut CK_ULONG) -> CK_RV,
+    estimates: unsafe extern "C" fn(*const Job, *mut Estimate, *mut CK_ULONG) -> CK_RV,
 }
 
 pub(crate) static LIST: List = List {
@@ -139,6 +142,7 @@ pub(crate) static LIST: List = List {
     token_cost,
     examine_token,
     token_policy,
+    estimates: routing::estimates,
 };
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
@@ -146,6 +150,8 @@ pub(crate) static LIST: List = List {
 unsafe extern "C" fn last_error(text: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -> CK_RV {
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     let caller = unsafe { Caller::new() };
+    // Also after a buffer that was too small.
+    let _said = detail::aside();
     caught(|| detail::with(|detail| caller.list(detail.as_bytes(), text, length)))
 }
 
@@ -249,7 +255,8 @@ unsafe extern "C" fn examine_token(
 ) -> CK_RV {
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     unsafe {
-        enter(Function::Login, |engine, caller| {
+        enter_library(Function::Login, |library, caller| {
+            let engine = library.engine()?;
             let place = caller.place(examined)?;
             let pin = caller.pin(pin, pin_length)?;
             let role = match user {
@@ -270,15 +277,25 @@ unsafe extern "C" fn examine_token(
                 tell(notify, application, &remark)
             };
             let repair = repair != CK_FALSE;
-            let found =
-                engine.examine_token(SlotId(slot), role, pin.expose(), repair, &mut remark)?;
-            place.set(Examined {
-                objects: found.rows,
-                unverified: found.unverified,
-                findings: found.findings,
-                removed: found.removed,
-            });
-            Ok(())
+            let slot = SlotId(slot);
+            audited(
+                library.log(),
+                Act::examination(repair),
+                |log| log.slot(engine, slot),
+                |note| {
+                    note.user(user);
+                    let found =
+                        engine.examine_token(slot, role, pin.expose(), repair, &mut remark)?;
+                    note.number("removed", found.removed);
+                    place.set(Examined {
+                        objects: found.rows,
+                        unverified: found.unverified,
+                        findings: found.findings,
+                        removed: found.removed,
+                    });
+                    Ok(())
+                },
+            )
         })
     }
 }

@@ -62,7 +62,17 @@ fn a_thread_that_is_cancelled_leaves_the_store_whole() {
         let file = home.path().join(".local/share/metaslot").join(name);
         fs::set_permissions(&file, Permissions::from_mode(0o660)).expect("the file is ours");
     }
-    home.run(&lifecycle, &["cancel-while-using-a-key"]);
+    let token = home.path().join(".local/share/metaslot/token.db");
+    let [counters, log] = ["counters", "audit.log"].map(|name| home.path().join(name));
+    fs::create_dir(&counters).expect("it is not there");
+    let file = home.path().join("metaslot.toml");
+    let settings =
+        format!("counters = {counters:?}\naudit = {log:?}\n[[token]]\npath = {token:?}\n");
+    fs::write(&file, settings).expect("the file can be written");
+    let variables = [("METASLOT_CONF", file.as_os_str())];
+    home.run_with(&lifecycle, &["cancel-while-using-a-key"], &variables);
+    let log = fs::read_to_string(log).expect("there is a log");
+    assert_eq!(log.matches("\"event\":\"generated\"").count(), 1, "{log}");
 }
 
 #[test]
@@ -364,6 +374,20 @@ fn a_page_is_kept_where_the_runtime_directory_is() {
     assert!(happened(Event::Login) && happened(Event::LoginFailure), "{:?}", process.events);
     assert!(!happened(Event::Panic));
     assert!(Path::new(page).metadata().unwrap().len() > 0);
+}
+
+#[test]
+fn a_call_that_waits_is_counted_once_and_as_it_ended() {
+    let home = Home::new("waits");
+    let runtime = home.path().join("run/metaslot");
+    fs::create_dir_all(&runtime).unwrap();
+    let variables = [("XDG_RUNTIME_DIR", runtime.parent().unwrap().as_os_str())];
+    home.run_with(&program_with("lifecycle", "waits", &[]), &["wait-for-slot-event"], &variables);
+    let page = fs::read_dir(&runtime).unwrap().flatten().next().expect("there is a page");
+    let process = read::process(&page.path()).unwrap();
+    let waited = |row: &&(_, _)| row.0 == metaslot_ck::Function::WaitForSlotEvent;
+    let calls = process.calls.iter().find(waited).expect("it was called").1;
+    assert_eq!((calls.calls, calls.errors), (2, 2), "no event yet, and the end");
 }
 
 /// What a client counted of one process.

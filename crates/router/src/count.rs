@@ -6,10 +6,9 @@ use metaslot_counters::{Subject, Watch};
 /// What one operation is counted under.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
-    subject: Subject,
     /// What a multi-part operation took so far.
     bytes: usize,
-    provider: u8,
+    subject: Subject,
     /// Whether another provider may be the cheaper one for some sizes of data.
     choice: bool,
 }
@@ -17,14 +16,14 @@ pub struct Count {
 impl Count {
     /// Nothing yet.
     #[must_use]
-    pub(crate) fn new(subject: Subject, provider: usize, choice: bool) -> Self {
-        Self { subject, bytes: 0, provider: u8::try_from(provider).unwrap_or(u8::MAX), choice }
+    pub(crate) const fn new(subject: Subject, choice: bool) -> Self {
+        Self { bytes: 0, subject, choice }
     }
 
     /// The provider's place in the list of them.
     #[must_use]
     pub const fn provider(&self) -> usize {
-        self.provider as usize
+        self.subject.provider()
     }
 
     /// Whether costs are to be compared when the size of the data is known.

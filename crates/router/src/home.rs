@@ -47,6 +47,6 @@ impl HomeRoute {
     ) -> Result<(Count, T)> {
         let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
         let found = self.row(mechanism).and_then(operation).ok_or(Error::MECHANISM_INVALID)?;
-        Ok((Count::new(Subject::new(self.provider, at), self.provider, false), found))
+        Ok((Count::new(Subject::new(self.provider, at), false), found))
     }
 }

@@ -4,16 +4,21 @@
 //! The table of routes is made once and read without a lock. Whether a caller may do what it wants is not asked here.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod candidate;
 pub mod cost;
 mod count;
 mod health;
 mod home;
+mod job;
 mod key;
+mod material;
 mod routes;
 
+pub use bench::Measured;
 pub use candidate::Candidate;
 pub use count::Count;
 pub use home::HomeRoute;
+pub use job::Job;
 pub use key::key_bits;
-pub use routes::{Estimate, Flight, Job, Routes};
+pub use routes::{Estimate, Flight, Routes};

@@ -2,9 +2,10 @@
 //! Who serves a mechanism: of the providers whose rows have the operation the first in the order of the
 //! configuration, or the one that is expected to take least.
 
-use crate::Count;
-use crate::cost::{Cost, Line};
+use crate::cost::{Cost, Line, is_clearly_less};
 use crate::health::{Health, bit};
+use crate::material::Pairs;
+use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
 use metaslot_counters::Subject;
@@ -16,10 +17,15 @@ use std::time::Instant;
 /// For each mechanism of the vocabulary the rows that serve it, in order.
 #[derive(Debug)]
 pub struct Routes {
+    pub(crate) providers: &'static [&'static dyn Provider],
     rows: Vec<Rows>,
+    /// Mechanisms that a provider, by its name, may not do.
+    disabled: Vec<(String, CK_MECHANISM_TYPE)>,
     health: Health,
     /// Threads with which the costs of a crowd were measured, one for each processor.
     crowd: u32,
+    /// Keys to measure with.
+    pub(crate) pairs: Pairs,
 }
 
 /// The rows of one mechanism, in place: most have one provider or two.
@@ -36,22 +42,16 @@ struct Row {
     /// The provider's place in the list of them.
     provider: usize,
     algorithm: &'static Algorithm,
+    /// What is only needed where costs are compared: the rest is read at each `*Init`.
+    costs: Box<Costs>,
+}
+
+/// What the operations of a row cost.
+#[derive(Debug, Default)]
+struct Costs {
     lines: Vec<Line>,
     /// Operations that are on their way, where such take longer than counting them.
     in_flight: AtomicU32,
-}
-
-/// What is to be done, for who compares costs.
-#[derive(Clone, Copy, Debug)]
-pub struct Job {
-    /// `CKM_…`
-    pub mechanism: CK_MECHANISM_TYPE,
-    /// `CKF_…`
-    pub operation: u64,
-    /// Bits of an asymmetric key, otherwise 0.
-    pub key_bits: u32,
-    /// Bytes of data.
-    pub bytes: usize,
 }
 
 /// An operation on its way.
@@ -77,8 +77,6 @@ pub struct Estimate {
     pub out: bool,
 }
 
-/// A later provider is taken for a fifth of the cost or more, not for what the next measurement may turn round.
-const WORTH: f32 = 0.95;
 /// An operation that takes longer is counted while it is on its way, in nanoseconds.
 const COUNTED: f32 = 2_000.0;
 /// The largest data that a choice is foreseen for.
@@ -87,29 +85,35 @@ const LARGEST: usize = 1 << 24;
 impl Routes {
     /// The rows of these providers, in their order.
     #[must_use]
-    pub fn new(providers: &[&'static dyn Provider]) -> Self {
+    pub fn new(providers: &'static [&'static dyn Provider]) -> Self {
         let mut rows: Vec<_> = MechanismRow::all().iter().map(|_| Rows::default()).collect();
         for (provider, served) in providers.iter().enumerate() {
             for algorithm in served.algorithms() {
                 if let Some(at) = MechanismRow::index(algorithm.mechanism) {
-                    let in_flight = AtomicU32::new(0);
-                    let row = Row { provider, algorithm, lines: Vec::new(), in_flight };
-                    rows[at].all.push(row);
+                    rows[at].all.push(Row { provider, algorithm, costs: Box::default() });
                 }
             }
         }
         let crowd = std::thread::available_parallelism().map_or(1, usize::from);
         let crowd = u32::try_from(crowd).unwrap_or(u32::MAX);
-        Self { rows, health: Health::default(), crowd }
+        Self {
+            providers,
+            rows,
+            disabled: Vec::new(),
+            health: Health::default(),
+            crowd,
+            pairs: Pairs::default(),
+        }
     }
 
-    /// With these costs, each of the provider at the place that `place` finds for its name.
+    /// With these costs.
     #[must_use]
-    pub fn with_costs(mut self, costs: &[Cost], place: impl Fn(&str) -> Option<usize>) -> Self {
+    pub fn with_costs(mut self, costs: &[Cost]) -> Self {
+        let place = |name: &str| self.providers.iter().position(|other| other.name() == name);
         for Cost { provider, mechanism, line } in costs {
             if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
                 let rows = self.rows[at].all.iter_mut().filter(|row| row.provider == provider);
-                rows.for_each(|row| row.lines.push(*line));
+                rows.for_each(|row| row.costs.lines.push(*line));
             }
         }
         for rows in &mut self.rows {
@@ -118,11 +122,44 @@ impl Routes {
         self
     }
 
-    /// Takes a mechanism from a provider, by its place in the list of them.
-    pub fn disable(&mut self, provider: usize, mechanism: CK_MECHANISM_TYPE) {
-        if let Some(at) = MechanismRow::index(mechanism) {
-            self.rows[at].all.retain(|row| row.provider != provider);
+    /// The providers, in order.
+    #[must_use]
+    pub const fn providers(&self) -> &'static [&'static dyn Provider] {
+        self.providers
+    }
+
+    /// Without mechanisms of providers, each by the provider's name.
+    #[must_use]
+    pub fn disabling(mut self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
+        for (name, mechanism) in &disabled {
+            let named = self.providers.iter().position(|provider| provider.name() == name);
+            if let (Some(provider), Some(at)) = (named, MechanismRow::index(*mechanism)) {
+                self.rows[at].all.retain(|row| row.provider != provider);
+            }
         }
+        Self { disabled, ..self }
+    }
+
+    /// Who serves a mechanism, or could, in order, and apart from them who does not because the configuration says so.
+    #[must_use]
+    pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> [Vec<Candidate>; 2] {
+        let disabled = self.disabled.iter().filter(|row| row.1 == mechanism);
+        let disabled = disabled.map(|(name, _)| Candidate {
+            provider: name.clone(),
+            flags: 0,
+            remark: String::from("disabled in the configuration"),
+        });
+        let disabled: Vec<_> = disabled.collect();
+        let may = |name: &str| !disabled.iter().any(|other| other.provider == name);
+        let candidate = |provider: &&'static dyn Provider| {
+            let rows = provider.algorithms().iter().filter(|row| row.mechanism == mechanism);
+            let (flags, remark) =
+                (rows.fold(0, |flags, row| flags | row.flags()), provider.remark(mechanism));
+            let says = may(provider.name()) && (flags != 0 || !remark.is_empty());
+            says.then(|| Candidate { provider: provider.name().to_owned(), flags, remark })
+        };
+        let ours = self.providers.iter().filter_map(candidate).collect();
+        [ours, disabled]
     }
 
     /// Mechanisms that a provider serves, sorted.
@@ -163,10 +200,7 @@ impl Routes {
         let out = self.health.out();
         for row in rows.all.iter().filter(|row| out & bit(row.provider) == 0) {
             if let Some(found) = operation(row.algorithm) {
-                return Ok((
-                    Count::new(Subject::new(row.provider, at), row.provider, rows.choice),
-                    found,
-                ));
+                return Ok((Count::new(Subject::new(row.provider, at), rows.choice), found));
             }
         }
         match out {
@@ -192,7 +226,7 @@ impl Routes {
             rows.all.iter().filter(|row| !tried.clone().any(|tried| tried == row.provider));
         left.find_map(|row| {
             let found = operation(row.algorithm)?;
-            Some((Count::new(Subject::new(row.provider, at), row.provider, false), found))
+            Some((Count::new(Subject::new(row.provider, at), false), found))
         })
         .ok_or(Error::MECHANISM_INVALID)
     }
@@ -215,11 +249,11 @@ impl Routes {
         let (least, expected) = self.least(rows, first, job, able);
         let row = &rows[least];
         let flight = expected.is_some_and(|time| time > COUNTED).then(|| {
-            row.in_flight.fetch_add(1, Ordering::Relaxed);
-            Flight(&row.in_flight)
+            row.costs.in_flight.fetch_add(1, Ordering::Relaxed);
+            Flight(&row.costs.in_flight)
         });
         let cheaper = (least != first).then(|| operation(row.algorithm)).flatten();
-        let count = Count::new(Subject::new(row.provider, at), row.provider, false);
+        let count = Count::new(Subject::new(row.provider, at), false);
         (cheaper.map(|algorithm| (count, algorithm)), flight)
     }
 
@@ -235,7 +269,7 @@ impl Routes {
         let (mut at, mut least) = (first, expected);
         for (place, row) in rows.iter().enumerate() {
             if let Some(expected) = self.expected(row, job)
-                && expected < least * WORTH
+                && is_clearly_less(expected, least)
                 && able(row)
             {
                 (at, least) = (place, expected);
@@ -244,9 +278,31 @@ impl Routes {
         (at, Some(least))
     }
 
+    /// What the first provider says that has something to say about it.
+    ///
+    /// # Errors
+    /// What the last one says that was asked.
+    pub fn first<T>(&self, mut ask: impl FnMut(&'static dyn Provider) -> Result<T>) -> Result<T> {
+        let mut answer = Err(Error::FUNCTION_NOT_SUPPORTED);
+        for provider in self.providers {
+            answer = ask(*provider);
+            let anothers = matches!(
+                answer,
+                Err(Error::CURVE_NOT_SUPPORTED
+                    | Error::KEY_NOT_WRAPPABLE
+                    | Error::WRAPPED_KEY_INVALID
+                    | Error::RANDOM_NO_RNG)
+            );
+            if !anothers {
+                break;
+            }
+        }
+        answer
+    }
+
     /// Nanoseconds that a job is expected to take now.
     fn expected(&self, row: &Row, job: Job) -> Option<f32> {
-        let others = row.in_flight.load(Ordering::Relaxed).min(self.crowd);
+        let others = row.costs.in_flight.load(Ordering::Relaxed).min(self.crowd);
         let load = others as f32 / self.crowd as f32;
         Some(row.line(job)?.expected(job.bytes, load))
     }
@@ -256,13 +312,23 @@ impl Routes {
         self.health.strike(provider, Instant::now());
     }
 
-    /// Everyone who has the operation of a job, in order, with what they are expected to take, and which provider
-    /// would be taken.
+    /// Everyone who has the operation of a job, in order, by the place in the list of providers.
+    pub(crate) fn rows_for(&self, job: Job) -> Vec<(usize, &'static Algorithm)> {
+        let Ok((_, rows)) = self.rows_of(job.mechanism) else { return Vec::new() };
+        let able = rows.all.iter().filter(|row| row.algorithm.flags() & job.operation != 0);
+        able.map(|row| (row.provider, row.algorithm)).collect()
+    }
+
+    /// Everyone who has the operation of a job and can do it here, in order, with what they are expected to take, and
+    /// which provider would be taken.
     #[must_use]
     pub fn estimates(&self, job: Job) -> (Vec<Estimate>, Option<usize>) {
         let Ok((_, rows)) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
         let (rows, out) = (&rows.all, self.health.out());
-        let able = |row: &Row| row.algorithm.flags() & job.operation != 0;
+        let able = |row: &Row| {
+            let remark = self.providers[row.provider].remark(job.mechanism);
+            row.algorithm.flags() & job.operation != 0 && remark.is_empty()
+        };
         let works = |row: &Row| able(row) && out & bit(row.provider) == 0;
         let first = rows.iter().position(works).or_else(|| rows.iter().position(able));
         let least = first.map(|first| self.least(rows, first, job, works).0);
@@ -271,7 +337,9 @@ impl Routes {
                 (self.health.of(row.provider), self.expected(row, job));
             Estimate { provider: row.provider, nanoseconds, failures, out }
         };
-        let all = rows.iter().filter(|row| able(row)).map(estimate).collect();
+        let mut all: Vec<_> = rows.iter().filter(|row| able(row)).map(estimate).collect();
+        // A provider has several rows where it has several kernels.
+        all.dedup_by_key(|one| one.provider);
         (all, least.map(|at| rows[at].provider))
     }
 }
@@ -280,14 +348,17 @@ impl Rows {
     /// Whether a later row is cheaper than the first anywhere. Costs are lines: what is so at neither end is so nowhere.
     fn may_differ(&self) -> bool {
         let Some((first, later)) = self.all.split_first() else { return false };
-        later.iter().flat_map(|row| &row.lines).any(|line| {
+        later.iter().flat_map(|row| &row.costs.lines).any(|line| {
             let Line { operation, key_bits, .. } = *line;
             [0, LARGEST].into_iter().any(|bytes| {
                 let job = Job { mechanism: 0, operation, key_bits, bytes };
                 let Some(own) = first.line(job) else { return false };
-                let cheaper = |load| line.expected(bytes, load) < own.expected(bytes, 0.0) * WORTH;
-                let crowded = line.expected(bytes, 0.0) < own.expected(bytes, 1.0) * WORTH;
-                cheaper(0.0) || cheaper(1.0) || crowded
+                let cheaper = |load, other| {
+                    is_clearly_less(line.expected(bytes, load), own.expected(bytes, other))
+                };
+                [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)]
+                    .iter()
+                    .any(|loads| cheaper(loads.0, loads.1))
             })
         })
     }
@@ -297,7 +368,7 @@ impl Row {
     /// The line that fits best: that of the key's size, of the next larger, or of any.
     fn line(&self, job: Job) -> Option<&Line> {
         let mut best = None::<&Line>;
-        for line in self.lines.iter().filter(|line| line.operation == job.operation) {
+        for line in self.costs.lines.iter().filter(|line| line.operation == job.operation) {
             if line.key_bits == job.key_bits {
                 return Some(line);
             }

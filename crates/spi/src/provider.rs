@@ -224,6 +224,14 @@ pub trait DigestStream: Send + Debug {
     /// `CKR_DEVICE_ERROR`
     fn update(&mut self, data: &[u8]) -> Result<()>;
 
+    /// Takes the value of a key, as [`Self::update`] takes data.
+    ///
+    /// # Errors
+    /// `CKR_KEY_INDIGESTIBLE` where keys do not go.
+    fn update_by_key(&mut self, value: &[u8]) -> Result<()> {
+        self.update(value)
+    }
+
     /// Writes the digest.
     ///
     /// # Errors

@@ -130,6 +130,7 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         "lanes" => lanes::text(directory, experiment),
         "local" => local::text(experiment),
         "mechanisms" => speed::all_text(experiment),
+        "mix" => speed::mix_text(experiment),
         "overhead" => speed::overhead_text(directory, experiment),
         "speed" => speed::sun_text(directory, experiment),
         "store" => store::text(directory, experiment),

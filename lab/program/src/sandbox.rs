@@ -118,6 +118,11 @@ impl Store {
         command.env("SOFTHSM2_CONF", self.directory.join("softhsm2.conf"));
     }
 
+    /// What operations cost, where that is known.
+    pub(crate) fn costs(&self) -> PathBuf {
+        self.directory.join("costs.tsv")
+    }
+
     /// Where this module's processes count.
     pub(crate) fn counters(&self) -> PathBuf {
         self.directory.join("counters")

@@ -90,6 +90,7 @@ pub(crate) static WORDS: &[Word] = &[
     word("only-cbc", &[(CKA_ALLOWED_MECHANISMS, ONLY_CBC)]),
     word("any-mechanism", &[(CKA_ALLOWED_MECHANISMS, Said::Bytes(&[]))]),
     word("public", &[(CKA_PRIVATE, OFF)]),
+    word("private", &[(CKA_PRIVATE, ON)]),
     word("session", &[(CKA_TOKEN, OFF)]),
     word("uncopyable", &[(CKA_COPYABLE, OFF)]),
     // What it imposes on others.
@@ -205,6 +206,7 @@ pub(crate) static MECHANISMS: &[Mechanism] = &[
     mechanism("x509", CKM_RSA_X_509, Shape::None, WRAPS | ENCRYPTS | SIGNS),
     mechanism("hmac", CKM_SHA256_HMAC, Shape::None, SIGNS),
     mechanism("hmac-1", CKM_SHA256_HMAC_GENERAL, Shape::Length(1), SIGNS),
+    mechanism("hmac-sha3", CKM_SHA3_256_HMAC, Shape::None, SIGNS),
     mechanism("cmac", CKM_AES_CMAC, Shape::None, SIGNS),
     mechanism("gmac", CKM_AES_GMAC, Shape::Gcm(&[9; 12]), SIGNS),
     mechanism("ecdsa", CKM_ECDSA_SHA256, Shape::None, SIGNS),
@@ -297,6 +299,26 @@ pub(crate) const INFO_1: &[u8] = b"attack\x01";
 /// The first block of SP 800-108 in counter mode.
 pub(crate) const BLOCK_1: &[u8] = b"\x01attack";
 
+/// A saved state of SHA3-256 that holds a pad of HMAC: a key of 32 bytes that is digested is added to it, then
+/// [`FILL`] ends the block.
+const fn forged(pad: u8) -> [u8; 217] {
+    let mut state = [0; 217];
+    let (magic, number) = (b"metadig1", CKM_SHA3_256.to_le_bytes());
+    let mut at = 0;
+    while at < 8 {
+        (state[at], state[8 + at]) = (magic[at], number[at]);
+        at += 1;
+    }
+    at = 16;
+    while at < 16 + 136 {
+        state[at] = pad;
+        at += 1;
+    }
+    state
+}
+
+const FILL: &[u8] = &[0; 136 - 32];
+
 /// Data that the attacker knows.
 pub(crate) static CONSTANTS: &[(&str, &[u8])] = &[
     ("zeros", &[0; 32]),
@@ -307,4 +329,7 @@ pub(crate) static CONSTANTS: &[(&str, &[u8])] = &[
     ("ipad", &[0x36; 64]),
     ("counter-1", &[0, 0, 0, 1]),
     ("nothing", &[]),
+    ("sha3-ipad", &forged(0x36)),
+    ("sha3-opad", &forged(0x5c)),
+    ("fill", FILL),
 ];

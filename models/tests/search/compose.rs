@@ -83,6 +83,7 @@ const CHANGES: &Weighed<&str> = &[
     (1, "asks-not"),
     (1, "any-mechanism"),
     (1, "public"),
+    (1, "private"),
     (1, "session"),
     (1, "only-cbc"),
 ];
@@ -96,6 +97,7 @@ const UNUSUAL: &[&str] = &[
     "only-cbc",
     "any-mechanism",
     "public",
+    "private",
     "trusted",
     "uncopyable",
     "unwraps-open",
@@ -138,7 +140,7 @@ const NEXT: &Weighed<Function> = &[
     (2, Function::Verify),
     (3, Function::Digest),
     (1, Function::State),
-    (1, Function::Resume),
+    (3, Function::Resume),
 ];
 
 /// What is often done with what a call made or gave out.
@@ -152,6 +154,7 @@ const fn after(function: Function) -> &'static [Function] {
             Function::Derive,
             Function::Wrap,
         ],
+        Function::Resume => &[Function::Resume],
         _ => &[],
     }
 }
@@ -299,6 +302,18 @@ pub(crate) fn attackers(
             } else if chooser.below(2) == 1 {
                 step.data = vec![constant(chooser)];
             }
+        }
+        Function::Resume if chooser.rarely(70) => {
+            // The outer hash of an HMAC is over the inner one.
+            let inner = before.last().filter(|last| last.function == Function::Resume);
+            let (pad, over) = match inner {
+                Some(last) => ("sha3-opad", Data::whole(last.number)),
+                None => ("sha3-ipad", constant(chooser)),
+            };
+            let secret = |facts: &Facts| facts.class == CKO_SECRET_KEY;
+            let keys = inner.map(|last| last.keys.clone()).filter(|keys| !keys.is_empty());
+            step.keys = keys.or_else(|| Some(vec![any_key(game, chooser, secret)?]))?;
+            step.data = vec![named(pad)?, named("fill")?, over];
         }
         Function::Resume => step.data = vec![data(game, chooser, 100)?],
         Function::Trust => return None,
@@ -511,6 +526,12 @@ fn data(game: &Game<'_>, chooser: &mut Chooser, given: u64) -> Option<Data> {
         return Some(Data::Output { step: chooser.one_of(&outputs)?, cut });
     }
     (given < 95).then(|| constant(chooser))
+}
+
+/// A constant by its name.
+pub(crate) fn named(name: &str) -> Option<Data> {
+    let row = CONSTANTS.iter().find(|row| row.0 == name)?;
+    Some(Data::Constant(row.0, row.1))
 }
 
 fn constant(chooser: &mut Chooser) -> Data {

@@ -2,7 +2,7 @@
 //! One sequence against one engine: after each call, what is true and what the attacker knows of it.
 
 use crate::alphabet::Mechanism;
-use crate::knowledge::{self, How, Knowledge, decoded, derives, guess};
+use crate::knowledge::{self, How, Knowledge, decoded, derives, guess, is_mac};
 use crate::stage::{Done, Facts, Stage, Stock};
 use crate::step::{Function, Name, Step};
 use crate::truth::{Standing, Truth, Value, Wrapped};
@@ -224,6 +224,15 @@ impl<'a> Game<'a> {
             }
         }
         let value = key.map(|key| &self.truth.values[key]);
+        if step.function == Function::Resume
+            && value.is_some_and(|v| {
+                v.standing == Standing::Protected
+                    && !v.birth.has(CKA_SIGN)
+                    && is_mac(v.main(), bytes)
+            })
+        {
+            return Some(Finding::Used(Breach::Usage(CKA_SIGN)));
+        }
         if step.function == Function::Sign && value.is_some_and(Value::begins_encoded) {
             return value.map(held(How::Guessed));
         }

@@ -103,6 +103,12 @@ pub(crate) fn derives<'a>(truth: &'a Truth, key: &[u8]) -> Option<&'a Value> {
     macs.flatten().find_map(|mac| truth.secrets().find(|value| value.is_in(&mac)))
 }
 
+/// Whether these bytes are a MAC of a constant with HMAC and SHA-3.
+pub(crate) fn is_mac(key: &[u8], bytes: &[u8]) -> bool {
+    let made = |data| mac(CKM_SHA3_256_HMAC, key, data);
+    CONSTANTS.iter().any(|(_, data)| made(data).as_deref() == Some(bytes))
+}
+
 /// The key of one byte that gives this MAC.
 pub(crate) fn guess(mechanism: CK_MECHANISM_TYPE, data: &[u8], tag: &[u8]) -> Option<u8> {
     (0..=u8::MAX).find(|guess| mac(mechanism, &[*guess], data).as_deref() == Some(tag))

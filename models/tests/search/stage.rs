@@ -264,7 +264,11 @@ impl<'a> Stage<'a> {
             Function::Resume => {
                 let none = ObjectHandle(0);
                 engine.set_operation_state(session, &input(0)?, none, none)?;
-                return collect(|out| engine.digest_final(session, out)).map(Done::Gave);
+                let result = self.resumed(step);
+                if result.is_err() {
+                    drop(collect(|out| engine.digest_final(session, out)));
+                }
+                return result;
             }
         };
         self.objects.insert(name, made);
@@ -360,6 +364,17 @@ impl<'a> Stage<'a> {
         self.engine.login(self.session, CKU_USER, PIN)?;
         self.find(&names)?;
         trusted.map(|()| Done::Nothing)
+    }
+
+    /// The rest of a digest: the keys, then the data behind its state.
+    fn resumed(&self, step: &Step) -> Result<Done> {
+        for at in 0..step.keys.len() {
+            self.engine.digest_key(self.session, self.key(step, at)?)?;
+        }
+        for data in step.data.iter().skip(1) {
+            self.engine.digest_update(self.session, &self.data(data)?)?;
+        }
+        collect(|out| self.engine.digest_final(self.session, out)).map(Done::Gave)
     }
 
     fn digest(&self, step: &Step, mechanism: CK_MECHANISM_TYPE) -> Result<Done> {

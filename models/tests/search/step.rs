@@ -98,7 +98,7 @@ pub(crate) enum Function {
     Digest,
     /// As [`Self::Digest`], but `C_GetOperationState` at the end.
     State,
-    /// `C_SetOperationState`, then `C_DigestFinal`.
+    /// `C_SetOperationState`, `C_DigestKey` and `C_DigestUpdate` where there are keys and data, `C_DigestFinal`.
     Resume,
 }
 

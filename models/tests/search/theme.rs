@@ -4,7 +4,7 @@
 
 use crate::alphabet::{self, Mechanism};
 use crate::chooser::Chooser;
-use crate::compose::{any_key, follow};
+use crate::compose::{any_key, follow, named};
 use crate::game::Game;
 use crate::stage::Facts;
 use crate::step::{Data, Function, Step};
@@ -28,6 +28,7 @@ const DERIVED: &[(u64, &[&str])] = &[
     (3, &[]),
     (1, &["+derive", "derives-deriving"]),
     (1, &["+derive", "derives-wrapping"]),
+    (3, &["public"]),
 ];
 
 impl Theme {
@@ -50,7 +51,7 @@ impl Theme {
         let mut step = Step::new(number, true, function);
         if self == Self::Trust {
             step.mechanism = Mechanism::named(if carries { "generic-gen" } else { "aes-gen" });
-            let limits = [(2, "with-trusted"), (1, "-sign"), (1, "+derive"), (1, "sensitive")];
+            let limits = [(2, "with-trusted"), (1, "-sign"), (1, "+derive"), (3, "sensitive")];
             let limit = chooser.weighted(&limits);
             let imposed = [(3, "public"), (1, "unwraps-deriving"), (1, "unwraps-wrapping")];
             let said: &[&str] = match carries {
@@ -118,6 +119,8 @@ impl Theme {
             Function::Derive => self.derive(game, chooser, &mut step)?,
             Function::Copy => {
                 step.keys = vec![any_key(game, chooser, |facts| facts.has(CKA_WRAP))?];
+                let changes: &[(u64, &[&str])] = &[(1, &[]), (1, &["private"])];
+                step.words = alphabet::words(chooser.weighted(changes));
             }
             Function::Generate => {
                 step.mechanism = Mechanism::named("aes-gen");
@@ -126,12 +129,12 @@ impl Theme {
             Function::Sign => {
                 step.mechanism = Mechanism::named("hmac");
                 step.keys = vec![any_key(game, chooser, |facts| facts.has(CKA_SIGN))?];
-                step.data = vec![constant("info-1")?];
+                step.data = vec![named("info-1")?];
             }
             Function::Digest => {
                 step.mechanism = Mechanism::named("sha256");
                 step.keys = vec![any_key(game, chooser, secret)?];
-                step.data = vec![constant("nothing")?, constant("counter-1")?];
+                step.data = vec![named("nothing")?, named("counter-1")?];
             }
             Function::Wrap => {
                 step.mechanism = Mechanism::named(chooser.weighted(&[(1, "kwp"), (1, "bound")]));
@@ -167,9 +170,4 @@ impl Theme {
 
 fn said(all: &[&str], chooser: &mut Chooser) -> Vec<&'static alphabet::Word> {
     alphabet::words(&[all, chooser.weighted(DERIVED)].concat())
-}
-
-fn constant(name: &str) -> Option<Data> {
-    let row = alphabet::CONSTANTS.iter().find(|row| row.0 == name)?;
-    Some(Data::Constant(row.0, row.1))
 }

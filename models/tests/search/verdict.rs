@@ -192,6 +192,9 @@ pub(crate) fn kind(finding: Finding, steps: &[Step]) -> &'static str {
         Finding::Used(Breach::Usage(_)) if wraps_itself && has(Function::Unwrap) => {
             "key wraps itself and comes back with more usages"
         }
+        Finding::Used(Breach::Usage(_)) if last.function == Function::Resume => {
+            "digest from a forged state is a MAC"
+        }
         Finding::Used(Breach::Usage(_)) => match origin {
             Some(Function::Unwrap) => "wrapped key comes back with more usages",
             Some(Function::Copy) => "copy has more usages",

@@ -3,7 +3,8 @@
 
 use anyhow::{Context, Result, ensure};
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Params, Session, Template, Value};
+use metaslot_client::{Mechanism, Params, Session, Template, User, Value};
+use metaslot_testkit::USER_PIN;
 
 use crate::{aes, target, with_roles};
 
@@ -72,7 +73,9 @@ pub(crate) fn usages(session: &Session) -> Result<()> {
     let limited = session
         .generate_key(&Mechanism::new(CKM_AES_KEY_GEN), &with_roles(allowed, &[CKA_ENCRYPT]))?;
     let other = session.encrypt(&mechanism, limited, b"plain");
-    refused("a mechanism that is not among the allowed", &other)
+    refused("a mechanism that is not among the allowed", &other)?;
+    session.digest_init(&Mechanism::new(CKM_SHA256))?;
+    refused("a digest that is not among the allowed", &session.digest_key(limited))
 }
 
 pub(crate) fn origin(session: &Session) -> Result<()> {
@@ -197,4 +200,22 @@ pub(crate) fn saved_digest(session: &Session) -> Result<()> {
         session.digest_final()?;
     }
     Ok(())
+}
+
+/// A buffer too short keeps the operation: if it told something of the plaintext, one PIN would do for many.
+pub(crate) fn one_pin(session: &Session) -> Result<()> {
+    let public = Template::new().token(false).ulong(CKA_MODULUS_BITS, 2048);
+    let private = Template::new().token(false).bool(CKA_ALWAYS_AUTHENTICATE, true);
+    let pair = Mechanism::new(CKM_RSA_PKCS_KEY_PAIR_GEN);
+    let (public, private) = session.generate_key_pair(&pair, &public, &private)?;
+    let by = Mechanism::new(CKM_RSA_PKCS);
+    let (short, long) =
+        (session.encrypt(&by, public, &[1; 16])?, session.encrypt(&by, public, &[2; 64])?);
+    session.decrypt_init(&by, private)?;
+    session.login(User::ContextSpecific, USER_PIN.as_bytes())?;
+    let mut room = [0; 256];
+    refused("a plaintext for a buffer too short", &session.decrypt_into(&long, &mut room[..32]))?;
+    refused("the length of another", &session.decrypt_into(&short, &mut room[..32]))?;
+    ensure!(session.decrypt_into(&short, &mut room)? == 16, "the operation has ended");
+    refused("a second plaintext", &session.decrypt_into(&long, &mut room))
 }

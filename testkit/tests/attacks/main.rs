@@ -138,6 +138,15 @@ fn long_key_is_wrapped_under_a_short_one() {
 }
 
 #[test]
+fn long_key_is_wrapped_under_one_that_a_short_one_derives() {
+    attack(
+        "weak base of a wrapping key",
+        "long_key_is_wrapped_under_one_that_a_short_one_derives",
+        purposes::wrapped_by_a_derivative,
+    );
+}
+
+#[test]
 fn unwrapping_tells_whether_the_padding_is_right() {
     let name = "unwrapping_tells_whether_the_padding_is_right";
     attack("padding oracle of unwrapping", name, keys::padding_oracle);
@@ -216,6 +225,15 @@ fn derived_key_is_computed_by_digesting_its_base() {
         "digest of a base key",
         "derived_key_is_computed_by_digesting_its_base",
         purposes::base_key_is_digested,
+    );
+}
+
+#[test]
+fn key_that_verifies_makes_macs_by_digests() {
+    attack(
+        "MAC by a forged state of a digest",
+        "key_that_verifies_makes_macs_by_digests",
+        purposes::forged_state_signs,
     );
 }
 
@@ -299,6 +317,11 @@ fn saved_digest_shows_no_key() {
 #[test]
 fn private_objects_are_hidden_after_logout() {
     never("use after logout", "private_objects_are_hidden_after_logout", always::logout);
+}
+
+#[test]
+fn one_pin_is_for_one_plaintext() {
+    never("many plaintexts for one PIN", "one_pin_is_for_one_plaintext", always::one_pin);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! Ways from a key that has one purpose to its value, by another.
 
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Params, Result, Session, Template};
+use metaslot_client::{Mechanism, Params, Result, Session, Template, Value};
 
 use crate::field::Element;
 use crate::{SECRET, aes, readable, secret, target, with_roles};
@@ -214,4 +214,40 @@ pub(crate) fn base_key_is_digested(session: &Session) -> Result<bool> {
     let copy = known(session, &extracted, &[CKA_SIGN])?;
     let value = session.sign(&HMAC, copy, BLOCK)?;
     is_value(session, key, &value)
+}
+
+/// SHA-3 adds what it takes to its state, and an HMAC adds its pads to the key: a state that holds a
+/// pad makes the digest of a key that may only verify a MAC (FIPS 202 §4, RFC 2104 §2).
+pub(crate) fn forged_state_signs(session: &Session) -> Result<bool> {
+    /// Of SHA3-256, in bytes.
+    const BLOCK: usize = 136;
+    let key = session.create(&with_roles(secret(true), &[CKA_VERIFY]).bytes(CKA_VALUE, SECRET))?;
+    session.digest_init(&Mechanism::new(CKM_SHA3_256))?;
+    let state = session.operation_state()?;
+    session.digest_final()?;
+    let begins = state.len() - 201;
+    let keyed = |pad: u8, data: &[u8]| {
+        let mut state = state.clone();
+        state[begins..begins + BLOCK].fill(pad);
+        session.set_operation_state(&state, NO_KEY, NO_KEY)?;
+        session.digest_key(key)?;
+        session.digest_update(&[0; BLOCK - SECRET.len()])?;
+        session.digest_update(data)?;
+        session.digest_final()
+    };
+    let forged = keyed(0x5c, &keyed(0x36, b"message")?)?;
+    session.verify(&Mechanism::new(CKM_SHA3_256_HMAC), key, b"message", &forged)?;
+    Ok(true)
+}
+
+/// A derived key is long and no harder to guess than its short base.
+pub(crate) fn wrapped_by_a_derivative(session: &Session) -> Result<bool> {
+    let imposed = Template::new().bool(CKA_WRAP, true).bool(CKA_SENSITIVE, true);
+    let base = with_roles(Template::new().token(false).ulong(CKA_VALUE_LEN, 16), &[CKA_DERIVE])
+        .with(CKA_DERIVE_TEMPLATE, Value::Template(imposed.bool(CKA_EXTRACTABLE, false)));
+    let base = session.generate_key(&Mechanism::new(CKM_GENERIC_SECRET_KEY_GEN), &base)?;
+    let by = Template::new().key_type(CKK_AES).token(false).ulong(CKA_VALUE_LEN, 32);
+    let by = session.derive(&hkdf(false, true, NO_KEY), base, &by)?;
+    let long = session.create(&secret(true).bytes(CKA_VALUE, SECRET))?;
+    session.wrap(&KWP, by, long).map(|_| true)
 }

@@ -237,7 +237,7 @@ fn every_operation_of_many_threads_is_right_and_counted() {
 }
 
 /// Operations and failures under a provider's name, in the page of this process.
-fn counted(name: &str) -> Result<(u64, u64)> {
+pub(super) fn counted(name: &str) -> Result<(u64, u64)> {
     let directory = std::env::var_os("XDG_RUNTIME_DIR").context("no directory for counters")?;
     let mut sums = (0, 0);
     for entry in std::fs::read_dir(directory)? {

@@ -20,10 +20,29 @@ fn fake(name: &str, modes: &[&'static str], work: impl Fn(&Module, &str) -> Resu
             token.set(FAKE, mode);
             compiled(token, "fake.c", "fake.so", "-shared -fPIC -ldl")?;
             let file = token.path("fake.so").display().to_string();
+            token.set("FAKE_MODULE", &file);
             configure(token, &format!("name = \"fake\"\nmodule = \"{file}\""))
         };
         apart(CLIENT, &format!("a module that does: {mode}"), name, prepare, || Ok(()));
     }
+}
+
+#[test]
+fn two_threads_begin_a_module_once() {
+    let name = "failures::two_threads_begin_a_module_once";
+    fake(name, &["begun-by-two"], |module, _| {
+        let slot = slot(module, "fake")?;
+        let file = std::env::var_os("FAKE_MODULE").context("no module")?;
+        Module::load(file)?.finalize()?;
+        let told = std::thread::scope(|scope| {
+            let threads = [(); 2].map(|()| scope.spawn(|| module.token_info(slot)));
+            threads.map(|thread| thread.join().expect("no panic"))
+        });
+        for info in told {
+            ensure!(info?.label == "fake", "another token");
+        }
+        Ok(())
+    });
 }
 
 /// A section for a module that cannot be used, and what is said about it.
@@ -54,7 +73,7 @@ fn missing_module_costs_its_own_slots_only() {
         "a module that is not there",
         name,
         section,
-        "lost is not there: it cannot load /no/such",
+        "lost has no slot: it cannot load /no/such",
     );
 }
 
@@ -98,7 +117,7 @@ fn one_module_by_two_paths_is_refused() {
         let module = started()?;
         ensure!(module.slots(true)?.len() == 2, "{:?}", module.slots(true)?);
         fails_with(module.open_session(SlotId(2), Access::ReadOnly), Error::SLOT_ID_INVALID)?;
-        says(&module, "two is not there: it is the module of another section")
+        says(&module, "two has no slot: it is the module of another section")
     });
 }
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <metaslot/pkcs11.h>
+#include "keyless.h"
 
 static int is(const char *what)
 {
@@ -44,9 +44,14 @@ static int is_refused(void)
         && caller->C_Finalize(NULL) == CKR_FUNCTION_FAILED;
 }
 
+// Whether the host has ended it, and how many calls have noticed.
+static int ended, noticed;
+
 static CK_RV initialize(void *args)
 {
     (void) args;
+    if (is("begun-by-two") && noticed && !__sync_bool_compare_and_swap(&ended, 1, 0))
+        return CKR_CRYPTOKI_ALREADY_INITIALIZED;
     if (is("calls-back") && !is_refused())
         return CKR_GENERAL_ERROR;
     return is("does-not-start") || (is("starts-late") && gone()) ? CKR_DEVICE_ERROR : CKR_OK;
@@ -56,6 +61,9 @@ static CK_RV finalize(void *reserved)
 {
     (void) reserved;
     wrecked = 0;
+    if (noticed)
+        abort();
+    ended = 1;
     return CKR_OK;
 }
 
@@ -90,6 +98,12 @@ static CK_RV slot_info(CK_SLOT_ID slot, CK_SLOT_INFO *info)
 static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
 {
     (void) slot;
+    if (is("begun-by-two") && ended) {
+        // Each of two threads is told so before either can do something about it.
+        for (__sync_fetch_and_add(&noticed, 1); __sync_fetch_and_add(&noticed, 0) < 2;)
+            usleep(100);
+        return CKR_CRYPTOKI_NOT_INITIALIZED;
+    }
     if (gone())
         return CKR_TOKEN_NOT_PRESENT;
     memset(info, ' ', sizeof *info);
@@ -98,7 +112,7 @@ static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
     memcpy(info->model, "\033[31mred\r\n", 10);
     memset(info->serialNumber, 0xff, sizeof info->serialNumber);
     memcpy(info->serialNumber, is("other-token-after-loss") && losses ? "2" : "1", 1);
-    info->flags = CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
+    info->flags = CKF_RNG | CKF_TOKEN_INITIALIZED | CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED;
     info->ulMinPinLen = is("pins") ? ~0UL : 4;
     info->ulMaxPinLen = 8;
     return CKR_OK;
@@ -107,14 +121,14 @@ static CK_RV token_info(CK_SLOT_ID slot, CK_TOKEN_INFO *info)
 static CK_RV mechanism_list(CK_SLOT_ID slot, CK_MECHANISM_TYPE *list, CK_ULONG *count)
 {
     (void) slot;
-    const CK_MECHANISM_TYPE all[] = { CKM_AES_CBC, 0x99999999, CKM_SHA256_HMAC, CKM_AES_CBC };
+    const CK_MECHANISM_TYPE all[] = { CKM_AES_CBC, 0x99999999, CKM_SHA256_HMAC, CKM_AES_CBC, CKM_SHA256 };
     if (is("mechanisms-without-end") && !list) {
         *count = 1UL << 61;
         return CKR_OK;
     }
     if (list)
         memcpy(list, all, sizeof all);
-    *count = 4;
+    *count = sizeof all / sizeof *all;
     return CKR_OK;
 }
 
@@ -123,7 +137,10 @@ static CK_RV mechanism_info(CK_SLOT_ID slot, CK_MECHANISM_TYPE mechanism, CK_MEC
     (void) slot;
     info->ulMinKeySize = 16;
     info->ulMaxKeySize = is("sizes") ? 0 : 64;
-    info->flags = mechanism == CKM_AES_CBC ? CKF_ENCRYPT | CKF_DECRYPT : CKF_SIGN | CKF_VERIFY;
+    if (mechanism == CKM_SHA256)
+        info->flags = CKF_DIGEST;
+    else
+        info->flags = mechanism == CKM_AES_CBC ? CKF_ENCRYPT | CKF_DECRYPT : CKF_SIGN | CKF_VERIFY;
     return CKR_OK;
 }
 
@@ -357,6 +374,7 @@ static CK_FUNCTION_LIST list = {
     .C_Encrypt = cipher,
     .C_EncryptUpdate = cipher,
     .C_EncryptFinal = cipher_final,
+    KEYLESS,
 };
 
 CK_RV C_GetFunctionList(CK_FUNCTION_LIST **out)

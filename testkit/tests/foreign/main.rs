@@ -5,6 +5,7 @@
 mod attacks;
 mod behaviour;
 mod failures;
+mod keyless;
 mod nss;
 mod pool;
 mod softhsm;

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn prepared(token: &mut TestToken) -> Result<()> {
     compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
     let home = token.home().display().to_string();
-    token.set("FAKE_TOKENS", &home);
+    token.set("FAKE_ORDERS", &home);
     configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\""))?;
     let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
     let pool = format!("[[pool]]\nname = \"web\"\ntokens = {TOKENS:?}\n");
@@ -26,7 +26,7 @@ fn prepared(token: &mut TestToken) -> Result<()> {
 
 /// The file that says that a token is dead.
 fn sign_of_death(token: usize) -> Result<std::path::PathBuf> {
-    let home = std::env::var_os("FAKE_TOKENS").context("no directory")?;
+    let home = std::env::var_os("FAKE_ORDERS").context("no directory")?;
     Ok(Path::new(&home).join(format!("dead-{token}")))
 }
 
@@ -52,6 +52,12 @@ fn key_in_three_tokens_is_one_and_each_has_its_turn() {
     apart(CLIENT, "one key in three tokens", name, prepared, || {
         let module = started()?;
         ensure!(module.slots(true)?.len() == 2, "its tokens are no slots of their own");
+        let candidates = module.candidates(CKM_SHA256_RSA_PKCS).context("it says")?;
+        let remark = |name: &str| {
+            candidates.iter().find(|one| one.provider == name).map(|one| one.remark.as_str())
+        };
+        ensure!(remark("fake") == Some("it serves the pool web"), "{candidates:?}");
+        ensure!(remark("web") == Some("keys of slot 1 only"), "{candidates:?}");
         let wrong = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
         fails_with(wrong.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
         ensure!(wrong.find(&Template::new())?.is_empty(), "seen without a login");
@@ -190,13 +196,104 @@ fn logouts_under_busy_threads_leave_no_login() {
         ensure!(session.find(&Template::new())?.is_empty(), "seen after a wrong PIN");
         // And the other module's tokens do not think otherwise.
         module.finalize()?;
-        let direct = Module::load(std::env::var("FAKE_TOKENS")? + "/tokens.so")?;
+        let direct = Module::load(std::env::var("FAKE_ORDERS")? + "/tokens.so")?;
         direct.initialize()?;
         for slot in direct.slots(true)? {
             let session = direct.open_session(slot, Access::ReadOnly)?;
             ensure!(session.find(&Template::new())?.is_empty(), "logged in to {slot}");
         }
         Ok(())
+    });
+}
+
+/// Lets one token stay in its next search, and does something meanwhile.
+fn during_a_search(module: &Module, token: usize, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let file = |what: &str| anyhow::Ok(sign_of_death(token)?.with_file_name(what));
+    let (stall, stalled) =
+        (file(&format!("stall-find-{token}"))?, file(&format!("stalled-find-{token}"))?);
+    std::fs::write(stall, "")?;
+    let session = module.open_session(slot(module, "web")?, Access::ReadOnly)?;
+    std::thread::scope(|scope| {
+        let search = scope.spawn(move || session.find(&Template::new()));
+        let start = Instant::now();
+        while !stalled.exists() {
+            ensure!(start.elapsed() < PATIENCE, "no search");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let done = work();
+        std::fs::remove_file(&stalled)?;
+        search.join().expect("no panic")?;
+        done
+    })
+}
+
+#[test]
+fn search_from_before_a_login_hides_no_key_after_it() {
+    let name = "pool::search_from_before_a_login_hides_no_key_after_it";
+    apart(CLIENT, "a login during a search", name, prepared, || {
+        let module = started()?;
+        let mut found = None;
+        during_a_search(&module, 0, || {
+            found = Some(web_key(&module)?);
+            Ok(())
+        })?;
+        let (session, key) = found.context("no key")?;
+        let mut turns = [0; TOKENS.len()];
+        for round in 0..30_u8 {
+            turns[signed_by(&session, key, &[round])?] += 1;
+        }
+        ensure!(turns == [10; 3], "{turns:?}");
+        Ok(())
+    });
+}
+
+/// The host has the same module, and has logged in to one of its tokens.
+#[test]
+fn login_of_the_host_stays_when_ours_fails_or_ends() {
+    let name = "pool::login_of_the_host_stays_when_ours_fails_or_ends";
+    apart(CLIENT, "a login of the host", name, prepared, || {
+        let module = started()?;
+        let web = slot(&module, "web")?;
+        let direct = Module::load(std::env::var("FAKE_ORDERS")? + "/tokens.so")?;
+        let host = direct.open_session(SlotId(0), Access::ReadOnly)?;
+        host.login(User::User, b"1234")?;
+        let is_logged_in = |when: &str| -> Result<()> {
+            ensure!(host.find(&Template::new())?.len() == 1, "the host is logged out {when}");
+            Ok(())
+        };
+        let session = module.open_session(web, Access::ReadOnly)?;
+        fails_with(session.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
+        is_logged_in("by a wrong PIN")?;
+        let (_session, key) = web_key(&module)?;
+        signed_by(&session, key, b"x")?;
+        session.logout()?;
+        is_logged_in("by our logout")?;
+        let other = direct.open_session(SlotId(1), Access::ReadOnly)?;
+        ensure!(other.find(&Template::new())?.is_empty(), "our login stays");
+        ensure!(session.find(&Template::new())?.is_empty(), "seen after our logout");
+        Ok(())
+    });
+}
+
+#[test]
+fn token_whose_pin_is_locked_keeps_no_other_out() {
+    let name = "pool::token_whose_pin_is_locked_keeps_no_other_out";
+    apart(CLIENT, "a locked PIN", name, prepared, || {
+        let module = started()?;
+        let locked = |token: usize| {
+            Ok::<_, anyhow::Error>(sign_of_death(0)?.with_file_name(format!("locked-{token}")))
+        };
+        std::fs::write(locked(1)?, "")?;
+        let wrong = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        fails_with(wrong.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
+        let (session, key) = web_key(&module)?;
+        for round in 0..20_u8 {
+            ensure!(signed_by(&session, key, &[round])? != 1, "a locked token signed");
+        }
+        session.logout()?;
+        std::fs::write(locked(0)?, "")?;
+        std::fs::write(locked(2)?, "")?;
+        fails_with(session.login(User::User, b"1234"), Error::PIN_LOCKED)
     });
 }
 
@@ -213,7 +310,7 @@ fn two_tokens_with_one_label_make_no_pool() {
         let module = started()?;
         ensure!(module.slots(true)? == [SlotId(0)], "{:?}", module.slots(true)?);
         fails_with(module.open_session(SlotId(1), Access::ReadOnly), Error::SLOT_ID_INVALID)?;
-        says(&module, "web is not there: it finds two tokens with the label")
+        says(&module, "web has no slot: it finds two tokens with the label")
     });
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module with three tokens that have the same key. A token dies while a file says so (its first letter says by which
 // code), and has forgotten everything when it is back: sessions, logins and the numbers of its objects.
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <pthread.h>
+#include <string.h>
 
-#include <metaslot/pkcs11.h>
+#include "orders.h"
 
 enum { TOKENS = 3, SESSIONS = 4096, MODULUS = 256 };
 
@@ -29,10 +27,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 // What a token answers now: it is asked for under the lock.
 static CK_RV state(int token)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/dead-%d", getenv("FAKE_TOKENS"), token);
-    FILE *file = fopen(path, "r");
-    if (!file) {
+    char order[16];
+    snprintf(order, sizeof order, "dead-%d", token);
+    CK_RV rv = ordered_failure(order);
+    if (rv == CKR_OK) {
         if (tokens[token].died) {
             tokens[token].died = tokens[token].logged_in = 0;
             tokens[token].life++;
@@ -41,10 +39,8 @@ static CK_RV state(int token)
         }
         return CKR_OK;
     }
-    int how = fgetc(file);
-    fclose(file);
     tokens[token].died = 1;
-    return how == 'r' ? CKR_DEVICE_REMOVED : how == 'p' ? CKR_TOKEN_NOT_PRESENT : CKR_DEVICE_ERROR;
+    return rv;
 }
 
 static CK_RV of_session(CK_SESSION_HANDLE session)
@@ -168,6 +164,12 @@ static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pi
     HOLD;
     (void) user;
     CK_RV rv = of_session(session);
+    if (rv == CKR_OK && tokens[sessions[session].token].logged_in)
+        return CKR_USER_ALREADY_LOGGED_IN;
+    char order[16];
+    snprintf(order, sizeof order, "locked-%d", sessions[session].token);
+    if (rv == CKR_OK && ordered(order))
+        return CKR_PIN_LOCKED;
     if (rv == CKR_OK && (length != 4 || memcmp(pin, "1234", 4) != 0))
         rv = CKR_PIN_INCORRECT;
     if (rv == CKR_OK)
@@ -194,10 +196,9 @@ static CK_RV find_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE *template, CK_ULO
     return rv;
 }
 
-static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG room, CK_ULONG *count)
+static CK_RV found(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG *count)
 {
     HOLD;
-    (void) room;
     CK_RV rv = of_session(session);
     *count = 0;
     if (rv == CKR_OK && tokens[sessions[session].token].logged_in && sessions[session].searches) {
@@ -205,6 +206,16 @@ static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG ro
         list[0] = key_of(session);
         *count = 1;
     }
+    return rv;
+}
+
+static CK_RV find(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG room, CK_ULONG *count)
+{
+    (void) room;
+    CK_RV rv = found(session, list, count);
+    char order[16];
+    snprintf(order, sizeof order, "find-%d", sessions[session].token);
+    stall(order);
     return rv;
 }
 

@@ -15,4 +15,5 @@ pub(crate) mod sign;
 pub(crate) mod stat;
 pub(crate) mod token;
 pub(crate) mod top;
+pub(crate) mod tune;
 pub(crate) mod verify;

@@ -225,8 +225,8 @@ fn change(app: &App, args: &ChangeArgs, enable: bool) -> Result<()> {
     }
     set_strings(section, "disable", &disabled);
     settings.prune(name);
-    settings.save(app.named_module())?;
     let file = settings.file.display().to_string();
+    settings.save(app.named_module())?;
     let what = if mechanisms.is_empty() { "everything" } else { &mechanisms.join(", ") };
     let done = if enable { "enabled" } else { "disabled" };
     app.output.print(&Report {

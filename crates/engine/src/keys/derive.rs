@@ -99,8 +99,9 @@ impl Engine {
             never_extractable: base.attributes().bool(CKA_NEVER_EXTRACTABLE),
         };
         let birth = Birth::new(origin, purposes, token.login_state());
-        let object = rules::complete(birth, class, all, made)?;
+        let mut object = rules::complete(birth, class, all, made)?;
         token.policy.derived(base, &object.attributes)?;
+        token.policy.unseal(base, &mut object.attributes);
         Ok(object)
     }
 }

@@ -113,7 +113,7 @@ impl Engine {
         let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
         let protected = !by.facts().decrypts();
         let made = if class == CKO_PRIVATE_KEY {
-            let made = self.first(|provider| provider.decode_private_key(plain.expose()))?;
+            let made = self.routes.first(|provider| provider.decode_private_key(plain.expose()))?;
             token.policy.making(&made.attributes, false)?;
             made
         } else {

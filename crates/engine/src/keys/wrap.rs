@@ -69,7 +69,7 @@ impl Engine {
             CKO_SECRET_KEY => {
                 Secret::try_copy_of(key.secret(CKA_VALUE)?).ok_or(Error::DEVICE_MEMORY)
             }
-            CKO_PRIVATE_KEY => self.first(|provider| provider.encode_private_key(key)),
+            CKO_PRIVATE_KEY => self.routes.first(|provider| provider.encode_private_key(key)),
             _ => Err(Error::KEY_NOT_WRAPPABLE),
         }
     }

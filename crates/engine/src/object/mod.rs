@@ -223,6 +223,12 @@ impl Object {
         self.seen.store(generation.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
+    /// Whether `CKA_ALLOWED_MECHANISMS` of a key has this one, or says nothing.
+    pub(crate) fn allows(&self, mechanism: CK_MECHANISM_TYPE) -> bool {
+        let allowed = self.attributes.get(CKA_ALLOWED_MECHANISMS).filter(|_| self.facts.restricted);
+        !matches!(allowed, Some(Value::Ulongs(allowed)) if !allowed.contains(&mechanism))
+    }
+
     /// Whether the values of this key may be shown: never those of a sensitive or unextractable
     /// one (PKCS#11 3.2 §5.7.5).
     pub(crate) fn shows_secrets(&self) -> bool {

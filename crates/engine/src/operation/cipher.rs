@@ -129,6 +129,10 @@ fn once(
         })?;
     }
     let chosen = active.single()?;
+    if chosen.object.as_ref().is_some_and(|key| key.facts().always_authenticate) {
+        // A room that is tried again could have another ciphertext opened for the same PIN.
+        out.room(longest)?;
+    }
     out.at_most(longest, |room| {
         chosen.algorithm.run(direction, chosen.unlocked_key()?, &chosen.params, input, room)
     })

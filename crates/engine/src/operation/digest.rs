@@ -19,6 +19,8 @@ pub(crate) struct DigestRun {
     pub(crate) stream: Box<dyn DigestStream>,
     /// A key that may not be read went in: the state must not come out.
     pub(crate) holds_key: bool,
+    /// The caller brought its state, and may have written it.
+    pub(crate) brought: bool,
 }
 
 impl Streams for dyn Digest {
@@ -80,28 +82,33 @@ impl Engine {
     /// As PKCS#11 3.2 §5.12.4 names them.
     pub fn digest_key(&self, session: SessionHandle, key: ObjectHandle) -> Result<()> {
         let mut session = self.session(session)?;
-        session.operations.digest.chosen()?;
-        let result = self.digest_value(&mut session, key).map(|()| Written::Done);
+        let mechanism = session.operations.digest.chosen()?.mechanism;
+        let result = self.digest_value(&mut session, mechanism, key).map(|()| Written::Done);
         let Session { operations, recent, .. } = &mut *session;
         operations.digest.proceed(recent, result)
     }
 
-    fn digest_value(&self, session: &mut SessionGuard<'_>, key: ObjectHandle) -> Result<()> {
+    fn digest_value(
+        &self,
+        session: &mut SessionGuard<'_>,
+        mechanism: CK_MECHANISM_TYPE,
+        key: ObjectHandle,
+    ) -> Result<()> {
         let object = self.object_in(session, key).map_err(|_| Error::KEY_HANDLE_INVALID)?;
-        if object.class() != CKO_SECRET_KEY {
+        if object.class() != CKO_SECRET_KEY || !object.allows(mechanism) {
             return Err(Error::KEY_INDIGESTIBLE);
         }
         self.kept_here(&object)?;
         let policy = self.policy(session)?;
         policy.using_key(KeyUse::DigestKey, object.facts())?;
         let value = self.key(&object)?.secret(CKA_VALUE)?;
-        policy.digesting(object.facts(), value.len())?;
-        update(session, value)?;
-        if !object.shows_secrets()
-            && let Active::MultiPart(_, run) = &mut session.operations.digest
-        {
-            run.holds_key = true;
-        }
+        let digest = &session.operations.digest;
+        let brought = matches!(digest, Active::MultiPart(_, run) if run.brought);
+        policy.digesting(object.facts(), value.len(), brought)?;
+        let (chosen, run) = session.operations.digest.stream(start)?;
+        run.stream.update_by_key(value)?;
+        run.holds_key |= !object.shows_secrets();
+        chosen.count.add(value.len());
         Ok(())
     }
 
@@ -139,7 +146,7 @@ fn once(
 }
 
 pub(crate) fn start(chosen: &Chosen<dyn Digest>) -> Result<DigestRun> {
-    Ok(DigestRun { stream: chosen.algorithm.start()?, holds_key: false })
+    Ok(DigestRun { stream: chosen.algorithm.start()?, holds_key: false, brought: false })
 }
 
 pub(crate) fn update(session: &mut Session, data: &[u8]) -> Result<()> {

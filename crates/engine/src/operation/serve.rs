@@ -8,9 +8,13 @@ use crate::engine::Engine;
 use crate::output::Written;
 use metaslot_ck::{Error, Result};
 use metaslot_counters::{Event, Watch};
-use metaslot_router::{Flight, Job, key_bits};
+use metaslot_router::{Count, Flight, Job, key_bits};
 
-type Once<'a, A> = &'a mut dyn FnMut(&mut Active<A>) -> Result<Written>;
+/// Providers that failed at an operation, and the first one's error.
+struct Failed {
+    error: Error,
+    counts: Vec<Count>,
+}
 
 impl Engine {
     /// Runs `once`, which does the whole operation on so many bytes and may be run again where it fails.
@@ -23,9 +27,22 @@ impl Engine {
         mut once: impl FnMut(&mut Active<A>) -> Result<Written>,
     ) -> Result<Written> {
         let _flight = self.settle(kind, active, bytes);
-        match once(active) {
-            Err(error) if is_providers(error) => self.by_another(kind, active, error, &mut once),
-            result => result,
+        let mut failed = None;
+        // There is one place that runs it, so that it can be a part of this function.
+        loop {
+            let result = once(active);
+            match result {
+                Err(error) if is_providers(error) => {
+                    if let Some(first) = self.fail_over(kind, active, error, &mut failed) {
+                        return Err(first);
+                    }
+                }
+                _ if failed.is_none() => return result,
+                _ => {
+                    self.failed_over(failed, result.is_ok());
+                    return result;
+                }
+            }
         }
     }
 
@@ -68,43 +85,47 @@ impl Engine {
         flight
     }
 
-    /// After a failure of the provider: each of the others, until one does it or says that the caller is wrong.
+    /// After a failure of the provider: gives the operation to the next one; without one, the error that the caller
+    /// gets.
     #[cold]
-    fn by_another<A: Streams + Served + ?Sized>(
+    fn fail_over<A: Streams + Served + ?Sized>(
         &self,
         kind: OperationKind,
         active: &mut Active<A>,
         error: Error,
-        once: Once<'_, A>,
-    ) -> Result<Written> {
-        let (direction, mut failed) = (kind.direction(), Vec::new());
-        loop {
-            let Active::Initialized(chosen) = active else { return Err(error) };
-            if chosen.object.as_ref().is_some_and(|object| self.home_of(object).is_some()) {
-                // The key is where it is.
-                return Err(error);
+        failed: &mut Option<Box<Failed>>,
+    ) -> Option<Error> {
+        let direction = kind.direction();
+        let failed = failed.get_or_insert_with(|| Box::new(Failed { error, counts: Vec::new() }));
+        let Active::Initialized(chosen) = active else { return Some(failed.error) };
+        if chosen.object.as_ref().is_some_and(|object| self.home_of(object).is_some()) {
+            // The key is where it is.
+            return Some(failed.error);
+        }
+        failed.counts.push(chosen.count);
+        let tried = failed.counts.iter().map(|count| count.provider());
+        let key = chosen.key().ok();
+        let able = |able: &&A| {
+            key.is_none_or(|key| {
+                able.takes(key) && able.refuse(direction, key, &chosen.params).is_ok()
+            })
+        };
+        let other =
+            self.routes.another(chosen.mechanism, tried, |row| A::of(row, kind).filter(able));
+        let Ok((count, algorithm)) = other else { return Some(failed.error) };
+        (chosen.count, chosen.algorithm) = (count, algorithm);
+        None
+    }
+
+    /// Another one did it, or says what the caller got wrong: then no provider is to blame.
+    #[cold]
+    fn failed_over(&self, failed: Option<Box<Failed>>, done: bool) {
+        for count in failed.into_iter().flat_map(|failed| failed.counts) {
+            if done {
+                self.routes.failed(count.provider());
             }
-            let key = chosen.key().ok();
-            failed.push(chosen.count);
-            let tried = failed.iter().map(|count| count.provider());
-            let able = |able: &&A| {
-                key.is_none_or(|key| {
-                    able.takes(key) && able.refuse(direction, key, &chosen.params).is_ok()
-                })
-            };
-            let other =
-                self.routes.another(chosen.mechanism, tried, |row| A::of(row, kind).filter(able));
-            let Ok((count, algorithm)) = other else { return Err(error) };
-            (chosen.count, chosen.algorithm) = (count, algorithm);
-            let result = once(active);
-            if !result.is_err_and(is_providers) {
-                for count in failed {
-                    self.routes.failed(count.provider());
-                    count.done(0, false, Watch::OFF);
-                }
-                metaslot_counters::event(Event::Fallback);
-                return result;
-            }
+            count.done(0, false, Watch::OFF);
+            metaslot_counters::event(Event::Fallback);
         }
     }
 }

@@ -54,7 +54,8 @@ impl Engine {
         let mechanism = u64::from_le_bytes(*mechanism);
         let (count, algorithm) =
             self.route(mechanism, |row| row.digest).map_err(|_| Error::SAVED_STATE_INVALID)?;
-        let run = digest::DigestRun { stream: algorithm.restore(rest)?, holds_key: false };
+        let stream = algorithm.restore(rest)?;
+        let run = digest::DigestRun { stream, holds_key: false, brought: true };
         let Session { operations, recent, find, .. } = &mut *session;
         operations.cancel(recent, |_, _| true);
         *find = None;

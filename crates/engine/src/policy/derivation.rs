@@ -39,11 +39,13 @@ impl Policy {
         self.refuse(Refusal::RelatedKeys, protected, Error::KEY_FUNCTION_NOT_PERMITTED)
     }
 
-    /// May this key of `length` bytes be digested? Of one longer than a block an HMAC uses the digest
-    /// (RFC 2104 §2), so the digest would be worth as much as the key.
-    pub(crate) fn digesting(self, key: &Facts, length: usize) -> Result<()> {
-        let hashed = !key.readable && length > SHORTEST_BLOCK;
-        self.refuse(Refusal::RelatedKeys, hashed, Error::KEY_INDIGESTIBLE)
+    /// May this key of `length` bytes be digested, in a state that the caller `brought` or not? Of one longer
+    /// than a block an HMAC uses the digest (RFC 2104 §2), so the digest would be worth as much as the key.
+    /// A state of SHA-3 may hold an HMAC's pad, to which the key is added: then the digest is the MAC.
+    pub(crate) fn digesting(self, key: &Facts, length: usize, brought: bool) -> Result<()> {
+        let long = !key.readable && length > SHORTEST_BLOCK;
+        self.refuse(Refusal::RelatedKeys, long, Error::KEY_SIZE_RANGE)?;
+        self.refuse(Refusal::RelatedKeys, !key.readable && brought, Error::KEY_INDIGESTIBLE)
     }
 
     /// May `result` be derived from `base`?

@@ -113,6 +113,23 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// May a key that is made of another wrap what that one may? Where that one is not private, it would open
+    /// the wraps again without a login; a shorter one would be guessed instead.
+    pub(crate) fn unseal(self, origin: &Object, made: &mut Attributes) {
+        let length = |key: &Attributes| key.ulong(CKA_VALUE_LEN);
+        let shown = made.bool(CKA_PRIVATE) && !origin.private();
+        let longer = length(made) > length(origin.attributes());
+        let purposes = Purposes::of_key(made);
+        if purposes.has(Purposes::SEALED)
+            && (shown && self.refuses(Refusal::LessPrivate)
+                || longer && self.refuses(Refusal::WeakWrappingKeys))
+        {
+            made.set(CKA_PURPOSES, purposes.without(Purposes::SEALED).value());
+        }
+    }
+}
+
 /// Whether what a key unwraps is private. One that the SO trusts is public, because the SO sees no other.
 pub(crate) fn keeps_private(by: &Object) -> bool {
     by.private() || by.attributes().bool(CKA_TRUSTED)

@@ -10,9 +10,10 @@ mod setting;
 use crate::environment::{directory, variable};
 use metaslot_ck::CK_MECHANISM_TYPE;
 use metaslot_engine::{Engine, MAX_SLOTS, Policy};
-use metaslot_foreign::{Config as Foreign, MAX_MODULES};
+use metaslot_foreign::{Config as Foreign, MAX_MODULES, Serves};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
+use metaslot_router::cost;
 use provider::ProviderConfig;
 use setting::{Complaint, at, text, wrong};
 use std::fmt;
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) openssl: bool,
     /// Mechanisms that a provider of ours, by its name, may not do.
     pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+    /// What operations cost here, as `metaslot tune` measured it.
+    pub(crate) costs: Vec<cost::Cost>,
 }
 
 /// One `[[pool]]`.
@@ -123,7 +126,7 @@ pub(crate) fn read() -> Result<Config, Problem> {
     let home = directory(c"HOME");
     let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
     let places = [own.map(|own| own.join("metaslot")), Some(PathBuf::from("/etc/metaslot"))];
-    for place in places.into_iter().flatten() {
+    for place in places.iter().flatten() {
         let file = place.join("metaslot.toml");
         match std::fs::read_to_string(&file) {
             Err(error) if is_absent(&error) => {}
@@ -131,7 +134,16 @@ pub(crate) fn read() -> Result<Config, Problem> {
         }
     }
     let data = directory(c"XDG_DATA_HOME").or_else(|| Some(home?.join(".local/share")));
-    Ok(Config::unconfigured(data))
+    let costs = places.iter().flatten().map(|place| costs(&place.join("costs.tsv")));
+    let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
+    Ok(Config { costs, ..Config::unconfigured(data) })
+}
+
+/// What a file of costs says. Without one, or with one that cannot be used, providers keep their order: nothing else
+/// depends on it, and `metaslot doctor` complains.
+fn costs(file: &Path) -> Vec<cost::Cost> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    cost::parse(&text).unwrap_or_default()
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -144,11 +156,12 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
         line: None,
         reason: format!("cannot be read: {error}"),
     })?;
-    Config::parse(&text).map_err(|(span, reason)| Problem {
+    let config = Config::parse(&text).map_err(|(span, reason)| Problem {
         file: file.to_owned(),
         line: span.map(|span| line(&text, span.start)),
         reason,
-    })
+    })?;
+    Ok(Config { costs: costs(&file.with_file_name("costs.tsv")), ..config })
 }
 
 fn line(text: &str, at: usize) -> usize {
@@ -166,6 +179,7 @@ impl Config {
         lanes_without: Cpu::NONE,
         openssl: false,
         disabled: Vec::new(),
+        costs: Vec::new(),
     };
 
     fn unconfigured(data: Option<PathBuf>) -> Self {
@@ -289,8 +303,10 @@ impl Config {
         };
         let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
         let (mut policy, mut trusted) = (Policy::DEFAULT, true);
+        let mut serves = Serves::default();
         for (key, value) in table {
             match key.get_ref().as_ref() {
+                "serves" => serves = services(value)?,
                 "trusted" => trusted = boolean(value)?,
                 "name" => name = Some(self.new_name(value)?),
                 "module" => module = Some(absolute(value)?),
@@ -315,8 +331,11 @@ impl Config {
         if self.foreign.len() == MAX_MODULES {
             return Err(at(section, &format!("there are at most {MAX_MODULES} foreign modules")));
         }
+        if !trusted && serves != Serves::default() {
+            return Err(at(section, "a module that is not trusted serves no other token"));
+        }
         let without = Vec::new();
-        let module = Foreign { name, module, pin_source, trusted, parameters, without };
+        let module = Foreign { name, module, pin_source, trusted, parameters, without, serves };
         self.foreign.push(ForeignConfig { module, policy, enabled: true });
         Ok(())
     }
@@ -368,6 +387,21 @@ impl Config {
         }
         Ok(name.to_owned())
     }
+}
+
+/// What a module does for every caller.
+fn services(value: &Spanned<DeValue<'_>>) -> Result<Serves, Complaint> {
+    let takes = "serves is a list of \"digest\" and \"random\"";
+    let DeValue::Array(names) = value.get_ref() else { return Err(wrong(value, takes)) };
+    let mut serves = Serves::default();
+    for name in names.iter() {
+        match text(name)? {
+            "digest" => serves.digest = true,
+            "random" => serves.random = true,
+            _ => return Err(wrong(name, takes)),
+        }
+    }
+    Ok(serves)
 }
 
 /// Where the audit log goes; `None` for the journal.
@@ -610,7 +644,7 @@ mod tests {
         let config = Config::parse(
             "[[token]]\npath = \"/a\"\n[[foreign]]\nname = \"softhsm\"\nmodule = \"/m.so\"\n\
              pin-source = \"file:/pin\"\n[[foreign]]\nname = \"nss\"\nmodule = \"/n.so\"\n\
-             parameters = \"configdir=''\"\npolicy = \"legacy\"\n",
+             parameters = \"configdir=''\"\npolicy = \"legacy\"\nserves = [\"digest\"]\n",
         )
         .expect("it is right");
         let [soft, nss] = &config.foreign[..] else { panic!("two modules") };
@@ -619,7 +653,11 @@ mod tests {
         assert_eq!((soft.name.as_str(), soft.module.to_str()), ("softhsm", Some("/m.so")));
         assert_eq!(soft.pin_source.as_deref(), Some(Path::new("/pin")));
         assert_eq!(nss.parameters.as_deref(), Some("configdir=''"));
+        assert_eq!((soft.serves, nss.serves.digest), (Serves::default(), true));
         let wrong = |text: &str| complaint(&format!("[[foreign]]\n{text}\n"));
+        assert!(wrong("serves = [\"sign\"]").contains("a list of \"digest\" and \"random\""));
+        let doubted = "name = \"a\"\nmodule = \"/m\"\ntrusted = false\nserves = [\"random\"]";
+        assert!(wrong(doubted).contains("serves no other token"));
         let start = "metaslot.toml: line 2: ";
         assert_eq!(wrong("name = \"awslc\""), format!("{start}is the name of another provider"));
         assert!(wrong("name = \"A\"").contains("small letters"));

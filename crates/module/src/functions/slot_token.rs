@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Slot and token management functions.
 
-use crate::audit::Note;
-use crate::enter::{enter, enter_audited, enter_library};
+use crate::audit::{Act, Log, audited};
+use crate::enter::{enter, enter_audited, enter_library, enter_uncounted};
 use crate::process;
 use crate::text::{self, padded};
 use crate::version;
 use metaslot_ck::*;
+use metaslot_counters as counters;
 use std::ffi::c_void;
 use std::time::Duration;
 
@@ -94,11 +95,12 @@ pub unsafe extern "C" fn C_WaitForSlotEvent(
     slot: *mut CK_SLOT_ID,
     reserved: *mut c_void,
 ) -> CK_RV {
-    loop {
+    let mut waited = false;
+    let rv = loop {
         let mut waits = None;
         // SAFETY: the pointers are as this function's caller promises: as the standard says.
         let rv = unsafe {
-            enter_library(Function::WaitForSlotEvent, |library, caller| {
+            enter_uncounted(|library, caller| {
                 let place = caller.place(slot)?;
                 if !reserved.is_null() {
                     return Err(Error::ARGUMENTS_BAD);
@@ -115,11 +117,16 @@ pub unsafe extern "C" fn C_WaitForSlotEvent(
                 Ok(())
             })
         };
-        let Some((epoch, patience)) = waits else { return rv };
+        let Some((epoch, patience)) = waits else { break rv };
+        waited = true;
         if process::wait_for_end(epoch, patience) {
-            return CKR_CRYPTOKI_NOT_INITIALIZED;
+            break CKR_CRYPTOKI_NOT_INITIALIZED;
         }
+    };
+    if waited || rv != CKR_CRYPTOKI_NOT_INITIALIZED {
+        counters::call(Function::WaitForSlotEvent, rv);
     }
+    rv
 }
 
 /// `C_GetMechanismList` (PKCS#11 3.2 §5.5)
@@ -170,16 +177,10 @@ pub unsafe extern "C" fn C_InitToken(
             let engine = library.engine()?;
             let pin = caller.pin(pin, pin_length)?;
             let label = text::label(caller.bytes(label, text::LABEL)?)?;
-            let mut note = Note::new(library.log().is_some());
-            note.slot(SlotId(slot), &label);
-            if let Some(log) = library.log() {
-                log.begin(Function::InitToken, note.fields())?;
-            }
-            let result = engine.init_token(SlotId(slot), pin.expose(), &label);
-            if let Some(log) = library.log() {
-                log.end(Function::InitToken, &note, result);
-            }
-            result
+            let place = |log: &Log| log.renamed(SlotId(slot), &label);
+            audited(library.log(), Act::of(Function::InitToken), place, |_| {
+                engine.init_token(SlotId(slot), pin.expose(), &label)
+            })
         })
     }
 }

@@ -90,7 +90,8 @@ static void *write_keys(void *unused)
 	}
 }
 
-/* In a store that others share, every use of a key is a look at a file. */
+/* A thread's first call finds it a place in the page of counters. In a store that others share, every use of a key is
+ * a look at a file, and where there is an audit log a key that is made is a line. */
 static void *use_key_cancelled(void *done)
 {
 	CK_MECHANISM generate = {CKM_AES_KEY_GEN, NULL, 0}, encrypt = {CKM_AES_ECB, NULL, 0};
@@ -99,10 +100,11 @@ static void *use_key_cancelled(void *done)
 				   {CKA_TOKEN, &yes, 1},
 				   {CKA_ENCRYPT, &yes, 1}};
 	CK_BYTE data[16] = {0}, out[16];
-	CK_SESSION_HANDLE own = open_session();
+	CK_SESSION_HANDLE own;
 	CK_OBJECT_HANDLE key;
-	OK(p11->C_GenerateKey(own, &generate, template, 3, &key));
 	pthread_cancel(pthread_self());
+	own = open_session();
+	OK(p11->C_GenerateKey(own, &generate, template, 3, &key));
 	for (int i = 0; i < 3; i++) {
 		length = sizeof out;
 		OK(p11->C_EncryptInit(own, &encrypt, key));

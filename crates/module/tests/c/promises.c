@@ -420,14 +420,17 @@ static void the_vendor_interface_explains(void)
 	METASLOT_RULE rules[64];
 	CK_ULONG rule_count = 0;
 	CK_UTF8CHAR text[512], wrong[] = "9999";
-	CK_ULONG length = sizeof text;
+	CK_ULONG length;
 	OK(p11->C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL, &interface, 0));
 	metaslot = interface->pFunctionList;
 	CHECK(metaslot->version.major == 1 && metaslot->version.minor == 2);
 	OK(metaslot->TokenStatus(0, &status));
 	CHECK(status.user.ulFailures == 0 && status.user.ulLeft == 10);
 	EXPECT(p11->C_Login(session, CKU_USER, wrong, 4), CKR_PIN_INCORRECT);
+	length = 1;
+	EXPECT(metaslot->LastError(text, &length), CKR_BUFFER_TOO_SMALL);
 	OK(metaslot->LastError(text, &length));
+	CHECK(length > 1);
 	OK(metaslot->TokenStatus(0, &status));
 	CHECK(status.user.ulFailures == 1 && status.user.ulLeft == 9);
 	EXPECT(p11->C_GetSlotInfo(99, NULL), CKR_ARGUMENTS_BAD);

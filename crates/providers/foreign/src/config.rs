@@ -23,4 +23,15 @@ pub struct Config {
     pub parameters: Option<String>,
     /// Mechanisms that it is not asked for.
     pub without: Vec<CK_MECHANISM_TYPE>,
+    /// What it does for every caller.
+    pub serves: Serves,
+}
+
+/// What a module does without a key, whatever token a caller's session is of.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Serves {
+    /// Digests.
+    pub digest: bool,
+    /// Random numbers.
+    pub random: bool,
 }

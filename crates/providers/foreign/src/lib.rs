@@ -3,7 +3,8 @@
 //!
 //! [`open`] loads and initialises a module and gives its tokens as stores, each with the
 //! [`Home`](metaslot_spi::store::Home) that uses its keys. A key never leaves its token: what is done with it is done by its module, in a
-//! session of a pool. Nothing here knows which of our sessions wants it.
+//! session of a pool. Nothing here knows which of our sessions wants it. Where the configuration says so, a module is also
+//! a provider for every caller, of what needs no key.
 #![forbid(unsafe_code)]
 
 mod cipher;
@@ -11,6 +12,7 @@ mod config;
 mod derivation;
 mod error;
 mod home;
+mod keyless;
 mod loaded;
 mod mechanism;
 mod objects;
@@ -25,7 +27,7 @@ mod store;
 mod token;
 mod value;
 
-pub use config::{Around, Config};
+pub use config::{Around, Config, Serves};
 pub use open::Opened;
 pub use pool::PoolStore;
 pub use store::ForeignStore;

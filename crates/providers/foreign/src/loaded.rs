@@ -8,7 +8,7 @@ use metaslot_memory::PerProcess;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// Most modules.
 pub(crate) const MAX: usize = 6;
@@ -30,6 +30,9 @@ static MODULES: [OnceLock<Loaded>; MAX] = [const { OnceLock::new() }; MAX];
 
 /// How many tokens of each are in use.
 static USED: PerProcess<[AtomicUsize; MAX]> = PerProcess::new(|_| Default::default());
+
+/// Held over `C_Initialize` and `C_Finalize`; whether this process has initialised it.
+static BEGUN: PerProcess<[Mutex<bool>; MAX]> = PerProcess::new(|_| Default::default());
 
 /// Held by those who are in a call of a module; alone by one who starts it again.
 static INSIDE: PerProcess<[RwLock<()>; MAX]> = PerProcess::new(|_| Default::default());
@@ -80,27 +83,35 @@ fn is_proxy(path: &Path) -> bool {
 }
 
 impl Loaded {
-    /// `C_Initialize`. A module that is initialised by now is the host's, and stays so; but what a
-    /// forked child has of its parent begins anew, as the standard wants it.
+    /// `C_Initialize`. A module that is initialised by now is the host's, and stays so, or another thread of ours has been faster;
+    /// but what a forked child has of its parent begins anew, as the standard wants it.
     pub(crate) fn initialize(&self) -> metaslot_client::Result<()> {
+        let mut here = self.begun();
         let begin = || {
             let parameters = self.parameters.as_deref();
             self.library.initialize_with(Initialize::Flags(CKF_OS_LOCKING_OK, parameters))
         };
         let mut begun = begin();
         self.suspect();
-        let initialized = Error::CRYPTOKI_ALREADY_INITIALIZED;
-        if begun.is_err_and(|failure| failure.code == initialized) && self.is_ours() {
+        let there = |begun: metaslot_client::Result<()>| {
+            begun.is_err_and(|failure| failure.code == Error::CRYPTOKI_ALREADY_INITIALIZED)
+        };
+        if there(begun) && self.is_ours() && !*here {
             self.library.finalize().ok();
             begun = begin();
         }
-        match begun {
-            Err(failure) if failure.code == initialized => {
-                self.ours.store(false, Ordering::SeqCst);
-                Ok(())
-            }
-            begun => begun.inspect(|()| self.ours.store(true, Ordering::SeqCst)),
+        if !there(begun) {
+            begun?;
+            *here = true;
+            self.ours.store(true, Ordering::SeqCst);
+        } else if !*here {
+            self.ours.store(false, Ordering::SeqCst);
         }
+        Ok(())
+    }
+
+    fn begun(&self) -> MutexGuard<'static, bool> {
+        BEGUN.get()[self.at].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// While it lives, the module is not started again.
@@ -154,6 +165,8 @@ impl Loaded {
 
     /// `C_Finalize`, of what was initialised here.
     pub(crate) fn finalize(&self) {
+        let mut here = self.begun();
+        *here = false;
         if self.ours.swap(false, Ordering::SeqCst) {
             // A module that refuses to end goes on; there is no caller to tell.
             self.library.finalize().ok();

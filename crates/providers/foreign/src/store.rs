@@ -2,12 +2,14 @@
 //! A module's token where the engine expects a store: its objects are rows, its PINs are passed on.
 
 use crate::error::is_loss;
+use crate::keyless;
 use crate::read::{attributes, find, of_class};
 use crate::token::{Token, wipe};
 use crate::value;
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session, Template, TokenInfo};
 use metaslot_memory::Secret;
+use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{
     Change, Examined, Found, Home, ObjectRow, OtherToken, PinState, Remark, Role, Scope, Store,
     Term, TokenRow,
@@ -25,6 +27,18 @@ impl ForeignStore {
 
     pub(crate) const fn token(&self) -> &'static Token {
         self.0
+    }
+
+    /// What the configuration calls its module.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// What its module does without keys for every caller, where the configuration wants that and the token does it.
+    #[must_use]
+    pub fn provider(&self) -> Option<&'static dyn Provider> {
+        keyless::provider(self.0)
     }
 
     /// The token's own name for itself.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One token of a module: its sessions, its login, and every call of it.
 
-use crate::config::{Around, Config};
+use crate::config::{Around, Config, Serves};
 use crate::error::{is_loss, leaves_a_trace, loses_numbers, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
@@ -13,7 +13,7 @@ use metaslot_ck::{
 };
 use metaslot_client::{Access, Error as Failure, Result as Called, Session, User};
 use metaslot_memory::Secret;
-use metaslot_spi::provider::Algorithm;
+use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::{Role, Ticket};
 use metaslot_spi::{Key, detail};
 use std::num::NonZeroU64;
@@ -51,6 +51,9 @@ pub(crate) struct Token {
     pub(crate) without: Vec<CK_MECHANISM_TYPE>,
     /// What its module does, in our vocabulary, once it was asked.
     pub(crate) rows: OnceLock<&'static [Algorithm]>,
+    pub(crate) serves: Serves,
+    /// As a provider, once it was asked what it does without keys.
+    pub(crate) keyless: OnceLock<&'static dyn Provider>,
     pub(crate) around: Around,
     state: Mutex<State>,
     objects: Mutex<Objects>,
@@ -108,6 +111,8 @@ impl Token {
             mechanisms,
             without: config.without.clone(),
             rows: OnceLock::new(),
+            serves: config.serves,
+            keyless: OnceLock::new(),
             around,
             state: Mutex::default(),
             objects: Mutex::default(),
@@ -128,6 +133,7 @@ impl Token {
             && self.pin_source == config.pin_source
             && self.trusted == config.trusted
             && self.without == config.without
+            && self.serves == config.serves
             && self.mechanisms == mechanisms
     }
 
@@ -486,7 +492,7 @@ impl Token {
                     answer => {
                         logged_in(answer)?;
                         state.login = Some(role);
-                        state.mine = answer.is_ok();
+                        state.mine |= answer.is_ok();
                         state.refused = false;
                         return Ok(());
                     }
@@ -508,7 +514,8 @@ impl Token {
         Ok(())
     }
 
-    /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it.
+    /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it. A login that
+    /// the host made stays the host's.
     pub(crate) fn logout(&self) {
         self.apart(|| {
             let mut state = self.state();
@@ -516,6 +523,9 @@ impl Token {
             state.pin = None;
             state.pins.clear();
             self.objects().forget_private();
+            if !std::mem::take(&mut state.mine) {
+                return;
+            }
             // After a loss the module may still have the login.
             self.connect(&mut state).ok();
             if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
@@ -543,6 +553,7 @@ impl Token {
             keeper.map(|keeper| keeper.logout());
             self.forget(&mut state);
             state.login = None;
+            state.mine = false;
             state.pin = None;
             state.identity = None;
             state.pins.clear();

@@ -2,6 +2,7 @@
 //! `lab speed`: the raw library, this module and a rival, interleaved in one run.
 
 mod all;
+mod mix;
 mod openssl;
 mod options;
 mod overhead;
@@ -10,6 +11,7 @@ mod subject;
 mod sun;
 
 pub(crate) use all::text as all_text;
+pub(crate) use mix::text as mix_text;
 pub use options::Options;
 pub(crate) use overhead::{
     earlier as earlier_overhead, json as overhead_json, text as overhead_text,
@@ -25,6 +27,9 @@ pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
     check(options)?;
     if options.sun {
         return sun::run(options).map(Some);
+    }
+    if options.mix {
+        return mix::run(options).map(Some);
     }
     if options.all {
         return all::run(options).map(Some);

@@ -2,6 +2,7 @@
 //! What to measure, and how.
 
 use crate::scenario::TokenOptions;
+use std::path::PathBuf;
 
 /// What to measure, and how.
 #[derive(Clone, Debug, clap::Args)]
@@ -16,6 +17,12 @@ pub struct Options {
     /// without, and where it is called directly, the raw library
     #[arg(long, conflicts_with_all = ["sun", "list", "threads"])]
     pub all: bool,
+    /// Measure mixes of what services do instead, by all providers together and by each alone
+    #[arg(long, conflicts_with_all = ["sun", "all", "list"])]
+    pub mix: bool,
+    /// With --mix, what operations cost here, as `metaslot tune` wrote it
+    #[arg(long, value_name = "FILE", requires = "mix")]
+    pub costs: Option<PathBuf>,
     /// Numbers of threads; more than one only for cells that are meant to scale. With --sun the largest
     /// counts [default: 1,2; with --sun 1 and one for each CPU]
     #[arg(long, value_name = "N,…", value_delimiter = ',')]

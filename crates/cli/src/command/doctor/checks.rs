@@ -5,13 +5,16 @@ use super::configuration::Configuration;
 use super::finding::Finding;
 use crate::app::App;
 use crate::command::token::states;
+use crate::command::tune::costs_file;
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::pin::cost::LONG_ENOUGH;
 use crate::uri::Uri;
 use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKF_WRITE_PROTECTED};
 use metaslot_memory::keyring as kernel;
+use metaslot_router::cost;
 use rustix::process::{Resource, getrlimit};
+use std::fs;
 
 /// What most systems let a process lock; the module locks half of what it may.
 const LOCKED: u64 = 8 << 20;
@@ -184,5 +187,23 @@ pub(super) fn keyring(setup: &Setup<'_>) -> Vec<Finding> {
             format!("{error}: fast_login has no effect, each login takes the long way"),
             "allow add_key and keyctl in the container's profile, or take fast_login out",
         ),
+    }]
+}
+
+pub(super) fn costs(_: &Setup<'_>) -> Vec<Finding> {
+    let Some(file) = costs_file().ok().filter(|file| file.exists()) else {
+        return vec![Finding::ok("none measured: the first provider of each operation does it")];
+    };
+    let unusable = |why: String| {
+        let found = format!("{}: {why}: not used", file.display());
+        Finding::warning(found, "measure again: metaslot tune")
+    };
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) => return vec![unusable(error.to_string())],
+    };
+    vec![match cost::parse(&text) {
+        Ok(costs) => Finding::ok(format!("{} in {}", costs.len(), file.display())),
+        Err((line, what)) => unusable(format!("line {line}: {what}")),
     }]
 }

@@ -40,6 +40,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("memory", checks::memory),
     ("keyring", checks::keyring),
     ("counters", files::counters),
+    ("costs", checks::costs),
 ];
 
 pub(crate) fn run(app: &App, _: &Args) -> Result<()> {

@@ -126,7 +126,7 @@ impl Opened<'_> {
         let user = if self.role == Role::So { CKU_SO } else { CKU_USER };
         let mut findings = Vec::new();
         let mut told = |remark: Remark| {
-            output.progress(remark.done, remark.total);
+            output.progress(remark.done, remark.total, "objects");
             if !remark.what.is_empty() {
                 findings.push((remark.object, remark.what));
             }

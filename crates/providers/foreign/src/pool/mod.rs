@@ -22,7 +22,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
-use table::Table;
+use table::{Login, Table};
 
 /// How long a token that failed is left alone, in milliseconds.
 const PAUSE: u64 = 200;
@@ -36,8 +36,6 @@ pub(crate) struct Pool {
     next: AtomicUsize,
     table: Mutex<Table>,
     rows: OnceLock<&'static [Algorithm]>,
-    /// Whether the user is logged in, as far as the callers know.
-    user: AtomicBool,
     begin: Instant,
 }
 
@@ -79,7 +77,6 @@ impl Pool {
             next: AtomicUsize::new(0),
             table: Mutex::new(Table::new(tokens.len())),
             rows: OnceLock::new(),
-            user: AtomicBool::new(false),
             begin: Instant::now(),
         }));
         known.push(pool);
@@ -114,15 +111,27 @@ impl Pool {
         member.rests_until.store(until, Ordering::Relaxed);
     }
 
-    /// Looks at what a member has.
+    /// Looks at what a member has. What was looked at before a login began or ended does not count after it.
     fn look(&self, at: usize) -> Result<()> {
         let member = &self.members[at];
-        let user = self.user.load(Ordering::SeqCst);
-        let seen = table::seen(&member.view, if user { Scope::Both } else { Scope::Public });
+        let login = self.table().login;
+        let seen = table::seen(&member.view, if login.user { Scope::Both } else { Scope::Public });
         self.judge(member, &seen);
-        self.table().enter(at, seen?);
-        member.seen.store(true, Ordering::SeqCst);
+        let seen = seen?;
+        let mut table = self.table();
+        if table.login == login {
+            table.enter(at, seen);
+            member.seen.store(true, Ordering::SeqCst);
+        }
         Ok(())
+    }
+
+    /// The user is logged in from now on, or no more: every member is to be looked at again.
+    fn turn(&self, user: bool) -> MutexGuard<'_, Table> {
+        let mut table = self.table();
+        table.login = Login { user, epoch: table.login.epoch + 1 };
+        self.members.iter().for_each(|member| member.seen.store(false, Ordering::SeqCst));
+        table
     }
 
     /// Looks at members that were not there when it was time to.
@@ -162,14 +171,15 @@ impl Pool {
         last
     }
 
-    /// `C_Login` in every token. One that fails is logged in when it comes back; one that refuses the PIN ends it.
+    /// `C_Login` in every token. One that fails is logged in when it comes back, one that takes no PIN is left out; one that
+    /// refuses this one ends it.
     fn login(&self, pin: &[u8]) -> Result<()> {
         let mut answer = Err(Error::TOKEN_NOT_RECOGNIZED);
         for member in &self.members {
             let one = member.token.login(Role::User, pin);
             self.judge(member, &one);
             match one {
-                Err(code) if !is_failure(code) => {
+                Err(code) if !is_failure(code) && !takes_none(code) => {
                     self.logout();
                     return one;
                 }
@@ -182,10 +192,9 @@ impl Pool {
             }
         }
         match answer {
-            Ok(()) => self.user.store(true, Ordering::SeqCst),
+            Ok(()) => drop(self.turn(true)),
             Err(_) => self.logout(),
         }
-        self.members.iter().for_each(|member| member.seen.store(false, Ordering::SeqCst));
         answer
     }
 
@@ -200,18 +209,12 @@ impl Pool {
 
     /// What is known of the tokens and of a login.
     fn forget(&self) {
-        self.user.store(false, Ordering::SeqCst);
-        self.members.iter().for_each(|member| member.seen.store(false, Ordering::SeqCst));
-        self.table().forget_all();
+        self.turn(false).forget_all();
     }
 
     fn logout(&self) {
-        self.user.store(false, Ordering::SeqCst);
-        for member in &self.members {
-            member.token.logout();
-            member.seen.store(false, Ordering::SeqCst);
-        }
-        self.table().forget_private();
+        self.turn(false).forget_private();
+        self.members.iter().for_each(|member| member.token.logout());
     }
 }
 
@@ -227,6 +230,11 @@ const fn is_failure(code: Error) -> bool {
             | Error::TOKEN_NOT_RECOGNIZED
             | Error::USER_NOT_LOGGED_IN
     )
+}
+
+/// Whether the token takes no PIN at all, right or wrong.
+const fn takes_none(code: Error) -> bool {
+    matches!(code, Error::PIN_EXPIRED | Error::PIN_LOCKED | Error::USER_PIN_NOT_INITIALIZED)
 }
 
 /// Whether another token may do what this one does not with its copy of the key.

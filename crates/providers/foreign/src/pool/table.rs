@@ -19,9 +19,18 @@ pub(super) struct Seen {
     attributes: Attributes,
 }
 
+/// Whether the user is logged in, as far as the callers know, and how often that has changed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Login {
+    pub(super) user: bool,
+    pub(super) epoch: u64,
+}
+
 #[derive(Debug)]
 pub(super) struct Table {
     members: usize,
+    /// What was looked at in another one is not entered.
+    pub(super) login: Login,
     last: u64,
     /// Goes up by two with every change.
     pub(super) generation: u64,
@@ -43,6 +52,7 @@ impl Table {
     pub(super) const fn new(members: usize) -> Self {
         Self {
             members,
+            login: Login { user: false, epoch: 0 },
             last: 0,
             generation: 0,
             rows: BTreeMap::new(),

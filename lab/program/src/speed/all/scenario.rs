@@ -41,7 +41,7 @@ pub(super) fn jobs(options: &Options) -> Result<Jobs> {
         let named = move |job: &Job| {
             format!("{MECHANISM}={name} {FUNCTION}={function} {BYTES}={}", job.bytes)
         };
-        jobs.iter().map(move |job| (named(job), *job, 1))
+        jobs.iter().map(move |job| (named(job), vec![(*job, 1)], 1))
     });
     let mut sizes = SIZES.to_vec();
     sizes.push(ONCE);

@@ -33,7 +33,8 @@ pub(super) fn jobs(options: &Options, all: &[Cell]) -> Result<Jobs> {
     for cell in all {
         let job = cell.job().ok_or_else(|| Failure::new(format!("{}: no job", cell.name)))?;
         for &threads in threads.iter().filter(|threads| cell.threads || **threads == 1) {
-            cells.push((format!("{CELL}={} {THREADS}={threads}", cell.name), job, threads));
+            let name = format!("{CELL}={} {THREADS}={threads}", cell.name);
+            cells.push((name, vec![(job, 1)], threads));
         }
     }
     let plan = Plan {

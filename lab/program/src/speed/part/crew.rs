@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! All that can do a job, each in a process of its own, in a place that goes away.
 
-use super::{Job, Listed, Part, Worker};
+use super::{Listed, Part, Work, Worker};
 use crate::experiment::{Measured, level};
 use crate::interrupt::Interrupt;
 use crate::machine::library;
@@ -26,6 +26,12 @@ pub(crate) const AGAIN: &str = "raw-again";
 pub(crate) const MODULE: &str = "module";
 /// This module with them.
 pub(crate) const LANES: &str = "lanes";
+/// This module, whose lanes and OpenSSL do what is asked and AWS-LC nothing of it.
+pub(crate) const ONLY_LANES: &str = "only-lanes";
+/// As this.
+pub(crate) const ONLY_OPENSSL: &str = "only-openssl";
+/// All providers, with the costs that were measured for this run.
+pub(crate) const ROUTED: &str = "routed";
 /// Another module.
 pub(crate) const RIVAL: &str = "rival";
 
@@ -46,13 +52,31 @@ impl Crew {
     /// # Errors
     /// There is no module, or one makes no token.
     pub(crate) fn new(options: &Options, names: &[&'static str]) -> Result<Self> {
+        Self::without(options, names, "")
+    }
+
+    /// As [`Self::new`]; where one provider does everything, the others do not do these mechanisms, a list as the
+    /// configuration has it.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn without(
+        options: &Options,
+        names: &[&'static str],
+        without: &str,
+    ) -> Result<Self> {
         // Before there is anything to be taken away again.
         let interrupt = Interrupt::new()?;
-        let started = Self::started(options, names, interrupt.clone());
+        let started = Self::started(options, names, without, interrupt.clone());
         started.map_err(|failure| interrupt.failure().unwrap_or(failure))
     }
 
-    fn started(options: &Options, names: &[&'static str], interrupt: Interrupt) -> Result<Self> {
+    fn started(
+        options: &Options,
+        names: &[&'static str],
+        without: &str,
+        interrupt: Interrupt,
+    ) -> Result<Self> {
         let place = Sandbox::make(options.token.dir.as_deref(), options.token.keep)?;
         let own = own_module(options.token.module.as_deref())?;
         let (mut workers, mut settings) = (Vec::new(), BTreeMap::new());
@@ -71,9 +95,25 @@ impl Crew {
                 _ => Part::Module(own.clone()),
             };
             let whole = format!("lanes = {}\n", name != MODULE);
-            let store = place.configured(name, &whole, "policy = \"legacy\"\n")?;
+            let others =
+                others(name, without, workers.iter().any(|(name, _)| *name == ONLY_OPENSSL));
+            let store =
+                place.configured(name, &whole, &format!("policy = \"legacy\"\n{others}"))?;
+            if name == ROUTED
+                && let Some(costs) = &options.costs
+            {
+                std::fs::copy(costs, store.costs())
+                    .map_err(|error| Failure::new(format!("{}: {error}", costs.display())))?;
+            }
             let path = part.path().map(library).transpose()?;
-            let worker = Worker::start(part, &store)?;
+            let worker = match Worker::start(part, &store) {
+                // A module without OpenSSL says so.
+                Err(failure) if name == ONLY_OPENSSL => {
+                    settings.insert(name.to_owned(), failure.message);
+                    continue;
+                }
+                worker => worker?,
+            };
             let said = [Some(worker.name.clone()), path].into_iter().flatten();
             let said = said.collect::<Vec<_>>().join(", ");
             settings.insert(name.to_owned(), said);
@@ -96,14 +136,14 @@ impl Crew {
     pub(crate) fn prepare(
         &mut self,
         name: &str,
-        job: Job,
+        work: &Work,
         threads: usize,
     ) -> Result<HashMap<String, String>> {
         let (mut right, mut refused) = (None, HashMap::new());
         for (by, worker) in &mut self.workers {
             self.interrupt.failure().map_or(Ok(()), Err)?;
             let cell = format!("{name} {BY}={by}");
-            match worker.prepare(&cell, job, threads) {
+            match worker.prepare(&cell, work, threads) {
                 Err(failure) => drop(refused.insert(cell, failure.message)),
                 Ok(result) => {
                     if right.is_some() && result.is_some() && right != result {
@@ -142,5 +182,18 @@ impl Crew {
         worker
             .map(|(_, worker)| worker)
             .ok_or_else(|| Failure::new(format!("no process is called {by}")))
+    }
+}
+
+/// What the configuration says of the providers besides.
+fn others(name: &str, without: &str, openssl: bool) -> String {
+    let disable = |provider| format!("[provider.{provider}]\ndisable = [{without}]\n");
+    match name {
+        ONLY_LANES => disable("awslc"),
+        ONLY_OPENSSL => {
+            format!("{}{}[provider.openssl]\nenabled = true\n", disable("awslc"), disable("lanes"))
+        }
+        ROUTED if openssl => "[provider.openssl]\nenabled = true\n".to_owned(),
+        _ => String::new(),
     }
 }

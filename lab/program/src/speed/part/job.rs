@@ -18,6 +18,9 @@ pub(crate) struct Job {
     pub(crate) bytes: usize,
 }
 
+/// What a round of work is: each job so many times.
+pub(crate) type Work = Vec<(Job, u64)>;
+
 /// What is called: of most its `…Init`, and the one-shot call.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]

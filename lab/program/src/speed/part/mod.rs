@@ -15,8 +15,10 @@ mod token;
 mod usual;
 mod worker;
 
-pub(crate) use crew::{AGAIN, ARM, BY, Crew, LANES, MODULE, RAW, RIVAL};
-pub(crate) use job::{Function, Job, Key, Parameter};
+pub(crate) use crew::{
+    AGAIN, ARM, BY, Crew, LANES, MODULE, ONLY_LANES, ONLY_OPENSSL, RAW, RIVAL, ROUTED,
+};
+pub(crate) use job::{Function, Job, Key, Parameter, Work};
 pub(crate) use request::Listed;
 pub(crate) use scenario::{Jobs, Plan};
 pub(crate) use serving::Part;

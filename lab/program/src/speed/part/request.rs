@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What such a process is asked, and what it answers.
 
-use super::job::Job;
+use super::job::Work;
 use metaslot_ck::{CK_FLAGS, CK_MECHANISM_TYPE};
 use serde::{Deserialize, Serialize};
 
 /// What a process is asked.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) enum Request {
-    /// Makes ready for a job under a name.
-    Prepare { name: String, job: Job, threads: usize },
+    /// Makes ready for work under a name.
+    Prepare { name: String, work: Work, threads: usize },
     /// Does it for so many seconds.
     Run { name: String, seconds: f64 },
     /// Lists what the token can do.

@@ -2,7 +2,7 @@
 //! Jobs as a scenario: each by everyone who can do it, in turns.
 
 use super::crew::{ARM, BY, Crew};
-use super::job::Job;
+use super::job::Work;
 use crate::Result;
 use crate::experiment::{Experiment, Factor, Measured, Run};
 use crate::meter::Meter;
@@ -24,8 +24,8 @@ pub(crate) struct Plan {
     pub(crate) name: &'static str,
     /// All factors but who does it.
     pub(crate) factors: Vec<Factor>,
-    /// Cells of these factors: each has a job, and a number of threads that do it.
-    pub(crate) cells: Vec<(String, Job, usize)>,
+    /// Cells of these factors: each has its work, and a number of threads that do it.
+    pub(crate) cells: Vec<(String, Work, usize)>,
     /// Why combinations of levels that are no cell are not measured.
     pub(crate) absent: &'static str,
     pub(crate) settings: BTreeMap<String, String>,
@@ -59,9 +59,9 @@ impl Jobs {
             (options.seconds.unwrap_or(plan.seconds) - plan.readings.seconds()).max(0.01);
         let progress = Progress::new();
         let mut cells = HashMap::new();
-        for (cell, job, threads) in &plan.cells {
+        for (cell, work, threads) in &plan.cells {
             progress.say(format_args!("keys and sessions: {cell}"));
-            let mut refused = crew.prepare(cell, *job, *threads)?;
+            let mut refused = crew.prepare(cell, work, *threads)?;
             for by in crew.names() {
                 let cell = format!("{cell} {BY}={by}");
                 let why = refused.remove(&cell);

@@ -85,10 +85,11 @@ pub(super) struct Serving {
 impl Serving {
     pub(super) fn answer(&mut self, request: Request) -> Result<Value> {
         match request {
-            Request::Prepare { name, job, threads } => {
-                let result = self.maker.result(&job)?;
-                self.teams.insert(name, Team::new(&self.maker, &job, threads)?);
-                Ok(json!(result))
+            Request::Prepare { name, work, threads } => {
+                let results = work.iter().map(|(job, _)| self.maker.result(job));
+                let results = results.collect::<Result<Vec<_>>>()?;
+                self.teams.insert(name, Team::new(&self.maker, &work, threads)?);
+                Ok(json!(results.into_iter().flatten().reduce(|all, next| [all, next].concat())))
             }
             Request::Run { name, seconds } => {
                 let team = self.teams.get(&name);

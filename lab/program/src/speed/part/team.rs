@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that do one job side by side, all of them from one moment to another.
 
-use super::job::Job;
+use super::job::{Job, Work};
 use crate::clock::{measure, wait};
 use crate::meter::Done;
 use crate::speed::subject::Operation;
@@ -51,8 +51,8 @@ impl Team {
     ///
     /// # Errors
     /// The job cannot be done, or its result is wrong.
-    pub(super) fn new(maker: &Arc<dyn Maker>, job: &Job, threads: usize) -> Result<Self> {
-        let members = (0..threads).map(|_| Member::start(Arc::clone(maker), *job));
+    pub(super) fn new(maker: &Arc<dyn Maker>, work: &Work, threads: usize) -> Result<Self> {
+        let members = (0..threads).map(|_| Member::start(Arc::clone(maker), work.clone()));
         Ok(Self { members: members.collect::<Result<_>>()? })
     }
 
@@ -82,10 +82,10 @@ fn ended() -> Failure {
 }
 
 impl Member {
-    fn start(maker: Arc<dyn Maker>, job: Job) -> Result<Self> {
+    fn start(maker: Arc<dyn Maker>, work: Work) -> Result<Self> {
         let (orders, received) = channel::<Order>();
         let (sender, results) = channel();
-        std::thread::spawn(move || match prepared(maker.as_ref(), &job) {
+        std::thread::spawn(move || match prepared(maker.as_ref(), &work) {
             Ok((operation, chunk)) => {
                 if sender.send(Ok(Done::default())).is_ok() {
                     obey(operation, chunk, &received, &sender);
@@ -101,8 +101,14 @@ impl Member {
 }
 
 /// The operation, done once and checked, and how many take as long as a chunk.
-fn prepared(maker: &dyn Maker, job: &Job) -> Result<(Box<dyn Operation>, u64)> {
-    let mut operation = maker.make(job)?;
+fn prepared(maker: &dyn Maker, work: &Work) -> Result<(Box<dyn Operation>, u64)> {
+    let parts = work.iter().map(|(job, times)| Ok((maker.make(job)?, *times)));
+    let mut parts = parts.collect::<Result<Vec<_>>>()?;
+    // One job is not called through a round.
+    let mut operation = match (parts.len(), parts.pop()) {
+        (1, Some((operation, 1))) => operation,
+        (_, last) => Box::new(Round(parts.into_iter().chain(last).collect())),
+    };
     operation.repeat(1)?;
     operation.check()?;
     let mut chunk = 1;
@@ -113,6 +119,21 @@ fn prepared(maker: &dyn Maker, job: &Job) -> Result<(Box<dyn Operation>, u64)> {
             return Ok((operation, chunk));
         }
         chunk *= 2;
+    }
+}
+
+/// Several operations, each so many times.
+struct Round(Vec<(Box<dyn Operation>, u64)>);
+
+impl Operation for Round {
+    fn repeat(&mut self, times: u64) -> Result<()> {
+        (0..times).try_for_each(|_| {
+            self.0.iter_mut().try_for_each(|(operation, times)| operation.repeat(*times))
+        })
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.0.iter_mut().try_for_each(|(operation, _)| operation.check())
     }
 }
 
@@ -188,7 +209,7 @@ mod tests {
     fn team(wrong_after: u64) -> (Arc<AtomicU64>, Result<Team>) {
         let done = Arc::new(AtomicU64::new(0));
         let maker: Arc<dyn Maker> = Arc::new(Counting { done: Arc::clone(&done), wrong_after });
-        (done, Team::new(&maker, &JOB, 3))
+        (done, Team::new(&maker, &vec![(JOB, 1)], 3))
     }
 
     #[test]

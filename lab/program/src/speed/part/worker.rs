@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A process that does jobs, as the lab sees it.
 
-use super::job::Job;
+use super::job::Work;
 use super::request::{Listed, Request};
 use super::serving::Part;
 use crate::Result;
@@ -38,10 +38,10 @@ impl Worker {
     pub(crate) fn prepare(
         &mut self,
         name: &str,
-        job: Job,
+        work: &Work,
         threads: usize,
     ) -> Result<Option<Vec<u8>>> {
-        self.ask(&Request::Prepare { name: name.to_owned(), job, threads })
+        self.ask(&Request::Prepare { name: name.to_owned(), work: work.clone(), threads })
     }
 
     /// Does a job for so long.

@@ -29,7 +29,7 @@ pub(super) fn jobs(options: &Options) -> Result<Jobs> {
     for row in &rows {
         for &threads in &threads {
             let name = format!("{OPERATION}={} {THREADS}={threads}", row.name);
-            cells.push((name, row.job, threads));
+            cells.push((name, vec![(row.job, 1)], threads));
         }
     }
     let plan = Plan {

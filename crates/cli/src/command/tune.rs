@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot tune`
+
+use super::mechanisms::names;
+use super::stat::number::duration;
+use crate::app::App;
+use crate::failure::{Failure, Result};
+use crate::output::{Report, Table};
+use crate::uri::Uri;
+use crate::{places, settings};
+use metaslot_ck::mechanism::MechanismRow;
+use metaslot_ck::*;
+use metaslot_client::{Estimate, Job, Module};
+use metaslot_router::cost::{self, Cost, Line};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Arguments of `tune`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Only mechanisms whose name has this in it; the others keep what was measured before
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Where the costs go [default: costs.tsv beside the configuration]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Milliseconds for each provider, operation and size
+    #[arg(long, value_name = "N", default_value_t = 20,
+        value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    milliseconds: u64,
+    /// Measure and show, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Operations that are measured.
+pub(super) const OPERATIONS: [CK_FLAGS; 5] =
+    [CKF_DIGEST, CKF_ENCRYPT, CKF_DECRYPT, CKF_SIGN, CKF_VERIFY];
+/// Sizes of data between which costs are lines, in bytes.
+const SIZES: [u64; 2] = [64, 16 << 10];
+/// What is signed or encrypted with a key pair, in bytes: as long as a digest.
+const ONCE: u64 = 32;
+/// A cost that changed by less is the same, as a ratio.
+const SAME: f32 = 1.5;
+/// So many changes are shown.
+const SHOWN: usize = 12;
+
+/// One operation with one kind of key.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    mechanism: CK_MECHANISM_TYPE,
+    operation: CK_FLAGS,
+    key_bits: u32,
+}
+
+impl Work {
+    fn job(self, bytes: u64, length: Duration) -> Job {
+        let microseconds = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        let Self { mechanism, operation, key_bits } = self;
+        Job { mechanism, operation, key_bits: key_bits.into(), bytes, microseconds }
+    }
+
+    fn is(self, cost: &Cost) -> bool {
+        let Line { operation, key_bits, .. } = cost.line;
+        (cost.mechanism, operation, key_bits) == (self.mechanism, self.operation, self.key_bits)
+    }
+
+    fn name(self) -> String {
+        mechanism_name(self.mechanism).unwrap_or("?").to_owned()
+    }
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let file = match &args.output {
+        Some(file) => file.clone(),
+        None => costs_file()?,
+    };
+    let module = app.host(&Uri::default())?.module();
+    let works = works(app, module, args.name.as_deref())?;
+    let (began, length) = (Instant::now(), Duration::from_millis(args.milliseconds));
+    let mut costs = Vec::new();
+    for (done, work) in works.iter().enumerate() {
+        app.output.progress(done as u64, works.len() as u64, &work.name());
+        costs.extend(measured(module, *work, length));
+    }
+    app.output.progress(1, 1, "");
+    if costs.is_empty() {
+        return Err(Failure::failed("nothing could be measured")
+            .hint("only Metaslot measures its providers, and not every mechanism"));
+    }
+    let earlier = earlier(app, &file);
+    let changes = changes(&earlier, &costs);
+    if args.name.is_some() {
+        let kept = earlier.into_iter().filter(|cost| !works.iter().any(|work| work.is(cost)));
+        costs.extend(kept);
+    }
+    if !args.dry_run {
+        settings::replace(&file, &cost::format(&remarks(module), &costs))?;
+    }
+    let (choices, seconds) = (choices(&works, &costs), began.elapsed().as_secs_f64());
+    app.output.print(&report(args, &file, &works, &costs, (&choices, &changes), seconds))
+}
+
+/// Beside the configuration that is in force, or where the user's own would be.
+pub(in crate::command) fn costs_file() -> Result<PathBuf> {
+    let configuration = places::in_force().map(|(file, _)| file).or_else(places::own_file);
+    let configuration = configuration.ok_or_else(|| {
+        Failure::failed("there is no configuration, and no home directory for one")
+            .hint("name a file by --output")
+    })?;
+    Ok(configuration.with_file_name("costs.tsv"))
+}
+
+/// What there is to measure.
+fn works(app: &App, module: &Module, name: Option<&str>) -> Result<Vec<Work>> {
+    let wanted = name.map(|name| name.to_ascii_uppercase().replace('-', "_"));
+    let mut works = Vec::new();
+    for token in app.host(&Uri::default())?.matching(&Uri::default())?.iter().take(1) {
+        for mechanism in module.mechanisms(token.slot)? {
+            let Some(row) = MechanismRow::find(mechanism) else { continue };
+            let name = mechanism_name(mechanism).unwrap_or_default();
+            if wanted.as_ref().is_some_and(|wanted| !name.contains(wanted)) {
+                continue;
+            }
+            let flags = module.mechanism_info(token.slot, mechanism)?.flags;
+            for operation in OPERATIONS.into_iter().filter(|operation| flags & operation != 0) {
+                let works_of = |key_bits: &u32| Work { mechanism, operation, key_bits: *key_bits };
+                works.extend(key_sizes(row).iter().map(works_of));
+            }
+        }
+    }
+    match (works.is_empty(), name) {
+        (false, _) => Ok(works),
+        (true, Some(name)) => Err(Failure::not_found(format!("no mechanism matches {name}"))
+            .hint("'metaslot mechanisms' lists them")),
+        (true, None) => Err(Failure::not_found("the module has no mechanism")),
+    }
+}
+
+/// Bits of the keys that a mechanism is measured with; 0 where all of its keys cost about the same.
+fn key_sizes(row: &MechanismRow) -> &'static [u32] {
+    match row.keys.first() {
+        Some(&CKK_RSA) => &[2048, 3072, 4096],
+        Some(&CKK_EC) => &[256, 384, 521],
+        Some(&CKK_EC_EDWARDS) => &[256],
+        _ => &[0],
+    }
+}
+
+/// A line for each provider that can.
+fn measured(module: &Module, work: Work, length: Duration) -> Vec<Cost> {
+    let pair = work.key_bits != 0;
+    let [small, large] = if pair { [ONCE, ONCE] } else { SIZES };
+    let Some(alone) = module.estimates(work.job(small, length)) else { return Vec::new() };
+    let long = match pair {
+        true => Vec::new(),
+        false => module.estimates(work.job(large, length)).unwrap_or_default(),
+    };
+    let crowd = crowd(module, work.job(small, length));
+    let of = |all: &[Estimate], name: &str| {
+        all.iter().find(|one| one.provider == name).and_then(|one| one.nanoseconds)
+    };
+    let line = |one: &Estimate| {
+        let first = one.nanoseconds?;
+        let name = &one.provider;
+        let more = of(&long, name).map_or(0.0, |time| (time - first) / (large - small) as f64);
+        let crowded: Vec<f64> = crowd.iter().filter_map(|all| of(all, name)).collect();
+        let mean = crowded.iter().sum::<f64>() / crowded.len().max(1) as f64;
+        let (per_byte, crowded) = (more.max(0.0), if mean > 0.0 { mean } else { first });
+        let before = per_byte * if pair { 0.0 } else { small as f64 };
+        let line = Line {
+            operation: work.operation,
+            key_bits: work.key_bits,
+            fixed: single((first - before).max(1.0)),
+            per_byte: single(per_byte),
+            crowded: single((crowded - before).max(1.0)),
+        };
+        Some(Cost { provider: name.clone(), mechanism: work.mechanism, line })
+    };
+    alone.iter().filter_map(line).collect()
+}
+
+/// What it takes while each processor has a thread that does it.
+fn crowd(module: &Module, job: Job) -> Vec<Vec<Estimate>> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(|| module.estimates(job))).collect();
+        all.into_iter().filter_map(|one| one.join().ok().flatten()).collect()
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a measurement has no more digits")]
+const fn single(number: f64) -> f32 {
+    number as f32
+}
+
+/// What a file has from before; a file that cannot be used counts as none.
+fn earlier(app: &App, file: &Path) -> Vec<Cost> {
+    let Ok(text) = fs::read_to_string(file) else { return Vec::new() };
+    cost::parse(&text).unwrap_or_else(|(line, what)| {
+        app.output.note(&format!("{}: line {line}: {what}: it is replaced", file.display()));
+        Vec::new()
+    })
+}
+
+/// What stands at the beginning of the file.
+fn remarks(module: &Module) -> Vec<String> {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let version = module.info().map_or_else(
+        |_| String::from("a module that says nothing of itself"),
+        |info| {
+            let (major, minor) = info.library_version;
+            format!("{} {major}.{minor}", info.description)
+        },
+    );
+    let model = model.map_or("a processor without a name", |(_, model)| model);
+    vec![format!("{model}, {threads} threads"), version]
+}
+
+/// Who is taken for little data and for much, where that is not always the first.
+struct Choice {
+    work: Work,
+    first: String,
+    little: String,
+    much: String,
+}
+
+fn choices(works: &[Work], costs: &[Cost]) -> Vec<Choice> {
+    let choice = |work: &Work| {
+        let all: Vec<&Cost> = costs.iter().filter(|cost| work.is(cost)).collect();
+        let cheapest = |bytes: usize| {
+            let mut best = *all.first()?;
+            for cost in &all {
+                let time = |cost: &Cost| cost.line.expected(bytes, 0.0);
+                if cost::is_clearly_less(time(cost), time(best)) {
+                    best = cost;
+                }
+            }
+            Some(best.provider.clone())
+        };
+        let [little, much] = [cheapest(16)?, cheapest(1 << 20)?];
+        let first = all.first()?.provider.clone();
+        let differs = little != first || much != first;
+        differs.then_some(Choice { work: *work, first, little, much })
+    };
+    works.iter().filter_map(choice).collect()
+}
+
+/// Lines that were there before and cost clearly more or less now: what, before, now.
+fn changes(earlier: &[Cost], now: &[Cost]) -> Vec<(String, f32, f32)> {
+    let time = |cost: &Cost| cost.line.expected(1024, 0.0);
+    let same = |a: &Cost, b: &Cost| {
+        let key = |cost: &Cost| (cost.mechanism, cost.line.operation, cost.line.key_bits);
+        a.provider == b.provider && key(a) == key(b)
+    };
+    let mut all = Vec::new();
+    for cost in now {
+        let Some(before) = earlier.iter().find(|before| same(before, cost)) else { continue };
+        let (before, after) = (time(before), time(cost));
+        if before > after * SAME || after > before * SAME {
+            let operation = names(cost.line.operation).join(" ");
+            let name = mechanism_name(cost.mechanism).unwrap_or_default();
+            let key = match cost.line.key_bits {
+                0 => String::new(),
+                bits => format!(" {bits}"),
+            };
+            all.push((format!("{} {name} {operation}{key}", cost.provider), before, after));
+        }
+    }
+    all
+}
+
+fn report(
+    args: &Args,
+    file: &Path,
+    works: &[Work],
+    costs: &[Cost],
+    (choices, changes): (&[Choice], &[(String, f32, f32)]),
+    seconds: f64,
+) -> Report {
+    let mut text = format!(
+        "{} operations measured in {seconds:.0} s: {} costs{}\n",
+        works.len(),
+        costs.len(),
+        if args.dry_run {
+            String::from(", written nowhere")
+        } else {
+            format!(" in {}", file.display())
+        },
+    );
+    if choices.is_empty() {
+        text.push_str("for each operation the first provider is as fast as any other, or faster\n");
+    } else {
+        let titles = ["MECHANISM", "OPERATION", "KEY", "FIRST", "16 BYTES", "1 MIB"];
+        let mut table = Table::new(&titles, &[2]);
+        for Choice { work, first, little, much } in choices {
+            let key = if work.key_bits == 0 { String::new() } else { work.key_bits.to_string() };
+            let operation = names(work.operation).join(" ");
+            let row = [work.name(), operation, key, first.clone(), little.clone(), much.clone()];
+            table.push(row.to_vec());
+        }
+        text.push_str("\nwhere another provider than the first is the cheaper one:\n\n");
+        text.push_str(&table.text());
+    }
+    if !changes.is_empty() {
+        text.push_str(&format!(
+            "\n{} costs changed since they were measured before:\n",
+            changes.len()
+        ));
+        for (what, before, after) in changes.iter().take(SHOWN) {
+            let [before, after] = [*before, *after].map(|time| shown(time.into()));
+            text.push_str(&format!("  {what}: {before}, now {after}\n"));
+        }
+    }
+    let costs: Vec<Value> = costs.iter().map(cost_json).collect();
+    let changed: Vec<Value> = changes
+        .iter()
+        .map(|(what, before, after)| json!({"what": what, "before_ns": before, "now_ns": after}))
+        .collect();
+    let file = (!args.dry_run).then(|| file.display().to_string());
+    Report {
+        text,
+        json: json!({"file": file, "seconds": seconds, "costs": costs, "changed": changed}),
+        uris: file.into_iter().collect(),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are positive")]
+pub(super) fn shown(nanoseconds: f64) -> String {
+    if nanoseconds < 10_000.0 {
+        return format!("{nanoseconds:.0} ns");
+    }
+    duration(nanoseconds as u64)
+}
+
+fn cost_json(Cost { provider, mechanism, line }: &Cost) -> Value {
+    json!({
+        "provider": provider,
+        "mechanism": mechanism_name(*mechanism),
+        "operation": names(line.operation).join(" "),
+        "key_bits": line.key_bits,
+        "fixed_ns": line.fixed,
+        "ns_per_byte": line.per_byte,
+        "crowded_ns": line.crowded,
+    })
+}

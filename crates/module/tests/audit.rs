@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The audit log, written through the C ABI.
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod harness;
+
+use harness::{Home, program};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// A home with a token whose log is `audit.log`, and its configuration.
+fn home(name: &str, more: &str) -> (Home, PathBuf) {
+    let home = Home::new(name);
+    let [log, token] = ["audit.log", "token/token.db"].map(|name| home.path().join(name));
+    let file = home.path().join("metaslot.toml");
+    let text =
+        format!("audit = {log:?}\n{more}\n[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n");
+    fs::write(&file, text).expect("the home can be written");
+    (home, file)
+}
+
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| program("audit"));
+
+fn run(home: &Home, file: &Path, arguments: &[&str]) -> String {
+    home.run_with(&PROGRAM, arguments, &[("METASLOT_CONF", file.as_os_str())])
+}
+
+/// Every line of the log; each is JSON.
+fn lines(home: &Home) -> Vec<Value> {
+    lines_of(&home.path().join("audit.log"))
+}
+
+fn lines_of(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).expect("there is a log");
+    let json = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    text.lines().map(json).collect()
+}
+
+/// What one line says, as far as it is the same each time.
+fn said(line: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let part = |name: &str| match &line[name] {
+        Value::Null => String::new(),
+        object => format!(" {name}={}", text(&object["label"])),
+    };
+    let user = line["user"].as_str().map(|user| format!(" {user}")).unwrap_or_default();
+    let parts = ["object", "copy", "by"].map(part).concat();
+    format!("{}{user}{parts} {}", text(&line["event"]), text(&line["result"]))
+}
+
+#[test]
+fn one_thing_of_each_kind_leaves_its_line_and_nothing_secret() {
+    let (home, file) = home("audit-events", "");
+    run(&home, &file, &["events"]);
+    let lines = lines(&home);
+    let said: Vec<String> = lines.iter().map(said).collect();
+    let wanted = [
+        "token CKR_OK",
+        "login so CKR_OK",
+        "pin CKR_OK",
+        "login user CKR_PIN_INCORRECT",
+        "login user CKR_OK",
+        "generated object=wrapper CKR_OK",
+        "generated object=base CKR_OK",
+        "generated object=first\"\n CKR_OK",
+        "changed object=first\"\n CKR_OK",
+        "copied object=renamed copy=copy CKR_OK",
+        "wrapped object=renamed by=wrapper CKR_OK",
+        "unwrapped object=back CKR_OK",
+        "derived object=derived CKR_OK",
+        "destroyed object=copy CKR_OK",
+        "refused CKR_MECHANISM_PARAM_INVALID",
+        "pin CKR_OK",
+        "pin CKR_PIN_INCORRECT",
+        "logout CKR_OK",
+        "logout CKR_USER_NOT_LOGGED_IN",
+        "repaired so CKR_OK",
+        "examined user CKR_PIN_INCORRECT",
+        "token CKR_PIN_INCORRECT",
+    ];
+    assert_eq!(said, wanted, "{said:#?}");
+    let text = fs::read_to_string(home.path().join("audit.log")).expect("there is a log");
+    for pin in ["12345678", "1234\"", "9999", "4321"] {
+        assert!(!text.contains(&format!("\"{pin}")), "{pin}");
+    }
+}
+
+#[test]
+fn what_has_begun_has_an_end() {
+    let (home, file) = home("audit-required", "audit_required = true");
+    run(&home, &file, &["events"]);
+    let lines = lines(&home);
+    let is_alone = |line: &&Value| line["function"] == "C_EncryptInit";
+    let events: Vec<_> =
+        lines.iter().filter(|line| !is_alone(line)).map(|line| line["event"].to_string()).collect();
+    assert!(events.contains(&String::from("\"ended\"")));
+    for pair in events.chunks(2) {
+        assert!(pair[0] == "\"begun\"" && pair[1] != "\"begun\"", "{pair:?}");
+    }
+}
+
+/// Also where the file is moved away meanwhile, again and again.
+#[test]
+fn a_crowd_that_is_killed_leaves_a_line_for_every_key() {
+    let (home, file) = home("audit-crowd", "");
+    let log = home.path().join("audit.log");
+    let is_over = AtomicBool::new(false);
+    let move_away = || {
+        let mut moved = Vec::new();
+        while !is_over.load(Ordering::SeqCst) {
+            let to = home.path().join(format!("audit.log.{}", moved.len()));
+            if fs::rename(&log, &to).is_ok() {
+                moved.push(to);
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        moved
+    };
+    let (made, mut files) = thread::scope(|scope| {
+        let moving = scope.spawn(move_away);
+        let made = run(&home, &file, &["crowd"]);
+        is_over.store(true, Ordering::SeqCst);
+        (made, moving.join().expect("it ends"))
+    });
+    files.extend(log.exists().then_some(log));
+    let label = |line: &Value| line["object"]["label"].as_str().map(str::to_owned);
+    let logged: BTreeSet<String> =
+        files.iter().flat_map(|file| lines_of(file)).filter_map(|line| label(&line)).collect();
+    let missing: Vec<_> = made.lines().filter(|label| !logged.contains(*label)).collect();
+    assert!(missing.is_empty() && made.lines().count() > 128, "{missing:?}");
+}
+
+#[test]
+fn the_journal_gets_a_line_as_one_datagram() {
+    let (home, file) = home("audit-journal", "audit_required = true");
+    let text = fs::read_to_string(&file).expect("it was written");
+    let log = text.lines().next().expect("it is the first");
+    fs::write(&file, text.replace(log, "audit = \"journald\"")).expect("the home can be written");
+    let said = run(&home, &file, &["journal"]);
+    if said.starts_with("not run") {
+        println!("{said}");
+        return;
+    }
+    let lines: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("MESSAGE=")).collect();
+    let events = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+    let events: Vec<_> = events.map(|line| line["event"].to_string()).collect();
+    assert_eq!(events, ["\"begun\"", "\"login\""]);
+    assert_eq!(said.matches("\nPRIORITY=5\nSYSLOG_IDENTIFIER=metaslot\n").count(), 2);
+}
+
+const NOT_RECOGNIZED: &str = "0xe1";
+const FUNCTION_FAILED: &str = "0x6";
+
+/// What cannot be logged happens all the same, or not at all where the log is required; nothing waits, and no process is killed.
+#[test]
+fn a_log_that_fails_costs_its_lines_or_the_calls_that_need_them() {
+    for (required, code) in [("", NOT_RECOGNIZED), ("audit_required = true", FUNCTION_FAILED)] {
+        let (home, file) = home(&format!("audit-fails-{code}"), required);
+        let log = home.path().join("audit.log");
+        fs::create_dir(&log).unwrap();
+        run(&home, &file, &["login", code]);
+        fs::remove_dir(&log).unwrap();
+        // A limit on files ends a process by a signal, unless one looks before.
+        fs::write(&log, [b'\n'; 2048]).unwrap();
+        let limited = format!("ulimit -f 2; exec {} login {code}", PROGRAM.display());
+        let shell = Path::new("/bin/sh");
+        home.run_with(shell, &["-c", &limited], &[("METASLOT_CONF", file.as_os_str())]);
+        assert_eq!(fs::metadata(&log).unwrap().len(), 2048);
+    }
+}
+
+/// A file for a group is written by its members, also where they cannot read it, and a file that is not theirs is not.
+#[test]
+fn a_second_user_writes_a_file_that_is_shared() {
+    const USER: &str = "65534";
+    if !fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
+        println!("not run: only root can become another user");
+        return;
+    }
+    let (home, file) = home("audit-users", "audit_required = true");
+    let log = home.path().join("audit.log");
+    run(&home, &file, &["login", NOT_RECOGNIZED]);
+    run(&home, &file, &["login", FUNCTION_FAILED, USER]);
+    chown(&log, None, Some(65534)).unwrap();
+    fs::set_permissions(&log, Permissions::from_mode(0o620)).unwrap();
+    run(&home, &file, &["login", NOT_RECOGNIZED, USER]);
+    let users: Vec<_> = lines(&home).iter().map(|line| line["uid"].as_u64()).collect();
+    assert_eq!(users, [Some(0), Some(0), Some(65534), Some(65534)]);
+}

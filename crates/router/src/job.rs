@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What costs are asked for.
+
+use metaslot_ck::CK_MECHANISM_TYPE;
+
+/// What is to be done, for who compares costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// `CKM_…`
+    pub mechanism: CK_MECHANISM_TYPE,
+    /// `CKF_…`
+    pub operation: u64,
+    /// Bits of an asymmetric key, otherwise 0.
+    pub key_bits: u32,
+    /// Bytes of data.
+    pub bytes: usize,
+}
