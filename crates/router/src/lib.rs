@@ -18,6 +18,7 @@ mod routes;
 pub use bench::Measured;
 pub use candidate::Candidate;
 pub use count::Count;
+pub use health::is_providers;
 pub use home::HomeRoute;
 pub use job::Job;
 pub use key::key_bits;
