@@ -5,6 +5,7 @@
 mod attacks;
 mod behaviour;
 mod failures;
+mod faults;
 mod keyless;
 mod nss;
 mod pool;
