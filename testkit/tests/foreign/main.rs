@@ -9,6 +9,7 @@ mod faults;
 mod keyless;
 mod nss;
 mod pool;
+mod server;
 mod softhsm;
 
 use anyhow::{Context, Result, ensure};
