@@ -19,6 +19,7 @@ mod versions;
 pub use bench::Measured;
 pub use candidate::Candidate;
 pub use count::Count;
+pub use health::is_providers;
 pub use home::HomeRoute;
 pub use job::Job;
 pub use key::key_bits;
