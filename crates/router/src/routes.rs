@@ -365,22 +365,49 @@ impl Rows {
 }
 
 impl Row {
-    /// The line that fits best: that of the key's size, of the next larger, or of any.
+    /// The line that fits best: that of the key's size, of the next larger, or of any. Sizes are compared in bytes,
+    /// because that is what is known of a key ([`key_bits`](crate::key_bits)): P-521's are 66.
     fn line(&self, job: Job) -> Option<&Line> {
-        let mut best = None::<&Line>;
-        for line in self.costs.lines.iter().filter(|line| line.operation == job.operation) {
-            if line.key_bits == job.key_bits {
-                return Some(line);
-            }
-            let larger = line.key_bits > job.key_bits || line.key_bits == 0;
-            if larger
-                && best.is_none_or(|best| {
-                    line.key_bits.wrapping_sub(1) < best.key_bits.wrapping_sub(1)
-                })
-            {
-                best = Some(line);
-            }
+        let (size, wanted) = (|line: &Line| line.key_bits.div_ceil(8), job.key_bits.div_ceil(8));
+        // One for all keys fits worse than any larger one.
+        let larger = |line: &Line| size(line).wrapping_sub(1);
+        let of_it = self.costs.lines.iter().filter(|line| line.operation == job.operation);
+        let fits = of_it.filter(|line| larger(line) >= wanted.saturating_sub(1));
+        fits.min_by_key(|line| (size(line) != wanted, larger(line)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: Line = Line { operation: 1, key_bits: 0, fixed: 1.0, per_byte: 0.0, crowded: 1.0 };
+
+    fn row(lines: &[Line]) -> Row {
+        let costs = Box::new(Costs { lines: lines.to_vec(), in_flight: AtomicU32::new(0) });
+        Row { provider: 0, algorithm: &Algorithm::NONE, costs }
+    }
+
+    #[test]
+    fn a_key_has_the_line_of_its_size_or_of_the_next_larger_or_of_all() {
+        let sizes =
+            |bits: &[u32]| bits.iter().map(|bits| Line { key_bits: *bits, ..LINE }).collect();
+        let found = |lines: Vec<Line>, bits| {
+            let job = Job { mechanism: 0, operation: 1, key_bits: bits, bytes: 0 };
+            row(&lines).line(job).map(|line| line.key_bits)
+        };
+        for (lines, bits, line) in [
+            (&[256, 384, 521][..], 256, Some(256)),
+            (&[521, 384, 256], 300, Some(384)),
+            // 66 bytes.
+            (&[256, 521], 528, Some(521)),
+            (&[256, 521], 600, None),
+            (&[0, 256, 521], 600, Some(0)),
+            (&[0, 256], 256, Some(256)),
+            (&[0, 256], 0, Some(0)),
+            (&[384, 256], 0, Some(256)),
+        ] {
+            assert_eq!(found(sizes(lines), bits), line, "{lines:?} {bits}");
         }
-        best
     }
 }
