@@ -5,6 +5,7 @@
 use crate::cost::{Cost, Line, is_clearly_less};
 use crate::health::{Health, bit};
 use crate::material::Pairs;
+use crate::versions::Versions;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
@@ -14,18 +15,32 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-/// For each mechanism of the vocabulary the rows that serve it, in order.
+/// Who serves each mechanism.
 #[derive(Debug)]
 pub struct Routes {
     pub(crate) providers: &'static [&'static dyn Provider],
-    rows: Vec<Rows>,
-    /// Mechanisms that a provider, by its name, may not do.
-    disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+    table: Versions<Table>,
     health: Health,
     /// Threads with which the costs of a crowd were measured, one for each processor.
     crowd: u32,
     /// Keys to measure with.
     pub(crate) pairs: Pairs,
+}
+
+/// For each mechanism of the vocabulary the rows that serve it, in order.
+#[derive(Debug, Default)]
+struct Table {
+    rows: Vec<Rows>,
+    settings: Settings,
+}
+
+/// What routes go by besides the providers' own tables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// Mechanisms that a provider, by its name, may not do.
+    pub disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+    /// What operations cost, for the choice between providers.
+    pub costs: Vec<Cost>,
 }
 
 /// The rows of one mechanism, in place: most have one provider or two.
@@ -85,41 +100,26 @@ const LARGEST: usize = 1 << 24;
 impl Routes {
     /// The rows of these providers, in their order.
     #[must_use]
-    pub fn new(providers: &'static [&'static dyn Provider]) -> Self {
-        let mut rows: Vec<_> = MechanismRow::all().iter().map(|_| Rows::default()).collect();
-        for (provider, served) in providers.iter().enumerate() {
-            for algorithm in served.algorithms() {
-                if let Some(at) = MechanismRow::index(algorithm.mechanism) {
-                    rows[at].all.push(Row { provider, algorithm, costs: Box::default() });
-                }
-            }
-        }
+    pub fn new(providers: &'static [&'static dyn Provider], settings: Settings) -> Self {
         let crowd = std::thread::available_parallelism().map_or(1, usize::from);
-        let crowd = u32::try_from(crowd).unwrap_or(u32::MAX);
         Self {
             providers,
-            rows,
-            disabled: Vec::new(),
+            table: Versions::new(Table::new(providers, settings)),
             health: Health::default(),
-            crowd,
+            crowd: u32::try_from(crowd).unwrap_or(u32::MAX),
             pairs: Pairs::default(),
         }
     }
 
-    /// With these costs.
+    /// What they go by now.
     #[must_use]
-    pub fn with_costs(mut self, costs: &[Cost]) -> Self {
-        let place = |name: &str| self.providers.iter().position(|other| other.name() == name);
-        for Cost { provider, mechanism, line } in costs {
-            if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
-                let rows = self.rows[at].all.iter_mut().filter(|row| row.provider == provider);
-                rows.for_each(|row| row.costs.lines.push(*line));
-            }
-        }
-        for rows in &mut self.rows {
-            rows.choice = rows.may_differ();
-        }
-        self
+    pub fn settings(&self) -> &Settings {
+        &self.table.get().settings
+    }
+
+    /// Operations that begin from here on are routed by these settings; says whether anything changed.
+    pub fn change(&self, settings: Settings) -> bool {
+        *self.settings() != settings && self.table.replace(Table::new(self.providers, settings))
     }
 
     /// The providers, in order.
@@ -128,22 +128,10 @@ impl Routes {
         self.providers
     }
 
-    /// Without mechanisms of providers, each by the provider's name.
-    #[must_use]
-    pub fn disabling(mut self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
-        for (name, mechanism) in &disabled {
-            let named = self.providers.iter().position(|provider| provider.name() == name);
-            if let (Some(provider), Some(at)) = (named, MechanismRow::index(*mechanism)) {
-                self.rows[at].all.retain(|row| row.provider != provider);
-            }
-        }
-        Self { disabled, ..self }
-    }
-
     /// Who serves a mechanism, or could, in order, and apart from them who does not because the configuration says so.
     #[must_use]
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> [Vec<Candidate>; 2] {
-        let disabled = self.disabled.iter().filter(|row| row.1 == mechanism);
+        let disabled = self.settings().disabled.iter().filter(|row| row.1 == mechanism);
         let disabled = disabled.map(|(name, _)| Candidate {
             provider: name.clone(),
             flags: 0,
@@ -166,7 +154,7 @@ impl Routes {
     pub fn served(&self) -> impl Iterator<Item = CK_MECHANISM_TYPE> {
         MechanismRow::all()
             .iter()
-            .zip(&self.rows)
+            .zip(&self.table.get().rows)
             .filter(|(_, rows)| !rows.all.is_empty())
             .map(|row| row.0.number)
     }
@@ -183,7 +171,7 @@ impl Routes {
 
     fn rows_of(&self, mechanism: CK_MECHANISM_TYPE) -> Result<(usize, &Rows)> {
         let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
-        Ok((at, &self.rows[at]))
+        Ok((at, &self.table.get().rows[at]))
     }
 
     /// The first provider's implementation of one operation of a mechanism, of those that work.
@@ -341,6 +329,34 @@ impl Routes {
         // A provider has several rows where it has several kernels.
         all.dedup_by_key(|one| one.provider);
         (all, least.map(|at| rows[at].provider))
+    }
+}
+
+impl Table {
+    fn new(providers: &'static [&'static dyn Provider], settings: Settings) -> Self {
+        let mut rows: Vec<_> = MechanismRow::all().iter().map(|_| Rows::default()).collect();
+        let may = |name, mechanism| {
+            !settings.disabled.iter().any(|row| row.0 == name && row.1 == mechanism)
+        };
+        for (provider, served) in providers.iter().enumerate() {
+            let algorithms = served.algorithms().iter();
+            for algorithm in algorithms.filter(|row| may(served.name(), row.mechanism)) {
+                if let Some(at) = MechanismRow::index(algorithm.mechanism) {
+                    rows[at].all.push(Row { provider, algorithm, costs: Box::default() });
+                }
+            }
+        }
+        let place = |name: &str| providers.iter().position(|other| other.name() == name);
+        for Cost { provider, mechanism, line } in &settings.costs {
+            if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
+                let rows = rows[at].all.iter_mut().filter(|row| row.provider == provider);
+                rows.for_each(|row| row.costs.lines.push(*line));
+            }
+        }
+        for rows in &mut rows {
+            rows.choice = rows.may_differ();
+        }
+        Self { rows, settings }
     }
 }
 
