@@ -9,7 +9,7 @@ use crate::versions::Versions;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
-use metaslot_counters::Subject;
+use metaslot_counters::{Event, Subject, Watch, event};
 use metaslot_spi::provider::{Algorithm, Provider};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -295,9 +295,17 @@ impl Routes {
         Some(row.line(job)?.expected(job.bytes, load))
     }
 
-    /// A provider failed at what another one then did.
-    pub fn failed(&self, provider: usize) {
-        self.health.strike(provider, Instant::now());
+    /// Operations that providers failed at are over: another one has `done` them, or says what the caller got wrong. Then
+    /// no provider is to blame.
+    #[cold]
+    pub fn failed_over(&self, counts: impl Iterator<Item = Count>, done: bool) {
+        for count in counts {
+            if done {
+                self.health.strike(count.provider(), Instant::now());
+            }
+            count.done(0, false, Watch::OFF);
+            event(Event::Fallback);
+        }
     }
 
     /// Everyone who has the operation of a job, in order, by the place in the list of providers.
