@@ -149,14 +149,7 @@ pub(crate) fn start(chosen: &Chosen<dyn Digest>) -> Result<DigestRun> {
     Ok(DigestRun { stream: chosen.algorithm.start()?, holds_key: false, brought: false })
 }
 
-pub(crate) fn update(session: &mut Session, data: &[u8]) -> Result<()> {
-    let Session { operations, recent, .. } = session;
-    let active = &mut operations.digest;
-    let result = fed(active, data);
-    active.proceed(recent, result)
-}
-
-fn fed(active: &mut Active<dyn Digest>, data: &[u8]) -> Result<Written> {
+pub(crate) fn fed(active: &mut Active<dyn Digest>, data: &[u8]) -> Result<Written> {
     active.feed(start, |run| run.stream.update(data))?.count.add(data.len());
     Ok(Written::Done)
 }
