@@ -4,6 +4,7 @@
 //! It is read at the first call that needs it. Without one there is one slot, for the user's own
 //! token, which does not exist yet; nothing is created before `C_InitToken`.
 
+mod costs;
 mod provider;
 mod setting;
 
@@ -134,16 +135,9 @@ pub(crate) fn read() -> Result<Config, Problem> {
         }
     }
     let data = directory(c"XDG_DATA_HOME").or_else(|| Some(home?.join(".local/share")));
-    let costs = places.iter().flatten().map(|place| costs(&place.join("costs.tsv")));
+    let costs = places.iter().flatten().map(|place| costs::beside(&place.join("metaslot.toml")));
     let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
     Ok(Config { costs, ..Config::unconfigured(data) })
-}
-
-/// What a file of costs says. Without one, or with one that cannot be used, providers keep their order: nothing else
-/// depends on it, and `metaslot doctor` complains.
-fn costs(file: &Path) -> Vec<cost::Cost> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    cost::parse(&text).unwrap_or_default()
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -161,7 +155,7 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
         line: span.map(|span| line(&text, span.start)),
         reason,
     })?;
-    Ok(Config { costs: costs(&file.with_file_name("costs.tsv")), ..config })
+    Ok(Config { costs: costs::beside(file), ..config })
 }
 
 fn line(text: &str, at: usize) -> usize {
