@@ -81,6 +81,8 @@ pub struct Estimate {
 const COUNTED: f32 = 2_000.0;
 /// The largest data that a choice is foreseen for.
 const LARGEST: usize = 1 << 24;
+/// Lines of a row that count: three times as many as are measured of any. Each choice looks at them.
+const MOST_LINES: usize = 64;
 
 impl Routes {
     /// The rows of these providers, in their order.
@@ -112,10 +114,18 @@ impl Routes {
         let place = |name: &str| self.providers.iter().position(|other| other.name() == name);
         for Cost { provider, mechanism, line } in costs {
             if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
-                let rows = self.rows[at].all.iter_mut().filter(|row| row.provider == provider);
+                let rows = self.rows[at]
+                    .all
+                    .iter_mut()
+                    .filter(|row| row.provider == provider && row.costs.lines.len() < MOST_LINES);
                 rows.for_each(|row| row.costs.lines.push(*line));
             }
         }
+        self.choosing()
+    }
+
+    /// With what follows from the rows that are there, and their costs.
+    fn choosing(mut self) -> Self {
         for rows in &mut self.rows {
             rows.choice = rows.may_differ();
         }
@@ -137,7 +147,7 @@ impl Routes {
                 self.rows[at].all.retain(|row| row.provider != provider);
             }
         }
-        Self { disabled, ..self }
+        Self { disabled, ..self }.choosing()
     }
 
     /// Who serves a mechanism, or could, in order, and apart from them who does not because the configuration says so.
@@ -382,5 +392,77 @@ impl Row {
             }
         }
         best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_ck::{CKF_DIGEST, CKM_SHA256};
+    use metaslot_spi::provider::{Digest, DigestStream};
+
+    #[derive(Debug)]
+    struct Named(&'static str, [Algorithm; 1]);
+
+    impl Provider for Named {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+
+        fn algorithms(&'static self) -> &'static [Algorithm] {
+            &self.1
+        }
+    }
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl Digest for Nothing {
+        fn length(&self) -> usize {
+            32
+        }
+
+        fn digest(&self, _: &[u8], _: &mut [u8]) -> Result<()> {
+            Ok(())
+        }
+
+        fn start(&self) -> Result<Box<dyn DigestStream>> {
+            Err(Error::DEVICE_MEMORY)
+        }
+
+        fn restore(&self, _: &[u8]) -> Result<Box<dyn DigestStream>> {
+            Err(Error::SAVED_STATE_INVALID)
+        }
+    }
+
+    const DIGESTS: [Algorithm; 1] =
+        [Algorithm { mechanism: CKM_SHA256, digest: Some(&Nothing), ..Algorithm::NONE }];
+    static THREE: [&dyn Provider; 3] =
+        [&Named("one", DIGESTS), &Named("two", DIGESTS), &Named("three", DIGESTS)];
+
+    fn cost(provider: &str, key_bits: u32, time: f32) -> Cost {
+        let line =
+            Line { operation: CKF_DIGEST, key_bits, fixed: time, per_byte: 0.0, crowded: time };
+        Cost { provider: provider.to_owned(), mechanism: CKM_SHA256, line }
+    }
+
+    fn has_choice(routes: &Routes) -> bool {
+        routes.find(CKM_SHA256, |row| row.digest).unwrap().0.has_choice()
+    }
+
+    #[test]
+    fn costs_are_compared_among_those_that_are_not_disabled() {
+        let costs = [cost("one", 0, 100.0), cost("two", 0, 1000.0), cost("three", 0, 200.0)];
+        let routes = || Routes::new(&THREE).with_costs(&costs);
+        assert!(!has_choice(&routes()));
+        assert!(has_choice(&routes().disabling(vec![("one".to_owned(), CKM_SHA256)])));
+    }
+
+    #[test]
+    fn a_row_has_no_more_lines_than_a_choice_can_look_at() {
+        let costs: Vec<_> = (1..1000).map(|bits| cost("one", bits, 100.0)).collect();
+        let routes = Routes::new(&THREE).with_costs(&costs);
+        let lines = routes.rows.iter().flat_map(|rows| &rows.all).map(|row| row.costs.lines.len());
+        assert_eq!(lines.max(), Some(MOST_LINES));
     }
 }
