@@ -7,9 +7,11 @@ use crate::health::{Health, bit};
 use crate::material::Pairs;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
-use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
+use metaslot_ck::{
+    CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result,
+};
 use metaslot_counters::Subject;
-use metaslot_spi::provider::{Algorithm, Provider};
+use metaslot_spi::provider::{Algorithm, Digest, Direction, Provider, Signature};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -330,7 +332,7 @@ impl Routes {
     }
 
     /// Everyone who has the operation of a job and can do it here, in order, with what they are expected to take, and
-    /// which provider would be taken.
+    /// which provider would be taken for a caller that waits.
     #[must_use]
     pub fn estimates(&self, job: Job) -> (Vec<Estimate>, Option<usize>) {
         let Ok((_, rows)) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
@@ -339,8 +341,9 @@ impl Routes {
             let remark = self.providers[row.provider].remark(job.mechanism);
             row.algorithm.flags() & job.operation != 0 && remark.is_empty()
         };
-        let works = |row: &Row| able(row) && out & bit(row.provider) == 0;
-        let first = rows.iter().position(works).or_else(|| rows.iter().position(able));
+        let gains = |row: &Row| able(row) && for_waiting(row.algorithm, job.operation);
+        let works = |row: &Row| gains(row) && out & bit(row.provider) == 0;
+        let first = rows.iter().position(works).or_else(|| rows.iter().position(gains));
         let least = first.map(|first| self.least(rows, first, job, works).0);
         let estimate = |row: &Row| {
             let ((failures, out), nanoseconds) =
@@ -354,15 +357,27 @@ impl Routes {
     }
 }
 
+/// Whether a caller that waits gains anything by a row's operation.
+fn for_waiting(row: &Algorithm, operation: u64) -> bool {
+    match operation {
+        CKF_DIGEST => row.digest.is_some_and(Digest::for_waiting),
+        CKF_ENCRYPT => row.encrypt.is_some_and(|row| row.for_waiting(Direction::Forward)),
+        CKF_DECRYPT => row.decrypt.is_some_and(|row| row.for_waiting(Direction::Backward)),
+        CKF_SIGN => row.sign.is_some_and(Signature::for_waiting),
+        CKF_VERIFY => row.verify.is_some_and(Signature::for_waiting),
+        _ => true,
+    }
+}
+
 impl Rows {
-    /// Whether a later row is cheaper than the first anywhere. Costs are lines: what is so at neither end is so nowhere.
+    /// Whether a later row is cheaper anywhere than the first that has costs: one without does nothing for a caller that
+    /// waits. Costs are lines: what is so at neither end is so nowhere.
     fn may_differ(&self) -> bool {
-        let Some((first, later)) = self.all.split_first() else { return false };
-        later.iter().flat_map(|row| &row.costs.lines).any(|line| {
+        self.all.iter().flat_map(|row| &row.costs.lines).any(|line| {
             let Line { operation, key_bits, .. } = *line;
             [0, LARGEST].into_iter().any(|bytes| {
                 let job = Job { mechanism: 0, operation, key_bits, bytes };
-                let Some(own) = first.line(job) else { return false };
+                let Some(own) = self.all.iter().find_map(|row| row.line(job)) else { return false };
                 let cheaper = |load, other| {
                     is_clearly_less(line.expected(bytes, load), own.expected(bytes, other))
                 };
@@ -398,8 +413,8 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metaslot_ck::{CKF_DIGEST, CKM_SHA256};
-    use metaslot_spi::provider::{Digest, DigestStream};
+    use metaslot_ck::CKM_SHA256;
+    use metaslot_spi::provider::DigestStream;
 
     #[derive(Debug)]
     struct Named(&'static str, [Algorithm; 1]);
@@ -414,10 +429,15 @@ mod tests {
         }
     }
 
+    /// Whether it is for callers that wait.
     #[derive(Debug)]
-    struct Nothing;
+    struct Nothing(bool);
 
     impl Digest for Nothing {
+        fn for_waiting(&self) -> bool {
+            self.0
+        }
+
         fn length(&self) -> usize {
             32
         }
@@ -435,8 +455,11 @@ mod tests {
         }
     }
 
-    const DIGESTS: [Algorithm; 1] =
-        [Algorithm { mechanism: CKM_SHA256, digest: Some(&Nothing), ..Algorithm::NONE }];
+    const fn digests(by: &'static Nothing) -> [Algorithm; 1] {
+        [Algorithm { mechanism: CKM_SHA256, digest: Some(by), ..Algorithm::NONE }]
+    }
+
+    const DIGESTS: [Algorithm; 1] = digests(&Nothing(true));
     static THREE: [&dyn Provider; 3] =
         [&Named("one", DIGESTS), &Named("two", DIGESTS), &Named("three", DIGESTS)];
 
@@ -456,6 +479,21 @@ mod tests {
         let routes = || Routes::new(&THREE).with_costs(&costs);
         assert!(!has_choice(&routes()));
         assert!(has_choice(&routes().disabling(vec![("one".to_owned(), CKM_SHA256)])));
+    }
+
+    #[test]
+    fn a_provider_that_no_caller_waits_for_keeps_no_other_from_being_compared() {
+        static FOUR: [&dyn Provider; 4] =
+            [&Named("later", digests(&Nothing(false))), THREE[0], THREE[1], THREE[2]];
+        let taken = |costs: &[Cost]| {
+            let routes = Routes::new(&FOUR).with_costs(costs);
+            let found = routes.find(CKM_SHA256, |row| row.digest.filter(|row| row.for_waiting()));
+            let job = Job { mechanism: CKM_SHA256, operation: CKF_DIGEST, key_bits: 0, bytes: 64 };
+            (found.unwrap().0.has_choice(), routes.estimates(job).1)
+        };
+        assert_eq!(taken(&[]), (false, Some(1)));
+        assert_eq!(taken(&[cost("one", 0, 1000.0), cost("three", 0, 100.0)]), (true, Some(3)));
+        assert_eq!(taken(&[cost("one", 0, 100.0), cost("three", 0, 1000.0)]), (false, Some(1)));
     }
 
     #[test]
