@@ -6,8 +6,8 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_models::{MemoryStore, collect, open};
-use metaslot_router::Job;
 use metaslot_router::cost::{Cost, Line};
+use metaslot_router::{Job, Settings};
 use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -158,8 +158,9 @@ fn the_cheaper_one_for_so_much_data_is_taken() {
         line: Line { operation: CKF_DIGEST, key_bits: 0, fixed, per_byte, crowded: fixed },
     };
     let shaky = Shaky::leaked();
-    let engine =
-        engine(shaky).with_costs(&[cost("shaky", 5_000.0, 0.1), cost("awslc", 100.0, 0.5)]);
+    let engine = engine(shaky);
+    let costs = vec![cost("shaky", 5_000.0, 0.1), cost("awslc", 100.0, 0.5)];
+    assert!(engine.change_routes(Settings { costs, ..Settings::default() }));
     let session = open(&engine);
     for (bytes, taken) in [(0, false), (10_000, false), (16_000, true), (1 << 20, true)] {
         let before = shaky.asked();
@@ -188,7 +189,9 @@ fn costs_of_nobody_and_of_one_alone_change_nothing() {
     let line = Line { operation: CKF_DIGEST, key_bits: 0, fixed: 1.0, per_byte: 0.0, crowded: 1.0 };
     let cost = |provider: &str| Cost { provider: provider.to_owned(), mechanism: CKM_SHA256, line };
     let shaky = Shaky::leaked();
-    let engine = engine(shaky).with_costs(&[cost("awslc"), cost("nobody")]);
+    let engine = engine(shaky);
+    let costs = vec![cost("awslc"), cost("nobody")];
+    assert!(engine.change_routes(Settings { costs, ..Settings::default() }));
     let session = open(&engine);
     digest(&engine, session, 100).expect("it is digested");
     assert!(shaky.asked() > 0, "what was not measured keeps its order");
@@ -218,4 +221,39 @@ fn every_operation_on_data_is_measured() {
     }
     without.dedup();
     assert_eq!(without, [""; 0]);
+}
+
+#[test]
+fn routes_are_replaced_while_operations_go_on() {
+    let shaky = Shaky::leaked();
+    let engine = engine(shaky);
+    let without = |name: &str| {
+        let disabled = vec![(name.to_owned(), CKM_SHA256)];
+        Settings { disabled, ..Settings::default() }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let session = open(&engine);
+                for bytes in 0..2_000 {
+                    digest(&engine, session, bytes % 100).expect("it is digested");
+                }
+            });
+        }
+        for round in 0..500 {
+            let settings = without(["shaky", "awslc"][round % 2]);
+            assert!(engine.change_routes(settings.clone()));
+            assert!(!engine.change_routes(settings), "nothing is new");
+        }
+    });
+    let session = open(&engine);
+    engine.change_routes(without("shaky"));
+    engine.digest_init(session, CKM_SHA256).expect("a digest begins");
+    let before = shaky.asked();
+    let both = ["shaky", "awslc"].map(|name| (name.to_owned(), CKM_SHA256)).to_vec();
+    engine.change_routes(Settings { disabled: both, ..Settings::default() });
+    assert_eq!(engine.digest_init(open(&engine), CKM_SHA256), Err(Error::MECHANISM_INVALID));
+    // What began goes on.
+    collect(|out| engine.digest(session, b"abc", out)).expect("it is digested");
+    assert_eq!(shaky.asked(), before);
 }

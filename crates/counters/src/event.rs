@@ -34,6 +34,10 @@ pub enum Event {
     LaneBatched,
     /// A line of the audit log could not be written.
     AuditFailure,
+    /// A changed configuration was taken over.
+    Reconfigured,
+    /// A changed configuration was not, because it is wrong, gone, or could not be logged.
+    NotReconfigured,
 }
 
 impl Event {
@@ -53,5 +57,7 @@ impl Event {
         (Self::LaneBatch, "lane-batch"),
         (Self::LaneBatched, "lane-batched"),
         (Self::AuditFailure, "audit-failure"),
+        (Self::Reconfigured, "reconfigured"),
+        (Self::NotReconfigured, "not-reconfigured"),
     ];
 }

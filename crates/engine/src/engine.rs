@@ -9,8 +9,7 @@ use crate::token::handles::Handles;
 use crate::token::{CACHED, SlotConfig, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
-use metaslot_router::cost::Cost;
-use metaslot_router::{Count, HomeRoute, Routes};
+use metaslot_router::{Count, HomeRoute, Routes, Settings};
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::Home;
 use metaslot_spi::{Key, NewObject, detail};
@@ -73,7 +72,7 @@ impl Engine {
             tokens: tokens.collect(),
             sessions: Sessions::default(),
             session_objects: SessionObjects::default(),
-            routes: Routes::new(config.providers),
+            routes: Routes::new(config.providers, Settings::default()),
             absent: Vec::new(),
         }
     }
@@ -85,16 +84,17 @@ impl Engine {
         Self { absent, ..self }
     }
 
-    /// Takes mechanisms from providers, each by the provider's name.
-    #[must_use]
-    pub fn disabling(self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
-        Self { routes: self.routes.disabling(disabled), ..self }
+    /// Operations that begin from here on are routed by these; says whether anything changed.
+    pub fn change_routes(&self, settings: Settings) -> bool {
+        self.routes.change(settings)
     }
 
-    /// With what operations cost, for the choice between providers.
-    #[must_use]
-    pub fn with_costs(self, costs: &[Cost]) -> Self {
-        Self { routes: self.routes.with_costs(costs), ..self }
+    /// The policy of a slot is this one, for calls that begin from here on.
+    ///
+    /// # Errors
+    /// `CKR_SLOT_ID_INVALID`
+    pub fn set_policy(&self, slot: SlotId, policy: Policy) -> Result<()> {
+        self.token(slot).map(|token| token.set_policy(policy))
     }
 
     /// Who does the work: what each is expected to take, and takes.
@@ -129,7 +129,7 @@ impl Engine {
     }
 
     pub(crate) fn policy(&self, session: &SessionGuard<'_>) -> Result<Policy> {
-        Ok(self.token(session.slot)?.policy)
+        Ok(self.token(session.slot)?.policy())
     }
 
     /// The object that a session may see under this handle.

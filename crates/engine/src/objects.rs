@@ -48,8 +48,8 @@ impl Engine {
             if said.is_some_and(|said| made.attributes.get(CKA_VALUE_LEN) != Some(&said)) {
                 return Err(Error::TEMPLATE_INCONSISTENT);
             }
-            token.policy.making(&made.attributes, false)?;
-            token.policy.parity(&made.attributes, &made.secrets)?;
+            token.policy().making(&made.attributes, false)?;
+            token.policy().parity(&made.attributes, &made.secrets)?;
         }
         let purposes = Purposes::at_birth(&made.attributes, class);
         let birth = Birth::new(Origin::Created, purposes, login);
@@ -144,7 +144,7 @@ impl Engine {
         let changes = typed(template, Some(object.class()))?;
         let login = epoch.login();
         let mut attributes =
-            rules::change(&object, &changes, attribute::COPY, login, token.policy)?;
+            rules::change(&object, &changes, attribute::COPY, login, token.policy())?;
         if let Some(home) = token.home
             && (object.on_token() || attributes.bool(CKA_TOKEN))
         {
@@ -154,7 +154,7 @@ impl Engine {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
         attributes.set(CKA_UNIQUE_ID, Value::Bytes(self.unique_id()?));
-        token.policy.unseal(&object, &mut attributes);
+        token.policy().unseal(&object, &mut attributes);
         let material = Arc::clone(token.key(&object)?.material());
         if attributes.bool(CKA_TOKEN) {
             if !session.write {
@@ -296,7 +296,7 @@ impl Engine {
         let changes = typed(template, Some(seen.class()))?;
         let changed = |old: &Object| {
             let login = token.login_state();
-            rules::change(old, &changes, attribute::CHANGE, login, token.policy)
+            rules::change(old, &changes, attribute::CHANGE, login, token.policy())
         };
         if Handles::slot(object).is_none() {
             return self.session_objects.update(object, |old| {

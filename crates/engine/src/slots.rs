@@ -143,7 +143,7 @@ impl Engine {
     /// # Errors
     /// `CKR_SLOT_ID_INVALID`
     pub fn token_policy(&self, slot: SlotId) -> Result<Policy> {
-        Ok(self.token(slot)?.policy)
+        Ok(self.token(slot)?.policy())
     }
 
     /// `C_GetMechanismList`, sorted.

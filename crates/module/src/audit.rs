@@ -113,7 +113,9 @@ impl Log {
         write!(line, ",\"pid\":{},\"uid\":{user}", std::process::id()).ok();
         text(&mut line, "program", program.trim_end());
         text(&mut line, "event", event);
-        text(&mut line, "function", function);
+        if !function.is_empty() {
+            text(&mut line, "function", function);
+        }
         line += about;
         if !result.is_empty() {
             text(&mut line, "result", result);
@@ -124,6 +126,21 @@ impl Log {
             counters::event(counters::Event::AuditFailure);
         }
         written
+    }
+
+    /// Another configuration is taken over, or why it is not.
+    ///
+    /// # Errors
+    /// Where it must not be taken over without a line.
+    pub(crate) fn configured(&self, file: &Path, problem: Option<&str>) -> io::Result<()> {
+        let mut fields = String::new();
+        text(&mut fields, "file", &file.to_string_lossy());
+        if let Some(problem) = problem {
+            text(&mut fields, "reason", problem);
+        }
+        let event = if problem.is_none() { "configured" } else { "not-configured" };
+        let written = self.write(event, "", &fields, "");
+        if self.required { written } else { Ok(()) }
     }
 
     /// Before what is to be logged: only where that must not happen without a line.

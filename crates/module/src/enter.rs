@@ -5,7 +5,8 @@ use crate::audit::{Act, Log, Note, audited};
 use crate::cancel::Uncancelled;
 use crate::caught::caught;
 use crate::decode::Caller;
-use crate::library::{Library, is_outside};
+use crate::library::Library;
+use crate::outside::is_outside;
 use crate::process::{self, State};
 use crate::thread;
 use metaslot_ck::{
@@ -127,6 +128,9 @@ pub(crate) unsafe fn enter_counted(
                 let _outer = if presence.is_nested() { detail::aside() } else { None };
                 // SAFETY: our caller promises it, and `call` is over before we return.
                 let caller = unsafe { Caller::new() };
+                if presence.is_to_look() {
+                    library.look_at_configuration();
+                }
                 let rv = caught(|| call(library, caller));
                 count(rv);
                 drop(presence);

@@ -28,3 +28,9 @@ pub(crate) fn variable(name: &CStr) -> Option<OsString> {
 pub(crate) fn directory(name: &CStr) -> Option<PathBuf> {
     variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
+
+/// Where things live that do not survive a reboot. They are used where they are, never made.
+pub(crate) fn runtime_directories() -> impl Iterator<Item = PathBuf> {
+    let own = directory(c"XDG_RUNTIME_DIR").map(|own| own.join("metaslot"));
+    own.into_iter().chain([PathBuf::from("/run/metaslot")])
+}

@@ -15,11 +15,15 @@ pub mod functions;
 mod hidden;
 mod interface;
 mod library;
+mod outside;
 #[cfg(feature = "panicking-provider")]
 mod panicking;
 mod pipe;
 mod process;
+mod providers;
+mod reload;
 mod routing;
+mod slots;
 mod text;
 mod thread;
 mod vendor;

@@ -7,7 +7,8 @@
 
 use crate::cancel::Uncancelled;
 use crate::caught::caught;
-use crate::library::{Library, is_outside};
+use crate::library::Library;
+use crate::outside::is_outside;
 use crate::thread;
 use crate::wiped::{self, WORDS as WORD_COUNT, Words};
 use metaslot_ck::{CKR_OK, Error, Result};

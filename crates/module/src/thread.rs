@@ -16,10 +16,22 @@ use std::time::{Duration, Instant};
 /// One thread's, on a cache line of its own. Records are used again and never given back.
 #[repr(align(128))]
 pub(crate) struct Record {
-    /// How many calls the thread is in; more than one only when a signal handler calls too.
+    /// How many calls the thread is in, in [`DEPTH`] (more than one only when a signal handler calls too), and above
+    /// that how many there were.
     depth: AtomicU32,
     taken: AtomicBool,
     next: AtomicPtr<Self>,
+}
+
+/// The bits of a record that are a depth,
+const DEPTH: u32 = CALL - 1;
+/// and one call.
+const CALL: u32 = 0x100;
+
+impl Record {
+    fn depth(&self) -> u32 {
+        self.depth.load(Ordering::Acquire) & DEPTH
+    }
 }
 
 thread_local! {
@@ -38,7 +50,8 @@ pub(crate) struct Presence(&'static Record);
 #[inline]
 pub(crate) fn enter() -> Presence {
     let record = OWN.get().unwrap_or_else(take_record);
-    record.depth.store(record.depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    let depth = record.depth.load(Ordering::Relaxed).wrapping_add(CALL + 1);
+    record.depth.store(depth, Ordering::Relaxed);
     if FENCED.load(Ordering::Relaxed) {
         fence(Ordering::SeqCst);
     } else {
@@ -49,10 +62,16 @@ pub(crate) fn enter() -> Presence {
 }
 
 impl Presence {
+    /// Whether this call is to look at what rarely changes: one in 16 of the thread's is, none within another.
+    #[inline]
+    pub(crate) fn is_to_look(&self) -> bool {
+        self.0.depth.load(Ordering::Relaxed) % (16 * CALL) == 1
+    }
+
     /// Whether the thread was inside already: a signal handler calls, or a module that we called.
     #[inline]
     pub(crate) fn is_nested(&self) -> bool {
-        self.0.depth.load(Ordering::Relaxed) > 1
+        self.0.depth() > 1
     }
 }
 
@@ -66,7 +85,7 @@ impl Drop for Presence {
 
 /// Whether the calling thread is inside a call.
 pub(crate) fn is_inside() -> bool {
-    OWN.get().is_some_and(|record| record.depth.load(Ordering::Relaxed) > 0)
+    OWN.get().is_some_and(|record| record.depth() > 0)
 }
 
 fn records() -> impl Iterator<Item = &'static Record> {
@@ -183,7 +202,7 @@ pub(crate) fn wait_for_others(most: Duration) -> bool {
     }
     let start = Instant::now();
     let mut pause = Duration::from_micros(1);
-    while others().any(|record| record.depth.load(Ordering::Acquire) > 0) {
+    while others().any(|record| record.depth() > 0) {
         if start.elapsed() > most {
             return false;
         }

@@ -51,6 +51,25 @@ fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
 }
 
 #[test]
+fn a_changed_configuration_is_taken_over_and_a_wrong_one_is_not() {
+    let home = Home::new("reload");
+    let file = home.path().join("metaslot.toml");
+    let environment =
+        [("METASLOT_CONF", file.as_os_str()), ("CONFIGURATION", home.path().as_os_str())];
+    home.run_with(&program("reload"), &[], &environment);
+    let log = fs::read_to_string(home.path().join("audit.log")).expect("there is a log");
+    let has = |event: &str, reason: &str| {
+        log.lines().any(|line| {
+            line.contains(&format!("\"event\":\"{event}\",\"file\":{file:?}"))
+                && line.contains(reason)
+        })
+    };
+    assert!(has("configured", "metaslot.toml\"}"), "{log}");
+    assert!(has("not-configured", "line 2: there is no setting \\\"colour\\\""), "{log}");
+    assert!(has("not-configured", "cannot be read"), "{log}");
+}
+
+#[test]
 fn a_thread_that_is_cancelled_leaves_the_store_whole() {
     let lifecycle = program_with("lifecycle", "cancelled", &[]);
     let home = Home::new("cancelled");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which providers work: one that keeps failing is left alone for a while.
 
+use metaslot_ck::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -87,6 +88,20 @@ impl Health {
 /// None for the numbers that have no bit: such a provider is never left alone.
 pub(crate) const fn bit(provider: usize) -> u64 {
     if provider < 64 { 1 << provider } else { 0 }
+}
+
+/// Whether an error says that a provider failed, and not that its caller is wrong.
+#[must_use]
+pub const fn is_providers(error: Error) -> bool {
+    matches!(
+        error,
+        Error::DEVICE_ERROR
+            | Error::DEVICE_MEMORY
+            | Error::DEVICE_REMOVED
+            | Error::FUNCTION_FAILED
+            | Error::GENERAL_ERROR
+            | Error::TOKEN_NOT_PRESENT
+    )
 }
 
 #[cfg(test)]

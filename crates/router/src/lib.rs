@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who does the work: of the providers that can do an operation, one, and another where that one fails.
 //!
-//! The table of routes is made once and read without a lock. Whether a caller may do what it wants is not asked here.
+//! The table of routes is read without a lock, and replaced whole where the configuration changes. Whether a caller may do what it wants is not asked here.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -14,11 +14,13 @@ mod job;
 mod key;
 mod material;
 mod routes;
+mod versions;
 
 pub use bench::Measured;
 pub use candidate::Candidate;
 pub use count::Count;
+pub use health::is_providers;
 pub use home::HomeRoute;
 pub use job::Job;
 pub use key::key_bits;
-pub use routes::{Estimate, Flight, Routes};
+pub use routes::{Estimate, Flight, Routes, Settings};

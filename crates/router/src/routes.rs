@@ -5,6 +5,7 @@
 use crate::cost::{Cost, Line, is_clearly_less};
 use crate::health::{Health, bit};
 use crate::material::Pairs;
+use crate::versions::Versions;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{
@@ -16,18 +17,32 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-/// For each mechanism of the vocabulary the rows that serve it, in order.
+/// Who serves each mechanism.
 #[derive(Debug)]
 pub struct Routes {
     pub(crate) providers: &'static [&'static dyn Provider],
-    rows: Vec<Rows>,
-    /// Mechanisms that a provider, by its name, may not do.
-    disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+    table: Versions<Table>,
     health: Health,
     /// Threads with which the costs of a crowd were measured, one for each processor.
     crowd: u32,
     /// Keys to measure with.
     pub(crate) pairs: Pairs,
+}
+
+/// For each mechanism of the vocabulary the rows that serve it, in order.
+#[derive(Debug, Default)]
+struct Table {
+    rows: Vec<Rows>,
+    settings: Settings,
+}
+
+/// What routes go by besides the providers' own tables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// Mechanisms that a provider, by its name, may not do.
+    pub disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+    /// What operations cost, for the choice between providers.
+    pub costs: Vec<Cost>,
 }
 
 /// The rows of one mechanism, in place: most have one provider or two.
@@ -89,49 +104,26 @@ const MOST_LINES: usize = 64;
 impl Routes {
     /// The rows of these providers, in their order.
     #[must_use]
-    pub fn new(providers: &'static [&'static dyn Provider]) -> Self {
-        let mut rows: Vec<_> = MechanismRow::all().iter().map(|_| Rows::default()).collect();
-        for (provider, served) in providers.iter().enumerate() {
-            for algorithm in served.algorithms() {
-                if let Some(at) = MechanismRow::index(algorithm.mechanism) {
-                    rows[at].all.push(Row { provider, algorithm, costs: Box::default() });
-                }
-            }
-        }
+    pub fn new(providers: &'static [&'static dyn Provider], settings: Settings) -> Self {
         let crowd = std::thread::available_parallelism().map_or(1, usize::from);
-        let crowd = u32::try_from(crowd).unwrap_or(u32::MAX);
         Self {
             providers,
-            rows,
-            disabled: Vec::new(),
+            table: Versions::new(Table::new(providers, settings)),
             health: Health::default(),
-            crowd,
+            crowd: u32::try_from(crowd).unwrap_or(u32::MAX),
             pairs: Pairs::default(),
         }
     }
 
-    /// With these costs.
+    /// What they go by now.
     #[must_use]
-    pub fn with_costs(mut self, costs: &[Cost]) -> Self {
-        let place = |name: &str| self.providers.iter().position(|other| other.name() == name);
-        for Cost { provider, mechanism, line } in costs {
-            if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
-                let rows = self.rows[at]
-                    .all
-                    .iter_mut()
-                    .filter(|row| row.provider == provider && row.costs.lines.len() < MOST_LINES);
-                rows.for_each(|row| row.costs.lines.push(*line));
-            }
-        }
-        self.choosing()
+    pub fn settings(&self) -> &Settings {
+        &self.table.get().settings
     }
 
-    /// With what follows from the rows that are there, and their costs.
-    fn choosing(mut self) -> Self {
-        for rows in &mut self.rows {
-            rows.choice = rows.may_differ();
-        }
-        self
+    /// Operations that begin from here on are routed by these settings; says whether anything changed.
+    pub fn change(&self, settings: Settings) -> bool {
+        *self.settings() != settings && self.table.replace(Table::new(self.providers, settings))
     }
 
     /// The providers, in order.
@@ -140,22 +132,10 @@ impl Routes {
         self.providers
     }
 
-    /// Without mechanisms of providers, each by the provider's name.
-    #[must_use]
-    pub fn disabling(mut self, disabled: Vec<(String, CK_MECHANISM_TYPE)>) -> Self {
-        for (name, mechanism) in &disabled {
-            let named = self.providers.iter().position(|provider| provider.name() == name);
-            if let (Some(provider), Some(at)) = (named, MechanismRow::index(*mechanism)) {
-                self.rows[at].all.retain(|row| row.provider != provider);
-            }
-        }
-        Self { disabled, ..self }.choosing()
-    }
-
     /// Who serves a mechanism, or could, in order, and apart from them who does not because the configuration says so.
     #[must_use]
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> [Vec<Candidate>; 2] {
-        let disabled = self.disabled.iter().filter(|row| row.1 == mechanism);
+        let disabled = self.settings().disabled.iter().filter(|row| row.1 == mechanism);
         let disabled = disabled.map(|(name, _)| Candidate {
             provider: name.clone(),
             flags: 0,
@@ -178,7 +158,7 @@ impl Routes {
     pub fn served(&self) -> impl Iterator<Item = CK_MECHANISM_TYPE> {
         MechanismRow::all()
             .iter()
-            .zip(&self.rows)
+            .zip(&self.table.get().rows)
             .filter(|(_, rows)| !rows.all.is_empty())
             .map(|row| row.0.number)
     }
@@ -195,7 +175,7 @@ impl Routes {
 
     fn rows_of(&self, mechanism: CK_MECHANISM_TYPE) -> Result<(usize, &Rows)> {
         let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
-        Ok((at, &self.rows[at]))
+        Ok((at, &self.table.get().rows[at]))
     }
 
     /// The first provider's implementation of one operation of a mechanism, of those that work.
@@ -369,6 +349,36 @@ fn for_waiting(row: &Algorithm, operation: u64) -> bool {
     }
 }
 
+impl Table {
+    fn new(providers: &'static [&'static dyn Provider], settings: Settings) -> Self {
+        let mut rows: Vec<_> = MechanismRow::all().iter().map(|_| Rows::default()).collect();
+        let may = |name, mechanism| {
+            !settings.disabled.iter().any(|row| row.0 == name && row.1 == mechanism)
+        };
+        for (provider, served) in providers.iter().enumerate() {
+            let algorithms = served.algorithms().iter();
+            for algorithm in algorithms.filter(|row| may(served.name(), row.mechanism)) {
+                if let Some(at) = MechanismRow::index(algorithm.mechanism) {
+                    rows[at].all.push(Row { provider, algorithm, costs: Box::default() });
+                }
+            }
+        }
+        let place = |name: &str| providers.iter().position(|other| other.name() == name);
+        for Cost { provider, mechanism, line } in &settings.costs {
+            if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
+                let counts =
+                    |row: &&mut Row| row.provider == provider && row.costs.lines.len() < MOST_LINES;
+                let rows = rows[at].all.iter_mut().filter(counts);
+                rows.for_each(|row| row.costs.lines.push(*line));
+            }
+        }
+        for rows in &mut rows {
+            rows.choice = rows.may_differ();
+        }
+        Self { rows, settings }
+    }
+}
+
 impl Rows {
     /// Whether a later row is cheaper anywhere than the first that has costs: one without does nothing for a caller that
     /// waits. Costs are lines: what is so at neither end is so nowhere.
@@ -475,10 +485,10 @@ mod tests {
 
     #[test]
     fn costs_are_compared_among_those_that_are_not_disabled() {
-        let costs = [cost("one", 0, 100.0), cost("two", 0, 1000.0), cost("three", 0, 200.0)];
-        let routes = || Routes::new(&THREE).with_costs(&costs);
-        assert!(!has_choice(&routes()));
-        assert!(has_choice(&routes().disabling(vec![("one".to_owned(), CKM_SHA256)])));
+        let costs = vec![cost("one", 0, 100.0), cost("two", 0, 1000.0), cost("three", 0, 200.0)];
+        let routes = |disabled| Routes::new(&THREE, Settings { costs: costs.clone(), disabled });
+        assert!(!has_choice(&routes(Vec::new())));
+        assert!(has_choice(&routes(vec![("one".to_owned(), CKM_SHA256)])));
     }
 
     #[test]
@@ -486,7 +496,8 @@ mod tests {
         static FOUR: [&dyn Provider; 4] =
             [&Named("later", digests(&Nothing(false))), THREE[0], THREE[1], THREE[2]];
         let taken = |costs: &[Cost]| {
-            let routes = Routes::new(&FOUR).with_costs(costs);
+            let costs = costs.to_vec();
+            let routes = Routes::new(&FOUR, Settings { costs, ..Settings::default() });
             let found = routes.find(CKM_SHA256, |row| row.digest.filter(|row| row.for_waiting()));
             let job = Job { mechanism: CKM_SHA256, operation: CKF_DIGEST, key_bits: 0, bytes: 64 };
             (found.unwrap().0.has_choice(), routes.estimates(job).1)
@@ -498,9 +509,15 @@ mod tests {
 
     #[test]
     fn a_row_has_no_more_lines_than_a_choice_can_look_at() {
-        let costs: Vec<_> = (1..1000).map(|bits| cost("one", bits, 100.0)).collect();
-        let routes = Routes::new(&THREE).with_costs(&costs);
-        let lines = routes.rows.iter().flat_map(|rows| &rows.all).map(|row| row.costs.lines.len());
+        let costs = (1..1000).map(|bits| cost("one", bits, 100.0)).collect();
+        let routes = Routes::new(&THREE, Settings { costs, ..Settings::default() });
+        let lines = routes
+            .table
+            .get()
+            .rows
+            .iter()
+            .flat_map(|rows| &rows.all)
+            .map(|row| row.costs.lines.len());
         assert_eq!(lines.max(), Some(MOST_LINES));
     }
 }

@@ -5,9 +5,11 @@
 mod attacks;
 mod behaviour;
 mod failures;
+mod faults;
 mod keyless;
 mod nss;
 mod pool;
+mod server;
 mod softhsm;
 
 use anyhow::{Context, Result, ensure};

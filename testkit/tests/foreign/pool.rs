@@ -190,6 +190,45 @@ fn last_token_that_is_left_does_everything_and_none_is_an_error() {
 }
 
 #[test]
+fn key_that_a_token_gets_back_is_used_there_again() {
+    let name = "pool::key_that_a_token_gets_back_is_used_there_again";
+    apart(CLIENT, "a key that comes back", name, prepared, || {
+        let module = started()?;
+        let (session, key) = web_key(&module)?;
+        let lost = sign_of_death(0)?.with_file_name("lost-0");
+        std::fs::write(&lost, "")?;
+        for round in 0..20_u8 {
+            ensure!(signed_by(&session, key, &[round])? != 0, "it does not have the key");
+        }
+        std::fs::remove_file(&lost)?;
+        let start = Instant::now();
+        while signed_by(&session, key, b"x")? != 0 {
+            ensure!(start.elapsed() < PATIENCE, "it is not used any more");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    });
+}
+
+/// All of its tokens are behind a server that dies and comes back: then the first call of each thread succeeds.
+#[test]
+fn server_that_comes_back_is_found_by_the_first_call() {
+    let name = "pool::server_that_comes_back_is_found_by_the_first_call";
+    apart(CLIENT, "a server that comes back", name, prepared, || {
+        let module = started()?;
+        let (session, key) = web_key(&module)?;
+        let server = sign_of_death(0)?.with_file_name("no-server");
+        for round in 0..3_u8 {
+            std::fs::write(&server, "")?;
+            ensure!(signed_by(&session, key, &[round]).is_err(), "there is no server");
+            std::fs::remove_file(&server)?;
+            signed_by(&session, key, &[round])?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn logouts_under_busy_threads_leave_no_login() {
     let name = "pool::logouts_under_busy_threads_leave_no_login";
     apart(CLIENT, "logouts meanwhile", name, prepared, || {

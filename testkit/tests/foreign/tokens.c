@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module with three tokens that have the same key. A token dies while a file says so (its first letter says by which
-// code), and has forgotten everything when it is back: sessions, logins and the numbers of its objects.
+// code), and has forgotten everything when it is back: sessions, logins and the numbers of its objects. They are behind a
+// server, which is not there while a file "no-server" says so: as p11-kit's client does it, nobody looks for one that has gone
+// before the next C_Initialize, which succeeds without it too, and then there are no slots. While a file "lost-" and its
+// number says so a token does not have its key, and then has it by another number.
 #include <pthread.h>
 #include <string.h>
 
@@ -12,6 +15,8 @@ static struct {
     int died;
     int logged_in;
     CK_ULONG life;
+    int lost;
+    CK_ULONG losses;
 } tokens[TOKENS];
 
 static struct {
@@ -24,10 +29,20 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+// Whether there is a connection to the server.
+static int connected;
+
+static int is_connected(void)
+{
+    return connected = connected && !ordered("no-server");
+}
+
 // What a token answers now: it is asked for under the lock.
 static CK_RV state(int token)
 {
     char order[16];
+    if (!is_connected())
+        return CKR_SLOT_ID_INVALID;
     snprintf(order, sizeof order, "dead-%d", token);
     CK_RV rv = ordered_failure(order);
     if (rv == CKR_OK) {
@@ -53,9 +68,16 @@ static CK_RV of_session(CK_SESSION_HANDLE session)
     return sessions[session].life == tokens[sessions[session].token].life ? CKR_OK : CKR_SESSION_HANDLE_INVALID;
 }
 
+// CK_INVALID_HANDLE where it is lost.
 static CK_ULONG key_of(CK_SESSION_HANDLE session)
 {
-    return 77 + 100 * tokens[sessions[session].token].life;
+    int token = sessions[session].token;
+    char order[16];
+    snprintf(order, sizeof order, "lost-%d", token);
+    int was_lost = tokens[token].lost;
+    tokens[token].lost = ordered(order);
+    tokens[token].losses += tokens[token].lost && !was_lost;
+    return tokens[token].lost ? CK_INVALID_HANDLE : 77 + 100 * tokens[token].life + 10000 * tokens[token].losses;
 }
 
 static int hold(void)
@@ -73,13 +95,30 @@ static void let_go(int *held)
 
 static CK_RV initialize(void *args)
 {
+    HOLD;
     (void) args;
+    connected = !ordered("no-server");
+    return CKR_OK;
+}
+
+static CK_RV finalize(void *reserved)
+{
+    HOLD;
+    (void) reserved;
+    connected = 0;
+    memset(tokens, 0, sizeof tokens);
+    memset(sessions, 0, sizeof sessions);
     return CKR_OK;
 }
 
 static CK_RV slot_list(CK_BBOOL present, CK_SLOT_ID *list, CK_ULONG *count)
 {
+    HOLD;
     (void) present;
+    if (!is_connected()) {
+        *count = 0;
+        return CKR_OK;
+    }
     for (CK_ULONG at = 0; list && at < TOKENS; at++)
         list[at] = at;
     *count = TOKENS;
@@ -204,7 +243,7 @@ static CK_RV found(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE *list, CK_ULONG *
     if (rv == CKR_OK && tokens[sessions[session].token].logged_in && sessions[session].searches) {
         sessions[session].searches = 0;
         list[0] = key_of(session);
-        *count = 1;
+        *count = list[0] != CK_INVALID_HANDLE;
     }
     return rv;
 }
@@ -300,7 +339,7 @@ static CK_RV sign(CK_SESSION_HANDLE session, CK_BYTE *data, CK_ULONG length, CK_
 static CK_FUNCTION_LIST list = {
     .version = { 2, 40 },
     .C_Initialize = initialize,
-    .C_Finalize = initialize,
+    .C_Finalize = finalize,
     .C_GetSlotList = slot_list,
     .C_GetSlotInfo = slot_info,
     .C_GetTokenInfo = token_info,

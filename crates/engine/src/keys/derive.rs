@@ -32,7 +32,7 @@ impl Engine {
         let token = self.token(session.slot)?;
         let refused = |error| self.refused(mechanism, |row| row.derive, error);
         let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
-        token.policy.deriving(mechanism, base.facts())?;
+        token.policy().deriving(mechanism, base.facts())?;
         let mut templates = vec![derived_template(token, mechanism, &base, template)?];
         if let Params::Sp800108 { additional, .. } = &mut params {
             for template in std::mem::take(additional) {
@@ -52,10 +52,10 @@ impl Engine {
         for all in &templates {
             lengths.push(derived_length(all, natural)?);
             if all.ulong(CKA_CLASS) == Some(CKO_SECRET_KEY) {
-                token.policy.making(all, true)?;
+                token.policy().making(all, true)?;
                 if !base.facts().readable {
                     token
-                        .policy
+                        .policy()
                         .long_enough(*lengths.last().unwrap_or(&0), Error::KEY_SIZE_RANGE)?;
                 }
             }
@@ -93,15 +93,15 @@ impl Engine {
             self.secret_key(&all, value)?
         };
         inherit(base, &mut all, class);
-        let purposes = token.policy.purposes_of_derived(base, params, &all)?;
+        let purposes = token.policy().purposes_of_derived(base, params, &all)?;
         let origin = Origin::Derived {
             always_sensitive: base.attributes().bool(CKA_ALWAYS_SENSITIVE),
             never_extractable: base.attributes().bool(CKA_NEVER_EXTRACTABLE),
         };
         let birth = Birth::new(origin, purposes, token.login_state());
         let mut object = rules::complete(birth, class, all, made)?;
-        token.policy.derived(base, &object.attributes)?;
-        token.policy.unseal(base, &mut object.attributes);
+        token.policy().derived(base, &object.attributes)?;
+        token.policy().unseal(base, &mut object.attributes);
         Ok(object)
     }
 }

@@ -31,7 +31,7 @@ impl Engine {
         }
         let (count, algorithm) = self.route(mechanism, |row| row.generate)?;
         let template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
-        token.policy.making(&template, true)?;
+        token.policy().making(&template, true)?;
         let purposes = Purposes::at_birth(&template, CKO_SECRET_KEY);
         let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
         let watch = metaslot_counters::begin();
@@ -43,7 +43,7 @@ impl Engine {
             }
             let made = rules::complete(birth, CKO_SECRET_KEY, template, made)?;
             let length = made.secrets.get(CKA_VALUE).map_or(0, <[u8]>::len);
-            token.policy.generated(&made.attributes, length).map(|()| made)
+            token.policy().generated(&made.attributes, length).map(|()| made)
         });
         count.done(0, made.is_ok(), watch);
         self.add(&mut session, vec![made.map_err(size)?]).map(|handles| handles[0])
@@ -80,7 +80,7 @@ impl Engine {
             .route(mechanism, |row| row.generate_pair.filter(|algorithm| algorithm.serves(&public)))
             .map_err(|_| Error::CURVE_NOT_SUPPORTED)?;
         let private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
-        token.policy.making(&public, true)?;
+        token.policy().making(&public, true)?;
         let purposes = Purposes::of_pair(&public, &private);
         let birth = Birth::new(Origin::Generated(mechanism), purposes, token.login_state());
         let watch = metaslot_counters::begin();

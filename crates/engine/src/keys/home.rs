@@ -28,10 +28,10 @@ impl Engine {
     ) -> Result<ObjectHandle> {
         let (count, _) = home.find(mechanism, |row| row.generate)?;
         let mut template = self.make(token, mechanism, CKO_SECRET_KEY, template)?;
-        token.policy.making(&template, true)?;
+        token.policy().making(&template, true)?;
         rules::protected(&mut template);
         let length = template.ulong(CKA_VALUE_LEN).and_then(|length| length.try_into().ok());
-        let long_enough = token.policy.generated(&template, length.unwrap_or(usize::MAX));
+        let long_enough = token.policy().generated(&template, length.unwrap_or(usize::MAX));
         long_enough.map_err(|_| Error::ATTRIBUTE_VALUE_INVALID)?;
         may_make(session, token, &[&template])?;
         let watch = metaslot_counters::begin();
@@ -51,7 +51,7 @@ impl Engine {
         let (count, _) = home.find(mechanism, |row| row.generate_pair)?;
         let mut public = self.make(token, mechanism, CKO_PUBLIC_KEY, public)?;
         let mut private = self.make(token, mechanism, CKO_PRIVATE_KEY, private)?;
-        token.policy.making(&public, true)?;
+        token.policy().making(&public, true)?;
         // Both halves go where the private one does.
         public.set(CKA_TOKEN, Value::Bool(true));
         rules::protected(&mut private);
@@ -73,8 +73,8 @@ impl Engine {
     ) -> Result<ObjectHandle> {
         let class = template.ulong(CKA_CLASS).ok_or(Error::TEMPLATE_INCOMPLETE)?;
         if matches!(class, CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY) {
-            token.policy.making(&template, false)?;
-            token.policy.parity(&template, secrets)?;
+            token.policy().making(&template, false)?;
+            token.policy().parity(&template, secrets)?;
         }
         match class {
             CKO_PRIVATE_KEY => rules::protected(&mut template),

@@ -48,8 +48,8 @@ impl Engine {
         let login = token.login_state();
         let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;
         let facts = by.facts();
-        token.policy.using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
-        token.policy.unwrapping(mechanism, &params, &by, &arriving)?;
+        token.policy().using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
+        token.policy().unwrapping(mechanism, &params, &by, &arriving)?;
         let form = wrap_form(mechanism, &params);
         let watch = metaslot_counters::begin();
         let opened = self.open(token, (form, algorithm), &by, params, wrapped, arriving);
@@ -94,9 +94,9 @@ impl Engine {
         algorithm.check(Direction::Backward, key, &params).map_err(told_of(UNWRAPPING))?;
         let plain = algorithm.unwrap(key, &params, sealed)?;
         let said = Some(said_purposes(&head.said)?);
-        let template = rules::within(&head.said, template, token.policy)?;
+        let template = rules::within(&head.said, template, token.policy())?;
         if !by.facts().decrypts() {
-            token.policy.imposing(&template, Some(&head.said))?;
+            token.policy().imposing(&template, Some(&head.said))?;
         }
         Ok(Opened { plain, template, said })
     }
@@ -114,16 +114,16 @@ impl Engine {
         let protected = !by.facts().decrypts();
         let made = if class == CKO_PRIVATE_KEY {
             let made = self.routes.first(|provider| provider.decode_private_key(plain.expose()))?;
-            token.policy.making(&made.attributes, false)?;
+            token.policy().making(&made.attributes, false)?;
             made
         } else {
-            token.policy.making(&template, protected)?;
+            token.policy().making(&template, protected)?;
             let value = self.value(token, &mut template, plain, at_end, protected)?;
             let made = self.secret_key(&template, value).map_err(|error| match error {
                 Error::ATTRIBUTE_VALUE_INVALID => Error::WRAPPED_KEY_LEN_RANGE,
                 other => other,
             })?;
-            token.policy.parity(&made.attributes, &made.secrets)?;
+            token.policy().parity(&made.attributes, &made.secrets)?;
             made
         };
         let imposed = imposed_purposes(by.attributes(), CKA_UNWRAP_TEMPLATE, class);
@@ -136,7 +136,7 @@ impl Engine {
         if protected && keeps_private(by) {
             unless_said(&mut template, CKA_PRIVATE, true);
         }
-        if protected && token.policy.refuses(Refusal::UnwrapNonSensitive) {
+        if protected && token.policy().refuses(Refusal::UnwrapNonSensitive) {
             unless_said(&mut template, CKA_SENSITIVE, true);
         }
         if protected && said.is_none() && by.attributes().bool(CKA_TRUSTED) {
@@ -164,8 +164,8 @@ impl Engine {
             return Err(Error::WRAPPED_KEY_LEN_RANGE);
         }
         if protected {
-            token.policy.opening(plain.expose(), length)?;
-            token.policy.long_enough(length, Error::WRAPPED_KEY_LEN_RANGE)?;
+            token.policy().opening(plain.expose(), length)?;
+            token.policy().long_enough(length, Error::WRAPPED_KEY_LEN_RANGE)?;
         }
         Ok(match plain.len() - length {
             0 => plain,

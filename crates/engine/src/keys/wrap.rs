@@ -47,8 +47,8 @@ impl Engine {
         wrappable(&key, wrapping.attributes())?;
         let plain = self.plain(token, &key)?;
         let facts = wrapping.facts();
-        token.policy.using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
-        token.policy.wrapping(mechanism, &params, &wrapping, &key, plain.len())?;
+        token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
+        token.policy().wrapping(mechanism, &params, &wrapping, &key, plain.len())?;
         let by = self.key(&wrapping)?;
         let watch = metaslot_counters::begin();
         let result = match wrap_form(mechanism, &params) {

@@ -134,6 +134,24 @@ impl<A: Streams + ?Sized> Active<A> {
         }
     }
 
+    /// Gives data to the stream. The first data are taken before it stands here: where that fails nothing was
+    /// taken, and another provider may begin.
+    pub(crate) fn feed(
+        &mut self,
+        start: impl FnOnce(&Chosen<A>) -> Result<A::Stream>,
+        feed: impl Fn(&mut A::Stream) -> Result<()>,
+    ) -> Result<&mut Chosen<A>> {
+        let begins = matches!(self, Self::Initialized(_));
+        let (chosen, stream) = self.stream(|chosen| {
+            let mut stream = start(chosen)?;
+            feed(&mut stream).map(|()| stream)
+        })?;
+        if !begins {
+            feed(stream)?;
+        }
+        Ok(chosen)
+    }
+
     /// The work goes on after the call.
     fn postpone(&mut self, later: Later) {
         match std::mem::take(self) {

@@ -72,8 +72,11 @@ impl Engine {
     /// As PKCS#11 3.2 §5.12.3 names them.
     pub fn digest_update(&self, session: SessionHandle, data: &[u8]) -> Result<()> {
         let mut session = self.session(session)?;
-        drop(self.settle(OperationKind::Digest, &mut session.operations.digest, data.len()));
-        update(&mut session, data)
+        let Session { operations, recent, .. } = &mut *session;
+        let active = &mut operations.digest;
+        let result =
+            self.serve(OperationKind::Digest, active, data.len(), |active| fed(active, data));
+        active.proceed(recent, result)
     }
 
     /// `C_DigestKey`
@@ -120,11 +123,9 @@ impl Engine {
         let mut session = self.session(session)?;
         let Session { operations, recent, .. } = &mut *session;
         let active = &mut operations.digest;
-        let result = active.chosen().map(|chosen| chosen.algorithm.length()).and_then(|length| {
-            out.exact(length, |room| {
-                let (_, run) = active.stream(start)?;
-                run.stream.finish(room)
-            })
+        let result = self.serve(OperationKind::Digest, active, 0, |active| {
+            let length = active.chosen()?.algorithm.length();
+            out.exact(length, |room| active.stream(start)?.1.stream.finish(room))
         });
         active.conclude(recent, 0, Watch::OFF, result)
     }
@@ -152,10 +153,11 @@ pub(crate) fn start(chosen: &Chosen<dyn Digest>) -> Result<DigestRun> {
 pub(crate) fn update(session: &mut Session, data: &[u8]) -> Result<()> {
     let Session { operations, recent, .. } = session;
     let active = &mut operations.digest;
-    let result = active.stream(start).and_then(|(chosen, run)| {
-        run.stream.update(data)?;
-        chosen.count.add(data.len());
-        Ok(Written::Done)
-    });
+    let result = fed(active, data);
     active.proceed(recent, result)
+}
+
+fn fed(active: &mut Active<dyn Digest>, data: &[u8]) -> Result<Written> {
+    active.feed(start, |run| run.stream.update(data))?.count.add(data.len());
+    Ok(Written::Done)
 }

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::output::Written;
 use metaslot_ck::{Error, Result};
 use metaslot_counters::{Event, Watch};
-use metaslot_router::{Count, Flight, Job, key_bits};
+use metaslot_router::{Count, Flight, Job, is_providers, key_bits};
 
 /// Providers that failed at an operation, and the first one's error.
 struct Failed {
@@ -17,7 +17,7 @@ struct Failed {
 }
 
 impl Engine {
-    /// Runs `once`, which does the whole operation on so many bytes and may be run again where it fails.
+    /// Runs `once`, which takes so many bytes, and may be run again where it fails before the operation has a stream.
     #[inline]
     pub(crate) fn serve<A: Streams + Served + ?Sized>(
         &self,
@@ -128,17 +128,4 @@ impl Engine {
             metaslot_counters::event(Event::Fallback);
         }
     }
-}
-
-/// Whether an error says that a provider failed, and not that its caller is wrong.
-const fn is_providers(error: Error) -> bool {
-    matches!(
-        error,
-        Error::DEVICE_ERROR
-            | Error::DEVICE_MEMORY
-            | Error::DEVICE_REMOVED
-            | Error::FUNCTION_FAILED
-            | Error::GENERAL_ERROR
-            | Error::TOKEN_NOT_PRESENT
-    )
 }

@@ -163,8 +163,9 @@ impl Engine {
         data: &[u8],
     ) -> Result<()> {
         let mut session = self.session(session)?;
-        drop(self.settle(kind, split(kind, &mut session).0, data.len()));
-        update(kind, &mut session, data)
+        let (active, recent) = split(kind, &mut session);
+        let result = self.serve(kind, active, data.len(), |active| fed(kind, active, data));
+        active.proceed(recent, result)
     }
 
     fn signature_init(
@@ -241,10 +242,11 @@ pub(crate) fn start(
 
 pub(crate) fn update(kind: OperationKind, session: &mut Session, data: &[u8]) -> Result<()> {
     let (active, recent) = split(kind, session);
-    let result = active.stream(start(kind)).and_then(|(chosen, stream)| {
-        stream.update(data)?;
-        chosen.count.add(data.len());
-        Ok(Written::Done)
-    });
+    let result = fed(kind, active, data);
     active.proceed(recent, result)
+}
+
+fn fed(kind: OperationKind, active: &mut Active<dyn Signature>, data: &[u8]) -> Result<Written> {
+    active.feed(start(kind), |stream| stream.update(data))?.count.add(data.len());
+    Ok(Written::Done)
 }

@@ -16,6 +16,7 @@ pub(crate) use transport::{described, keeps_private, makes_other, said_purposes,
 use crate::object::facts::Facts;
 use metaslot_ck::*;
 use metaslot_spi::detail;
+use std::sync::atomic::{AtomicU32, Ordering};
 use table::REFUSALS;
 
 /// One set of refusals.
@@ -90,6 +91,24 @@ impl Policy {
     /// May a usage of this key be switched on after it was made?
     pub(crate) fn adding_usage(self, key: &Facts) -> Result<()> {
         self.refuse(Refusal::RoleChanges, !key.readable, Error::ATTRIBUTE_READ_ONLY)
+    }
+}
+
+/// The policy of a token, until it is another one.
+#[derive(Debug)]
+pub(crate) struct CurrentPolicy(AtomicU32);
+
+impl CurrentPolicy {
+    pub(crate) const fn new(Policy(refusals): Policy) -> Self {
+        Self(AtomicU32::new(refusals))
+    }
+
+    pub(crate) fn get(&self) -> Policy {
+        Policy(self.0.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set(&self, Policy(refusals): Policy) {
+        self.0.store(refusals, Ordering::Relaxed);
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod objects;
 
 use crate::object::purpose::Purposes;
 use crate::object::{Location, Object};
-use crate::policy::Policy;
+use crate::policy::{CurrentPolicy, Policy};
 pub(crate) use epoch::Login;
 use epoch::{Clock, Epoch};
 use handles::Handles;
@@ -37,7 +37,7 @@ pub(crate) struct Token {
     pub(crate) slot: SlotId,
     pub(crate) description: String,
     pub(crate) store: Box<dyn Store>,
-    pub(crate) policy: Policy,
+    policy: CurrentPolicy,
     /// What serves its keys, where they stay there.
     pub(crate) home: Option<HomeRoute>,
     /// Whether it was there at the last look.
@@ -87,7 +87,7 @@ impl Token {
             slot,
             description,
             store,
-            policy,
+            policy: CurrentPolicy::new(policy),
             home,
             there: AtomicBool::new(home.is_none_or(|home| home.home.is_there())),
             event: AtomicBool::new(false),
@@ -98,6 +98,15 @@ impl Token {
             closed: AtomicBool::new(false),
             witness: AtomicU64::new(NO_WITNESS),
         }
+    }
+
+    /// What is refused here now.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy.get()
+    }
+
+    pub(crate) fn set_policy(&self, policy: Policy) {
+        self.policy.set(policy);
     }
 
     /// Waits for a thread that logs in or out, or initialises the token.

@@ -5,12 +5,17 @@ use metaslot_router::cost::{self, Cost};
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Where the costs beside a configuration are.
+pub(super) fn file(configuration: &Path) -> PathBuf {
+    configuration.with_file_name("costs.tsv")
+}
 
 /// What the costs beside a configuration say. Without them, or with a file that cannot be used, providers keep their
 /// order: nothing else depends on it, and `metaslot doctor` complains.
 pub(super) fn beside(configuration: &Path) -> Vec<Cost> {
-    let text = plain_text(&configuration.with_file_name("costs.tsv"), cost::MOST_BYTES);
+    let text = plain_text(&file(configuration), cost::MOST_BYTES);
     cost::parse(&text.unwrap_or_default()).unwrap_or_default()
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The configuration: which tokens there are. `docs/configuration.md` describes the file.
 //!
-//! It is read at the first call that needs it. Without one there is one slot, for the user's own
+//! It is read at the first call that needs it, and in part again when it changes. Without one there is one slot, for the user's own
 //! token, which does not exist yet; nothing is created before `C_InitToken`.
 
 mod costs;
@@ -9,12 +9,11 @@ mod provider;
 mod setting;
 
 use crate::environment::{directory, variable};
-use metaslot_ck::CK_MECHANISM_TYPE;
 use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::{Config as Foreign, MAX_MODULES, Serves};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
-use metaslot_router::cost;
+use metaslot_router::Settings;
 use provider::ProviderConfig;
 use setting::{Complaint, at, text, wrong};
 use std::fmt;
@@ -40,10 +39,8 @@ pub(crate) struct Config {
     pub(crate) lanes_without: Cpu,
     /// Whether OpenSSL is a provider too.
     pub(crate) openssl: bool,
-    /// Mechanisms that a provider of ours, by its name, may not do.
-    pub(crate) disabled: Vec<(String, CK_MECHANISM_TYPE)>,
-    /// What operations cost here, as `metaslot tune` measured it.
-    pub(crate) costs: Vec<cost::Cost>,
+    /// What providers of ours may not do, and what operations cost here, as `metaslot tune` measured it.
+    pub(crate) routes: Settings,
 }
 
 /// One `[[pool]]`.
@@ -115,29 +112,52 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Reads the first configuration that is there.
-///
-/// # Errors
-/// The file, the line and the reason.
-pub(crate) fn read() -> Result<Config, Problem> {
-    if let Some(named) = variable(c"METASLOT_CONF").map(PathBuf::from) {
-        // Who names a file means it: it must be there.
-        return read_file(&named, std::fs::read_to_string(&named));
-    }
-    let home = directory(c"HOME");
-    let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
-    let places = [own.map(|own| own.join("metaslot")), Some(PathBuf::from("/etc/metaslot"))];
-    for place in places.iter().flatten() {
-        let file = place.join("metaslot.toml");
-        match std::fs::read_to_string(&file) {
-            Err(error) if is_absent(&error) => {}
-            text => return read_file(&file, text),
+/// Where configurations are looked for. The environment is asked once: a host may change it later.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Files, of which the first that is there counts.
+    files: Vec<PathBuf>,
+    /// Who names a file means it: it must be there.
+    named: bool,
+    /// Where the user's own token is without a configuration.
+    data: Option<PathBuf>,
+}
+
+impl Source {
+    pub(crate) fn of_environment() -> Self {
+        if let Some(named) = variable(c"METASLOT_CONF").map(PathBuf::from) {
+            return Self { files: vec![named], named: true, data: None };
         }
+        let home = directory(c"HOME");
+        let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        let places = [own.map(|own| own.join("metaslot")), Some(PathBuf::from("/etc/metaslot"))];
+        let files = places.iter().flatten().map(|place| place.join("metaslot.toml")).collect();
+        let data = directory(c"XDG_DATA_HOME").or_else(|| Some(home?.join(".local/share")));
+        Self { files, named: false, data }
     }
-    let data = directory(c"XDG_DATA_HOME").or_else(|| Some(home?.join(".local/share")));
-    let costs = places.iter().flatten().map(|place| costs::beside(&place.join("metaslot.toml")));
-    let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
-    Ok(Config { costs, ..Config::unconfigured(data) })
+
+    /// Every file that says something, whether it is there or not: a configuration and, beside it, what operations cost.
+    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.files.iter().flat_map(|file| [file.clone(), costs::file(file)])
+    }
+
+    /// Reads the first configuration that is there, and says which.
+    ///
+    /// # Errors
+    /// The file, the line and the reason.
+    pub(crate) fn read(&self) -> Result<(Config, Option<&Path>), Problem> {
+        for file in &self.files {
+            match std::fs::read_to_string(file) {
+                Err(error) if is_absent(&error) && !self.named => {}
+                text => return Ok((read_file(file, text)?, Some(file))),
+            }
+        }
+        let costs = self.files.iter().map(|file| costs::beside(file));
+        let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
+        let mut config = Config::unconfigured(self.data.clone());
+        config.routes.costs = costs;
+        Ok((config, None))
+    }
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -150,12 +170,13 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
         line: None,
         reason: format!("cannot be read: {error}"),
     })?;
-    let config = Config::parse(&text).map_err(|(span, reason)| Problem {
+    let mut config = Config::parse(&text).map_err(|(span, reason)| Problem {
         file: file.to_owned(),
         line: span.map(|span| line(&text, span.start)),
         reason,
     })?;
-    Ok(Config { costs: costs::beside(file), ..config })
+    config.routes.costs = costs::beside(file);
+    Ok(config)
 }
 
 fn line(text: &str, at: usize) -> usize {
@@ -172,8 +193,7 @@ impl Config {
         lanes: true,
         lanes_without: Cpu::NONE,
         openssl: false,
-        disabled: Vec::new(),
-        costs: Vec::new(),
+        routes: Settings { disabled: Vec::new(), costs: Vec::new() },
     };
 
     fn unconfigured(data: Option<PathBuf>) -> Self {
@@ -285,7 +305,8 @@ impl Config {
             }
             self.lanes &= enabled || name != "lanes";
             self.openssl |= enabled && name == "openssl";
-            self.disabled.extend(disabled.into_iter().map(|mechanism| (name.clone(), mechanism)));
+            let named = |mechanism| (name.clone(), mechanism);
+            self.routes.disabled.extend(disabled.into_iter().map(named));
         }
         Ok(())
     }
@@ -714,7 +735,7 @@ mod tests {
         .expect("it is right");
         assert!(!config.lanes);
         let disabled = [CKM_MD5, CKM_AES_GMAC].map(|one| (String::from("awslc"), one));
-        assert_eq!(config.disabled, disabled);
+        assert_eq!(config.routes.disabled, disabled);
         let [hsm, nss] = &config.foreign[..] else { panic!("two modules") };
         assert_eq!((hsm.enabled, &hsm.module.without[..]), (true, &[CKM_RSA_PKCS][..]));
         assert!(!nss.enabled);

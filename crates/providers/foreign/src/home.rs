@@ -18,24 +18,15 @@ impl Home for Token {
         self.name
     }
 
-    /// A module that does not say is asked again: it would not be there for good otherwise.
     fn is_there(&self) -> bool {
         if self.is_pooled() || !self.has_started() {
             return false;
         }
-        let library = &self.module.library;
-        let slots = self.call(|| match library.slots(true) {
-            Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
-                self.module.initialize()?;
-                library.slots(true)
-            }
-            slots => slots,
-        });
-        let there = slots.map_or(true, |slots| slots.contains(&self.slot()));
-        if !there {
-            self.close();
+        if self.has_slot() {
+            return true;
         }
-        there
+        self.close();
+        self.comes_back() && self.has_slot()
     }
 
     fn algorithms(&'static self) -> &'static [Algorithm] {
@@ -104,6 +95,19 @@ impl Home for Token {
 }
 
 impl Token {
+    /// A module that does not say is asked again: it would not be there for good otherwise.
+    fn has_slot(&self) -> bool {
+        let library = &self.module.library;
+        let slots = self.call(|| match library.slots(true) {
+            Err(failure) if failure.code == Error::CRYPTOKI_NOT_INITIALIZED => {
+                self.module.initialize()?;
+                library.slots(true)
+            }
+            slots => slots,
+        });
+        slots.map_or(true, |slots| slots.contains(&self.slot()))
+    }
+
     /// Makes objects, once. Their privacy is read: the module has the last word on it.
     fn make<const N: usize>(
         &self,

@@ -9,9 +9,12 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
 
 /// Most modules.
 pub(crate) const MAX: usize = 6;
+/// How long one who starts a module again waits for those who are in it.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A library that is never unloaded: others' destructors and threads do not survive it.
 #[derive(Debug)]
@@ -119,15 +122,35 @@ impl Loaded {
         INSIDE.get()[self.at].read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends and begins a module of ours of which nothing works any more, as when a process behind it has gone. Not
-    /// while a thread is in it.
-    pub(crate) fn restart(&self) -> bool {
-        let Ok(_alone) = INSIDE.get()[self.at].try_write() else { return false };
-        if !self.is_ours() || self.library.slots(true).is_ok() {
-            return false;
+    /// Ends and begins a module of ours of which nothing works any more, as when a process behind it has gone. Not while
+    /// a thread is in it: of a module that does not work they come out. Says whether a call that failed in this life
+    /// may be tried again.
+    pub(crate) fn restart(&self, life: u64) -> bool {
+        let works = {
+            let _inside = self.inside();
+            self.works()
+        };
+        if works || !self.is_ours() {
+            return works && life != self.life();
         }
-        self.finalize();
-        self.initialize().is_ok()
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            if let Ok(_alone) = INSIDE.get()[self.at].try_write() {
+                if !self.works() {
+                    self.finalize();
+                    // Whether it works says enough.
+                    self.initialize().ok();
+                }
+                return self.works();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+
+    /// Whether it has a slot at all. p11-kit's client has none without its server, which it looks for at its start only.
+    fn works(&self) -> bool {
+        self.library.slots(false).is_ok_and(|slots| !slots.is_empty())
     }
 
     /// The numbers of sessions may have changed.

@@ -151,11 +151,9 @@ impl Token {
         if self.slot() != NO_SLOT {
             return true;
         }
-        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        if tried.elapsed() < PAUSE {
+        if !self.may_try() {
             return false;
         }
-        *tried = Instant::now();
         let first = self.call(|| {
             self.module.initialize()?;
             Ok(self.module.library.slots(true)?.first().copied())
@@ -163,6 +161,21 @@ impl Token {
         let Ok(Some(first)) = first else { return false };
         self.slot.store(first.0, Ordering::Relaxed);
         true
+    }
+
+    /// Whether a module that does not start has been left alone for long enough.
+    fn may_try(&self) -> bool {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = tried.elapsed() >= PAUSE;
+        if may {
+            *tried = Instant::now();
+        }
+        may
+    }
+
+    /// Starts a module again that has no slot any more, now and then; says whether it has one.
+    pub(crate) fn comes_back(&self) -> bool {
+        self.may_try() && self.is_restarted(self.module.life())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -201,12 +214,16 @@ impl Token {
 
     /// [`Self::call`], once more where the module as a whole was what failed, and works again.
     fn call_again<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
+        let life = self.module.life();
         let answer = self.call(&mut work);
+        let failed = matches!(answer, Err(Error::DEVICE_ERROR | Error::DEVICE_REMOVED));
+        if failed && self.is_restarted(life) { self.call(work) } else { answer }
+    }
+
+    fn is_restarted(&self, life: u64) -> bool {
         let mut works = false;
-        if matches!(answer, Err(Error::DEVICE_ERROR | Error::DEVICE_REMOVED)) {
-            (self.around)(&mut || works = self.module.restart());
-        }
-        if works { self.call(work) } else { answer }
+        (self.around)(&mut || works = self.module.restart(life));
+        works
     }
 
     /// Does `work` in a session of the pool. Where the session is gone everything is opened again, and
@@ -252,7 +269,7 @@ impl Token {
 
     /// Takes a session and begins an operation of several calls in it.
     pub(crate) fn begin(&self, work: impl Fn(&Session) -> Called<()>) -> Result<Taken> {
-        self.call(|| {
+        self.call_again(|| {
             let begin = || {
                 let taken = self.take()?;
                 match work(&taken.session) {
@@ -334,14 +351,21 @@ impl Token {
             return Ok(Taken { session, connection, life });
         }
         self.connect(&mut state)?;
+        let (connection, life) = (state.connection, state.life);
+        // A module that keeps this call waiting keeps no other one waiting.
+        drop(state);
         match self.open() {
             Err(failure) if is_loss(failure.code) => {
-                self.forget(&mut state);
+                let mut state = self.state();
+                if state.connection == connection {
+                    self.forget(&mut state);
+                }
                 self.connect(&mut state)?;
                 let (connection, life) = (state.connection, state.life);
+                drop(state);
                 Ok(Taken { session: self.open()?, connection, life })
             }
-            session => Ok(Taken { session: session?, connection: state.connection, life }),
+            session => Ok(Taken { session: session?, connection, life }),
         }
     }
 

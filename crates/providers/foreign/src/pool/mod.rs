@@ -26,6 +26,8 @@ use table::{Login, Table};
 
 /// How long a token that failed is left alone, in milliseconds.
 const PAUSE: u64 = 200;
+/// How often a token is looked at that has lost a key, in milliseconds: it may get it back.
+const LOOK: u64 = 5_000;
 
 /// A pool. It lives for as long as the process.
 #[derive(Debug)]
@@ -66,6 +68,8 @@ struct Member {
     rests_until: AtomicU64,
     /// Whether its objects have been looked at since the login began or ended.
     seen: AtomicBool,
+    /// As `rests_until`: when it is looked at again. 0 while it has what it had.
+    look_at: AtomicU64,
 }
 
 /// The pools that were ever open in this process.
@@ -102,6 +106,7 @@ impl Pool {
             token: token.map_or_else(OnceLock::new, OnceLock::from),
             rests_until: AtomicU64::new(0),
             seen: AtomicBool::new(false),
+            look_at: AtomicU64::new(0),
         });
         let members: Vec<_> = members.collect();
         let pool: &'static Self = Box::leak(Box::new(Self {
@@ -169,13 +174,15 @@ impl Pool {
 
     /// Whether a member is to be asked. Of one whose rest is over, one caller finds out.
     fn is_awake(&self, member: &Member) -> bool {
-        let until = member.rests_until.load(Ordering::Relaxed);
-        let wake = || {
-            let next = self.now() + PAUSE;
-            let exchange = Ordering::Relaxed;
-            member.rests_until.compare_exchange(until, next, exchange, exchange).is_ok()
-        };
-        until == 0 || (self.now() >= until && wake())
+        member.rests_until.load(Ordering::Relaxed) == 0 || self.is_over(&member.rests_until, PAUSE)
+    }
+
+    /// Whether a time has come, for one caller; it comes again after a pause.
+    fn is_over(&self, time: &AtomicU64, pause: u64) -> bool {
+        let (until, now, relaxed) = (time.load(Ordering::Relaxed), self.now(), Ordering::Relaxed);
+        until != 0
+            && now >= until
+            && time.compare_exchange(until, now + pause, relaxed, relaxed).is_ok()
     }
 
     /// What a member's answer says of it.
@@ -197,7 +204,8 @@ impl Pool {
         let seen = seen?;
         let mut table = self.table();
         if table.login == login {
-            table.enter(at, seen);
+            let lost = table.enter(at, seen);
+            member.look_at.store(if lost { self.now() + LOOK } else { 0 }, Ordering::Relaxed);
             member.seen.store(true, Ordering::SeqCst);
         }
         Ok(())
@@ -211,12 +219,13 @@ impl Pool {
         table
     }
 
-    /// Looks at members that were not there when it was time to.
+    /// Looks at members that were not there when it was time to, or have lost a key.
     fn look_at_late_ones(&self) {
         self.join(false);
         for (at, member) in self.members.iter().enumerate() {
             let came = member.token().is_some();
-            if came && !member.seen.load(Ordering::Relaxed) && self.is_awake(member) {
+            let seen = member.seen.load(Ordering::Relaxed) && !self.is_over(&member.look_at, LOOK);
+            if came && !seen && self.is_awake(member) {
                 // It goes on resting.
                 self.look(at).ok();
             }
@@ -235,6 +244,9 @@ impl Pool {
         let mut ask = |(at, key): &(usize, Arc<Key>)| {
             last = work(*at, key);
             self.judge(&self.members[*at], &last);
+            if last.as_ref().is_err_and(|code| is_gone(*code)) {
+                self.members[*at].look_at.store(self.now() + PAUSE, Ordering::Relaxed);
+            }
             let next = |code| is_failure(code) || is_refusal(code) || is_ones_own(code);
             !last.as_ref().is_err_and(|code| next(*code))
         };
@@ -324,14 +336,18 @@ const fn takes_none(code: Error) -> bool {
     matches!(code, Error::PIN_EXPIRED | Error::PIN_LOCKED | Error::USER_PIN_NOT_INITIALIZED)
 }
 
+/// Whether the token does not have the key any more, or knows it by another handle.
+const fn is_gone(code: Error) -> bool {
+    matches!(code, Error::KEY_HANDLE_INVALID | Error::OBJECT_HANDLE_INVALID)
+}
+
 /// Whether another token may do what this one does not with its copy of the key.
 const fn is_ones_own(code: Error) -> bool {
-    matches!(
+    let refused = matches!(
         code,
         Error::FUNCTION_NOT_SUPPORTED
             | Error::KEY_FUNCTION_NOT_PERMITTED
-            | Error::KEY_HANDLE_INVALID
             | Error::MECHANISM_INVALID
-            | Error::OBJECT_HANDLE_INVALID
-    )
+    );
+    refused || is_gone(code)
 }

@@ -46,6 +46,8 @@ struct Row {
     attributes: Attributes,
     /// What each token calls it, as a key.
     keys: Vec<Option<Arc<Key>>>,
+    /// Whether each token ever had it.
+    had: Vec<bool>,
 }
 
 impl Table {
@@ -60,8 +62,8 @@ impl Table {
         }
     }
 
-    /// What a member has now.
-    pub(super) fn enter(&mut self, at: usize, seen: Vec<Seen>) {
+    /// What a member has now; says whether it had more that others still have.
+    pub(super) fn enter(&mut self, at: usize, seen: Vec<Seen>) -> bool {
         let mut now = BTreeMap::new();
         for Seen { identity, private, attributes } in seen {
             let id = *self.by_identity.entry(identity).or_insert_with(|| {
@@ -73,6 +75,7 @@ impl Table {
                 version: 0,
                 attributes: Attributes::new(),
                 keys: vec![None; self.members],
+                had: vec![false; self.members],
             });
             if row.private == private {
                 now.entry(id).or_insert(attributes);
@@ -92,8 +95,10 @@ impl Table {
             }
             let material = Arc::new(Material::new(Secrets::new()));
             row.keys[at] = Some(Arc::new(Key::new(Arc::new(attributes), material)));
+            row.had[at] = true;
         }
         self.keep(|row| row.keys.iter().any(Option::is_some));
+        self.rows.values().any(|row| row.had[at] && row.keys[at].is_none())
     }
 
     pub(super) fn forget_private(&mut self) {
@@ -288,9 +293,9 @@ mod tests {
         let found = table.search(&[], Scope::Both, 0, 9);
         assert_eq!(found, [Found { id: 1, private: true }]);
         assert_eq!(table.keys(1).map(|keys| keys.len()), Some(2));
-        table.enter(0, Vec::new());
+        assert!(table.enter(0, Vec::new()), "the other one has it");
         assert_eq!(table.keys(1).map(|keys| keys.len()), Some(1));
-        table.enter(1, Vec::new());
+        assert!(!table.enter(1, Vec::new()), "none has it");
         assert!(table.keys(1).is_none() && table.search(&[], Scope::Both, 0, 9).is_empty());
         table.enter(0, here());
         assert_eq!(table.search(&[], Scope::Both, 0, 9), [Found { id: 2, private: true }]);

@@ -118,21 +118,3 @@ impl Provider for Lanes {
         binary::decode(der)
     }
 }
-
-/// In the place of [`Lanes`] where the configuration leaves them out.
-#[derive(Debug)]
-pub struct Off;
-
-impl Provider for Off {
-    fn name(&self) -> &'static str {
-        "lanes"
-    }
-
-    fn algorithms(&'static self) -> &'static [Algorithm] {
-        &[]
-    }
-
-    fn remark(&self, _: CK_MECHANISM_TYPE) -> String {
-        String::from("the configuration leaves the lanes out")
-    }
-}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Calls of other modules, and what they must not do to their host or to us.
+
+use crate::cancel::Uncancelled;
+use crate::pipe::Unbroken;
+use std::cell::Cell;
+
+/// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a
+/// pipe that it finds closed.
+pub(crate) fn apart(work: &mut dyn FnMut()) {
+    let _uncancelled = Uncancelled::begin();
+    let _unbroken = Unbroken::begin();
+    let _outside = Outside(OUTSIDE.replace(true));
+    work();
+}
+
+/// What was before a call of another module.
+struct Outside(bool);
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        OUTSIDE.set(self.0);
+    }
+}
+
+/// Whether the thread is in another module's code: a call that comes now is that module's.
+pub(crate) fn is_outside() -> bool {
+    OUTSIDE.get()
+}
+
+thread_local! {
+    static OUTSIDE: Cell<bool> = const { Cell::new(false) };
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A configuration that changes under a running process: policies, what providers may do, and what operations cost are
+//! taken over. What makes slots is not; that needs another `C_Initialize`.
+
+use crate::audit::Log;
+use crate::cancel::Uncancelled;
+use crate::config::{Config, Source};
+use crate::providers::settings;
+use crate::slots::Named;
+use metaslot_ck::SlotId;
+use metaslot_counters::{Event, event};
+use metaslot_engine::{Engine, Policy};
+use metaslot_spi::detail;
+use rustix::time::{ClockId, clock_gettime};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// How often files are looked at, in milliseconds.
+const PERIOD: i64 = 250;
+/// A file that was changed a moment ago may be changed again without a trace: clocks of file systems are coarse.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Looks for another configuration.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    source: Source,
+    /// In the order of their numbers.
+    slots: Vec<Named>,
+    /// When the next look is due.
+    due: AtomicI64,
+    seen: Mutex<Seen>,
+}
+
+/// What was read last.
+#[derive(Debug)]
+struct Seen {
+    stamps: Stamps,
+    /// The file that counted.
+    file: Option<PathBuf>,
+    /// What is wrong with what is there since.
+    problem: Option<String>,
+}
+
+impl Watch {
+    /// `stamps` are from before `file` was read.
+    pub(crate) fn new(
+        source: Source,
+        stamps: Stamps,
+        file: Option<PathBuf>,
+        slots: Vec<Named>,
+    ) -> Self {
+        let seen = Mutex::new(Seen { stamps, file, problem: None });
+        Self { source, slots, due: AtomicI64::new(0), seen }
+    }
+
+    /// Whether it is time to look.
+    pub(crate) fn is_due(&self) -> bool {
+        now() >= self.due.load(Ordering::Relaxed)
+    }
+
+    /// Takes another configuration over, where there is one.
+    pub(crate) fn look(&self, engine: &Engine, log: Option<&Log>) {
+        self.due.store(now() + PERIOD, Ordering::Relaxed);
+        // Another thread is at it.
+        let Ok(mut seen) = self.seen.try_lock() else { return };
+        let _uncancelled = Uncancelled::begin();
+        // What goes wrong here does not explain the call.
+        let _said = detail::aside();
+        let stamps = Stamps::of(&self.source);
+        if !stamps.same(&seen.stamps) && self.take_over(engine, log, &mut seen) {
+            seen.stamps = stamps;
+        }
+    }
+
+    /// What is there now counts; says whether it is dealt with.
+    fn take_over(&self, engine: &Engine, log: Option<&Log>, seen: &mut Seen) -> bool {
+        let (config, file) = match self.source.read() {
+            Ok((_, None)) if seen.file.is_some() => {
+                seen.keep(log, "it is gone");
+                return true;
+            }
+            Ok((config, file)) => (config, file.map(Path::to_owned)),
+            Err(problem) => {
+                seen.keep(log, &problem.to_string());
+                return true;
+            }
+        };
+        let settings = settings(&config);
+        let policies: Vec<_> = self.policies(&config).collect();
+        let is_other = |(slot, policy): &(SlotId, Policy)| {
+            engine.token_policy(*slot).is_ok_and(|old| old != *policy)
+        };
+        seen.file = file.or_else(|| seen.file.take());
+        if *engine.routes().settings() != settings || policies.iter().any(is_other) {
+            if log.is_some_and(|log| log.configured(seen.file(), None).is_err()) {
+                seen.keep(None, "the audit log cannot be written");
+                return false;
+            }
+            for (slot, policy) in policies {
+                // The slots are as many as they were.
+                let _unfailing = engine.set_policy(slot, policy);
+            }
+            engine.change_routes(settings);
+            event(Event::Reconfigured);
+        }
+        seen.problem = None;
+        true
+    }
+
+    /// What a configuration refuses in the slots that there are.
+    fn policies(&self, config: &Config) -> impl Iterator<Item = (SlotId, Policy)> {
+        let policy = |named: &Named| match named {
+            Named::Token(path) => {
+                config.tokens.iter().find(|token| token.path == *path).map(|token| token.policy)
+            }
+            Named::Foreign(name) => {
+                config.foreign.iter().find(|one| one.module.name == *name).map(|one| one.policy)
+            }
+            Named::Pool(name) => {
+                config.pools.iter().find(|pool| pool.name == *name).map(|pool| pool.policy)
+            }
+        };
+        let slots = (0..).map(SlotId).zip(&self.slots);
+        slots.filter_map(move |(slot, named)| Some((slot, policy(named)?)))
+    }
+}
+
+/// In milliseconds: a clock that costs next to nothing, for it is asked at one call in sixteen.
+fn now() -> i64 {
+    let now = clock_gettime(ClockId::MonotonicCoarse);
+    now.tv_sec * 1000 + now.tv_nsec / 1_000_000
+}
+
+impl Seen {
+    /// Everything stays as it was, because of a problem, which is told once.
+    fn keep(&mut self, log: Option<&Log>, problem: &str) {
+        if self.problem.as_deref() == Some(problem) {
+            return;
+        }
+        event(Event::NotReconfigured);
+        if let Some(log) = log {
+            // Nothing happens. A line that is lost is counted.
+            let _counted = log.configured(self.file(), Some(problem));
+        }
+        self.problem = Some(problem.to_owned());
+    }
+
+    fn file(&self) -> &Path {
+        self.file.as_deref().unwrap_or_else(|| Path::new(""))
+    }
+}
+
+/// What files look like from outside.
+#[derive(Debug)]
+pub(crate) struct Stamps {
+    files: Vec<Option<Stamp>>,
+    /// Another change would show.
+    settled: bool,
+    /// One is a pipe or the like, which gives what it has once, and may keep us waiting.
+    odd: bool,
+}
+
+/// Changes with a file: device, number, size, and when content and name changed last.
+type Stamp = (u64, u64, u64, SystemTime, (i64, i64));
+
+impl Stamps {
+    pub(crate) fn of(source: &Source) -> Self {
+        let found: Vec<_> = source.files().map(|file| fs::metadata(file).ok()).collect();
+        let odd = found.iter().flatten().any(|file| !file.is_file());
+        let files: Vec<_> = found.into_iter().map(|file| stamp(&file?)).collect();
+        let now = SystemTime::now();
+        let is_old = |stamp: &Stamp| {
+            let age = now.duration_since(stamp.3).unwrap_or_else(|future| future.duration());
+            age > FRESH
+        };
+        let settled = files.iter().flatten().all(is_old);
+        Self { files, settled, odd }
+    }
+
+    /// Whether there is nothing to read since those.
+    fn same(&self, before: &Self) -> bool {
+        self.odd || before.settled && self.files == before.files
+    }
+}
+
+fn stamp(file: &Metadata) -> Option<Stamp> {
+    let changed = (file.ctime(), file.ctime_nsec());
+    Some((file.dev(), file.ino(), file.len(), file.modified().ok()?, changed))
+}

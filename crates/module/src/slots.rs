@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The slots of a configuration: our tokens, those of other modules, and pools of these, in this order.
+
+use crate::cancel::UncancelledStore;
+use crate::config::{Config, ForeignConfig, PoolConfig, TokenConfig};
+use crate::environment::runtime_directories;
+use crate::outside::apart;
+use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};
+use metaslot_foreign::{ForeignStore, PoolStore};
+use metaslot_keystore::{Config as StoreConfig, SqliteStore};
+use metaslot_spi::provider::Provider;
+use std::path::PathBuf;
+
+/// What a slot is called in the configuration.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Named {
+    /// `path` of a `[[token]]`
+    Token(PathBuf),
+    /// `name` of a `[[foreign]]`; each of its tokens has it.
+    Foreign(String),
+    /// `name` of a `[[pool]]`
+    Pool(String),
+}
+
+/// What a configuration comes to.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    /// In the order of their numbers.
+    pub(crate) all: Vec<(Named, SlotConfig)>,
+    /// Names of what has no slot, each with the reason.
+    pub(crate) absent: Vec<(String, String)>,
+    /// Modules that serve every caller.
+    pub(crate) keyless: Vec<&'static dyn Provider>,
+}
+
+/// A token of another module, and what is refused there.
+type Other = (ForeignStore, Policy);
+
+impl Slots {
+    pub(crate) fn of(config: Config) -> Self {
+        let all = config.tokens.into_iter().map(own).collect();
+        let mut slots = Self { all, absent: Vec::new(), keyless: Vec::new() };
+        let mut others = slots.open(config.foreign);
+        let pools = slots.pools(config.pools, &mut others);
+        slots.all.extend(others.into_iter().map(foreign));
+        slots.all.extend(pools);
+        slots.all.truncate(MAX_SLOTS);
+        slots
+    }
+
+    /// The tokens of modules that are there.
+    fn open(&mut self, modules: Vec<ForeignConfig>) -> Vec<Other> {
+        let mut others = Vec::new();
+        for ForeignConfig { module, policy, enabled } in modules {
+            if !enabled {
+                self.absent.push((module.name, String::from("is disabled in the configuration")));
+                continue;
+            }
+            let (tokens, missing) = metaslot_foreign::open(&module, apart);
+            self.keyless.extend(tokens.iter().find_map(ForeignStore::provider));
+            others.extend(tokens.into_iter().map(|token| (token, policy)));
+            self.absent.extend(missing.map(|reason| (module.name, reason)));
+        }
+        others
+    }
+
+    /// Makes pools of some of the other tokens.
+    fn pools(
+        &mut self,
+        pools: Vec<PoolConfig>,
+        others: &mut Vec<Other>,
+    ) -> Vec<(Named, SlotConfig)> {
+        let (mut made, mut pooled) = (Vec::new(), Vec::new());
+        for config in pools {
+            let name = config.name.clone();
+            match pool(config, others, &mut pooled) {
+                Ok(pool) => made.push((Named::Pool(name), pool)),
+                Err(reason) => self.absent.push((name, reason)),
+            }
+        }
+        pooled.sort_unstable();
+        pooled.dedup_by(|one, other| one.0 == other.0);
+        pooled.retain(|(module, _)| others.iter().all(|(token, _)| token.name() != module));
+        let reason = |(module, pool)| (module, format!("serves the pool {pool}"));
+        self.absent.extend(pooled.into_iter().map(reason));
+        made
+    }
+}
+
+/// A pool over those of the other tokens that are its own, or why there is none; `pooled`: modules, and whose their tokens are.
+fn pool(
+    config: PoolConfig,
+    others: &mut Vec<Other>,
+    pooled: &mut Vec<(String, String)>,
+) -> Result<SlotConfig, String> {
+    let PoolConfig { name, tokens, policy } = config;
+    let mut labels = Vec::new();
+    let of_pool = |other: &mut Other| {
+        let label = other.0.label().filter(|label| tokens.contains(label));
+        let is_one = label.is_some();
+        labels.extend(label);
+        is_one
+    };
+    let members: Vec<_> = others.extract_if(.., of_pool).map(|(token, _)| token).collect();
+    labels.sort_unstable();
+    // Which of two is meant is not known, and the PIN would go to both.
+    if let Some(two) = labels.windows(2).find(|two| two[0] == two[1]) {
+        return Err(format!("finds two tokens with the label {:?}", two[0]));
+    }
+    let description = format!("{name}: one key in {} tokens", tokens.len());
+    let missing: Vec<_> = tokens.into_iter().filter(|label| !labels.contains(label)).collect();
+    let tokens = others.iter().map(|other| &other.0).filter(|_| !missing.is_empty());
+    let late: Vec<_> = tokens.filter(|token| token.label().is_none()).collect();
+    if members.is_empty() && late.is_empty() {
+        return Err(String::from("finds none of its tokens"));
+    }
+    pooled.extend(members.iter().map(|one| (one.name().to_owned(), name.clone())));
+    let store = PoolStore::new(&name, members, &missing, &late);
+    Ok(SlotConfig { description, store: Box::new(UncancelledStore(store)), policy })
+}
+
+fn foreign((token, policy): Other) -> (Named, SlotConfig) {
+    let (named, description) = (Named::Foreign(token.name().to_owned()), token.description());
+    (named, SlotConfig { description, store: Box::new(UncancelledStore(token)), policy })
+}
+
+fn own(token: TokenConfig) -> (Named, SlotConfig) {
+    let store = SqliteStore::new(StoreConfig {
+        path: token.path.clone(),
+        group: token.group,
+        fast_login: token.fast_login,
+        runtime: runtime_directories().find(|directory| directory.is_dir()),
+        kdf: token.kdf,
+        shortest_pin: token.pin_min,
+        pepper: token.pepper,
+        anchor: token.anchor,
+    });
+    let slot = SlotConfig {
+        description: token.description,
+        store: Box::new(UncancelledStore(store)),
+        policy: token.policy,
+    };
+    (Named::Token(token.path), slot)
+}
