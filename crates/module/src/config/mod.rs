@@ -4,6 +4,7 @@
 //! It is read at the first call that needs it, and in part again when it changes. Without one there is one slot, for the user's own
 //! token, which does not exist yet; nothing is created before `C_InitToken`.
 
+mod costs;
 mod provider;
 mod setting;
 
@@ -12,7 +13,7 @@ use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::{Config as Foreign, MAX_MODULES, Serves};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
-use metaslot_router::{Settings, cost};
+use metaslot_router::Settings;
 use provider::ProviderConfig;
 use setting::{Complaint, at, text, wrong};
 use std::fmt;
@@ -137,7 +138,7 @@ impl Source {
 
     /// Every file that says something, whether it is there or not: a configuration and, beside it, what operations cost.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
-        self.files.iter().flat_map(|file| [file.clone(), file.with_file_name(COSTS)])
+        self.files.iter().flat_map(|file| [file.clone(), costs::file(file)])
     }
 
     /// Reads the first configuration that is there, and says which.
@@ -151,22 +152,12 @@ impl Source {
                 text => return Ok((read_file(file, text)?, Some(file))),
             }
         }
-        let costs = self.files.iter().map(|file| costs(&file.with_file_name(COSTS)));
+        let costs = self.files.iter().map(|file| costs::beside(file));
         let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
         let mut config = Config::unconfigured(self.data.clone());
         config.routes.costs = costs;
         Ok((config, None))
     }
-}
-
-/// The name of the file beside a configuration that says what operations cost.
-const COSTS: &str = "costs.tsv";
-
-/// What a file of costs says. Without one, or with one that cannot be used, providers keep their order: nothing else
-/// depends on it, and `metaslot doctor` complains.
-fn costs(file: &Path) -> Vec<cost::Cost> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    cost::parse(&text).unwrap_or_default()
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -184,7 +175,7 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
         line: span.map(|span| line(&text, span.start)),
         reason,
     })?;
-    config.routes.costs = costs(&file.with_file_name(COSTS));
+    config.routes.costs = costs::beside(file);
     Ok(config)
 }
 
