@@ -488,6 +488,15 @@ impl Database {
         Ok(())
     }
 
+    /// Refuses what only a login makes the current format, or somebody has said to be of an older one: nothing
+    /// compares that with an anchor.
+    pub(crate) fn check_current(&self) -> Result<()> {
+        match self.format.get() {
+            Some((FORMAT, _)) => Ok(()),
+            _ => Err(Error::tampered("it is of an older format")),
+        }
+    }
+
     fn number(&self, pragma: &str) -> Result<i64> {
         Ok(self.connection.prepare_cached(pragma)?.query_row((), |row| row.get(0))?)
     }

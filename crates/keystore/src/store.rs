@@ -40,7 +40,10 @@ impl SqliteStore {
                 self.gate.write(|database| {
                     let group = take();
                     let applied = self.commit(database, Announce::Yes, || {
-                        group.keys().map_or(Ok(()), |keys| self.advance_held(database, keys))?;
+                        if let Some(keys) = group.keys() {
+                            database.check_current()?;
+                            self.advance_held(database, keys)?;
+                        }
                         group.apply(&database.connection, &self.written_last)
                     });
                     let anchored = applied.and_then(|outcomes| {

@@ -683,9 +683,25 @@ fn no_change_makes_an_old_store_newer_than_its_anchor() {
     for name in ["token.db", "token.db-wal", "token.db-shm"] {
         std::fs::rename(kept.path().join(name), place.path().join(name)).unwrap();
     }
-    for label in ["one", "two", "three"] {
-        store.write(vec![Change::Insert(private(label))]).unwrap_err();
-        store.write(vec![Change::Insert(public(label))]).unwrap_err();
+    for version in [2, 1] {
+        // The format before this one had no count of changes.
+        place.raw().pragma_update(None, "user_version", version).unwrap();
+        for label in ["one", "two", "three"] {
+            store.write(vec![Change::Insert(private(label))]).unwrap_err();
+            store.write(vec![Change::Insert(public(label))]).unwrap_err();
+        }
     }
     refused(&store, Role::User, USER);
+}
+
+#[test]
+fn no_pin_is_set_in_a_store_that_is_said_to_be_older() {
+    let (place, _outside, config) = anchored();
+    let store = SqliteStore::new(config);
+    common::initialize(&store);
+    store.login(Role::So, SO).unwrap();
+    place.raw().pragma_update(None, "user_version", 1).unwrap();
+    store.init_pin(NEW).unwrap_err();
+    place.raw().pragma_update(None, "user_version", 2).unwrap();
+    store.init_pin(NEW).unwrap();
 }
