@@ -81,6 +81,28 @@ fn an_old_row_put_back_is_refused() {
 }
 
 #[test]
+fn a_row_of_another_history_is_refused_when_its_secrets_are_read() {
+    let (place, store, ids) = place();
+    let id = ids[5];
+    // What happened before a backup was restored.
+    let other = Sandbox::in_memory();
+    copy(&place, &other);
+    let before = other.store();
+    before.login(Role::User, USER).unwrap();
+    change(&before, id, "what it was once");
+    drop(before);
+    change(&store, id, "what it is");
+    assert!(store.read(id).unwrap().is_some());
+    assert!(store.secrets(id, 2).is_ok());
+    let raw = place.raw();
+    raw.execute("ATTACH ?1 AS other", [other.database().to_str().unwrap()]).unwrap();
+    let swap = "INSERT OR REPLACE INTO object SELECT * FROM other.object WHERE id = ?1";
+    raw.execute(swap, [id.cast_signed()]).unwrap();
+    assert_eq!(store.secrets(id, 2).unwrap_err(), Error::DEVICE_ERROR);
+    assert!(store.last_error().unwrap().contains("not the row that was last written"));
+}
+
+#[test]
 fn a_destroyed_row_put_back_is_refused() {
     let (place, store, ids) = place();
     store.write(vec![Change::Delete { id: ids[7], version: 1 }]).unwrap();
