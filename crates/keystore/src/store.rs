@@ -118,18 +118,38 @@ impl SqliteStore {
 
     /// A row that is the one that was last written. `None` where there is to be none.
     fn authentic(&self, database: &Database, keys: &Arc<Keys>, id: u64) -> Result<Option<Stored>> {
-        let row = database.snapshot(|connection| {
-            // After another process made the token anew, our keys are those of the old one.
-            let head = Head::read(connection)?;
-            apply::current(Some(keys), &head)?;
-            let row = Stored::read(connection, id)?;
-            let mut known = Known::recall(&self.read_last, keys, &head.state)?;
-            apply::check_last(connection, keys, &mut known.tree, id, row.as_ref())?;
-            known.keep(&self.read_last);
-            Ok(row)
-        })?;
+        let row = match self.read_remembered(database, keys, id)? {
+            Some(row) => row,
+            None => database.snapshot(|connection| {
+                let (head, row) = schema::read_together(connection, id)?;
+                // After another process made the token anew, our keys are those of the old one.
+                apply::current(Some(keys), &head)?;
+                let mut known = Known::recall(&self.read_last, keys, &head.state)?;
+                apply::check_last(connection, keys, &mut known.tree, id, row.as_ref())?;
+                known.keep(&self.read_last);
+                Ok(row)
+            })?,
+        };
         row.as_ref().map_or(Ok(()), |row| apply::check(keys, id, row))?;
         Ok(row)
+    }
+
+    /// The same, in one statement. `None` where the tree has to be read with the row.
+    fn read_remembered(
+        &self,
+        database: &Database,
+        keys: &Arc<Keys>,
+        id: u64,
+    ) -> Result<Option<Option<Stored>>> {
+        if !Known::reaches(&self.read_last, id) {
+            return Ok(None);
+        }
+        let (head, row) = schema::read_together(&database.connection, id)?;
+        apply::current(Some(keys), &head)?;
+        match Known::remembered(&self.read_last, keys, &head.state, id) {
+            Some(expected) => apply::compare(id, row.as_ref(), expected).map(|()| Some(row)),
+            None => Ok(None),
+        }
     }
 
     fn read_secrets(&self, id: u64, version: u64) -> Result<Secret> {
