@@ -136,6 +136,11 @@ impl Source {
         Self { files, named: false, data }
     }
 
+    /// Files that may be the configuration.
+    pub(crate) fn configurations(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// Every file that says something, whether it is there or not: a configuration and, beside it, what operations cost.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.files.iter().flat_map(|file| [file.clone(), costs::file(file)])
