@@ -10,7 +10,9 @@ use crate::failure::{Failure, Result};
 use draw::Colours;
 use metaslot_counters::read;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +37,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let cannot = |error: io::Error| Failure::io("cannot use the terminal", &error);
     let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&ended)).map_err(cannot)?;
     }
     // Restored by a panic too: that is what the library's own hook is for.
@@ -58,7 +60,10 @@ fn show(
     while !ended.load(Ordering::Relaxed) {
         terminal.draw(|frame| draw::draw(frame, &view, colours))?;
         let left = (looked + interval).saturating_duration_since(Instant::now());
-        if event::poll(left.min(PATIENCE))? {
+        if gone(left.min(PATIENCE))? {
+            return Ok(());
+        }
+        while event::poll(Duration::ZERO)? {
             match event::read()? {
                 Event::Key(key) if !press(&mut view, key) => return Ok(()),
                 _ => {}
@@ -75,6 +80,18 @@ fn show(
         }
     }
     Ok(())
+}
+
+/// Waits for a key or a signal, and says whether the terminal is there no more: the library that
+/// reads keys would ask it for ever.
+fn gone(patience: Duration) -> io::Result<bool> {
+    let keyboard = io::stdin();
+    let mut ready = [PollFd::new(&keyboard, PollFlags::IN)];
+    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+    match poll(&mut ready, Some(&patience)) {
+        Ok(_) | Err(Errno::INTR) => Ok(ready[0].revents().contains(PollFlags::HUP)),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// A key; `false` ends the program.
