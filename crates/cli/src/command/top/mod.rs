@@ -7,6 +7,7 @@ mod view;
 use super::stat::difference;
 use crate::app::App;
 use crate::failure::{Failure, Result};
+use crate::places;
 use draw::Colours;
 use metaslot_counters::read;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -55,7 +56,8 @@ fn show(
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colours = if plain { Colours::default() } else { Colours::of_terminal() };
     let mut view = View::new(interval);
-    let mut before = read::processes();
+    let directories = places::counters();
+    let mut before = read::processes(&directories);
     let mut looked = Instant::now();
     while !ended.load(Ordering::Relaxed) {
         terminal.draw(|frame| draw::draw(frame, &view, colours))?;
@@ -70,7 +72,7 @@ fn show(
             }
         }
         if looked.elapsed() >= interval {
-            let now = read::processes();
+            let now = read::processes(&directories);
             let seconds = looked.elapsed().as_secs_f64();
             looked = Instant::now();
             if !view.paused {
