@@ -6,9 +6,7 @@ use crate::engine::Engine;
 use crate::output::{Output, Written};
 use crate::policy::KeyUse;
 use crate::session::{Session, SessionGuard};
-use metaslot_ck::{
-    CK_MECHANISM_TYPE, CKA_VALUE, CKO_SECRET_KEY, Error, ObjectHandle, Result, SessionHandle,
-};
+use metaslot_ck::*;
 use metaslot_counters::Watch;
 use metaslot_spi::Params;
 use metaslot_spi::provider::{Digest, DigestStream};
@@ -35,6 +33,7 @@ impl Engine {
     pub fn digest_init(&self, session: SessionHandle, mechanism: CK_MECHANISM_TYPE) -> Result<()> {
         let mut session = self.session(session)?;
         session.operations.digest.free()?;
+        self.policy(&session)?.approving(mechanism, CKF_DIGEST, None)?;
         let later = session.asynchronous;
         let (count, algorithm) =
             self.route(mechanism, |row| row.digest.filter(|digest| later || digest.for_waiting()))?;
