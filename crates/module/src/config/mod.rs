@@ -193,7 +193,7 @@ impl Config {
         lanes: true,
         lanes_without: Cpu::NONE,
         openssl: false,
-        routes: Settings { disabled: Vec::new(), costs: Vec::new() },
+        routes: Settings { disabled: Vec::new(), left_out: Vec::new(), costs: Vec::new() },
     };
 
     fn unconfigured(data: Option<PathBuf>) -> Self {
