@@ -31,10 +31,11 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
     let mut seen = Seen::default();
     let file = file();
     fs::write(&file, bytes).expect("the file is written");
-    let read = config::read();
+    let source = config::Source::of_environment();
+    let read = source.read();
     fs::remove_file(&file).expect("it was written");
     match read {
-        Ok(config) => {
+        Ok((config, _)) => {
             assert!(!config.tokens.is_empty(), "a configuration without a token");
             seen.note(config.tokens.len());
         }

@@ -5,7 +5,7 @@ use crate::input::code;
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
 use metaslot_engine::{Answer, Config, Engine, Output, Policy, SlotConfig};
-use metaslot_lanes::provider::{Lanes, Off};
+use metaslot_lanes::provider::Lanes;
 use metaslot_models::{MemoryStore, open};
 use metaslot_spi::provider::Provider;
 use metaslot_spi::{RawValue, Template, Value};
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 static LANES: Lanes = Lanes::beside(&AWSLC);
 static BOTH: &[&dyn Provider] = &[&LANES, &AWSLC];
-static PLAIN: &[&dyn Provider] = &[&Off, &AWSLC];
+static PLAIN: &[&dyn Provider] = &[&AWSLC];
 
 /// Every way in which keys are computed with.
 pub(crate) fn providers() -> [&'static dyn Provider; 2] {

@@ -67,7 +67,7 @@ typedef struct METASLOT_JOB {
 	CK_ULONG ulMicroseconds; /* how long each provider is measured, 10 seconds at most; 0: say what is expected */
 } METASLOT_JOB;
 
-#define METASLOT_CHOSEN	1UL	/* it would be taken now */
+#define METASLOT_CHOSEN	1UL	/* it would be taken now, by a caller that waits */
 #define METASLOT_OUT	2UL	/* it fails, and is left alone for a while */
 
 /* What one provider takes for a job. */

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,8 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
         file => file?,
     };
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
+    // One with several names could be a file of this user's that a stranger has linked there.
+    if !metadata.is_file() || metadata.nlink() > 1 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }
     // A process that was killed, or a disk that was full, may have left a line without its end.
@@ -434,7 +435,9 @@ mod tests {
         assert!(made.success());
         std::os::unix::fs::symlink("/dev/null", directory.join("link")).unwrap();
         let _socket = UnixDatagram::bind(directory.join("socket")).unwrap();
-        for name in ["pipe", "link", "socket", "none/audit", "."] {
+        fs::write(directory.join("other"), "").unwrap();
+        fs::hard_link(directory.join("other"), directory.join("hard")).unwrap();
+        for name in ["pipe", "link", "hard", "socket", "none/audit", "."] {
             let sink = Sink::File(directory.join(name));
             assert!(sink.write("{}").is_err(), "{name}");
         }

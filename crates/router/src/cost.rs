@@ -64,11 +64,17 @@ const OPERATIONS: [(u64, &str); 5] = [
     (metaslot_ck::CKF_VERIFY, "verify"),
 ];
 
+/// Most that a file of costs has, in bytes: ten times what a measurement writes.
+pub const MOST_BYTES: usize = 1 << 18;
+
 /// Reads a file of costs. Lines that begin with `#` are comments.
 ///
 /// # Errors
 /// The number of the line, from 1, and what is wrong in it.
 pub fn parse(text: &str) -> Result<Vec<Cost>, (usize, String)> {
+    if text.len() > MOST_BYTES {
+        return Err((1, format!("the file is longer than {MOST_BYTES} bytes")));
+    }
     let mut lines = (1..).zip(text.lines());
     let head = lines.next().map(|(_, line)| line.trim_start_matches(['#', ' ']));
     if head != Some(HEAD) {
@@ -176,6 +182,8 @@ mod tests {
             assert_eq!(parse(&format!("{head}{line}")), Err((3, what.to_owned())));
         }
         assert!(parse("").is_err() && parse("# metaslot costs 2\n").is_err());
+        let long = format!("{head}{}", "#\n".repeat(MOST_BYTES / 2));
+        assert_eq!(parse(&long).unwrap_err().0, 1);
     }
 
     #[test]

@@ -8,9 +8,11 @@ use crate::material::Pairs;
 use crate::versions::Versions;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
-use metaslot_ck::{CK_MECHANISM_TYPE, Error, Result};
-use metaslot_counters::Subject;
-use metaslot_spi::provider::{Algorithm, Provider};
+use metaslot_ck::{
+    CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result,
+};
+use metaslot_counters::{Event, Subject, Watch, event};
+use metaslot_spi::provider::{Algorithm, Digest, Direction, Provider, Signature};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -96,6 +98,8 @@ pub struct Estimate {
 const COUNTED: f32 = 2_000.0;
 /// The largest data that a choice is foreseen for.
 const LARGEST: usize = 1 << 24;
+/// Lines of a row that count: three times as many as are measured of any. Each choice looks at them.
+const MOST_LINES: usize = 64;
 
 impl Routes {
     /// The rows of these providers, in their order.
@@ -295,9 +299,17 @@ impl Routes {
         Some(row.line(job)?.expected(job.bytes, load))
     }
 
-    /// A provider failed at what another one then did.
-    pub fn failed(&self, provider: usize) {
-        self.health.strike(provider, Instant::now());
+    /// Operations that providers failed at are over: another one has `done` them, or says what the caller got wrong. Then
+    /// no provider is to blame.
+    #[cold]
+    pub fn failed_over(&self, counts: impl Iterator<Item = Count>, done: bool) {
+        for count in counts {
+            if done {
+                self.health.strike(count.provider(), Instant::now());
+            }
+            count.done(0, false, Watch::OFF);
+            event(Event::Fallback);
+        }
     }
 
     /// Everyone who has the operation of a job, in order, by the place in the list of providers.
@@ -308,7 +320,7 @@ impl Routes {
     }
 
     /// Everyone who has the operation of a job and can do it here, in order, with what they are expected to take, and
-    /// which provider would be taken.
+    /// which provider would be taken for a caller that waits.
     #[must_use]
     pub fn estimates(&self, job: Job) -> (Vec<Estimate>, Option<usize>) {
         let Ok((_, rows)) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
@@ -317,8 +329,9 @@ impl Routes {
             let remark = self.providers[row.provider].remark(job.mechanism);
             row.algorithm.flags() & job.operation != 0 && remark.is_empty()
         };
-        let works = |row: &Row| able(row) && out & bit(row.provider) == 0;
-        let first = rows.iter().position(works).or_else(|| rows.iter().position(able));
+        let gains = |row: &Row| able(row) && for_waiting(row.algorithm, job.operation);
+        let works = |row: &Row| gains(row) && out & bit(row.provider) == 0;
+        let first = rows.iter().position(works).or_else(|| rows.iter().position(gains));
         let least = first.map(|first| self.least(rows, first, job, works).0);
         let estimate = |row: &Row| {
             let ((failures, out), nanoseconds) =
@@ -329,6 +342,18 @@ impl Routes {
         // A provider has several rows where it has several kernels.
         all.dedup_by_key(|one| one.provider);
         (all, least.map(|at| rows[at].provider))
+    }
+}
+
+/// Whether a caller that waits gains anything by a row's operation.
+fn for_waiting(row: &Algorithm, operation: u64) -> bool {
+    match operation {
+        CKF_DIGEST => row.digest.is_some_and(Digest::for_waiting),
+        CKF_ENCRYPT => row.encrypt.is_some_and(|row| row.for_waiting(Direction::Forward)),
+        CKF_DECRYPT => row.decrypt.is_some_and(|row| row.for_waiting(Direction::Backward)),
+        CKF_SIGN => row.sign.is_some_and(Signature::for_waiting),
+        CKF_VERIFY => row.verify.is_some_and(Signature::for_waiting),
+        _ => true,
     }
 }
 
@@ -349,7 +374,9 @@ impl Table {
         let place = |name: &str| providers.iter().position(|other| other.name() == name);
         for Cost { provider, mechanism, line } in &settings.costs {
             if let (Some(at), Some(provider)) = (MechanismRow::index(*mechanism), place(provider)) {
-                let rows = rows[at].all.iter_mut().filter(|row| row.provider == provider);
+                let counts =
+                    |row: &&mut Row| row.provider == provider && row.costs.lines.len() < MOST_LINES;
+                let rows = rows[at].all.iter_mut().filter(counts);
                 rows.for_each(|row| row.costs.lines.push(*line));
             }
         }
@@ -361,14 +388,15 @@ impl Table {
 }
 
 impl Rows {
-    /// Whether a later row is cheaper than the first anywhere. Costs are lines: what is so at neither end is so nowhere.
+    /// Whether a later row is cheaper than the first that has costs (one without does nothing for a caller that waits) at
+    /// an end of the sizes, without a crowd or with one. Costs are lines: one that is so between the ends only saves some
+    /// tens of nanoseconds there.
     fn may_differ(&self) -> bool {
-        let Some((first, later)) = self.all.split_first() else { return false };
-        later.iter().flat_map(|row| &row.costs.lines).any(|line| {
+        self.all.iter().flat_map(|row| &row.costs.lines).any(|line| {
             let Line { operation, key_bits, .. } = *line;
             [0, LARGEST].into_iter().any(|bytes| {
                 let job = Job { mechanism: 0, operation, key_bits, bytes };
-                let Some(own) = first.line(job) else { return false };
+                let Some(own) = self.all.iter().find_map(|row| row.line(job)) else { return false };
                 let cheaper = |load, other| {
                     is_clearly_less(line.expected(bytes, load), own.expected(bytes, other))
                 };
@@ -381,22 +409,146 @@ impl Rows {
 }
 
 impl Row {
-    /// The line that fits best: that of the key's size, of the next larger, or of any.
+    /// The line that fits best: that of the key's size, of the next larger, or of any. Sizes are compared in bytes,
+    /// because that is what is known of a key ([`key_bits`](crate::key_bits)): P-521's are 66.
     fn line(&self, job: Job) -> Option<&Line> {
-        let mut best = None::<&Line>;
-        for line in self.costs.lines.iter().filter(|line| line.operation == job.operation) {
-            if line.key_bits == job.key_bits {
-                return Some(line);
-            }
-            let larger = line.key_bits > job.key_bits || line.key_bits == 0;
-            if larger
-                && best.is_none_or(|best| {
-                    line.key_bits.wrapping_sub(1) < best.key_bits.wrapping_sub(1)
-                })
-            {
-                best = Some(line);
-            }
+        let (size, wanted) = (|line: &Line| line.key_bits.div_ceil(8), job.key_bits.div_ceil(8));
+        // One for all keys fits worse than any larger one.
+        let larger = |line: &Line| size(line).wrapping_sub(1);
+        let of_it = self.costs.lines.iter().filter(|line| line.operation == job.operation);
+        let fits = of_it.filter(|line| larger(line) >= wanted.saturating_sub(1));
+        fits.min_by_key(|line| (size(line) != wanted, larger(line)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_ck::CKM_SHA256;
+    use metaslot_spi::provider::DigestStream;
+
+    const LINE: Line = Line { operation: 1, key_bits: 0, fixed: 1.0, per_byte: 0.0, crowded: 1.0 };
+
+    fn row(lines: &[Line]) -> Row {
+        let costs = Box::new(Costs { lines: lines.to_vec(), in_flight: AtomicU32::new(0) });
+        Row { provider: 0, algorithm: &Algorithm::NONE, costs }
+    }
+
+    #[test]
+    fn a_key_has_the_line_of_its_size_or_of_the_next_larger_or_of_all() {
+        let sizes =
+            |bits: &[u32]| bits.iter().map(|bits| Line { key_bits: *bits, ..LINE }).collect();
+        let found = |lines: Vec<Line>, bits| {
+            let job = Job { mechanism: 0, operation: 1, key_bits: bits, bytes: 0 };
+            row(&lines).line(job).map(|line| line.key_bits)
+        };
+        for (lines, bits, line) in [
+            (&[256, 384, 521][..], 256, Some(256)),
+            (&[521, 384, 256], 300, Some(384)),
+            // 66 bytes.
+            (&[256, 521], 528, Some(521)),
+            (&[256, 521], 600, None),
+            (&[0, 256, 521], 600, Some(0)),
+            (&[0, 256], 256, Some(256)),
+            (&[0, 256], 0, Some(0)),
+            (&[384, 256], 0, Some(256)),
+        ] {
+            assert_eq!(found(sizes(lines), bits), line, "{lines:?} {bits}");
         }
-        best
+    }
+
+    #[derive(Debug)]
+    struct Named(&'static str, [Algorithm; 1]);
+
+    impl Provider for Named {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+
+        fn algorithms(&'static self) -> &'static [Algorithm] {
+            &self.1
+        }
+    }
+
+    /// Whether it is for callers that wait.
+    #[derive(Debug)]
+    struct Nothing(bool);
+
+    impl Digest for Nothing {
+        fn for_waiting(&self) -> bool {
+            self.0
+        }
+
+        fn length(&self) -> usize {
+            32
+        }
+
+        fn digest(&self, _: &[u8], _: &mut [u8]) -> Result<()> {
+            Ok(())
+        }
+
+        fn start(&self) -> Result<Box<dyn DigestStream>> {
+            Err(Error::DEVICE_MEMORY)
+        }
+
+        fn restore(&self, _: &[u8]) -> Result<Box<dyn DigestStream>> {
+            Err(Error::SAVED_STATE_INVALID)
+        }
+    }
+
+    const fn digests(by: &'static Nothing) -> [Algorithm; 1] {
+        [Algorithm { mechanism: CKM_SHA256, digest: Some(by), ..Algorithm::NONE }]
+    }
+
+    const DIGESTS: [Algorithm; 1] = digests(&Nothing(true));
+    static THREE: [&dyn Provider; 3] =
+        [&Named("one", DIGESTS), &Named("two", DIGESTS), &Named("three", DIGESTS)];
+
+    fn cost(provider: &str, key_bits: u32, time: f32) -> Cost {
+        let line =
+            Line { operation: CKF_DIGEST, key_bits, fixed: time, per_byte: 0.0, crowded: time };
+        Cost { provider: provider.to_owned(), mechanism: CKM_SHA256, line }
+    }
+
+    fn has_choice(routes: &Routes) -> bool {
+        routes.find(CKM_SHA256, |row| row.digest).unwrap().0.has_choice()
+    }
+
+    #[test]
+    fn costs_are_compared_among_those_that_are_not_disabled() {
+        let costs = vec![cost("one", 0, 100.0), cost("two", 0, 1000.0), cost("three", 0, 200.0)];
+        let routes = |disabled| Routes::new(&THREE, Settings { costs: costs.clone(), disabled });
+        assert!(!has_choice(&routes(Vec::new())));
+        assert!(has_choice(&routes(vec![("one".to_owned(), CKM_SHA256)])));
+    }
+
+    #[test]
+    fn a_provider_that_no_caller_waits_for_keeps_no_other_from_being_compared() {
+        static FOUR: [&dyn Provider; 4] =
+            [&Named("later", digests(&Nothing(false))), THREE[0], THREE[1], THREE[2]];
+        let taken = |costs: &[Cost]| {
+            let costs = costs.to_vec();
+            let routes = Routes::new(&FOUR, Settings { costs, ..Settings::default() });
+            let found = routes.find(CKM_SHA256, |row| row.digest.filter(|row| row.for_waiting()));
+            let job = Job { mechanism: CKM_SHA256, operation: CKF_DIGEST, key_bits: 0, bytes: 64 };
+            (found.unwrap().0.has_choice(), routes.estimates(job).1)
+        };
+        assert_eq!(taken(&[]), (false, Some(1)));
+        assert_eq!(taken(&[cost("one", 0, 1000.0), cost("three", 0, 100.0)]), (true, Some(3)));
+        assert_eq!(taken(&[cost("one", 0, 100.0), cost("three", 0, 1000.0)]), (false, Some(1)));
+    }
+
+    #[test]
+    fn a_row_has_no_more_lines_than_a_choice_can_look_at() {
+        let costs = (1..1000).map(|bits| cost("one", bits, 100.0)).collect();
+        let routes = Routes::new(&THREE, Settings { costs, ..Settings::default() });
+        let lines = routes
+            .table
+            .get()
+            .rows
+            .iter()
+            .flat_map(|rows| &rows.all)
+            .map(|row| row.costs.lines.len());
+        assert_eq!(lines.max(), Some(MOST_LINES));
     }
 }

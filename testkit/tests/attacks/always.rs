@@ -6,6 +6,7 @@ use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session, Template, User, Value};
 use metaslot_testkit::USER_PIN;
 
+use crate::purposes::hkdf;
 use crate::{aes, target, with_roles};
 
 fn refused<T>(what: &str, result: &metaslot_client::Result<T>) -> Result<()> {
@@ -75,7 +76,19 @@ pub(crate) fn usages(session: &Session) -> Result<()> {
     let other = session.encrypt(&mechanism, limited, b"plain");
     refused("a mechanism that is not among the allowed", &other)?;
     session.digest_init(&Mechanism::new(CKM_SHA256))?;
-    refused("a digest that is not among the allowed", &session.digest_key(limited))
+    refused("a digest that is not among the allowed", &session.digest_key(limited))?;
+    let made = |value: u8| {
+        let key = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET).token(false);
+        key.bytes(CKA_VALUE, [value; 32])
+    };
+    let allowed = made(1).bytes(CKA_ALLOWED_MECHANISMS, CKM_SHA256_HMAC.to_ne_bytes());
+    let (salt, base) =
+        (session.create(&allowed)?, session.create(&made(2).bool(CKA_DERIVE, true))?);
+    let template = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET);
+    let template = template.token(false).ulong(CKA_VALUE_LEN, 32);
+    let salted = |salt| session.derive(&hkdf(true, true, salt), base, &template);
+    salted(session.create(&made(3))?)?;
+    refused("a salt of a derivation that is not among the allowed", &salted(salt))
 }
 
 pub(crate) fn origin(session: &Session) -> Result<()> {

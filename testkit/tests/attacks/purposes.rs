@@ -19,7 +19,11 @@ const fn oaep() -> Mechanism<'static> {
     Mechanism::with(CKM_RSA_PKCS_OAEP, params)
 }
 
-const fn hkdf(extract: bool, expand: bool, salt_key: ObjectHandle) -> Mechanism<'static> {
+pub(crate) const fn hkdf(
+    extract: bool,
+    expand: bool,
+    salt_key: ObjectHandle,
+) -> Mechanism<'static> {
     let salt_type = if salt_key.0 == 0 { CKF_HKDF_SALT_NULL } else { CKF_HKDF_SALT_KEY };
     let params = Params::Hkdf {
         extract,

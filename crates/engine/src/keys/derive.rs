@@ -32,6 +32,7 @@ impl Engine {
         let token = self.token(session.slot)?;
         let refused = |error| self.refused(mechanism, |row| row.derive, error);
         let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
+        token.policy().approving(mechanism, CKF_DERIVE, Some(base.facts().key_type))?;
         token.policy().deriving(mechanism, base.facts())?;
         let mut templates = vec![derived_template(token, mechanism, &base, template)?];
         if let Params::Sp800108 { additional, .. } = &mut params {
@@ -60,7 +61,7 @@ impl Engine {
                 }
             }
         }
-        let keys = SessionKeys { engine: self, session: &session };
+        let keys = SessionKeys { engine: self, session: &session, mechanism };
         let watch = metaslot_counters::begin();
         let values = algorithm.derive(by, &params, &lengths, &keys);
         count.done(lengths.iter().sum(), values.is_ok(), watch);
@@ -157,6 +158,7 @@ fn inherit(base: &Object, all: &mut Attributes, class: u64) {
 struct SessionKeys<'a, 'b> {
     engine: &'a Engine,
     session: &'a SessionGuard<'b>,
+    mechanism: CK_MECHANISM_TYPE,
 }
 
 impl Keys for SessionKeys<'_, '_> {
@@ -165,6 +167,9 @@ impl Keys for SessionKeys<'_, '_> {
             self.engine.object_in(self.session, handle).map_err(|_| Error::KEY_HANDLE_INVALID)?;
         self.engine.kept_here(&object)?;
         self.engine.policy(self.session)?.salting(object.facts())?;
+        if !object.allows(self.mechanism) {
+            return Err(Error::MECHANISM_INVALID);
+        }
         self.engine.key(&object).cloned()
     }
 }

@@ -4,6 +4,7 @@
 //! It is read at the first call that needs it, and in part again when it changes. Without one there is one slot, for the user's own
 //! token, which does not exist yet; nothing is created before `C_InitToken`.
 
+mod costs;
 mod provider;
 mod setting;
 
@@ -12,7 +13,7 @@ use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::{Config as Foreign, MAX_MODULES, Serves};
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
-use metaslot_router::{Settings, cost};
+use metaslot_router::Settings;
 use provider::ProviderConfig;
 use setting::{Complaint, at, text, wrong};
 use std::fmt;
@@ -135,9 +136,14 @@ impl Source {
         Self { files, named: false, data }
     }
 
+    /// Files that may be the configuration.
+    pub(crate) fn configurations(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// Every file that says something, whether it is there or not: a configuration and, beside it, what operations cost.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
-        self.files.iter().flat_map(|file| [file.clone(), file.with_file_name(COSTS)])
+        self.files.iter().flat_map(|file| [file.clone(), costs::file(file)])
     }
 
     /// Reads the first configuration that is there, and says which.
@@ -151,22 +157,12 @@ impl Source {
                 text => return Ok((read_file(file, text)?, Some(file))),
             }
         }
-        let costs = self.files.iter().map(|file| costs(&file.with_file_name(COSTS)));
+        let costs = self.files.iter().map(|file| costs::beside(file));
         let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
         let mut config = Config::unconfigured(self.data.clone());
         config.routes.costs = costs;
         Ok((config, None))
     }
-}
-
-/// The name of the file beside a configuration that says what operations cost.
-const COSTS: &str = "costs.tsv";
-
-/// What a file of costs says. Without one, or with one that cannot be used, providers keep their order: nothing else
-/// depends on it, and `metaslot doctor` complains.
-fn costs(file: &Path) -> Vec<cost::Cost> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    cost::parse(&text).unwrap_or_default()
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -184,7 +180,7 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
         line: span.map(|span| line(&text, span.start)),
         reason,
     })?;
-    config.routes.costs = costs(&file.with_file_name(COSTS));
+    config.routes.costs = costs::beside(file);
     Ok(config)
 }
 
@@ -513,8 +509,9 @@ fn preset(value: &Spanned<DeValue<'_>>) -> Result<(Policy, usize), Complaint> {
     match text(value)? {
         "default" => Ok((Policy::DEFAULT, 0)),
         "strict" => Ok((Policy::DEFAULT, STRICT_PIN)),
+        "fips" => Ok((Policy::FIPS, STRICT_PIN)),
         "legacy" => Ok((Policy::legacy(), 0)),
-        _ => Err(wrong(value, "the policies are \"default\", \"strict\" and \"legacy\"")),
+        _ => Err(wrong(value, "the policies are \"default\", \"strict\", \"fips\" and \"legacy\"")),
     }
 }
 
@@ -649,11 +646,11 @@ mod tests {
         assert!(complaint("[[token]\n").starts_with("metaslot.toml: line 1: "));
         assert_eq!(complaint("# nothing\n"), "metaslot.toml: has no [[token]] section");
         for (setting, end) in [
-            ("allow = [\"all\"]", "des-parity, not \"all\""),
+            ("allow = [\"all\"]", "not-approved, not \"all\""),
             ("allow = \"all\"", "allow is a list of names, not \"all\""),
             (
                 "policy = \"none\"",
-                "the policies are \"default\", \"strict\" and \"legacy\", not \"none\"",
+                "the policies are \"default\", \"strict\", \"fips\" and \"legacy\", not \"none\"",
             ),
             ("kdf = true", "must be a string, not true"),
             ("fast_login = \"15\"", "must be a time such as \"15m\", not \"15\""),

@@ -149,8 +149,9 @@ impl Pool {
         let login = self.table().login;
         let pin = self.tokens().find_map(Token::remembered).filter(|_| login.user);
         let table = self.table();
-        if table.login != login {
-            return false;
+        // Another caller may have found the one that belongs here.
+        if table.login != login || place.token().is_some() {
+            return place.token().is_some();
         }
         // From here on it has no slot of its own.
         token.pool(true);
@@ -158,7 +159,6 @@ impl Pool {
             // Without memory for the PIN it stays logged out.
             token.remember(pin.as_ref().map_or(&[], Secret::expose)).ok();
         }
-        // One that others put here meanwhile is the same one.
         place.token.set(token).ok();
         place.rests_until.store(0, Ordering::Relaxed);
         true
@@ -245,7 +245,9 @@ impl Pool {
             last = work(*at, key);
             self.judge(&self.members[*at], &last);
             if last.as_ref().is_err_and(|code| is_gone(*code)) {
-                self.members[*at].look_at.store(self.now() + PAUSE, Ordering::Relaxed);
+                let (soon, relaxed) = (self.now() + PAUSE, Ordering::Relaxed);
+                // Where that is foreseen it is not put off.
+                self.members[*at].look_at.compare_exchange(0, soon, relaxed, relaxed).ok();
             }
             let next = |code| is_failure(code) || is_refusal(code) || is_ones_own(code);
             !last.as_ref().is_err_and(|code| next(*code))
