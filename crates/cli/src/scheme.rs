@@ -171,13 +171,11 @@ impl Scheme {
             Family::Ed25519 | Family::Aes => {
                 Err(Failure::usage(format!("signatures with {kind} keys have no --hash")))
             }
-            Family::X25519
-            | Family::ChaCha20
-            | Family::Des2
-            | Family::Des3
-            | Family::Rc4
-            | Family::Other => Err(Failure::usage(format!("{kind} keys have no usual signature"))
-                .hint("name one with --mechanism")),
+            Family::X25519 => Err(Failure::usage(format!("{kind} keys do not sign"))),
+            Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Rc4 | Family::Other => {
+                Err(Failure::usage(format!("{kind} keys have no usual signature"))
+                    .hint("name one with --mechanism"))
+            }
         }
     }
 

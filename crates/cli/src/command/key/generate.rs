@@ -9,6 +9,7 @@ use crate::failure::{Failure, Result};
 use crate::key::{self, Family, Generation, Kind, Usage, usage};
 use crate::output::Report;
 use crate::uri::Uri;
+use clap::builder::NonEmptyStringValueParser;
 use metaslot_ck::*;
 use metaslot_client::{Access, Session, Template};
 
@@ -26,7 +27,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The key's name
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", value_parser = NonEmptyStringValueParser::new())]
     label: String,
     /// rsa:2048 (or more bits), ec:p256, ec:p384, ec:p521, ec:p224, ec:secp256k1, a binary curve
     /// (ec:sect163k1 to ec:sect571r1), ed25519, x25519, aes:128, aes:192, aes:256, chacha20,
@@ -90,7 +91,7 @@ fn with_article(kind: &Kind) -> String {
 
 fn id(text: &str) -> Result<Vec<u8>> {
     from_hex(text).ok_or_else(|| {
-        Failure::usage(format!("the id '{text}' is not hexadecimal"))
+        Failure::usage(format!("the id '{text}' is not bytes in hexadecimal, two digits each"))
             .hint("for example --id 01 or --id 0a1b2c")
     })
 }
