@@ -227,8 +227,12 @@ impl Config {
                     if let Some(surplus) = tokens.get(MAX_SLOTS) {
                         return Err(at(surplus, &format!("there are at most {MAX_SLOTS} tokens")));
                     }
-                    for token in tokens.iter() {
-                        config.tokens.push(TokenConfig::parse(token)?);
+                    for section in tokens.iter() {
+                        let token = TokenConfig::parse(section)?;
+                        if config.tokens.iter().any(|other| other.path == token.path) {
+                            return Err(at(section, "this token is named twice"));
+                        }
+                        config.tokens.push(token);
                     }
                 }
                 ("foreign", DeValue::Array(modules)) => {
@@ -654,6 +658,7 @@ mod tests {
             ),
             ("kdf = true", "must be a string, not true"),
             ("fast_login = \"15\"", "must be a time such as \"15m\", not \"15\""),
+            ("[[token]]\npath = \"/a\"", "line 3: this token is named twice"),
         ] {
             let text = complaint(&format!("[[token]]\npath = \"/a\"\n{setting}\n"));
             assert!(text.ends_with(end), "{text}");
