@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The vocabulary: which mechanisms of the standard are known, and how their parameters look.
 
+mod approval;
 mod row;
 mod table;
 
+pub use approval::{APPROVED, approved};
 pub use row::{MechanismRow, Shape, Unit};
 
 use crate::CK_MECHANISM_TYPE;

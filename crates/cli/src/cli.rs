@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// Measure what operations cost here, by each provider
     ///
     /// Each provider does each operation in turns: alone on little data and on much, and with as many threads as there are
-    /// processors. The costs go into costs.tsv beside the configuration; a process has them from its next C_Initialize
+    /// processors. The costs go into costs.tsv beside the configuration; processes that run follow within a moment
     /// and takes the provider that is expected to take least for the size of the data. Without the file the first
     /// provider that has an operation does it. Takes a minute or two; the machine should do little else.
     Tune(tune::Args),

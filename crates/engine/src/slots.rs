@@ -151,12 +151,16 @@ impl Engine {
     /// # Errors
     /// `CKR_SLOT_ID_INVALID`
     pub fn mechanism_list(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
-        let Some(home) = self.token(slot)?.home else { return Ok(self.routes.served().collect()) };
+        let token = self.token(slot)?;
+        let approved = |mechanism: &CK_MECHANISM_TYPE| token.policy().approved(*mechanism) != 0;
+        let served = self.routes.served().filter(approved);
+        let Some(home) = token.home else { return Ok(served.collect()) };
         // What needs no key of the token is done here.
         let digests = |mechanism: &CK_MECHANISM_TYPE| {
             MechanismRow::find(*mechanism).is_some_and(|row| row.keys.is_empty())
         };
-        let mut all: Vec<_> = home.served().chain(self.routes.served().filter(digests)).collect();
+        let mut all: Vec<_> =
+            home.served().filter(approved).chain(served.filter(digests)).collect();
         all.sort_unstable();
         all.dedup();
         Ok(all)
@@ -171,9 +175,16 @@ impl Engine {
         slot: SlotId,
         mechanism: CK_MECHANISM_TYPE,
     ) -> Result<(u64, u64, u64)> {
-        match self.token(slot)?.home.and_then(|home| home.row(mechanism)) {
-            Some(row) => Ok((row.key_sizes.0, row.key_sizes.1, row.flags())),
-            None => self.routes.info(mechanism),
+        let token = self.token(slot)?;
+        let (least, most, flags) = match token.home.and_then(|home| home.row(mechanism)) {
+            Some(row) => (row.key_sizes.0, row.key_sizes.1, row.flags()),
+            None => self.routes.info(mechanism)?,
+        };
+        let approved = token.policy().approved(mechanism);
+        if approved == 0 {
+            Err(Error::MECHANISM_INVALID)
+        } else {
+            Ok((least, most, flags & approved))
         }
     }
 

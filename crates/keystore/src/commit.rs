@@ -24,6 +24,8 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct State {
     leading: bool,
+    /// How many threads wait for a leader to step down.
+    parked: usize,
     waiting: Vec<Arc<Job>>,
 }
 
@@ -73,7 +75,9 @@ impl Queue {
             if !state.leading {
                 break;
             }
+            state.parked += 1;
             state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.parked -= 1;
         }
         state.leading = true;
         drop(state);
@@ -98,8 +102,12 @@ struct Leader<'a>(&'a Queue);
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        self.0.lock().leading = false;
-        self.0.turned.notify_all();
+        let mut state = self.0.lock();
+        state.leading = false;
+        // A wake that wakes no thread is a system call all the same.
+        if state.parked > 0 {
+            self.0.turned.notify_all();
+        }
     }
 }
 

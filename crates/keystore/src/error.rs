@@ -171,8 +171,12 @@ impl Error {
         match code.code {
             ErrorCode::OutOfMemory => Self::Memory,
             ErrorCode::DiskFull => Self::Full { path },
-            // A file size limit (EFBIG) arrives here and not as "full".
-            _ if code.extended_code == ffi::SQLITE_IOERR_WRITE => Self::Full { path },
+            // A file size limit (EFBIG), and no room for the log's index, arrive here and not as "full".
+            _ if [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_SHMSIZE]
+                .contains(&code.extended_code) =>
+            {
+                Self::Full { path }
+            }
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
                 Self::WriteProtected { path, reason }
             }
@@ -270,6 +274,20 @@ impl From<Error> for ck::Error {
             // C_Login has no code for a pause; PIN_INCORRECT would call a right PIN wrong.
             Error::PinLocked | Error::TooSoon { .. } => Self::PIN_LOCKED,
             Error::PinNotInitialized => Self::USER_PIN_NOT_INITIALIZED,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::ffi;
+
+    #[test]
+    fn no_room_for_any_of_the_files_is_a_full_disk() {
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_SHMSIZE] {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            assert!(matches!(Error::from(error), Error::Full { .. }), "{code}");
         }
     }
 }

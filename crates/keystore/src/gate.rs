@@ -241,22 +241,52 @@ impl Gate {
         Some(now ^ (page as u64) << (u64::BITS - 2))
     }
 
-    /// Runs `commit`, and has every process look at the store afterwards.
-    pub(crate) fn announce<R>(
+    /// Runs `commit`, and has every process look at the store afterwards, whichever generation's file it has
+    /// found.
+    pub(crate) fn announce(
         &self,
         database: &Database,
-        commit: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        let (files, now) = (&database.files, database.seen.get());
+        commit: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let before = self.current_page(database)?;
+        self.on_page(before, database, |page| page.during(commit))?;
+        self.check_place(database)?;
+        let after = self.current_page(database)?;
+        if after == before && after < PAGES {
+            return Ok(());
+        }
+        self.on_page(after, database, |page| page.during(|| Ok(())))
+    }
+
+    /// Refuses to acknowledge what is in files that were replaced between the last look and the commit: another
+    /// process may have made them anew, and knows nothing of it.
+    pub(crate) fn check_place(&self, database: &Database) -> Result<()> {
+        match self.is_replaced(database) {
+            true => Err(Error::file(&self.configured.database, "write", "its files were replaced")),
+            false => Ok(()),
+        }
+    }
+
+    /// Which page has the name, as far as the database's last look at the directory goes.
+    fn current_page(&self, database: &Database) -> Result<usize> {
+        let now = database.seen.get();
         let mut seen = self.page_seen.lock().unwrap_or_else(PoisonError::into_inner);
         if now.is_none() || now != *seen {
-            self.follow_generation(files)?;
+            self.follow_generation(&database.files)?;
             *seen = now;
         }
-        drop(seen);
-        match self.pages.get(self.page.load(Ordering::Acquire)).and_then(OnceLock::get) {
-            Some(page) => page.during(commit),
-            None => Generation::open(files)?.during(commit),
+        Ok(self.page.load(Ordering::Acquire))
+    }
+
+    fn on_page(
+        &self,
+        at: usize,
+        database: &Database,
+        work: impl FnOnce(&Generation) -> Result<()>,
+    ) -> Result<()> {
+        match self.pages.get(at).and_then(OnceLock::get) {
+            Some(page) => work(page),
+            None => work(&Generation::open(&database.files)?),
         }
     }
 
@@ -456,6 +486,15 @@ impl Database {
         }
         self.format.set(Some(format));
         Ok(())
+    }
+
+    /// Refuses what only a login makes the current format, or somebody has said to be of an older one: nothing
+    /// compares that with an anchor.
+    pub(crate) fn check_current(&self) -> Result<()> {
+        match self.format.get() {
+            Some((FORMAT, _)) => Ok(()),
+            _ => Err(Error::tampered("it is of an older format")),
+        }
     }
 
     fn number(&self, pragma: &str) -> Result<i64> {

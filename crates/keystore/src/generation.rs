@@ -63,7 +63,7 @@ impl Generation {
     /// Runs `commit`, odd meanwhile and higher afterwards. The caller holds the writers' queue. Where
     /// the end cannot be written the number stays odd, and every process looks at the store.
     pub(crate) fn during<R>(&self, commit: impl FnOnce() -> Result<R>) -> Result<R> {
-        self.set(self.last() | 1)?;
+        self.change(|last| last | 1)?;
         let done = commit();
         // Whatever is there now: a writer with another lock file may have made it even meanwhile.
         self.end().unwrap_or_default();
@@ -72,11 +72,7 @@ impl Generation {
 
     /// Says that no commit is under way. The caller holds the writers' queue.
     pub(crate) fn end(&self) -> Result<()> {
-        self.set((self.last() | 1).wrapping_add(1))
-    }
-
-    fn last(&self) -> u64 {
-        self.now().unwrap_or_else(unseen)
+        self.change(|last| (last | 1).wrapping_add(1))
     }
 
     /// Whether a writer is at work, or has died at it.
@@ -84,14 +80,17 @@ impl Generation {
         self.now().is_none_or(|now| now & 1 == 1)
     }
 
-    fn set(&self, number: u64) -> Result<()> {
+    /// In one step where that can be had: a writer with another lock file may be at it, too.
+    fn change(&self, next: impl Fn(u64) -> u64) -> Result<()> {
         match &self.number {
-            Number::Mapped(page) => page.words()[0].store(number, Ordering::Release),
+            Number::Mapped(page) => {
+                page.words()[0].update(Ordering::AcqRel, Ordering::Acquire, next);
+                Ok(())
+            }
             Number::Read(file) => file
-                .write_all_at(&number.to_le_bytes(), 0)
-                .map_err(|error| Error::file(&self.path, "write", error))?,
+                .write_all_at(&next(self.now().unwrap_or_else(unseen)).to_le_bytes(), 0)
+                .map_err(|error| Error::file(&self.path, "write", error)),
         }
-        Ok(())
     }
 }
 
@@ -118,6 +117,26 @@ mod tests {
         });
         assert!(seen.expect("it is read") < page.now());
         assert!(!page.is_odd());
+        std::fs::remove_file(&files.generation).expect("it goes");
+    }
+
+    #[test]
+    fn a_number_never_goes_back_whoever_writes() {
+        let name = format!("metaslot-keystore-{}-back.db", std::process::id());
+        let files = Files::new(&std::env::temp_dir().join(name));
+        let page = Generation::open(&files).expect("it is made");
+        std::thread::scope(|scope| {
+            // Each has a lock file of its own.
+            let writer =
+                || (0..1_000_000).for_each(|_| page.during(|| Ok(())).expect("it is written"));
+            let writers = [scope.spawn(writer), scope.spawn(writer)];
+            let mut last = page.now();
+            while !writers.iter().all(|writer| writer.is_finished()) {
+                let now = page.now();
+                assert!(now >= last, "{last:?}, then {now:?}");
+                last = now;
+            }
+        });
         std::fs::remove_file(&files.generation).expect("it goes");
     }
 }

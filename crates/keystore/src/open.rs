@@ -4,7 +4,7 @@
 use crate::anchor;
 use crate::commit::Queue;
 use crate::crypto::{Keys, Serial};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::Files;
 use crate::format::FORMAT;
 use crate::gate::{Database, Gate};
@@ -232,17 +232,14 @@ impl SqliteStore {
         let commit = || run("COMMIT");
         // Both may have been changed since the file was opened, and are not while this lasts.
         let done = database.check_format().and_then(|()| work()).and_then(|value| {
-            let committed = match announce {
-                Announce::Yes => self.gate.announce(database, commit),
-                Announce::No => commit(),
-            };
-            committed?;
-            // Between the last look and the commit, another process may have made the files anew: it
-            // knows nothing of this.
-            match self.gate.is_replaced(database) {
-                true => Err(Error::file(&self.config.path, "write", "its files were replaced")),
-                false => Ok(value),
+            match announce {
+                Announce::Yes => self.gate.announce(database, commit)?,
+                Announce::No => {
+                    commit()?;
+                    self.gate.check_place(database)?;
+                }
             }
+            Ok(value)
         });
         if done.is_err() && !database.connection.is_autocommit() {
             run("ROLLBACK")?;

@@ -317,6 +317,7 @@ fn clear(database: &Database, role: Role) -> Result<()> {
 
 /// A new PIN: its wrap, no failures, no fast login.
 fn write_wrap(database: &Database, keys: &Keys, role: Role, wrap: &[u8]) -> Result<()> {
+    database.check_current()?;
     let mut state = state::of(&database.connection, keys)?;
     state.wrapped(role, wrap);
     state.write(&database.connection, keys)?;

@@ -138,9 +138,11 @@ impl Head {
     pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         connection
             .prepare_cached("SELECT key_id, next_id, row_set FROM token")?
-            .query_row((), |row| {
-                Ok(Self { key_id: row.get(0)?, next_id: unsigned(row, 1)?, state: row.get(2)? })
-            })
+            .query_row((), Self::from_row)
+    }
+
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { key_id: row.get(0)?, next_id: unsigned(row, 1)?, state: row.get(2)? })
     }
 }
 
@@ -184,6 +186,24 @@ impl Stored {
             .optional()
             .map_err(|error| of_row(id, error))
     }
+}
+
+/// The token's part and an object's row, of one moment.
+pub(crate) fn read_together(connection: &Connection, id: u64) -> Result<(Head, Option<Stored>)> {
+    let mut statement = connection.prepare_cached(
+        "SELECT key_id, next_id, row_set,
+                id, version, private, verified, attributes, secrets, terms, tag
+         FROM token LEFT JOIN object ON id = ?1",
+    )?;
+    let parts = statement.query_row([i64::try_from(id).ok()], |row| {
+        let stored = match row.get_ref(3)? {
+            ValueRef::Null => Ok(None),
+            _ => Stored::from_row(row, 4).map(Some),
+        };
+        Ok((Head::from_row(row), stored))
+    });
+    let (head, row) = parts.map_err(|error| of_row(id, error))?;
+    Ok((head?, row.map_err(|error| of_row(id, error))?))
 }
 
 /// A row that is not one of ours is damaged; it is not the database's fault.

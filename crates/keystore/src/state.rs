@@ -8,7 +8,7 @@
 use crate::crypto::{self, KeyId, Keys};
 use crate::error::{Error, Result};
 use crate::schema::{Head, Token, signed, unsigned};
-use crate::tree::{HIGHEST, Node, Tree};
+use crate::tree::{Entry, HIGHEST, Node, Tree};
 use metaslot_awslc_wrapper::digest;
 use metaslot_spi::store::Role;
 use rusqlite::Connection;
@@ -234,11 +234,32 @@ impl Known {
     /// The stored state, from memory where it is still the same.
     pub(crate) fn recall(memory: &Memory, keys: &Keys, sealed: &[u8]) -> Result<Self> {
         let last = memory.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(known) = last.filter(|last| last.key == keys.id && last.sealed == sealed) {
+        if let Some(known) = last.filter(|last| last.is(keys, sealed)) {
             return Ok(known);
         }
         let state = State::open(keys, sealed)?;
         Ok(Self { key: keys.id, sealed: sealed.to_vec(), tree: state.tree(), state })
+    }
+
+    /// What there is to be under `id`, where it need not be read.
+    pub(crate) fn remembered(
+        memory: &Memory,
+        keys: &Keys,
+        sealed: &[u8],
+        id: u64,
+    ) -> Option<Option<Entry>> {
+        let last = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().filter(|last| last.is(keys, sealed))?.tree.remembered(id)
+    }
+
+    /// Whether [`Self::remembered`] has an answer, while the state is the same.
+    pub(crate) fn reaches(memory: &Memory, id: u64) -> bool {
+        let last = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().is_some_and(|last| last.tree.remembered(id).is_some())
+    }
+
+    fn is(&self, keys: &Keys, sealed: &[u8]) -> bool {
+        self.key == keys.id && self.sealed == sealed
     }
 
     /// Writes the tree and the state, and remembers both.

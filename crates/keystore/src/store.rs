@@ -2,7 +2,9 @@
 //! The engine's trait.
 
 use crate::commit::Group;
+use crate::crypto::Keys;
 use crate::error::{Error, Result};
+use crate::gate::Database;
 use crate::open::{Announce, SqliteStore};
 use crate::schema::{Head, Stored, Token};
 use crate::state::Known;
@@ -14,8 +16,8 @@ use metaslot_spi::detail;
 use metaslot_spi::store::{
     Change, Examined, Found, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
 };
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 impl SqliteStore {
     fn report<T>(&self, result: Result<T>) -> ck::Result<T> {
@@ -40,7 +42,10 @@ impl SqliteStore {
                 self.gate.write(|database| {
                     let group = take();
                     let applied = self.commit(database, Announce::Yes, || {
-                        group.keys().map_or(Ok(()), |keys| self.advance_held(database, keys))?;
+                        if let Some(keys) = group.keys() {
+                            database.check_current()?;
+                            self.advance_held(database, keys)?;
+                        }
                         group.apply(&database.connection, &self.written_last)
                     });
                     let anchored = applied.and_then(|outcomes| {
@@ -98,18 +103,7 @@ impl SqliteStore {
                 let row = Stored::read(&database.connection, id)?;
                 return Ok(row.filter(|row| !row.private).map(|row| public(row, false)));
             };
-            let row = database.snapshot(|connection| {
-                // After another process made the token anew, our keys are those of the old one.
-                let head = Head::read(connection)?;
-                apply::current(Some(&keys), &head)?;
-                let row = Stored::read(connection, id)?;
-                let mut known = Known::recall(&self.read_last, &keys, &head.state)?;
-                apply::check_last(connection, &keys, &mut known.tree, id, row.as_ref())?;
-                known.keep(&self.read_last);
-                Ok(row)
-            })?;
-            let Some(row) = row else { return Ok(None) };
-            apply::check(&keys, id, &row)?;
+            let Some(row) = self.authentic(database, &keys, id)? else { return Ok(None) };
             if !row.private {
                 let verified = row.verified;
                 return Ok(Some(public(row, verified)));
@@ -122,10 +116,46 @@ impl SqliteStore {
         })
     }
 
+    /// A row that is the one that was last written. `None` where there is to be none.
+    fn authentic(&self, database: &Database, keys: &Arc<Keys>, id: u64) -> Result<Option<Stored>> {
+        let row = match self.read_remembered(database, keys, id)? {
+            Some(row) => row,
+            None => database.snapshot(|connection| {
+                let (head, row) = schema::read_together(connection, id)?;
+                // After another process made the token anew, our keys are those of the old one.
+                apply::current(Some(keys), &head)?;
+                let mut known = Known::recall(&self.read_last, keys, &head.state)?;
+                apply::check_last(connection, keys, &mut known.tree, id, row.as_ref())?;
+                known.keep(&self.read_last);
+                Ok(row)
+            })?,
+        };
+        row.as_ref().map_or(Ok(()), |row| apply::check(keys, id, row))?;
+        Ok(row)
+    }
+
+    /// The same, in one statement. `None` where the tree has to be read with the row.
+    fn read_remembered(
+        &self,
+        database: &Database,
+        keys: &Arc<Keys>,
+        id: u64,
+    ) -> Result<Option<Option<Stored>>> {
+        if !Known::reaches(&self.read_last, id) {
+            return Ok(None);
+        }
+        let (head, row) = schema::read_together(&database.connection, id)?;
+        apply::current(Some(keys), &head)?;
+        match Known::remembered(&self.read_last, keys, &head.state, id) {
+            Some(expected) => apply::compare(id, row.as_ref(), expected).map(|()| Some(row)),
+            None => Ok(None),
+        }
+    }
+
     fn read_secrets(&self, id: u64, version: u64) -> Result<Secret> {
         let keys = self.keys().ok_or(Error::NotLoggedIn)?;
         self.gate.read(|database| {
-            let row = Stored::read(&database.connection, id)?.ok_or(Error::Gone { id })?;
+            let row = self.authentic(database, &keys, id)?.ok_or(Error::Gone { id })?;
             if row.version != version {
                 return Err(Error::Gone { id });
             }
@@ -133,11 +163,8 @@ impl SqliteStore {
                 return Err(Error::damaged(id, "it has no secrets"));
             };
             let place = apply::place(&keys, id, &row);
-            if let Some(secrets) = keys.open_secrets(&place, &row.attributes, sealed)? {
-                return Ok(secrets);
-            }
-            apply::current(Some(&keys), &Head::read(&database.connection)?)?;
-            Err(Error::damaged(id, "its secrets do not open"))
+            let secrets = keys.open_secrets(&place, &row.attributes, sealed)?;
+            secrets.ok_or_else(|| Error::damaged(id, "its secrets do not open"))
         })
     }
 }

@@ -147,6 +147,19 @@ impl Tree {
         Ok((entry != NONE).then_some(entry))
     }
 
+    /// The same, where no node has to be read for it.
+    pub(crate) fn remembered(&self, id: u64) -> Option<Option<Entry>> {
+        if !self.reaches(id) {
+            return Some(None);
+        }
+        let leaf = match self.height {
+            0 => &self.root,
+            _ => &self.nodes.get(&NodePlace { level: 0, number: id / FAN })?.0,
+        };
+        let entry = leaf.get((id % FAN) as usize);
+        Some((entry != NONE).then_some(entry))
+    }
+
     /// Another entry for row `id`, or none. Gives what was there.
     pub(crate) fn set(
         &mut self,

@@ -167,6 +167,29 @@ fn what_is_acknowledged_is_not_in_files_that_went_away_while_it_was_written() {
 }
 
 #[test]
+fn a_generation_that_is_replaced_during_a_change_tells_of_it() {
+    let place = Sandbox::new();
+    let store = place.user();
+    // From now on a look at the directory is enough.
+    thread::sleep(Duration::from_secs(4));
+    let id = insert(&store, private("before"));
+    let raw = raw(&place);
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (written, other, seen) = thread::scope(|scope| {
+        let written = scope.spawn(|| store.write(vec![Change::Insert(private("meanwhile"))]));
+        // It waits for the other connection, as far as that can be had.
+        thread::sleep(Duration::from_millis(200));
+        fs::remove_file(file(&place, ".gen")).unwrap();
+        let other = place.store();
+        assert!(other.read(id).unwrap().is_none(), "it has no login");
+        let seen = other.generation();
+        raw.execute_batch("ROLLBACK").unwrap();
+        (written.join().unwrap(), other, seen)
+    });
+    assert!(written.is_err() || other.generation() != seen, "{seen:?}");
+}
+
+#[test]
 fn a_store_that_is_open_twice_in_a_process_has_no_index_of_its_own() {
     let place = Sandbox::new();
     let (one, other) = (place.user(), place.store());

@@ -81,6 +81,28 @@ fn an_old_row_put_back_is_refused() {
 }
 
 #[test]
+fn a_row_of_another_history_is_refused_when_its_secrets_are_read() {
+    let (place, store, ids) = place();
+    let id = ids[5];
+    // What happened before a backup was restored.
+    let other = Sandbox::in_memory();
+    copy(&place, &other);
+    let before = other.store();
+    before.login(Role::User, USER).unwrap();
+    change(&before, id, "what it was once");
+    drop(before);
+    change(&store, id, "what it is");
+    assert!(store.read(id).unwrap().is_some());
+    assert!(store.secrets(id, 2).is_ok());
+    let raw = place.raw();
+    raw.execute("ATTACH ?1 AS other", [other.database().to_str().unwrap()]).unwrap();
+    let swap = "INSERT OR REPLACE INTO object SELECT * FROM other.object WHERE id = ?1";
+    raw.execute(swap, [id.cast_signed()]).unwrap();
+    assert_eq!(store.secrets(id, 2).unwrap_err(), Error::DEVICE_ERROR);
+    assert!(store.last_error().unwrap().contains("not the row that was last written"));
+}
+
+#[test]
 fn a_destroyed_row_put_back_is_refused() {
     let (place, store, ids) = place();
     store.write(vec![Change::Delete { id: ids[7], version: 1 }]).unwrap();
@@ -683,9 +705,25 @@ fn no_change_makes_an_old_store_newer_than_its_anchor() {
     for name in ["token.db", "token.db-wal", "token.db-shm"] {
         std::fs::rename(kept.path().join(name), place.path().join(name)).unwrap();
     }
-    for label in ["one", "two", "three"] {
-        store.write(vec![Change::Insert(private(label))]).unwrap_err();
-        store.write(vec![Change::Insert(public(label))]).unwrap_err();
+    for version in [2, 1] {
+        // The format before this one had no count of changes.
+        place.raw().pragma_update(None, "user_version", version).unwrap();
+        for label in ["one", "two", "three"] {
+            store.write(vec![Change::Insert(private(label))]).unwrap_err();
+            store.write(vec![Change::Insert(public(label))]).unwrap_err();
+        }
     }
     refused(&store, Role::User, USER);
+}
+
+#[test]
+fn no_pin_is_set_in_a_store_that_is_said_to_be_older() {
+    let (place, _outside, config) = anchored();
+    let store = SqliteStore::new(config);
+    common::initialize(&store);
+    store.login(Role::So, SO).unwrap();
+    place.raw().pragma_update(None, "user_version", 1).unwrap();
+    store.init_pin(NEW).unwrap_err();
+    place.raw().pragma_update(None, "user_version", 2).unwrap();
+    store.init_pin(NEW).unwrap();
 }

@@ -7,6 +7,7 @@ use metaslot_lanes::provider::Lanes;
 use metaslot_memory::PerProcess;
 use metaslot_router::Settings;
 use metaslot_spi::provider::{Algorithm, Provider};
+use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 /// In the order in which the metaslot asks them. OpenSSL is the last, so that without it the others keep their places, which
@@ -49,15 +50,43 @@ pub(crate) fn providers(openssl: bool, others: &[&'static dyn Provider]) -> Prov
     }
     let all: Vec<_> = ours.iter().chain(others).copied().collect();
     let mut lists = LISTS.get().lock().unwrap_or_else(PoisonError::into_inner);
-    // A provider is known by its table.
-    let tables = |list: &[&'static dyn Provider]| -> Vec<_> {
-        list.iter().map(|one| (one.name(), one.algorithms().as_ptr())).collect()
+    // Where one has no size another may have its place: it has another name.
+    let each = |list: &[&'static dyn Provider]| -> Vec<_> {
+        list.iter().map(|one| (one.name(), ptr::from_ref(*one).cast::<()>())).collect()
     };
-    let same = |list: &&Providers| tables(list) == tables(&all);
+    let same = |list: &&Providers| each(list) == each(&all);
     if let Some(list) = lists.iter().find(same) {
         return list;
     }
     let list: Providers = Vec::leak(all);
     lists.push(list);
     list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It makes random numbers, say.
+    #[derive(Debug)]
+    struct WithoutTable(#[expect(dead_code, reason = "it has a place of its own")] u8);
+
+    impl Provider for WithoutTable {
+        fn name(&self) -> &'static str {
+            "other"
+        }
+
+        fn algorithms(&'static self) -> &'static [Algorithm] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn another_provider_of_the_same_name_is_another() {
+        static OTHERS: [WithoutTable; 2] = [WithoutTable(0), WithoutTable(1)];
+        let [one, two] = [&OTHERS[0], &OTHERS[1]].map(|other| providers(true, &[other]));
+        assert!(!ptr::eq(one, two), "the second is not asked");
+        assert!(ptr::eq(one, providers(true, &[&OTHERS[0]])), "a list for each start");
+        assert!(ptr::eq(PROVIDERS, providers(true, &[])));
+    }
 }

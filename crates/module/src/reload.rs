@@ -160,7 +160,7 @@ pub(crate) struct Stamps {
     files: Vec<Option<Stamp>>,
     /// Another change would show.
     settled: bool,
-    /// One is a pipe or the like, which gives what it has once, and may keep us waiting.
+    /// A configuration is a pipe or the like, which gives what it has once, and may keep us waiting.
     odd: bool,
 }
 
@@ -169,9 +169,10 @@ type Stamp = (u64, u64, u64, SystemTime, (i64, i64));
 
 impl Stamps {
     pub(crate) fn of(source: &Source) -> Self {
-        let found: Vec<_> = source.files().map(|file| fs::metadata(file).ok()).collect();
-        let odd = found.iter().flatten().any(|file| !file.is_file());
-        let files: Vec<_> = found.into_iter().map(|file| stamp(&file?)).collect();
+        let is_odd = |file: &PathBuf| fs::metadata(file).is_ok_and(|file| !file.is_file());
+        let odd = source.configurations().iter().any(is_odd);
+        let stamp = |file| stamp(&fs::metadata(file).ok()?);
+        let files: Vec<_> = source.files().map(stamp).collect();
         let now = SystemTime::now();
         let is_old = |stamp: &Stamp| {
             let age = now.duration_since(stamp.3).unwrap_or_else(|future| future.duration());

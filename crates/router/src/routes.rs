@@ -11,7 +11,7 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result,
 };
-use metaslot_counters::Subject;
+use metaslot_counters::{Event, Subject, Watch, event};
 use metaslot_spi::provider::{Algorithm, Digest, Direction, Provider, Signature};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -303,9 +303,17 @@ impl Routes {
         Some(row.line(job)?.expected(job.bytes, load))
     }
 
-    /// A provider failed at what another one then did.
-    pub fn failed(&self, provider: usize) {
-        self.health.strike(provider, Instant::now());
+    /// Operations that providers failed at are over: another one has `done` them, or says what the caller got wrong. Then
+    /// no provider is to blame.
+    #[cold]
+    pub fn failed_over(&self, counts: impl Iterator<Item = Count>, done: bool) {
+        for count in counts {
+            if done {
+                self.health.strike(count.provider(), Instant::now());
+            }
+            count.done(0, false, Watch::OFF);
+            event(Event::Fallback);
+        }
     }
 
     /// Everyone who has the operation of a job, in order, by the place in the list of providers.
@@ -384,8 +392,9 @@ impl Table {
 }
 
 impl Rows {
-    /// Whether a later row is cheaper anywhere than the first that has costs: one without does nothing for a caller that
-    /// waits. Costs are lines: what is so at neither end is so nowhere.
+    /// Whether a later row is cheaper than the first that has costs (one without does nothing for a caller that waits) at
+    /// an end of the sizes, without a crowd or with one. Costs are lines: one that is so between the ends only saves some
+    /// tens of nanoseconds there.
     fn may_differ(&self) -> bool {
         self.all.iter().flat_map(|row| &row.costs.lines).any(|line| {
             let Line { operation, key_bits, .. } = *line;
@@ -404,23 +413,15 @@ impl Rows {
 }
 
 impl Row {
-    /// The line that fits best: that of the key's size, of the next larger, or of any.
+    /// The line that fits best: that of the key's size, of the next larger, or of any. Sizes are compared in bytes,
+    /// because that is what is known of a key ([`key_bits`](crate::key_bits)): P-521's are 66.
     fn line(&self, job: Job) -> Option<&Line> {
-        let mut best = None::<&Line>;
-        for line in self.costs.lines.iter().filter(|line| line.operation == job.operation) {
-            if line.key_bits == job.key_bits {
-                return Some(line);
-            }
-            let larger = line.key_bits > job.key_bits || line.key_bits == 0;
-            if larger
-                && best.is_none_or(|best| {
-                    line.key_bits.wrapping_sub(1) < best.key_bits.wrapping_sub(1)
-                })
-            {
-                best = Some(line);
-            }
-        }
-        best
+        let (size, wanted) = (|line: &Line| line.key_bits.div_ceil(8), job.key_bits.div_ceil(8));
+        // One for all keys fits worse than any larger one.
+        let larger = |line: &Line| size(line).wrapping_sub(1);
+        let of_it = self.costs.lines.iter().filter(|line| line.operation == job.operation);
+        let fits = of_it.filter(|line| larger(line) >= wanted.saturating_sub(1));
+        fits.min_by_key(|line| (size(line) != wanted, larger(line)))
     }
 }
 
@@ -429,6 +430,36 @@ mod tests {
     use super::*;
     use metaslot_ck::CKM_SHA256;
     use metaslot_spi::provider::DigestStream;
+
+    const LINE: Line = Line { operation: 1, key_bits: 0, fixed: 1.0, per_byte: 0.0, crowded: 1.0 };
+
+    fn row(lines: &[Line]) -> Row {
+        let costs = Box::new(Costs { lines: lines.to_vec(), in_flight: AtomicU32::new(0) });
+        Row { provider: 0, algorithm: &Algorithm::NONE, costs }
+    }
+
+    #[test]
+    fn a_key_has_the_line_of_its_size_or_of_the_next_larger_or_of_all() {
+        let sizes =
+            |bits: &[u32]| bits.iter().map(|bits| Line { key_bits: *bits, ..LINE }).collect();
+        let found = |lines: Vec<Line>, bits| {
+            let job = Job { mechanism: 0, operation: 1, key_bits: bits, bytes: 0 };
+            row(&lines).line(job).map(|line| line.key_bits)
+        };
+        for (lines, bits, line) in [
+            (&[256, 384, 521][..], 256, Some(256)),
+            (&[521, 384, 256], 300, Some(384)),
+            // 66 bytes.
+            (&[256, 521], 528, Some(521)),
+            (&[256, 521], 600, None),
+            (&[0, 256, 521], 600, Some(0)),
+            (&[0, 256], 256, Some(256)),
+            (&[0, 256], 0, Some(0)),
+            (&[384, 256], 0, Some(256)),
+        ] {
+            assert_eq!(found(sizes(lines), bits), line, "{lines:?} {bits}");
+        }
+    }
 
     #[derive(Debug)]
     struct Named(&'static str, [Algorithm; 1]);

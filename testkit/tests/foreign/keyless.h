@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-256 and random numbers of a module of the tests: right, unless orders say otherwise ("digest-fails", "digest-short",
-   "digest-long", "stall-digest", "random-fails", "random-silent"). */
+   "digest-long", "digest-lingers", "stall-digest", "random-fails", "random-silent"). */
 #pragma once
 #include <stdint.h>
 #include <string.h>
@@ -101,6 +101,8 @@ static CK_RV digest_update(CK_SESSION_HANDLE session, CK_BYTE *data, CK_ULONG le
 {
     stall("digest");
     CK_RV rv = ordered_failure("digest-fails");
+    if (ordered("digest-lingers"))
+        return CKR_DEVICE_ERROR;
     if (rv == CKR_OK && !hashes[session % HASHES].active)
         rv = CKR_OPERATION_NOT_INITIALIZED;
     if (rv == CKR_OK)

@@ -162,6 +162,31 @@ fn digest_that_stays_away_keeps_no_other_waiting() {
     });
 }
 
+/// Two sessions whose operations the module has failed at and not ended.
+#[test]
+fn operation_that_a_failure_leaves_behind_fails_no_other() {
+    let name = "keyless::operation_that_a_failure_leaves_behind_fails_no_other";
+    apart(CLIENT, "operations that are left behind", name, alone, || {
+        let module = started()?;
+        let (one, other) = (open(&module)?, open(&module)?);
+        let (lingers, stalled) = (order("digest-lingers")?, order("stalled-digest")?);
+        std::fs::write(order("stall-digest")?, "")?;
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| one.digest(&CKM_SHA256.into(), b"abc"));
+            while !stalled.exists() && !waiting.is_finished() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            std::fs::write(&lingers, "")?;
+            let failed = other.digest(&CKM_SHA256.into(), b"abc");
+            std::fs::remove_file(&stalled)?;
+            fails_with(failed, Error::DEVICE_ERROR)?;
+            fails_with(waiting.join().expect("no panic"), Error::DEVICE_ERROR)
+        })?;
+        std::fs::remove_file(&lingers)?;
+        digests_are_right(&other)
+    });
+}
+
 /// The module is said to be the cheapest; ours do what it fails at.
 #[test]
 fn callers_notice_no_failure_where_others_digest_too() {

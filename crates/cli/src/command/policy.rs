@@ -19,7 +19,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Give a token a policy
     ///
-    /// Writes the configuration: a process has it from its next C_Initialize. What was allowed beyond
+    /// Writes the configuration: processes that run follow within a moment. What was allowed beyond
     /// the policy before is not allowed any more, unless it is said again.
     Set(SetArgs),
 }
@@ -50,6 +50,8 @@ enum Preset {
     Default,
     /// The same, and no PIN below 8 bytes
     Strict,
+    /// The same as strict, and no mechanism that FIPS 140-3 does not approve of
+    Fips,
     /// Only what the standard refuses is refused
     Legacy,
 }
@@ -59,6 +61,7 @@ impl Preset {
         match self {
             Self::Default => "default",
             Self::Strict => "strict",
+            Self::Fips => "fips",
             Self::Legacy => "legacy",
         }
     }
@@ -66,6 +69,9 @@ impl Preset {
 
 /// From here on a PIN is long enough for the strict policy, in bytes.
 const STRICT_PIN: usize = 8;
+
+/// The rule that only the policy of FIPS has.
+const NOT_APPROVED: &str = "not-approved";
 
 pub(crate) fn run(app: &App, command: &Command) -> Result<()> {
     match command {
@@ -76,11 +82,16 @@ pub(crate) fn run(app: &App, command: &Command) -> Result<()> {
 
 /// The name of what a token refuses.
 fn name(rules: &[Rule], token: &Token) -> &'static str {
-    match rules.iter().filter(|rule| rule.refused).count() {
-        0 => "legacy",
-        refused if refused < rules.len() => "with exceptions",
-        _ if token.info.pin_lengths.0 >= STRICT_PIN => "strict",
-        _ => "default",
+    let approved_only = rules.iter().any(|rule| rule.name == NOT_APPROVED && rule.refused);
+    let mut others = rules.iter().filter(|rule| rule.name != NOT_APPROVED);
+    let long_pins = token.info.pin_lengths.0 >= STRICT_PIN;
+    match (rules.iter().any(|rule| rule.refused), others.all(|rule| rule.refused)) {
+        (false, _) => "legacy",
+        (true, false) => "with exceptions",
+        (true, true) if approved_only && long_pins => "fips",
+        (true, true) if approved_only => "with exceptions",
+        (true, true) if long_pins => "strict",
+        (true, true) => "default",
     }
 }
 

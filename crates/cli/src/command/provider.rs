@@ -23,11 +23,13 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Let a provider do what it was kept from
     ///
-    /// Writes the configuration: a process has it from its next C_Initialize.
+    /// Writes the configuration: processes that run follow within a moment, or for another
+    /// module at their next C_Initialize.
     Enable(ChangeArgs),
     /// Keep a provider from everything, or from some mechanisms
     ///
-    /// Writes the configuration: a process has it from its next C_Initialize. The next provider that has
+    /// Writes the configuration: processes that run follow within a moment, or for another
+    /// module at their next C_Initialize. The next provider that has
     /// a mechanism does it; without one it is not served any more.
     Disable(ChangeArgs),
 }

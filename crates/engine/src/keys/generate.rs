@@ -26,6 +26,7 @@ impl Engine {
     ) -> Result<ObjectHandle> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
+        token.policy().approving(mechanism, CKF_GENERATE, None)?;
         if let Some(home) = token.home.filter(|_| asks_for_token(&template)) {
             return self.generate_at_home(&session, token, home, (mechanism, params), template);
         }
@@ -63,6 +64,7 @@ impl Engine {
     ) -> Result<(ObjectHandle, ObjectHandle)> {
         let mut session = self.session(session)?;
         let token = self.token(session.slot)?;
+        token.policy().approving(mechanism, CKF_GENERATE_KEY_PAIR, None)?;
         if let Some(home) = token.home.filter(|_| asks_for_token(&private)) {
             let templates = (public, private);
             return self.generate_pair_at_home(

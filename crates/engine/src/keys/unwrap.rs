@@ -48,6 +48,7 @@ impl Engine {
         let login = token.login_state();
         let arriving = with_imposed(arriving, by.attributes(), CKA_UNWRAP_TEMPLATE, login)?;
         let facts = by.facts();
+        token.policy().approving(mechanism, CKF_UNWRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Backward, false)?;
         token.policy().unwrapping(mechanism, &params, &by, &arriving)?;
         let form = wrap_form(mechanism, &params);

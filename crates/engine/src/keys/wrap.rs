@@ -47,6 +47,7 @@ impl Engine {
         wrappable(&key, wrapping.attributes())?;
         let plain = self.plain(token, &key)?;
         let facts = wrapping.facts();
+        token.policy().approving(mechanism, CKF_WRAP, Some(facts.key_type))?;
         token.policy().using_mechanism(mechanism, &params, facts, Direction::Forward, false)?;
         token.policy().wrapping(mechanism, &params, &wrapping, &key, plain.len())?;
         let by = self.key(&wrapping)?;

@@ -6,9 +6,7 @@ use crate::engine::Engine;
 use crate::output::{Output, Written};
 use crate::policy::KeyUse;
 use crate::session::{Session, SessionGuard};
-use metaslot_ck::{
-    CK_MECHANISM_TYPE, CKA_VALUE, CKO_SECRET_KEY, Error, ObjectHandle, Result, SessionHandle,
-};
+use metaslot_ck::*;
 use metaslot_counters::Watch;
 use metaslot_spi::Params;
 use metaslot_spi::provider::{Digest, DigestStream};
@@ -35,6 +33,7 @@ impl Engine {
     pub fn digest_init(&self, session: SessionHandle, mechanism: CK_MECHANISM_TYPE) -> Result<()> {
         let mut session = self.session(session)?;
         session.operations.digest.free()?;
+        self.policy(&session)?.approving(mechanism, CKF_DIGEST, None)?;
         let later = session.asynchronous;
         let (count, algorithm) =
             self.route(mechanism, |row| row.digest.filter(|digest| later || digest.for_waiting()))?;
@@ -150,14 +149,7 @@ pub(crate) fn start(chosen: &Chosen<dyn Digest>) -> Result<DigestRun> {
     Ok(DigestRun { stream: chosen.algorithm.start()?, holds_key: false, brought: false })
 }
 
-pub(crate) fn update(session: &mut Session, data: &[u8]) -> Result<()> {
-    let Session { operations, recent, .. } = session;
-    let active = &mut operations.digest;
-    let result = fed(active, data);
-    active.proceed(recent, result)
-}
-
-fn fed(active: &mut Active<dyn Digest>, data: &[u8]) -> Result<Written> {
+pub(crate) fn fed(active: &mut Active<dyn Digest>, data: &[u8]) -> Result<Written> {
     active.feed(start, |run| run.stream.update(data))?.count.add(data.len());
     Ok(Written::Done)
 }

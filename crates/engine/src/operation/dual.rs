@@ -5,7 +5,7 @@
 //! the cipher moves on only after the second operation is known to take data. A call that fails ends
 //! both, as it would end each alone; a short buffer is no failure.
 
-use super::{OperationKind, cipher, digest, signature};
+use super::{OperationKind, Operations, cipher, digest, signature};
 use crate::engine::Engine;
 use crate::output::Output;
 use crate::session::Session;
@@ -137,9 +137,12 @@ impl Companion {
     }
 
     fn update(self, session: &mut Session, data: &[u8]) -> Result<()> {
-        match self {
-            Self::Digest => digest::update(session, data),
-            Self::Sign | Self::Verify => signature::update(self.kind(), session, data),
-        }
+        let Operations { digest, sign, verify, .. } = &mut session.operations;
+        let fed = match self {
+            Self::Digest => digest::fed(digest, data),
+            Self::Sign => signature::fed(OperationKind::Sign, sign, data),
+            Self::Verify => signature::fed(OperationKind::Verify, verify, data),
+        };
+        fed.map(drop)
     }
 }

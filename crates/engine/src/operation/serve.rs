@@ -7,7 +7,6 @@ use super::{Active, OperationKind, Streams};
 use crate::engine::Engine;
 use crate::output::Written;
 use metaslot_ck::{Error, Result};
-use metaslot_counters::{Event, Watch};
 use metaslot_router::{Count, Flight, Job, is_providers, key_bits};
 
 /// Providers that failed at an operation, and the first one's error.
@@ -39,7 +38,8 @@ impl Engine {
                 }
                 _ if failed.is_none() => return result,
                 _ => {
-                    self.failed_over(failed, result.is_ok());
+                    let counts = failed.into_iter().flat_map(|failed| failed.counts);
+                    self.routes.failed_over(counts, result.is_ok());
                     return result;
                 }
             }
@@ -115,17 +115,5 @@ impl Engine {
         let Ok((count, algorithm)) = other else { return Some(failed.error) };
         (chosen.count, chosen.algorithm) = (count, algorithm);
         None
-    }
-
-    /// Another one did it, or says what the caller got wrong: then no provider is to blame.
-    #[cold]
-    fn failed_over(&self, failed: Option<Box<Failed>>, done: bool) {
-        for count in failed.into_iter().flat_map(|failed| failed.counts) {
-            if done {
-                self.routes.failed(count.provider());
-            }
-            count.done(0, false, Watch::OFF);
-            metaslot_counters::event(Event::Fallback);
-        }
     }
 }

@@ -240,13 +240,11 @@ pub(crate) fn start(
     move |chosen| chosen.algorithm.start(kind.direction(), chosen.unlocked_key()?, &chosen.params)
 }
 
-pub(crate) fn update(kind: OperationKind, session: &mut Session, data: &[u8]) -> Result<()> {
-    let (active, recent) = split(kind, session);
-    let result = fed(kind, active, data);
-    active.proceed(recent, result)
-}
-
-fn fed(kind: OperationKind, active: &mut Active<dyn Signature>, data: &[u8]) -> Result<Written> {
+pub(crate) fn fed(
+    kind: OperationKind,
+    active: &mut Active<dyn Signature>,
+    data: &[u8],
+) -> Result<Written> {
     active.feed(start(kind), |stream| stream.update(data))?.count.add(data.len());
     Ok(Written::Done)
 }

@@ -4,7 +4,7 @@
 use super::{Active, Chosen, Lock, OperationKind, digest};
 use crate::engine::Engine;
 use crate::session::Session;
-use metaslot_ck::{Error, ObjectHandle, Result, SessionHandle};
+use metaslot_ck::{CKF_DIGEST, Error, ObjectHandle, Result, SessionHandle};
 use metaslot_spi::Params;
 
 /// Begins every saved state; the digit is its version.
@@ -52,8 +52,10 @@ impl Engine {
         let rest = state.strip_prefix(MAGIC).ok_or(Error::SAVED_STATE_INVALID)?;
         let (mechanism, rest) = rest.split_first_chunk().ok_or(Error::SAVED_STATE_INVALID)?;
         let mechanism = u64::from_le_bytes(*mechanism);
-        let (count, algorithm) =
-            self.route(mechanism, |row| row.digest).map_err(|_| Error::SAVED_STATE_INVALID)?;
+        let approved = self.policy(&session)?.approving(mechanism, CKF_DIGEST, None);
+        let (count, algorithm) = approved
+            .and_then(|()| self.route(mechanism, |row| row.digest))
+            .map_err(|_| Error::SAVED_STATE_INVALID)?;
         let stream = algorithm.restore(rest)?;
         let run = digest::DigestRun { stream, holds_key: false, brought: true };
         let Session { operations, recent, find, .. } = &mut *session;

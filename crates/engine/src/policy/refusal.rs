@@ -45,4 +45,6 @@ pub(crate) enum Refusal {
     WeakCiphers,
     /// A DES key with a byte of even parity.
     DesParity,
+    /// A mechanism that FIPS 140-3 does not approve of.
+    NotApproved,
 }

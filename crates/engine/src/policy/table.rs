@@ -4,6 +4,7 @@
 
 use super::refusal::Refusal;
 use crate::object::purpose::Purposes;
+use metaslot_ck::mechanism::APPROVED;
 use metaslot_ck::*;
 
 /// One thing that can be refused.
@@ -42,6 +43,7 @@ pub(super) const REFUSALS: &[RefusalRow] = &[
     refusal(Refusal::Md5Signatures, "md5-signatures", "a signature would be over an MD5"),
     refusal(Refusal::WeakCiphers, "weak-ciphers", "triple DES and RC4 open old data and make nothing new"),
     refusal(Refusal::DesParity, "des-parity", "a byte of a DES key has even parity"),
+    refusal(Refusal::NotApproved, "not-approved", "FIPS 140-3 does not approve of the mechanism, or not for this"),
 ];
 
 const _: () = {
@@ -196,7 +198,11 @@ pub(super) fn markdown() -> String {
     for mechanism in DERIVES {
         out.push_str(&format!("| `{}` | yes |\n", mechanism_name(*mechanism).unwrap_or("?")));
     }
-    out.push_str("| any other | no |\n\n| `allow` | what is refused |\n|---|---|\n");
+    out.push_str("| any other | no |\n\n| mechanism | approved for |\n|---|---|\n");
+    for (mechanism, _, shown) in APPROVED {
+        out.push_str(&format!("| `{}` | {shown} |\n", mechanism_name(*mechanism).unwrap_or("?")));
+    }
+    out.push_str("| any other | everything |\n\n| `allow` | what is refused |\n|---|---|\n");
     for row in REFUSALS {
         out.push_str(&format!("| `{}` | {} |\n", row.name, row.sentence));
     }

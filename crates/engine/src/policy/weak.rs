@@ -3,6 +3,7 @@
 
 use super::{Policy, Refusal};
 use crate::object::facts::{Facts, bits, weak_curve};
+use metaslot_ck::mechanism::approved;
 use metaslot_ck::*;
 use metaslot_spi::provider::Direction;
 use metaslot_spi::{Attributes, Params, Secrets};
@@ -69,6 +70,22 @@ impl Policy {
             _ => false,
         };
         self.refuse(Refusal::ShortTags, short, Error::MECHANISM_PARAM_INVALID)
+    }
+
+    /// `CKF_…` of the operations that a mechanism may be used for.
+    pub(crate) fn approved(self, mechanism: CK_MECHANISM_TYPE) -> CK_FLAGS {
+        if self.refuses(Refusal::NotApproved) { approved(mechanism) } else { CK_FLAGS::MAX }
+    }
+
+    /// May a mechanism be used so (`CKF_…`), with a key of this type?
+    pub(crate) fn approving(
+        self,
+        mechanism: CK_MECHANISM_TYPE,
+        operation: CK_FLAGS,
+        key: Option<CK_KEY_TYPE>,
+    ) -> Result<()> {
+        let found = self.approved(mechanism) & operation == 0 || key == Some(CKK_EC_MONTGOMERY);
+        self.refuse(Refusal::NotApproved, found, Error::MECHANISM_INVALID)
     }
 
     /// May a secret key that is generated here be so short? One that can be read is not guessed.

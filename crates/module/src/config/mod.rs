@@ -136,6 +136,11 @@ impl Source {
         Self { files, named: false, data }
     }
 
+    /// Files that may be the configuration.
+    pub(crate) fn configurations(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// Every file that says something, whether it is there or not: a configuration and, beside it, what operations cost.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.files.iter().flat_map(|file| [file.clone(), costs::file(file)])
@@ -504,8 +509,9 @@ fn preset(value: &Spanned<DeValue<'_>>) -> Result<(Policy, usize), Complaint> {
     match text(value)? {
         "default" => Ok((Policy::DEFAULT, 0)),
         "strict" => Ok((Policy::DEFAULT, STRICT_PIN)),
+        "fips" => Ok((Policy::FIPS, STRICT_PIN)),
         "legacy" => Ok((Policy::legacy(), 0)),
-        _ => Err(wrong(value, "the policies are \"default\", \"strict\" and \"legacy\"")),
+        _ => Err(wrong(value, "the policies are \"default\", \"strict\", \"fips\" and \"legacy\"")),
     }
 }
 
@@ -640,11 +646,11 @@ mod tests {
         assert!(complaint("[[token]\n").starts_with("metaslot.toml: line 1: "));
         assert_eq!(complaint("# nothing\n"), "metaslot.toml: has no [[token]] section");
         for (setting, end) in [
-            ("allow = [\"all\"]", "des-parity, not \"all\""),
+            ("allow = [\"all\"]", "not-approved, not \"all\""),
             ("allow = \"all\"", "allow is a list of names, not \"all\""),
             (
                 "policy = \"none\"",
-                "the policies are \"default\", \"strict\" and \"legacy\", not \"none\"",
+                "the policies are \"default\", \"strict\", \"fips\" and \"legacy\", not \"none\"",
             ),
             ("kdf = true", "must be a string, not true"),
             ("fast_login = \"15\"", "must be a time such as \"15m\", not \"15\""),

@@ -22,11 +22,17 @@ pub(crate) const fn loses_numbers(code: Error) -> bool {
     matches!(code, Error::CRYPTOKI_NOT_INITIALIZED | Error::SESSION_HANDLE_INVALID)
 }
 
-/// Whether a session may still have an operation after this.
+/// Whether a session may still have an operation after this. Of a module that fails itself it is not believed that it has
+/// ended what it was to end.
 pub(crate) const fn leaves_a_trace(code: Error) -> bool {
     matches!(
         code,
         Error::BUFFER_TOO_SMALL
+            | Error::DEVICE_ERROR
+            | Error::DEVICE_MEMORY
+            | Error::FUNCTION_FAILED
+            | Error::GENERAL_ERROR
+            | Error::HOST_MEMORY
             | Error::OPERATION_ACTIVE
             | Error::PIN_EXPIRED
             | Error::PIN_INCORRECT

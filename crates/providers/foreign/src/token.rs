@@ -419,7 +419,9 @@ impl Token {
                 self.forget(&mut state);
             }
             self.let_go(taken.session, taken.life);
-        } else if !leaves_a_trace(code) {
+        } else if leaves_a_trace(code) {
+            self.let_go(taken.session, taken.life);
+        } else {
             self.give(taken);
         }
     }

@@ -65,9 +65,13 @@ fn random_numbers_are_a_modules_or_an_error() {
     ] {
         std::fs::write(orders.join(order), how).expect("a file");
         assert_eq!(random(), Err(code), "{order}");
+        // An IV, say: so few zeros could be chance.
+        assert_eq!(provider.random(&mut [0; 12]), Err(code), "{order}");
         detail::with(|said| assert!(said.starts_with("fake: "), "{said}"));
         std::fs::remove_file(orders.join(order)).expect("the file");
         assert!(random().is_ok(), "after {order}");
+        let mut few = [0; 12];
+        assert!(provider.random(&mut few).is_ok() && few != [0; 12], "after {order}");
     }
     drop(tokens);
     let (tokens, _) = open(&config(Serves::default()), run);

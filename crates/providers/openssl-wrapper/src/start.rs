@@ -106,9 +106,8 @@ fn take() -> bool {
     loop {
         match STATE.compare_exchange(NEW, UNDER_WAY, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => return true,
-            Err(UNDER_WAY) if begin.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_micros(100));
-            }
+            // No sleep: a thread could be cancelled there.
+            Err(UNDER_WAY) if begin.elapsed() < PATIENCE => std::thread::yield_now(),
             Err(_) => return false,
         }
     }

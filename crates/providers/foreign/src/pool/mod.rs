@@ -149,8 +149,9 @@ impl Pool {
         let login = self.table().login;
         let pin = self.tokens().find_map(Token::remembered).filter(|_| login.user);
         let table = self.table();
-        if table.login != login {
-            return false;
+        // Another caller may have found the one that belongs here.
+        if table.login != login || place.token().is_some() {
+            return place.token().is_some();
         }
         // From here on it has no slot of its own.
         token.pool(true);
@@ -158,7 +159,6 @@ impl Pool {
             // Without memory for the PIN it stays logged out.
             token.remember(pin.as_ref().map_or(&[], Secret::expose)).ok();
         }
-        // One that others put here meanwhile is the same one.
         place.token.set(token).ok();
         place.rests_until.store(0, Ordering::Relaxed);
         true

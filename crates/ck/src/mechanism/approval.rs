@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What FIPS 140-3 approves of (SP 800-140C, SP 800-131A rev. 2): mechanisms, not their parameters, and no module.
+
+use crate::*;
+
+/// What is already sealed or signed may be opened and verified.
+const OPENS: CK_FLAGS = CKF_DECRYPT | CKF_VERIFY | CKF_UNWRAP;
+
+/// Mechanisms that are approved for some operations only (`CKF_…`), and how that is called; every other is for all.
+#[rustfmt::skip]
+pub const APPROVED: &[(CK_MECHANISM_TYPE, CK_FLAGS, &str)] = &[
+    (CKM_RSA_PKCS, CKF_SIGN | CKF_VERIFY, "signatures"),
+    (CKM_RSA_X_509, 0, "nothing"),
+    (CKM_MD5_RSA_PKCS, 0, "nothing"),
+    (CKM_SHA1_RSA_PKCS, CKF_VERIFY, "verification"),
+    (CKM_SHA1_RSA_PKCS_PSS, CKF_VERIFY, "verification"),
+    (CKM_ECDSA_SHA1, CKF_VERIFY, "verification"),
+    (CKM_RC4_KEY_GEN, 0, "nothing"),
+    (CKM_RC4, 0, "nothing"),
+    (CKM_DES2_KEY_GEN, 0, "nothing"),
+    (CKM_DES3_KEY_GEN, 0, "nothing"),
+    (CKM_DES3_ECB, OPENS, "decryption"),
+    (CKM_DES3_CBC, OPENS, "decryption"),
+    (CKM_DES3_CBC_PAD, OPENS, "decryption"),
+    (CKM_MD5, 0, "nothing"),
+    (CKM_MD5_HMAC, 0, "nothing"),
+    (CKM_MD5_HMAC_GENERAL, 0, "nothing"),
+    (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, 0, "nothing"),
+    (CKM_CHACHA20_KEY_GEN, 0, "nothing"),
+    (CKM_CHACHA20_POLY1305, 0, "nothing"),
+];
+
+/// `CKF_…` of the operations that a mechanism is approved for.
+#[must_use]
+pub fn approved(mechanism: CK_MECHANISM_TYPE) -> CK_FLAGS {
+    APPROVED.iter().find(|row| row.0 == mechanism).map_or(CK_FLAGS::MAX, |row| row.1)
+}
