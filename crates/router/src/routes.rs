@@ -125,7 +125,10 @@ impl Routes {
 
     /// Operations that begin from here on are routed by these settings; says whether anything changed.
     pub fn change(&self, settings: Settings) -> bool {
-        *self.settings() != settings && self.table.replace(Table::new(self.providers, settings))
+        // What is changed to and fro takes room once.
+        *self.settings() != settings
+            && (self.table.again(|table| table.settings == settings)
+                || self.table.replace(Table::new(self.providers, settings)))
     }
 
     /// The providers, in order.

@@ -105,6 +105,8 @@ fn providers(app: &App) -> Result<Vec<Provider>> {
         }
     }
     if all.is_empty() {
+        // Where the configuration cannot be used, that is the reason.
+        module.slots(false)?;
         return Err(Failure::not_found("the module does not name its providers")
             .hint("only Metaslot has an answer to that"));
     }

@@ -245,7 +245,9 @@ impl Pool {
             last = work(*at, key);
             self.judge(&self.members[*at], &last);
             if last.as_ref().is_err_and(|code| is_gone(*code)) {
-                self.members[*at].look_at.store(self.now() + PAUSE, Ordering::Relaxed);
+                let (soon, relaxed) = (self.now() + PAUSE, Ordering::Relaxed);
+                // Where that is foreseen it is not put off.
+                self.members[*at].look_at.compare_exchange(0, soon, relaxed, relaxed).ok();
             }
             let next = |code| is_failure(code) || is_refusal(code) || is_ones_own(code);
             !last.as_ref().is_err_and(|code| next(*code))
