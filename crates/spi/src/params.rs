@@ -131,6 +131,18 @@ pub enum Params {
     },
 }
 
+impl Params {
+    /// The function that is said to be under the mechanism, by the number of its own mechanism.
+    #[must_use]
+    pub const fn function(&self) -> Option<CK_MECHANISM_TYPE> {
+        match self {
+            Self::Pss { hash, .. } | Self::Oaep { hash, .. } => Some(*hash),
+            Self::Hkdf { prf, .. } | Self::Sp800108 { prf, .. } => Some(*prf),
+            _ => None,
+        }
+    }
+}
+
 /// One `CK_PRF_DATA_PARAM`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum KdfParam {

@@ -268,6 +268,19 @@ fn signature_is_over_an_md5() {
 }
 
 #[test]
+fn signature_of_pss_is_over_an_md5() {
+    attack("MD5 signature by PSS", "signature_of_pss_is_over_an_md5", weak::md5_pss);
+}
+
+#[test]
+fn parameters_name_what_is_not_approved() {
+    let prepare = |token: &mut TestToken| token.policy("fips");
+    apart(CLIENT, "hashes under fips", "parameters_name_what_is_not_approved", prepare, || {
+        weak::parameters_name_what_is_not_approved(&user_session()?.1)
+    });
+}
+
+#[test]
 fn data_is_sealed_with_triple_des() {
     attack("triple DES", "data_is_sealed_with_triple_des", weak::triple_des);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! New things made with broken cryptography.
 
+use anyhow::ensure;
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Result, Session, Template};
 
@@ -70,4 +71,36 @@ pub(crate) fn md5_signature(session: &Session) -> Result<bool> {
     let (_, private) = rsa(session, 2048, &[1, 0, 1])?;
     let signature = session.sign(&Mechanism::new(CKM_MD5_RSA_PKCS), private, b"message")?;
     Ok(signature.len() == 256)
+}
+
+fn pss(hash: CK_MECHANISM_TYPE, salt_length: u64) -> Mechanism<'static> {
+    Mechanism::with(CKM_RSA_PKCS_PSS, Params::Pss { hash, mgf: CKG_MGF1_SHA256, salt_length })
+}
+
+pub(crate) fn md5_pss(session: &Session) -> Result<bool> {
+    let (_, private) = rsa(session, 2048, &[1, 0, 1])?;
+    Ok(session.sign(&pss(CKM_MD5, 16), private, &[0; 16])?.len() == 256)
+}
+
+/// Under `fips`, what parameters name is a mechanism, too.
+pub(crate) fn parameters_name_what_is_not_approved(session: &Session) -> anyhow::Result<()> {
+    let (public, private) = rsa(session, 2048, &[1, 0, 1])?;
+    let base = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET).token(false);
+    let base = session.create(&base.bool(CKA_DERIVE, true).bytes(CKA_VALUE, [1; 32]))?;
+    for (hash, length) in [(CKM_SHA256, 32_u8), (CKM_SHA_1, 20), (CKM_MD5, 16)] {
+        let data = vec![0; usize::from(length)];
+        let signed = session.sign(&pss(hash, length.into()), private, &data);
+        ensure!(signed.is_ok() == (hash == CKM_SHA256), "PSS over {hash:#x}");
+        let params = Params::Oaep { hash, mgf: CKG_MGF1_SHA256, label: b"" };
+        let sealed = session.encrypt(&Mechanism::with(CKM_RSA_PKCS_OAEP, params), public, b"data");
+        let (extract, expand, salt_type) = (true, true, CKF_HKDF_SALT_NULL);
+        let (salt_key, info, prf) = (ObjectHandle(0), &b"info"[..], hash);
+        let params = Params::Hkdf { extract, expand, prf, salt_type, salt: &[], salt_key, info };
+        let key = Template::new().class(CKO_SECRET_KEY).key_type(CKK_GENERIC_SECRET).token(false);
+        let key = key.ulong(CKA_VALUE_LEN, 32);
+        let derived = session.derive(&Mechanism::with(CKM_HKDF_DERIVE, params), base, &key);
+        let approved = hash != CKM_MD5;
+        ensure!(sealed.is_ok() == approved && derived.is_ok() == approved, "{hash:#x}");
+    }
+    Ok(())
 }

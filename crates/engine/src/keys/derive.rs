@@ -33,6 +33,7 @@ impl Engine {
         let refused = |error| self.refused(mechanism, |row| row.derive, error);
         let base = self.key_for(&mut session, base, CKA_DERIVE, mechanism).map_err(refused)?;
         token.policy().approving(mechanism, CKF_DERIVE, Some(base.facts().key_type))?;
+        token.policy().approving_params(&params, false)?;
         token.policy().deriving(mechanism, base.facts())?;
         let mut templates = vec![derived_template(token, mechanism, &base, template)?];
         if let Params::Sp800108 { additional, .. } = &mut params {

@@ -55,7 +55,9 @@ impl Policy {
         signing: bool,
     ) -> Result<()> {
         let forward = direction == Direction::Forward;
-        let md5 = mechanism == CKM_MD5_RSA_PKCS && forward;
+        let signs = signing && forward;
+        self.approving_params(params, signs)?;
+        let md5 = signs && (mechanism == CKM_MD5_RSA_PKCS || params.function() == Some(CKM_MD5));
         self.refuse(Refusal::Md5Signatures, md5, Error::MECHANISM_INVALID)?;
         let old = forward && seals_weakly(mechanism);
         self.refuse(Refusal::WeakCiphers, old, Error::MECHANISM_INVALID)?;
@@ -86,6 +88,13 @@ impl Policy {
     ) -> Result<()> {
         let found = self.approved(mechanism) & operation == 0 || key == Some(CKK_EC_MONTGOMERY);
         self.refuse(Refusal::NotApproved, found, Error::MECHANISM_INVALID)
+    }
+
+    /// May parameters name this function, to sign or for something else?
+    pub(crate) fn approving_params(self, params: &Params, signs: bool) -> Result<()> {
+        let hash = params.function().unwrap_or(CKM_SHA256);
+        let old = self.approved(hash) == 0 || (signs && hash == CKM_SHA_1);
+        self.refuse(Refusal::NotApproved, old, Error::MECHANISM_PARAM_INVALID)
     }
 
     /// May a secret key that is generated here be so short? One that can be read is not guessed.
