@@ -80,7 +80,7 @@ pub(crate) enum Command {
     ///
     /// Reads the counter pages of the processes that use the module and that this user may read;
     /// it does not disturb them. Pages are kept only where the directory for them exists:
-    /// $XDG_RUNTIME_DIR/metaslot or /run/metaslot.
+    /// one that the configuration names, $XDG_RUNTIME_DIR/metaslot or /run/metaslot.
     Stat(stat::Args),
     /// Watch what the module does, on a screen that changes
     ///

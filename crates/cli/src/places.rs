@@ -5,6 +5,7 @@ use std::env;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use toml::de::{DeTable, DeValue};
 
 /// The first configuration that is there, and what stands in it; one that was named must be there.
 pub(crate) fn in_force() -> Option<(PathBuf, io::Result<String>)> {
@@ -15,6 +16,24 @@ pub(crate) fn in_force() -> Option<(PathBuf, io::Result<String>)> {
     let all = own_file().into_iter().chain([PathBuf::from("/etc/metaslot/metaslot.toml")]);
     let mut read = all.map(|file| (file.clone(), fs::read_to_string(file)));
     read.find(|(_, text)| !text.as_ref().is_err_and(is_absent))
+}
+
+/// Where pages of counters may be: in the directory that the configuration names, and in the usual
+/// ones, because other programs have other configurations.
+pub(crate) fn counters() -> Vec<PathBuf> {
+    let text = in_force().and_then(|(_, text)| text.ok()).unwrap_or_default();
+    let named = counters_of(&text);
+    let usual = metaslot_counters::directories().filter(|usual| Some(usual) != named.as_ref());
+    named.iter().cloned().chain(usual).collect()
+}
+
+fn counters_of(text: &str) -> Option<PathBuf> {
+    let table = DeTable::parse(text).ok()?;
+    let setting = table.get_ref().iter().find(|(key, _)| key.get_ref() == "counters")?;
+    match setting.1.get_ref() {
+        DeValue::String(path) => Some(path.as_ref().into()),
+        _ => None,
+    }
 }
 
 /// The user's own configuration.

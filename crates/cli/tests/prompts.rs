@@ -12,7 +12,9 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use sandbox::Sandbox;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::process::Child;
+use std::process::{Child, Command};
+
+const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
 
 /// A terminal on which one command runs.
 struct Terminal {
@@ -23,19 +25,23 @@ struct Terminal {
 
 impl Terminal {
     fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        // `setsid --ctty` makes it the controlling terminal, which is what /dev/tty means.
+        let mut setsid = sandbox.program("setsid");
+        setsid.args(["--ctty", "--wait", "metaslot"]).args(arguments);
+        Self::start_program(setsid)
+    }
+
+    fn start_program(mut program: Command) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).expect("a terminal can be made");
         grantpt(&master).expect("it is ours");
         unlockpt(&master).expect("it opens");
         let name = ptsname(&master, Vec::new()).expect("it has a name");
         let name = name.into_string().expect("the name is text");
         let slave = OpenOptions::new().read(true).write(true).open(name).expect("it opens");
-        // `setsid --ctty` makes it the controlling terminal, which is what /dev/tty means.
-        let mut setsid = sandbox.program("setsid");
-        setsid.args(["--ctty", "--wait", "metaslot"]).args(arguments);
-        setsid.stdin(slave.try_clone().expect("a descriptor"));
-        setsid.stdout(slave.try_clone().expect("a descriptor")).stderr(slave);
-        let child = setsid.spawn().expect("setsid runs");
+        program.stdin(slave.try_clone().expect("a descriptor"));
+        program.stdout(slave.try_clone().expect("a descriptor")).stderr(slave);
+        let child = program.spawn().expect("it runs");
         Self { master: File::from(master), child, screen: String::new() }
     }
 
@@ -149,14 +155,29 @@ fn top_gives_the_terminal_back_however_it_ends() {
     ];
     for end in ends {
         let mut terminal = Terminal::start(&sandbox, &["top", "0.2"]);
-        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&terminal.master, size).expect("it has a size");
+        tcsetwinsize(&terminal.master, SIZE).expect("it has a size");
         terminal.expect("choose");
         assert!(!modes(&terminal).contains(LocalModes::ICANON));
         end(&mut terminal);
         terminal.expect("\x1b[?1049l");
         assert_eq!(terminal.child.wait().expect("the command ends").code(), Some(0));
         assert!(modes(&terminal).contains(LocalModes::ECHO | LocalModes::ICANON));
+    }
+}
+
+#[test]
+fn the_screen_ends_with_its_terminal() {
+    let sandbox = sandbox();
+    // Also where the signal that says so is ignored, as under nohup.
+    for before in ["", "trap '' HUP; "] {
+        let mut program = sandbox.program("setsid");
+        program.args(["--ctty", "--wait", "bash", "-c", &format!("{before}exec metaslot top")]);
+        let mut terminal = Terminal::start_program(program);
+        tcsetwinsize(&terminal.master, SIZE).expect("it has a size");
+        terminal.expect("choose");
+        let Terminal { master, mut child, .. } = terminal;
+        drop(master);
+        child.wait().expect("the command ends");
     }
 }
 

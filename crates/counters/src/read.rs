@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One process's numbers at one moment.
 #[derive(Clone, Debug, Default)]
@@ -114,12 +114,12 @@ impl Cell {
     }
 }
 
-/// All processes that live and whose pages we may read. Pages of the dead are removed, as
-/// far as they are this user's; root removes all.
+/// All processes that live and whose pages in these directories we may read. Pages of the dead are
+/// removed, as far as they are this user's; root removes all.
 #[must_use]
-pub fn processes() -> Vec<Process> {
+pub fn processes(directories: &[PathBuf]) -> Vec<Process> {
     let mut found = Vec::new();
-    for directory in page::directories() {
+    for directory in directories {
         let Ok(entries) = fs::read_dir(directory) else { continue };
         for entry in entries.flatten() {
             match page::owner(&entry.file_name()) {
@@ -136,8 +136,8 @@ pub fn processes() -> Vec<Process> {
 /// The pages of one process, also of one that is gone: they stay until another process begins to
 /// count or [`processes`] looks.
 #[must_use]
-pub fn of(pid: u32) -> Vec<Process> {
-    let entries = page::directories().filter_map(|directory| fs::read_dir(directory).ok());
+pub fn of(pid: u32, directories: &[PathBuf]) -> Vec<Process> {
+    let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok());
     let pages = entries
         .flatten()
         .flatten()

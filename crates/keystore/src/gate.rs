@@ -96,6 +96,8 @@ pub(crate) struct Database {
     _shared: Option<Arc<Shared>>,
     /// The directory when they had their names still.
     seen: Cell<Option<Stamp>>,
+    /// The same of a lock of the writers' queue.
+    locked: Cell<Option<(Stamp, Inode)>>,
     /// The generation when they were last looked at.
     looked: Cell<Option<u64>>,
     /// Its version, and that of its tables, when they were looked at.
@@ -213,6 +215,39 @@ impl Gate {
             // A store that may only be read has none.
             self.read(|database| self.follow_generation(&database.files)).unwrap_or_default();
         }
+    }
+
+    /// Runs `work`, which may write, behind the queue of all writers.
+    pub(crate) fn write_in_turn<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
+        let known = self.enter(&self.pair.writer)?.locks.as_ref().map(|(locks, _)| locks.clone());
+        let mut locks = known.map_or_else(|| self.locks(), Ok)?;
+        let mut work = Some(work);
+        for _ in 0..OPENINGS {
+            let turn = locks.queue.hold()?;
+            // One look at the directory, by which the database was found in its place, tells of the lock, too.
+            let done = self.write(|database| match self.is_locked_by(&locks, database) {
+                true => work.take().map(|work| work(database)).transpose(),
+                false => Ok(None),
+            })?;
+            if let Some(done) = done {
+                return Ok(done);
+            }
+            drop(turn);
+            locks = self.locks()?;
+        }
+        let path = &self.configured.queue;
+        Err(Error::file(path, "lock", "it is replaced again and again"))
+    }
+
+    /// Whether these are the locks that other processes know, too.
+    fn is_locked_by(&self, locks: &Locks, database: &Database) -> bool {
+        let now = database.seen.get().map(|now| (now, locks.queue.inode));
+        if now.is_some() && now == database.locked.get() {
+            return true;
+        }
+        let have = locks.have(&self.configured);
+        database.locked.set(now.filter(|_| have));
+        have
     }
 
     /// The lock files, made where they are missing.
@@ -538,6 +573,7 @@ impl Database {
             inodes: [None; 3],
             _shared: None,
             seen: Cell::default(),
+            locked: Cell::default(),
             looked: Cell::default(),
             format: Cell::default(),
             _counted: counted,

@@ -157,9 +157,7 @@ impl SqliteStore {
         announce: Announce,
         work: impl FnOnce(&Database) -> Result<R>,
     ) -> Result<R> {
-        let locks = self.gate.locks()?;
-        let _turn = locks.queue.hold()?;
-        self.gate.write(|database| self.commit(database, announce, || work(database)))
+        self.gate.write_in_turn(|database| self.commit(database, announce, || work(database)))
     }
 
     /// [`Self::transact`] for work that writes the token's state.
@@ -168,10 +166,8 @@ impl SqliteStore {
         keys: &Keys,
         work: impl FnOnce(&Database) -> Result<R>,
     ) -> Result<R> {
-        let locks = self.gate.locks()?;
-        let _turn = locks.queue.hold()?;
-        self.check_anchor(&keys.serial)?;
-        self.gate.write(|database| {
+        self.gate.write_in_turn(|database| {
+            self.check_anchor(&keys.serial)?;
             let done = self.commit(database, Announce::Yes, || {
                 // A store that is older than its anchor would become newer by enough changes.
                 self.advance_held(database, keys)?;
@@ -208,9 +204,7 @@ impl SqliteStore {
         if self.config.anchor.is_none() {
             return Ok(());
         }
-        let locks = self.gate.locks()?;
-        let _turn = locks.queue.hold()?;
-        self.gate.write(|database| self.advance_held(database, keys))
+        self.gate.write_in_turn(|database| self.advance_held(database, keys))
     }
 
     /// BEGIN, `work`, COMMIT, with the generation around the commit. The writers' queue is held.

@@ -34,36 +34,29 @@ impl SqliteStore {
     }
 
     fn commit_group(&self, take: &dyn Fn() -> Group) {
-        let failed = self
-            .gate
-            .locks()
-            .and_then(|locks| {
-                let _turn = locks.queue.hold()?;
-                self.gate.write(|database| {
-                    let group = take();
-                    let applied = self.commit(database, Announce::Yes, || {
-                        if let Some(keys) = group.keys() {
-                            database.check_current()?;
-                            self.advance_held(database, keys)?;
-                        }
-                        group.apply(&database.connection, &self.written_last)
-                    });
-                    let anchored = applied.and_then(|outcomes| {
-                        if let Some(keys) = &outcomes.keys {
-                            self.advance_held(database, keys)?;
-                        }
-                        Ok(outcomes)
-                    });
-                    match anchored {
-                        Ok(outcomes) => group.succeed(outcomes),
-                        Err(error) => group.fail(&error.at(&database.files.database)),
-                    }
-                    self.counts.writes.fetch_add(group.len() as u64, Ordering::Relaxed);
-                    Ok(())
-                })
-            })
-            .err();
-        if let Some(error) = failed {
+        let failed = self.gate.write_in_turn(|database| {
+            let group = take();
+            let applied = self.commit(database, Announce::Yes, || {
+                if let Some(keys) = group.keys() {
+                    database.check_current()?;
+                    self.advance_held(database, keys)?;
+                }
+                group.apply(&database.connection, &self.written_last)
+            });
+            let anchored = applied.and_then(|outcomes| {
+                if let Some(keys) = &outcomes.keys {
+                    self.advance_held(database, keys)?;
+                }
+                Ok(outcomes)
+            });
+            match anchored {
+                Ok(outcomes) => group.succeed(outcomes),
+                Err(error) => group.fail(&error.at(&database.files.database)),
+            }
+            self.counts.writes.fetch_add(group.len() as u64, Ordering::Relaxed);
+            Ok(())
+        });
+        if let Err(error) = failed {
             take().fail(&error);
         }
     }

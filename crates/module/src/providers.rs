@@ -26,6 +26,7 @@ static LANES: Lanes = Lanes::beside(&AWSLC);
 pub(crate) fn settings(config: &Config) -> Settings {
     let mut settings = config.routes.clone();
     if !config.lanes {
+        settings.left_out.push(LANES.name().to_owned());
         let named = |row: &Algorithm| (LANES.name().to_owned(), row.mechanism);
         settings.disabled.extend(LANES.algorithms().iter().map(named));
         // There is a row for each kernel.

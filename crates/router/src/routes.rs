@@ -41,6 +41,8 @@ struct Table {
 pub struct Settings {
     /// Mechanisms that a provider, by its name, may not do.
     pub disabled: Vec<(String, CK_MECHANISM_TYPE)>,
+    /// Providers that are not asked for anything else either.
+    pub left_out: Vec<String>,
     /// What operations cost, for the choice between providers.
     pub costs: Vec<Cost>,
 }
@@ -123,7 +125,10 @@ impl Routes {
 
     /// Operations that begin from here on are routed by these settings; says whether anything changed.
     pub fn change(&self, settings: Settings) -> bool {
-        *self.settings() != settings && self.table.replace(Table::new(self.providers, settings))
+        // What is changed to and fro takes room once.
+        *self.settings() != settings
+            && (self.table.again(|table| table.settings == settings)
+                || self.table.replace(Table::new(self.providers, settings)))
     }
 
     /// The providers, in order.
@@ -276,7 +281,9 @@ impl Routes {
     /// What the last one says that was asked.
     pub fn first<T>(&self, mut ask: impl FnMut(&'static dyn Provider) -> Result<T>) -> Result<T> {
         let mut answer = Err(Error::FUNCTION_NOT_SUPPORTED);
-        for provider in self.providers {
+        let left_out = &self.settings().left_out;
+        let asked = |one: &&&dyn Provider| left_out.iter().all(|name| name != one.name());
+        for provider in self.providers.iter().filter(asked) {
             answer = ask(*provider);
             let anothers = matches!(
                 answer,
@@ -517,7 +524,9 @@ mod tests {
     #[test]
     fn costs_are_compared_among_those_that_are_not_disabled() {
         let costs = vec![cost("one", 0, 100.0), cost("two", 0, 1000.0), cost("three", 0, 200.0)];
-        let routes = |disabled| Routes::new(&THREE, Settings { costs: costs.clone(), disabled });
+        let routes = |disabled| {
+            Routes::new(&THREE, Settings { costs: costs.clone(), disabled, ..Settings::default() })
+        };
         assert!(!has_choice(&routes(Vec::new())));
         assert!(has_choice(&routes(vec![("one".to_owned(), CKM_SHA256)])));
     }
@@ -536,6 +545,13 @@ mod tests {
         assert_eq!(taken(&[]), (false, Some(1)));
         assert_eq!(taken(&[cost("one", 0, 1000.0), cost("three", 0, 100.0)]), (true, Some(3)));
         assert_eq!(taken(&[cost("one", 0, 100.0), cost("three", 0, 1000.0)]), (false, Some(1)));
+    }
+
+    #[test]
+    fn a_provider_that_is_left_out_is_asked_for_nothing() {
+        let left_out = vec!["one".to_owned()];
+        let routes = Routes::new(&THREE, Settings { left_out, ..Settings::default() });
+        assert_eq!(routes.first(|provider| Ok(provider.name())), Ok("two"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A value that is replaced while others read it.
 
+use std::iter;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -47,10 +48,21 @@ impl<T> Versions<T> {
         value.expect("a value is there before its place is the last")
     }
 
+    /// An earlier value counts again, where one is this.
+    pub(crate) fn again(&self, is_it: impl Fn(&T) -> bool) -> bool {
+        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        let later = self.rows.iter().filter_map(OnceLock::get).flatten();
+        let all = iter::once(&self.first).chain(later.map_while(OnceLock::get));
+        let found = (0..).zip(all).find(|(_, value)| is_it(value));
+        found.map(|(at, _)| self.last.store(at, Ordering::Release)).is_some()
+    }
+
     /// Replaces the value; says whether there was room.
     pub(crate) fn replace(&self, value: T) -> bool {
         let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(next) = self.last.load(Ordering::Relaxed).checked_add(1) else { return false };
+        let all = self.rows.iter().filter_map(OnceLock::get).flatten();
+        let known = all.map_while(OnceLock::get).count();
+        let Ok(next) = u32::try_from(known + 1) else { return false };
         let (row, column) = row_of(next);
         let new_row = || (0..1_usize << row).map(|_| OnceLock::new()).collect();
         let is_new = self.rows[row].get_or_init(new_row)[column].set(value).is_ok();
@@ -101,5 +113,11 @@ mod tests {
             }
         });
         assert_eq!((*first, *versions.get()), (0, 1_000));
+        for value in [0, 7, 1_000, 1] {
+            assert!(versions.again(|one| *one == value));
+            assert_eq!(*versions.get(), value);
+        }
+        assert!(!versions.again(|one| *one == 1_001) && versions.replace(1_001));
+        assert_eq!(*versions.get(), 1_001);
     }
 }

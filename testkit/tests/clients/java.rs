@@ -12,8 +12,8 @@ const CLIENT: &str = "Java SunPKCS11";
 const NEEDS: &[&str] = &["java", "javac", "keytool", "pkcs11-tool"];
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// SunPKCS11's configuration. `compatibility` is what its own handbook gives for tokens that follow
-/// the standard's defaults.
+/// SunPKCS11's configuration, as `docs/clients.md` gives it. `compatibility` is what its own handbook
+/// gives for tokens that follow the standard's defaults; by itself it makes private keys readable.
 fn configure(token: &TestToken) -> Result<()> {
     let slot = if token.is_ours() { "slotListIndex = 0" } else { return configure_by_id(token) };
     write(token, slot)
@@ -33,7 +33,8 @@ fn configure_by_id(token: &TestToken) -> Result<()> {
 
 fn write(token: &TestToken, slot: &str) -> Result<()> {
     let text = format!(
-        "name = Testing\nlibrary = {}\n{slot}\nattributes = compatibility\n",
+        "name = Testing\nlibrary = {}\n{slot}\nattributes = compatibility\n\
+         attributes(generate, CKO_PRIVATE_KEY, *) = {{\n  CKA_SENSITIVE = true\n  CKA_EXTRACTABLE = false\n}}\n",
         token.module().display()
     );
     token.write("p11.cfg", text).map(|_| ())
@@ -103,6 +104,8 @@ fn keytool_generates_and_lists() {
         key_pair(token, "-keyalg RSA -keysize 2048", "jrsa")?;
         key_pair(token, "-keyalg EC -groupname secp256r1", "jec")?;
         store(keytool(token).line("-genseckey -keyalg AES -keysize 256 -alias jaes")).run()?;
+        let keys = token.pkcs11_user().line("--list-objects --type privkey").run()?.text();
+        ensure!(keys.matches("never extractable").count() == 2, "a private key can leave: {keys}");
         store(keytool(token).arg("-list")).run()?.with(&[
             "jrsa, PrivateKeyEntry",
             "jec, PrivateKeyEntry",

@@ -42,6 +42,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let name = mechanism_name(number).map_or_else(|| format!("0x{number:x}"), str::to_owned);
     let module = app.host(&Uri::default())?.module();
     let Some(candidates) = module.candidates(number) else {
+        // Where the configuration cannot be used, that is the reason.
+        module.slots(false)?;
         return Err(Failure::not_found(format!(
             "no provider serves {name}, or the module does not say"
         ))

@@ -23,13 +23,13 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Let a provider do what it was kept from
     ///
-    /// Writes the configuration: processes that run follow within a moment, where another module is concerned at their next
-    /// C_Initialize.
+    /// Writes the configuration: processes that run follow within a moment, or for another
+    /// module at their next C_Initialize.
     Enable(ChangeArgs),
     /// Keep a provider from everything, or from some mechanisms
     ///
-    /// Writes the configuration: processes that run follow within a moment, where another module is concerned at their next
-    /// C_Initialize. The next provider that has
+    /// Writes the configuration: processes that run follow within a moment, or for another
+    /// module at their next C_Initialize. The next provider that has
     /// a mechanism does it; without one it is not served any more.
     Disable(ChangeArgs),
 }
@@ -105,6 +105,8 @@ fn providers(app: &App) -> Result<Vec<Provider>> {
         }
     }
     if all.is_empty() {
+        // Where the configuration cannot be used, that is the reason.
+        module.slots(false)?;
         return Err(Failure::not_found("the module does not name its providers")
             .hint("only Metaslot has an answer to that"));
     }

@@ -198,7 +198,7 @@ impl Config {
         lanes: true,
         lanes_without: Cpu::NONE,
         openssl: false,
-        routes: Settings { disabled: Vec::new(), costs: Vec::new() },
+        routes: Settings { disabled: Vec::new(), left_out: Vec::new(), costs: Vec::new() },
     };
 
     fn unconfigured(data: Option<PathBuf>) -> Self {
@@ -480,11 +480,11 @@ fn absolute(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
     if path.is_absolute() { Ok(path) } else { Err(wrong(value, "must be an absolute path")) }
 }
 
-/// `file:/path`, as a `pin-source` of a PKCS#11 URI has it.
+/// `file:/path`, as a `pin-source` of a PKCS#11 URI has it. What stands there instead may be the PIN, and is not repeated.
 fn file_uri(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
-    let path = text(value)?.strip_prefix("file:").map(PathBuf::from);
+    let path = text(value).ok().and_then(|text| text.strip_prefix("file:")).map(PathBuf::from);
     let path = path.filter(|path| path.is_absolute());
-    path.ok_or_else(|| wrong(value, "must be a file such as \"file:/run/keys/pin\""))
+    path.ok_or_else(|| at(value, "must be a file such as \"file:/run/keys/pin\""))
 }
 
 fn duration(value: &Spanned<DeValue<'_>>) -> Result<Duration, Complaint> {
@@ -683,7 +683,10 @@ mod tests {
         assert_eq!(wrong("name = \"awslc\""), format!("{start}is the name of another provider"));
         assert!(wrong("name = \"A\"").contains("small letters"));
         assert!(wrong("module = \"m.so\"").contains("absolute"));
-        assert!(wrong("pin-source = \"/pin\"").contains("file:/run"));
+        for pin in ["\"/pin\"", "\"98765432\"", "98765432", "\"file:98765432\""] {
+            let said = wrong(&format!("pin-source = {pin}"));
+            assert!(said.contains("file:/run") && !said.contains("98765432"), "{said}");
+        }
         assert!(wrong("name = \"a\"").contains("needs a module"));
         let twice = "name = \"a\"\nmodule=\"/m\"\n[[foreign]]\nname = \"b\"\nmodule=\"/m\"";
         assert!(wrong(twice).contains("named twice"));

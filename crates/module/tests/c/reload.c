@@ -51,6 +51,21 @@ static CK_RV md5(void)
 	return rv == CKR_OK ? p11->C_Digest(session, (CK_BYTE *)"abc", 3, hash, &length) : rv;
 }
 
+/* A key that only the lanes know: it lies on sect233k1. */
+static CK_RV key_of_the_lanes(void)
+{
+	CK_OBJECT_CLASS class = CKO_PRIVATE_KEY;
+	CK_KEY_TYPE type = CKK_EC;
+	CK_BBOOL no = CK_FALSE;
+	CK_BYTE curve[] = {6, 5, 0x2b, 0x81, 4, 0, 0x1a}, value[29] = {1};
+	CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type}, {CKA_PRIVATE, &no, sizeof no},
+		{CKA_EC_PARAMS, curve, sizeof curve}, {CKA_VALUE, value, sizeof value}};
+	CK_OBJECT_HANDLE key;
+	CK_RV rv = p11->C_CreateObject(session, template, 5, &key);
+	if (rv == CKR_OK) OK(p11->C_DestroyObject(session, key));
+	return rv;
+}
+
 /* Calls until it is answered so. */
 static void becomes(CK_RV (*call)(void), CK_RV wanted)
 {
@@ -93,6 +108,13 @@ static void follows(void)
 	settings("", "legacy", "");
 	becomes(md5, CKR_OK);
 	OK(p11->C_GetMechanismInfo(0, CKM_MD5, &info));
+
+	/* What is left out does nothing at all. */
+	OK(key_of_the_lanes());
+	settings("lanes = false", "legacy", "");
+	becomes(key_of_the_lanes, CKR_CURVE_NOT_SUPPORTED);
+	settings("", "legacy", "");
+	becomes(key_of_the_lanes, CKR_OK);
 	OK(p11->C_Finalize(NULL));
 }
 

@@ -33,11 +33,20 @@ impl<'a> Setup<'a> {
         let host = app.host(&Uri::default());
         let info = host.as_ref().ok().and_then(|host| host.module().info().ok());
         let ours = info.is_none_or(|info| info.manufacturer == "Metaslot");
-        let tokens = match &host {
+        let mut tokens = match &host {
             Ok(host) => host.tokens(),
             Err(_) => Ok(Vec::new()),
         };
-        let configuration = if ours { Configuration::read() } else { Configuration::default() };
+        let mut configuration = if ours { Configuration::read() } else { Configuration::default() };
+        // What the module says of its configuration is said there, and once.
+        if let (Err(failure), None) = (&tokens, &configuration.problem)
+            && let Some(problem) = configuration.complaint(failure.message())
+        {
+            configuration.refused(problem);
+        }
+        if configuration.problem.is_some() {
+            tokens = Ok(Vec::new());
+        }
         Self { host, tokens, configuration, ours }
     }
 
@@ -76,14 +85,13 @@ pub(super) fn module(setup: &Setup<'_>) -> Vec<Finding> {
 
 /// A failure with its hint.
 fn problem(failure: &Failure) -> Finding {
-    let hint = failure.advice().unwrap_or("the message says what is wrong");
-    Finding::error(failure.message(), hint)
+    Finding { fix: failure.advice().map(str::to_owned), ..Finding::error(failure.message(), "") }
 }
 
 pub(super) fn slots(setup: &Setup<'_>) -> Vec<Finding> {
     let tokens = match &setup.tokens {
         Err(failure) => return vec![problem(failure)],
-        Ok(_) if setup.host.is_err() => return Vec::new(),
+        Ok(_) if setup.host.is_err() || setup.configuration.problem.is_some() => return Vec::new(),
         Ok(tokens) => tokens,
     };
     let made = |token: &&Token| token.has(CKF_TOKEN_INITIALIZED) || token.problem.is_some();

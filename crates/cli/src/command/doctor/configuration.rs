@@ -51,6 +51,17 @@ impl Configuration {
         }
     }
 
+    /// What of a message of the module's is about this file.
+    pub(super) fn complaint(&self, message: &str) -> Option<String> {
+        let named = format!("{}: ", self.file.as_ref()?.display());
+        message.strip_prefix(&named).map(str::to_owned)
+    }
+
+    /// The module does not take it, so nothing in it counts.
+    pub(super) fn refused(&mut self, problem: String) {
+        *self = Self { file: self.file.take(), problem: Some(problem), ..Self::default() };
+    }
+
     fn parse(text: &str) -> Self {
         let mut all = Self::default();
         let table = match DeTable::parse(text) {

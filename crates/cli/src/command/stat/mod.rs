@@ -12,6 +12,7 @@ mod show;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, write_out};
+use crate::places;
 use group::By;
 use metaslot_counters::read::{self, Process};
 use std::fs::{self, OpenOptions};
@@ -71,7 +72,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         return textfile(path, args);
     }
     let Some(interval) = args.interval else { return once(app, args) };
-    if !metaslot_counters::directories().any(|directory| directory.is_dir()) {
+    if !places::counters().iter().any(|directory| directory.is_dir()) {
         tell_none(app);
     }
     let mut before = processes(args);
@@ -137,7 +138,7 @@ fn once(app: &App, args: &Args) -> Result<()> {
         return write_out(prometheus::text(&processes).as_bytes());
     }
     if let (Some(pid), true) = (args.pid, processes.is_empty()) {
-        return Err(Failure::not_found(format!("process {pid} has no counters")).hint(NONE));
+        return Err(Failure::not_found(format!("process {pid} has no counters")).hint(none()));
     }
     if processes.is_empty() {
         tell_none(app);
@@ -161,12 +162,29 @@ fn totals(processes: &[Process], by: &[By]) -> String {
 }
 
 fn tell_none(app: &App) {
-    app.output.note(&format!("no process has counters\nhint: {NONE}"));
+    app.output.note(&format!("no process has counters\nhint: {}", none()));
 }
 
-const NONE: &str = "a process counts from its start, where $XDG_RUNTIME_DIR/metaslot or \
-/run/metaslot exists: make the directory, then start the program";
+/// Why none may have them.
+fn none() -> String {
+    let directories = places::counters();
+    let name = |directory: &PathBuf| directory.display().to_string();
+    match directories.iter().find(|directory| directory.is_dir()) {
+        Some(there) => format!(
+            "a process counts in {} from its start: none runs that began when it was there",
+            name(there)
+        ),
+        None => format!(
+            "a process counts from its start, where {} exists: make the directory, then start the program",
+            directories.iter().map(name).collect::<Vec<_>>().join(" or ")
+        ),
+    }
+}
 
 fn processes(args: &Args) -> Vec<Process> {
-    args.pid.map_or_else(read::processes, read::of)
+    let directories = places::counters();
+    match args.pid {
+        None => read::processes(&directories),
+        Some(pid) => read::of(pid, &directories),
+    }
 }

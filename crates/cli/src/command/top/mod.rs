@@ -7,10 +7,13 @@ mod view;
 use super::stat::difference;
 use crate::app::App;
 use crate::failure::{Failure, Result};
+use crate::places;
 use draw::Colours;
 use metaslot_counters::read;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +38,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let cannot = |error: io::Error| Failure::io("cannot use the terminal", &error);
     let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&ended)).map_err(cannot)?;
     }
     // Restored by a panic too: that is what the library's own hook is for.
@@ -53,19 +56,23 @@ fn show(
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colours = if plain { Colours::default() } else { Colours::of_terminal() };
     let mut view = View::new(interval);
-    let mut before = read::processes();
+    let directories = places::counters();
+    let mut before = read::processes(&directories);
     let mut looked = Instant::now();
     while !ended.load(Ordering::Relaxed) {
         terminal.draw(|frame| draw::draw(frame, &view, colours))?;
         let left = (looked + interval).saturating_duration_since(Instant::now());
-        if event::poll(left.min(PATIENCE))? {
+        if gone(left.min(PATIENCE))? {
+            return Ok(());
+        }
+        while event::poll(Duration::ZERO)? {
             match event::read()? {
                 Event::Key(key) if !press(&mut view, key) => return Ok(()),
                 _ => {}
             }
         }
         if looked.elapsed() >= interval {
-            let now = read::processes();
+            let now = read::processes(&directories);
             let seconds = looked.elapsed().as_secs_f64();
             looked = Instant::now();
             if !view.paused {
@@ -75,6 +82,18 @@ fn show(
         }
     }
     Ok(())
+}
+
+/// Waits for a key or a signal, and says whether the terminal is there no more: the library that
+/// reads keys would ask it for ever.
+fn gone(patience: Duration) -> io::Result<bool> {
+    let keyboard = io::stdin();
+    let mut ready = [PollFd::new(&keyboard, PollFlags::IN)];
+    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+    match poll(&mut ready, Some(&patience)) {
+        Ok(_) | Err(Errno::INTR) => Ok(ready[0].revents().contains(PollFlags::HUP)),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// A key; `false` ends the program.
