@@ -413,16 +413,31 @@ fn token_whose_pin_is_locked_keeps_no_other_out() {
     });
 }
 
+/// Two modules whose tokens have the same labels.
+fn two_of_each(token: &mut TestToken) -> Result<()> {
+    prepared(token)?;
+    compiled(token, "tokens.c", "others.so", "-shared -fPIC -lpthread")?;
+    let file = token.path("others.so").display().to_string();
+    configure(token, &format!("name = \"others\"\nmodule = \"{file}\""))
+}
+
+#[test]
+fn of_two_late_tokens_with_one_label_none_gets_the_pin() {
+    let name = "pool::of_two_late_tokens_with_one_label_none_gets_the_pin";
+    apart(CLIENT, "two late tokens with one label", name, two_of_each, || {
+        let dead: Vec<_> = (0..3).map(sign_of_death).collect::<Result<_>>()?;
+        dead.iter().try_for_each(|file| std::fs::write(file, WAYS[0]))?;
+        let module = started()?;
+        let session = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        dead.iter().try_for_each(std::fs::remove_file)?;
+        fails_with(session.login(User::User, b"1234"), Error::TOKEN_NOT_RECOGNIZED)
+    });
+}
+
 #[test]
 fn two_tokens_with_one_label_make_no_pool() {
-    let prepare = |token: &mut TestToken| {
-        prepared(token)?;
-        compiled(token, "tokens.c", "others.so", "-shared -fPIC -lpthread")?;
-        let file = token.path("others.so").display().to_string();
-        configure(token, &format!("name = \"others\"\nmodule = \"{file}\""))
-    };
     let name = "pool::two_tokens_with_one_label_make_no_pool";
-    apart(CLIENT, "two tokens with one label", name, prepare, || {
+    apart(CLIENT, "two tokens with one label", name, two_of_each, || {
         let module = started()?;
         ensure!(module.slots(true)? == [SlotId(0)], "{:?}", module.slots(true)?);
         fails_with(module.open_session(SlotId(1), Access::ReadOnly), Error::SLOT_ID_INVALID)?;

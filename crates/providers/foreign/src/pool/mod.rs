@@ -137,8 +137,10 @@ impl Pool {
             let is_it = |token: &&Same| {
                 !token.0.is_pooled() && view(token.0).label().as_ref() == Some(label)
             };
-            let came = self.late.tokens.iter().find(is_it);
-            if !came.is_some_and(|token| self.admit(place, token.0)) {
+            let mut came = self.late.tokens.iter().filter(is_it);
+            // Which of two is meant is not known, and the PIN would go to it.
+            let one = came.next().filter(|_| came.next().is_none());
+            if !one.is_some_and(|token| self.admit(place, token.0)) {
                 place.rests_until.store(self.now() + PAUSE, Ordering::Relaxed);
             }
         }
