@@ -100,6 +100,8 @@ pub(crate) struct Database {
     locked: Cell<Option<(Stamp, Inode)>>,
     /// The generation when they were last looked at.
     looked: Cell<Option<u64>>,
+    /// The generation when something of the tree was last remembered.
+    remembered: Cell<Option<u64>>,
     /// Its version, and that of its tables, when they were looked at.
     format: Cell<Option<(i64, i64)>>,
     /// The last field: the connection is closed before it.
@@ -575,9 +577,20 @@ impl Database {
             seen: Cell::default(),
             locked: Cell::default(),
             looked: Cell::default(),
+            remembered: Cell::default(),
             format: Cell::default(),
             _counted: counted,
         })
+    }
+
+    /// Notes that something of the tree is remembered as it is now.
+    pub(crate) fn remember(&self) {
+        self.remembered.set(self.looked.get());
+    }
+
+    /// Whether that may be worth a look.
+    pub(crate) fn may_remember(&self) -> bool {
+        self.remembered.get() == self.looked.get()
     }
 
     /// What `work` reads in one snapshot.

@@ -120,6 +120,7 @@ impl SqliteStore {
                 let mut known = Known::recall(&self.read_last, keys, &head.state)?;
                 apply::check_last(connection, keys, &mut known.tree, id, row.as_ref())?;
                 known.keep(&self.read_last);
+                database.remember();
                 Ok(row)
             })?,
         };
@@ -134,7 +135,7 @@ impl SqliteStore {
         keys: &Arc<Keys>,
         id: u64,
     ) -> Result<Option<Option<Stored>>> {
-        if !Known::reaches(&self.read_last, id) {
+        if !database.may_remember() || !Known::reaches(&self.read_last, id) {
             return Ok(None);
         }
         let (head, row) = schema::read_together(&database.connection, id)?;
