@@ -10,11 +10,21 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Writes a file that may be there.
-pub(crate) fn replace(file: &Path, text: &str) -> Result<()> {
-    let mut draft = Draft::begin(file, true)?;
+/// Writes a file that may be there; `is_new`: its directory may be missing, too.
+pub(crate) fn replace(file: &Path, is_new: bool, text: &str) -> Result<()> {
+    let mut draft = Draft::begin(file, is_new)?;
     let written = draft.write(text).and_then(|()| draft.replace());
     written.map_err(|error| Failure::io(format!("cannot write {}", file.display()), &error))
+}
+
+/// Refuses what is there and is no plain file: a device would be one afterwards.
+pub(crate) fn check(file: &Path) -> Result<()> {
+    match fs::metadata(file) {
+        Ok(there) if !there.is_file() => {
+            Err(Failure::failed(format!("{} is no plain file", file.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How long a command waits for another one that changes the same file.
@@ -35,6 +45,7 @@ pub(crate) struct Draft {
 impl Draft {
     /// Waits for another command that changes the file.
     pub(crate) fn begin(file: &Path, is_new: bool) -> Result<Self> {
+        check(file)?;
         let cannot = |error| Failure::io(format!("cannot write {}", file.display()), &error);
         let replaces = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
         if is_new {

@@ -121,13 +121,15 @@ impl Files {
     }
 
     /// Makes the directory where it is missing, 0700, or 2770 for a group; an empty one is given
-    /// to the group.
+    /// to the group, and any other one must be the group's.
     pub(crate) fn create_directory(&self, group: Option<&str>) -> Result<()> {
         let path = directory(&self.database);
+        let group = group.map(group_id).transpose()?;
         if path.is_dir() {
             let empty = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-            return match group.filter(|_| empty) {
-                Some(group) => share(path, group),
+            return match group {
+                Some(group) if empty => share(path, group),
+                Some(group) => check_shared(path, group),
                 None => Ok(()),
             };
         }
@@ -273,10 +275,23 @@ fn directory(database: &Path) -> &Path {
 }
 
 /// Gives a directory, and all that will be made in it, to a group.
-fn share(path: &Path, group: &str) -> Result<()> {
+fn share(path: &Path, group: fs::Gid) -> Result<()> {
     let refused = |errno| Error::system(path, "share", errno);
-    fs::chown(path, None, Some(group_id(group)?)).map_err(refused)?;
+    fs::chown(path, None, Some(group)).map_err(refused)?;
     fs::chmod(path, Mode::RWXU | Mode::RWXG | Mode::SGID).map_err(refused)
+}
+
+/// Whether what is made in a directory is a group's; otherwise it would be of its maker's group.
+fn check_shared(path: &Path, group: fs::Gid) -> Result<()> {
+    let stat = fs::stat(path).map_err(|errno| Error::system(path, "share", errno))?;
+    let needed = Mode::RWXU | Mode::RWXG | Mode::SGID;
+    let has = Mode::from_raw_mode(stat.st_mode).contains(needed);
+    if stat.st_gid == group.as_raw() && has {
+        return Ok(());
+    }
+    let wanted =
+        format!("it is not empty and not the group's: chgrp {}, chmod 2770", group.as_raw());
+    Err(Error::file(path, "share", wanted))
 }
 
 fn io(path: &Path, action: &'static str, error: &std::io::Error) -> Error {

@@ -72,6 +72,26 @@ fn a_groups_store_has_a_setgid_directory_and_files_for_the_group() {
     }
 }
 
+/// What is made in another directory would be its maker's group's.
+#[test]
+fn a_group_gets_a_directory_that_is_its_own_or_empty_or_none() {
+    let place = Sandbox::new();
+    let directory = place.path().join("used");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("other"), "").unwrap();
+    let path = directory.join("token.db");
+    let group = fs::metadata(&directory).unwrap().gid().to_string();
+    let make = |group: &str| {
+        let config = Config { group: Some(group.to_owned()), path: path.clone(), ..place.config() };
+        SqliteStore::new(config).initialize(SO, "token").map_err(|_| ())
+    };
+    assert_eq!((make(&group), make("no such group")), (Err(()), Err(())));
+    assert!(!path.exists(), "nothing is made");
+    chmod(&directory, 0o2770);
+    assert_eq!((make("no such group"), make(&group)), (Err(()), Ok(())));
+    assert_eq!(mode(&path), 0o660);
+}
+
 #[test]
 fn a_directory_that_everybody_may_write_is_refused() {
     let place = Sandbox::new();

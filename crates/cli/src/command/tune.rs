@@ -78,6 +78,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         Some(file) => file.clone(),
         None => costs_file()?,
     };
+    draft::check(&file)?;
     let module = app.host(&Uri::default())?.module();
     let works = works(app, module, args.name.as_deref())?;
     let (began, length) = (Instant::now(), Duration::from_millis(args.milliseconds));
@@ -98,7 +99,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         costs.extend(kept);
     }
     if !args.dry_run {
-        draft::replace(&file, &cost::format(&remarks(module), &costs))?;
+        let is_new = args.output.is_none();
+        draft::replace(&file, is_new, &cost::format(&remarks(module), &costs))?;
     }
     let (choices, seconds) = (choices(&works, &costs), began.elapsed().as_secs_f64());
     app.output.print(&report(args, &file, &works, &costs, (&choices, &changes), seconds))
@@ -199,7 +201,9 @@ const fn single(number: f64) -> f32 {
 
 /// What a file has from before; a file that cannot be used counts as none.
 fn earlier(app: &App, file: &Path) -> Vec<Cost> {
-    let Ok(text) = fs::read_to_string(file) else { return Vec::new() };
+    // A pipe would be waited for.
+    let text = fs::metadata(file).is_ok_and(|it| it.is_file()).then(|| fs::read_to_string(file));
+    let Some(Ok(text)) = text else { return Vec::new() };
     cost::parse(&text).unwrap_or_else(|(line, what)| {
         app.output.note(&format!("{}: line {line}: {what}: it is replaced", file.display()));
         Vec::new()

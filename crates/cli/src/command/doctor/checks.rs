@@ -206,7 +206,13 @@ pub(super) fn costs(_: &Setup<'_>) -> Vec<Finding> {
         let found = format!("{}: {why}: not used", file.display());
         Finding::warning(found, "measure again: metaslot tune")
     };
+    if !file.is_file() {
+        return vec![unusable(String::from("it is no plain file"))];
+    }
     let text = match fs::read_to_string(&file) {
+        Ok(text) if text.len() > cost::MOST_BYTES => {
+            return vec![unusable(format!("it has more than {} KiB", cost::MOST_BYTES >> 10))];
+        }
         Ok(text) => text,
         Err(error) => return vec![unusable(error.to_string())],
     };
