@@ -7,6 +7,7 @@
 
 use crate::cancel::Uncancelled;
 use crate::config::AuditConfig;
+use crate::signal::Unbroken;
 use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::{Answer, Engine, Object};
@@ -71,9 +72,11 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
         && last != *b"\n";
     let line = format!("{}{line}\n", if is_cut { "\n" } else { "" });
     if metadata.len().saturating_add(line.len() as u64) > most_bytes() {
-        // Else a signal would end the host.
+        // Else the line would be cut.
         return Err(io::ErrorKind::FileTooLarge.into());
     }
+    // Another process may write meanwhile.
+    let _unbroken = Unbroken::begin(libc::SIGXFSZ);
     match file.write(line.as_bytes())? {
         written if written == line.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),

@@ -18,11 +18,11 @@ mod library;
 mod outside;
 #[cfg(feature = "panicking-provider")]
 mod panicking;
-mod pipe;
 mod process;
 mod providers;
 mod reload;
 mod routing;
+mod signal;
 mod slots;
 mod text;
 mod thread;

@@ -2,14 +2,14 @@
 //! Calls of other modules, and what they must not do to their host or to us.
 
 use crate::cancel::Uncancelled;
-use crate::pipe::Unbroken;
+use crate::signal::Unbroken;
 use std::cell::Cell;
 
 /// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a
 /// pipe that it finds closed.
 pub(crate) fn apart(work: &mut dyn FnMut()) {
     let _uncancelled = Uncancelled::begin();
-    let _unbroken = Unbroken::begin();
+    let _unbroken = Unbroken::begin(libc::SIGPIPE);
     let _outside = Outside(OUTSIDE.replace(true));
     work();
 }

@@ -176,6 +176,28 @@ fn a_log_that_fails_costs_its_lines_or_the_calls_that_need_them() {
     }
 }
 
+/// A stress: between the look at the file and the line another process may write.
+#[test]
+fn processes_that_fill_a_log_up_to_its_limit_are_not_ended_by_it() {
+    let (home, file) = home("audit-limit", "");
+    let log = home.path().join("audit.log");
+    let limited = format!("ulimit -f 40; exec {} login {NOT_RECOGNIZED}", PROGRAM.display());
+    for round in 0..40 {
+        fs::write(&log, [b'\n'; 20_480]).unwrap();
+        fs::OpenOptions::new().write(true).open(&log).unwrap().set_len(20_480 - 300).unwrap();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let variable = [("METASLOT_CONF", file.as_os_str())];
+                    home.run_with(Path::new("/bin/sh"), &["-c", &limited], &variable);
+                });
+            }
+        });
+        let length = fs::metadata(&log).unwrap().len();
+        assert!((20_181..=20_480).contains(&length), "round {round}: {length}");
+    }
+}
+
 /// A file for a group is written by its members, also where they cannot read it, and a file that is not theirs is not.
 #[test]
 fn a_second_user_writes_a_file_that_is_shared() {

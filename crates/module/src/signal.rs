@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Another module that talks to a process which has gone writes into a closed pipe: the signal of that would end the host.
+//! Signals that a write of ours would end the host by: another module that talks to a process which has gone writes into
+//! a closed pipe, and a file may be as long as files may be.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// While it lives, this thread's `SIGPIPE` waits, and it takes away what came meanwhile.
+/// While it lives, a signal of this thread waits (`SIGPIPE`, `SIGXFSZ`), and it takes away what came meanwhile.
 pub(crate) struct Unbroken {
+    signal: libc::c_int,
     /// What was blocked before; `None` where the host had blocked the signal by itself.
     before: Option<libc::sigset_t>,
 }
 
 impl Unbroken {
-    pub(crate) fn begin() -> Self {
-        let (set, mut before) = (signal(), none());
+    pub(crate) fn begin(signal: libc::c_int) -> Self {
+        let (set, mut before) = (one(signal), none());
         // SAFETY: a set of signals, and room for the set that was.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before) };
         // SAFETY: a set that the call above has written, or an empty one.
-        let own = unsafe { libc::sigismember(&raw const before, libc::SIGPIPE) } == 0;
-        Self { before: own.then_some(before) }
+        let own = unsafe { libc::sigismember(&raw const before, signal) } == 0;
+        Self { signal, before: own.then_some(before) }
     }
 }
 
 impl Drop for Unbroken {
     fn drop(&mut self) {
         let Some(before) = self.before else { return };
-        let (set, now) = (signal(), libc::timespec { tv_sec: 0, tv_nsec: 0 });
+        let (set, now) = (one(self.signal), libc::timespec { tv_sec: 0, tv_nsec: 0 });
         // SAFETY: the set and the time live in this frame; nothing is told of the signal.
         unsafe { libc::sigtimedwait(&raw const set, ptr::null_mut(), &raw const now) };
         // SAFETY: as it was at the beginning.
@@ -40,9 +42,9 @@ fn none() -> libc::sigset_t {
     unsafe { set.assume_init() }
 }
 
-fn signal() -> libc::sigset_t {
+fn one(signal: libc::c_int) -> libc::sigset_t {
     let mut set = none();
     // SAFETY: a set that lives in this frame.
-    unsafe { libc::sigaddset(&raw mut set, libc::SIGPIPE) };
+    unsafe { libc::sigaddset(&raw mut set, signal) };
     set
 }
