@@ -69,13 +69,14 @@ typedef struct METASLOT_JOB {
 
 #define METASLOT_CHOSEN	1UL	/* it would be taken now, by a caller that waits */
 #define METASLOT_OUT	2UL	/* it fails, and is left alone for a while */
+#define METASLOT_DIFFERS	4UL	/* what it computes is not what the others compute; where a time was given */
 
 /* What one provider takes for a job. */
 typedef struct METASLOT_ESTIMATE {
 	CK_UTF8CHAR provider[16];	/* padded with blanks */
 	CK_ULONG ulPicoseconds;	/* CK_UNAVAILABLE_INFORMATION: not known */
 	CK_ULONG ulFailures;	/* at what another one then did, since C_Initialize */
-	CK_FLAGS flags;		/* METASLOT_CHOSEN, METASLOT_OUT */
+	CK_FLAGS flags;		/* METASLOT_CHOSEN, METASLOT_OUT, METASLOT_DIFFERS */
 } METASLOT_ESTIMATE;
 
 /* What ExamineToken tells while it goes on. */
@@ -119,8 +120,8 @@ typedef struct METASLOT_FUNCTION_LIST {
 	/* Since 1.2. The policy of a token, a row for everything that a policy can refuse. */
 	CK_RV (*TokenPolicy)(CK_SLOT_ID slotID, METASLOT_RULE *pList, CK_ULONG *pulCount);
 	/* Since 1.3. Who can do a job, in order, what each is expected to take, and who would do it. With a time
-	 * in the job what each takes, with keys that are made for that: they do it in turns, by the calling
-	 * thread; several threads at once show what a crowd takes. */
+	 * in the job what each takes, with keys that are made for that, and whether they agree: they do it in turns,
+	 * by the calling thread; several threads at once show what a crowd takes. */
 	CK_RV (*Estimates)(const METASLOT_JOB *pJob, METASLOT_ESTIMATE *pList, CK_ULONG *pulCount);
 } METASLOT_FUNCTION_LIST;
 

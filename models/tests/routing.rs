@@ -7,9 +7,9 @@ use metaslot_ck::*;
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_models::{MemoryStore, collect, open};
 use metaslot_router::cost::{Cost, Line};
-use metaslot_router::{Job, Settings};
+use metaslot_router::{Job, Measured, Settings};
 use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Digests by the plain provider, and fails where that is wanted.
@@ -19,6 +19,8 @@ struct Shaky {
     fails: AtomicU64,
     asked: AtomicUsize,
     started: AtomicUsize,
+    /// Its hashes are others.
+    wrong: AtomicBool,
 }
 
 impl Shaky {
@@ -27,6 +29,7 @@ impl Shaky {
             fails: AtomicU64::new(CKR_OK),
             asked: AtomicUsize::new(0),
             started: AtomicUsize::new(0),
+            wrong: AtomicBool::new(false),
         }))
     }
 
@@ -75,7 +78,11 @@ impl Digest for Shaky {
     fn digest(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         match self.fails.load(Ordering::SeqCst) {
-            CKR_OK => plain().digest(data, out),
+            CKR_OK => {
+                plain().digest(data, out)?;
+                out[0] ^= u8::from(self.wrong.load(Ordering::SeqCst));
+                Ok(())
+            }
             code => Err(Error::new(code)),
         }
     }
@@ -216,11 +223,29 @@ fn every_operation_on_data_is_measured() {
             if flags & operation != 0 && measured.is_empty() {
                 without.extend(mechanism_name(row.number));
             }
-            assert!(measured.iter().all(|one| one.nanoseconds > 0.0));
+            let is_well = |one: &Measured| one.nanoseconds > Some(0.0) && !one.differs;
+            assert!(measured.iter().all(is_well), "{:?} {operation:x}", mechanism_name(row.number));
         }
     }
     without.dedup();
     assert_eq!(without, [""; 0]);
+}
+
+#[test]
+fn providers_that_do_not_agree_are_seen() {
+    let shaky = Shaky::leaked();
+    let engine = engine(shaky);
+    let job = Job { mechanism: CKM_SHA256, operation: CKF_DIGEST, key_bits: 0, bytes: 64 };
+    let differ = || {
+        let measured = engine.routes().measure(job, Duration::from_micros(1)).expect("measured");
+        let all = measured.iter().map(|one| (one.nanoseconds.is_some(), one.differs));
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(differ(), [(true, false); 2]);
+    shaky.wrong.store(true, Ordering::SeqCst);
+    assert_eq!(differ(), [(true, true); 2]);
+    shaky.fail(Error::DEVICE_ERROR);
+    assert_eq!(differ(), [(true, true), (false, true)]);
 }
 
 #[test]

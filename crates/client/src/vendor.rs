@@ -265,6 +265,8 @@ pub struct Estimate {
     pub chosen: bool,
     /// It fails, and is left alone for a while.
     pub out: bool,
+    /// What it computes is not what the others compute; known where it was measured.
+    pub differs: bool,
 }
 
 impl From<&RawEstimate> for Estimate {
@@ -276,6 +278,7 @@ impl From<&RawEstimate> for Estimate {
             failures: raw.failures,
             chosen: raw.flags & 1 != 0,
             out: raw.flags & 2 != 0,
+            differs: raw.flags & 4 != 0,
         }
     }
 }

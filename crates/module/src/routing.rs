@@ -45,6 +45,9 @@ const CHOSEN: CK_FLAGS = 1;
 /// It fails, and is left alone for a while.
 const OUT: CK_FLAGS = 2;
 
+/// What it computes is not what the others compute.
+const DIFFERS: CK_FLAGS = 4;
+
 /// The longest that one provider is measured.
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -84,9 +87,9 @@ fn measured(routes: &Routes, job: Job) -> Result<Vec<Estimate>> {
     let length = Duration::from_micros(job.microseconds).min(LONGEST);
     let row = |one: metaslot_router::Measured| Estimate {
         provider: padded(routes.providers()[one.provider].name()),
-        picoseconds: picoseconds(one.nanoseconds),
+        picoseconds: one.nanoseconds.map_or(UNAVAILABLE, picoseconds),
         failures: 0,
-        flags: 0,
+        flags: if one.differs { DIFFERS } else { 0 },
     };
     Ok(routes.measure(job.wanted()?, length)?.into_iter().map(row).collect())
 }

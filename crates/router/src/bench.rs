@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a job takes here: each provider does it in turns.
 
+use crate::judge::Judge;
 use crate::material::{Pair, params};
 use crate::{Job, Routes};
 use metaslot_ck::mechanism::MechanismRow;
@@ -19,8 +20,10 @@ const LARGEST: usize = 1 << 24;
 pub struct Measured {
     /// The provider's place in the list of them.
     pub provider: usize,
-    /// In nanoseconds.
-    pub nanoseconds: f64,
+    /// In nanoseconds; `None` where it failed, or does this for no caller that waits.
+    pub nanoseconds: Option<f64>,
+    /// Whether it fails at what another one seals, signs or computes, or another one at what it does.
+    pub differs: bool,
 }
 
 /// One operation, ready to be repeated.
@@ -29,6 +32,7 @@ type Work = Box<dyn FnMut() -> Result<()>>;
 /// A provider at work.
 struct Runner {
     provider: usize,
+    differs: bool,
     work: Work,
     times: u32,
     rounds: Vec<f64>,
@@ -46,25 +50,33 @@ impl Routes {
             return Err(Error::DATA_LEN_RANGE);
         }
         let pair = self.pairs.of(row, job, self.providers)?;
-        let mut runners = Vec::new();
-        for (provider, algorithm) in self.rows_for(job) {
-            let params = params(row, job).ok_or(Error::MECHANISM_INVALID)?;
+        let params = || params(row, job).ok_or(Error::MECHANISM_INVALID);
+        let (judge, rows) = (Judge::new(job, pair.clone(), params()?), self.rows_for(job));
+        let (mut runners, mut wrong) = (Vec::new(), Vec::new());
+        for (provider, algorithm) in &rows {
+            let differs = rows.iter().any(|other| judge.agree(algorithm, other.1) == Some(false));
             // One that refuses this key or these data is not measured.
-            let Ok(Some(work)) = work(algorithm, job, pair.clone(), params) else { continue };
-            runners.extend(Runner::ready(provider, work, length));
+            let work = work(algorithm, job, pair.clone(), params()?).ok().flatten();
+            match work.and_then(|work| Runner::ready(*provider, differs, work, length)) {
+                Some(runner) => runners.push(runner),
+                None if differs => {
+                    wrong.push(Measured { provider: *provider, nanoseconds: None, differs })
+                }
+                None => {}
+            }
         }
         for _ in 0..ROUNDS {
             for runner in &mut runners {
                 runner.round()?;
             }
         }
-        Ok(runners.into_iter().map(Runner::result).collect())
+        Ok(runners.into_iter().map(Runner::result).chain(wrong).collect())
     }
 }
 
 impl Runner {
     /// With so many repetitions in a round that all rounds take the whole time; `None` where it fails.
-    fn ready(provider: usize, mut work: Work, length: Duration) -> Option<Self> {
+    fn ready(provider: usize, differs: bool, mut work: Work, length: Duration) -> Option<Self> {
         work().ok()?;
         let (mut times, aim) = (1_u32, length / ROUNDS);
         loop {
@@ -74,7 +86,7 @@ impl Runner {
             }
             let spent = began.elapsed();
             if spent >= aim / 2 || times >= 1 << 24 {
-                return Some(Self { provider, work, times, rounds: Vec::new() });
+                return Some(Self { provider, differs, work, times, rounds: Vec::new() });
             }
             times *= 2;
         }
@@ -91,8 +103,8 @@ impl Runner {
 
     fn result(mut self) -> Measured {
         self.rounds.sort_by(f64::total_cmp);
-        let nanoseconds = self.rounds.get(1).copied().unwrap_or_default();
-        Measured { provider: self.provider, nanoseconds }
+        let Self { provider, differs, .. } = self;
+        Measured { provider, nanoseconds: self.rounds.get(1).copied(), differs }
     }
 }
 

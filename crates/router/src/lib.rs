@@ -11,6 +11,7 @@ mod count;
 mod health;
 mod home;
 mod job;
+mod judge;
 mod key;
 mod material;
 mod routes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One file per command: its arguments, then what it does.
 
+mod agreement;
 mod arguments;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot provider`
 
+use super::agreement;
 use super::mechanisms::names;
 use crate::app::App;
 use crate::failure::{Failure, Result};
@@ -21,6 +22,11 @@ pub(crate) enum Command {
     List,
     /// List what one provider does
     Show(ShowArgs),
+    /// See whether the providers agree with each other
+    ///
+    /// Each does each of its operations here with keys that are made for that: what one seals or signs
+    /// every other one has to open or verify, and hashes have to be the same.
+    Test(TestArgs),
     /// Let a provider do what it was kept from
     ///
     /// Writes the configuration: processes that run follow within a moment, or for another
@@ -41,6 +47,14 @@ pub(crate) struct ShowArgs {
     name: String,
 }
 
+/// Arguments of `provider test`.
+#[derive(Args, Debug)]
+pub(crate) struct TestArgs {
+    /// Only mechanisms whose name has this in it
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
 /// Arguments of `provider enable` and `provider disable`.
 #[derive(Args, Debug)]
 pub(crate) struct ChangeArgs {
@@ -55,6 +69,7 @@ pub(crate) fn run(app: &App, command: &Command) -> Result<()> {
     match command {
         Command::List => list(app),
         Command::Show(args) => show(app, &args.name),
+        Command::Test(args) => agreement::run(app, names_of_all(app)?, args.name.as_deref()),
         Command::Enable(args) => change(app, args, true),
         Command::Disable(args) => change(app, args, false),
     }
@@ -111,6 +126,11 @@ fn providers(app: &App) -> Result<Vec<Provider>> {
             .hint("only Metaslot has an answer to that"));
     }
     Ok(all)
+}
+
+/// Their names.
+fn names_of_all(app: &App) -> Result<Vec<String>> {
+    Ok(providers(app)?.into_iter().map(|provider| provider.name).collect())
 }
 
 fn position(all: &[Provider], candidate: &Candidate) -> Option<usize> {

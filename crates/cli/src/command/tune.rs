@@ -50,17 +50,22 @@ const SHOWN: usize = 12;
 
 /// One operation with one kind of key.
 #[derive(Clone, Copy, Debug)]
-struct Work {
-    mechanism: CK_MECHANISM_TYPE,
-    operation: CK_FLAGS,
-    key_bits: u32,
+pub(super) struct Work {
+    pub(super) mechanism: CK_MECHANISM_TYPE,
+    pub(super) operation: CK_FLAGS,
+    pub(super) key_bits: u32,
 }
 
 impl Work {
-    fn job(self, bytes: u64, length: Duration) -> Job {
+    pub(super) fn job(self, bytes: u64, length: Duration) -> Job {
         let microseconds = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
         let Self { mechanism, operation, key_bits } = self;
         Job { mechanism, operation, key_bits: key_bits.into(), bytes, microseconds }
+    }
+
+    /// What it is measured with: a key pair takes as long for any data.
+    pub(super) const fn sizes(self) -> [u64; 2] {
+        if self.key_bits == 0 { SIZES } else { [ONCE, ONCE] }
     }
 
     fn is(self, cost: &Cost) -> bool {
@@ -117,7 +122,7 @@ pub(in crate::command) fn costs_file() -> Result<PathBuf> {
 }
 
 /// What there is to measure.
-fn works(app: &App, module: &Module, name: Option<&str>) -> Result<Vec<Work>> {
+pub(super) fn works(app: &App, module: &Module, name: Option<&str>) -> Result<Vec<Work>> {
     let wanted = name.map(|name| name.to_ascii_uppercase().replace('-', "_"));
     let mut works = Vec::new();
     for token in app.host(&Uri::default())?.matching(&Uri::default())?.iter().take(1) {
@@ -155,7 +160,7 @@ fn key_sizes(row: &MechanismRow) -> &'static [u32] {
 /// A line for each provider that can.
 fn measured(module: &Module, work: Work, length: Duration) -> Vec<Cost> {
     let pair = work.key_bits != 0;
-    let [small, large] = if pair { [ONCE, ONCE] } else { SIZES };
+    let [small, large] = work.sizes();
     let Some(alone) = module.estimates(work.job(small, length)) else { return Vec::new() };
     let long = match pair {
         true => Vec::new(),
@@ -166,7 +171,8 @@ fn measured(module: &Module, work: Work, length: Duration) -> Vec<Cost> {
         all.iter().find(|one| one.provider == name).and_then(|one| one.nanoseconds)
     };
     let line = |one: &Estimate| {
-        let first = one.nanoseconds?;
+        // What is wrong is not worth its time ('metaslot provider test').
+        let first = one.nanoseconds.filter(|_| !one.differs)?;
         let name = &one.provider;
         let more = of(&long, name).map_or(0.0, |time| (time - first) / (large - small) as f64);
         let crowded: Vec<f64> = crowd.iter().filter_map(|all| of(all, name)).collect();
