@@ -6,6 +6,7 @@ use crate::command::{
     doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top, tune,
     verify,
 };
+use crate::personality::hash;
 use clap::{Parser, Subcommand};
 
 /// Keys in an encrypted token, behind one PKCS#11 module
@@ -46,6 +47,17 @@ pub(crate) enum Command {
     ///
     /// Exit code 0 says that the signature is valid, 5 that it is not. Public keys need no PIN.
     Verify(verify::Args),
+    /// Digest files, as the Solaris command of this name does
+    ///
+    /// Prints the digest of each file in hexadecimal. Exit codes: 0 done, 1 failed, 2 wrong usage. Called as
+    /// metaslot-digest or digest, by a link, the command is this one.
+    Digest(hash::DigestArgs),
+    /// Make message authentication codes of files, as the Solaris command of this name does
+    ///
+    /// The key is the content of a file, a key in a token, or made from a passphrase as the original does: PBKDF2 with
+    /// HMAC-SHA-1, 1000 iterations and a salt that is always the same, so that a passphrase always gives the same code.
+    /// Exit codes: 0 done, 1 failed, 2 wrong usage. Called as metaslot-mac or mac, by a link, the command is this one.
+    Mac(hash::MacArgs),
     /// List the mechanisms of a token
     ///
     /// MIN and MAX are sizes of keys in the unit that the mechanism uses, bits or bytes.

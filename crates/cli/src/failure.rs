@@ -116,6 +116,13 @@ impl Failure {
         self.hint.as_deref()
     }
 
+    /// The same failure for commands that know failure and wrong usage only.
+    #[must_use]
+    pub(crate) fn plain(self) -> Self {
+        let exit = if self.exit == Exit::Usage { Exit::Usage } else { Exit::Failed };
+        Self { exit, ..self }
+    }
+
     /// The code that the module returned, if it was the module.
     pub(crate) fn code(&self) -> Option<ck::Error> {
         self.call.map(|call| call.code)

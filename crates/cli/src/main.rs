@@ -14,6 +14,7 @@ mod failure;
 mod host;
 mod key;
 mod output;
+mod personality;
 mod pin;
 mod places;
 mod scheme;
@@ -30,7 +31,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let mut arguments: Vec<OsString> = personality::expanded(std::env::args_os().collect());
     match arguments.get(1) {
         None => return help(),
         // `metaslot help key list` is `metaslot key list --help`.
@@ -50,6 +51,8 @@ fn main() -> ExitCode {
         Command::Key(command) => command::key::run(&app, command),
         Command::Sign(args) => command::sign::run(&app, &args),
         Command::Verify(args) => command::verify::run(&app, &args),
+        Command::Digest(args) => personality::digest(&app, &args),
+        Command::Mac(args) => personality::mac(&app, &args),
         Command::Provider(command) => command::provider::run(&app, &command),
         Command::Policy(command) => command::policy::run(&app, &command),
         Command::Explain(args) => command::explain::run(&app, &args),

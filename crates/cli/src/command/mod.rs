@@ -2,14 +2,14 @@
 //! One file per command: its arguments, then what it does.
 
 mod agreement;
-mod arguments;
+pub(crate) mod arguments;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod key;
 pub(crate) mod lab;
 pub(crate) mod mechanisms;
 pub(crate) mod pages;
-mod payload;
+pub(crate) mod payload;
 pub(crate) mod policy;
 pub(crate) mod provider;
 pub(crate) mod sign;

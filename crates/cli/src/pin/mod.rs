@@ -40,6 +40,22 @@ pub(crate) fn chosen(role: Role, token: &str, source: Option<&Source>) -> Result
     Ok(first)
 }
 
+/// A passphrase that no token knows: from `source`, else typed, twice when it is a new one.
+pub(crate) fn passphrase(source: Option<&str>, chosen: bool) -> Result<Secret> {
+    if let Some(source) = source {
+        return Source::parse(source)?.read();
+    }
+    if !is_interactive() {
+        return Err(Failure::pin("no passphrase given, and no terminal to ask on")
+            .hint("give -k FILE for a key, or --pin-source FILE for a passphrase"));
+    }
+    let first = prompt::secret("Enter passphrase")?;
+    if chosen && first.expose() != prompt::secret("Re-enter passphrase")?.expose() {
+        return Err(Failure::pin("the two passphrases differ"));
+    }
+    Ok(first)
+}
+
 fn missing(role: Role) -> Failure {
     Failure::pin(format!("no {} given, and no terminal to ask on", role.words())).hint(format!(
         "write it into a file that only you can read, and give {} FILE or set {}",

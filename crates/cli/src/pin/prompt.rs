@@ -33,7 +33,7 @@ pub(crate) fn secret(question: &str) -> Result<Secret> {
     writeln!(terminal.file).map_err(cannot)?;
     match typed.map_err(cannot)? {
         Some(secret) if !secret.is_empty() => Ok(secret),
-        Some(_) => Err(Failure::pin("no PIN was typed")),
+        Some(_) => Err(Failure::pin("nothing was typed")),
         None => Err(Failure::pin("cancelled")),
     }
 }

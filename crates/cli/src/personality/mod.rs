@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Commands that people know from Solaris, with the syntax that they know.
+
+mod algorithm;
+pub(crate) mod hash;
+mod material;
+
+use crate::app::App;
+use crate::failure::{Failure, Result};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Names under which the command is a personality; each is a subcommand too.
+const NAMES: &[&str] = &["digest", "mac"];
+
+/// The arguments as if the subcommand had been written: `metaslot-digest -l` or `digest -l` is
+/// `metaslot digest -l`.
+pub(crate) fn expanded(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let name = arguments.first().and_then(|first| Path::new(first).file_name());
+    if let Some(name) = name.and_then(OsStr::to_str).and_then(personality) {
+        arguments.insert(1, name.into());
+    }
+    arguments
+}
+
+pub(crate) fn digest(app: &App, args: &hash::DigestArgs) -> Result<()> {
+    hash::digest(app, args).map_err(Failure::plain)
+}
+
+pub(crate) fn mac(app: &App, args: &hash::MacArgs) -> Result<()> {
+    hash::mac(app, args).map_err(Failure::plain)
+}
+
+fn personality(program: &str) -> Option<&'static str> {
+    let name = program.strip_prefix("metaslot-").unwrap_or(program);
+    NAMES.iter().copied().find(|known| *known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_s_name_chooses_the_subcommand() {
+        let rows = [
+            ("metaslot", None),
+            ("/usr/bin/metaslot-digest", Some("digest")),
+            ("mac", Some("mac")),
+            ("metaslot-lab", None),
+        ];
+        for (program, expected) in rows {
+            let arguments = expanded(vec![program.into(), "-l".into()]);
+            let inserted = (arguments.len() == 3).then(|| arguments[1].clone());
+            assert_eq!(inserted, expected.map(OsString::from), "{program}");
+        }
+    }
+}
