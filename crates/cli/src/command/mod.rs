@@ -14,6 +14,7 @@ pub(crate) mod policy;
 pub(crate) mod provider;
 pub(crate) mod sign;
 pub(crate) mod stat;
+pub(crate) mod target;
 pub(crate) mod token;
 pub(crate) mod top;
 pub(crate) mod tune;

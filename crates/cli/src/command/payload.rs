@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The data that is signed or verified, read in pieces of bounded size.
 
+use super::target::Target;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::Path;
 
 /// Data up to this size goes to the token in one call, longer data in pieces of this size.
 const PIECE: usize = 64 * 1024;
@@ -109,27 +110,8 @@ pub(crate) fn write_beside(
 }
 
 /// Writes a result: to a file that appears whole or not at all, or to standard output.
-pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
-    let Some(path) = path.filter(|path| *path != Path::new("-")) else {
-        return crate::output::write_out(bytes);
-    };
-    let cannot = |error: io::Error| Failure::io(format!("cannot write {}", path.display()), &error);
-    // A device or a pipe is written in place.
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::write(path, bytes).map_err(cannot);
-    }
-    let temporary = beside(path);
-    let written = File::create(&temporary)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|error| {
-        std::fs::remove_file(&temporary).ok();
-        cannot(error)
-    })
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    PathBuf::from(name)
+fn write(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
+    let mut target = Target::open(path, 0o666)?;
+    target.write(bytes)?;
+    target.finish()
 }
