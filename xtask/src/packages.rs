@@ -51,6 +51,7 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("binutils", Probe::Program("objdump")),
     ("xz-utils", Probe::Program("xz")),
     ("python3", Probe::File(SYSTEM_PYTHON)),
+    ("python3-cryptography", Probe::Python("cryptography")),
     ("python3-venv", Probe::Python("ensurepip")),
 ];
 
