@@ -3,8 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top, tune,
-    verify,
+    doctor, explain, import, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top,
+    tune, verify,
 };
 use crate::personality::{crypt, hash};
 use clap::{Parser, Subcommand};
@@ -73,6 +73,12 @@ pub(crate) enum Command {
     /// Exit codes: 0 done, 1 failed, 2 wrong usage. Called as metaslot-decrypt or decrypt, by a link, the command is this
     /// one.
     Decrypt(crypt::DecryptArgs),
+    /// Bring the objects of a Solaris softtoken into a token
+    ///
+    /// Reads the keystore that pkcs11_softtoken wrote (format 2.20) with its passphrase, verifies all of it, and makes its
+    /// keys and certificates in the token. Says of each object what became of it; the keystore is not changed.
+    /// Exit code 1 says that something could not be moved.
+    ImportSofttoken(import::Args),
     /// List the mechanisms of a token
     ///
     /// MIN and MAX are sizes of keys in the unit that the mechanism uses, bits or bytes.

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Token(command) => command::token::run(&app, command),
         Command::Key(command) => command::key::run(&app, command),
+        Command::ImportSofttoken(args) => command::import::run(&app, &args),
         Command::Sign(args) => command::sign::run(&app, &args),
         Command::Verify(args) => command::verify::run(&app, &args),
         Command::Digest(args) => personality::digest(&app, &args),

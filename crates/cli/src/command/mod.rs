@@ -5,6 +5,7 @@ mod agreement;
 pub(crate) mod arguments;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod import;
 pub(crate) mod key;
 pub(crate) mod lab;
 pub(crate) mod mechanisms;

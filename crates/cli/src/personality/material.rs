@@ -88,7 +88,7 @@ impl KeyArg {
         let session = any_session(app)?;
         let key = match &self.key_file {
             Some(path) => imported(&session, &fitting(path, purpose)?, purpose)?,
-            None => derived(&session, &self.passphrase(chosen)?, template(purpose), stretch)?,
+            None => stretched_key(&session, &self.passphrase(chosen)?, purpose, stretch)?,
         };
         Ok((session, key))
     }
@@ -223,6 +223,16 @@ fn derived(
     let mechanism = Mechanism::with(ck::CKM_PKCS5_PBKD2, params);
     let template = template.ulong(ck::CKA_VALUE_LEN, stretch.length);
     Ok(session.generate_key(&mechanism, &template)?)
+}
+
+/// A key of the session's that is made from a passphrase.
+pub(crate) fn stretched_key(
+    session: &Session,
+    passphrase: &Secret,
+    purpose: Purpose,
+    stretch: &Stretch<'_>,
+) -> Result<ObjectHandle> {
+    derived(session, passphrase, template(purpose), stretch)
 }
 
 /// The bytes of a key that is made from a passphrase, for a key type that is made here no more.

@@ -4,7 +4,7 @@
 mod algorithm;
 pub(crate) mod crypt;
 pub(crate) mod hash;
-mod material;
+pub(crate) mod material;
 mod progress;
 mod version1;
 mod version2;
