@@ -99,7 +99,8 @@ impl Header {
 
     /// Opens the file's key with `key`.
     pub(super) fn open<'a>(&self, session: &'a Session, key: ObjectHandle) -> Result<Chunks<'a>> {
-        let mut file_key = Secret::zeroed(FILE_KEY);
+        // Some modules want room for the tag too.
+        let mut file_key = Secret::zeroed(FILE_KEY + TAG);
         session.decrypt_init(&self.mechanism(), key)?;
         let opened = session.decrypt_into(&self.0[KEY], file_key.expose_mut());
         let length = opened.map_err(|error| {
@@ -107,7 +108,7 @@ impl Header {
             changed(error, &format!("the {what} is not this file's, or its header was changed"))
         })?;
         complete(length, FILE_KEY)?;
-        Chunks::new(session, &file_key, ck::CKA_DECRYPT)
+        Chunks::new(session, &file_key.truncated(FILE_KEY), ck::CKA_DECRYPT)
     }
 
     fn iterations(&self) -> u32 {
@@ -199,6 +200,8 @@ fn changed(error: metaslot_client::Error, words: &str) -> Failure {
         ck::Error::ENCRYPTED_DATA_INVALID,
         ck::Error::ENCRYPTED_DATA_LEN_RANGE,
         ck::Error::AEAD_DECRYPT_FAILED,
+        // SoftHSM's.
+        ck::Error::GENERAL_ERROR,
     ];
     let failure = Failure::from(error);
     if about_data.contains(&error.code) { failure.saying(words) } else { failure }
