@@ -53,6 +53,7 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("valgrind", Probe::Program("valgrind")),
     ("xz-utils", Probe::Program("xz")),
     ("python3", Probe::File(SYSTEM_PYTHON)),
+    ("python3-cryptography", Probe::Python("cryptography")),
     ("python3-venv", Probe::Python("ensurepip")),
 ];
 
