@@ -16,8 +16,34 @@ use toml_edit::{Array, DocumentMut, Item, Table, value};
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) file: PathBuf,
-    document: DocumentMut,
+    pub(crate) contents: Contents,
     draft: Draft,
+}
+
+/// What stands in a configuration.
+#[derive(Debug)]
+pub(crate) struct Contents(DocumentMut);
+
+impl Contents {
+    fn parse(file: &Path, text: io::Result<String>) -> Result<Self> {
+        let named = file.display();
+        let text = text.map_err(|error| Failure::io(format!("cannot read {named}"), &error))?;
+        text.parse().map(Self).map_err(|error| {
+            Failure::failed(format!("{named} is no TOML"))
+                .hint(format!("{error}").lines().next().unwrap_or_default())
+        })
+    }
+
+    fn provider(&self, name: &str) -> Option<&Table> {
+        self.0.get("provider")?.get(name)?.as_table()
+    }
+
+    /// Whether the whole provider may do nothing.
+    pub(crate) fn is_off(&self, name: &str) -> bool {
+        let lanes = || self.0.get("lanes").and_then(Item::as_bool) == Some(false);
+        let enabled = self.provider(name).and_then(|section| section.get("enabled"));
+        enabled.and_then(Item::as_bool) == Some(false) || (name == "lanes" && lanes())
+    }
 }
 
 impl Settings {
@@ -30,25 +56,19 @@ impl Settings {
             Failure::failed("there is no configuration, and no home directory for one")
                 .hint("name a file by METASLOT_CONF")
         })?;
-        let named = file.display();
         let draft = Draft::begin(&file, is_new)?;
-        let document = match fs::read_to_string(&file) {
-            Err(error) if is_new && error.kind() == io::ErrorKind::NotFound => unconfigured()?,
-            text => {
-                let text =
-                    text.map_err(|error| Failure::io(format!("cannot read {named}"), &error))?;
-                text.parse().map_err(|error| {
-                    Failure::failed(format!("{named} is no TOML"))
-                        .hint(format!("{error}").lines().next().unwrap_or_default())
-                })?
+        let contents = match fs::read_to_string(&file) {
+            Err(error) if is_new && error.kind() == io::ErrorKind::NotFound => {
+                Contents(unconfigured()?)
             }
+            text => Contents::parse(&file, text)?,
         };
-        Ok(Self { file, document, draft })
+        Ok(Self { file, contents, draft })
     }
 
     /// The section of a provider, made where there is none.
     pub(crate) fn provider(&mut self, name: &str) -> Result<&mut Table> {
-        let providers = self.document.entry("provider").or_insert_with(|| {
+        let providers = self.contents.0.entry("provider").or_insert_with(|| {
             let mut sections = Table::new();
             sections.set_implicit(true);
             Item::Table(sections)
@@ -62,39 +82,31 @@ impl Settings {
 
     /// Takes `lanes = false` out: a provider's section says the same.
     pub(crate) fn forget_lanes(&mut self) {
-        self.document.remove("lanes");
+        self.contents.0.remove("lanes");
     }
 
     /// The section of the token in a slot; `None` where the slot is another module's.
     pub(crate) fn token(&mut self, slot: u64) -> Option<&mut Table> {
-        let tokens = self.document.get_mut("token")?.as_array_of_tables_mut()?;
+        let tokens = self.contents.0.get_mut("token")?.as_array_of_tables_mut()?;
         tokens.get_mut(usize::try_from(slot).ok()?)
-    }
-
-    /// Whether the whole provider may do nothing.
-    pub(crate) fn is_off(&self, name: &str) -> bool {
-        let lanes = || self.document.get("lanes").and_then(Item::as_bool) == Some(false);
-        let section = self.document.get("provider").and_then(|all| all.get(name));
-        let enabled = section.and_then(|section| section.get("enabled")).and_then(Item::as_bool);
-        enabled == Some(false) || (name == "lanes" && lanes())
     }
 
     /// Takes out the section of a provider that says nothing.
     pub(crate) fn prune(&mut self, name: &str) {
-        let Some(all) = self.document.get_mut("provider").and_then(Item::as_table_mut) else {
+        let Some(all) = self.contents.0.get_mut("provider").and_then(Item::as_table_mut) else {
             return;
         };
         if all.get(name).and_then(Item::as_table).is_some_and(Table::is_empty) {
             all.remove(name);
         }
         if all.is_empty() {
-            self.document.remove("provider");
+            self.contents.0.remove("provider");
         }
     }
 
     /// Writes the file anew, or leaves it as it is: where the module would refuse it, too.
     pub(crate) fn save(self, module: Option<&Path>) -> Result<()> {
-        let Self { file, document, mut draft } = self;
+        let Self { file, contents: Contents(document), mut draft } = self;
         let cannot = |error| Failure::io(format!("cannot write {}", file.display()), &error);
         draft.write(&document.to_string()).map_err(cannot)?;
         accepted(draft.path(), &file, module)?;
