@@ -6,7 +6,7 @@ use crate::command::{
     doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top, tune,
     verify,
 };
-use crate::personality::hash;
+use crate::personality::{cryptoadm, hash};
 use clap::{Parser, Subcommand};
 
 /// Keys in an encrypted token, behind one PKCS#11 module
@@ -58,6 +58,11 @@ pub(crate) enum Command {
     /// HMAC-SHA-1, 1000 iterations and a salt that is always the same, so that a passphrase always gives the same code.
     /// Exit codes: 0 done, 1 failed, 2 wrong usage. Called as metaslot-mac or mac, by a link, the command is this one.
     Mac(hash::MacArgs),
+    /// List and choose providers, as the Solaris command of this name does
+    ///
+    /// Writes the same configuration as 'metaslot provider'. Exit codes: 0 done, 1 failed, 2 wrong usage. Called as
+    /// metaslot-cryptoadm or cryptoadm, by a link, the command is this one.
+    Cryptoadm(cryptoadm::Args),
     /// List the mechanisms of a token
     ///
     /// MIN and MAX are sizes of keys in the unit that the mechanism uses, bits or bytes.

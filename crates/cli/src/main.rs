@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => command::verify::run(&app, &args),
         Command::Digest(args) => personality::digest(&app, &args),
         Command::Mac(args) => personality::mac(&app, &args),
+        Command::Cryptoadm(args) => personality::cryptoadm(&app, &args),
         Command::Provider(command) => command::provider::run(&app, &command),
         Command::Policy(command) => command::policy::run(&app, &command),
         Command::Explain(args) => command::explain::run(&app, &args),

@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use toml_edit::{Array, DocumentMut, Item, Table, value};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
 /// The configuration that is in force, to be changed; no other command changes it meanwhile.
 #[derive(Debug)]
@@ -24,7 +24,23 @@ pub(crate) struct Settings {
 #[derive(Debug)]
 pub(crate) struct Contents(DocumentMut);
 
+/// A `[[foreign]]` section.
+#[derive(Debug)]
+pub(crate) struct Foreign {
+    pub(crate) name: String,
+    pub(crate) module: String,
+    pub(crate) serves: Vec<String>,
+}
+
 impl Contents {
+    /// Of the configuration in force, which may be none.
+    pub(crate) fn read() -> Result<Self> {
+        match places::in_force() {
+            None => Ok(Self(DocumentMut::new())),
+            Some((file, text)) => Self::parse(&file, text),
+        }
+    }
+
     fn parse(file: &Path, text: io::Result<String>) -> Result<Self> {
         let named = file.display();
         let text = text.map_err(|error| Failure::io(format!("cannot read {named}"), &error))?;
@@ -43,6 +59,25 @@ impl Contents {
         let lanes = || self.0.get("lanes").and_then(Item::as_bool) == Some(false);
         let enabled = self.provider(name).and_then(|section| section.get("enabled"));
         enabled.and_then(Item::as_bool) == Some(false) || (name == "lanes" && lanes())
+    }
+
+    /// The mechanisms that a provider may not do.
+    pub(crate) fn disabled(&self, name: &str) -> Vec<String> {
+        self.provider(name).map(|section| strings(section, "disable")).unwrap_or_default()
+    }
+
+    /// The other modules, in their order.
+    pub(crate) fn foreign(&self) -> Vec<Foreign> {
+        let sections = self.0.get("foreign").and_then(Item::as_array_of_tables);
+        let text = |section: &Table, name| {
+            section.get(name).and_then(Item::as_str).unwrap_or_default().to_owned()
+        };
+        let foreign = |section| Foreign {
+            name: text(section, "name"),
+            module: text(section, "module"),
+            serves: strings(section, "serves"),
+        };
+        sections.into_iter().flatten().map(foreign).collect()
     }
 }
 
@@ -104,6 +139,48 @@ impl Settings {
         }
     }
 
+    /// The section of another module.
+    pub(crate) fn foreign(&mut self, name: &str) -> Option<&mut Table> {
+        let sections = self.contents.0.get_mut("foreign")?.as_array_of_tables_mut()?;
+        sections.iter_mut().find(|section| named(section, name))
+    }
+
+    /// A section for another module.
+    pub(crate) fn add_foreign(&mut self, name: &str, module: &str) -> Result<()> {
+        let none = || Item::ArrayOfTables(ArrayOfTables::new());
+        let sections = self.contents.0.entry("foreign").or_insert_with(none);
+        let sections = sections.as_array_of_tables_mut().ok_or_else(|| {
+            Failure::failed("other modules are not written as [[foreign]] sections")
+                .hint(format!("mend {}", self.file.display()))
+        })?;
+        let mut section = Table::new();
+        section.insert("name", value(name));
+        section.insert("module", value(module));
+        sections.push(section);
+        Ok(())
+    }
+
+    /// Takes another module out; `false` where there is none of this name.
+    pub(crate) fn remove_foreign(&mut self, name: &str) -> bool {
+        let all = self.contents.0.get_mut("foreign").and_then(Item::as_array_of_tables_mut);
+        let Some(sections) = all else { return false };
+        let before = sections.len();
+        sections.retain(|section| !named(section, name));
+        let removed = sections.len() < before;
+        if sections.is_empty() {
+            self.contents.0.remove("foreign");
+        }
+        removed
+    }
+
+    /// Takes a provider's section out.
+    pub(crate) fn remove_provider(&mut self, name: &str) {
+        if let Some(all) = self.contents.0.get_mut("provider").and_then(Item::as_table_mut) {
+            all.remove(name);
+        }
+        self.prune(name);
+    }
+
     /// Writes the file anew, or leaves it as it is: where the module would refuse it, too.
     pub(crate) fn save(self, module: Option<&Path>) -> Result<()> {
         let Self { file, contents: Contents(document), mut draft } = self;
@@ -123,7 +200,7 @@ fn unconfigured() -> Result<DocumentMut> {
     // As the slot is called without a configuration.
     section.insert("description", value("Metaslot"));
     let mut document = DocumentMut::new();
-    let mut tokens = toml_edit::ArrayOfTables::new();
+    let mut tokens = ArrayOfTables::new();
     tokens.push(section);
     document.insert("token", Item::ArrayOfTables(tokens));
     Ok(document)
@@ -146,6 +223,20 @@ fn accepted(new: &Path, file: &Path, module: Option<&Path>) -> Result<()> {
     let detail = words.into_iter().flatten().next().unwrap_or("it does not say why");
     let detail = detail.replace(&new.display().to_string(), &file.display().to_string());
     Err(Failure::failed("nothing was changed: the module would not take it").hint(detail))
+}
+
+fn named(section: &Table, name: &str) -> bool {
+    section.get("name").and_then(Item::as_str) == Some(name)
+}
+
+/// Lets another module serve something for every caller, or no longer.
+pub(crate) fn serve(section: &mut Table, what: &str, enable: bool) {
+    let mut serves = strings(section, "serves");
+    serves.retain(|it| it != what);
+    if enable {
+        serves.push(what.to_owned());
+    }
+    set_strings(section, "serves", &serves);
 }
 
 fn table() -> Item {

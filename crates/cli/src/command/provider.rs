@@ -109,7 +109,7 @@ impl Provider {
 }
 
 /// All of them, in the order in which they are asked.
-fn providers(app: &App) -> Result<Vec<Provider>> {
+pub(crate) fn providers(app: &App) -> Result<Vec<Provider>> {
     let module = app.host(&Uri::default())?.module();
     let mut all: Vec<Provider> = Vec::new();
     for row in MechanismRow::all() {
@@ -144,7 +144,7 @@ fn position(all: &[Provider], candidate: &Candidate) -> Option<usize> {
     all.iter().position(|provider| provider.name == candidate.provider)
 }
 
-fn provider(app: &App, name: &str) -> Result<Provider> {
+pub(crate) fn provider(app: &App, name: &str) -> Result<Provider> {
     let mut all = providers(app)?;
     let Some(at) = all.iter().position(|provider| provider.name == name) else {
         let known: Vec<_> = all.iter().map(|provider| provider.name.as_str()).collect();
@@ -201,12 +201,12 @@ fn show(app: &App, name: &str) -> Result<()> {
     })
 }
 
-fn called(number: CK_MECHANISM_TYPE) -> String {
+pub(crate) fn called(number: CK_MECHANISM_TYPE) -> String {
     mechanism_name(number).map_or_else(|| format!("0x{number:x}"), str::to_owned)
 }
 
 /// A mechanism as the configuration calls it.
-fn configured(text: &str) -> Result<String> {
+pub(crate) fn configured(text: &str) -> Result<String> {
     match text.strip_suffix('*') {
         Some(start) if start.starts_with("CKM_") => Ok(text.to_owned()),
         Some(start) => Ok(format!("CKM_{}*", start.to_ascii_uppercase().replace('-', "_"))),
@@ -315,7 +315,7 @@ fn allow(disabled: &mut Vec<String>, mechanisms: &[String], name: &str) -> Resul
 }
 
 /// Whether an entry of the list is another one, or a beginning of it.
-fn covers(entry: &str, other: &str) -> bool {
+pub(crate) fn covers(entry: &str, other: &str) -> bool {
     match entry.strip_suffix('*') {
         Some(start) => other.starts_with(start),
         None => entry == other,

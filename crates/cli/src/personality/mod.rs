@@ -2,8 +2,10 @@
 //! Commands that people know from Solaris, with the syntax that they know.
 
 mod algorithm;
+pub(crate) mod cryptoadm;
 pub(crate) mod hash;
 mod material;
+mod operands;
 
 use crate::app::App;
 use crate::failure::{Failure, Result};
@@ -11,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Names under which the command is a personality; each is a subcommand too.
-const NAMES: &[&str] = &["digest", "mac"];
+const NAMES: &[&str] = &["cryptoadm", "digest", "mac"];
 
 /// The arguments as if the subcommand had been written: `metaslot-digest -l` or `digest -l` is
 /// `metaslot digest -l`.
@@ -29,6 +31,10 @@ pub(crate) fn digest(app: &App, args: &hash::DigestArgs) -> Result<()> {
 
 pub(crate) fn mac(app: &App, args: &hash::MacArgs) -> Result<()> {
     hash::mac(app, args).map_err(Failure::plain)
+}
+
+pub(crate) fn cryptoadm(app: &App, args: &cryptoadm::Args) -> Result<()> {
+    cryptoadm::run(app, args).map_err(Failure::plain)
 }
 
 fn personality(program: &str) -> Option<&'static str> {
