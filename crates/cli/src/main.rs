@@ -41,9 +41,9 @@ fn main() -> ExitCode {
         }
         Some(_) => {}
     }
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return misread(&error),
+        Err(error) => return misread(&error, arguments.get(1)),
     };
     let app = App::new(cli.common);
     let result = match cli.command {
@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Command::Digest(args) => personality::digest(&app, &args),
         Command::Mac(args) => personality::mac(&app, &args),
         Command::Cryptoadm(args) => personality::cryptoadm(&app, &args),
+        Command::Pktool(args) => personality::pktool(&app, &args),
         Command::Provider(command) => command::provider::run(&app, &command),
         Command::Policy(command) => command::policy::run(&app, &command),
         Command::Explain(args) => command::explain::run(&app, &args),
@@ -82,7 +83,7 @@ fn help() -> ExitCode {
 }
 
 /// Help that was asked for, or a command line that makes no sense.
-fn misread(error: &clap::Error) -> ExitCode {
+fn misread(error: &clap::Error, subcommand: Option<&OsString>) -> ExitCode {
     if !error.use_stderr() {
         return match error.print() {
             Ok(()) => ExitCode::SUCCESS,
@@ -96,6 +97,7 @@ fn misread(error: &clap::Error) -> ExitCode {
         }
         _ => usage(&error.render().to_string()),
     };
+    let failure = personality::misread(subcommand.map(OsString::as_os_str), failure);
     Output { json, quiet: false }.failure(&failure);
     failure.exit()
 }

@@ -9,7 +9,7 @@ pub(crate) mod usage;
 
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID};
 pub(crate) use make::{Order, make};
-pub(crate) use read::{one, only, search, search_all};
+pub(crate) use read::{one, only, search, search_all, value};
 pub(crate) use usage::{Usage, Usages};
 
 use crate::encoding::hex;

@@ -104,7 +104,7 @@ pub(crate) fn any_session(app: &App) -> Result<Session> {
 }
 
 /// `name[:manufacturer[:serial]]`, in which `\:` is a colon; or a URI.
-fn token_spec(text: &str) -> Result<Uri> {
+pub(super) fn token_spec(text: &str) -> Result<Uri> {
     if text.starts_with("pkcs11:") {
         return token_uri(text);
     }
@@ -131,7 +131,7 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-fn read(path: &Path) -> Result<Secret> {
+pub(super) fn read(path: &Path) -> Result<Secret> {
     let what = format!("cannot read the key file {}", path.display());
     let cannot = |error| Failure::io(&what, &error);
     let mut file = File::open(path).map_err(cannot)?;

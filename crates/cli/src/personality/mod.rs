@@ -6,6 +6,7 @@ pub(crate) mod cryptoadm;
 pub(crate) mod hash;
 mod material;
 mod operands;
+pub(crate) mod pktool;
 
 use crate::app::App;
 use crate::failure::{Failure, Result};
@@ -13,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Names under which the command is a personality; each is a subcommand too.
-const NAMES: &[&str] = &["cryptoadm", "digest", "mac"];
+const NAMES: &[&str] = &["cryptoadm", "digest", "mac", "pktool"];
 
 /// The arguments as if the subcommand had been written: `metaslot-digest -l` or `digest -l` is
 /// `metaslot digest -l`.
@@ -35,6 +36,15 @@ pub(crate) fn mac(app: &App, args: &hash::MacArgs) -> Result<()> {
 
 pub(crate) fn cryptoadm(app: &App, args: &cryptoadm::Args) -> Result<()> {
     cryptoadm::run(app, args).map_err(Failure::plain)
+}
+
+pub(crate) fn pktool(app: &App, args: &pktool::Args) -> Result<()> {
+    pktool::run(app, args).map_err(pktool::coded)
+}
+
+/// A command line that makes no sense, with the exit code that the command has for it.
+pub(crate) fn misread(subcommand: Option<&OsStr>, failure: Failure) -> Failure {
+    if subcommand.is_some_and(|name| name == "pktool") { pktool::coded(failure) } else { failure }
 }
 
 fn personality(program: &str) -> Option<&'static str> {

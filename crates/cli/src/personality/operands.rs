@@ -34,11 +34,17 @@ pub(crate) enum Action<A> {
 pub(crate) enum Operand {
     /// `name=VALUE`
     Value(&'static str),
+    /// `name=VALUE`, one of these values
+    OneOf(&'static str, &'static [Choice]),
     /// `name`
     Word(&'static str),
     /// Either form, and why it has no meaning here.
     Not(&'static str, &'static str),
 }
+
+/// A value, and why it has no meaning here, if it has none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice(pub(crate) &'static str, pub(crate) Option<&'static str>);
 
 /// What was given.
 #[derive(Debug)]
@@ -57,7 +63,7 @@ impl<A> Program<A> {
         };
         let does = match verb.action {
             Action::Not(why) => {
-                return Err(Failure::new(self.unserved, format!("{first}: {why}")));
+                return Err(self.unserved(first, why));
             }
             Action::Does(does) => does,
         };
@@ -69,22 +75,41 @@ impl<A> Program<A> {
         for word in words {
             let (name, value) =
                 word.split_once('=').map_or((&**word, None), |(name, value)| (name, Some(value)));
-            match (verb.operands.iter().find(|known| known.name() == name), value) {
-                (Some(Operand::Value(_)), Some("")) => {
+            let value = match (verb.operands.iter().find(|known| known.name() == name), value) {
+                (Some(Operand::Value(_) | Operand::OneOf(..)), Some("")) => {
                     return Err(Failure::usage(format!("'{word}' has no value")));
                 }
-                (Some(Operand::Value(_)), Some(_)) | (Some(Operand::Word(_)), None) => {}
-                (Some(Operand::Not(_, why)), _) => {
-                    return Err(Failure::new(self.unserved, format!("{name}: {why}")));
+                (Some(Operand::OneOf(_, choices)), Some(value)) => {
+                    Some(self.chosen(name, choices, value)?)
                 }
+                (Some(Operand::Value(_)), Some(_)) | (Some(Operand::Word(_)), None) => value,
+                (Some(Operand::Not(_, why)), _) => return Err(self.unserved(name, why)),
                 _ => return Err(self.unknown(verb, word)),
-            }
+            };
             if given.iter().any(|known| known.0 == name) {
                 return Err(Failure::usage(format!("'{name}' is given twice")));
             }
             given.push((name, value));
         }
         Ok(Operands(given))
+    }
+
+    /// The value as the table has it.
+    fn chosen(&self, name: &str, choices: &[Choice], value: &str) -> Result<&'static str> {
+        match choices.iter().find(|choice| choice.0.eq_ignore_ascii_case(value)) {
+            Some(Choice(value, None)) => Ok(value),
+            Some(Choice(value, Some(why))) => Err(self.unserved(&format!("{name}={value}"), why)),
+            None => {
+                let served = choices.iter().filter(|choice| choice.1.is_none());
+                let known: Vec<&str> = served.map(|choice| choice.0).collect();
+                Err(Failure::usage(format!("'{name}={value}' makes no sense"))
+                    .hint(format!("{name}= is one of {}", known.join(", "))))
+            }
+        }
+    }
+
+    fn unserved(&self, what: &str, why: &str) -> Failure {
+        Failure::new(self.unserved, format!("{what}: {why}"))
     }
 
     fn unknown(&self, verb: &Verb<A>, word: &str) -> Failure {
@@ -101,13 +126,15 @@ impl<A> Program<A> {
 impl Operand {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
-            Self::Value(name) | Self::Word(name) | Self::Not(name, _) => name,
+            Self::Value(name) | Self::OneOf(name, _) | Self::Word(name) | Self::Not(name, _) => {
+                name
+            }
         }
     }
 
     fn written(&self) -> Option<String> {
         match self {
-            Self::Value(name) => Some(format!("{name}=")),
+            Self::Value(name) | Self::OneOf(name, _) => Some(format!("{name}=")),
             Self::Word(name) => Some((*name).to_owned()),
             Self::Not(..) => None,
         }
@@ -163,7 +190,12 @@ mod tests {
         unserved: Exit::Failed,
         verbs: &[Verb {
             name: "do",
-            operands: &[Operand::Value("a"), Operand::Word("b"), Operand::Not("c", "why")],
+            operands: &[
+                Operand::Value("a"),
+                Operand::Word("b"),
+                Operand::Not("c", "why"),
+                Operand::OneOf("d", &[Choice("one", None), Choice("two", Some("not"))]),
+            ],
             action: Action::Not("never"),
         }],
     };
@@ -182,12 +214,15 @@ mod tests {
     fn operands_are_what_the_verb_takes() {
         let both = vec![("a".into(), Some("x=y".into())), ("b".into(), None)];
         assert_eq!(parsed(&["a=x=y", "b"]), Ok(both));
+        assert_eq!(parsed(&["d=ONE"]), Ok(vec![("d".into(), Some("one".into()))]));
         for (words, message) in [
             (&["a="][..], "'a=' has no value"),
             (&["a"], "'prog do' does not take 'a'"),
             (&["b=1"], "'prog do' does not take 'b=1'"),
             (&["c=1"], "c: why"),
             (&["b", "b"], "'b' is given twice"),
+            (&["d=three"], "'d=three' makes no sense"),
+            (&["d=TWO"], "d=two: not"),
         ] {
             assert_eq!(parsed(words), Err(message.into()), "{words:?}");
         }
