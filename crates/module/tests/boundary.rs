@@ -257,6 +257,12 @@ disable = ["CKM_SHA256", "CKM_SHA256_HMAC*", "CKM_SHA256_RSA_PKCS*", "CKM_AES_GC
     }
 }
 
+/// With its debuggers' own picture of the kernel: no vDSO, no AVX-512, system calls that it does not know.
+#[test]
+fn a_host_under_valgrind_works_and_touches_no_memory_but_its_own() {
+    Home::new("valgrind").run_under_valgrind(&program("codes"));
+}
+
 #[test]
 fn an_unconfigured_module_says_and_makes_nothing() {
     let home = Home::new("unconfigured");
