@@ -20,6 +20,7 @@ mod places;
 mod scheme;
 mod settings;
 mod uri;
+mod x509;
 
 use app::App;
 use clap::error::ErrorKind;

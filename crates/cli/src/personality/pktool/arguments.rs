@@ -15,18 +15,26 @@ Verbs:
   tokens
   inittoken [currlabel=TOKEN] [newlabel=LABEL]
   setpin [token=TOKEN] [usertype=user|so]
-  list [token=TOKEN] [objtype=TYPE] [label=LABEL]
-  delete [token=TOKEN] [objtype=TYPE] [label=LABEL]
+  list [token=TOKEN] [objtype=TYPE] [label=LABEL] [subject=] [issuer=] [serial=]
+         [criteria=valid|expired|both]
+  delete as list
   genkey label=LABEL [keytype=aes|3des|arcfour|generic] [keylen=BITS] [sensitive=y|n]
          [extractable=y|n] [print=y|n] [token=TOKEN]
   genkeypair label=LABEL [keytype=rsa|ec] [keylen=BITS] [curve=CURVE] [token=TOKEN] | listcurves
+  gencert label=LABEL subject=NAME serial=HEX [altname=] [keyusage=] [eku=] [lifetime=N-hour|N-day|N-year]
+         [keytype=rsa|ec] [keylen=BITS] [curve=CURVE] [hash=sha1|sha256|sha384|sha512] [token=TOKEN]
+  gencsr label=LABEL subject=NAME outcsr=FILE [format=pem|der], and as gencert but serial= and lifetime=
+  import infile=FILE label=LABEL [objtype=cert] [token=TOKEN]
   import infile=FILE label=LABEL objtype=key [keytype=aes|3des|arcfour|generic]
          [sensitive=y|n] [extractable=y|n] [token=TOKEN]
-  export outfile=FILE label=LABEL objtype=key outformat=raw [token=TOKEN]
+  export outfile=FILE objtype=cert [label=LABEL] [subject=] [issuer=] [serial=] [outformat=pem|der]
+         [token=TOKEN]
+  export outfile=FILE objtype=key label=LABEL outformat=raw [token=TOKEN]
   help
 
 TOKEN is name[:manufacturer[:serial]], or a PKCS#11 URI; without it there must be one token only. TYPE is
-private, public, both, or key, with :private, :public or :both after it.";
+private, public, both, key or cert; key and cert with :private, :public or :both after it. NAME is a
+distinguished name: 'CN=site, O=Acme, C=DE'.";
 
 /// Arguments of `pktool`.
 #[derive(clap::Args, Debug)]
@@ -38,7 +46,7 @@ pub(crate) struct Args {
     /// Read the verb and its operands from a file, one a line
     #[arg(short = 'f', value_name = "FILE", conflicts_with = "words")]
     pub(super) file: Option<PathBuf>,
-    /// gencert, gencsr: ask for the subject
+    /// gencert, gencsr: has no meaning here
     #[arg(short = 'i')]
     pub(super) interactive: bool,
     /// Delete without asking
@@ -70,6 +78,13 @@ impl Args {
         let login =
             Login { token: app.token(&uri)?, uri: &uri, option: self.pin_source.as_deref() };
         Ok((app.log_in(&login, access)?.0, login.token.uri()))
+    }
+
+    /// A session with that token where no PIN is needed.
+    pub(super) fn session(&self, app: &App, operands: &Operands<'_>) -> Result<Session> {
+        let uri = token(operands)?;
+        let slot = app.token(&uri)?.slot;
+        Ok(app.host(&uri)?.module().open_session(slot, Access::ReadOnly)?)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::arguments::{Args, key_length, yes};
 use crate::app::App;
 use crate::failure::{Failure, Result};
-use crate::key::{self, Kind, Order};
+use crate::key::{self, Key, Kind, Order};
 use crate::output;
 use crate::personality::operands::{Choice, Operands};
 use crate::uri::Class;
@@ -117,11 +117,7 @@ fn digits(value: &Secret) -> Secret {
 
 pub(super) fn genkeypair(app: &App, args: &Args, operands: &Operands<'_>) -> Result<()> {
     if operands.has("listcurves") {
-        let names: Vec<&str> = CURVES.iter().map(|curve| curve.0).collect();
-        let lines: Vec<String> = names.chunks(5).map(|names| names.join(", ")).collect();
-        return output::write_out(
-            format!("Supported ECC curve names:\n{}\n", lines.join(",\n")).as_bytes(),
-        );
+        return list_curves();
     }
     let label = operands.needed("label")?;
     let kind = pair_kind(operands)?;
@@ -129,13 +125,21 @@ pub(super) fn genkeypair(app: &App, args: &Args, operands: &Operands<'_>) -> Res
     made(&session, label, &kind, true, false).map(drop)
 }
 
-fn made(
+pub(super) fn list_curves() -> Result<()> {
+    let names: Vec<&str> = CURVES.iter().map(|curve| curve.0).collect();
+    let lines: Vec<String> = names.chunks(5).map(|names| names.join(", ")).collect();
+    let text = format!("Supported ECC curve names:\n{}\n", lines.join(",\n"));
+    output::write_out(text.as_bytes())
+}
+
+/// A new key in the session's token.
+pub(super) fn made(
     session: &Session,
     label: &str,
     kind: &Kind,
     sensitive: bool,
     extractable: bool,
-) -> Result<Vec<key::Key>> {
+) -> Result<Vec<Key>> {
     let slot = session.info()?.slot;
     let order =
         Order { label, kind, id: None, usages: None, sensitive, extractable, same_label: true };

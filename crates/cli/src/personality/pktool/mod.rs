@@ -2,6 +2,8 @@
 //! `pktool`: keys and tokens, with the syntax of the Solaris command.
 
 mod arguments;
+mod certificates;
+mod certify;
 mod generate;
 mod objects;
 mod tokens;
@@ -14,7 +16,7 @@ use super::operands::{Action, Choice, Operands, Program, Verb};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output;
-use objects::{CERTIFICATES, CRL};
+use objects::CRL;
 use std::fs;
 use std::path::Path;
 
@@ -37,9 +39,13 @@ const DIR: Operand = Not("dir", NSS);
 const PREFIX: Operand = Not("prefix", NSS);
 const NICKNAME: Operand = Not("nickname", NSS);
 const TRUST: Operand = Not("trust", NSS);
-const SUBJECT: Operand = Not("subject", CERTIFICATES);
-const ISSUER: Operand = Not("issuer", CERTIFICATES);
-const SERIAL: Operand = Not("serial", CERTIFICATES);
+const SUBJECT: Operand = Value("subject");
+const ISSUER: Operand = Value("issuer");
+const SERIAL: Operand = Value("serial");
+const KEYTYPE: Operand = OneOf("keytype", generate::PAIRS);
+const HASH: Operand = OneOf("hash", certify::HASHES);
+const PEM_OR_DER: &[Choice] = &[Choice("pem", None), Choice("der", None)];
+const FORMAT: Operand = OneOf("format", PEM_OR_DER);
 
 /// What `list` and `delete` look for.
 const OBJECTS: &[Operand] = &[
@@ -50,7 +56,7 @@ const OBJECTS: &[Operand] = &[
     SUBJECT,
     ISSUER,
     SERIAL,
-    Not("criteria", CERTIFICATES),
+    OneOf("criteria", &[Choice("valid", None), Choice("expired", None), Choice("both", None)]),
     Not("infile", CRL),
     NICKNAME,
     DIR,
@@ -103,7 +109,7 @@ const PROGRAM: Program<Args> = Program {
                 KEYSTORE,
                 TOKEN,
                 LABEL,
-                OneOf("keytype", generate::PAIRS),
+                KEYTYPE,
                 Value("keylen"),
                 Value("curve"),
                 Word("listcurves"),
@@ -124,11 +130,7 @@ const PROGRAM: Program<Args> = Program {
                 LABEL,
                 OneOf(
                     "objtype",
-                    &[
-                        Choice("key", None),
-                        Choice("cert", Some(CERTIFICATES)),
-                        Choice("crl", Some(CRL)),
-                    ],
+                    &[Choice("key", None), Choice("cert", None), Choice("crl", Some(CRL))],
                 ),
                 OneOf("keytype", generate::SECRETS),
                 SENSITIVE,
@@ -151,13 +153,13 @@ const PROGRAM: Program<Args> = Program {
                 TOKEN,
                 Value("outfile"),
                 LABEL,
-                OneOf("objtype", &[Choice("key", None), Choice("cert", Some(CERTIFICATES))]),
+                OneOf("objtype", &[Choice("key", None), Choice("cert", None)]),
                 OneOf(
                     "outformat",
                     &[
                         Choice("raw", None),
-                        Choice("pem", Some(PKCS12)),
-                        Choice("der", Some(PKCS12)),
+                        Choice("pem", None),
+                        Choice("der", None),
                         Choice("pkcs12", Some(PKCS12)),
                     ],
                 ),
@@ -172,9 +174,62 @@ const PROGRAM: Program<Args> = Program {
             ],
             action: Action::Does(transfer::export),
         },
-        Verb { name: "gencert", operands: &[], action: Action::Not(CERTIFICATES) },
-        Verb { name: "gencsr", operands: &[], action: Action::Not(CERTIFICATES) },
-        Verb { name: "signcsr", operands: &[], action: Action::Not(CERTIFICATES) },
+        Verb {
+            name: "gencert",
+            operands: &[
+                KEYSTORE,
+                TOKEN,
+                LABEL,
+                SUBJECT,
+                SERIAL,
+                Value("altname"),
+                Value("keyusage"),
+                Value("eku"),
+                Value("lifetime"),
+                KEYTYPE,
+                Value("keylen"),
+                Value("curve"),
+                HASH,
+                Word("listcurves"),
+                Not("outcert", FILES),
+                Not("outkey", FILES),
+                Not("format", FILES),
+                NICKNAME,
+                TRUST,
+                DIR,
+                PREFIX,
+            ],
+            action: Action::Does(certify::gencert),
+        },
+        Verb {
+            name: "gencsr",
+            operands: &[
+                KEYSTORE,
+                TOKEN,
+                LABEL,
+                SUBJECT,
+                Value("outcsr"),
+                FORMAT,
+                Value("altname"),
+                Value("keyusage"),
+                Value("eku"),
+                KEYTYPE,
+                Value("keylen"),
+                Value("curve"),
+                HASH,
+                Word("listcurves"),
+                Not("outkey", FILES),
+                NICKNAME,
+                DIR,
+                PREFIX,
+            ],
+            action: Action::Does(certify::gencsr),
+        },
+        Verb {
+            name: "signcsr",
+            operands: &[],
+            action: Action::Not("'openssl x509 -req' signs a request, with a provider for PKCS#11"),
+        },
         Verb {
             name: "download",
             operands: &[],
@@ -191,7 +246,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     };
     let words = if args.file.is_some() { &read } else { &args.words };
     if args.interactive {
-        return Err(Failure::usage(format!("-i: {CERTIFICATES}")));
+        return Err(Failure::usage(
+            "-i: this command does not ask for the subject; give subject='CN=..., C=...'",
+        ));
     }
     PROGRAM.run(app, args, words)
 }

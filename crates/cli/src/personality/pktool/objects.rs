@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `pktool list` and `pktool delete`
 
-use super::arguments::{Args, token};
+use super::arguments::Args;
+use super::certificates;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::key::{self, Family, Key};
@@ -11,7 +12,7 @@ use crate::pin;
 use crate::uri::{Class, Uri};
 use metaslot_client::{Access, Session};
 
-/// `objtype=`, and the classes of keys that each value means; `CERTIFICATES` are not shown yet.
+/// `objtype=`
 pub(super) const TYPES: &[Choice] = &[
     Choice("private", None),
     Choice("public", None),
@@ -20,14 +21,13 @@ pub(super) const TYPES: &[Choice] = &[
     Choice("key:private", None),
     Choice("key:public", None),
     Choice("key:both", None),
-    Choice("cert", Some(CERTIFICATES)),
-    Choice("cert:private", Some(CERTIFICATES)),
-    Choice("cert:public", Some(CERTIFICATES)),
-    Choice("cert:both", Some(CERTIFICATES)),
+    Choice("cert", None),
+    Choice("cert:private", None),
+    Choice("cert:public", None),
+    Choice("cert:both", None),
     Choice("crl", Some(CRL)),
 ];
 
-pub(super) const CERTIFICATES: &str = "this command does not make or show certificates: 'openssl x509' with a provider for PKCS#11 does";
 pub(super) const CRL: &str = "a revocation list is a file: 'openssl crl' shows it";
 
 /// The classes of keys in the order in which they come, and the original's names for them: in a list, and
@@ -38,28 +38,41 @@ const CLASSES: [(Class, &str, &str); 3] = [
     (Class::Public, "asymmetric public", "public"),
 ];
 
-fn classes(objtype: Option<&str>, otherwise: &'static [Class]) -> &'static [Class] {
-    match objtype {
-        None => otherwise,
-        Some("private" | "key:private") => &[Class::Private, Class::Secret],
-        Some("public" | "key:public") => &[Class::Public],
-        Some(_) => &[Class::Private, Class::Secret, Class::Public],
+/// What is looked for: these classes of keys, and whether certificates.
+type Wanted = (&'static [Class], bool);
+
+const EVERYTHING: Wanted = (&[Class::Private, Class::Secret, Class::Public], true);
+
+/// An operand that only certificates have says that it is one.
+fn wanted(operands: &Operands<'_>, otherwise: Wanted) -> Result<Wanted> {
+    let certificate = certificates::FILTERS.iter().find(|name| operands.has(name));
+    let wanted: Wanted = match (operands.value("objtype"), certificate) {
+        (None, None) => otherwise,
+        (None, Some(_)) => (&[], true),
+        (Some("private" | "key:private"), _) => (&[Class::Private, Class::Secret], false),
+        (Some("public"), _) => (&[Class::Public], true),
+        (Some("key:public"), _) => (&[Class::Public], false),
+        (Some("both"), _) => EVERYTHING,
+        (Some(key), _) if key.starts_with("key") => (EVERYTHING.0, false),
+        (Some(_), _) => (&[], true),
+    };
+    match certificate {
+        Some(name) if !wanted.0.is_empty() => {
+            Err(Failure::usage(format!("{name}= is for objtype=cert")))
+        }
+        _ => Ok(wanted),
     }
 }
 
 pub(super) fn list(app: &App, args: &Args, operands: &Operands<'_>) -> Result<()> {
-    let wanted = classes(operands.value("objtype"), &[Class::Public]);
-    let session = match wanted {
-        [Class::Public] => {
-            let uri = token(operands)?;
-            let slot = app.token(&uri)?.slot;
-            app.host(&uri)?.module().open_session(slot, Access::ReadOnly)?
-        }
-        _ => args.log_in(app, operands, Access::ReadOnly)?.0,
+    let (classes, certificates) = wanted(operands, (&[Class::Public], true))?;
+    let session = match classes.contains(&Class::Private) {
+        false => args.session(app, operands)?,
+        true => args.log_in(app, operands, Access::ReadOnly)?.0,
     };
     let keys = labelled(&session, operands)?;
     let mut text = String::new();
-    for (class, name, _) in CLASSES.iter().filter(|row| wanted.contains(&row.0)) {
+    for (class, name, _) in CLASSES.iter().filter(|row| classes.contains(&row.0)) {
         let its: Vec<&Key> = keys.iter().filter(|key| key.part(*class).is_some()).collect();
         if !its.is_empty() {
             text += &format!("Found {} {name} keys.\n", its.len());
@@ -68,40 +81,47 @@ pub(super) fn list(app: &App, args: &Args, operands: &Operands<'_>) -> Result<()
             text += &format!("Key #{} - {}\n", at + 1, described(key, *class));
         }
     }
+    if certificates {
+        text += &certificates::listed(&certificates::find(&session, operands)?);
+    }
     output::write_out(text.as_bytes())
 }
 
 pub(super) fn delete(app: &App, args: &Args, operands: &Operands<'_>) -> Result<()> {
-    let every = &[Class::Private, Class::Secret, Class::Public];
-    let wanted = classes(operands.value("objtype"), every);
+    let (classes, certificates) = wanted(operands, EVERYTHING)?;
     let (session, _) = args.log_in(app, operands, Access::ReadWrite)?;
     let keys = labelled(&session, operands)?;
-    let mut found = false;
-    for (class, _, name) in CLASSES.iter().filter(|row| wanted.contains(&row.0)) {
+    let mut all = Vec::new();
+    for (class, _, name) in CLASSES.iter().filter(|row| classes.contains(&row.0)) {
         let handles: Vec<_> = keys.iter().filter_map(|key| key.part(*class)).collect();
-        found |= !handles.is_empty();
-        if handles.is_empty() || !confirmed(args, handles.len(), name)? {
-            continue;
-        }
-        for handle in handles {
-            session.destroy(handle)?;
+        all.push((handles, format!("{name} key(s)")));
+    }
+    if certificates {
+        let found = certificates::find(&session, operands)?;
+        let handles = found.iter().map(|certificate| certificate.handle).collect();
+        all.push((handles, "certificate(s)".to_owned()));
+    }
+    all.retain(|(handles, _)| !handles.is_empty());
+    if all.is_empty() {
+        return Err(Failure::not_found("nothing that matches was found"));
+    }
+    for (handles, what) in all {
+        if confirmed(args, handles.len(), &what)? {
+            handles.into_iter().try_for_each(|handle| session.destroy(handle))?;
         }
     }
-    match found {
-        true => Ok(()),
-        false => Err(Failure::not_found("no matching key was found")),
-    }
+    Ok(())
 }
 
-fn confirmed(args: &Args, number: usize, name: &str) -> Result<bool> {
+fn confirmed(args: &Args, number: usize, what: &str) -> Result<bool> {
     if args.yes {
         return Ok(true);
     }
     if !pin::is_interactive() {
-        return Err(Failure::failed("no terminal to ask on whether to delete keys")
-            .hint("--yes deletes them without asking"));
+        return Err(Failure::failed("no terminal to ask on whether to delete")
+            .hint("--yes deletes without asking"));
     }
-    pin::confirm(&format!("{number} {name} key(s) found, do you want to delete them?"))
+    pin::confirm(&format!("{number} {what} found, do you want to delete them?"))
 }
 
 fn labelled(session: &Session, operands: &Operands<'_>) -> Result<Vec<Key>> {
