@@ -8,6 +8,9 @@ use crate::{Mechanism, Result, Session, length, room, ulong};
 use metaslot_ck::*;
 use std::ptr;
 
+/// Room for what most operations give last.
+const USUAL: usize = 512;
+
 type Init =
     Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_MECHANISM, CK_OBJECT_HANDLE) -> CK_RV>;
 type Transform = Option<
@@ -81,18 +84,26 @@ impl Session {
         })
     }
 
-    /// A function that gives data, after asking for the length.
+    /// A function that gives data. Room is offered first: NSS ends an operation without padding when it is asked for a length.
     fn output(&self, function: Function, pointer: Output) -> Result<Vec<u8>> {
-        let mut used: CK_ULONG = 0;
-        self.call(function, pointer, |f, session| {
-            // SAFETY: NULL asks for the length.
-            unsafe { f(session, ptr::null_mut(), &raw mut used) }
-        })?;
+        let mut used = ulong(USUAL);
         let mut out = room(function, used, 0)?;
-        self.call(function, pointer, |f, session| {
-            // SAFETY: room for `used` bytes.
-            unsafe { f(session, out.as_mut_ptr(), &raw mut used) }
-        })?;
+        let fill = |out: &mut Vec<u8>, used: &mut CK_ULONG| {
+            self.call(function, pointer, |f, session| {
+                // SAFETY: room for `used` bytes.
+                unsafe { f(session, out.as_mut_ptr(), used) }
+            })
+        };
+        match fill(&mut out, &mut used) {
+            Err(failure) if failure.code == Error::BUFFER_TOO_SMALL => {
+                out = room(function, used, 0)?;
+                fill(&mut out, &mut used)?;
+            }
+            filled => filled?,
+        }
+        if length(used) > out.len() {
+            return Err(crate::Error::new(function, Error::GENERAL_ERROR));
+        }
         out.truncate(length(used));
         Ok(out)
     }

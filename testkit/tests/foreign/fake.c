@@ -320,9 +320,9 @@ static CK_RV sign_update(CK_SESSION_HANDLE session, CK_BYTE *data, CK_ULONG leng
 
 static CK_RV sign_final(CK_SESSION_HANDLE session, CK_BYTE *out, CK_ULONG *room)
 {
-    if (is("final-without-end") && !out) {
+    if (is("final-without-end") || is("final-beyond-its-room")) {
         *room = 1UL << 60;
-        return CKR_OK;
+        return is("final-beyond-its-room") ? CKR_OK : CKR_BUFFER_TOO_SMALL;
     }
     return sign(session, NULL, 0, out, room);
 }
