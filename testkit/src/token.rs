@@ -24,6 +24,7 @@ pub struct TestToken {
     module: PathBuf,
     label: String,
     environment: Vec<(&'static str, OsString)>,
+    launcher: Vec<OsString>,
 }
 
 /// The module under test, if one is built.
@@ -74,7 +75,13 @@ impl TestToken {
         let home = target().join("tokens").join(format!("{short}-{}-{number}", std::process::id()));
         fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
         let home = fs::canonicalize(&home).context("find the token's directory")?;
-        let mut token = Self { home, module, label: "testing".into(), environment: Vec::new() };
+        let mut token = Self {
+            home,
+            module,
+            label: "testing".into(),
+            environment: Vec::new(),
+            launcher: Vec::new(),
+        };
         token.configure()?;
         Ok(Some(token))
     }
@@ -178,10 +185,19 @@ impl TestToken {
         self.environment.push((name, value.into()));
     }
 
+    /// Every program run with this token is from now on an argument of this command: in namespaces of its own, say.
+    pub fn within(&mut self, command: impl IntoIterator<Item = OsString>) {
+        self.launcher = command.into_iter().collect();
+    }
+
     /// A program that runs in the test's directory and finds this token.
     #[must_use]
     pub fn program(&self, name: &str) -> Program {
-        let program = Program::new(name).directory(&self.home);
+        let program = match self.launcher.split_first() {
+            Some((first, more)) => Program::new(first).args(more).arg(name),
+            None => Program::new(name),
+        };
+        let program = program.directory(&self.home);
         self.environment.iter().fold(program, |program, (name, value)| program.env(name, value))
     }
 
