@@ -7,10 +7,12 @@ mod behaviour;
 mod failures;
 mod faults;
 mod keyless;
+mod modules;
 mod nss;
 mod pool;
 mod server;
 mod softhsm;
+mod steps;
 
 use anyhow::{Context, Result, ensure};
 use metaslot_ck::*;
