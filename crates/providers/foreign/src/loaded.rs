@@ -3,13 +3,14 @@
 
 use crate::config::Config;
 use crate::error::fails_itself;
+use crate::isolated::Isolated;
 use metaslot_ck::{CKF_OS_LOCKING_OK, CKF_RNG, CKF_TOKEN_INITIALIZED, Error, SlotId};
 use metaslot_client::{Access, Initialize, Module, TokenInfo};
 use metaslot_memory::PerProcess;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 /// Most modules.
@@ -60,7 +61,10 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
     }
     let parameters = config.parameters.clone().map(CString::new).transpose();
     let parameters = parameters.map_err(|_| String::from("has parameters with a zero in them"))?;
-    let library = Module::load(path).map_err(|failure| failure.to_string())?;
+    let library = match &config.isolation {
+        Some(isolation) => Module::remote(path, Arc::new(Isolated::new(isolation, path.clone())?)),
+        None => Module::load(path).map_err(|failure| failure.to_string())?,
+    };
     if library.is_metaslot() {
         return Err(String::from("is this module itself"));
     }
