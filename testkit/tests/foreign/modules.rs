@@ -192,10 +192,11 @@ pub(super) fn prepared(token: &mut TestToken, other: &Other, more: &str) -> Resu
     configure(token, &format!("{section}\npin-source = \"file:{pin}\"\n{settings}\n{more}"))
 }
 
-/// Every step over one module.
-fn steps_over(other: &Other, name: &str) {
-    let what = format!("steps over {}", other.name);
-    let prepare = |token: &mut TestToken| prepared(token, other, "");
+/// Every step over one module. `more`: further settings.
+fn steps_over(other: &Other, name: &str, more: &str) {
+    let what =
+        format!("steps over {}{}{more}", other.name, if more.is_empty() { "" } else { ", " });
+    let prepare = |token: &mut TestToken| prepared(token, other, more);
     match missing(other).filter(|_| !is_inside()) {
         Some(reason) => not_run(CLIENT, &what, &reason),
         None => apart(CLIENT, &what, name, prepare, || steps::all(other)),
@@ -204,36 +205,49 @@ fn steps_over(other: &Other, name: &str) {
 
 #[test]
 fn softhsm_does_every_step() {
-    steps_over(&SOFT, "modules::softhsm_does_every_step");
+    steps_over(&SOFT, "modules::softhsm_does_every_step", "");
 }
 
 #[test]
 fn softoken_of_nss_does_every_step() {
-    steps_over(&NSS, "modules::softoken_of_nss_does_every_step");
+    steps_over(&NSS, "modules::softoken_of_nss_does_every_step", "");
 }
 
 #[test]
 fn opencryptoki_does_every_step() {
-    steps_over(&CRYPTOKI, "modules::opencryptoki_does_every_step");
+    steps_over(&CRYPTOKI, "modules::opencryptoki_does_every_step", "");
 }
 
 #[test]
 fn tpm_does_every_step() {
-    steps_over(&TPM, "modules::tpm_does_every_step");
+    steps_over(&TPM, "modules::tpm_does_every_step", "");
+}
+
+/// As [`SOFT`], in a process of its own: what p11-kit's protocol carries.
+const ISOLATED: Other = Other {
+    programs: &["softhsm2-util", "p11-kit"],
+    lists: &[CKM_RSA_PKCS, CKM_SHA256_RSA_PKCS, CKM_RSA_PKCS_PSS, CKM_ECDSA, CKM_AES_CBC],
+    ..SOFT
+};
+
+#[test]
+fn isolated_softhsm_does_every_step() {
+    steps_over(&ISOLATED, "modules::isolated_softhsm_does_every_step", "isolated = true");
 }
 
 /// A key of each module is used before a fork, in the child, and afterwards in the parent. Not a TPM's: its module calls its daemon
 /// by GLib, which a forked child cannot use.
 #[test]
 fn forked_child_begins_anew_with_every_module() {
-    for other in [&SOFT, &NSS, &CRYPTOKI] {
-        let what = format!("fork over {}", other.name);
+    for (other, more) in [(&SOFT, ""), (&NSS, ""), (&CRYPTOKI, ""), (&ISOLATED, "isolated = true")]
+    {
+        let what = format!("fork over {} {more}", other.name);
         if let Some(reason) = missing(other) {
             not_run(CLIENT, &what, &reason);
             continue;
         }
         check(CLIENT, &what, &["gcc"], |token| {
-            prepared(token, other, "")?;
+            prepared(token, other, more)?;
             compiled(token, "fork.c", "fork", "-ldl")?;
             let program = token.program("./fork").arg(token.module());
             let program = program.args([other.label, USER_PIN]);
