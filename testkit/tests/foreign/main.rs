@@ -12,6 +12,7 @@ mod modules;
 mod nss;
 mod pool;
 mod server;
+mod soak;
 mod softhsm;
 mod steps;
 
