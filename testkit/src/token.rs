@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -25,6 +26,7 @@ pub struct TestToken {
     label: String,
     environment: Vec<(&'static str, OsString)>,
     launcher: Vec<OsString>,
+    limit: Option<Duration>,
 }
 
 /// The module under test, if one is built.
@@ -81,6 +83,7 @@ impl TestToken {
             label: "testing".into(),
             environment: Vec::new(),
             launcher: Vec::new(),
+            limit: None,
         };
         token.configure()?;
         Ok(Some(token))
@@ -190,6 +193,11 @@ impl TestToken {
         self.launcher = command.into_iter().collect();
     }
 
+    /// How long each program run with this token may take.
+    pub const fn limit(&mut self, limit: Duration) {
+        self.limit = Some(limit);
+    }
+
     /// A program that runs in the test's directory and finds this token.
     #[must_use]
     pub fn program(&self, name: &str) -> Program {
@@ -198,6 +206,10 @@ impl TestToken {
             None => Program::new(name),
         };
         let program = program.directory(&self.home);
+        let program = match self.limit {
+            Some(limit) => program.limit(limit),
+            None => program,
+        };
         self.environment.iter().fold(program, |program, (name, value)| program.env(name, value))
     }
 

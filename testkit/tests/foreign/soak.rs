@@ -26,6 +26,10 @@ echo $$ >"$HOME/process-$token"
 SOFTHSM2_CONF="$HOME/$token.conf" exec p11-kit "$@"
 "#;
 
+fn seconds() -> u64 {
+    std::env::var("SOAK").ok().and_then(|number| number.parse().ok()).unwrap_or(SECONDS)
+}
+
 fn prepared(token: &mut TestToken) -> Result<()> {
     let start = token.write("start", START)?;
     token.program("chmod").arg("+x").arg(&start).run()?;
@@ -51,7 +55,8 @@ fn prepared(token: &mut TestToken) -> Result<()> {
     let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
     let pool = format!("[[pool]]\nname = \"web\"\ntokens = {TOKENS:?}\n");
     token.write("metaslot.toml", format!("{text}\n{pool}"))?;
-    token.set("SOAK", std::env::var("SOAK").unwrap_or_default());
+    token.set("SOAK", seconds().to_string());
+    token.limit(2 * Duration::from_secs(seconds()) + PATIENCE);
     Ok(())
 }
 
@@ -143,12 +148,10 @@ fn tokens_in_processes_of_their_own_die_and_come_back_unnoticed() {
             Ok(())
         };
         let work = || work().inspect_err(|_| over.store(true, Ordering::SeqCst));
-        let seconds = std::env::var("SOAK").ok().and_then(|number| number.parse().ok());
-        let seconds = seconds.unwrap_or(SECONDS);
         let deaths = std::thread::scope(|scope| -> Result<Vec<Death>> {
             let threads = [(); THREADS].map(|()| scope.spawn(work));
             let mut deaths = Vec::new();
-            for (_, token) in (0..seconds / CYCLE.as_secs()).zip(TOKENS.iter().cycle()) {
+            for (_, token) in (0..seconds() / CYCLE.as_secs()).zip(TOKENS.iter().cycle()) {
                 match die_and_come_back(token, &done) {
                     Ok(death) if !over.load(Ordering::SeqCst) => deaths.push(death),
                     Ok(_) => break,
