@@ -49,10 +49,13 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Token(command) => command::token::run(&app, command),
         Command::Key(command) => command::key::run(&app, command),
+        Command::ImportSofttoken(args) => command::import::run(&app, &args),
         Command::Sign(args) => command::sign::run(&app, &args),
         Command::Verify(args) => command::verify::run(&app, &args),
         Command::Digest(args) => personality::digest(&app, &args),
         Command::Mac(args) => personality::mac(&app, &args),
+        Command::Encrypt(args) => personality::encrypt(&app, &args),
+        Command::Decrypt(args) => personality::decrypt(&app, &args),
         Command::Provider(command) => command::provider::run(&app, &command),
         Command::Policy(command) => command::policy::run(&app, &command),
         Command::Explain(args) => command::explain::run(&app, &args),

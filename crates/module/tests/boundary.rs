@@ -257,6 +257,12 @@ disable = ["CKM_SHA256", "CKM_SHA256_HMAC*", "CKM_SHA256_RSA_PKCS*", "CKM_AES_GC
     }
 }
 
+/// With its debuggers' own picture of the kernel: no vDSO, no AVX-512, system calls that it does not know.
+#[test]
+fn a_host_under_valgrind_works_and_touches_no_memory_but_its_own() {
+    Home::new("valgrind").run_under_valgrind(&program("codes"));
+}
+
 #[test]
 fn an_unconfigured_module_says_and_makes_nothing() {
     let home = Home::new("unconfigured");
@@ -341,6 +347,24 @@ fn the_file_is_as_hard_as_the_linker_makes_it() {
     let loaded = flags("LOAD");
     assert!(loaded.len() >= 3, "{segments}");
     assert!(!loaded.iter().any(|flags| is(flags, 'W') && is(flags, 'E')), "{segments}");
+}
+
+#[test]
+fn the_probes_are_where_tracers_look_for_them() {
+    let notes = harness::output("readelf", &["-n", "--wide"], harness::module());
+    let mut probes: Vec<_> = notes
+        .split("Provider: metaslot")
+        .skip(1)
+        .map(|probe| {
+            let after = |name: &str| probe.split_once(name).unwrap_or_default().1.lines().next();
+            let arguments = after("Arguments:").unwrap_or_default().split_whitespace().count();
+            (after("Name: ").unwrap_or_default().to_owned(), arguments)
+        })
+        .collect();
+    probes.sort();
+    probes.dedup();
+    let wanted = [("failover", 4), ("operation__end", 5), ("operation__start", 0), ("route", 5)];
+    assert_eq!(probes, wanted.map(|(name, arguments)| (name.to_owned(), arguments)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result,
 };
-use metaslot_counters::{Event, Subject, Watch, event};
+use metaslot_counters::Subject;
 use metaslot_spi::provider::{Algorithm, Digest, Direction, Provider, Signature};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,6 +60,8 @@ struct Rows {
 struct Row {
     /// The provider's place in the list of them.
     provider: usize,
+    /// What its operations are counted under.
+    subject: Subject,
     algorithm: &'static Algorithm,
     /// What is only needed where costs are compared: the rest is read at each `*Init`.
     costs: Box<Costs>,
@@ -173,14 +175,14 @@ impl Routes {
     /// # Errors
     /// `CKR_MECHANISM_INVALID` when no provider serves it.
     pub fn info(&self, mechanism: CK_MECHANISM_TYPE) -> Result<(u64, u64, u64)> {
-        let rows = self.rows_of(mechanism)?.1.all.iter().map(|row| row.algorithm);
+        let rows = self.rows_of(mechanism)?.all.iter().map(|row| row.algorithm);
         let rows = rows.map(|row| (row.key_sizes.0, row.key_sizes.1, row.flags()));
         rows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1), a.2 | b.2)).ok_or(Error::MECHANISM_INVALID)
     }
 
-    fn rows_of(&self, mechanism: CK_MECHANISM_TYPE) -> Result<(usize, &Rows)> {
+    fn rows_of(&self, mechanism: CK_MECHANISM_TYPE) -> Result<&Rows> {
         let at = MechanismRow::index(mechanism).ok_or(Error::MECHANISM_INVALID)?;
-        Ok((at, &self.table.get().rows[at]))
+        Ok(&self.table.get().rows[at])
     }
 
     /// The first provider's implementation of one operation of a mechanism, of those that work.
@@ -193,11 +195,11 @@ impl Routes {
         mechanism: CK_MECHANISM_TYPE,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> Result<(Count, T)> {
-        let (at, rows) = self.rows_of(mechanism)?;
+        let rows = self.rows_of(mechanism)?;
         let out = self.health.out();
-        for row in rows.all.iter().filter(|row| out & bit(row.provider) == 0) {
+        for row in rows.all.iter().filter(|row| out == 0 || out & bit(row.provider) == 0) {
             if let Some(found) = operation(row.algorithm) {
-                return Ok((Count::new(Subject::new(row.provider, at), rows.choice), found));
+                return Ok((Count::new(row.subject, rows.choice), found));
             }
         }
         match out {
@@ -218,12 +220,12 @@ impl Routes {
         tried: impl Iterator<Item = usize> + Clone,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> Result<(Count, T)> {
-        let (at, rows) = self.rows_of(mechanism)?;
+        let rows = self.rows_of(mechanism)?;
         let mut left =
             rows.all.iter().filter(|row| !tried.clone().any(|tried| tried == row.provider));
         left.find_map(|row| {
             let found = operation(row.algorithm)?;
-            Some((Count::new(Subject::new(row.provider, at), false), found))
+            Some((Count::new(row.subject, false), found))
         })
         .ok_or(Error::MECHANISM_INVALID)
     }
@@ -236,8 +238,7 @@ impl Routes {
         job: Job,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> (Option<(Count, T)>, Option<Flight<'_>>) {
-        let Ok((at, rows)) = self.rows_of(job.mechanism) else { return (None, None) };
-        let rows = &rows.all;
+        let Ok(Rows { all: rows, .. }) = self.rows_of(job.mechanism) else { return (None, None) };
         let Some(first) = rows.iter().position(|row| row.provider == found.provider()) else {
             return (None, None);
         };
@@ -250,7 +251,8 @@ impl Routes {
             Flight(&row.costs.in_flight)
         });
         let cheaper = (least != first).then(|| operation(row.algorithm)).flatten();
-        let count = Count::new(Subject::new(row.provider, at), false);
+        metaslot_counters::routed(rows[first].subject, row.subject, job.bytes);
+        let count = Count::new(row.subject, false);
         (cheaper.map(|algorithm| (count, algorithm)), flight)
     }
 
@@ -314,14 +316,13 @@ impl Routes {
             if done {
                 self.health.strike(count.provider(), Instant::now());
             }
-            count.done(0, false, Watch::OFF);
-            event(Event::Fallback);
+            count.failed_over(done);
         }
     }
 
     /// Everyone who has the operation of a job, in order, by the place in the list of providers.
     pub(crate) fn rows_for(&self, job: Job) -> Vec<(usize, &'static Algorithm)> {
-        let Ok((_, rows)) = self.rows_of(job.mechanism) else { return Vec::new() };
+        let Ok(rows) = self.rows_of(job.mechanism) else { return Vec::new() };
         let able = rows.all.iter().filter(|row| row.algorithm.flags() & job.operation != 0);
         able.map(|row| (row.provider, row.algorithm)).collect()
     }
@@ -330,7 +331,7 @@ impl Routes {
     /// which provider would be taken for a caller that waits.
     #[must_use]
     pub fn estimates(&self, job: Job) -> (Vec<Estimate>, Option<usize>) {
-        let Ok((_, rows)) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
+        let Ok(rows) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
         let (rows, out) = (&rows.all, self.health.out());
         let able = |row: &Row| {
             let remark = self.providers[row.provider].remark(job.mechanism);
@@ -374,7 +375,8 @@ impl Table {
             let algorithms = served.algorithms().iter();
             for algorithm in algorithms.filter(|row| may(served.name(), row.mechanism)) {
                 if let Some(at) = MechanismRow::index(algorithm.mechanism) {
-                    rows[at].all.push(Row { provider, algorithm, costs: Box::default() });
+                    let subject = Subject::new(provider, at);
+                    rows[at].all.push(Row { provider, subject, algorithm, costs: Box::default() });
                 }
             }
         }
@@ -438,7 +440,7 @@ mod tests {
 
     fn row(lines: &[Line]) -> Row {
         let costs = Box::new(Costs { lines: lines.to_vec(), in_flight: AtomicU32::new(0) });
-        Row { provider: 0, algorithm: &Algorithm::NONE, costs }
+        Row { provider: 0, subject: Subject::new(0, 0), algorithm: &Algorithm::NONE, costs }
     }
 
     #[test]

@@ -225,8 +225,10 @@ impl Object {
 
     /// Whether `CKA_ALLOWED_MECHANISMS` of a key has this one, or says nothing.
     pub(crate) fn allows(&self, mechanism: CK_MECHANISM_TYPE) -> bool {
-        let allowed = self.attributes.get(CKA_ALLOWED_MECHANISMS).filter(|_| self.facts.restricted);
-        !matches!(allowed, Some(Value::Ulongs(allowed)) if !allowed.contains(&mechanism))
+        // Most keys are not restricted, and the attribute is looked for at each operation.
+        let allowed = || self.attributes.get(CKA_ALLOWED_MECHANISMS);
+        !self.facts.restricted
+            || !matches!(allowed(), Some(Value::Ulongs(allowed)) if !allowed.contains(&mechanism))
     }
 
     /// Whether the values of this key may be shown: never those of a sensitive or unextractable

@@ -135,18 +135,40 @@ impl Home {
         arguments: &[&str],
         environment: &[(&str, &OsStr)],
     ) -> String {
-        let output = Command::new(program)
+        let output = self
+            .command(program)
             .args(arguments)
+            .envs(environment.iter().copied())
+            .output()
+            .expect("the program can be run");
+        self.judge(program, arguments, &output)
+    }
+
+    /// Runs a program whose every access to memory is checked. What was never written is not: libraries of cryptography
+    /// compute with such on purpose.
+    pub(crate) fn run_under_valgrind(&self, program: &Path) {
+        let output = self
+            .command(Path::new("valgrind"))
+            .args(["--quiet", "--undef-value-errors=no", "--error-exitcode=99"])
+            .arg(format!("--log-file={}", self.0.join("valgrind").display()))
+            .arg(program)
+            .output()
+            .expect("valgrind is installed");
+        let log = fs::read_to_string(self.0.join("valgrind")).expect("valgrind writes its log");
+        assert!(output.status.success(), "{log}");
+        self.judge(program, &[], &output);
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
             .env_clear()
             .env("HOME", &self.0)
             .env("PATH", "/usr/bin:/bin")
             .env("METASLOT_MODULE", module())
             .env("BOUNDARY_LIBRARIES", built())
-            .envs(environment.iter().copied())
-            .current_dir(&self.0)
-            .output()
-            .expect("the program can be run");
-        self.judge(program, arguments, &output)
+            .current_dir(&self.0);
+        command
     }
 
     fn judge(&self, program: &Path, arguments: &[&str], output: &Output) -> String {
