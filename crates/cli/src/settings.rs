@@ -66,6 +66,13 @@ impl Contents {
         self.provider(name).map(|section| strings(section, "disable")).unwrap_or_default()
     }
 
+    /// The services that have a provider only, and those that do not, as far as something is said of them.
+    pub(crate) fn services(&self, name: &str) -> Vec<(&'static str, Vec<String>)> {
+        let Some(section) = self.provider(name) else { return Vec::new() };
+        let said = ["only", "except"].into_iter().filter(|word| section.contains_key(word));
+        said.map(|word| (word, strings(section, word))).collect()
+    }
+
     /// The other modules, in their order.
     pub(crate) fn foreign(&self) -> Vec<Foreign> {
         let sections = self.0.get("foreign").and_then(Item::as_array_of_tables);

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use crate::scheme::mechanism_number;
-use crate::settings::{Settings, put, set_strings, strings};
+use crate::settings::{Contents, Settings, put, set_strings, strings};
 use crate::uri::Uri;
 use clap::{Args, Subcommand};
 use metaslot_ck::mechanism::MechanismRow;
@@ -155,17 +155,20 @@ pub(crate) fn provider(app: &App, name: &str) -> Result<Provider> {
 }
 
 fn list(app: &App) -> Result<()> {
-    let all = providers(app)?;
+    let (all, contents) = (providers(app)?, Contents::read()?);
     let mut table = Table::new(&["PROVIDER", "MECHANISMS", "REMARK"], &[1]);
     for provider in &all {
         let (served, remarks) = (provider.served(), provider.remarks());
-        let remarks: Vec<_> = match served {
+        let mut remarks: Vec<_> = match served {
             0 => remarks.iter().map(|(remark, _)| remark.to_string()).collect(),
             _ => remarks.iter().map(|(remark, of)| format!("{remark} ({of})")).collect(),
         };
+        let services = contents.services(&provider.name).into_iter();
+        remarks.extend(services.map(|(word, services)| format!("{word} {}", services.join(", "))));
         table.push(vec![provider.name.clone(), served.to_string(), remarks.join("; ")]);
     }
-    let json: Vec<Value> = all.iter().map(provider_json).collect();
+    let json = |provider| provider_json(provider, &contents);
+    let json: Vec<Value> = all.iter().map(json).collect();
     app.output.print(&Report {
         text: table.text(),
         json: json!({"providers": json}),
@@ -173,13 +176,17 @@ fn list(app: &App) -> Result<()> {
     })
 }
 
-fn provider_json(provider: &Provider) -> Value {
+fn provider_json(provider: &Provider, contents: &Contents) -> Value {
     let remark = |(remark, of): &(&str, usize)| json!({"remark": remark, "mechanisms": of});
-    json!({
+    let mut json = json!({
         "name": provider.name,
         "mechanisms": provider.served(),
         "remarks": provider.remarks().iter().map(remark).collect::<Vec<Value>>(),
-    })
+    });
+    for (word, services) in contents.services(&provider.name) {
+        json[word] = json!(services);
+    }
+    json
 }
 
 fn show(app: &App, name: &str) -> Result<()> {

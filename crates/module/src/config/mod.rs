@@ -7,6 +7,7 @@
 mod costs;
 mod foreign;
 mod provider;
+mod service;
 mod setting;
 
 use crate::environment::{directory, variable};

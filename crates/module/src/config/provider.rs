@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `[provider.NAME]`: what a provider may do.
 
+use super::service;
 use super::setting::{Complaint, at, text, wrong};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, mechanism_name};
@@ -14,6 +15,7 @@ pub(super) const OURS: [&str; 3] = ["awslc", "lanes", "openssl"];
 #[derive(Debug)]
 pub(super) struct ProviderConfig {
     pub(super) name: String,
+    /// Whether this process has it.
     pub(super) enabled: bool,
     /// Mechanisms that it may not do.
     pub(super) disabled: Vec<CK_MECHANISM_TYPE>,
@@ -47,11 +49,15 @@ impl ProviderConfig {
         let (mut enabled, mut disabled) = (true, Vec::new());
         for (key, value) in settings {
             match (key.get_ref().as_ref(), value.get_ref()) {
-                ("enabled", DeValue::Boolean(false)) if name == "awslc" => {
+                ("enabled", DeValue::Boolean(false)) | ("only" | "except", _)
+                    if name == "awslc" =>
+                {
                     let reason = "awslc makes random numbers and keys for the others: disable some of its mechanisms instead";
                     return Err(at(value, reason));
                 }
-                ("enabled", DeValue::Boolean(truth)) => enabled = *truth,
+                ("enabled", DeValue::Boolean(truth)) => enabled &= *truth,
+                ("only", _) => enabled &= service::is_one_of(value)?,
+                ("except", _) => enabled &= !service::is_one_of(value)?,
                 ("enabled", _) => return Err(wrong(value, "enabled is true or false")),
                 ("disable", DeValue::Array(names)) => {
                     for name in names.iter() {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which service this process belongs to: what `only` and `except` of a provider name.
+
+use super::setting::{Complaint, text, wrong};
+use rustix::process::geteuid;
+use std::fs;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// One name of services.
+#[derive(Debug, Eq, PartialEq)]
+enum Selector {
+    /// The user that the process acts as, by name or number.
+    User(String),
+    /// A control group (version 2) that the process is in, or in a group below it.
+    Cgroup(PathBuf),
+    /// The file that the process runs.
+    Program(PathBuf),
+}
+
+/// Whether this process belongs to one of the services of a list.
+pub(super) fn is_one_of(list: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
+    let DeValue::Array(names) = list.get_ref() else {
+        return Err(wrong(list, "must be a list of services such as \"user:www-data\""));
+    };
+    // All are read: a wrong one is an error in every process.
+    let selectors: Vec<_> = names.iter().map(Selector::parse).collect::<Result<_, _>>()?;
+    Ok(selectors.iter().any(Selector::is_here))
+}
+
+impl Selector {
+    fn parse(name: &Spanned<DeValue<'_>>) -> Result<Self, Complaint> {
+        let parts = text(name)?.split_once(':').filter(|(_, rest)| !rest.is_empty());
+        match parts {
+            Some(("user", user)) => Ok(Self::User(user.to_owned())),
+            Some(("cgroup", path)) if path.starts_with('/') => Ok(Self::Cgroup(path.into())),
+            Some(("program", path)) if path.starts_with('/') => Ok(Self::Program(path.into())),
+            _ => Err(wrong(name, "must be \"user:NAME\", \"cgroup:/PATH\" or \"program:/PATH\"")),
+        }
+    }
+
+    fn is_here(&self) -> bool {
+        match self {
+            Self::User(user) => is_user(user, geteuid().as_raw()),
+            Self::Cgroup(path) => cgroup().is_some_and(|own| own.starts_with(path)),
+            Self::Program(path) => fs::read_link("/proc/self/exe").is_ok_and(|own| {
+                own == *path || fs::canonicalize(path).is_ok_and(|path| own == path)
+            }),
+        }
+    }
+}
+
+fn is_user(name: &str, user: u32) -> bool {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    number_of(name, &users).or_else(|| name.parse().ok()) == Some(user)
+}
+
+/// The number of a user in the text of `/etc/passwd`.
+fn number_of(name: &str, users: &str) -> Option<u32> {
+    let fields = users.lines().map(|line| line.split(':'));
+    let mut named = fields.filter_map(|mut fields| (fields.next()? == name).then_some(fields));
+    named.next()?.nth(1)?.parse().ok()
+}
+
+/// Of control groups version 2: a line `0::/PATH`.
+fn cgroup() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(Path::new(own).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toml::de::DeTable;
+
+    fn ask(list: &str) -> Result<bool, String> {
+        let text = format!("only = {list}");
+        let table = DeTable::parse(&text).expect("this is TOML");
+        let list = table.get_ref().get("only").expect("it is there");
+        is_one_of(list).map_err(|complaint| complaint.1)
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_user_group_and_program() {
+        let own = std::env::current_exe().expect("the test has a file");
+        let user = geteuid().as_raw();
+        assert_eq!(ask(&format!("[\"program:{}\"]", own.display())), Ok(true));
+        assert_eq!(ask("[\"program:/bin/true\", \"user:4294967294\"]"), Ok(false));
+        assert_eq!(ask(&format!("[\"program:/bin/true\", \"user:{user}\"]")), Ok(true));
+        assert_eq!(ask("[]"), Ok(false));
+        if let Some(group) = cgroup() {
+            assert_eq!(ask(&format!("[\"cgroup:{}\"]", group.display())), Ok(true));
+            assert_eq!(ask("[\"cgroup:/\"]"), Ok(true), "every group is below the root");
+            let below = group.join("below");
+            assert_eq!(ask(&format!("[\"cgroup:{}\"]", below.display())), Ok(false));
+        }
+    }
+
+    #[test]
+    fn users_have_names() {
+        let users =
+            "root:x:0:0:root:/root:/bin/sh\nwww-data:x:33:33::/var/www:/bin/false\nbroken\n";
+        assert_eq!(number_of("www-data", users), Some(33));
+        assert_eq!(number_of("www", users), None);
+        assert_eq!(number_of("broken", users), None);
+    }
+
+    #[test]
+    fn a_wrong_name_is_an_error_whoever_asks() {
+        for list in [
+            "[\"nginx\"]",
+            "[\"user:\"]",
+            "[\"program:nginx\"]",
+            "[\"cgroup:x\"]",
+            "\"user:root\"",
+            "[1]",
+        ] {
+            assert!(ask(list).is_err(), "{list}");
+        }
+        let user = geteuid().as_raw();
+        assert!(ask(&format!("[\"user:{user}\", \"nginx\"]")).is_err(), "after one that is here");
+    }
+}
