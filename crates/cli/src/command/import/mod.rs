@@ -145,7 +145,11 @@ impl<'a> Entry<'a> {
                 self.lost = object.lost;
                 if dry_run { Fate::WouldBe } else { Fate::Moved }
             }
-            Err(error) => Fate::Not(Failure::from(error).message().to_owned()),
+            Err(error) => {
+                let failure = Failure::from(error);
+                let said = [Some(failure.message()), failure.advice()];
+                Fate::Not(said.into_iter().flatten().collect::<Vec<_>>().join("; "))
+            }
         };
     }
 
