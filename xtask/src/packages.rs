@@ -49,6 +49,7 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("procps", Probe::Program("ps")),
     ("iperf3", Probe::Program("iperf3")),
     ("binutils", Probe::Program("objdump")),
+    ("bpftrace", Probe::Program("bpftrace")),
     ("valgrind", Probe::Program("valgrind")),
     ("xz-utils", Probe::Program("xz")),
     ("python3", Probe::File(SYSTEM_PYTHON)),
