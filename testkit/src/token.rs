@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -24,6 +25,8 @@ pub struct TestToken {
     module: PathBuf,
     label: String,
     environment: Vec<(&'static str, OsString)>,
+    launcher: Vec<OsString>,
+    limit: Option<Duration>,
 }
 
 /// The module under test, if one is built.
@@ -74,7 +77,14 @@ impl TestToken {
         let home = target().join("tokens").join(format!("{short}-{}-{number}", std::process::id()));
         fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
         let home = fs::canonicalize(&home).context("find the token's directory")?;
-        let mut token = Self { home, module, label: "testing".into(), environment: Vec::new() };
+        let mut token = Self {
+            home,
+            module,
+            label: "testing".into(),
+            environment: Vec::new(),
+            launcher: Vec::new(),
+            limit: None,
+        };
         token.configure()?;
         Ok(Some(token))
     }
@@ -178,10 +188,28 @@ impl TestToken {
         self.environment.push((name, value.into()));
     }
 
+    /// Every program run with this token is from now on an argument of this command: in namespaces of its own, say.
+    pub fn within(&mut self, command: impl IntoIterator<Item = OsString>) {
+        self.launcher = command.into_iter().collect();
+    }
+
+    /// How long each program run with this token may take.
+    pub const fn limit(&mut self, limit: Duration) {
+        self.limit = Some(limit);
+    }
+
     /// A program that runs in the test's directory and finds this token.
     #[must_use]
     pub fn program(&self, name: &str) -> Program {
-        let program = Program::new(name).directory(&self.home);
+        let program = match self.launcher.split_first() {
+            Some((first, more)) => Program::new(first).args(more).arg(name),
+            None => Program::new(name),
+        };
+        let program = program.directory(&self.home);
+        let program = match self.limit {
+            Some(limit) => program.limit(limit),
+            None => program,
+        };
         self.environment.iter().fold(program, |program, (name, value)| program.env(name, value))
     }
 

@@ -6,7 +6,7 @@ use crate::command::{
     doctor, explain, import, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top,
     tune, verify,
 };
-use crate::personality::{crypt, hash};
+use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
 
 /// Keys in an encrypted token, behind one PKCS#11 module
@@ -79,6 +79,16 @@ pub(crate) enum Command {
     /// keys and certificates in the token. Says of each object what became of it; the keystore is not changed.
     /// Exit code 1 says that something could not be moved.
     ImportSofttoken(import::Args),
+    /// List and choose providers, as the Solaris command of this name does
+    ///
+    /// Writes the same configuration as 'metaslot provider'. Exit codes: 0 done, 1 failed, 2 wrong usage. Called as
+    /// metaslot-cryptoadm or cryptoadm, by a link, the command is this one.
+    Cryptoadm(cryptoadm::Args),
+    /// Make, list and delete keys, as the Solaris command of this name does
+    ///
+    /// Exit codes: 0 done, 1 wrong usage, 3 the module or the token refused, 4 the system did. Called as
+    /// metaslot-pktool or pktool, by a link, the command is this one.
+    Pktool(pktool::Args),
     /// List the mechanisms of a token
     ///
     /// MIN and MAX are sizes of keys in the unit that the mechanism uses, bits or bytes.

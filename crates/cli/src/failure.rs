@@ -35,6 +35,8 @@ pub(crate) struct Failure {
     hint: Option<String>,
     call: Option<client::Error>,
     detail: Option<String>,
+    /// Another command's code in place of ours.
+    status: Option<u8>,
 }
 
 /// What nearly every function of the command returns.
@@ -43,7 +45,7 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 impl Failure {
     /// A failure with its exit code.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, call: None, detail: None }
+        Self { exit, message: message.into(), hint: None, call: None, detail: None, status: None }
     }
 
     /// Anything that has no exit code of its own.
@@ -123,6 +125,12 @@ impl Failure {
         Self { exit, ..self }
     }
 
+    /// The same failure with the exit codes of another command.
+    #[must_use]
+    pub(crate) fn coded(self, code: impl FnOnce(Exit) -> u8) -> Self {
+        Self { status: Some(code(self.exit)), ..self }
+    }
+
     /// The code that the module returned, if it was the module.
     pub(crate) fn code(&self) -> Option<ck::Error> {
         self.call.map(|call| call.code)
@@ -130,7 +138,11 @@ impl Failure {
 
     /// The exit code for the shell.
     pub(crate) fn exit(&self) -> ExitCode {
-        ExitCode::from(self.exit as u8)
+        ExitCode::from(self.number())
+    }
+
+    fn number(&self) -> u8 {
+        self.status.unwrap_or(self.exit as u8)
     }
 
     /// `error:` and `hint:` lines.
@@ -155,7 +167,7 @@ impl Failure {
             "hint": self.hint,
             "function": self.call.map(|call| call.function.name()),
             "code": self.call.map(|call| call.code.to_string()),
-            "exit": self.exit as u8,
+            "exit": self.number(),
         }})
     }
 }
@@ -194,7 +206,7 @@ impl From<client::Error> for Failure {
         };
         let hint = row.map(|row| row.2).filter(|hint| !hint.is_empty()).map(str::to_owned);
         let exit = if PIN_CODES.contains(&call.code) { Exit::Pin } else { Exit::Failed };
-        Self { exit, message, hint, call: Some(call), detail }
+        Self { exit, message, hint, call: Some(call), detail, status: None }
     }
 }
 

@@ -20,6 +20,7 @@ mod places;
 mod scheme;
 mod settings;
 mod uri;
+mod x509;
 
 use app::App;
 use clap::error::ErrorKind;
@@ -41,9 +42,9 @@ fn main() -> ExitCode {
         }
         Some(_) => {}
     }
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return misread(&error),
+        Err(error) => return misread(&error, arguments.get(1)),
     };
     let app = App::new(cli.common);
     let result = match cli.command {
@@ -56,6 +57,8 @@ fn main() -> ExitCode {
         Command::Mac(args) => personality::mac(&app, &args),
         Command::Encrypt(args) => personality::encrypt(&app, &args),
         Command::Decrypt(args) => personality::decrypt(&app, &args),
+        Command::Cryptoadm(args) => personality::cryptoadm(&app, &args),
+        Command::Pktool(args) => personality::pktool(&app, &args),
         Command::Provider(command) => command::provider::run(&app, &command),
         Command::Policy(command) => command::policy::run(&app, &command),
         Command::Explain(args) => command::explain::run(&app, &args),
@@ -84,7 +87,7 @@ fn help() -> ExitCode {
 }
 
 /// Help that was asked for, or a command line that makes no sense.
-fn misread(error: &clap::Error) -> ExitCode {
+fn misread(error: &clap::Error, subcommand: Option<&OsString>) -> ExitCode {
     if !error.use_stderr() {
         return match error.print() {
             Ok(()) => ExitCode::SUCCESS,
@@ -98,6 +101,7 @@ fn misread(error: &clap::Error) -> ExitCode {
         }
         _ => usage(&error.render().to_string()),
     };
+    let failure = personality::misread(subcommand.map(OsString::as_os_str), failure);
     Output { json, quiet: false }.failure(&failure);
     failure.exit()
 }

@@ -10,14 +10,75 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use toml_edit::{Array, DocumentMut, Item, Table, value};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
 /// The configuration that is in force, to be changed; no other command changes it meanwhile.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) file: PathBuf,
-    document: DocumentMut,
+    pub(crate) contents: Contents,
     draft: Draft,
+}
+
+/// What stands in a configuration.
+#[derive(Debug)]
+pub(crate) struct Contents(DocumentMut);
+
+/// A `[[foreign]]` section.
+#[derive(Debug)]
+pub(crate) struct Foreign {
+    pub(crate) name: String,
+    pub(crate) module: String,
+    pub(crate) serves: Vec<String>,
+}
+
+impl Contents {
+    /// Of the configuration in force, which may be none.
+    pub(crate) fn read() -> Result<Self> {
+        match places::in_force() {
+            None => Ok(Self(DocumentMut::new())),
+            Some((file, text)) => Self::parse(&file, text),
+        }
+    }
+
+    fn parse(file: &Path, text: io::Result<String>) -> Result<Self> {
+        let named = file.display();
+        let text = text.map_err(|error| Failure::io(format!("cannot read {named}"), &error))?;
+        text.parse().map(Self).map_err(|error| {
+            Failure::failed(format!("{named} is no TOML"))
+                .hint(format!("{error}").lines().next().unwrap_or_default())
+        })
+    }
+
+    fn provider(&self, name: &str) -> Option<&Table> {
+        self.0.get("provider")?.get(name)?.as_table()
+    }
+
+    /// Whether the whole provider may do nothing.
+    pub(crate) fn is_off(&self, name: &str) -> bool {
+        let lanes = || self.0.get("lanes").and_then(Item::as_bool) == Some(false);
+        let enabled = self.provider(name).and_then(|section| section.get("enabled"));
+        enabled.and_then(Item::as_bool) == Some(false) || (name == "lanes" && lanes())
+    }
+
+    /// The mechanisms that a provider may not do.
+    pub(crate) fn disabled(&self, name: &str) -> Vec<String> {
+        self.provider(name).map(|section| strings(section, "disable")).unwrap_or_default()
+    }
+
+    /// The other modules, in their order.
+    pub(crate) fn foreign(&self) -> Vec<Foreign> {
+        let sections = self.0.get("foreign").and_then(Item::as_array_of_tables);
+        let text = |section: &Table, name| {
+            section.get(name).and_then(Item::as_str).unwrap_or_default().to_owned()
+        };
+        let foreign = |section| Foreign {
+            name: text(section, "name"),
+            module: text(section, "module"),
+            serves: strings(section, "serves"),
+        };
+        sections.into_iter().flatten().map(foreign).collect()
+    }
 }
 
 impl Settings {
@@ -30,25 +91,19 @@ impl Settings {
             Failure::failed("there is no configuration, and no home directory for one")
                 .hint("name a file by METASLOT_CONF")
         })?;
-        let named = file.display();
         let draft = Draft::begin(&file, is_new)?;
-        let document = match fs::read_to_string(&file) {
-            Err(error) if is_new && error.kind() == io::ErrorKind::NotFound => unconfigured()?,
-            text => {
-                let text =
-                    text.map_err(|error| Failure::io(format!("cannot read {named}"), &error))?;
-                text.parse().map_err(|error| {
-                    Failure::failed(format!("{named} is no TOML"))
-                        .hint(format!("{error}").lines().next().unwrap_or_default())
-                })?
+        let contents = match fs::read_to_string(&file) {
+            Err(error) if is_new && error.kind() == io::ErrorKind::NotFound => {
+                Contents(unconfigured()?)
             }
+            text => Contents::parse(&file, text)?,
         };
-        Ok(Self { file, document, draft })
+        Ok(Self { file, contents, draft })
     }
 
     /// The section of a provider, made where there is none.
     pub(crate) fn provider(&mut self, name: &str) -> Result<&mut Table> {
-        let providers = self.document.entry("provider").or_insert_with(|| {
+        let providers = self.contents.0.entry("provider").or_insert_with(|| {
             let mut sections = Table::new();
             sections.set_implicit(true);
             Item::Table(sections)
@@ -62,39 +117,73 @@ impl Settings {
 
     /// Takes `lanes = false` out: a provider's section says the same.
     pub(crate) fn forget_lanes(&mut self) {
-        self.document.remove("lanes");
+        self.contents.0.remove("lanes");
     }
 
     /// The section of the token in a slot; `None` where the slot is another module's.
     pub(crate) fn token(&mut self, slot: u64) -> Option<&mut Table> {
-        let tokens = self.document.get_mut("token")?.as_array_of_tables_mut()?;
+        let tokens = self.contents.0.get_mut("token")?.as_array_of_tables_mut()?;
         tokens.get_mut(usize::try_from(slot).ok()?)
-    }
-
-    /// Whether the whole provider may do nothing.
-    pub(crate) fn is_off(&self, name: &str) -> bool {
-        let lanes = || self.document.get("lanes").and_then(Item::as_bool) == Some(false);
-        let section = self.document.get("provider").and_then(|all| all.get(name));
-        let enabled = section.and_then(|section| section.get("enabled")).and_then(Item::as_bool);
-        enabled == Some(false) || (name == "lanes" && lanes())
     }
 
     /// Takes out the section of a provider that says nothing.
     pub(crate) fn prune(&mut self, name: &str) {
-        let Some(all) = self.document.get_mut("provider").and_then(Item::as_table_mut) else {
+        let Some(all) = self.contents.0.get_mut("provider").and_then(Item::as_table_mut) else {
             return;
         };
         if all.get(name).and_then(Item::as_table).is_some_and(Table::is_empty) {
             all.remove(name);
         }
         if all.is_empty() {
-            self.document.remove("provider");
+            self.contents.0.remove("provider");
         }
+    }
+
+    /// The section of another module.
+    pub(crate) fn foreign(&mut self, name: &str) -> Option<&mut Table> {
+        let sections = self.contents.0.get_mut("foreign")?.as_array_of_tables_mut()?;
+        sections.iter_mut().find(|section| named(section, name))
+    }
+
+    /// A section for another module.
+    pub(crate) fn add_foreign(&mut self, name: &str, module: &str) -> Result<()> {
+        let none = || Item::ArrayOfTables(ArrayOfTables::new());
+        let sections = self.contents.0.entry("foreign").or_insert_with(none);
+        let sections = sections.as_array_of_tables_mut().ok_or_else(|| {
+            Failure::failed("other modules are not written as [[foreign]] sections")
+                .hint(format!("mend {}", self.file.display()))
+        })?;
+        let mut section = Table::new();
+        section.insert("name", value(name));
+        section.insert("module", value(module));
+        sections.push(section);
+        Ok(())
+    }
+
+    /// Takes another module out; `false` where there is none of this name.
+    pub(crate) fn remove_foreign(&mut self, name: &str) -> bool {
+        let all = self.contents.0.get_mut("foreign").and_then(Item::as_array_of_tables_mut);
+        let Some(sections) = all else { return false };
+        let before = sections.len();
+        sections.retain(|section| !named(section, name));
+        let removed = sections.len() < before;
+        if sections.is_empty() {
+            self.contents.0.remove("foreign");
+        }
+        removed
+    }
+
+    /// Takes a provider's section out.
+    pub(crate) fn remove_provider(&mut self, name: &str) {
+        if let Some(all) = self.contents.0.get_mut("provider").and_then(Item::as_table_mut) {
+            all.remove(name);
+        }
+        self.prune(name);
     }
 
     /// Writes the file anew, or leaves it as it is: where the module would refuse it, too.
     pub(crate) fn save(self, module: Option<&Path>) -> Result<()> {
-        let Self { file, document, mut draft } = self;
+        let Self { file, contents: Contents(document), mut draft } = self;
         let cannot = |error| Failure::io(format!("cannot write {}", file.display()), &error);
         draft.write(&document.to_string()).map_err(cannot)?;
         accepted(draft.path(), &file, module)?;
@@ -111,7 +200,7 @@ fn unconfigured() -> Result<DocumentMut> {
     // As the slot is called without a configuration.
     section.insert("description", value("Metaslot"));
     let mut document = DocumentMut::new();
-    let mut tokens = toml_edit::ArrayOfTables::new();
+    let mut tokens = ArrayOfTables::new();
     tokens.push(section);
     document.insert("token", Item::ArrayOfTables(tokens));
     Ok(document)
@@ -134,6 +223,20 @@ fn accepted(new: &Path, file: &Path, module: Option<&Path>) -> Result<()> {
     let detail = words.into_iter().flatten().next().unwrap_or("it does not say why");
     let detail = detail.replace(&new.display().to_string(), &file.display().to_string());
     Err(Failure::failed("nothing was changed: the module would not take it").hint(detail))
+}
+
+fn named(section: &Table, name: &str) -> bool {
+    section.get("name").and_then(Item::as_str) == Some(name)
+}
+
+/// Lets another module serve something for every caller, or no longer.
+pub(crate) fn serve(section: &mut Table, what: &str, enable: bool) {
+    let mut serves = strings(section, "serves");
+    serves.retain(|it| it != what);
+    if enable {
+        serves.push(what.to_owned());
+    }
+    set_strings(section, "serves", &serves);
 }
 
 fn table() -> Item {

@@ -15,6 +15,11 @@ impl Session {
         mechanism: &Mechanism<'_>,
         template: &Template,
     ) -> Result<ObjectHandle> {
+        if let Some(remote) = self.module().other_process() {
+            return remote
+                .make(Function::GenerateKey, &[self.handle().0], Some(mechanism), &[template])
+                .map(|[key]| key);
+        }
         let mut encoded = mechanism.encode();
         let mut raw = encoded.raw();
         let mut template = template.encode();
@@ -37,6 +42,12 @@ impl Session {
         public: &Template,
         private: &Template,
     ) -> Result<(ObjectHandle, ObjectHandle)> {
+        if let Some(remote) = self.module().other_process() {
+            let (function, session) = (Function::GenerateKeyPair, &[self.handle().0]);
+            return remote
+                .make(function, session, Some(mechanism), &[public, private])
+                .map(|[public, private]| (public, private));
+        }
         let mut encoded = mechanism.encode();
         let mut raw = encoded.raw();
         let (mut public, mut private) = (public.encode(), private.encode());

@@ -36,6 +36,7 @@ mod mechanism;
 mod module;
 mod object;
 mod operation;
+mod remote;
 mod session;
 mod template;
 mod user;
@@ -46,6 +47,7 @@ pub use info::{Info, Interface, MechanismInfo, SessionInfo, SlotInfo, TokenInfo}
 pub use mechanism::{KdfParam, Mechanism, Params};
 pub use module::{Initialize, Module};
 pub use object::Search;
+pub use remote::{Carrier, Message};
 pub use session::{Access, Session};
 pub use template::{Template, Value};
 pub use user::User;

@@ -2,6 +2,7 @@
 //! A loaded module: its function lists, its slots and its tokens.
 
 use crate::interface::by_interface;
+use crate::remote::{Carrier, Remote};
 use crate::vendor::{
     Candidate, Estimate, Examined, Job, Remark, Rule, TokenCost, TokenStatus, Vendor,
 };
@@ -30,7 +31,9 @@ struct Inner {
     lists: Lists,
     vendor: Option<Vendor>,
     interface_list: CK_C_GetInterfaceList,
-    _library: Library,
+    /// Where it is in another process. Then there are no lists, and what is not carried is not supported.
+    remote: Option<Remote>,
+    _library: Option<Library>,
 }
 
 /// Copies of the function lists: reading a field then needs no pointer.
@@ -79,7 +82,27 @@ impl Module {
         };
         let interface_list = symbol(&library, c"C_GetInterfaceList");
         let vendor = interface.and_then(Vendor::of);
-        Ok(Self(Arc::new(Inner { path, lists, vendor, interface_list, _library: library })))
+        let _library = Some(library);
+        Ok(Self(Arc::new(Inner { path, lists, vendor, interface_list, remote: None, _library })))
+    }
+
+    /// The module at `path` in a process of its own, which `carrier` starts. Nothing is loaded here.
+    #[must_use]
+    pub fn remote(path: impl AsRef<Path>, carrier: Arc<dyn Carrier>) -> Self {
+        let lists = Lists { v2_40: CK_FUNCTION_LIST::default(), v3_0: None, v3_2: None };
+        Self(Arc::new(Inner {
+            path: path.as_ref().to_path_buf(),
+            lists,
+            vendor: None,
+            interface_list: None,
+            remote: Some(Remote::new(carrier)),
+            _library: None,
+        }))
+    }
+
+    #[inline]
+    pub(crate) fn other_process(&self) -> Option<&Remote> {
+        self.0.remote.as_ref()
     }
 
     /// The file that was loaded.
@@ -184,6 +207,9 @@ impl Module {
             Initialize::OsLocking => (CKF_OS_LOCKING_OK, None),
             Initialize::Flags(flags, reserved) => (flags, reserved),
         };
+        if let Some(remote) = self.other_process() {
+            return remote.initialize(reserved);
+        }
         let mut args = CK_C_INITIALIZE_ARGS {
             CreateMutex: None,
             DestroyMutex: None,
@@ -207,6 +233,9 @@ impl Module {
     /// # Errors
     /// The module's code.
     pub fn finalize(&self) -> Result<()> {
+        if let Some(remote) = self.other_process() {
+            return remote.finalize();
+        }
         self.call(Function::Finalize, self.lists().v2_40.C_Finalize, |f| {
             // SAFETY: the argument is reserved and must be NULL.
             unsafe { f(ptr::null_mut()) }
@@ -256,6 +285,9 @@ impl Module {
     /// # Errors
     /// The module's code.
     pub fn slots(&self, token_present: bool) -> Result<Vec<SlotId>> {
+        if let Some(remote) = self.other_process() {
+            return remote.slots(token_present);
+        }
         let list = self.lists().v2_40.C_GetSlotList;
         let slots = self.list(Function::GetSlotList, list, 0, |f, list, count| {
             // SAFETY: NULL, or room for `count` slots.
@@ -284,6 +316,9 @@ impl Module {
     /// # Errors
     /// The module's code.
     pub fn slot_info(&self, slot: SlotId) -> Result<SlotInfo> {
+        if let Some(remote) = self.other_process() {
+            return remote.slot_info(slot);
+        }
         let function = self.lists().v2_40.C_GetSlotInfo;
         let raw: CK_SLOT_INFO = self.fill(Function::GetSlotInfo, function, |f, info| {
             // SAFETY: `info` is a CK_SLOT_INFO to be written.
@@ -297,6 +332,9 @@ impl Module {
     /// # Errors
     /// The module's code.
     pub fn token_info(&self, slot: SlotId) -> Result<TokenInfo> {
+        if let Some(remote) = self.other_process() {
+            return remote.token_info(slot);
+        }
         let function = self.lists().v2_40.C_GetTokenInfo;
         let raw: CK_TOKEN_INFO = self.fill(Function::GetTokenInfo, function, |f, info| {
             // SAFETY: `info` is a CK_TOKEN_INFO to be written.
@@ -310,6 +348,9 @@ impl Module {
     /// # Errors
     /// The module's code.
     pub fn mechanisms(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
+        if let Some(remote) = self.other_process() {
+            return remote.mechanisms(slot);
+        }
         let function = self.lists().v2_40.C_GetMechanismList;
         self.list(Function::GetMechanismList, function, 0, |f, list, count| {
             // SAFETY: NULL, or room for `count` mechanisms.
@@ -326,6 +367,9 @@ impl Module {
         slot: SlotId,
         mechanism: CK_MECHANISM_TYPE,
     ) -> Result<MechanismInfo> {
+        if let Some(remote) = self.other_process() {
+            return remote.mechanism_info(slot, mechanism);
+        }
         let function = self.lists().v2_40.C_GetMechanismInfo;
         let raw: CK_MECHANISM_INFO =
             self.fill(Function::GetMechanismInfo, function, |f, info| {
@@ -343,6 +387,9 @@ impl Module {
         let mut padded = [b' '; 32];
         let used = label.floor_char_boundary(32);
         padded[..used].copy_from_slice(&label.as_bytes()[..used]);
+        if let Some(remote) = self.other_process() {
+            return remote.init_token(slot, so_pin, &padded);
+        }
         self.call(Function::InitToken, self.lists().v2_40.C_InitToken, |f| {
             // SAFETY: a PIN with its length and a label of 32 bytes, all read only.
             unsafe {

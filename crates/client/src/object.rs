@@ -14,6 +14,11 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn create(&self, template: &Template) -> Result<ObjectHandle> {
+        if let Some(remote) = self.module().other_process() {
+            return remote
+                .make(Function::CreateObject, &[self.handle().0], None, &[template])
+                .map(|[object]| object);
+        }
         let mut encoded = template.encode();
         let (attributes, count) = encoded.raw();
         let function = self.list().C_CreateObject;
@@ -29,6 +34,11 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn copy(&self, object: ObjectHandle, changes: &Template) -> Result<ObjectHandle> {
+        if let Some(remote) = self.module().other_process() {
+            return remote
+                .make(Function::CopyObject, &[self.handle().0, object.0], None, &[changes])
+                .map(|[copy]| copy);
+        }
         let mut encoded = changes.encode();
         let (attributes, count) = encoded.raw();
         let function = self.list().C_CopyObject;
@@ -44,6 +54,9 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn destroy(&self, object: ObjectHandle) -> Result<()> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.tell(Function::DestroyObject, &[self.handle().0, object.0]);
+        }
         self.call(Function::DestroyObject, self.list().C_DestroyObject, |f, session| {
             // SAFETY: takes numbers only.
             unsafe { f(session, object.0) }
@@ -68,6 +81,11 @@ impl Session {
     /// # Errors
     /// The module's code: `CKR_ATTRIBUTE_SENSITIVE`, `CKR_ATTRIBUTE_TYPE_INVALID`, …
     pub fn attribute(&self, object: ObjectHandle, attribute: CK_ATTRIBUTE_TYPE) -> Result<Vec<u8>> {
+        if let Some(remote) = self.module().other_process() {
+            let value = remote.attributes(self.handle().0, object, &[attribute])?.swap_remove(0);
+            let missing = ck::Error::ATTRIBUTE_TYPE_INVALID;
+            return value.ok_or_else(|| Error::new(Function::GetAttributeValue, missing));
+        }
         let mut raw = [CK_ATTRIBUTE { type_: attribute, pValue: ptr::null_mut(), ulValueLen: 0 }];
         self.read_attributes(object, &mut raw)?;
         if raw[0].ulValueLen == UNAVAILABLE {
@@ -90,6 +108,9 @@ impl Session {
         object: ObjectHandle,
         attributes: &[CK_ATTRIBUTE_TYPE],
     ) -> Result<Vec<Option<Vec<u8>>>> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.attributes(self.handle().0, object, attributes);
+        }
         let null = |type_: &CK_ATTRIBUTE_TYPE| CK_ATTRIBUTE {
             type_: *type_,
             pValue: ptr::null_mut(),
@@ -175,6 +196,9 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn set_attributes(&self, object: ObjectHandle, changes: &Template) -> Result<()> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.set_attributes(self.handle().0, object, changes);
+        }
         let mut encoded = changes.encode();
         let (attributes, count) = encoded.raw();
         self.call(Function::SetAttributeValue, self.list().C_SetAttributeValue, |f, session| {
@@ -231,6 +255,10 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn search(&self, template: &Template) -> Result<Search<'_>> {
+        if let Some(remote) = self.module().other_process() {
+            remote.search(self.handle().0, template)?;
+            return Ok(Search { session: self, finished: false });
+        }
         let mut encoded = template.encode();
         let (attributes, count) = encoded.raw();
         self.call(Function::FindObjectsInit, self.list().C_FindObjectsInit, |f, session| {
@@ -272,6 +300,9 @@ impl Search<'_> {
     /// # Errors
     /// The module's code.
     pub fn read(&mut self, handles: &mut [ObjectHandle]) -> Result<usize> {
+        if let Some(remote) = self.session.module().other_process() {
+            return remote.found(self.session.handle().0, handles);
+        }
         let session = self.session;
         let (pointer, room) = (handles.as_mut_ptr().cast(), ulong(handles.len()));
         let function = session.list().C_FindObjects;
@@ -292,6 +323,9 @@ impl Search<'_> {
 
     fn end(&mut self) -> Result<()> {
         self.finished = true;
+        if let Some(remote) = self.session.module().other_process() {
+            return remote.tell(Function::FindObjectsFinal, &[self.session.handle().0]);
+        }
         let function = self.session.list().C_FindObjectsFinal;
         self.session.call(Function::FindObjectsFinal, function, |f, session| {
             // SAFETY: takes a number only.

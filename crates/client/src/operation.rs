@@ -8,6 +8,9 @@ use crate::{Mechanism, Result, Session, length, room, ulong};
 use metaslot_ck::*;
 use std::ptr;
 
+/// Room for what most operations give last.
+const USUAL: usize = 512;
+
 type Init =
     Option<unsafe extern "C" fn(CK_SESSION_HANDLE, *mut CK_MECHANISM, CK_OBJECT_HANDLE) -> CK_RV>;
 type Transform = Option<
@@ -32,6 +35,9 @@ impl Session {
         mechanism: &Mechanism<'_>,
         key: ObjectHandle,
     ) -> Result<()> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.with_key(function, self.handle().0, mechanism, &[key.0]);
+        }
         let mut encoded = mechanism.encode();
         let mut raw = encoded.raw();
         self.call(function, pointer, |f, session| {
@@ -49,6 +55,9 @@ impl Session {
         data: &[u8],
         out: &mut [u8],
     ) -> Result<usize> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.output_into(function, self.handle().0, Some(data), out);
+        }
         let mut used = ulong(out.len());
         self.call(function, pointer, |f, session| {
             let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));
@@ -60,6 +69,9 @@ impl Session {
 
     /// The same, after asking for the length.
     fn transform(&self, function: Function, pointer: Transform, data: &[u8]) -> Result<Vec<u8>> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.output_of(function, self.handle().0, Some(data));
+        }
         let mut used: CK_ULONG = 0;
         self.call(function, pointer, |f, session| {
             let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));
@@ -75,24 +87,38 @@ impl Session {
 
     /// A function that takes data.
     pub(crate) fn input(&self, function: Function, pointer: Input, data: &[u8]) -> Result<()> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.input(function, self.handle().0, &[data]);
+        }
         self.call(function, pointer, |f, session| {
             // SAFETY: readable data with its length.
             unsafe { f(session, data.as_ptr().cast_mut(), ulong(data.len())) }
         })
     }
 
-    /// A function that gives data, after asking for the length.
+    /// A function that gives data. Room is offered first: NSS ends an operation without padding when it is asked for a length.
     fn output(&self, function: Function, pointer: Output) -> Result<Vec<u8>> {
-        let mut used: CK_ULONG = 0;
-        self.call(function, pointer, |f, session| {
-            // SAFETY: NULL asks for the length.
-            unsafe { f(session, ptr::null_mut(), &raw mut used) }
-        })?;
+        if let Some(remote) = self.module().other_process() {
+            return remote.output_of(function, self.handle().0, None);
+        }
+        let mut used = ulong(USUAL);
         let mut out = room(function, used, 0)?;
-        self.call(function, pointer, |f, session| {
-            // SAFETY: room for `used` bytes.
-            unsafe { f(session, out.as_mut_ptr(), &raw mut used) }
-        })?;
+        let fill = |out: &mut Vec<u8>, used: &mut CK_ULONG| {
+            self.call(function, pointer, |f, session| {
+                // SAFETY: room for `used` bytes.
+                unsafe { f(session, out.as_mut_ptr(), used) }
+            })
+        };
+        match fill(&mut out, &mut used) {
+            Err(failure) if failure.code == Error::BUFFER_TOO_SMALL => {
+                out = room(function, used, 0)?;
+                fill(&mut out, &mut used)?;
+            }
+            filled => filled?,
+        }
+        if length(used) > out.len() {
+            return Err(crate::Error::new(function, Error::GENERAL_ERROR));
+        }
         out.truncate(length(used));
         Ok(out)
     }
@@ -208,6 +234,9 @@ impl Session {
     /// The module's code.
     #[inline]
     pub fn digest_init(&self, mechanism: &Mechanism<'_>) -> Result<()> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.with_key(Function::DigestInit, self.handle().0, mechanism, &[]);
+        }
         let mut encoded = mechanism.encode();
         let mut raw = encoded.raw();
         self.call(Function::DigestInit, self.list().C_DigestInit, |f, session| {
@@ -340,6 +369,9 @@ impl Session {
     /// As [`Session::verify`].
     #[inline]
     pub fn verify_initialized(&self, data: &[u8], signature: &[u8]) -> Result<()> {
+        if let Some(remote) = self.module().other_process() {
+            return remote.input(Function::Verify, self.handle().0, &[data, signature]);
+        }
         self.call(Function::Verify, self.list().C_Verify, |f, session| {
             let (data, data_length) = (data.as_ptr().cast_mut(), ulong(data.len()));
             let (signature, signature_length) =

@@ -52,6 +52,9 @@ impl Module {
     }
 
     fn open_handle(&self, slot: SlotId, access: Access) -> Result<CK_SESSION_HANDLE> {
+        if let Some(remote) = self.other_process() {
+            return remote.open_session(slot, access.flags());
+        }
         let function = self.lists().v2_40.C_OpenSession;
         self.fill(Function::OpenSession, function, |f, handle| {
             // SAFETY: no callback is given; `handle` is to be written.
@@ -105,6 +108,9 @@ impl Session {
     }
 
     fn close_handle(&self) -> Result<()> {
+        if let Some(remote) = self.module.other_process() {
+            return remote.tell(Function::CloseSession, &[self.handle.0]);
+        }
         self.call(Function::CloseSession, self.list().C_CloseSession, |f, session| {
             // SAFETY: takes a number only.
             unsafe { f(session) }
@@ -125,6 +131,9 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn info(&self) -> Result<SessionInfo> {
+        if let Some(remote) = self.module.other_process() {
+            return remote.session_info(self.handle.0);
+        }
         let function = self.list().C_GetSessionInfo;
         let raw: CK_SESSION_INFO =
             self.module.fill(Function::GetSessionInfo, function, |f, info| {
@@ -139,6 +148,9 @@ impl Session {
     /// # Errors
     /// The module's code: `CKR_PIN_INCORRECT`, `CKR_PIN_LOCKED`, `CKR_USER_ALREADY_LOGGED_IN`, …
     pub fn login(&self, user: User, pin: &[u8]) -> Result<()> {
+        if let Some(remote) = self.module.other_process() {
+            return remote.login(self.handle.0, user.number(), Some(pin));
+        }
         self.call(Function::Login, self.list().C_Login, |f, session| {
             // SAFETY: a PIN with its length, read only.
             unsafe { f(session, user.number(), pin.as_ptr().cast_mut(), ulong(pin.len())) }
@@ -150,6 +162,9 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn login_protected(&self, user: User) -> Result<()> {
+        if let Some(remote) = self.module.other_process() {
+            return remote.login(self.handle.0, user.number(), None);
+        }
         self.call(Function::Login, self.list().C_Login, |f, session| {
             // SAFETY: NULL asks for the token's own way of authentication.
             unsafe { f(session, user.number(), ptr::null_mut(), 0) }
@@ -161,6 +176,9 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn logout(&self) -> Result<()> {
+        if let Some(remote) = self.module.other_process() {
+            return remote.tell(Function::Logout, &[self.handle.0]);
+        }
         self.call(Function::Logout, self.list().C_Logout, |f, session| {
             // SAFETY: takes a number only.
             unsafe { f(session) }
@@ -180,6 +198,9 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn set_pin(&self, old: &[u8], new: &[u8]) -> Result<()> {
+        if let Some(remote) = self.module.other_process() {
+            return remote.input(Function::SetPIN, self.handle.0, &[old, new]);
+        }
         self.call(Function::SetPIN, self.list().C_SetPIN, |f, session| {
             let (old, old_length) = (old.as_ptr().cast_mut(), ulong(old.len()));
             // SAFETY: two PINs with their lengths, read only.
@@ -192,6 +213,11 @@ impl Session {
     /// # Errors
     /// The module's code.
     pub fn random(&self, bytes: &mut [u8]) -> Result<()> {
+        if let Some(remote) = self.module.other_process() {
+            return remote
+                .output_into(Function::GenerateRandom, self.handle.0, None, bytes)
+                .map(drop);
+        }
         self.call(Function::GenerateRandom, self.list().C_GenerateRandom, |f, session| {
             // SAFETY: room for exactly this many bytes.
             unsafe { f(session, bytes.as_mut_ptr(), ulong(bytes.len())) }

@@ -143,6 +143,7 @@ fn lies_are_errors_and_the_next_call_works() {
         "shorter-signature",
         "asks-for-more-room",
         "final-without-end",
+        "final-beyond-its-room",
         "label-without-end",
         "short-numbers",
         "more-objects-than-room",
@@ -191,8 +192,11 @@ fn lies_are_errors_and_the_next_call_works() {
             session.sign_update(b"x")?;
             let signature = session.sign_final();
             match mode {
-                "longer-signature" | "shorter-signature" | "asks-for-more-room"
-                | "final-without-end" => fails_with(signature, Error::DEVICE_ERROR)?,
+                "longer-signature"
+                | "shorter-signature"
+                | "asks-for-more-room"
+                | "final-without-end"
+                | "final-beyond-its-room" => fails_with(signature, Error::DEVICE_ERROR)?,
                 _ => ensure!(signature?.len() == 32, "the signature's length"),
             }
         }

@@ -301,9 +301,28 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
     return is("code-of-its-own") ? 0x80001234 : CKR_OK;
 }
 
+// What it is to do at the next signature, once: a file says so.
+static void strike(void)
+{
+    char path[512], order[16] = "";
+    snprintf(path, sizeof path, "%s/strike", getenv("HOME"));
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return;
+    if (!fgets(order, sizeof order, file))
+        order[0] = 0;
+    fclose(file);
+    unlink(path);
+    if (strcmp(order, "crash") == 0)
+        raise(SIGSEGV);
+    while (strcmp(order, "hang") == 0)
+        pause();
+}
+
 static CK_RV sign(CK_SESSION_HANDLE session, CK_BYTE *data, CK_ULONG length, CK_BYTE *out, CK_ULONG *room)
 {
     (void) session, (void) data, (void) length;
+    strike();
     if (is("asks-for-more-room"))
         return CKR_BUFFER_TOO_SMALL;
     if (out)
@@ -320,9 +339,9 @@ static CK_RV sign_update(CK_SESSION_HANDLE session, CK_BYTE *data, CK_ULONG leng
 
 static CK_RV sign_final(CK_SESSION_HANDLE session, CK_BYTE *out, CK_ULONG *room)
 {
-    if (is("final-without-end") && !out) {
+    if (is("final-without-end") || is("final-beyond-its-room")) {
         *room = 1UL << 60;
-        return CKR_OK;
+        return is("final-beyond-its-room") ? CKR_OK : CKR_BUFFER_TOO_SMALL;
     }
     return sign(session, NULL, 0, out, room);
 }

@@ -62,7 +62,7 @@ static void sign(CK_SESSION_HANDLE session)
         fprintf(stderr, "no key\n");
         _exit(1);
     }
-    CK_MECHANISM mechanism = { CKM_SHA256_RSA_PKCS, NULL, 0 };
+    CK_MECHANISM mechanism = { CKM_RSA_PKCS, NULL, 0 };
     CK_BYTE signature[256];
     CK_ULONG length = sizeof signature;
     CHECK(f->C_SignInit(session, &mechanism, key));

@@ -6,11 +6,15 @@ mod attacks;
 mod behaviour;
 mod failures;
 mod faults;
+mod isolated;
 mod keyless;
+mod modules;
 mod nss;
 mod pool;
 mod server;
+mod soak;
 mod softhsm;
+mod steps;
 
 use anyhow::{Context, Result, ensure};
 use metaslot_ck::*;

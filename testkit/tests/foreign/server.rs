@@ -75,7 +75,7 @@ impl Drop for Server {
     }
 }
 
-fn key(module: &Module) -> Result<(Session, ObjectHandle)> {
+pub(super) fn key(module: &Module) -> Result<(Session, ObjectHandle)> {
     let session = module.open_session(slot(module, "web")?, Access::ReadOnly)?;
     session.login(User::User, USER_PIN.as_bytes()).or_else(|failure| match failure.code {
         Error::USER_ALREADY_LOGGED_IN => Ok(()),

@@ -5,10 +5,10 @@ use super::*;
 use metaslot_client::{Mechanism, Params, Value};
 
 /// DER of the object identifier of P-256.
-const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+pub(super) const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 
 /// Copies a public key into our own token's session: who verifies there is another implementation.
-fn ours(
+pub(super) fn ours(
     module: &Module,
     session: &Session,
     public: ObjectHandle,

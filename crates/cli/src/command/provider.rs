@@ -14,6 +14,7 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, mechanism_name};
 use metaslot_client::Candidate;
 use serde_json::{Value, json};
+use std::slice;
 
 /// Verbs for providers.
 #[derive(Debug, Subcommand)]
@@ -77,13 +78,19 @@ pub(crate) fn run(app: &App, command: &Command) -> Result<()> {
 
 /// A provider, and what it says of each mechanism.
 #[derive(Debug)]
-struct Provider {
-    name: String,
-    rows: Vec<(CK_MECHANISM_TYPE, Candidate)>,
+pub(crate) struct Provider {
+    pub(crate) name: String,
+    pub(crate) rows: Vec<(CK_MECHANISM_TYPE, Candidate)>,
 }
 
 impl Provider {
-    fn served(&self) -> usize {
+    /// Whether it has a mechanism, or some that begin so.
+    pub(crate) fn has(&self, wanted: &str) -> bool {
+        self.rows.iter().any(|(number, _)| covers(wanted, &called(*number)))
+    }
+
+    /// How many mechanisms it has and may do.
+    pub(crate) fn served(&self) -> usize {
         self.rows.iter().filter(|(_, candidate)| candidate.flags != 0).count()
     }
 
@@ -102,7 +109,7 @@ impl Provider {
 }
 
 /// All of them, in the order in which they are asked.
-fn providers(app: &App) -> Result<Vec<Provider>> {
+pub(crate) fn providers(app: &App) -> Result<Vec<Provider>> {
     let module = app.host(&Uri::default())?.module();
     let mut all: Vec<Provider> = Vec::new();
     for row in MechanismRow::all() {
@@ -137,7 +144,7 @@ fn position(all: &[Provider], candidate: &Candidate) -> Option<usize> {
     all.iter().position(|provider| provider.name == candidate.provider)
 }
 
-fn provider(app: &App, name: &str) -> Result<Provider> {
+pub(crate) fn provider(app: &App, name: &str) -> Result<Provider> {
     let mut all = providers(app)?;
     let Some(at) = all.iter().position(|provider| provider.name == name) else {
         let known: Vec<_> = all.iter().map(|provider| provider.name.as_str()).collect();
@@ -194,12 +201,12 @@ fn show(app: &App, name: &str) -> Result<()> {
     })
 }
 
-fn called(number: CK_MECHANISM_TYPE) -> String {
+pub(crate) fn called(number: CK_MECHANISM_TYPE) -> String {
     mechanism_name(number).map_or_else(|| format!("0x{number:x}"), str::to_owned)
 }
 
 /// A mechanism as the configuration calls it.
-fn configured(text: &str) -> Result<String> {
+pub(crate) fn configured(text: &str) -> Result<String> {
     match text.strip_suffix('*') {
         Some(start) if start.starts_with("CKM_") => Ok(text.to_owned()),
         Some(start) => Ok(format!("CKM_{}*", start.to_ascii_uppercase().replace('-', "_"))),
@@ -209,59 +216,90 @@ fn configured(text: &str) -> Result<String> {
 
 fn change(app: &App, args: &ChangeArgs, enable: bool) -> Result<()> {
     let name = &args.name;
-    let provider = provider(app, name)?;
-    let mechanisms =
-        args.mechanisms.iter().map(|text| configured(text)).collect::<Result<Vec<_>>>()?;
-    if let Some(unknown) = mechanisms.iter().find(|wanted| !has(&provider, wanted)) {
-        return Err(Failure::not_found(format!("'{name}' does not have {unknown}"))
-            .hint(format!("'metaslot provider show {name}' lists what it has")));
-    }
-    if name == "awslc" && mechanisms.is_empty() && !enable {
-        return Err(Failure::usage(
-            "awslc cannot be disabled whole: random numbers and keys are its",
-        )
-        .hint("name the mechanisms that it shall not do"));
-    }
-    let mut settings = Settings::open()?;
-    if name == "lanes" && mechanisms.is_empty() {
-        settings.forget_lanes();
-    }
-    if enable && !mechanisms.is_empty() && settings.is_off(name) {
-        return Err(Failure::failed(format!("'{name}' is disabled whole"))
-            .hint(format!("metaslot provider enable {name}")));
-    }
-    let section = settings.provider(name)?;
-    let mut disabled = strings(section, "disable");
-    match (mechanisms.is_empty(), enable) {
-        (true, true) => {
-            section.remove("enabled");
-            disabled.clear();
-        }
-        (true, false) => {
-            put(section, "enabled", false);
-        }
-        (false, true) => allow(&mut disabled, &mechanisms, name)?,
-        (false, false) => {
-            disabled.extend(mechanisms.iter().cloned());
-            disabled.sort();
-            disabled.dedup();
-        }
-    }
-    set_strings(section, "disable", &disabled);
-    settings.prune(name);
-    let file = settings.file.display().to_string();
-    settings.save(app.named_module())?;
+    let mechanisms = args.mechanisms.iter().map(|text| configured(text)).collect::<Result<_>>()?;
+    let change = Change { provider: provider(app, name)?, mechanisms };
+    let written = write(app, slice::from_ref(&change), enable)?;
+    let (file, mechanisms) = (written.file, &change.mechanisms);
     let what = if mechanisms.is_empty() { "everything" } else { &mechanisms.join(", ") };
     let done = if enable { "enabled" } else { "disabled" };
     app.output.print(&Report {
         text: format!("{file}: {name}: {what} {done}\n"),
-        json: json!({"file": file, "provider": name, "disabled": disabled}),
+        json: json!({"file": file, "provider": name, "disabled": written.disabled}),
         uris: vec![name.clone()],
     })
 }
 
-fn has(provider: &Provider, wanted: &str) -> bool {
-    provider.rows.iter().any(|(number, _)| covers(wanted, &called(*number)))
+/// Writes what providers may do: all of the changes, or none.
+pub(crate) fn write(app: &App, changes: &[Change], enable: bool) -> Result<Written> {
+    changes.iter().try_for_each(|change| change.check(enable))?;
+    let mut settings = Settings::open()?;
+    let mut disabled = Vec::new();
+    for change in changes {
+        disabled = change.apply(&mut settings, enable)?;
+    }
+    let file = settings.file.display().to_string();
+    settings.save(app.named_module())?;
+    Ok(Written { file, disabled })
+}
+
+/// What one provider is kept from, or let do.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) provider: Provider,
+    /// As the configuration calls them; none for everything.
+    pub(crate) mechanisms: Vec<String>,
+}
+
+/// The file that was changed, and what the last provider may not do now.
+#[derive(Debug)]
+pub(crate) struct Written {
+    file: String,
+    disabled: Vec<String>,
+}
+
+impl Change {
+    fn check(&self, enable: bool) -> Result<()> {
+        let name = &self.provider.name;
+        if let Some(unknown) = self.mechanisms.iter().find(|wanted| !self.provider.has(wanted)) {
+            return Err(Failure::not_found(format!("'{name}' does not have {unknown}"))
+                .hint(format!("'metaslot provider show {name}' lists what it has")));
+        }
+        if name == "awslc" && self.mechanisms.is_empty() && !enable {
+            let message = "awslc cannot be disabled whole: random numbers and keys are its";
+            return Err(Failure::usage(message).hint("name the mechanisms that it shall not do"));
+        }
+        Ok(())
+    }
+
+    /// What the provider may not do then.
+    fn apply(&self, settings: &mut Settings, enable: bool) -> Result<Vec<String>> {
+        let (name, mechanisms) = (&self.provider.name, &self.mechanisms);
+        if name == "lanes" && mechanisms.is_empty() {
+            settings.forget_lanes();
+        }
+        if enable && !mechanisms.is_empty() && settings.contents.is_off(name) {
+            return Err(Failure::failed(format!("'{name}' is disabled whole"))
+                .hint(format!("metaslot provider enable {name}")));
+        }
+        let section = settings.provider(name)?;
+        let mut disabled = strings(section, "disable");
+        match (mechanisms.is_empty(), enable) {
+            (true, true) => {
+                section.remove("enabled");
+                disabled.clear();
+            }
+            (true, false) => put(section, "enabled", false),
+            (false, true) => allow(&mut disabled, mechanisms, name)?,
+            (false, false) => {
+                disabled.extend(mechanisms.iter().cloned());
+                disabled.sort();
+                disabled.dedup();
+            }
+        }
+        set_strings(section, "disable", &disabled);
+        settings.prune(name);
+        Ok(disabled)
+    }
 }
 
 /// Takes mechanisms out of the list of those that are disabled.
@@ -277,7 +315,7 @@ fn allow(disabled: &mut Vec<String>, mechanisms: &[String], name: &str) -> Resul
 }
 
 /// Whether an entry of the list is another one, or a beginning of it.
-fn covers(entry: &str, other: &str) -> bool {
+pub(crate) fn covers(entry: &str, other: &str) -> bool {
     match entry.strip_suffix('*') {
         Some(start) => other.starts_with(start),
         None => entry == other,

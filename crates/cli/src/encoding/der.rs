@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! DER: ECDSA signatures (RFC 3279 §2.2.3) and public keys (RFC 5280 §4.1.2.7).
+//! DER (X.690): its elements, ECDSA signatures (RFC 3279 §2.2.3) and public keys (RFC 5280 §4.1.2.7).
 
-const INTEGER: u8 = 2;
-const BIT_STRING: u8 = 3;
-const OCTET_STRING: u8 = 4;
-const SEQUENCE: u8 = 0x30;
+pub(crate) const BOOLEAN: u8 = 1;
+pub(crate) const INTEGER: u8 = 2;
+pub(crate) const BIT_STRING: u8 = 3;
+pub(crate) const OCTET_STRING: u8 = 4;
+pub(crate) const OBJECT_IDENTIFIER: u8 = 6;
+pub(crate) const UTF8_STRING: u8 = 12;
+pub(crate) const PRINTABLE_STRING: u8 = 19;
+pub(crate) const IA5_STRING: u8 = 22;
+pub(crate) const UTC_TIME: u8 = 23;
+pub(crate) const GENERALIZED_TIME: u8 = 24;
+pub(crate) const SEQUENCE: u8 = 0x30;
+pub(crate) const SET: u8 = 0x31;
+/// `[n]`, primitive.
+pub(crate) const CONTEXT: u8 = 0x80;
+/// `[n]`, of other elements.
+pub(crate) const CONSTRUCTED: u8 = 0xa0;
 
 /// `1.2.840.113549.1.1.1`, with its NULL parameter.
 const RSA_ENCRYPTION: &[u8] =
@@ -61,7 +73,8 @@ pub(crate) fn point(attribute: &[u8], length: usize) -> &[u8] {
     }
 }
 
-fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+/// One element.
+pub(crate) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len().to_be_bytes();
     let significant = &length[content.len().leading_zeros() as usize / 8..];
     let mut der = vec![tag];
@@ -77,8 +90,69 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     der
 }
 
+/// A SEQUENCE of elements.
+pub(crate) fn sequence(parts: &[&[u8]]) -> Vec<u8> {
+    element(SEQUENCE, &parts.concat())
+}
+
+/// A BIT STRING of whole bytes.
+pub(crate) fn bit_string(bytes: &[u8]) -> Vec<u8> {
+    element(BIT_STRING, &[&[0], bytes].concat())
+}
+
+/// An OBJECT IDENTIFIER.
+pub(crate) fn identifier(arcs: &[u32]) -> Vec<u8> {
+    let (first, rest) = arcs.split_at(arcs.len().min(2));
+    let first = first.iter().fold(0, |number, arc| number * 40 + arc);
+    let content = std::iter::once(first).chain(rest.iter().copied()).flat_map(|arc| {
+        let groups = (32 - arc.leading_zeros()).div_ceil(7).max(1);
+        (0..groups).rev().map(move |group| {
+            let [low, ..] = (arc >> (7 * group) & 127).to_le_bytes();
+            if group == 0 { low } else { low | 128 }
+        })
+    });
+    element(OBJECT_IDENTIFIER, &content.collect::<Vec<u8>>())
+}
+
+/// The first element of some bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Element<'a> {
+    pub(crate) tag: u8,
+    pub(crate) content: &'a [u8],
+    /// With tag and length.
+    pub(crate) whole: &'a [u8],
+}
+
+/// Takes the first element off. Only lengths in minimal form.
+pub(crate) fn next<'a>(der: &mut &'a [u8]) -> Option<Element<'a>> {
+    let (&tag, rest) = der.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(first), rest),
+        0x81..=0x84 => {
+            let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            let length = bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+            let is_minimal = length > 0x7f && bytes[0] != 0;
+            (Some(length).filter(|_| is_minimal)?, rest)
+        }
+        _ => return None,
+    };
+    let (content, after) = rest.split_at_checked(length)?;
+    let (whole, _) = der.split_at(der.len() - after.len());
+    *der = after;
+    Some(Element { tag, content, whole })
+}
+
+/// The content of the first element, which has this tag.
+pub(crate) fn take<'a>(der: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
+    let mut rest = *der;
+    let found = next(&mut rest).filter(|element| element.tag == tag)?;
+    *der = rest;
+    Some(found.content)
+}
+
 /// Unsigned and of minimal length.
-fn integer(number: &[u8]) -> Vec<u8> {
+pub(crate) fn integer(number: &[u8]) -> Vec<u8> {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     let number = &number[zeros..];
     let sign = number.first().is_none_or(|byte| byte & 0x80 != 0);
@@ -86,19 +160,10 @@ fn integer(number: &[u8]) -> Vec<u8> {
     element(INTEGER, &content)
 }
 
-/// The content of an element with this tag, and what follows it. Only lengths in minimal form.
+/// The content of an element with this tag, and what follows it.
 fn open(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (found, rest) = der.split_first()?;
-    let (first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(*first), rest),
-        0x81 => {
-            let (length, rest) = rest.split_first()?;
-            (usize::from(*length).max(0x80), rest)
-        }
-        _ => return None,
-    };
-    (*found == tag && rest.len() >= length).then(|| rest.split_at(length))
+    let mut rest = der;
+    take(&mut rest, tag).map(|content| (content, rest))
 }
 
 /// A positive integer's content in exactly `length` bytes.
@@ -149,6 +214,25 @@ mod tests {
         ];
         for der in rows {
             assert_eq!(raw_signature(der, 2), None, "{der:02x?}");
+        }
+    }
+
+    #[test]
+    fn identifiers_are_base_128() {
+        assert_eq!(identifier(&[2, 5, 4, 3]), [6, 3, 0x55, 4, 3]);
+        assert_eq!(identifier(&[1, 2, 840, 113_549, 1, 1])[2..], RSA_ENCRYPTION[2..10]);
+    }
+
+    #[test]
+    fn elements_are_taken_one_after_the_other() {
+        let long = element(OCTET_STRING, &[7; 300]);
+        let bytes = [&long[..], &[5, 0]].concat();
+        let mut rest = &*bytes;
+        assert_eq!(take(&mut rest, SEQUENCE), None);
+        assert_eq!(take(&mut rest, OCTET_STRING), Some(&[7; 300][..]));
+        assert_eq!(next(&mut rest).map(|it| (it.tag, it.whole.len())), Some((5, 2)));
+        for bad in [&[4, 0x81, 1, 0][..], &[4, 0x82, 0, 0x80], &[4, 0x80], &[4, 2, 0], &[4]] {
+            assert!(next(&mut &*bad).is_none(), "{bad:02x?}");
         }
     }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Hexadecimal, base64 and the little DER that signatures and public keys need.
+//! Hexadecimal, base64, PEM and the little DER that signatures, keys and certificates need.
 
 mod base64;
 pub(crate) mod der;
+mod pem;
 
 pub(crate) use base64::{base64, from_base64};
+pub(crate) use pem::{der_of, pem};
 
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {

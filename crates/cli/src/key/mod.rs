@@ -2,12 +2,16 @@
 //! Keys as the command shows them: a public and a private object that belong together are one key.
 
 mod kind;
+mod make;
 mod pairs;
+mod public;
 mod read;
 pub(crate) mod usage;
 
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID};
-pub(crate) use read::{one, only, search, search_all};
+pub(crate) use make::{Order, make};
+pub(crate) use public::public_key;
+pub(crate) use read::{one, only, search, search_all, value};
 pub(crate) use usage::{Usage, Usages};
 
 use crate::encoding::hex;

@@ -133,7 +133,7 @@ pub(crate) fn any_session(app: &App) -> Result<Session> {
 }
 
 /// `name[:manufacturer[:serial]]`, in which `\:` is a colon; or a URI.
-fn token_spec(text: &str) -> Result<Uri> {
+pub(super) fn token_spec(text: &str) -> Result<Uri> {
     if text.starts_with("pkcs11:") {
         return token_uri(text);
     }

@@ -3,8 +3,11 @@
 
 mod algorithm;
 pub(crate) mod crypt;
+pub(crate) mod cryptoadm;
 pub(crate) mod hash;
 pub(crate) mod material;
+mod operands;
+pub(crate) mod pktool;
 mod progress;
 mod version1;
 mod version2;
@@ -15,7 +18,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Names under which the command is a personality; each is a subcommand too.
-const NAMES: &[&str] = &["digest", "mac", "encrypt", "decrypt"];
+const NAMES: &[&str] = &["cryptoadm", "decrypt", "digest", "encrypt", "mac", "pktool"];
 
 /// The arguments as if the subcommand had been written: `metaslot-digest -l` or `digest -l` is
 /// `metaslot digest -l`.
@@ -41,6 +44,19 @@ pub(crate) fn encrypt(app: &App, args: &crypt::EncryptArgs) -> Result<()> {
 
 pub(crate) fn decrypt(app: &App, args: &crypt::DecryptArgs) -> Result<()> {
     crypt::decrypt(app, args).map_err(Failure::plain)
+}
+
+pub(crate) fn cryptoadm(app: &App, args: &cryptoadm::Args) -> Result<()> {
+    cryptoadm::run(app, args).map_err(Failure::plain)
+}
+
+pub(crate) fn pktool(app: &App, args: &pktool::Args) -> Result<()> {
+    pktool::run(app, args).map_err(pktool::coded)
+}
+
+/// A command line that makes no sense, with the exit code that the command has for it.
+pub(crate) fn misread(subcommand: Option<&OsStr>, failure: Failure) -> Failure {
+    if subcommand.is_some_and(|name| name == "pktool") { pktool::coded(failure) } else { failure }
 }
 
 fn personality(program: &str) -> Option<&'static str> {

@@ -5,12 +5,13 @@
 //! token, which does not exist yet; nothing is created before `C_InitToken`.
 
 mod costs;
+mod foreign;
 mod provider;
 mod setting;
 
 use crate::environment::{directory, variable};
 use metaslot_engine::{Engine, MAX_SLOTS, Policy};
-use metaslot_foreign::{Config as Foreign, MAX_MODULES, Serves};
+use metaslot_foreign::Config as Foreign;
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use metaslot_router::Settings;
@@ -320,50 +321,6 @@ impl Config {
         Ok(())
     }
 
-    /// One `[[foreign]]`.
-    fn add_foreign(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
-        let DeValue::Table(table) = section.get_ref() else {
-            return Err(wrong(section, "a foreign module is a section"));
-        };
-        let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
-        let (mut policy, mut trusted) = (Policy::DEFAULT, true);
-        let mut serves = Serves::default();
-        for (key, value) in table {
-            match key.get_ref().as_ref() {
-                "serves" => serves = services(value)?,
-                "trusted" => trusted = boolean(value)?,
-                "name" => name = Some(self.new_name(value)?),
-                "module" => module = Some(absolute(value)?),
-                "pin-source" => pin_source = Some(file_uri(value)?),
-                "parameters" => parameters = Some(text(value)?.to_owned()),
-                "policy" => policy = preset(value)?.0,
-                "allow" => {}
-                other => {
-                    return Err(at(key, &format!("a foreign module has no setting {other:?}")));
-                }
-            }
-        }
-        if let Some(allowed) = table.iter().find(|(key, _)| key.get_ref() == "allow") {
-            allow(&mut policy, allowed.1)?;
-        }
-        let name = name.ok_or_else(|| at(section, "a foreign module needs a name"))?;
-        let module: PathBuf =
-            module.ok_or_else(|| at(section, "a foreign module needs a module"))?;
-        if self.foreign.iter().any(|other| other.module.module == module) {
-            return Err(at(section, "this module is named twice"));
-        }
-        if self.foreign.len() == MAX_MODULES {
-            return Err(at(section, &format!("there are at most {MAX_MODULES} foreign modules")));
-        }
-        if !trusted && serves != Serves::default() {
-            return Err(at(section, "a module that is not trusted serves no other token"));
-        }
-        let without = Vec::new();
-        let module = Foreign { name, module, pin_source, trusted, parameters, without, serves };
-        self.foreign.push(ForeignConfig { module, policy, enabled: true });
-        Ok(())
-    }
-
     /// One `[[pool]]`.
     fn add_pool(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
         let DeValue::Table(table) = section.get_ref() else {
@@ -411,21 +368,6 @@ impl Config {
         }
         Ok(name.to_owned())
     }
-}
-
-/// What a module does for every caller.
-fn services(value: &Spanned<DeValue<'_>>) -> Result<Serves, Complaint> {
-    let takes = "serves is a list of \"digest\" and \"random\"";
-    let DeValue::Array(names) = value.get_ref() else { return Err(wrong(value, takes)) };
-    let mut serves = Serves::default();
-    for name in names.iter() {
-        match text(name)? {
-            "digest" => serves.digest = true,
-            "random" => serves.random = true,
-            _ => return Err(wrong(name, takes)),
-        }
-    }
-    Ok(serves)
 }
 
 /// Where the audit log goes; `None` for the journal.
@@ -679,7 +621,7 @@ mod tests {
         assert_eq!((soft.name.as_str(), soft.module.to_str()), ("softhsm", Some("/m.so")));
         assert_eq!(soft.pin_source.as_deref(), Some(Path::new("/pin")));
         assert_eq!(nss.parameters.as_deref(), Some("configdir=''"));
-        assert_eq!((soft.serves, nss.serves.digest), (Serves::default(), true));
+        assert_eq!((soft.serves, nss.serves.digest), (metaslot_foreign::Serves::default(), true));
         let wrong = |text: &str| complaint(&format!("[[foreign]]\n{text}\n"));
         assert!(wrong("serves = [\"sign\"]").contains("a list of \"digest\" and \"random\""));
         let doubted = "name = \"a\"\nmodule = \"/m\"\ntrusted = false\nserves = [\"random\"]";

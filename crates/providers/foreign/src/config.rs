@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is said of a module when it is opened.
 
+use crate::isolated::Isolation;
 use metaslot_ck::CK_MECHANISM_TYPE;
 use std::path::PathBuf;
 
@@ -19,6 +20,8 @@ pub struct Config {
     pub pin_source: Option<PathBuf>,
     /// Whether it may know keys that others use, too.
     pub trusted: bool,
+    /// How it is kept in a process of its own, where it is.
+    pub isolation: Option<Isolation>,
     /// What `C_Initialize` is given in `pReserved` (NSS).
     pub parameters: Option<String>,
     /// Mechanisms that it is not asked for.

@@ -22,6 +22,11 @@ pub(crate) const fn loses_numbers(code: Error) -> bool {
     matches!(code, Error::CRYPTOKI_NOT_INITIALIZED | Error::SESSION_HANDLE_INVALID)
 }
 
+/// Whether a module says no more than that it does not work.
+pub(crate) const fn fails_itself(code: Error) -> bool {
+    matches!(code, Error::DEVICE_ERROR | Error::FUNCTION_FAILED | Error::GENERAL_ERROR)
+}
+
 /// Whether a session may still have an operation after this. Of a module that fails itself it is not believed that it has
 /// ended what it was to end.
 pub(crate) const fn leaves_a_trace(code: Error) -> bool {

@@ -12,6 +12,7 @@ mod config;
 mod derivation;
 mod error;
 mod home;
+mod isolated;
 mod keyless;
 mod loaded;
 mod mechanism;
@@ -28,6 +29,7 @@ mod token;
 mod value;
 
 pub use config::{Around, Config, Serves};
+pub use isolated::Isolation;
 pub use open::Opened;
 pub use pool::PoolStore;
 pub use store::ForeignStore;

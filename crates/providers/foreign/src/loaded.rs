@@ -2,13 +2,15 @@
 //! Modules as this process has them: loaded once and for ever, initialised by us or by the host.
 
 use crate::config::Config;
-use metaslot_ck::{CKF_OS_LOCKING_OK, Error};
-use metaslot_client::{Initialize, Module};
+use crate::error::fails_itself;
+use crate::isolated::Isolated;
+use metaslot_ck::{CKF_OS_LOCKING_OK, CKF_RNG, CKF_TOKEN_INITIALIZED, Error, SlotId};
+use metaslot_client::{Access, Initialize, Module, TokenInfo};
 use metaslot_memory::PerProcess;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 /// Most modules.
@@ -59,7 +61,10 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
     }
     let parameters = config.parameters.clone().map(CString::new).transpose();
     let parameters = parameters.map_err(|_| String::from("has parameters with a zero in them"))?;
-    let library = Module::load(path).map_err(|failure| failure.to_string())?;
+    let library = match &config.isolation {
+        Some(isolation) => Module::remote(path, Arc::new(Isolated::new(isolation, path.clone())?)),
+        None => Module::load(path).map_err(|failure| failure.to_string())?,
+    };
     if library.is_metaslot() {
         return Err(String::from("is this module itself"));
     }
@@ -148,9 +153,24 @@ impl Loaded {
         false
     }
 
-    /// Whether it has a slot at all. p11-kit's client has none without its server, which it looks for at its start only.
+    /// Whether it has a slot at all, and a device behind one. p11-kit's client has no slot without its server, which it looks for
+    /// at its start only; a TPM's module has its slots in a file, and opens its connection at its start only.
     fn works(&self) -> bool {
-        self.library.slots(false).is_ok_and(|slots| !slots.is_empty())
+        let Ok(slots) = self.library.slots(false) else { return false };
+        let mut answers = slots.iter().filter_map(|slot| self.answers(*slot)).peekable();
+        !slots.is_empty() && (answers.peek().is_none() || answers.any(|works| works))
+    }
+
+    /// Whether a token tells what it cannot know without its device; none of one that is not asked.
+    fn answers(&self, slot: SlotId) -> Option<bool> {
+        let asked = |token: TokenInfo| token.has(CKF_RNG | CKF_TOKEN_INITIALIZED);
+        let random = || self.library.open_session(slot, Access::ReadOnly)?.random(&mut [0; 8]);
+        let answer = match self.library.token_info(slot).map(asked) {
+            Ok(true) => random(),
+            Ok(false) => return None,
+            Err(failure) => Err(failure),
+        };
+        Some(!answer.is_err_and(|failure| fails_itself(failure.code)))
     }
 
     /// The numbers of sessions may have changed.

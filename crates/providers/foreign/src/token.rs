@@ -215,9 +215,15 @@ impl Token {
     /// [`Self::call`], once more where the module as a whole was what failed, and works again.
     fn call_again<T>(&self, mut work: impl FnMut() -> Called<T>) -> Result<T> {
         let life = self.module.life();
-        let answer = self.call(&mut work);
+        let mut given_up = false;
+        let answer = self.call(|| {
+            let answer = work();
+            given_up = matches!(&answer, Err(failure) if failure.code == Error::FUNCTION_CANCELED);
+            answer
+        });
         let failed = matches!(answer, Err(Error::DEVICE_ERROR | Error::DEVICE_REMOVED));
-        if failed && self.is_restarted(life) { self.call(work) } else { answer }
+        // What kept a process busy until it was killed would do so again.
+        if failed && !given_up && self.is_restarted(life) { self.call(work) } else { answer }
     }
 
     fn is_restarted(&self, life: u64) -> bool {

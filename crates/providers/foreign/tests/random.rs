@@ -40,6 +40,7 @@ fn random_numbers_are_a_modules_or_an_error() {
     let Some(orders) = std::env::var_os(ORDERS).map(PathBuf::from) else { return again() };
     module(&orders);
     let config = |serves| Config {
+        isolation: None,
         name: String::from("fake"),
         module: orders.join("fake.so"),
         pin_source: None,

@@ -4,14 +4,13 @@
 use crate::app::App;
 use crate::command::arguments::{PinArg, key_uri};
 use crate::command::payload;
-use crate::encoding::{base64, der};
+use crate::encoding::pem;
 use crate::failure::{Failure, Result};
-use crate::key::{self, ED25519_OID, Family, Key, X25519_OID};
+use crate::key;
 use crate::output::Report;
 use crate::uri::Class;
 use clap::ValueEnum;
-use metaslot_ck::*;
-use metaslot_client::{Access, Session};
+use metaslot_client::Access;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -54,8 +53,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let handle = key.part(Class::Public).ok_or_else(|| {
         Failure::not_found(format!("the token has no public half of key '{}'", key.label))
     })?;
-    let der = public_key(&session, &key, handle)?;
-    let pem = pem(&der);
+    let der = key::public_key(&session, &key, handle)?;
+    let pem = pem("PUBLIC KEY", &der);
     let name = key.uri(&token).to_string();
     let report = Report {
         json: json!({"key": name, "type": key.kind.to_string(), "public_key": pem}),
@@ -63,41 +62,4 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     };
     let bytes = if args.format == Format::Pem { pem.into_bytes() } else { der };
     payload::write_beside(&app.output, args.output.as_deref(), &bytes, &report)
-}
-
-/// `CKA_PUBLIC_KEY_INFO` where the module has it, else made from the key's numbers.
-fn public_key(session: &Session, key: &Key, handle: ObjectHandle) -> Result<Vec<u8>> {
-    if let Ok(info) = session.attribute(handle, CKA_PUBLIC_KEY_INFO)
-        && !info.is_empty()
-    {
-        return Ok(info);
-    }
-    let attribute = |number| session.attribute(handle, number);
-    let point =
-        |length| -> Result<Vec<u8>> { Ok(der::point(&attribute(CKA_EC_POINT)?, length).to_vec()) };
-    match key.kind.family {
-        Family::Rsa => {
-            let modulus = attribute(CKA_MODULUS)?;
-            Ok(der::rsa_public_key(&modulus, &attribute(CKA_PUBLIC_EXPONENT)?))
-        }
-        Family::Ec => {
-            let params = attribute(CKA_EC_PARAMS)?;
-            Ok(der::ec_public_key(&params, &point(1 + 2 * key.kind.size)?))
-        }
-        Family::Ed25519 => Ok(der::edwards_public_key(ED25519_OID, &point(32)?)),
-        Family::X25519 => Ok(der::edwards_public_key(X25519_OID, &point(32)?)),
-        _ => Err(Failure::failed(format!("{} keys have no known public form", key.kind))),
-    }
-}
-
-/// RFC 7468: lines of 64 characters.
-fn pem(der: &[u8]) -> String {
-    let text = base64(der);
-    let mut lines = String::from("-----BEGIN PUBLIC KEY-----\n");
-    for line in text.as_bytes().chunks(64) {
-        lines.extend(line.iter().map(|byte| char::from(*byte)));
-        lines.push('\n');
-    }
-    lines.push_str("-----END PUBLIC KEY-----\n");
-    lines
 }

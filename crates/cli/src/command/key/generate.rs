@@ -6,15 +6,10 @@ use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
-use crate::key::{self, Family, Generation, Kind, Usage, usage};
+use crate::key::{self, Generation, Kind, Order, Usage, usage};
 use crate::output::Report;
-use crate::uri::Uri;
 use clap::builder::NonEmptyStringValueParser;
-use metaslot_ck::*;
-use metaslot_client::{Access, Session, Template};
-
-/// Bytes of a random id: enough for no two keys to have the same.
-const ID_LENGTH: usize = 8;
+use metaslot_client::Access;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,35 +53,23 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.uri()?;
     let login = args.pin.login(app, &uri)?;
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
-    if !args.same_label {
-        refuse_same_label(&session, &args.label)?;
-    }
-    let id = match id {
-        Some(id) => id,
-        None => random_id(&session)?,
+    let order = Order {
+        label: &args.label,
+        kind: &args.kind,
+        id,
+        usages: args.usage.as_deref(),
+        sensitive: true,
+        extractable: args.extractable,
+        same_label: args.same_label,
     };
-    let how = args.kind.generation();
-    check_usage(args, &how)?;
-    check_size(&session, login.token.slot, &args.kind)?;
-    let made = generate(&session, args, &how, &id);
-    let made = made.map_err(|failure| {
-        failure.context(format!("cannot generate {} key", with_article(&args.kind)))
-    })?;
-    let wanted = Uri { id: Some(id), object: Some(args.label.clone()), ..Uri::default() };
-    let mut keys = key::search(&session, &wanted)?;
-    keys.retain(|key| key.parts.iter().any(|part| made.contains(&part.handle)));
+    let keys = key::make(&session, login.token.slot, order)?;
     let report = report(&login.token, &keys);
     let text =
         format!("generated {} key '{}'\n{}\n", args.kind, args.label, report.uris.join("\n"));
     let ours = login.token.status.is_some();
+    let how = args.kind.generation();
     let warnings: Vec<String> = beyond_purpose(args, &how).filter(|_| ours).into_iter().collect();
     app.output.print_warning(&Report { text, ..report }, &warnings)
-}
-
-fn with_article(kind: &Kind) -> String {
-    let name = kind.to_string();
-    let vowel = name.starts_with(['a', 'e', 'r', 'x']);
-    format!("{} {name}", if vowel { "an" } else { "a" })
 }
 
 fn id(text: &str) -> Result<Vec<u8>> {
@@ -94,43 +77,6 @@ fn id(text: &str) -> Result<Vec<u8>> {
         Failure::usage(format!("the id '{text}' is not bytes in hexadecimal, two digits each"))
             .hint("for example --id 01 or --id 0a1b2c")
     })
-}
-
-fn random_id(session: &Session) -> Result<Vec<u8>> {
-    let mut id = vec![0; ID_LENGTH];
-    session.random(&mut id)?;
-    Ok(id)
-}
-
-fn refuse_same_label(session: &Session, label: &str) -> Result<()> {
-    let same = Uri { object: Some(label.to_owned()), ..Uri::default() };
-    if key::search(session, &same)?.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::failed(format!("the token already has a key '{label}'"))
-        .hint("choose another label, or allow two with --same-label"))
-}
-
-/// A use that the type cannot have would make a key that is good for nothing.
-fn check_usage(args: &Args, how: &Generation) -> Result<()> {
-    let wrong = args.usage.iter().flatten().find(|usage| !how.possible.contains(usage));
-    match wrong {
-        None => Ok(()),
-        Some(wrong) => Err(Failure::usage(format!("{} keys cannot {}", args.kind, wrong.name()))),
-    }
-}
-
-/// How many bits an RSA key may have is the token's to say; the other types have their sizes by name.
-fn check_size(session: &Session, slot: SlotId, kind: &Kind) -> Result<()> {
-    if kind.family != Family::Rsa {
-        return Ok(());
-    }
-    let info = session.module().mechanism_info(slot, CKM_RSA_PKCS_KEY_PAIR_GEN)?;
-    let (least, most) = (info.min_key_size, info.max_key_size);
-    if (least..=most).contains(&(kind.size as u64)) {
-        return Ok(());
-    }
-    Err(Failure::usage(format!("RSA keys of this token have {least} to {most} bits")))
 }
 
 /// Programs state uses that they do not need, so the module takes them, and refuses them when asked.
@@ -148,31 +94,4 @@ fn beyond_purpose(args: &Args, how: &Generation) -> Option<String> {
          {refused} with it; make another key with --usage {}, or allow \"beyond-purpose\"",
         first.name()
     ))
-}
-
-fn generate(
-    session: &Session,
-    args: &Args,
-    how: &Generation,
-    id: &[u8],
-) -> Result<Vec<ObjectHandle>> {
-    let usages = args.usage.as_deref().unwrap_or(how.usages);
-    let named = || Template::new().token(true).label(&args.label).bytes(CKA_ID, id);
-    let protected = |template: Template| {
-        template
-            .bool(CKA_PRIVATE, true)
-            .bool(CKA_SENSITIVE, true)
-            .bool(CKA_EXTRACTABLE, args.extractable)
-    };
-    let mechanism = how.mechanism.into();
-    if !how.pair {
-        let mut template = usage::secret(protected(named()), usages);
-        template.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
-        return Ok(vec![session.generate_key(&mechanism, &template)?]);
-    }
-    let mut public = usage::public(named().bool(CKA_PRIVATE, false), usages);
-    public.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
-    let private = usage::private(protected(named()), usages);
-    let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
-    Ok(vec![private, public])
 }

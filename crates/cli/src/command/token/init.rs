@@ -40,21 +40,72 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    if args.label.is_empty() || args.label.len() > 32 {
+    let order = Order {
+        label: &args.label,
+        slot: args.slot,
+        so_pin: args.so_pin_source.as_deref(),
+        pin: args.pin_source.as_deref(),
+        force: args.force,
+    };
+    let done = init(app, &order)?;
+    let uri = done.token.uri().to_string();
+    let report = Report {
+        text: format!("initialised {} in slot {}\n{uri}\n", done.token.name(), done.token.slot),
+        json: json!({"token": super::list::json(&done.token)}),
+        uris: vec![uri],
+    };
+    done.print(app, &report)
+}
+
+/// A token that is to be made, and where its PINs are.
+#[derive(Debug)]
+pub(crate) struct Order<'a> {
+    pub(crate) label: &'a str,
+    /// None for the first without a token.
+    pub(crate) slot: Option<u64>,
+    pub(crate) so_pin: Option<&'a str>,
+    pub(crate) pin: Option<&'a str>,
+    /// Whether a token that is there may go, and another have the label.
+    pub(crate) force: bool,
+}
+
+/// A token with PINs that were set now, each of so many bytes.
+#[derive(Debug)]
+pub(crate) struct NewPins {
+    pub(crate) token: Token,
+    pub(super) pins: Vec<(Role, usize)>,
+}
+
+impl NewPins {
+    /// Prints what was done, and what the PINs are worth.
+    pub(crate) fn print(&self, app: &App, report: &Report) -> Result<()> {
+        let cost = self.token.cost;
+        app.output.print_warning(report, &pin::cost::warnings(cost, &self.pins))?;
+        if let Some((role, _)) = self.pins.first() {
+            pin::cost::tell(app.output, cost, *role);
+        }
+        Ok(())
+    }
+}
+
+/// Reads or asks for the PINs, and makes the token.
+pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
+    let label = order.label;
+    if label.is_empty() || label.len() > 32 {
         return Err(Failure::usage("a label has 1 to 32 bytes"));
     }
     let host = app.host(&Uri::default())?;
-    let token = slot(host, args.slot)?;
+    let token = slot(host, order.slot)?;
     if let Some(problem) = &token.problem {
         let what = format!("the token in slot {} cannot be read: {problem}", token.slot);
         return Err(Failure::failed(what).hint("it was left as it is"));
     }
     let exists = token.has(ck::CKF_TOKEN_INITIALIZED);
-    if exists && !args.force {
+    if exists && !order.force {
         confirm(&token)?;
     }
-    if !args.force {
-        refuse_same_label(host, &token, &args.label)?;
+    if !order.force {
+        refuse_same_label(host, &token, label)?;
     }
     if pin::is_interactive() {
         app.output.note(
@@ -62,28 +113,19 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         );
     }
     let none = Uri::default();
-    let so_source = Source::find(Role::So, args.so_pin_source.as_deref(), &none)?;
+    let so_source = Source::find(Role::So, order.so_pin, &none)?;
     let so_pin = if exists {
         pin::existing(Role::So, &token.info.label, so_source.as_ref())?
     } else {
-        pin::chosen(Role::So, &args.label, so_source.as_ref())?
+        pin::chosen(Role::So, label, so_source.as_ref())?
     };
-    let source = Source::find(Role::User, args.pin_source.as_deref(), &none)?;
-    let user_pin = pin::chosen(Role::User, &args.label, source.as_ref())?;
+    let source = Source::find(Role::User, order.pin, &none)?;
+    let user_pin = pin::chosen(Role::User, label, source.as_ref())?;
     // Before anything is changed: a PIN that the token refuses would leave it half made.
     check_length(Role::So, &so_pin, &token.info)?;
     check_length(Role::User, &user_pin, &token.info)?;
-    let made = make(host, &token, &args.label, &so_pin, &user_pin)?;
-    let uri = made.uri().to_string();
-    let pins = [(Role::User, user_pin.len()), (Role::So, so_pin.len())];
-    let report = Report {
-        text: format!("initialised {} in slot {}\n{uri}\n", made.name(), made.slot),
-        json: json!({"token": super::list::json(&made)}),
-        uris: vec![uri],
-    };
-    app.output.print_warning(&report, &pin::cost::warnings(made.cost, &pins))?;
-    pin::cost::tell(app.output, made.cost, Role::User);
-    Ok(())
+    let token = make(host, &token, label, &so_pin, &user_pin)?;
+    Ok(NewPins { token, pins: vec![(Role::User, user_pin.len()), (Role::So, so_pin.len())] })
 }
 
 /// The slot that was named, else the first without a token, else the only one.

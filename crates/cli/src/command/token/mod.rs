@@ -2,9 +2,9 @@
 //! `metaslot token`
 
 mod examine;
-mod init;
+pub(crate) mod init;
 mod list;
-mod pin;
+pub(crate) mod pin;
 
 pub(crate) use list::states;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token pin`
 
-use super::init::check_length;
+use super::init::{NewPins, check_length};
 use crate::app::App;
 use crate::command::arguments::TokenArg;
 use crate::failure::Result;
@@ -41,41 +41,55 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.uri()?;
-    let token = app.token(&uri)?;
-    let host = app.host(&uri)?;
     let (changer, changed) = match (args.so, args.reset) {
         (true, _) => (Role::So, Role::So),
         (_, true) => (Role::So, Role::User),
         _ => (Role::User, Role::User),
     };
-    let (option, user) = match changer {
-        Role::User => (args.pin_source.as_deref(), User::User),
-        Role::So => (args.so_pin_source.as_deref(), User::SecurityOfficer),
+    let present = match changer {
+        Role::User => args.pin_source.as_deref(),
+        Role::So => args.so_pin_source.as_deref(),
     };
-    let source = Source::find(changer, option, &uri)?;
+    let new = args.new_pin_source.as_deref();
+    let done = change(app, &Change { uri: &uri, changer, changed, present, new })?;
+    let report = Report {
+        text: format!("the {} of {} is changed\n", changed.words(), done.token.name()),
+        json: json!({"token": super::list::json(&done.token)}),
+        uris: vec![done.token.uri().to_string()],
+    };
+    done.print(app, &report)
+}
+
+/// A PIN that is to be changed, and where the PINs are.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    pub(crate) uri: &'a Uri,
+    pub(crate) changer: Role,
+    pub(crate) changed: Role,
+    pub(crate) present: Option<&'a str>,
+    pub(crate) new: Option<&'a str>,
+}
+
+/// Reads or asks for the PINs, and changes the one.
+pub(crate) fn change(app: &App, change: &Change<'_>) -> Result<NewPins> {
+    let Change { uri, changer, changed, .. } = *change;
+    let token = app.token(uri)?;
+    let host = app.host(uri)?;
+    let source = Source::find(changer, change.present, uri)?;
     let label = &token.info.label;
     let present = pin::existing(changer, label, source.as_ref())?;
-    let new_source = args.new_pin_source.as_deref().map(Source::parse).transpose()?;
+    let new_source = change.new.map(Source::parse).transpose()?;
     let new = pin::chosen(changed, label, new_source.as_ref())?;
     check_length(changed, &new, &token.info)?;
     let session = host.module().open_session(token.slot, Access::ReadWrite)?;
+    let user = if changer == Role::So { User::SecurityOfficer } else { User::User };
     let logged_in = session.login(user, present.expose());
     logged_in.map_err(|error| host.login_failure(&token, changer, error))?;
-    if args.reset {
-        session.init_pin(new.expose())?;
-    } else {
+    if changer == changed {
         session.set_pin(present.expose(), new.expose())?;
+    } else {
+        session.init_pin(new.expose())?;
     }
     session.logout()?;
-    let uri: Uri = token.uri();
-    let token = app.token(&uri)?;
-    let report = Report {
-        text: format!("the {} of {} is changed\n", changed.words(), token.name()),
-        json: json!({"token": super::list::json(&token)}),
-        uris: vec![uri.to_string()],
-    };
-    let warnings = pin::cost::warnings(token.cost, &[(changed, new.len())]);
-    app.output.print_warning(&report, &warnings)?;
-    pin::cost::tell(app.output, token.cost, changed);
-    Ok(())
+    Ok(NewPins { token: app.token(&token.uri())?, pins: vec![(changed, new.len())] })
 }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! New keys.
+
+use super::{Family, Generation, Key, Kind, Usage, search, usage};
+use crate::failure::{Failure, Result};
+use crate::uri::Uri;
+use metaslot_ck::*;
+use metaslot_client::{Session, Template};
+
+/// Bytes of a random id: enough for no two keys to have the same.
+const ID_LENGTH: usize = 8;
+
+/// What is to be made.
+#[derive(Debug)]
+pub(crate) struct Order<'a> {
+    pub(crate) label: &'a str,
+    pub(crate) kind: &'a Kind,
+    /// `CKA_ID`; none for a random one.
+    pub(crate) id: Option<Vec<u8>>,
+    /// What it is for; none for what its type is for.
+    pub(crate) usages: Option<&'a [Usage]>,
+    pub(crate) sensitive: bool,
+    pub(crate) extractable: bool,
+    /// Whether another key may have the label.
+    pub(crate) same_label: bool,
+}
+
+/// Makes a key or a pair; the list has it alone.
+pub(crate) fn make(session: &Session, slot: SlotId, order: Order<'_>) -> Result<Vec<Key>> {
+    if !order.same_label {
+        refuse_same_label(session, order.label)?;
+    }
+    let id = match &order.id {
+        Some(id) => id.clone(),
+        None => random_id(session)?,
+    };
+    let how = order.kind.generation();
+    check_usage(&order, &how)?;
+    check_size(session, slot, order.kind)?;
+    let made = generate(session, &order, &how, &id);
+    let made = made.map_err(|failure| {
+        failure.context(format!("cannot generate {} key", with_article(order.kind)))
+    })?;
+    let wanted = Uri { id: Some(id), object: Some(order.label.to_owned()), ..Uri::default() };
+    let mut keys = search(session, &wanted)?;
+    keys.retain(|key| key.parts.iter().any(|part| made.contains(&part.handle)));
+    Ok(keys)
+}
+
+fn with_article(kind: &Kind) -> String {
+    let name = kind.to_string();
+    let vowel = name.starts_with(['a', 'e', 'r', 'x']);
+    format!("{} {name}", if vowel { "an" } else { "a" })
+}
+
+fn random_id(session: &Session) -> Result<Vec<u8>> {
+    let mut id = vec![0; ID_LENGTH];
+    session.random(&mut id)?;
+    Ok(id)
+}
+
+fn refuse_same_label(session: &Session, label: &str) -> Result<()> {
+    let same = Uri { object: Some(label.to_owned()), ..Uri::default() };
+    if search(session, &same)?.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::failed(format!("the token already has a key '{label}'"))
+        .hint("choose another label, or allow two with --same-label"))
+}
+
+/// A use that the type cannot have would make a key that is good for nothing.
+fn check_usage(order: &Order<'_>, how: &Generation) -> Result<()> {
+    let wrong = order.usages.iter().copied().flatten().find(|usage| !how.possible.contains(usage));
+    match wrong {
+        None => Ok(()),
+        Some(wrong) => Err(Failure::usage(format!("{} keys cannot {}", order.kind, wrong.name()))),
+    }
+}
+
+/// How many bits an RSA key may have is the token's to say; the other types have their sizes by name.
+fn check_size(session: &Session, slot: SlotId, kind: &Kind) -> Result<()> {
+    if kind.family != Family::Rsa {
+        return Ok(());
+    }
+    let info = session.module().mechanism_info(slot, CKM_RSA_PKCS_KEY_PAIR_GEN)?;
+    let (least, most) = (info.min_key_size, info.max_key_size);
+    if (least..=most).contains(&(kind.size as u64)) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("RSA keys of this token have {least} to {most} bits")))
+}
+
+fn generate(
+    session: &Session,
+    order: &Order<'_>,
+    how: &Generation,
+    id: &[u8],
+) -> Result<Vec<ObjectHandle>> {
+    let usages = order.usages.unwrap_or(how.usages);
+    let named = || Template::new().token(true).label(order.label).bytes(CKA_ID, id);
+    let protected = |template: Template| {
+        template
+            .bool(CKA_PRIVATE, true)
+            .bool(CKA_SENSITIVE, order.sensitive)
+            .bool(CKA_EXTRACTABLE, order.extractable)
+    };
+    let mechanism = how.mechanism.into();
+    if !how.pair {
+        let mut template = usage::secret(protected(named()), usages);
+        template.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
+        return Ok(vec![session.generate_key(&mechanism, &template)?]);
+    }
+    let mut public = usage::public(named().bool(CKA_PRIVATE, false), usages);
+    public.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
+    let private = usage::private(protected(named()), usages);
+    let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
+    Ok(vec![private, public])
+}

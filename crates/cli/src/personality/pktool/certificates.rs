@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Certificates in a token: found, shown, stored.
+
+use crate::encoding::{from_hex, hex};
+use crate::failure::{Failure, Result};
+use crate::key::{self, Key};
+use crate::personality::operands::Operands;
+use crate::uri::{Class, Uri};
+use crate::x509::{self, Certificate, Time};
+use metaslot_ck::*;
+use metaslot_client::{Session, Template};
+
+/// Operands that only certificates have.
+pub(super) const FILTERS: &[&str] = &["subject", "issuer", "serial", "criteria"];
+
+/// One object of a token.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) handle: ObjectHandle,
+    pub(super) der: Vec<u8>,
+    label: String,
+    id: Vec<u8>,
+}
+
+/// What the operands describe. What cannot be read as a certificate has a label only.
+pub(super) fn find(session: &Session, operands: &Operands<'_>) -> Result<Vec<Stored>> {
+    let filter = Filter::read(operands)?;
+    let template = Template::new().class(CKO_CERTIFICATE).token(true);
+    let template = match operands.value("label") {
+        Some(label) => template.label(label),
+        None => template,
+    };
+    let mut found = Vec::new();
+    for handle in session.find(&template)? {
+        let values = session.attributes(handle, &[CKA_VALUE, CKA_LABEL, CKA_ID])?;
+        let [der, label, id] = <[_; 3]>::try_from(values).unwrap_or_default();
+        let stored = Stored {
+            handle,
+            der: der.unwrap_or_default(),
+            label: String::from_utf8_lossy(&label.unwrap_or_default()).into_owned(),
+            id: id.unwrap_or_default(),
+        };
+        if filter.takes(&stored.der) {
+            found.push(stored);
+        }
+    }
+    Ok(found)
+}
+
+/// The operands that describe certificates; absent ones take every one.
+#[derive(Debug)]
+struct Filter {
+    subject: Option<Vec<u8>>,
+    issuer: Option<Vec<u8>>,
+    serial: Option<Vec<u8>>,
+    /// Whether it must be over.
+    expired: Option<bool>,
+}
+
+impl Filter {
+    fn read(operands: &Operands<'_>) -> Result<Self> {
+        let name = |operand| operands.value(operand).map(x509::name).transpose();
+        let expired = match operands.value("criteria") {
+            Some("valid") => Some(false),
+            Some("expired") => Some(true),
+            _ => None,
+        };
+        Ok(Self {
+            subject: name("subject")?,
+            issuer: name("issuer")?,
+            serial: operands.value("serial").map(serial).transpose()?,
+            expired,
+        })
+    }
+
+    fn takes(&self, der: &[u8]) -> bool {
+        let any = self.subject.is_none() && self.issuer.is_none() && self.serial.is_none();
+        let Some(certificate) = Certificate::read(der) else {
+            return any && self.expired.is_none();
+        };
+        let same = |wanted: &Option<Vec<u8>>, actual: &[u8]| {
+            wanted.as_ref().is_none_or(|wanted| wanted == actual)
+        };
+        let number = certificate.serial.strip_prefix(&[0]).unwrap_or(certificate.serial);
+        same(&self.subject, certificate.subject)
+            && same(&self.issuer, certificate.issuer)
+            && same(&self.serial, number)
+            && self.expired.is_none_or(|it| it == (certificate.until < Time::from_now(0)))
+    }
+}
+
+/// `serial=`, without zeros before it.
+pub(super) fn serial(text: &str) -> Result<Vec<u8>> {
+    let wrong = || {
+        Failure::usage(format!("'serial={text}' is no number in hexadecimal"))
+            .hint("for example serial=0x01")
+    };
+    let number = from_hex(text).filter(|bytes| bytes.len() <= 20).ok_or_else(wrong)?;
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    match &number[zeros..] {
+        [] => Err(wrong()),
+        rest => Ok(rest.to_vec()),
+    }
+}
+
+/// As the original lists them.
+pub(super) fn listed(all: &[Stored]) -> String {
+    let mut text = match all.len() {
+        0 => String::new(),
+        number => format!("Found {number} certificates.\n"),
+    };
+    for (at, stored) in all.iter().enumerate() {
+        text += &format!("{}. (X.509 certificate)\n\tLabel: {}\n", at + 1, stored.label);
+        if !stored.id.is_empty() {
+            let pairs: Vec<String> = stored.id.iter().map(|byte| hex(&[*byte])).collect();
+            text += &format!("\tID: {}\n", pairs.join(":"));
+        }
+        if let Some(certificate) = Certificate::read(&stored.der) {
+            text += &described(&certificate);
+        }
+        text += "\n";
+    }
+    text
+}
+
+fn described(certificate: &Certificate<'_>) -> String {
+    let name = |der| x509::shown(der).unwrap_or_else(|| "it cannot be read".to_owned());
+    format!(
+        "\tSubject: {}\n\tIssuer: {}\n\tNot Before: {}\n\tNot After: {}\n\tSerial: 0x{}\n",
+        name(certificate.subject),
+        name(certificate.issuer),
+        certificate.from,
+        certificate.until,
+        hex(certificate.serial)
+    )
+}
+
+/// What stands in a certificate.
+pub(super) fn read(der: &[u8]) -> Result<Certificate<'_>> {
+    Certificate::read(der).ok_or_else(|| Failure::failed("that is no certificate"))
+}
+
+/// Puts a certificate into the session's token.
+pub(super) fn store(session: &Session, der: &[u8], label: &str, id: &[u8]) -> Result<ObjectHandle> {
+    let certificate = read(der)?;
+    let template = Template::new()
+        .class(CKO_CERTIFICATE)
+        .ulong(CKA_CERTIFICATE_TYPE, CKC_X_509)
+        .token(true)
+        .bool(CKA_PRIVATE, false)
+        .label(label)
+        .bytes(CKA_ID, id)
+        .bytes(CKA_SUBJECT, certificate.subject)
+        .bytes(CKA_ISSUER, certificate.issuer)
+        .bytes(CKA_SERIAL_NUMBER, certificate.serial_number)
+        .bytes(CKA_VALUE, der);
+    Ok(session.create(&template)?)
+}
+
+/// The id of the token's key of a certificate; empty where it is not there.
+pub(super) fn id_of_key(session: &Session, public_key: &[u8]) -> Result<Vec<u8>> {
+    let is_it = |key: &Key| {
+        let public = key.part(Class::Public);
+        public.is_some_and(|handle| {
+            key::public_key(session, key, handle).is_ok_and(|it| it == public_key)
+        })
+    };
+    let keys = key::search(session, &Uri::default())?;
+    Ok(keys.into_iter().find(is_it).map(|key| key.id).unwrap_or_default())
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Certificates and requests, signed by a key of a token.
+
+use super::Time;
+use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE, SET};
+use crate::failure::{Failure, Result};
+use crate::key::Family;
+use metaslot_ck::*;
+use metaslot_client::Session;
+
+/// How a type of key signs with a hash.
+#[derive(Debug)]
+pub(crate) struct Algorithm {
+    family: Family,
+    hash: &'static str,
+    mechanism: CK_MECHANISM_TYPE,
+    identifier: &'static [u32],
+}
+
+const fn row(
+    family: Family,
+    hash: &'static str,
+    mechanism: CK_MECHANISM_TYPE,
+    identifier: &'static [u32],
+) -> Algorithm {
+    Algorithm { family, hash, mechanism, identifier }
+}
+
+const ALGORITHMS: &[Algorithm] = &[
+    row(Family::Rsa, "sha1", CKM_SHA1_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 5]),
+    row(Family::Rsa, "sha256", CKM_SHA256_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 11]),
+    row(Family::Rsa, "sha384", CKM_SHA384_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 12]),
+    row(Family::Rsa, "sha512", CKM_SHA512_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 13]),
+    row(Family::Ec, "sha1", CKM_ECDSA_SHA1, &[1, 2, 840, 10045, 4, 1]),
+    row(Family::Ec, "sha256", CKM_ECDSA_SHA256, &[1, 2, 840, 10045, 4, 3, 2]),
+    row(Family::Ec, "sha384", CKM_ECDSA_SHA384, &[1, 2, 840, 10045, 4, 3, 3]),
+    row(Family::Ec, "sha512", CKM_ECDSA_SHA512, &[1, 2, 840, 10045, 4, 3, 4]),
+];
+
+impl Algorithm {
+    pub(crate) fn find(family: Family, hash: &str) -> Result<&'static Self> {
+        let row = ALGORITHMS.iter().find(|row| row.family == family && row.hash == hash);
+        row.ok_or_else(|| Failure::usage(format!("such a key does not sign with {hash}")))
+    }
+
+    /// RSA has a NULL as its parameter, ECDSA none.
+    fn encoded(&self) -> Vec<u8> {
+        let null: &[u8] = if self.family == Family::Rsa { &[5, 0] } else { &[] };
+        der::sequence(&[&der::identifier(self.identifier), null])
+    }
+
+    /// What was signed, how, and the signature.
+    fn signed(&self, session: &Session, key: ObjectHandle, what: &[u8]) -> Result<Vec<u8>> {
+        let raw = session.sign(&self.mechanism.into(), key, what)?;
+        let signature = if self.family == Family::Ec { der::signature(&raw) } else { raw };
+        Ok(der::sequence(&[what, &self.encoded(), &der::bit_string(&signature)]))
+    }
+}
+
+/// Who is certified.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    pub(crate) name: Vec<u8>,
+    /// `SubjectPublicKeyInfo`
+    pub(crate) public_key: Vec<u8>,
+    pub(crate) extensions: Vec<u8>,
+}
+
+/// A certificate for `subject`, by `issuer`, whose key signs; from now on.
+pub(crate) fn certificate(
+    subject: &Subject,
+    issuer: &[u8],
+    serial: &[u8],
+    seconds: u64,
+    (algorithm, session, key): (&Algorithm, &Session, ObjectHandle),
+) -> Result<Vec<u8>> {
+    let version = der::element(CONSTRUCTED, &der::element(INTEGER, &[2]));
+    let validity =
+        der::sequence(&[&Time::from_now(0).encoded(), &Time::from_now(seconds).encoded()]);
+    let extensions = match subject.extensions.is_empty() {
+        true => Vec::new(),
+        false => der::element(CONSTRUCTED | 3, &der::sequence(&[&subject.extensions])),
+    };
+    let contents = der::sequence(&[
+        &version,
+        &der::integer(serial),
+        &algorithm.encoded(),
+        issuer,
+        &validity,
+        &subject.name,
+        &subject.public_key,
+        &extensions,
+    ]);
+    algorithm.signed(session, key, &contents)
+}
+
+/// A request for a certificate.
+pub(crate) fn request(
+    subject: &Subject,
+    (algorithm, session, key): (&Algorithm, &Session, ObjectHandle),
+) -> Result<Vec<u8>> {
+    let attributes = match subject.extensions.is_empty() {
+        true => Vec::new(),
+        false => {
+            let wanted = der::identifier(&[1, 2, 840, 113_549, 1, 9, 14]);
+            let extensions = der::element(SET, &der::element(SEQUENCE, &subject.extensions));
+            der::sequence(&[&wanted, &extensions])
+        }
+    };
+    let contents = der::sequence(&[
+        &der::integer(&[0]),
+        &subject.name,
+        &subject.public_key,
+        &der::element(CONSTRUCTED, &attributes),
+    ]);
+    algorithm.signed(session, key, &contents)
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The extensions that `pktool` knows: what a key is for, and other names of its owner.
+
+use crate::encoding::der::{self, BIT_STRING, BOOLEAN, CONTEXT, OCTET_STRING};
+use crate::failure::{Failure, Result};
+use std::net::IpAddr;
+
+const KEY_USAGE: &[u32] = &[2, 5, 29, 15];
+const ALTERNATIVE_NAME: &[u32] = &[2, 5, 29, 17];
+const EXTENDED_USAGE: &[u32] = &[2, 5, 29, 37];
+
+/// In the order of their bits.
+const USAGES: &[&str] = &[
+    "digitalSignature",
+    "nonRepudiation",
+    "keyEncipherment",
+    "dataEncipherment",
+    "keyAgreement",
+    "keyCertSign",
+    "cRLSign",
+    "encipherOnly",
+    "decipherOnly",
+];
+
+const EXTENDED: &[(&str, &[u32])] = &[
+    ("serverAuth", &[1, 3, 6, 1, 5, 5, 7, 3, 1]),
+    ("clientAuth", &[1, 3, 6, 1, 5, 5, 7, 3, 2]),
+    ("codeSigning", &[1, 3, 6, 1, 5, 5, 7, 3, 3]),
+    ("emailProtection", &[1, 3, 6, 1, 5, 5, 7, 3, 4]),
+    ("ipsecEndSystem", &[1, 3, 6, 1, 5, 5, 7, 3, 5]),
+    ("ipsecTunnel", &[1, 3, 6, 1, 5, 5, 7, 3, 6]),
+    ("ipsecUser", &[1, 3, 6, 1, 5, 5, 7, 3, 7]),
+    ("timeStamping", &[1, 3, 6, 1, 5, 5, 7, 3, 8]),
+    ("OCSPSigning", &[1, 3, 6, 1, 5, 5, 7, 3, 9]),
+    ("KPClientAuth", &[1, 3, 6, 1, 5, 2, 3, 4]),
+    ("KPKdc", &[1, 3, 6, 1, 5, 2, 3, 5]),
+    ("scLogon", &[1, 3, 6, 1, 4, 1, 311, 20, 2, 2]),
+];
+
+/// The value, and whether it stood behind `critical:`.
+fn critical(text: &str) -> (bool, &str) {
+    text.strip_prefix("critical:").map_or((false, text), |rest| (true, rest))
+}
+
+fn extension(identifier: &[u32], critical: bool, value: &[u8]) -> Vec<u8> {
+    let critical = if critical { der::element(BOOLEAN, &[0xff]) } else { Vec::new() };
+    let value = der::element(OCTET_STRING, value);
+    der::sequence(&[&der::identifier(identifier), &critical, &value])
+}
+
+fn unknown(what: &str, text: &str, known: impl Iterator<Item = &'static str>) -> Failure {
+    let known: Vec<_> = known.collect();
+    Failure::usage(format!("there is no {what} '{text}'"))
+        .hint(format!("there are {}", known.join(", ")))
+}
+
+/// `[critical:]use,use`
+pub(crate) fn usage(text: &str) -> Result<Vec<u8>> {
+    let (critical, list) = critical(text);
+    let mut bits = 0_u16;
+    for word in list.split(',').map(str::trim) {
+        let at = USAGES.iter().position(|usage| usage.eq_ignore_ascii_case(word));
+        let at = at.ok_or_else(|| unknown("key usage", word, USAGES.iter().copied()))?;
+        bits |= 0x8000 >> at;
+    }
+    let [first, second] = bits.to_be_bytes();
+    let used = if second == 0 { vec![first] } else { vec![first, second] };
+    let unused = used.last().map_or(0, |last| last.trailing_zeros());
+    let [unused, ..] = unused.to_le_bytes();
+    let value = der::element(BIT_STRING, &[&[unused], &*used].concat());
+    Ok(extension(KEY_USAGE, critical, &value))
+}
+
+/// `[critical:]use,use`
+pub(crate) fn extended_usage(text: &str) -> Result<Vec<u8>> {
+    let (critical, list) = critical(text);
+    let mut identifiers = Vec::new();
+    for word in list.split(',').map(str::trim) {
+        let row = EXTENDED.iter().find(|row| row.0.eq_ignore_ascii_case(word));
+        let names = EXTENDED.iter().map(|row| row.0);
+        let row = row.ok_or_else(|| unknown("extended key usage", word, names))?;
+        identifiers.extend(der::identifier(row.1));
+    }
+    Ok(extension(EXTENDED_USAGE, critical, &der::sequence(&[&identifiers])))
+}
+
+/// `[critical:]type=value,type=value`
+pub(crate) fn alternative_names(text: &str) -> Result<Vec<u8>> {
+    let (critical, list) = critical(text);
+    let mut names = Vec::new();
+    for word in list.split(',').map(str::trim) {
+        names.extend(alternative_name(word)?);
+    }
+    Ok(extension(ALTERNATIVE_NAME, critical, &der::sequence(&[&names])))
+}
+
+fn alternative_name(text: &str) -> Result<Vec<u8>> {
+    let wrong = || {
+        Failure::usage(format!("'{text}' is no alternative name"))
+            .hint("it is EMAIL=, DNS=, URI= or IP= with a value")
+    };
+    let (kind, value) = text.split_once('=').ok_or_else(wrong)?;
+    let tag = match kind.to_ascii_uppercase().as_str() {
+        "EMAIL" => 1,
+        "DNS" => 2,
+        "URI" => 6,
+        "IP" => {
+            let address = match value.parse().map_err(|_| wrong())? {
+                IpAddr::V4(address) => address.octets().to_vec(),
+                IpAddr::V6(address) => address.octets().to_vec(),
+            };
+            return Ok(der::element(CONTEXT | 7, &address));
+        }
+        _ => return Err(wrong()),
+    };
+    match value.is_ascii() && !value.is_empty() {
+        true => Ok(der::element(CONTEXT | tag, value.as_bytes())),
+        false => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usage_is_a_bit() {
+        let end = |text: &str| usage(text).unwrap().split_off(7);
+        assert_eq!(end("digitalSignature"), [4, 4, 3, 2, 7, 0x80]);
+        assert_eq!(end("critical:keyCertSign,crlsign"), [1, 1, 0xff, 4, 4, 3, 2, 1, 6]);
+        assert_eq!(end("decipherOnly"), [4, 5, 3, 3, 7, 0, 0x80]);
+        assert!(usage("everything").is_err());
+    }
+
+    #[test]
+    fn other_names_are_checked() {
+        for bad in ["", "DNS", "DNS=", "IP=1.2.3", "DN=x", "EMAIL=é"] {
+            assert!(alternative_names(bad).is_err(), "{bad}");
+        }
+        assert!(alternative_names("critical:DNS=a.example,IP=::1").is_ok());
+        assert!(extended_usage("serverauth, clientAuth").is_ok());
+        assert!(extended_usage("").is_err());
+    }
+}

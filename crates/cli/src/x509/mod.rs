@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//! X.509 certificates (RFC 5280) and requests for them (RFC 2986): made by a key of a token, and read.
+
+mod build;
+mod extension;
+mod name;
+mod read;
+mod time;
+
+pub(crate) use build::{Algorithm, Subject, certificate, request};
+pub(crate) use extension::{alternative_names, extended_usage, usage};
+pub(crate) use name::{name, shown};
+pub(crate) use read::Certificate;
+pub(crate) use time::{Time, seconds};

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Distinguished names, as RFC 4514 writes them: the last part of the name stands first.
+
+use crate::encoding::der::{
+    self, IA5_STRING, OBJECT_IDENTIFIER, PRINTABLE_STRING, SEQUENCE, SET, UTF8_STRING,
+};
+use crate::failure::{Failure, Result};
+
+/// A type of attribute: its names, the first of which is shown, its identifier, its kind of string.
+struct Type(&'static [&'static str], &'static [u32], u8);
+
+const TYPES: &[Type] = &[
+    Type(&["CN"], &[2, 5, 4, 3], UTF8_STRING),
+    Type(&["SN"], &[2, 5, 4, 4], UTF8_STRING),
+    Type(&["serialNumber"], &[2, 5, 4, 5], PRINTABLE_STRING),
+    Type(&["C"], &[2, 5, 4, 6], PRINTABLE_STRING),
+    Type(&["L"], &[2, 5, 4, 7], UTF8_STRING),
+    Type(&["ST", "SP", "S"], &[2, 5, 4, 8], UTF8_STRING),
+    Type(&["STREET"], &[2, 5, 4, 9], UTF8_STRING),
+    Type(&["O"], &[2, 5, 4, 10], UTF8_STRING),
+    Type(&["OU"], &[2, 5, 4, 11], UTF8_STRING),
+    Type(&["T", "title"], &[2, 5, 4, 12], UTF8_STRING),
+    Type(&["GN", "givenName"], &[2, 5, 4, 42], UTF8_STRING),
+    Type(&["UID"], &[0, 9, 2342, 19_200_300, 100, 1, 1], UTF8_STRING),
+    Type(&["DC"], &[0, 9, 2342, 19_200_300, 100, 1, 25], IA5_STRING),
+    Type(&["E", "MAIL", "emailAddress"], &[1, 2, 840, 113_549, 1, 9, 1], IA5_STRING),
+];
+
+/// The DER of a name such as `CN=site, O=Acme, C=DE`.
+pub(crate) fn name(text: &str) -> Result<Vec<u8>> {
+    let parts = split(text).ok_or_else(|| wrong(text, "a quote or a backslash is left open"))?;
+    let mut parts: Vec<Vec<u8>> =
+        parts.iter().map(|part| attribute(text, part)).collect::<Result<_>>()?;
+    parts.reverse();
+    Ok(der::element(SEQUENCE, &parts.concat()))
+}
+
+fn wrong(text: &str, why: &str) -> Failure {
+    Failure::usage(format!("'{text}' is no distinguished name: {why}"))
+        .hint("for example 'CN=site, O=Acme, C=DE'")
+}
+
+/// A set of one attribute.
+fn attribute(text: &str, (kind, value): &(String, String)) -> Result<Vec<u8>> {
+    let known = |row: &&Type| row.0.iter().any(|name| name.eq_ignore_ascii_case(kind));
+    let row = TYPES.iter().find(known);
+    let Type(_, arcs, tag) = row.ok_or_else(|| wrong(text, &format!("'{kind}' is unknown")))?;
+    let fits = match *tag {
+        PRINTABLE_STRING => {
+            value.chars().all(|c| c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c))
+        }
+        IA5_STRING => value.is_ascii(),
+        _ => true,
+    };
+    if value.is_empty() || !fits || (kind.eq_ignore_ascii_case("C") && value.len() != 2) {
+        return Err(wrong(text, &format!("{kind} cannot be '{value}'")));
+    }
+    let pair = der::sequence(&[&der::identifier(arcs), &der::element(*tag, value.as_bytes())]);
+    Ok(der::element(SET, &pair))
+}
+
+/// Types and values; `None` where a quote or a backslash is left open.
+fn split(text: &str) -> Option<Vec<(String, String)>> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        let last = parts.last_mut()?;
+        match character {
+            '\\' => last.push(characters.next()?),
+            '"' => quoted = !quoted,
+            ',' if !quoted => parts.push(String::new()),
+            other => last.push(other),
+        }
+    }
+    let pair = |part: &String| {
+        let (kind, value) = part.split_once('=').unwrap_or((part, ""));
+        (kind.trim().to_owned(), value.trim().to_owned())
+    };
+    (!quoted).then(|| parts.iter().map(pair).collect())
+}
+
+/// A name in text. Another one wrote it, so what would be a command to a terminal is escaped.
+pub(crate) fn shown(name: &[u8]) -> Option<String> {
+    let mut sets = der::take(&mut &*name, SEQUENCE)?;
+    let mut parts = Vec::new();
+    while !sets.is_empty() {
+        let mut pairs = der::take(&mut sets, SET)?;
+        while !pairs.is_empty() {
+            let mut pair = der::take(&mut pairs, SEQUENCE)?;
+            let identifier = der::next(&mut pair).filter(|it| it.tag == OBJECT_IDENTIFIER)?;
+            let value = String::from_utf8_lossy(der::next(&mut pair)?.content);
+            let known = TYPES.iter().find(|row| der::identifier(row.1) == identifier.whole);
+            let kind = known.map_or("?", |row| row.0[0]);
+            parts.push(format!("{kind}={}", escaped(&value)));
+        }
+    }
+    parts.reverse();
+    Some(parts.join(", "))
+}
+
+fn escaped(value: &str) -> String {
+    value
+        .chars()
+        .flat_map(|c| {
+            let before = matches!(c, ',' | '"' | '\\').then_some('\\');
+            let shown: String =
+                if c.is_control() { c.escape_default().collect() } else { c.into() };
+            before.into_iter().chain(shown.chars().collect::<Vec<_>>())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        for text in ["CN=site, O=Acme, C=DE", "CN=a\\, b, O=\\\"x\\\"", "E=me@example.org, DC=org"]
+        {
+            assert_eq!(shown(&name(text).unwrap()).as_deref(), Some(text));
+        }
+        assert_eq!(name("o=\"a, b\" ,c=DE").unwrap(), name("O=a\\, b,C=DE").unwrap());
+        let first = name("CN=x, C=DE").unwrap();
+        // The country stands first, and is a PrintableString.
+        assert_eq!(first[2..13], [0x31, 11, 0x30, 9, 6, 3, 0x55, 4, 6, 19, 2]);
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        for text in
+            ["", "site", "CN=", "XX=1", "CN=\"a", "CN=a\\", "C=Germany", "E=é", "CN=a,,C=DE"]
+        {
+            assert!(name(text).is_err(), "{text}");
+        }
+        assert_eq!(shown(&[0x30, 1, 0x31]), None);
+    }
+
+    #[test]
+    fn a_terminal_is_not_commanded() {
+        let hostile = name("CN=a\u{1b}[2Jb").unwrap();
+        assert_eq!(shown(&hostile).as_deref(), Some("CN=a\\u{1b}[2Jb"));
+    }
+}

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A module in a process of its own, by the protocol of p11-kit.
+//!
+//! Trusted is nothing: what the other process says is bytes until it has been read. What carries them is the caller's.
+
+mod kinds;
+mod wire;
+
+pub use wire::Message;
+
+use crate::{
+    Error, Mechanism, MechanismInfo, Result, SessionInfo, SlotInfo, Template, TokenInfo, length,
+};
+use metaslot_ck::{self as ck, *};
+use std::ffi::CStr;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use wire::{Answer, Call, Request, WRONG};
+
+/// Carries requests to the process, and its answers back.
+pub trait Carrier: fmt::Debug + Send + Sync {
+    /// Starts the process; the version of the protocol that it speaks.
+    ///
+    /// # Errors
+    /// `CKR_CRYPTOKI_ALREADY_INITIALIZED` where it runs.
+    fn start(&self) -> std::result::Result<u8, ck::Error>;
+    /// Ends the process.
+    fn end(&self);
+    /// One request, and its answer.
+    ///
+    /// # Errors
+    /// `CKR_CRYPTOKI_NOT_INITIALIZED` where the process does not run, or runs no more.
+    fn exchange(&self, request: &[u8]) -> std::result::Result<Message, ck::Error>;
+}
+
+#[derive(Debug)]
+pub(crate) struct Remote {
+    carrier: Arc<dyn Carrier>,
+    version: AtomicU8,
+}
+
+/// What p11-kit's client says first.
+const GREETING: &[u8] = b"PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1";
+/// Room for what attributes and results usually are.
+const USUAL: usize = 4096;
+/// How many slots, mechanisms and objects are asked for at once.
+const MANY: usize = 256;
+
+macro_rules! calls {
+    ($($function:ident $number:literal $request:literal $answer:literal)*) => {
+        const CALLS: &[Call] = &[$(Call {
+            function: Function::$function,
+            number: $number,
+            request: $request,
+            answer: $answer,
+        }),*];
+    };
+}
+
+calls! {
+    Initialize 1 "ayyay" ""
+    Finalize 2 "" ""
+    GetSlotList 4 "yfu" "au"
+    GetSlotInfo 5 "u" "ssuvv"
+    GetTokenInfo 6 "u" "ssssuuuuuuuuuuuvvs"
+    GetMechanismList 7 "ufu" "au"
+    GetMechanismInfo 8 "uu" "uuu"
+    InitToken 9 "uayz" ""
+    OpenSession 10 "uu" "u"
+    CloseSession 11 "u" ""
+    GetSessionInfo 13 "u" "uuuu"
+    InitPIN 14 "uay" ""
+    SetPIN 15 "uayay" ""
+    Login 18 "uuay" ""
+    Logout 19 "u" ""
+    CreateObject 20 "uaA" "u"
+    CopyObject 21 "uuaA" "u"
+    DestroyObject 22 "uu" ""
+    GetAttributeValue 24 "uufA" "aAu"
+    SetAttributeValue 25 "uuaA" ""
+    FindObjectsInit 26 "uaA" ""
+    FindObjects 27 "ufu" "au"
+    FindObjectsFinal 28 "u" ""
+    EncryptInit 29 "uMu" ""
+    Encrypt 30 "uayfy" "ay"
+    EncryptUpdate 31 "uayfy" "ay"
+    EncryptFinal 32 "ufy" "ay"
+    DecryptInit 33 "uMu" ""
+    Decrypt 34 "uayfy" "ay"
+    DecryptUpdate 35 "uayfy" "ay"
+    DecryptFinal 36 "ufy" "ay"
+    DigestInit 37 "uM" ""
+    Digest 38 "uayfy" "ay"
+    DigestUpdate 39 "uay" ""
+    DigestFinal 41 "ufy" "ay"
+    SignInit 42 "uMu" ""
+    Sign 43 "uayfy" "ay"
+    SignUpdate 44 "uay" ""
+    SignFinal 45 "ufy" "ay"
+    VerifyInit 50 "uMu" ""
+    Verify 51 "uayay" ""
+    VerifyUpdate 52 "uay" ""
+    VerifyFinal 53 "uay" ""
+    GenerateKey 58 "uMaA" "u"
+    GenerateKeyPair 59 "uMaAaA" "uu"
+    SeedRandom 63 "uay" ""
+    GenerateRandom 64 "ufy" "ay"
+}
+
+/// What a request consists of, beside its beginning.
+type Parts<'a> = &'a dyn Fn(&mut Request) -> std::result::Result<(), ck::Error>;
+
+impl Remote {
+    pub(crate) fn new(carrier: Arc<dyn Carrier>) -> Self {
+        Self { carrier, version: AtomicU8::new(0) }
+    }
+
+    /// One call. What is not carried is not supported.
+    fn call<T>(
+        &self,
+        function: Function,
+        parts: Parts<'_>,
+        read: impl FnOnce(&mut Answer<'_>) -> std::result::Result<T, ck::Error>,
+    ) -> Result<T> {
+        let asked = || {
+            let call = CALLS.iter().find(|call| call.function == function);
+            let call = call.ok_or(ck::Error::FUNCTION_NOT_SUPPORTED)?;
+            let mut request = Request::new(call, self.version.load(Ordering::Relaxed));
+            parts(&mut request)?;
+            let answer = self.carrier.exchange(request.message().as_ref())?;
+            read(&mut Answer::read(&answer, call)?)
+        };
+        asked().map_err(|code| Error::new(function, code))
+    }
+
+    /// A call of numbers that gives nothing.
+    pub(crate) fn tell(&self, function: Function, numbers: &[u64]) -> Result<()> {
+        self.call(function, &|request| write(request, numbers), |_| Ok(()))
+    }
+
+    /// A call of a session's number and bytes that gives nothing.
+    pub(crate) fn input(&self, function: Function, session: u64, data: &[&[u8]]) -> Result<()> {
+        let parts = |request: &mut Request| {
+            request.number(session);
+            data.iter().for_each(|bytes| request.bytes(Some(bytes)));
+            Ok(())
+        };
+        self.call(function, &parts, |_| Ok(()))
+    }
+
+    /// A call that gives bytes: so many as there is room for, or how many they would be.
+    fn output(
+        &self,
+        function: Function,
+        session: u64,
+        data: Option<&[u8]>,
+        out: &mut [u8],
+    ) -> Result<std::result::Result<usize, usize>> {
+        let parts = |request: &mut Request| {
+            request.number(session);
+            if data.is_some() {
+                request.bytes(data);
+            }
+            // No room would be the question for the length.
+            request.half(u32::try_from(out.len().max(1)).unwrap_or(u32::MAX));
+            Ok(())
+        };
+        let (given, length) = self.call(function, &parts, |answer| match answer.bytes()? {
+            Ok(bytes) => Ok((Message::copy_of(bytes), bytes.len())),
+            Err(length) => Ok((Message::default(), length)),
+        })?;
+        let given = given.as_ref();
+        match out.get_mut(..given.len()) {
+            Some(room) if given.len() == length => {
+                room.copy_from_slice(given);
+                Ok(Ok(length))
+            }
+            _ => Ok(Err(length)),
+        }
+    }
+
+    /// As a function with a buffer does it.
+    pub(crate) fn output_into(
+        &self,
+        function: Function,
+        session: u64,
+        data: Option<&[u8]>,
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let short = |_| Error::new(function, ck::Error::BUFFER_TOO_SMALL);
+        self.output(function, session, data, out)?.map_err(short)
+    }
+
+    /// The same, with the room that it needs.
+    pub(crate) fn output_of(
+        &self,
+        function: Function,
+        session: u64,
+        data: Option<&[u8]>,
+    ) -> Result<Vec<u8>> {
+        let usual = data.map_or(0, <[u8]>::len) + USUAL;
+        let mut out = crate::room(function, crate::ulong(usual), 0)?;
+        let length = match self.output(function, session, data, &mut out)? {
+            Ok(length) => length,
+            Err(length) => {
+                out = crate::room(function, crate::ulong(length), 0)?;
+                self.output_into(function, session, data, &mut out)?
+            }
+        };
+        out.truncate(length);
+        Ok(out)
+    }
+
+    pub(crate) fn initialize(&self, reserved: Option<&CStr>) -> Result<()> {
+        let started = self.carrier.start();
+        let version = started.map_err(|code| Error::new(Function::Initialize, code))?;
+        self.version.store(version, Ordering::Relaxed);
+        let parts = |request: &mut Request| {
+            request.bytes(Some(GREETING));
+            request.byte(u8::from(reserved.is_some()));
+            request.bytes(Some(reserved.map_or(&[][..], CStr::to_bytes_with_nul)));
+            Ok(())
+        };
+        let begun = self.call(Function::Initialize, &parts, |_| Ok(()));
+        begun.inspect_err(|_| self.carrier.end())
+    }
+
+    pub(crate) fn finalize(&self) -> Result<()> {
+        let ended = self.tell(Function::Finalize, &[]);
+        self.carrier.end();
+        ended
+    }
+
+    /// A list, in one portion or, where it is longer, in one that is long enough.
+    fn list(
+        &self,
+        function: Function,
+        begin: impl Fn(&mut Request),
+        most: usize,
+    ) -> Result<std::result::Result<Vec<u64>, usize>> {
+        let parts = |request: &mut Request| {
+            begin(request);
+            request.half(u32::try_from(most).unwrap_or(u32::MAX));
+            Ok(())
+        };
+        self.call(function, &parts, |answer| answer.numbers())
+    }
+
+    fn whole_list(&self, function: Function, begin: impl Fn(&mut Request)) -> Result<Vec<u64>> {
+        let list = match self.list(function, &begin, MANY)? {
+            // A module that names more than anyone has is not asked for them.
+            Err(more) if more <= 1 << 16 => self.list(function, &begin, more)?,
+            list => list,
+        };
+        list.map_err(|_| Error::new(function, ck::Error::HOST_MEMORY))
+    }
+
+    pub(crate) fn slots(&self, present: bool) -> Result<Vec<SlotId>> {
+        let begin = |request: &mut Request| request.byte(u8::from(present));
+        let slots = self.whole_list(Function::GetSlotList, begin)?;
+        Ok(slots.into_iter().map(SlotId).collect())
+    }
+
+    /// Of what the module does, what can be asked of it here.
+    pub(crate) fn mechanisms(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
+        let begin = |request: &mut Request| request.number(slot.0);
+        let mut list = self.whole_list(Function::GetMechanismList, begin)?;
+        list.retain(|mechanism| wire::carries(*mechanism));
+        Ok(list)
+    }
+
+    pub(crate) fn mechanism_info(
+        &self,
+        slot: SlotId,
+        mechanism: CK_MECHANISM_TYPE,
+    ) -> Result<MechanismInfo> {
+        let parts = |request: &mut Request| write(request, &[slot.0, mechanism]);
+        self.call(Function::GetMechanismInfo, &parts, |answer| {
+            let (min_key_size, max_key_size) = (answer.number()?, answer.number()?);
+            Ok(MechanismInfo { min_key_size, max_key_size, flags: answer.number()? })
+        })
+    }
+
+    pub(crate) fn slot_info(&self, slot: SlotId) -> Result<SlotInfo> {
+        let parts = |request: &mut Request| write(request, &[slot.0]);
+        self.call(Function::GetSlotInfo, &parts, |answer| {
+            let (description, manufacturer) = (answer.text()?, answer.text()?);
+            Ok(SlotInfo { description, manufacturer, flags: answer.number()? })
+        })
+    }
+
+    pub(crate) fn token_info(&self, slot: SlotId) -> Result<TokenInfo> {
+        let parts = |request: &mut Request| write(request, &[slot.0]);
+        self.call(Function::GetTokenInfo, &parts, |answer| {
+            let (label, manufacturer) = (answer.text()?, answer.text()?);
+            let (model, serial, flags) = (answer.text()?, answer.text()?, answer.number()?);
+            let (_most, sessions) = (answer.number()?, answer.number()?);
+            let (_most, _written) = (answer.number()?, answer.number()?);
+            let (longest, shortest) = (length(answer.number()?), length(answer.number()?));
+            let sessions = (sessions != UNAVAILABLE).then_some(sessions);
+            let pin_lengths = (shortest, longest);
+            Ok(TokenInfo { label, manufacturer, model, serial, flags, sessions, pin_lengths })
+        })
+    }
+
+    pub(crate) fn init_token(&self, slot: SlotId, so_pin: &[u8], label: &[u8; 32]) -> Result<()> {
+        let parts = |request: &mut Request| {
+            request.number(slot.0);
+            request.bytes(Some(so_pin));
+            request.counted(label);
+            Ok(())
+        };
+        self.call(Function::InitToken, &parts, |_| Ok(()))
+    }
+
+    pub(crate) fn open_session(&self, slot: SlotId, flags: CK_FLAGS) -> Result<u64> {
+        let parts = |request: &mut Request| write(request, &[slot.0, flags]);
+        self.call(Function::OpenSession, &parts, |answer| answer.number())
+    }
+
+    pub(crate) fn session_info(&self, session: u64) -> Result<SessionInfo> {
+        let parts = |request: &mut Request| write(request, &[session]);
+        self.call(Function::GetSessionInfo, &parts, |answer| {
+            let (slot, state) = (SlotId(answer.number()?), answer.number()?);
+            Ok(SessionInfo { slot, state, flags: answer.number()? })
+        })
+    }
+
+    pub(crate) fn login(&self, session: u64, user: CK_USER_TYPE, pin: Option<&[u8]>) -> Result<()> {
+        let parts = |request: &mut Request| {
+            write(request, &[session, user])?;
+            request.bytes(pin);
+            Ok(())
+        };
+        self.call(Function::Login, &parts, |_| Ok(()))
+    }
+
+    /// Numbers, a mechanism and templates, in this order; `after` stands behind the mechanism.
+    pub(crate) fn with_key(
+        &self,
+        function: Function,
+        session: u64,
+        mechanism: &Mechanism<'_>,
+        key: &[u64],
+    ) -> Result<()> {
+        let parts = |request: &mut Request| {
+            request.number(session);
+            request.mechanism(mechanism)?;
+            write(request, key)
+        };
+        self.call(function, &parts, |_| Ok(()))
+    }
+
+    /// A call that makes objects of templates, by a mechanism or from others.
+    pub(crate) fn make<const N: usize>(
+        &self,
+        function: Function,
+        numbers: &[u64],
+        mechanism: Option<&Mechanism<'_>>,
+        templates: &[&Template],
+    ) -> Result<[ObjectHandle; N]> {
+        let parts = |request: &mut Request| {
+            write(request, numbers)?;
+            mechanism.map_or(Ok(()), |mechanism| request.mechanism(mechanism))?;
+            templates.iter().try_for_each(|template| request.template(template))
+        };
+        self.call(function, &parts, |answer| {
+            let mut made = [ObjectHandle(0); N];
+            made.iter_mut().try_for_each(|handle| answer.number().map(|one| handle.0 = one))?;
+            Ok(made)
+        })
+    }
+
+    /// The values that there are. Bytes that are longer than usual are asked for again, in the length that the module says.
+    pub(crate) fn attributes(
+        &self,
+        session: u64,
+        object: ObjectHandle,
+        wanted: &[CK_ATTRIBUTE_TYPE],
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let carried = |attribute: &&CK_ATTRIBUTE_TYPE| kinds::kind(**attribute).is_some();
+        let rooms: Vec<_> = wanted.iter().filter(carried).map(|one| (*one, USUAL)).collect();
+        let (mut values, short) = self.values(session, object, &rooms)?;
+        if short {
+            let longer = rooms.iter().map(|(attribute, _)| (*attribute, 1 << 20));
+            values = self.values(session, object, &longer.collect::<Vec<_>>())?.0;
+        }
+        let take = |attribute: &CK_ATTRIBUTE_TYPE| {
+            let found = values.iter_mut().find(|(one, _)| one == attribute)?;
+            found.1.take()
+        };
+        Ok(wanted.iter().map(take).collect())
+    }
+
+    /// The values for which there is room, and whether there was too little for one.
+    #[expect(clippy::type_complexity, reason = "it is used here only")]
+    fn values(
+        &self,
+        session: u64,
+        object: ObjectHandle,
+        rooms: &[(CK_ATTRIBUTE_TYPE, usize)],
+    ) -> Result<(Vec<(CK_ATTRIBUTE_TYPE, Option<Vec<u8>>)>, bool)> {
+        let half = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let parts = |request: &mut Request| {
+            write(request, &[session, object.0])?;
+            request.half(half(rooms.len()));
+            for (attribute, room) in rooms {
+                request.half(u32::try_from(*attribute).unwrap_or(u32::MAX));
+                request.half(half(*room));
+            }
+            Ok(())
+        };
+        self.call(Function::GetAttributeValue, &parts, |answer| {
+            let count = usize::try_from(answer.half()?).map_err(|_| WRONG)?;
+            if count != rooms.len() {
+                return Err(WRONG);
+            }
+            let values =
+                (0..count).map(|_| answer.attribute()).collect::<std::result::Result<_, _>>()?;
+            match ck::Error::check(answer.number()?) {
+                Ok(())
+                | Err(ck::Error::ATTRIBUTE_SENSITIVE | ck::Error::ATTRIBUTE_TYPE_INVALID) => {
+                    Ok((values, false))
+                }
+                Err(ck::Error::BUFFER_TOO_SMALL) => Ok((values, true)),
+                Err(code) => Err(code),
+            }
+        })
+    }
+
+    pub(crate) fn set_attributes(
+        &self,
+        session: u64,
+        object: ObjectHandle,
+        changes: &Template,
+    ) -> Result<()> {
+        self.make::<0>(Function::SetAttributeValue, &[session, object.0], None, &[changes])
+            .map(drop)
+    }
+
+    pub(crate) fn search(&self, session: u64, template: &Template) -> Result<()> {
+        self.make::<0>(Function::FindObjectsInit, &[session], None, &[template]).map(drop)
+    }
+
+    pub(crate) fn found(&self, session: u64, handles: &mut [ObjectHandle]) -> Result<usize> {
+        let begin = |request: &mut Request| request.number(session);
+        let found = self.list(Function::FindObjects, begin, handles.len())?.unwrap_or_default();
+        let count = found.len().min(handles.len());
+        handles.iter_mut().zip(found).for_each(|(handle, number)| handle.0 = number);
+        Ok(count)
+    }
+}
+
+fn write(request: &mut Request, numbers: &[u64]) -> std::result::Result<(), ck::Error> {
+    numbers.iter().for_each(|number| request.number(*number));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Access, Module};
+    use std::sync::Mutex;
+
+    /// A process that gives the same answer to everything.
+    #[derive(Debug)]
+    struct Says(Mutex<Vec<u8>>);
+
+    impl Carrier for Says {
+        fn start(&self) -> std::result::Result<u8, ck::Error> {
+            Ok(0)
+        }
+
+        fn end(&self) {}
+
+        fn exchange(&self, _: &[u8]) -> std::result::Result<Message, ck::Error> {
+            Ok(Message::copy_of(&self.0.lock().expect("one thread")))
+        }
+    }
+
+    fn module() -> (Arc<Says>, Module) {
+        let says = Arc::new(Says(Mutex::default()));
+        (Arc::clone(&says), Module::remote("/none", says))
+    }
+
+    fn answer(number: u32, signature: &str, rest: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(signature.len()).expect("short");
+        [&number.to_be_bytes()[..], &length.to_be_bytes(), signature.as_bytes(), rest].concat()
+    }
+
+    #[test]
+    fn answers_that_are_cut_changed_or_too_long_are_errors() {
+        let (says, module) = module();
+        let slots = [&[1, 0, 0, 0, 2][..], &7_u64.to_be_bytes(), &9_u64.to_be_bytes()].concat();
+        let right = answer(4, "au", &slots);
+        let ask = |bytes: &[u8]| {
+            *says.0.lock().expect("one thread") = bytes.to_vec();
+            module.slots(true)
+        };
+        assert_eq!(ask(&right), Ok(vec![SlotId(7), SlotId(9)]));
+        (0..right.len()).for_each(|length| assert!(ask(&right[..length]).is_err(), "{length}"));
+        for at in 0..right.len() - 16 {
+            let mut wrong = right.clone();
+            wrong[at] ^= 0xff;
+            let told = ask(&wrong);
+            // Any byte but zero says that there are numbers.
+            assert!(told.is_err() || at == 10, "{at}: {told:?}");
+        }
+        let refused = ask(&answer(0, "u", &0xa0_u64.to_be_bytes())).map_err(|error| error.code);
+        assert_eq!(refused, Err(ck::Error::PIN_INCORRECT));
+        // A failure that is none.
+        assert!(ask(&answer(0, "u", &[0; 8])).is_err());
+        assert!(ask(&answer(4, "au", &[0, 0xff, 0xff, 0xff, 0xff])).is_err());
+    }
+
+    #[test]
+    fn random_answers_end_no_call_badly() {
+        let (says, module) = module();
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        for round in 0..3_000_u32 {
+            let call = &CALLS[round as usize % CALLS.len()];
+            let length = usize::try_from(next() % 64).expect("short");
+            // Small numbers get further.
+            let bytes: Vec<u8> = (0..length).map(|_| (next() % 5) as u8).collect();
+            *says.0.lock().expect("one thread") = answer(call.number, call.answer, &bytes);
+            let slot = SlotId(1);
+            match call.function {
+                Function::GetSlotList => drop(module.slots(true)),
+                Function::GetSlotInfo => drop(module.slot_info(slot)),
+                Function::GetTokenInfo => drop(module.token_info(slot)),
+                Function::GetMechanismList => drop(module.mechanisms(slot)),
+                Function::GetMechanismInfo => drop(module.mechanism_info(slot, CKM_RSA_PKCS)),
+                Function::OpenSession => drop(module.open_session(slot, Access::ReadOnly)),
+                function => {
+                    let session = crate::Session::new(module.clone(), SessionHandle(1));
+                    let wanted = [CKA_CLASS, CKA_LABEL, CKA_ALLOWED_MECHANISMS, CKA_TOKEN];
+                    match function {
+                        Function::GetAttributeValue => {
+                            drop(session.attributes(ObjectHandle(1), &wanted));
+                        }
+                        Function::Sign => drop(session.sign_initialized(&[1; 32])),
+                        Function::SignFinal => drop(session.sign_final()),
+                        Function::GenerateRandom => drop(session.random(&mut [0; 8])),
+                        Function::FindObjects => drop(session.find_one(&Template::new())),
+                        _ => drop(session.info()),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_protocol_does_not_carry_is_refused_here() {
+        let (_, module) = module();
+        let session = crate::Session::new(module, SessionHandle(1));
+        let gcm = crate::Params::Gcm { iv: &[0; 12], aad: &[], tag_bits: 128 };
+        let refused = [
+            session.encrypt_init(&Mechanism::with(CKM_AES_GCM, gcm), ObjectHandle(1)),
+            session.sign_init(&CKM_RSA_PKCS_PSS.into(), ObjectHandle(1)),
+        ];
+        for told in refused {
+            assert_eq!(told.map_err(|error| error.code), Err(ck::Error::MECHANISM_PARAM_INVALID));
+        }
+        let unknown = Template::new().bool(CKA_DESTROYABLE, true);
+        let told = session.create(&unknown).map_err(|error| error.code);
+        assert_eq!(told, Err(ck::Error::ATTRIBUTE_TYPE_INVALID));
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Modules in processes of their own, which crash and hang there.
+
+use super::*;
+use std::time::{Duration, Instant};
+
+/// How long a call of the fake module may take here.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// The fake module, isolated, and a token of SoftHSM beside it.
+fn prepared(token: &mut TestToken) -> Result<()> {
+    compiled(token, "fake.c", "fake.so", "-shared -fPIC -ldl")?;
+    token.set("FAKE", "nothing");
+    let module = token.path("fake.so").display().to_string();
+    configure(
+        token,
+        &format!("name = \"fake\"\nmodule = \"{module}\"\nisolated = true\nlimit = \"1s\""),
+    )?;
+    with_softhsm(token, "")
+}
+
+fn order(what: &str) -> Result<()> {
+    let home = std::env::var("HOME").context("no home")?;
+    Ok(std::fs::write(format!("{home}/strike"), what)?)
+}
+
+fn fake_key(module: &Module) -> Result<(Session, ObjectHandle)> {
+    let session = module.open_session(slot(module, "fake")?, Access::ReadOnly)?;
+    session.login(User::User, b"1234")?;
+    let found = session.find(&Template::new())?;
+    let [key] = found[..] else { anyhow::bail!("{} keys", found.len()) };
+    Ok((session, key))
+}
+
+#[test]
+fn isolated_module_that_crashes_is_started_again_by_the_call_that_it_crashed_in() {
+    let name =
+        "isolated::isolated_module_that_crashes_is_started_again_by_the_call_that_it_crashed_in";
+    apart(CLIENT, "an isolated module that crashes", name, prepared, || {
+        let module = started()?;
+        let (session, key) = fake_key(&module)?;
+        let soft = logged_in(&module)?;
+        let (_, private) = rsa_pair(&soft, "rsa")?;
+        let mechanism = &CKM_SHA256_HMAC.into();
+        for _ in 0..3 {
+            order("crash")?;
+            ensure!(session.sign(mechanism, key, b"x")?.len() == 32, "the signature");
+            soft.sign(&CKM_SHA256_RSA_PKCS.into(), private, b"x")?;
+        }
+        // One that is in the middle is lost with the process, and the next works.
+        session.sign_init(mechanism, key)?;
+        session.sign_update(b"x")?;
+        order("crash")?;
+        ensure!(session.sign_final().is_err(), "continued in another process");
+        ensure!(session.sign(mechanism, key, b"x")?.len() == 32, "the next one");
+        let (_, failed) = behaviour::counted("fake")?;
+        ensure!(failed > 0, "no failure was counted");
+        Ok(())
+    });
+}
+
+#[test]
+fn isolated_module_that_hangs_is_given_up_and_started_again() {
+    let name = "isolated::isolated_module_that_hangs_is_given_up_and_started_again";
+    apart(CLIENT, "an isolated module that hangs", name, prepared, || {
+        let module = started()?;
+        let (session, key) = fake_key(&module)?;
+        let soft = logged_in(&module)?;
+        let (_, private) = rsa_pair(&soft, "rsa")?;
+        let mechanism = &CKM_SHA256_HMAC.into();
+        for _ in 0..2 {
+            order("hang")?;
+            let begin = Instant::now();
+            std::thread::scope(|scope| {
+                let hangs = scope.spawn(|| session.sign(mechanism, key, b"x"));
+                // Another token goes on meanwhile.
+                while !hangs.is_finished() {
+                    soft.sign(&CKM_SHA256_RSA_PKCS.into(), private, b"x")?;
+                }
+                fails_with(hangs.join().expect("no panic"), Error::DEVICE_ERROR)
+            })?;
+            ensure!(begin.elapsed() >= LIMIT, "it was not waited for");
+            ensure!(session.sign(mechanism, key, b"x")?.len() == 32, "the next one");
+        }
+        let (_, failed) = behaviour::counted("fake")?;
+        ensure!(failed == 2, "{failed} failures were counted");
+        Ok(())
+    });
+}
