@@ -22,6 +22,11 @@ LABEL, SERIAL, ISSUER, SUBJECT, ID, EC_PARAMS = 3, 0x82, 0x81, 0x101, 0x102, 0x1
 DERIVE, LOCAL, SENSITIVE, ENCRYPT, DECRYPT, SIGN, VERIFY, WRAP, UNWRAP, TRUSTED, EXTRACTABLE = (
     1 << bit for bit in (0, 1, 2, 4, 5, 6, 8, 10, 11, 12, 13)
 )
+SIGN_RECOVER, VERIFY_RECOVER = 1 << 7, 1 << 9
+# What the softtoken gave keys of every type where the program did not say.
+PUBLIC_DEFAULT = ENCRYPT | WRAP | VERIFY | VERIFY_RECOVER
+PRIVATE_DEFAULT = DECRYPT | UNWRAP | SIGN | SIGN_RECOVER | EXTRACTABLE
+SECRET_DEFAULT = ENCRYPT | DECRYPT | WRAP | UNWRAP | SIGN | VERIFY | EXTRACTABLE
 P256 = bytes.fromhex("06082a8648ce3d030107")
 
 
@@ -55,10 +60,10 @@ def objects(directory):
     n, e = site.public_key().public_numbers().n, 65537
     p = site.private_numbers()
     named = lambda label, id: [(LABEL, label.encode()), (ID, id)]
-    yield False, packed(PUBLIC, RSA, ENCRYPT | VERIFY | LOCAL | TRUSTED, named("site", b"\1"),
+    yield False, packed(PUBLIC, RSA, PUBLIC_DEFAULT | LOCAL | TRUSTED, named("site", b"\1"),
                         [integer(n), integer(e)], False, number(2048))
     parts = [n, e, p.d, p.p, p.q, p.dmp1, p.dmq1, p.iqmp]
-    yield True, packed(PRIVATE, RSA, SENSITIVE | SIGN | LOCAL, named("site", b"\1"),
+    yield True, packed(PRIVATE, RSA, PRIVATE_DEFAULT | SENSITIVE | LOCAL, named("site", b"\1"),
                        map(integer, parts), True)
     app = ec.generate_private_key(ec.SECP256R1())
     write("app.pem", spki(app))
@@ -66,13 +71,13 @@ def objects(directory):
         serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
     )
     curve = named("app", b"\2") + [(EC_PARAMS, P256)]
-    yield False, packed(PUBLIC, EC, VERIFY, curve, [point], False)
+    yield False, packed(PUBLIC, EC, PUBLIC_DEFAULT, curve, [point], False)
     scalar = integer(app.private_numbers().private_value, 32)
-    yield True, packed(PRIVATE, EC, SENSITIVE | SIGN | DERIVE, curve, [scalar], True)
+    yield True, packed(PRIVATE, EC, PRIVATE_DEFAULT | SENSITIVE, curve, [scalar], True)
     both = ENCRYPT | DECRYPT
     aes = bytes(range(32))
     write("backup.key", aes)
-    yield True, packed(SECRET, AES, SENSITIVE | both, named("backup", b"\3"), [aes], True)
+    yield True, packed(SECRET, AES, SECRET_DEFAULT | SENSITIVE, named("backup", b"\3"), [aes], True)
     seal = b"twenty bytes of seal"
     write("seal.key", seal)
     yield True, packed(SECRET, GENERIC, SIGN | VERIFY | EXTRACTABLE, named("seal", b""), [seal], True)
@@ -80,6 +85,11 @@ def objects(directory):
     weak = dsa.generate_private_key(1024)
     d, q = weak.private_numbers(), weak.parameters().parameter_numbers()
     yield True, packed(PRIVATE, DSA, SIGN, named("dsa", b"\6"), map(integer, [q.p, q.q, q.g, d.x]), True)
+    short = rsa.generate_private_key(65537, 1024).private_numbers()
+    parts = [short.public_numbers.n, e, short.d, short.p, short.q, short.dmp1, short.dmq1, short.iqmp]
+    yield True, packed(PRIVATE, RSA, PRIVATE_DEFAULT, named("short", b"\x08"), map(integer, parts), True)
+    yield True, packed(SECRET, DES3, both, named("tar", b"\x09"), [bytes.fromhex("0123456789abcdef" * 3)], True)
+    yield True, packed(SECRET, RC4, both, named("stream", b"\x0a"), [bytes(range(16))], True)
     yield False, packed(DOMAIN, DSA, 0, named("domain", b""), [], False)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "site")])
     begin = datetime.datetime(2009, 1, 1)

@@ -6,7 +6,9 @@ mod sandbox;
 
 use sandbox::Sandbox;
 use std::fs;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// Bytes of the header, of a chunk, and of a chunk with its tag.
 const HEADER: usize = 84;
@@ -57,15 +59,20 @@ impl Files {
         self.read("it")
     }
 
+    /// The files with a part of the output's name.
+    fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.directory).expect("it is there");
+        let names = entries.map(|entry| entry.expect("an entry").file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        names.filter(|name| name.contains("opened")).collect()
+    }
+
     /// The first line of what is said to these bytes, of which nothing may be left.
     fn refusal(&self, command: &str, bytes: &[u8]) -> String {
         self.write("it", bytes);
         let said = self.sandbox.run(command);
         assert_eq!(said.last().map(String::as_str), Some("? 1"), "{said:?}");
-        let entries = fs::read_dir(&self.directory).expect("it is there");
-        let names = entries.map(|entry| entry.expect("an entry").file_name());
-        let left: Vec<_> = names.filter(|name| name.to_string_lossy().contains("opened")).collect();
-        assert!(left.is_empty(), "{left:?}");
+        assert_eq!(self.left(), [""; 0], "{said:?}");
         said[0].clone()
     }
 }
@@ -186,4 +193,22 @@ fn chunks_are_taken_in_their_places_only() {
         .sandbox
         .run("metaslot decrypt -a aes -k key < it > some; e=$?; wc -c < some; exit $e");
     assert!(said[0].contains(cut) && said[1] == CHUNK.to_string() && said[2] == "? 1", "{said:?}");
+}
+
+#[test]
+fn nothing_is_left_of_a_command_that_is_killed() {
+    let files = Files::new();
+    let sealed = files.sealed(2 * CHUNK);
+    let mut program = files.sandbox.program("metaslot");
+    program.args(["decrypt", "-v", "-a", "aes", "-k", "key", "-o", "opened"]);
+    let mut child = program.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(&sealed).expect("it reads");
+    // A dot says that the first chunk was written; the pipe stays open behind the last one.
+    let mut said = [0];
+    child.stderr.take().expect("a pipe").read_exact(&mut said).expect("it says something");
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+    drop(input);
+    assert_eq!((said, files.left()), (*b".", vec![]));
 }

@@ -72,7 +72,7 @@ fn a_changed_description_is_refused_or_says_the_same() {
         };
         assert!(said[0].contains(words), "byte {at}: {said:?}");
     }
-    for length in 0..description.len() {
+    for length in (0..description.len()).step_by(7) {
         let said = said(&sandbox, &path, &description[..length]);
         assert!(said[0].contains("objstore_info: it "), "{said:?}");
     }

@@ -3,11 +3,17 @@
 
 use crate::failure::{Failure, Result};
 use crate::output::write_out;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
+
+/// Where this process's descriptors are files.
+const DESCRIPTORS: &str = "/proc/self/fd";
 
 /// A result on its way. Dropped before [`Target::finish`], it leaves no file.
 #[derive(Debug)]
@@ -24,8 +30,43 @@ enum Place {
 #[derive(Debug)]
 struct Unfinished {
     file: File,
+    /// Whether it has its temporary name already.
+    named: bool,
     temporary: PathBuf,
     path: PathBuf,
+}
+
+impl Unfinished {
+    /// Without a name where the system can do that: then nothing is left of it when we are killed.
+    fn make(path: PathBuf, mode: u32) -> io::Result<Self> {
+        let temporary = beside(&path);
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or_else(|| Path::new("."));
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let made = match Path::new(DESCRIPTORS).exists() {
+            true => rustix::fs::open(directory, flags, Mode::from_raw_mode(mode)),
+            false => Err(Errno::OPNOTSUPP),
+        };
+        let (file, named) = match made {
+            Ok(file) => (File::from(file), false),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+                let new =
+                    OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
+                (new?, true)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { file, named, temporary, path })
+    }
+
+    fn finish(&self) -> io::Result<()> {
+        self.file.sync_all()?;
+        if !self.named {
+            let unnamed = format!("{DESCRIPTORS}/{}", self.file.as_raw_fd());
+            rustix::fs::linkat(CWD, unnamed, CWD, &self.temporary, AtFlags::SYMLINK_FOLLOW)?;
+        }
+        fs::rename(&self.temporary, &self.path)
+    }
 }
 
 impl Drop for Unfinished {
@@ -47,10 +88,8 @@ impl Target {
             let file = opened.map_err(|error| cannot(&path, &error))?;
             return Ok(Self(Place::Device(file, path)));
         }
-        let temporary = beside(&path);
-        let made = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
-        let file = made.map_err(|error| cannot(&path, &error))?;
-        Ok(Self(Place::File(Unfinished { file, temporary, path })))
+        let made = Unfinished::make(path.clone(), mode);
+        Ok(Self(Place::File(made.map_err(|error| cannot(&path, &error))?)))
     }
 
     /// The next bytes.
@@ -69,8 +108,7 @@ impl Target {
     /// The result is complete: it takes its name.
     pub(crate) fn finish(self) -> Result<()> {
         let Place::File(new) = &self.0 else { return Ok(()) };
-        let kept = new.file.sync_all().and_then(|()| fs::rename(&new.temporary, &new.path));
-        kept.map_err(|error| cannot(&new.path, &error))
+        new.finish().map_err(|error| cannot(&new.path, &error))
     }
 }
 

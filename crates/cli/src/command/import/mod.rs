@@ -12,7 +12,8 @@ use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use crate::personality::material::any_session;
 use crate::pin;
-use metaslot_ck::{CKA_CLASS, CKA_ID, CKA_LABEL};
+use crate::uri::{Class, Uri};
+use metaslot_ck::*;
 use metaslot_client::{Access, Session, Template};
 use object::Object;
 use packed::Packed;
@@ -80,8 +81,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     for entry in &mut entries {
         entry.import(&session, args.dry_run);
     }
-    let uri = login.token.uri().to_string();
-    app.output.print_warning(&report(&entries, &uri), &warnings(&store, &stored))?;
+    let report = report(&entries, &login.token.uri());
+    app.output.print_warning(&report, &warnings(&store, &stored))?;
     let left = entries.iter().filter(|entry| matches!(entry.fate, Fate::Not(_))).count();
     match left {
         0 => Ok(()),
@@ -145,7 +146,11 @@ impl<'a> Entry<'a> {
                 self.lost = object.lost;
                 if dry_run { Fate::WouldBe } else { Fate::Moved }
             }
-            Err(error) => Fate::Not(Failure::from(error).message().to_owned()),
+            Err(error) => {
+                let failure = Failure::from(error);
+                let said = [Some(failure.message()), failure.advice()];
+                Fate::Not(said.into_iter().flatten().collect::<Vec<_>>().join("; "))
+            }
         };
     }
 
@@ -156,6 +161,24 @@ impl<'a> Entry<'a> {
         };
         let path = self.stored.path.display().to_string();
         vec![path, self.packed.kind(), self.packed.text(CKA_LABEL), result]
+    }
+
+    /// Its name in the token, where it is.
+    fn uri(&self, token: &Uri) -> Option<Uri> {
+        let class = match self.packed.class {
+            CKO_PUBLIC_KEY => Class::Public,
+            CKO_PRIVATE_KEY => Class::Private,
+            CKO_SECRET_KEY => Class::Secret,
+            CKO_CERTIFICATE => Class::Certificate,
+            _ => return None,
+        };
+        let named = Uri {
+            object: Some(self.packed.text(CKA_LABEL)).filter(|label| !label.is_empty()),
+            id: self.packed.value(CKA_ID).filter(|id| !id.is_empty()).map(<[u8]>::to_vec),
+            class: Some(class),
+            ..token.clone()
+        };
+        (!matches!(self.fate, Fate::Not(_))).then_some(named)
     }
 
     fn json(&self) -> Value {
@@ -187,7 +210,7 @@ impl Fate {
     }
 }
 
-fn report(entries: &[Entry<'_>], token: &str) -> Report {
+fn report(entries: &[Entry<'_>], token: &Uri) -> Report {
     let mut table = Table::new(&["OBJECT", "KIND", "LABEL", "RESULT"], &[]);
     entries.iter().for_each(|entry| table.push(entry.row()));
     let lost = entries.iter().filter(|entry| !entry.lost.is_empty()).map(|entry| {
@@ -199,10 +222,10 @@ fn report(entries: &[Entry<'_>], token: &str) -> Report {
             _ => table.text() + &lost.collect::<String>(),
         },
         json: json!({
-            "token": token,
+            "token": token.to_string(),
             "objects": entries.iter().map(Entry::json).collect::<Vec<Value>>(),
         }),
-        uris: Vec::new(),
+        uris: entries.iter().filter_map(|entry| Some(entry.uri(token)?.to_string())).collect(),
     }
 }
 

@@ -28,17 +28,19 @@ impl Object {
         let mut object = Self { template, lost: Vec::new() };
         for (attribute, on) in packed.flags() {
             match given(attribute, packed.class) {
-                true => object.template.push(attribute, Value::Bool(on)),
-                false if on => object.lose(attribute),
-                false => {}
+                // Some modules want no word of it.
+                Some(_) if !on && is_of_the_other_half(attribute, packed.class) => {}
+                Some(_) => object.template.push(attribute, Value::Bool(on)),
+                None if on => object.lose(attribute),
+                None => {}
             }
         }
         for (attribute, value) in &packed.values {
             match given(*attribute, packed.class) {
                 // The original kept what is not there as nothing.
-                true if value.is_empty() => {}
-                true => object.template.push(*attribute, packed.converted(*attribute, value)),
-                false => object.lose(*attribute),
+                Some(_) if value.is_empty() => {}
+                Some(_) => object.template.push(*attribute, packed.converted(*attribute, value)),
+                None => object.lose(*attribute),
             }
         }
         object
@@ -50,9 +52,22 @@ impl Object {
     }
 }
 
-/// Whether whoever makes an object of this class may say this.
-fn given(attribute: CK_ATTRIBUTE_TYPE, class: CK_OBJECT_CLASS) -> bool {
-    AttributeRow::of(attribute, class).is_some_and(|row| row.may(CREATE) && !row.may(SO))
+/// A usage that objects of this class do not have.
+const fn is_of_the_other_half(attribute: CK_ATTRIBUTE_TYPE, class: CK_OBJECT_CLASS) -> bool {
+    match class {
+        CKO_PUBLIC_KEY => {
+            matches!(attribute, CKA_DECRYPT | CKA_SIGN | CKA_SIGN_RECOVER | CKA_UNWRAP)
+        }
+        CKO_PRIVATE_KEY => {
+            matches!(attribute, CKA_ENCRYPT | CKA_VERIFY | CKA_VERIFY_RECOVER | CKA_WRAP)
+        }
+        _ => matches!(attribute, CKA_SIGN_RECOVER | CKA_VERIFY_RECOVER),
+    }
+}
+
+/// What is known of an attribute that a template for an object of this class may have.
+fn given(attribute: CK_ATTRIBUTE_TYPE, class: CK_OBJECT_CLASS) -> Option<&'static AttributeRow> {
+    AttributeRow::of(attribute, class).filter(|row| row.may(CREATE) && !row.may(SO))
 }
 
 impl Packed<'_> {
@@ -100,4 +115,39 @@ fn octet_string(value: &[u8]) -> Vec<u8> {
     let length = u8::try_from(value.len()).unwrap_or(u8::MAX);
     let head: &[u8] = if length < 0x80 { &[4, length] } else { &[4, 0x81, length] };
     [head, value].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_point_becomes_der_and_der_stays() {
+        let params = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+        let bare = [[4].as_slice(), &[7; 64]].concat();
+        let der = [[4, 65].as_slice(), &bare].concat();
+        for point in [&bare, &der] {
+            let packed = Packed::of_point(&params, point);
+            let object = Object::of(&packed, false, true);
+            assert_eq!(object.template.find(CKA_EC_POINT), Some(&Value::Bytes(der.clone())));
+            assert_eq!(object.lost, [""; 0]);
+        }
+        assert_eq!(octet_string(&[4; 133])[..3], [4, 0x81, 133]);
+    }
+
+    #[test]
+    fn what_only_a_token_says_of_its_objects_is_lost() {
+        let mut packed = Packed::of_point(&[], &[]);
+        packed.flags = u64::MAX;
+        let object = Object::of(&packed, true, false);
+        for lost in ["CKA_LOCAL", "CKA_TRUSTED", "CKA_SENSITIVE"] {
+            assert!(object.lost.iter().any(|name| name == lost), "{lost}: {:?}", object.lost);
+        }
+        assert_eq!(object.template.find(CKA_MODIFIABLE), Some(&Value::Bool(false)));
+        assert_eq!(object.template.find(CKA_VERIFY), Some(&Value::Bool(true)));
+        packed.flags = 0;
+        let object = Object::of(&packed, true, false);
+        assert_eq!(object.template.find(CKA_SIGN), None);
+        assert_eq!(object.template.find(CKA_VERIFY), Some(&Value::Bool(false)));
+    }
 }

@@ -226,6 +226,20 @@ mod tests {
             .concat()
     }
 
+    impl<'a> Packed<'a> {
+        /// A public key on this curve.
+        pub(crate) fn of_point(params: &'a [u8], point: &'a [u8]) -> Self {
+            Self {
+                class: CKO_PUBLIC_KEY,
+                key_type: CKK_EC,
+                certificate_type: 0,
+                flags: 0,
+                values: vec![(CKA_EC_PARAMS, params), (CKA_EC_POINT, point)],
+                is_known: true,
+            }
+        }
+    }
+
     #[test]
     fn a_secret_key_is_taken_apart() {
         let bytes = secret();
