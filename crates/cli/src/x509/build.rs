@@ -43,6 +43,15 @@ impl Algorithm {
         row.ok_or_else(|| Failure::usage(format!("such a key does not sign with {hash}")))
     }
 
+    /// The one with this `AlgorithmIdentifier`.
+    pub(crate) fn encoded_as(identifier: &[u8]) -> Option<&'static Self> {
+        ALGORITHMS.iter().find(|row| row.encoded() == identifier)
+    }
+
+    pub(crate) const fn mechanism(&self) -> CK_MECHANISM_TYPE {
+        self.mechanism
+    }
+
     /// RSA has a NULL as its parameter, ECDSA none.
     fn encoded(&self) -> Vec<u8> {
         let null: &[u8] = if self.family == Family::Rsa { &[5, 0] } else { &[] };
