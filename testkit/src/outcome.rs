@@ -56,6 +56,13 @@ pub fn not_run(krate: &str, what: &str, reason: &str) {
     tell(krate, what, Outcome::NotRun(reason.into()), Duration::ZERO);
 }
 
+/// Says that a check cannot be run on this machine, whatever is installed: its kernel or our rights forbid it.
+pub fn not_possible(client: &str, what: &str, reason: &str) {
+    let outcome = Outcome::NotRun(reason.into());
+    record(client, what, &outcome, Duration::ZERO);
+    println!("{client}, {what}: {outcome}");
+}
+
 fn tell(client: &str, what: &str, outcome: Outcome, took: Duration) {
     record(client, what, &outcome, took);
     println!("{client}, {what}: {outcome}");

@@ -49,9 +49,11 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("procps", Probe::Program("ps")),
     ("iperf3", Probe::Program("iperf3")),
     ("binutils", Probe::Program("objdump")),
+    ("bpftrace", Probe::Program("bpftrace")),
     ("valgrind", Probe::Program("valgrind")),
     ("xz-utils", Probe::Program("xz")),
     ("python3", Probe::File(SYSTEM_PYTHON)),
+    ("python3-cryptography", Probe::Python("cryptography")),
     ("python3-venv", Probe::Python("ensurepip")),
 ];
 

@@ -3,10 +3,10 @@
 
 use crate::app::Common;
 use crate::command::{
-    doctor, explain, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top, tune,
-    verify,
+    doctor, explain, import, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top,
+    tune, verify,
 };
-use crate::personality::{cryptoadm, hash, pktool};
+use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
 
 /// Keys in an encrypted token, behind one PKCS#11 module
@@ -58,6 +58,27 @@ pub(crate) enum Command {
     /// HMAC-SHA-1, 1000 iterations and a salt that is always the same, so that a passphrase always gives the same code.
     /// Exit codes: 0 done, 1 failed, 2 wrong usage. Called as metaslot-mac or mac, by a link, the command is this one.
     Mac(hash::MacArgs),
+    /// Encrypt a file, with the syntax of the Solaris command of this name
+    ///
+    /// The key is an AES key in a file or in a token, or made from a passphrase. What is written is authenticated, and
+    /// is not the original's format (docs/commands/encrypt.md): 'metaslot decrypt' reads both.
+    /// Exit codes: 0 done, 1 failed, 2 wrong usage. Called as metaslot-encrypt or encrypt, by a link, the command is this
+    /// one.
+    Encrypt(crypt::EncryptArgs),
+    /// Decrypt a file, with the syntax of the Solaris command of this name
+    ///
+    /// The output file appears when all of the input was found to be as it was written; to standard output goes what was
+    /// checked so far, and the exit code says whether the rest was right. Files of the original's format have
+    /// nothing to be checked by.
+    /// Exit codes: 0 done, 1 failed, 2 wrong usage. Called as metaslot-decrypt or decrypt, by a link, the command is this
+    /// one.
+    Decrypt(crypt::DecryptArgs),
+    /// Bring the objects of a Solaris softtoken into a token
+    ///
+    /// Reads the keystore that pkcs11_softtoken wrote (format 2.20) with its passphrase, verifies all of it, and makes its
+    /// keys and certificates in the token. Says of each object what became of it; the keystore is not changed.
+    /// Exit code 1 says that something could not be moved.
+    ImportSofttoken(import::Args),
     /// List and choose providers, as the Solaris command of this name does
     ///
     /// Writes the same configuration as 'metaslot provider'. Exit codes: 0 done, 1 failed, 2 wrong usage. Called as

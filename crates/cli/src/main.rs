@@ -50,10 +50,13 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Token(command) => command::token::run(&app, command),
         Command::Key(command) => command::key::run(&app, command),
+        Command::ImportSofttoken(args) => command::import::run(&app, &args),
         Command::Sign(args) => command::sign::run(&app, &args),
         Command::Verify(args) => command::verify::run(&app, &args),
         Command::Digest(args) => personality::digest(&app, &args),
         Command::Mac(args) => personality::mac(&app, &args),
+        Command::Encrypt(args) => personality::encrypt(&app, &args),
+        Command::Decrypt(args) => personality::decrypt(&app, &args),
         Command::Cryptoadm(args) => personality::cryptoadm(&app, &args),
         Command::Pktool(args) => personality::pktool(&app, &args),
         Command::Provider(command) => command::provider::run(&app, &command),

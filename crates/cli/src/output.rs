@@ -78,6 +78,13 @@ impl Output {
         }
     }
 
+    /// Part of a line about how far a command is, that was asked for.
+    pub(crate) fn mark(self, text: &str) {
+        if !self.quiet && !self.json {
+            write_error(text);
+        }
+    }
+
     /// An error, as JSON when the results are.
     pub(crate) fn failure(self, failure: &Failure) {
         if self.json {

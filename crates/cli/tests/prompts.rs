@@ -203,3 +203,24 @@ fn what_cannot_be_undone_is_asked_first() {
     assert!(screen.contains("error: nothing was changed"), "{screen}");
     assert_eq!(code, Some(1));
 }
+
+#[test]
+fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
+    let sandbox = sandbox();
+    let encrypt = ["encrypt", "-a", "aes", "-i", "user.pin", "-o", "sealed"];
+    for (again, code) in [("other\n", 1), ("open sesame\n", 0)] {
+        let mut terminal = Terminal::start(&sandbox, &encrypt);
+        terminal.expect("Enter passphrase: ");
+        terminal.answer("open sesame\n");
+        terminal.expect("Re-enter passphrase: ");
+        terminal.answer(again);
+        let (screen, ended) = terminal.end();
+        assert_eq!(ended, Some(code), "{screen}");
+        assert!(!screen.contains("sesame"), "{screen}");
+    }
+    let mut terminal = Terminal::start(&sandbox, &["decrypt", "-a", "aes", "-i", "sealed"]);
+    terminal.expect("Enter passphrase: ");
+    terminal.answer("open sesame\n");
+    let (screen, ended) = terminal.end();
+    assert_eq!((ended, screen.trim()), (Some(0), "23456789"), "{screen}");
+}

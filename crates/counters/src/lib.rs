@@ -17,7 +17,8 @@ mod shard;
 pub use event::Event;
 pub use page::{Around, directories, path};
 pub use record::{
-    Subject, Watch, begin, call, event, events, name_mechanisms, name_provider, operation, set,
+    Subject, Watch, begin, call, event, events, failed_over, name_mechanisms, name_provider,
+    operation, routed, set,
 };
 pub use shard::leave_thread;
 

@@ -182,6 +182,16 @@ pub(crate) fn write_text(at: usize, text: &[u8]) {
     }
 }
 
+/// The name of a provider, by its place in the list.
+pub(crate) fn name_of(provider: usize) -> &'static [AtomicU64; 2] {
+    const NONE: &[AtomicU64; 2] = {
+        static WORDS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+        &WORDS
+    };
+    let names = header()[layout::PROVIDER_NAMES..].as_chunks::<2>().0;
+    names.get(provider).filter(|_| provider < layout::PROVIDERS).unwrap_or(NONE)
+}
+
 /// When `pid` started, in clock ticks after boot; `None` when there is no such process.
 pub(crate) fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

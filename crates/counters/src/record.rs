@@ -4,7 +4,8 @@
 use crate::layout::{self, CALLS, CODE_COUNT, CODES, EVENTS, FUNCTIONS, OTHERS, PROVIDERS, ROWS};
 use crate::shard::Shard;
 use crate::{Event, page};
-use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, CKR_OK, CKR_PENDING, Function};
+use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, CKR_OK, CKR_PENDING, Function, mechanism_name};
+use metaslot_probes as probes;
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -71,6 +72,7 @@ thread_local! {
 
 /// Call before an operation; one in 64, by chance, has its time taken.
 pub fn begin() -> Watch {
+    probes::operation_start();
     // By chance, not every 64th: callers alternate between mechanisms.
     let drawn = CHANCE.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
     CHANCE.set(drawn);
@@ -103,10 +105,33 @@ impl Subject {
     pub const fn provider(self) -> usize {
         self.0 as usize / MECHANISMS
     }
+
+    fn provider_name(self) -> probes::Provider {
+        page::name_of(self.provider())
+    }
+
+    fn mechanism(self) -> &'static str {
+        let number = NUMBER.get().map(|number| number(self.0 as usize % MECHANISMS));
+        number.and_then(mechanism_name).unwrap_or("?")
+    }
+}
+
+/// Costs were compared for so many bytes: the first provider in order, and the one that was taken.
+#[inline]
+pub fn routed(first: Subject, taken: Subject, bytes: usize) {
+    let (first, name) = (|| first.provider_name(), || first.mechanism());
+    probes::route(name, first, || taken.provider_name(), bytes);
+}
+
+/// A provider failed at an operation that another one has `done`, or none.
+pub fn failed_over(subject: Subject, done: bool) {
+    probes::failover(|| subject.mechanism(), || subject.provider_name(), done);
+    event(Event::Fallback);
 }
 
 /// Counts an operation that was finished on `bytes` of input.
 pub fn operation(subject: Subject, bytes: usize, ok: bool, watch: Watch) {
+    probes::operation_end(|| subject.provider_name(), || subject.mechanism(), bytes, ok);
     let shard = Shard::current();
     let cell = layout::cell(row(subject), layout::size_class(bytes));
     shard.add(cell + layout::OPERATIONS, 1);

@@ -350,6 +350,24 @@ fn the_file_is_as_hard_as_the_linker_makes_it() {
 }
 
 #[test]
+fn the_probes_are_where_tracers_look_for_them() {
+    let notes = harness::output("readelf", &["-n", "--wide"], harness::module());
+    let mut probes: Vec<_> = notes
+        .split("Provider: metaslot")
+        .skip(1)
+        .map(|probe| {
+            let after = |name: &str| probe.split_once(name).unwrap_or_default().1.lines().next();
+            let arguments = after("Arguments:").unwrap_or_default().split_whitespace().count();
+            (after("Name: ").unwrap_or_default().to_owned(), arguments)
+        })
+        .collect();
+    probes.sort();
+    probes.dedup();
+    let wanted = [("failover", 4), ("operation__end", 5), ("operation__start", 0), ("route", 5)];
+    assert_eq!(probes, wanted.map(|(name, arguments)| (name.to_owned(), arguments)));
+}
+
+#[test]
 fn nothing_but_the_c_library_is_needed() {
     let undefined = harness::output("nm", &["-D", "--undefined-only"], harness::module());
     for hook in ["OPENSSL_", "CRYPTO_", "EVP_", "sdallocx", "sqlite3_", "aws_lc"] {

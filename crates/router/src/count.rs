@@ -44,4 +44,10 @@ impl Count {
         let bytes = self.bytes.saturating_add(bytes);
         metaslot_counters::operation(self.subject, bytes, ok, watch);
     }
+
+    /// The provider failed, and another one has `done` the operation, or none.
+    pub(crate) fn failed_over(self, done: bool) {
+        self.done(0, false, Watch::OFF);
+        metaslot_counters::failed_over(self.subject, done);
+    }
 }

@@ -11,7 +11,7 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKF_DECRYPT, CKF_DIGEST, CKF_ENCRYPT, CKF_SIGN, CKF_VERIFY, Error, Result,
 };
-use metaslot_counters::{Event, Subject, Watch, event};
+use metaslot_counters::Subject;
 use metaslot_spi::provider::{Algorithm, Digest, Direction, Provider, Signature};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -251,6 +251,7 @@ impl Routes {
             Flight(&row.costs.in_flight)
         });
         let cheaper = (least != first).then(|| operation(row.algorithm)).flatten();
+        metaslot_counters::routed(rows[first].subject, row.subject, job.bytes);
         let count = Count::new(row.subject, false);
         (cheaper.map(|algorithm| (count, algorithm)), flight)
     }
@@ -315,8 +316,7 @@ impl Routes {
             if done {
                 self.health.strike(count.provider(), Instant::now());
             }
-            count.done(0, false, Watch::OFF);
-            event(Event::Fallback);
+            count.failed_over(done);
         }
     }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod binary_curves;
+mod bpftrace;
 mod c_program;
 mod curl;
 mod java;

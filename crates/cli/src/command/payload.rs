@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The data that is signed or verified, read in pieces of bounded size.
+//! The data that is signed, verified or encrypted, read in pieces of bounded size.
 
+use super::target::Target;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
 
 /// Data up to this size goes to the token in one call, longer data in pieces of this size.
 const PIECE: usize = 64 * 1024;
@@ -56,16 +58,49 @@ impl Payload {
         Ok(data)
     }
 
-    /// The next piece, empty at the end, shorter than [`PIECE`] only before the end.
-    pub(crate) fn piece<'a>(&mut self, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    /// The next piece, empty at the end, shorter than `limit` only before the end.
+    pub(crate) fn piece<'a>(&mut self, buffer: &'a mut Vec<u8>, limit: usize) -> Result<&'a [u8]> {
         buffer.clear();
-        let limit = PIECE as u64;
+        let limit = limit as u64;
         let read = match &mut self.source {
             Source::File(file) => file.take(limit).read_to_end(buffer),
             Source::Input => io::stdin().take(limit).read_to_end(buffer),
         };
         read.map_err(|error| self.unreadable(&error))?;
         Ok(buffer)
+    }
+
+    /// Gives `each` what is left, in pieces of this size, and says which is the last one; nothing is
+    /// one empty piece.
+    pub(crate) fn pieces(
+        &mut self,
+        size: usize,
+        mut each: impl FnMut(&[u8], bool) -> Result<()>,
+    ) -> Result<()> {
+        let (mut piece, mut next) = (Vec::with_capacity(size), Vec::with_capacity(size));
+        self.piece(&mut piece, size)?;
+        loop {
+            let last = self.piece(&mut next, size)?.is_empty();
+            each(&piece, last)?;
+            if last {
+                return Ok(());
+            }
+            std::mem::swap(&mut piece, &mut next);
+        }
+    }
+
+    /// What the system says about the file.
+    pub(crate) fn metadata(&self) -> Result<Metadata> {
+        let known = match &self.source {
+            Source::File(file) => file.metadata(),
+            Source::Input => of_stream(&io::stdin()),
+        };
+        known.map_err(|error| self.unreadable(&error))
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Feeds it to `whole` when it is short, else piece by piece to `update`; true when it was
@@ -76,13 +111,13 @@ impl Payload {
         update: impl Fn(&[u8]) -> Result<()>,
     ) -> Result<bool> {
         let mut buffer = Vec::with_capacity(PIECE);
-        if self.piece(&mut buffer)?.len() < PIECE {
+        if self.piece(&mut buffer, PIECE)?.len() < PIECE {
             whole(&buffer)?;
             return Ok(true);
         }
         while !buffer.is_empty() {
             update(&buffer)?;
-            self.piece(&mut buffer)?;
+            self.piece(&mut buffer, PIECE)?;
         }
         Ok(false)
     }
@@ -90,6 +125,11 @@ impl Payload {
     fn unreadable(&self, error: &io::Error) -> Failure {
         Failure::io(format!("cannot read {}", self.name), error)
     }
+}
+
+/// What the system says about the file behind a stream.
+pub(crate) fn of_stream(stream: &impl AsFd) -> io::Result<Metadata> {
+    File::from(stream.as_fd().try_clone_to_owned()?).metadata()
 }
 
 /// Writes a result, and with `--json` says what it is: then it goes to standard output only where a path
@@ -109,27 +149,8 @@ pub(crate) fn write_beside(
 }
 
 /// Writes a result: to a file that appears whole or not at all, or to standard output.
-pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
-    let Some(path) = path.filter(|path| *path != Path::new("-")) else {
-        return crate::output::write_out(bytes);
-    };
-    let cannot = |error: io::Error| Failure::io(format!("cannot write {}", path.display()), &error);
-    // A device or a pipe is written in place.
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::write(path, bytes).map_err(cannot);
-    }
-    let temporary = beside(path);
-    let written = File::create(&temporary)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|error| {
-        std::fs::remove_file(&temporary).ok();
-        cannot(error)
-    })
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    PathBuf::from(name)
+fn write(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
+    let mut target = Target::open(path, 0o666)?;
+    target.write(bytes)?;
+    target.finish()
 }

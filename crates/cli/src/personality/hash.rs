@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `digest` and `mac`
 
-use super::algorithm::{self, Algorithm, DIGESTS, MACS};
+use super::algorithm::{Algorithm, Choice, DIGESTS, MACS};
 use super::material::{KeyArg, Purpose, Stretch, any_session};
 use crate::app::App;
 use crate::command::payload::Payload;
 use crate::encoding::hex;
 use crate::failure::{Failure, Result};
 use crate::output;
-use crate::uri::Uri;
 use metaslot_ck as ck;
 use std::path::{Path, PathBuf};
 
@@ -30,17 +29,13 @@ const STRETCH: Stretch<'_> =
 /// What `digest` and `mac` share.
 #[derive(clap::Args, Debug)]
 struct What {
-    /// List the algorithms
-    #[arg(short = 'l', required_unless_present = "algorithm", conflicts_with_all = ["algorithm", "files"])]
-    list: bool,
+    #[command(flatten)]
+    choice: Choice,
     /// Print the algorithm and the file's name too
     #[arg(short = 'v')]
     verbose: bool,
-    /// The algorithm
-    #[arg(short = 'a', value_name = "ALGORITHM")]
-    algorithm: Option<String>,
     /// The files [default: standard input]
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "list")]
     files: Vec<PathBuf>,
 }
 
@@ -63,7 +58,7 @@ pub(crate) struct MacArgs {
 }
 
 pub(crate) fn digest(app: &App, args: &DigestArgs) -> Result<()> {
-    let Some(algorithm) = args.what.chosen(app, DIGESTS, "digest")? else { return Ok(()) };
+    let Some(algorithm) = args.what.choice.made(app, DIGESTS, "digest")? else { return Ok(()) };
     let session = any_session(app)?;
     args.what.each(app, algorithm, |payload| {
         session.digest_init(&algorithm.mechanism.into())?;
@@ -74,8 +69,8 @@ pub(crate) fn digest(app: &App, args: &DigestArgs) -> Result<()> {
 }
 
 pub(crate) fn mac(app: &App, args: &MacArgs) -> Result<()> {
-    let Some(algorithm) = args.what.chosen(app, MACS, "mac")? else { return Ok(()) };
-    let purpose = Purpose { key_type: ck::CKK_GENERIC_SECRET, usage: ck::CKA_SIGN };
+    let Some(algorithm) = args.what.choice.made(app, MACS, "mac")? else { return Ok(()) };
+    let purpose = Purpose { key_type: ck::CKK_GENERIC_SECRET, usage: ck::CKA_SIGN, lengths: &[] };
     let (session, key) = args.key.open(app, purpose, &STRETCH, false)?;
     args.what.each(app, algorithm, |payload| {
         session.sign_init(&algorithm.mechanism.into(), key)?;
@@ -86,23 +81,6 @@ pub(crate) fn mac(app: &App, args: &MacArgs) -> Result<()> {
 }
 
 impl What {
-    /// The algorithm; nothing when it was to list them, which is done then.
-    fn chosen(
-        &self,
-        app: &App,
-        table: &'static [Algorithm],
-        command: &str,
-    ) -> Result<Option<&'static Algorithm>> {
-        let Some(name) = &self.algorithm else {
-            let module = app.host(&Uri::default())?.module();
-            let slot = module.slots(true)?.into_iter().next();
-            let slot = slot.ok_or_else(|| Failure::not_found("the module has no slot"))?;
-            algorithm::list(table, module, slot)?;
-            return Ok(None);
-        };
-        algorithm::find(table, name, command).map(Some)
-    }
-
     /// Does it for every file; one that cannot be read does not stop the others.
     fn each(
         &self,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The key of `mac`: in a file, in a token, or made from a passphrase.
+//! The key of `mac`, `encrypt` and `decrypt`: in a file, in a token, or made from a passphrase.
 
 use crate::app::{App, Login};
 use crate::command::arguments::token_uri;
@@ -39,6 +39,8 @@ pub(crate) struct KeyArg {
 pub(crate) struct Purpose {
     pub(crate) key_type: CK_KEY_TYPE,
     pub(crate) usage: CK_ATTRIBUTE_TYPE,
+    /// The lengths that a key in a file may have, in bytes; none stands for all.
+    pub(crate) lengths: &'static [usize],
 }
 
 /// How a passphrase becomes a key.
@@ -51,6 +53,27 @@ pub(crate) struct Stretch<'a> {
 }
 
 impl KeyArg {
+    /// Whether it is made from a passphrase.
+    pub(crate) const fn is_passphrase(&self) -> bool {
+        self.key_file.is_none() && self.key_label.is_none()
+    }
+
+    /// Whether it is in a token.
+    pub(crate) const fn is_in_token(&self) -> bool {
+        self.key_label.is_some()
+    }
+
+    /// The file that holds it.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.key_file.as_deref()
+    }
+
+    /// A session with the module that has the key, before the key is known.
+    pub(crate) fn session(&self, app: &App) -> Result<Session> {
+        app.host(&self.token()?)?;
+        any_session(app)
+    }
+
     /// A session, and the key in it. A passphrase that is to be `chosen` is typed twice.
     pub(crate) fn open(
         &self,
@@ -64,13 +87,19 @@ impl KeyArg {
         }
         let session = any_session(app)?;
         let key = match &self.key_file {
-            Some(path) => imported(&session, &read(path)?, purpose)?,
-            None => {
-                let passphrase = pin::passphrase(self.pin_source.as_deref(), chosen)?;
-                derived(&session, &passphrase, purpose, stretch)?
-            }
+            Some(path) => imported(&session, &fitting(path, purpose)?, purpose)?,
+            None => stretched_key(&session, &self.passphrase(chosen)?, purpose, stretch)?,
         };
         Ok((session, key))
+    }
+
+    /// The passphrase of a key that is made from one.
+    pub(crate) fn passphrase(&self, chosen: bool) -> Result<Secret> {
+        pin::passphrase(self.pin_source.as_deref(), chosen)
+    }
+
+    fn token(&self) -> Result<Uri> {
+        self.token.as_deref().map(token_spec).transpose().map(Option::unwrap_or_default)
     }
 
     fn in_token(
@@ -79,7 +108,7 @@ impl KeyArg {
         label: &str,
         purpose: Purpose,
     ) -> Result<(Session, ObjectHandle)> {
-        let uri = self.token.as_deref().map(token_spec).transpose()?.unwrap_or_default();
+        let uri = self.token()?;
         let login =
             Login { token: app.token(&uri)?, uri: &uri, option: self.pin_source.as_deref() };
         let (session, _) = app.log_in(&login, Access::ReadOnly)?;
@@ -131,7 +160,20 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-pub(super) fn read(path: &Path) -> Result<Secret> {
+/// A key from a file, if it has a length that such keys have.
+pub(crate) fn fitting(path: &Path, purpose: Purpose) -> Result<Secret> {
+    let key = read(path)?;
+    if purpose.lengths.is_empty() || purpose.lengths.contains(&key.len()) {
+        return Ok(key);
+    }
+    let lengths: Vec<String> = purpose.lengths.iter().map(ToString::to_string).collect();
+    let (path, length) = (path.display(), key.len());
+    Err(Failure::failed(format!("the key file {path} has {length} bytes"))
+        .hint(format!("a key for this has {} bytes", lengths.join(" or "))))
+}
+
+/// What is in a key file.
+pub(crate) fn read(path: &Path) -> Result<Secret> {
     let what = format!("cannot read the key file {}", path.display());
     let cannot = |error| Failure::io(&what, &error);
     let mut file = File::open(path).map_err(cannot)?;
@@ -161,14 +203,15 @@ fn template(purpose: Purpose) -> Template {
         .bool(purpose.usage, true)
 }
 
-fn imported(session: &Session, key: &Secret, purpose: Purpose) -> Result<ObjectHandle> {
+/// A key of the session's with this value.
+pub(crate) fn imported(session: &Session, key: &Secret, purpose: Purpose) -> Result<ObjectHandle> {
     Ok(session.create(&template(purpose).bytes(ck::CKA_VALUE, key.expose()))?)
 }
 
 fn derived(
     session: &Session,
     passphrase: &Secret,
-    purpose: Purpose,
+    template: Template,
     stretch: &Stretch<'_>,
 ) -> Result<ObjectHandle> {
     let params = Params::Pbkd2 {
@@ -178,8 +221,34 @@ fn derived(
         password: passphrase.expose(),
     };
     let mechanism = Mechanism::with(ck::CKM_PKCS5_PBKD2, params);
-    let template = template(purpose).ulong(ck::CKA_VALUE_LEN, stretch.length);
+    let template = template.ulong(ck::CKA_VALUE_LEN, stretch.length);
     Ok(session.generate_key(&mechanism, &template)?)
+}
+
+/// A key of the session's that is made from a passphrase.
+pub(crate) fn stretched_key(
+    session: &Session,
+    passphrase: &Secret,
+    purpose: Purpose,
+    stretch: &Stretch<'_>,
+) -> Result<ObjectHandle> {
+    derived(session, passphrase, template(purpose), stretch)
+}
+
+/// The bytes of a key that is made from a passphrase, for a key type that is made here no more.
+pub(crate) fn stretched(
+    session: &Session,
+    passphrase: &Secret,
+    stretch: &Stretch<'_>,
+) -> Result<Secret> {
+    let purpose = Purpose { key_type: ck::CKK_GENERIC_SECRET, usage: ck::CKA_DERIVE, lengths: &[] };
+    let readable = template(purpose).bool(ck::CKA_SENSITIVE, false).bool(ck::CKA_EXTRACTABLE, true);
+    let key = derived(session, passphrase, readable, stretch)?;
+    let mut value = session.attribute(key, ck::CKA_VALUE)?;
+    let secret = Secret::copy_of(&value);
+    value.fill(0);
+    std::hint::black_box(&value);
+    Ok(secret)
 }
 
 #[cfg(test)]

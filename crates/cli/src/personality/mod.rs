@@ -2,11 +2,15 @@
 //! Commands that people know from Solaris, with the syntax that they know.
 
 mod algorithm;
+pub(crate) mod crypt;
 pub(crate) mod cryptoadm;
 pub(crate) mod hash;
-mod material;
+pub(crate) mod material;
 mod operands;
 pub(crate) mod pktool;
+mod progress;
+mod version1;
+mod version2;
 
 use crate::app::App;
 use crate::failure::{Failure, Result};
@@ -14,7 +18,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Names under which the command is a personality; each is a subcommand too.
-const NAMES: &[&str] = &["cryptoadm", "digest", "mac", "pktool"];
+const NAMES: &[&str] = &["cryptoadm", "decrypt", "digest", "encrypt", "mac", "pktool"];
 
 /// The arguments as if the subcommand had been written: `metaslot-digest -l` or `digest -l` is
 /// `metaslot digest -l`.
@@ -32,6 +36,14 @@ pub(crate) fn digest(app: &App, args: &hash::DigestArgs) -> Result<()> {
 
 pub(crate) fn mac(app: &App, args: &hash::MacArgs) -> Result<()> {
     hash::mac(app, args).map_err(Failure::plain)
+}
+
+pub(crate) fn encrypt(app: &App, args: &crypt::EncryptArgs) -> Result<()> {
+    crypt::encrypt(app, args).map_err(Failure::plain)
+}
+
+pub(crate) fn decrypt(app: &App, args: &crypt::DecryptArgs) -> Result<()> {
+    crypt::decrypt(app, args).map_err(Failure::plain)
 }
 
 pub(crate) fn cryptoadm(app: &App, args: &cryptoadm::Args) -> Result<()> {

@@ -44,6 +44,7 @@ impl Sandbox {
         program.current_dir(&self.directory).env("PATH", path).env("HOME", &self.directory);
         program.env("METASLOT_MODULE", &self.module);
         program.env("METASLOT_CONF", self.directory.join("metaslot.toml"));
+        program.env("TESTDATA", Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata"));
         program.env("XDG_RUNTIME_DIR", self.directory.join("run"));
         program.env("LC_ALL", "C.UTF-8").env("NO_COLOR", "1").env("COLUMNS", "100");
         for unwanted in ["METASLOT_PIN_SOURCE", "METASLOT_SO_PIN_SOURCE", "CREDENTIALS_DIRECTORY"] {

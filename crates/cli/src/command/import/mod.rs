@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot import-softtoken`
+
+mod object;
+mod packed;
+mod store;
+
+use super::arguments::{PinArg, TokenArg};
+use crate::app::App;
+use crate::encoding::hex;
+use crate::failure::{Failure, Result};
+use crate::output::{Report, Table};
+use crate::personality::material::any_session;
+use crate::pin;
+use metaslot_ck::{CKA_CLASS, CKA_ID, CKA_LABEL};
+use metaslot_client::{Access, Session, Template};
+use object::Object;
+use packed::Packed;
+use serde_json::{Value, json};
+use std::env;
+use std::path::PathBuf;
+use store::{Store, Stored};
+
+const EXAMPLES: &str = "\
+Examples:
+  metaslot import-softtoken --dry-run
+  metaslot import-softtoken /mnt/home/you/.sunw/pkcs11_softtoken --token web";
+
+/// Arguments of `import-softtoken`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The keystore [default: $SOFTTOKEN_DIR/pkcs11_softtoken, or ~/.sunw/pkcs11_softtoken]
+    #[arg(value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+    /// Say what would be moved, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// The place of the keystore's passphrase: a file, 'file:/path' or '|command' [default: ask]
+    #[arg(long, value_name = "SOURCE")]
+    passphrase_source: Option<String>,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+/// What became of an object.
+#[derive(Debug)]
+enum Fate {
+    Moved,
+    WouldBe,
+    /// It was there before.
+    There,
+    Not(String),
+}
+
+/// One object on its way.
+struct Entry<'a> {
+    stored: &'a Stored,
+    packed: Packed<'a>,
+    lost: Vec<String>,
+    fate: Fate,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.uri()?;
+    let login = args.pin.login(app, &uri)?;
+    let store = Store::open(&args.directory()?)?;
+    let stored = store.objects(&any_session(app)?, || {
+        pin::passphrase(args.passphrase_source.as_deref(), false)
+            .map_err(|failure| failure.hint("give the keystore's with --passphrase-source FILE"))
+    })?;
+    let mut entries = stored.iter().map(Entry::of).collect::<Result<Vec<_>>>()?;
+    let access = if args.dry_run { Access::ReadOnly } else { Access::ReadWrite };
+    let (session, _) = app.log_in(&login, access)?;
+    for entry in &mut entries {
+        entry.look(&session)?;
+    }
+    for entry in &mut entries {
+        entry.import(&session, args.dry_run);
+    }
+    let uri = login.token.uri().to_string();
+    app.output.print_warning(&report(&entries, &uri), &warnings(&store, &stored))?;
+    let left = entries.iter().filter(|entry| matches!(entry.fate, Fate::Not(_))).count();
+    match left {
+        0 => Ok(()),
+        left => Err(Failure::failed(format!("not moved: {left} of {} objects", entries.len()))),
+    }
+}
+
+impl Args {
+    fn directory(&self) -> Result<PathBuf> {
+        if let Some(directory) = &self.directory {
+            return Ok(directory.clone());
+        }
+        let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let place = set("SOFTTOKEN_DIR").or_else(|| Some(set("HOME")?.join(".sunw")));
+        let place = place.ok_or_else(|| Failure::usage("give the keystore's directory"))?;
+        Ok(place.join("pkcs11_softtoken"))
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn of(stored: &'a Stored) -> Result<Self> {
+        let packed = Packed::parse(stored.packed())
+            .map_err(|words| Failure::failed(format!("{}: {words}", stored.path.display())))?;
+        Ok(Self { stored, packed, lost: Vec::new(), fate: Fate::WouldBe })
+    }
+
+    /// Whether the token has it, or another one of its name, before anything is moved.
+    fn look(&mut self, session: &Session) -> Result<()> {
+        let id = self.packed.value(CKA_ID).unwrap_or_default();
+        let named = Template::new()
+            .token(true)
+            .ulong(CKA_CLASS, self.packed.class)
+            .bytes(CKA_LABEL, self.packed.value(CKA_LABEL).unwrap_or_default())
+            .bytes(CKA_ID, id);
+        if session.find(&named)?.is_empty() {
+            return Ok(());
+        }
+        let same = self
+            .packed
+            .public_values()
+            .fold(named, |named, (attribute, value)| named.with(attribute, value));
+        self.fate = match session.find(&same)?.is_empty() {
+            true => Fate::Not("the token has another one of this label and id".to_owned()),
+            false => Fate::There,
+        };
+        Ok(())
+    }
+
+    fn import(&mut self, session: &Session, dry_run: bool) {
+        if !matches!(self.fate, Fate::WouldBe) {
+            return;
+        }
+        if let Some(reason) = self.packed.stays_because() {
+            self.fate = Fate::Not(reason.to_owned());
+            return;
+        }
+        // What the token thinks of an object is seen by making one that lasts no longer than the session.
+        let object = Object::of(&self.packed, self.stored.is_private, !dry_run);
+        self.fate = match session.create(&object.template) {
+            Ok(_) => {
+                self.lost = object.lost;
+                if dry_run { Fate::WouldBe } else { Fate::Moved }
+            }
+            Err(error) => Fate::Not(Failure::from(error).message().to_owned()),
+        };
+    }
+
+    fn row(&self) -> Vec<String> {
+        let result = match &self.fate {
+            Fate::Not(reason) => format!("{}: {reason}", self.fate.name()),
+            fate => fate.name().to_owned(),
+        };
+        let path = self.stored.path.display().to_string();
+        vec![path, self.packed.kind(), self.packed.text(CKA_LABEL), result]
+    }
+
+    fn json(&self) -> Value {
+        let reason = match &self.fate {
+            Fate::Not(reason) => Some(reason),
+            _ => None,
+        };
+        json!({
+            "object": self.stored.path.display().to_string(),
+            "kind": self.packed.kind(),
+            "label": self.packed.text(CKA_LABEL),
+            "id": hex(self.packed.value(CKA_ID).unwrap_or_default()),
+            "private": self.stored.is_private,
+            "result": self.fate.name(),
+            "reason": reason,
+            "lost": self.lost,
+        })
+    }
+}
+
+impl Fate {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Moved => "moved",
+            Self::WouldBe => "would be moved",
+            Self::There => "already there",
+            Self::Not(_) => "not moved",
+        }
+    }
+}
+
+fn report(entries: &[Entry<'_>], token: &str) -> Report {
+    let mut table = Table::new(&["OBJECT", "KIND", "LABEL", "RESULT"], &[]);
+    entries.iter().for_each(|entry| table.push(entry.row()));
+    let lost = entries.iter().filter(|entry| !entry.lost.is_empty()).map(|entry| {
+        format!("{}: without {}\n", entry.stored.path.display(), entry.lost.join(", "))
+    });
+    Report {
+        text: match entries {
+            [] => "no objects\n".to_owned(),
+            _ => table.text() + &lost.collect::<String>(),
+        },
+        json: json!({
+            "token": token,
+            "objects": entries.iter().map(Entry::json).collect::<Vec<Value>>(),
+        }),
+        uris: Vec::new(),
+    }
+}
+
+fn warnings(store: &Store, stored: &[Stored]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if stored.iter().any(|stored| !stored.is_private) {
+        warnings.push(String::from(
+            "public objects have nothing in the keystore to be checked by: compare them with what you know",
+        ));
+    }
+    for path in &store.others {
+        let path = store.directory.join(path);
+        warnings.push(format!("{} is no object, and was left alone", path.display()));
+    }
+    warnings
+}

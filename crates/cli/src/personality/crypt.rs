@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `encrypt` and `decrypt`
+
+use super::algorithm::{Algorithm, CIPHERS, Choice, SEALS};
+use super::material::KeyArg;
+use super::progress::Progress;
+use super::{version1, version2};
+use crate::app::App;
+use crate::command::payload::{Payload, of_stream};
+use crate::command::target::Target;
+use crate::failure::{Failure, Result};
+use metaslot_ck as ck;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+const ENCRYPT_EXAMPLES: &str = "\
+Examples:
+  metaslot encrypt -l
+  metaslot encrypt -a aes -i letter -o letter.enc
+  metaslot encrypt -v -a aes -k key.bin -i disk.img -o disk.img.enc
+  tar c dir | metaslot encrypt -a aes -K backup -T web > dir.tar.enc";
+
+const DECRYPT_EXAMPLES: &str = "\
+Examples:
+  metaslot decrypt -a aes -i letter.enc -o letter
+  metaslot decrypt -a 3des -k key.bin -i of-solaris.enc -o letter";
+
+/// Only the owner may read what is written.
+const MODE: u32 = 0o600;
+
+/// Arguments of `encrypt`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = ENCRYPT_EXAMPLES)]
+pub(crate) struct EncryptArgs {
+    #[command(flatten)]
+    what: What,
+}
+
+/// Arguments of `decrypt`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = DECRYPT_EXAMPLES)]
+pub(crate) struct DecryptArgs {
+    #[command(flatten)]
+    what: What,
+}
+
+/// What both have.
+#[derive(clap::Args, Debug)]
+struct What {
+    #[command(flatten)]
+    choice: Choice,
+    /// Show how far it is
+    #[arg(short = 'v')]
+    verbose: bool,
+    /// The file to read [default: standard input]
+    #[arg(short = 'i', value_name = "FILE", conflicts_with = "list")]
+    input: Option<PathBuf>,
+    /// The file to write, never the same one [default: standard output]
+    #[arg(short = 'o', value_name = "FILE", conflicts_with = "list")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    key: KeyArg,
+}
+
+/// The files of one run.
+#[derive(Debug)]
+struct Files {
+    payload: Payload,
+    target: Target,
+    progress: Progress,
+}
+
+pub(crate) fn encrypt(app: &App, args: &EncryptArgs) -> Result<()> {
+    let What { choice, key, .. } = &args.what;
+    if choice.made(app, SEALS, "encrypt")?.is_none() {
+        return Ok(());
+    }
+    let Files { mut payload, mut target, mut progress } = args.what.files(app)?;
+    let mut header = version2::Header::new(&key.session(app)?, key.is_passphrase())?;
+    let purpose = version2::purpose(ck::CKA_ENCRYPT);
+    let (session, key) = key.open(app, purpose, &header.stretch(), true)?;
+    let mut chunks = header.seal(&session, key)?;
+    target.write(header.bytes())?;
+    payload.pieces(version2::CHUNK, |data, last| {
+        target.write(chunks.seal(data, last)?)?;
+        progress.advance(data.len());
+        Ok(())
+    })?;
+    target.finish()?;
+    progress.finish();
+    Ok(())
+}
+
+pub(crate) fn decrypt(app: &App, args: &DecryptArgs) -> Result<()> {
+    let What { choice, key, .. } = &args.what;
+    let Some(algorithm) = choice.made(app, CIPHERS, "decrypt")? else { return Ok(()) };
+    let mut files = args.what.files(app)?;
+    match version(&mut files.payload)? {
+        version1::VERSION => decrypt_version1(app, key, algorithm, &mut files)?,
+        _ => decrypt_version2(app, key, algorithm, &mut files)?,
+    }
+    files.target.finish()?;
+    files.progress.finish();
+    Ok(())
+}
+
+fn decrypt_version1(
+    app: &App,
+    key: &KeyArg,
+    algorithm: &Algorithm,
+    Files { payload, target, progress }: &mut Files,
+) -> Result<()> {
+    let header = version1::Header::read(payload, algorithm)?;
+    let (session, key) = header.key(app, key, algorithm)?;
+    app.output.note(&format!(
+        "warning: {} has format version 1: whether it was changed cannot be seen",
+        payload.name()
+    ));
+    header.decrypt(algorithm, (&session, key), payload, |data, read| {
+        target.write(data)?;
+        progress.advance(read);
+        Ok(())
+    })
+}
+
+fn decrypt_version2(
+    app: &App,
+    key: &KeyArg,
+    algorithm: &Algorithm,
+    Files { payload, target, progress }: &mut Files,
+) -> Result<()> {
+    if algorithm.name != CIPHERS[0].name {
+        return Err(Failure::failed("the file was encrypted with AES").hint("give '-a aes'"));
+    }
+    let mut bytes = [0; version2::LENGTH];
+    bytes[..4].copy_from_slice(&version2::VERSION.to_be_bytes());
+    let mut rest = Vec::new();
+    if payload.piece(&mut rest, version2::LENGTH - 4)?.len() < version2::LENGTH - 4 {
+        return Err(Failure::failed("the file was cut within its header"));
+    }
+    bytes[4..].copy_from_slice(&rest);
+    let header = version2::Header::read(bytes, key.is_passphrase())?;
+    let purpose = version2::purpose(ck::CKA_DECRYPT);
+    let (session, key) = key.open(app, purpose, &header.stretch(), false)?;
+    let mut chunks = header.open(&session, key)?;
+    payload.pieces(version2::SEALED, |sealed, last| {
+        target.write(chunks.open(sealed, last)?)?;
+        progress.advance(sealed.len());
+        Ok(())
+    })
+}
+
+/// What the file says in its first four bytes.
+fn version(payload: &mut Payload) -> Result<u32> {
+    let mut first = Vec::new();
+    let first: std::result::Result<[u8; 4], _> = payload.piece(&mut first, 4)?.try_into();
+    match first.map(u32::from_be_bytes) {
+        Ok(known @ (version1::VERSION | version2::VERSION)) => Ok(known),
+        Ok(_) => Err(Failure::failed(format!("{} is not an encrypted file", payload.name()))
+            .hint("it begins with neither 1 nor 2, the versions of the format")),
+        Err(_) => Err(Failure::failed(format!("{} is too short", payload.name()))
+            .hint("an encrypted file begins with its version, four bytes")),
+    }
+}
+
+impl What {
+    fn files(&self, app: &App) -> Result<Files> {
+        let payload = Payload::open(self.input.as_deref())?;
+        let read = payload.metadata()?;
+        self.refuse_to_overwrite(&payload, &read)?;
+        let length = (self.input.is_some() && read.is_file()).then_some(read.len());
+        Ok(Files {
+            target: Target::open(self.output.as_deref(), MODE)?,
+            progress: Progress::new(self.verbose.then_some(app.output), length),
+            payload,
+        })
+    }
+
+    /// Nothing that is read here is overwritten, under whatever name.
+    fn refuse_to_overwrite(&self, payload: &Payload, read: &Metadata) -> Result<()> {
+        let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
+        let written = match output {
+            Some(path) => path.metadata(),
+            None => of_stream(&io::stdout()),
+        };
+        // What is not there yet is not the same file.
+        let Ok(written) = written else { return Ok(()) };
+        let is_written =
+            |file: &Metadata| (file.dev(), file.ino()) == (written.dev(), written.ino());
+        if written.is_file() && is_written(read) {
+            let refused = format!("{} would be overwritten while it is read", payload.name());
+            return Err(Failure::failed(refused).hint("give -o the name of another file"));
+        }
+        let key = self.key.file().and_then(|path| path.metadata().ok());
+        match key.filter(Metadata::is_file).is_some_and(|key| is_written(&key)) {
+            true => Err(Failure::failed("the key file would be overwritten")),
+            false => Ok(()),
+        }
+    }
+}
