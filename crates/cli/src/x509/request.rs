@@ -45,8 +45,7 @@ impl<'a> Request<'a> {
         let Some(raw) = raw else { return Ok(false) };
         let template = template.token(false).bool(CKA_PRIVATE, false).bool(CKA_VERIFY, true);
         let key = session.create(&template)?;
-        let mechanism = self.algorithm.mechanism().into();
-        let verified = session.verify(&mechanism, key, self.contents, &raw);
+        let verified = self.algorithm.verify(session, key, self.contents, &raw);
         session.destroy(key)?;
         match verified {
             Err(error) if WRONG.contains(&error.code) => Ok(false),
