@@ -205,6 +205,28 @@ fn what_cannot_be_undone_is_asked_first() {
 }
 
 #[test]
+fn pktool_asks_for_each_kind_of_key() {
+    let sandbox = sandbox();
+    let pins = "--so-pin-source so.pin --pin-source user.pin";
+    sandbox.run(&format!("metaslot pktool inittoken newlabel=web {pins}"));
+    sandbox.run("metaslot pktool genkeypair label=site --pin-source user.pin");
+    let delete = ["pktool", "delete", "label=site", "--pin-source", "user.pin"];
+    for (private, public, left) in [("n\n", "n\n", 1), ("y\n", "n\n", 1), ("", "y\n", 0)] {
+        let mut terminal = Terminal::start(&sandbox, &delete);
+        for (kind, answer) in [("private", private), ("public", public)] {
+            if !answer.is_empty() {
+                terminal
+                    .expect(&format!("1 {kind} key(s) found, do you want to delete them? [y/N] "));
+                terminal.answer(answer);
+            }
+        }
+        assert_eq!(terminal.end().1, Some(0));
+        let keys = sandbox.run("metaslot key list --quiet --pin-source user.pin");
+        assert_eq!(keys.len(), left, "{private:?} {public:?}: {keys:?}");
+    }
+}
+
+#[test]
 fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
     let sandbox = sandbox();
     let encrypt = ["encrypt", "-a", "aes", "-i", "user.pin", "-o", "sealed"];

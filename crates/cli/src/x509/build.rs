@@ -6,7 +6,7 @@ use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE, SET};
 use crate::failure::{Failure, Result};
 use crate::key::Family;
 use metaslot_ck::*;
-use metaslot_client::Session;
+use metaslot_client::{self as client, Session};
 
 /// How a type of key signs with a hash.
 #[derive(Debug)]
@@ -14,33 +14,68 @@ pub(crate) struct Algorithm {
     family: Family,
     hash: &'static str,
     mechanism: CK_MECHANISM_TYPE,
+    /// What digests the data before; every module has bare ECDSA, and not all have it with a hash.
+    digest: Option<CK_MECHANISM_TYPE>,
     identifier: &'static [u32],
 }
 
-const fn row(
-    family: Family,
+const fn rsa(
     hash: &'static str,
     mechanism: CK_MECHANISM_TYPE,
     identifier: &'static [u32],
 ) -> Algorithm {
-    Algorithm { family, hash, mechanism, identifier }
+    Algorithm { family: Family::Rsa, hash, mechanism, digest: None, identifier }
+}
+
+const fn ec(
+    hash: &'static str,
+    digest: CK_MECHANISM_TYPE,
+    identifier: &'static [u32],
+) -> Algorithm {
+    let digest = Some(digest);
+    Algorithm { family: Family::Ec, hash, mechanism: CKM_ECDSA, digest, identifier }
 }
 
 const ALGORITHMS: &[Algorithm] = &[
-    row(Family::Rsa, "sha1", CKM_SHA1_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 5]),
-    row(Family::Rsa, "sha256", CKM_SHA256_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 11]),
-    row(Family::Rsa, "sha384", CKM_SHA384_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 12]),
-    row(Family::Rsa, "sha512", CKM_SHA512_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 13]),
-    row(Family::Ec, "sha1", CKM_ECDSA_SHA1, &[1, 2, 840, 10045, 4, 1]),
-    row(Family::Ec, "sha256", CKM_ECDSA_SHA256, &[1, 2, 840, 10045, 4, 3, 2]),
-    row(Family::Ec, "sha384", CKM_ECDSA_SHA384, &[1, 2, 840, 10045, 4, 3, 3]),
-    row(Family::Ec, "sha512", CKM_ECDSA_SHA512, &[1, 2, 840, 10045, 4, 3, 4]),
+    rsa("sha1", CKM_SHA1_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 5]),
+    rsa("sha256", CKM_SHA256_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 11]),
+    rsa("sha384", CKM_SHA384_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 12]),
+    rsa("sha512", CKM_SHA512_RSA_PKCS, &[1, 2, 840, 113_549, 1, 1, 13]),
+    ec("sha1", CKM_SHA_1, &[1, 2, 840, 10045, 4, 1]),
+    ec("sha256", CKM_SHA256, &[1, 2, 840, 10045, 4, 3, 2]),
+    ec("sha384", CKM_SHA384, &[1, 2, 840, 10045, 4, 3, 3]),
+    ec("sha512", CKM_SHA512, &[1, 2, 840, 10045, 4, 3, 4]),
 ];
 
 impl Algorithm {
     pub(crate) fn find(family: Family, hash: &str) -> Result<&'static Self> {
         let row = ALGORITHMS.iter().find(|row| row.family == family && row.hash == hash);
         row.ok_or_else(|| Failure::usage(format!("such a key does not sign with {hash}")))
+    }
+
+    /// The one with this `AlgorithmIdentifier`.
+    pub(crate) fn encoded_as(identifier: &[u8]) -> Option<&'static Self> {
+        ALGORITHMS.iter().find(|row| row.encoded() == identifier)
+    }
+
+    /// What the mechanism signs.
+    fn input(&self, session: &Session, data: &[u8]) -> client::Result<Vec<u8>> {
+        match self.digest {
+            Some(digest) => session.digest(&digest.into(), data),
+            None => Ok(data.to_vec()),
+        }
+    }
+
+    /// Whether a key signed the data so, in the signature's PKCS#11 form.
+    pub(crate) fn verify(
+        &self,
+        session: &Session,
+        key: ObjectHandle,
+        data: &[u8],
+        raw: &[u8],
+    ) -> client::Result<()> {
+        let input = self.input(session, data)?;
+        session.verify(&self.mechanism.into(), key, &input, raw)
     }
 
     /// RSA has a NULL as its parameter, ECDSA none.
@@ -51,7 +86,8 @@ impl Algorithm {
 
     /// What was signed, how, and the signature.
     fn signed(&self, session: &Session, key: ObjectHandle, what: &[u8]) -> Result<Vec<u8>> {
-        let raw = session.sign(&self.mechanism.into(), key, what)?;
+        let input = self.input(session, what)?;
+        let raw = session.sign(&self.mechanism.into(), key, &input)?;
         let signature = if self.family == Family::Ec { der::signature(&raw) } else { raw };
         Ok(der::sequence(&[what, &self.encoded(), &der::bit_string(&signature)]))
     }

@@ -43,3 +43,48 @@ impl<'a> Certificate<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::x509::{Request, name};
+
+    /// A certificate, or with a version alone a request, whose signature is none.
+    fn sample(is_request: bool) -> Vec<u8> {
+        let name = name("CN=site, C=DE").expect("a name");
+        let time = Time::from_now(0).encoded();
+        let ecdsa = der::sequence(&[&der::identifier(&[1, 2, 840, 10045, 4, 3, 2])]);
+        let key = der::sequence(&[&ecdsa, &der::bit_string(&[4; 65])]);
+        let number = der::integer(&[0x80]);
+        let contents = match is_request {
+            true => der::sequence(&[&der::integer(&[0]), &name, &key]),
+            false => {
+                let version = der::element(CONSTRUCTED, &der::integer(&[2]));
+                let times = der::sequence(&[&time, &time]);
+                der::sequence(&[&version, &number, &ecdsa, &name, &times, &name, &key])
+            }
+        };
+        der::sequence(&[&contents, &ecdsa, &der::bit_string(&[1; 70])])
+    }
+
+    fn read(der: &[u8]) -> [bool; 2] {
+        [Certificate::read(der).is_some(), Request::read(der).is_some()]
+    }
+
+    #[test]
+    fn whatever_the_bytes_are_they_are_read_or_refused() {
+        for (is_request, expected) in [(false, [true, false]), (true, [false, true])] {
+            let sample = sample(is_request);
+            assert_eq!(read(&sample), expected);
+            for at in 0..sample.len() {
+                assert_eq!(read(&sample[..at]), [false, false], "cut at {at}");
+                for value in [0, 2, 0x30, 0x7f, 0x80, 0x81, 0x84, 0xff] {
+                    let mut changed = sample.clone();
+                    changed[at] = value;
+                    let [_, _] = read(&changed);
+                }
+            }
+            assert_eq!(read(&[&sample[..], &[0]].concat()), [false, false]);
+        }
+    }
+}

@@ -128,6 +128,12 @@ impl View<'_> {
         };
         rows.retain(is_wanted);
         rows.sort_by(|a, b| a.name.cmp(&b.name));
+        // Each token of another module says for itself what it does.
+        rows.dedup_by(|row, first| {
+            let is_same = row.name == first.name;
+            first.flags |= if is_same { row.flags } else { 0 };
+            is_same
+        });
         Ok(shown::mechanisms(&rows, self.verbose))
     }
 

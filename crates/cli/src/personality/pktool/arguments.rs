@@ -24,6 +24,8 @@ Verbs:
   gencert label=LABEL subject=NAME serial=HEX [altname=] [keyusage=] [eku=] [lifetime=N-hour|N-day|N-year]
          [keytype=rsa|ec] [keylen=BITS] [curve=CURVE] [hash=sha1|sha256|sha384|sha512] [token=TOKEN]
   gencsr label=LABEL subject=NAME outcsr=FILE [format=pem|der], and as gencert but serial= and lifetime=
+  signcsr signkey=LABEL csr=FILE serial=HEX outcert=FILE issuer=NAME [store=y|n] [outlabel=LABEL]
+         [format=pem|der] [subject=NAME] [altname=] [keyusage=] [eku=] [lifetime=] [token=TOKEN]
   import infile=FILE label=LABEL [objtype=cert] [token=TOKEN]
   import infile=FILE label=LABEL objtype=key [keytype=aes|3des|arcfour|generic]
          [sensitive=y|n] [extractable=y|n] [token=TOKEN]

@@ -87,8 +87,13 @@ impl Pair<'_> {
     }
 }
 
+/// `lifetime=`, in seconds.
+pub(super) fn lifetime(operands: &Operands<'_>) -> Result<u64> {
+    seconds(operands.value("lifetime").unwrap_or(LIFETIME))
+}
+
 /// `altname=`, `keyusage=` and `eku=`.
-fn extensions(operands: &Operands<'_>) -> Result<Vec<u8>> {
+pub(super) fn extensions(operands: &Operands<'_>) -> Result<Vec<u8>> {
     let given = |name, encode: fn(&str) -> Result<Vec<u8>>| {
         operands.value(name).map(encode).transpose().map(Option::unwrap_or_default)
     };
@@ -102,7 +107,7 @@ pub(super) fn gencert(app: &App, args: &Args, operands: &Operands<'_>) -> Result
     }
     let wish = Wish::read(operands)?;
     let serial = serial(operands.needed("serial")?)?;
-    let seconds = seconds(operands.value("lifetime").unwrap_or(LIFETIME))?;
+    let seconds = lifetime(operands)?;
     let (session, _) = args.log_in(app, operands, Access::ReadWrite)?;
     let pair = wish.pair(&session)?;
     let (label, algorithm) = (wish.label, wish.algorithm);
@@ -133,7 +138,7 @@ pub(super) fn gencsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result<
 }
 
 /// As `format=` says.
-fn encoded(operands: &Operands<'_>, label: &str, der: Vec<u8>) -> Vec<u8> {
+pub(super) fn encoded(operands: &Operands<'_>, label: &str, der: Vec<u8>) -> Vec<u8> {
     match operands.value("format") {
         Some("der") => der,
         _ => pem(label, &der).into_bytes(),

@@ -6,6 +6,7 @@ mod certificates;
 mod certify;
 mod generate;
 mod objects;
+mod signcsr;
 mod tokens;
 mod transfer;
 
@@ -227,8 +228,26 @@ const PROGRAM: Program<Args> = Program {
         },
         Verb {
             name: "signcsr",
-            operands: &[],
-            action: Action::Not("'openssl x509 -req' signs a request, with a provider for PKCS#11"),
+            operands: &[
+                KEYSTORE,
+                TOKEN,
+                Value("signkey"),
+                Value("csr"),
+                SERIAL,
+                Value("outcert"),
+                ISSUER,
+                OneOf("store", YES_OR_NO),
+                Value("outlabel"),
+                FORMAT,
+                SUBJECT,
+                Value("altname"),
+                Value("keyusage"),
+                Value("eku"),
+                Value("lifetime"),
+                DIR,
+                PREFIX,
+            ],
+            action: Action::Does(signcsr::signcsr),
         },
         Verb {
             name: "download",

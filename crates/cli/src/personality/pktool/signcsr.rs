@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `pktool signcsr`
+
+use super::arguments::{Args, yes};
+use super::certificates::{id_of_key, serial, store};
+use super::certify::{encoded, extensions, lifetime};
+use super::transfer::write_new;
+use crate::app::App;
+use crate::encoding::der_of;
+use crate::failure::{Failure, Result};
+use crate::key;
+use crate::personality::operands::Operands;
+use crate::uri::{Class, Uri};
+use crate::x509::{self, Algorithm, Request, Subject};
+use metaslot_ck::ObjectHandle;
+use metaslot_client::{Access, Session};
+use std::fs;
+use std::path::Path;
+
+pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result<()> {
+    let issuer = x509::name(operands.needed("issuer")?)?;
+    let (serial, seconds) = (serial(operands.needed("serial")?)?, lifetime(operands)?);
+    let other_name = operands.value("subject").map(x509::name).transpose()?;
+    let extensions = extensions(operands)?;
+    let (signer, file) = (operands.needed("signkey")?, operands.needed("outcert")?);
+    let asked = operands.needed("csr")?;
+    let der = contents(Path::new(asked))?;
+    let request = Request::read(&der).ok_or_else(|| unknown(asked))?;
+    let (session, token) = args.log_in(app, operands, Access::ReadWrite)?;
+    if !request.is_signed(&session)? {
+        return Err(Failure::failed(format!(
+            "the request in {asked} is not signed by its own key"
+        )));
+    }
+    let subject = Subject {
+        name: other_name.unwrap_or_else(|| request.subject.to_vec()),
+        public_key: request.public_key.to_vec(),
+        extensions,
+    };
+    let (algorithm, private) = signing_key(&session, &token, signer)?;
+    let how = (algorithm, &session, private);
+    let made = x509::certificate(&subject, &issuer, &serial, seconds, how)?;
+    let stored = match yes(operands, "store", false) {
+        true => {
+            let label = operands.value("outlabel").unwrap_or_default();
+            let id = id_of_key(&session, request.public_key)?;
+            Some(store(&session, &made, label, &id)?)
+        }
+        false => None,
+    };
+    let written = write_new(Path::new(file), &encoded(operands, "CERTIFICATE", made), 0o644);
+    if let (Err(_), Some(handle)) = (&written, stored) {
+        // Why it came to this is the failure that counts.
+        session.destroy(handle).ok();
+    }
+    written
+}
+
+fn contents(file: &Path) -> Result<Vec<u8>> {
+    let cannot = |error| Failure::io(format!("cannot read {}", file.display()), &error);
+    let bytes = fs::read(file).map_err(cannot)?;
+    let labels = ["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"];
+    der_of(&bytes, &labels).ok_or_else(|| unknown(&file.display().to_string()))
+}
+
+fn unknown(file: &str) -> Failure {
+    Failure::failed(format!("{file} is no request for a certificate, or of an unknown algorithm"))
+}
+
+/// The private key that signs, and how.
+fn signing_key(
+    session: &Session,
+    token: &Uri,
+    label: &str,
+) -> Result<(&'static Algorithm, ObjectHandle)> {
+    let class = Some(Class::Private);
+    let named = Uri { object: Some(label.to_owned()), class, ..Uri::default() };
+    let key = key::one(session, token, &named)?;
+    let missing = || Failure::not_found(format!("the token has no private key '{label}'"));
+    let private = key.part(Class::Private).ok_or_else(missing)?;
+    Ok((Algorithm::find(key.kind.family, "sha256")?, private))
+}
