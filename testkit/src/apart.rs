@@ -42,7 +42,7 @@ pub fn apart(
         let output = token
             .program(&own.to_string_lossy())
             .env(INSIDE, "1")
-            .args(["--exact", name, "--nocapture"])
+            .args(["--exact", name, "--nocapture", "--include-ignored"])
             .output()?;
         let told: String = output
             .all()

@@ -14,6 +14,7 @@ mod dist;
 mod floors;
 mod fuzz;
 mod header;
+mod kryoptic;
 mod miri;
 mod packages;
 mod report;
@@ -37,6 +38,7 @@ usage: cargo xtask TASK
   histories [COUNT]   histories of threads beside a model, a million of them; METASLOT_MIXTURE and METASLOT_THREADS
                       narrow them
   openssl             build OpenSSL, and let it and the other providers judge each other
+  kryoptic            build another token in Rust, and test its module behind ours
   codegen [--check]   write (or compare) the files generated from the standard's bindings
   structure           check the tree against ARCHITECTURE.md, and the packages against deny.toml
   fuzz [TARGET] [--minutes N]
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Some("search") => search::run(rest),
         Some("histories") => test::histories(rest),
         Some("openssl") => test::openssl().map(|_| ()),
+        Some("kryoptic") => kryoptic::run(),
         Some("codegen") => codegen::run(rest.iter().any(|word| word == "--check")),
         Some("structure") => structure::run(),
         Some("fuzz") => fuzz::run(rest),

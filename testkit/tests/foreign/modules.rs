@@ -143,6 +143,29 @@ const TPM: Other = Other {
     counts_pins: false,
 };
 
+/// `cargo xtask kryoptic` builds it from crates.io.
+const KRYOPTIC: Other = Other {
+    name: "kryoptic",
+    library: concat!(env!("CARGO_MANIFEST_DIR"), "/../target/kryoptic/libkryoptic.so"),
+    programs: &[],
+    label: "kry",
+    manufacturer: "Kryoptic Project",
+    prepare: |token| {
+        let database = token.path("kryoptic.sql").display().to_string();
+        let slot = format!("[[slots]]\nslot = 1\ndbtype = \"sqlite\"\ndbargs = \"{database}\"\n");
+        let conf = token.write("kryoptic.conf", slot)?;
+        token.set("KRYOPTIC_CONF", conf);
+        by_pkcs11_tool(token, &KRYOPTIC, "1")
+    },
+    alone: "",
+    daemons: "",
+    lists: &[CKM_RSA_PKCS, CKM_SHA256_RSA_PKCS, CKM_ECDSA_SHA256, CKM_AES_GCM, CKM_ECDH1_DERIVE],
+    signs: &[CKM_RSA_PKCS, CKM_SHA256_RSA_PKCS],
+    has_curves: true,
+    ciphers: &[CKM_AES_CBC, CKM_AES_CBC_PAD],
+    counts_pins: false,
+};
+
 /// A free port with a free one after it, where a TPM is controlled.
 fn free_ports() -> Result<u16> {
     loop {
@@ -219,6 +242,12 @@ fn opencryptoki_does_every_step() {
 }
 
 #[test]
+#[ignore = "cargo xtask kryoptic builds it"]
+fn kryoptic_does_every_step() {
+    steps_over(&KRYOPTIC, "modules::kryoptic_does_every_step", "");
+}
+
+#[test]
 fn tpm_does_every_step() {
     steps_over(&TPM, "modules::tpm_does_every_step", "");
 }
@@ -235,23 +264,30 @@ fn isolated_softhsm_does_every_step() {
     steps_over(&ISOLATED, "modules::isolated_softhsm_does_every_step", "isolated = true");
 }
 
-/// A key of each module is used before a fork, in the child, and afterwards in the parent. Not a TPM's: its module calls its daemon
-/// by GLib, which a forked child cannot use.
+/// A key of a module is used before a fork, in the child, and afterwards in the parent.
+fn forks(other: &Other, more: &str) {
+    let what = format!("fork over {} {more}", other.name);
+    if let Some(reason) = missing(other) {
+        return not_run(CLIENT, &what, &reason);
+    }
+    check(CLIENT, &what, &["gcc"], |token| {
+        prepared(token, other, more)?;
+        compiled(token, "fork.c", "fork", "-ldl")?;
+        let program = token.program("./fork").arg(token.module());
+        let program = program.args([other.label, USER_PIN]);
+        program.run()?.with(&["parent and child have signed"]).map(|_| ())
+    });
+}
+
+/// Not a TPM's: its module calls its daemon by GLib, which a forked child cannot use.
 #[test]
 fn forked_child_begins_anew_with_every_module() {
-    for (other, more) in [(&SOFT, ""), (&NSS, ""), (&CRYPTOKI, ""), (&ISOLATED, "isolated = true")]
-    {
-        let what = format!("fork over {} {more}", other.name);
-        if let Some(reason) = missing(other) {
-            not_run(CLIENT, &what, &reason);
-            continue;
-        }
-        check(CLIENT, &what, &["gcc"], |token| {
-            prepared(token, other, more)?;
-            compiled(token, "fork.c", "fork", "-ldl")?;
-            let program = token.program("./fork").arg(token.module());
-            let program = program.args([other.label, USER_PIN]);
-            program.run()?.with(&["parent and child have signed"]).map(|_| ())
-        });
-    }
+    [&SOFT, &NSS, &CRYPTOKI].into_iter().for_each(|other| forks(other, ""));
+    forks(&ISOLATED, "isolated = true");
+}
+
+#[test]
+#[ignore = "cargo xtask kryoptic builds it"]
+fn forked_child_begins_anew_with_kryoptic() {
+    forks(&KRYOPTIC, "");
 }

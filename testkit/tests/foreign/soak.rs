@@ -30,7 +30,8 @@ fn seconds() -> u64 {
     std::env::var("SOAK").ok().and_then(|number| number.parse().ok()).unwrap_or(SECONDS)
 }
 
-fn prepared(token: &mut TestToken) -> Result<()> {
+/// `more`: further settings of each.
+fn prepared(token: &mut TestToken, more: &str) -> Result<()> {
     let start = token.write("start", START)?;
     token.program("chmod").arg("+x").arg(&start).run()?;
     let key = token.path("key.pem");
@@ -50,7 +51,7 @@ fn prepared(token: &mut TestToken) -> Result<()> {
         tool().arg("--import").arg(&key).args(import).run()?;
         let module = token.path(&module).display().to_string();
         let section = format!("name = \"soft-{label}\"\nmodule = \"{module}\"");
-        configure(token, &format!("{section}\nisolated = \"{}\"", start.display()))?;
+        configure(token, &format!("{section}\nisolated = \"{}\"\n{more}", start.display()))?;
     }
     let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
     let pool = format!("[[pool]]\nname = \"web\"\ntokens = {TOKENS:?}\n");
@@ -118,17 +119,43 @@ fn die_and_come_back(token: &str, done: &AtomicU64) -> Result<Death> {
     Ok(Death { rates: [before, away, after], back })
 }
 
-#[test]
-fn tokens_in_processes_of_their_own_die_and_come_back_unnoticed() {
-    let name = "soak::tokens_in_processes_of_their_own_die_and_come_back_unnoticed";
+/// Runs `work` in a process of its own, with the pool.
+fn three(what: &str, name: &str, more: &str, work: impl FnOnce() -> Result<()>) {
     let files = Path::new(SOFTHSM).exists();
     let there =
         files && find_program("p11-kit").is_some() && find_program("softhsm2-util").is_some();
-    let what = "three processes, of which one after another dies";
-    if !there && !is_inside() {
-        return metaslot_testkit::not_run(CLIENT, what, "SoftHSM or p11-kit is not installed");
+    match there || is_inside() {
+        true => apart(CLIENT, what, name, |token| prepared(token, more), work),
+        false => metaslot_testkit::not_run(CLIENT, what, "SoftHSM or p11-kit is not installed"),
     }
-    apart(CLIENT, what, name, prepared, || {
+}
+
+#[test]
+fn token_whose_process_stands_still_fails_no_operation() {
+    let name = "soak::token_whose_process_stands_still_fails_no_operation";
+    three("a process that stands still", name, "limit = \"1s\"", || {
+        let module = started()?;
+        let (session, private) = server::key(&module)?;
+        let mechanism = &CKM_SHA256_RSA_PKCS.into();
+        let right = session.sign(mechanism, private, b"message")?;
+        for token in TOKENS {
+            let still = process(token)?;
+            ensure!(Command::new("kill").args(["-STOP", &still]).status()?.success(), "{token}");
+            let begin = Instant::now();
+            // Until it is given up, and started again.
+            while process(token)? == still {
+                ensure!(begin.elapsed() < PATIENCE, "{token} is not started again");
+                ensure!(session.sign(mechanism, private, b"message")? == right, "wrong");
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn tokens_in_processes_of_their_own_die_and_come_back_unnoticed() {
+    let name = "soak::tokens_in_processes_of_their_own_die_and_come_back_unnoticed";
+    three("three processes, of which one after another dies", name, "", || {
         let module = started()?;
         let (session, private) = server::key(&module)?;
         let mechanism = &CKM_SHA256_RSA_PKCS.into();

@@ -76,8 +76,17 @@ impl Steps<'_> {
         Ok(self.session.login_protected(User::User)?)
     }
 
+    /// What a key is for that does not say it, each module decides.
+    fn signing_pair(&self, label: &str) -> Result<(ObjectHandle, ObjectHandle)> {
+        let common = || Template::new().token(true).label(label);
+        let public = common().ulong(CKA_MODULUS_BITS, 2048).bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1]);
+        let (public, private) = (public.bool(CKA_VERIFY, true), common().bool(CKA_SIGN, true));
+        let mechanism = &CKM_RSA_PKCS_KEY_PAIR_GEN.into();
+        Ok(self.session.generate_key_pair(mechanism, &public, &private)?)
+    }
+
     fn signs_by_rsa(&self) -> Result<()> {
-        let pair = rsa_pair(&self.session, "rsa")?;
+        let pair = self.signing_pair("rsa")?;
         self.other.signs.iter().try_for_each(|number| self.signs(*number, pair))
     }
 
@@ -86,7 +95,6 @@ impl Steps<'_> {
             return Ok(());
         }
         let common = || Template::new().token(true).label("ec");
-        // What a key is for that does not say it, each module decides.
         let public = common().bytes(CKA_EC_PARAMS, softhsm::P256).bool(CKA_VERIFY, true);
         let private = common().bool(CKA_SIGN, true);
         let mechanism = &CKM_EC_KEY_PAIR_GEN.into();
@@ -110,6 +118,7 @@ impl Steps<'_> {
             return Ok(());
         }
         let template = Template::new().token(true).label("aes").ulong(CKA_VALUE_LEN, 32);
+        let template = template.bool(CKA_ENCRYPT, true).bool(CKA_DECRYPT, true);
         let aes = self.session.generate_key(&CKM_AES_KEY_GEN.into(), &template)?;
         for number in self.other.ciphers {
             let mechanism = Mechanism::with(*number, Params::Bytes(&[9; 16]));
@@ -152,7 +161,7 @@ impl Steps<'_> {
         if self.other.daemons.is_empty() {
             return Ok(());
         }
-        let (public, private) = rsa_pair(&self.session, "kept")?;
+        let (public, private) = self.signing_pair("kept")?;
         let mechanism = &CKM_RSA_PKCS.into();
         let home = std::env::var("HOME")?;
         let mine = self.module.open_session(SlotId(0), Access::ReadOnly)?;
