@@ -12,6 +12,6 @@ mod process;
 mod token;
 
 pub use apart::{apart, is_inside, user_session};
-pub use outcome::{Outcome, check, not_possible, not_run};
+pub use outcome::{Outcome, check, left_out, not_run};
 pub use process::{Output, Program, Server, find_program, free_port};
 pub use token::{SO_PIN, TestToken, USER_PIN, module_path};

@@ -56,8 +56,9 @@ pub fn not_run(krate: &str, what: &str, reason: &str) {
     tell(krate, what, Outcome::NotRun(reason.into()), Duration::ZERO);
 }
 
-/// Says that a check cannot be run on this machine, whatever is installed: its kernel or our rights forbid it.
-pub fn not_possible(client: &str, what: &str, reason: &str) {
+/// Says that a check is not run here, for another reason than a package that is missing: a kernel that forbids it, or
+/// what another command builds.
+pub fn left_out(client: &str, what: &str, reason: &str) {
     let outcome = Outcome::NotRun(reason.into());
     record(client, what, &outcome, Duration::ZERO);
     println!("{client}, {what}: {outcome}");

@@ -54,7 +54,7 @@ pub(crate) fn run() -> Result<()> {
     build(&home)?;
     check(&mut cargo(&["build", "--locked", "--package", "metaslot-module"]))?;
     let mut test = cargo(&["test", "--locked", "--package", "metaslot-testkit"]);
-    tests(test.args(["--test", "foreign", "--", "--ignored", "kryoptic"])).map(|_| ())
+    tests(test.args(["--test", "foreign", "--", "kryoptic"])).map(|_| ())
 }
 
 fn build(home: &Path) -> Result<()> {

@@ -3,7 +3,7 @@
 //! other tests run meanwhile.
 
 use anyhow::{Context, Result, bail, ensure};
-use metaslot_testkit::{TestToken, check, module_path, not_possible};
+use metaslot_testkit::{TestToken, check, left_out, module_path};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -62,7 +62,7 @@ fn is_possible() -> bool {
 
 fn traces(what: &str, work: impl FnOnce(&mut TestToken) -> Result<()>) {
     if metaslot_testkit::find_program("bpftrace").is_some() && !is_possible() {
-        return not_possible(CLIENT, what, "this kernel or user may not trace");
+        return left_out(CLIENT, what, "this kernel or user may not trace");
     }
     check(CLIENT, what, NEEDS, work);
 }
@@ -115,7 +115,7 @@ fn slow_operations_are_told_with_who_waited() {
 fn routes_are_told_where_there_is_a_choice() {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     if !cpu.contains("avx512ifma") {
-        return not_possible(CLIENT, "routes", "this processor has one provider for RSA");
+        return left_out(CLIENT, "routes", "this processor has one provider for RSA");
     }
     traces("routes", |token| {
         token.key_pair("rsa:2048", "01", "rsa")?;
