@@ -87,3 +87,31 @@ fn isolated_module_that_hangs_is_given_up_and_started_again() {
         Ok(())
     });
 }
+
+/// Whether the fake module is in this process.
+fn is_here() -> Result<bool> {
+    Ok(std::fs::read_to_string("/proc/self/maps")?.contains("fake.so"))
+}
+
+#[test]
+fn isolated_module_is_not_in_the_host_until_it_is_configured_so() {
+    let name = "isolated::isolated_module_is_not_in_the_host_until_it_is_configured_so";
+    apart(CLIENT, "where an isolated module is", name, prepared, || {
+        let module = started()?;
+        let sign = || -> Result<()> {
+            let (session, key) = fake_key(&module)?;
+            ensure!(session.sign(&CKM_SHA256_HMAC.into(), key, b"x")?.len() == 32, "a signature");
+            Ok(())
+        };
+        sign()?;
+        ensure!(!is_here()?, "it is in the host");
+        module.finalize()?;
+        let file = std::env::var_os("METASLOT_CONF").context("no configuration")?;
+        let text = std::fs::read_to_string(&file)?;
+        std::fs::write(&file, text.replace("isolated = true\nlimit = \"1s\"", ""))?;
+        module.initialize()?;
+        sign()?;
+        ensure!(is_here()?, "it is not in the host");
+        Ok(())
+    });
+}

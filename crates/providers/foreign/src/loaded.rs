@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use crate::error::fails_itself;
-use crate::isolated::Isolated;
+use crate::isolated::{Isolated, Isolation};
 use metaslot_ck::{CKF_OS_LOCKING_OK, CKF_RNG, CKF_TOKEN_INITIALIZED, Error, SlotId};
 use metaslot_client::{Access, Initialize, Module, TokenInfo};
 use metaslot_memory::PerProcess;
@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 pub(crate) struct Loaded {
     at: usize,
     path: PathBuf,
+    isolation: Option<Isolation>,
     pub(crate) library: Module,
     /// Whether this process, or one that it was forked from, initialised it.
     ours: AtomicBool,
@@ -48,14 +49,15 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
     if is_proxy(path) {
         return Err(String::from("hands out this module in turn; name the modules behind it"));
     }
-    let known = MODULES.iter().filter_map(OnceLock::get).find(|known| known.path == *path);
-    if let Some(known) = known {
+    let same = |known: &&Loaded| known.path == *path && known.isolation == config.isolation;
+    if let Some(known) = MODULES.iter().filter_map(OnceLock::get).find(same) {
         // In a forked child the loader's lock may be held for ever.
         return Ok(known);
     }
     // One library initialised twice would be one login with two names.
     let real = |path: &Path| path.canonicalize().ok();
-    let mut others = MODULES.iter().filter_map(OnceLock::get);
+    let here = |loaded: &&Loaded| config.isolation.is_none() && loaded.isolation.is_none();
+    let mut others = MODULES.iter().filter_map(OnceLock::get).filter(here);
     if others.any(|other| real(path).is_some_and(|path| real(&other.path) == Some(path))) {
         return Err(String::from("is the module of another section, by another path"));
     }
@@ -72,9 +74,10 @@ pub(crate) fn find(config: &Config) -> Result<&'static Loaded, String> {
         let ours = AtomicBool::new(false);
         let (path, parameters) = (path.clone(), parameters.clone());
         let life = AtomicU64::new(0);
-        let new = Loaded { at, path, library: library.clone(), ours, parameters, life };
+        let (isolation, library) = (config.isolation.clone(), library.clone());
+        let new = Loaded { at, path, isolation, library, ours, parameters, life };
         let known = place.get_or_init(|| new);
-        if known.path == config.module {
+        if same(&known) {
             return Ok(known);
         }
     }
