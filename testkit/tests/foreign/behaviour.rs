@@ -30,6 +30,30 @@ fn wrong_pin_is_wrong_and_a_logout_ends_what_a_login_began() {
 }
 
 #[test]
+fn other_modules_are_enough_of_a_configuration() {
+    let name = "behaviour::other_modules_are_enough_of_a_configuration";
+    let prepare = |token: &mut TestToken| {
+        with_softhsm(token, "")?;
+        let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
+        let (_, others) = text.split_once("[[foreign]]").context("it was configured")?;
+        token.write("metaslot.toml", format!("[[foreign]]{others}")).map(|_| ())
+    };
+    if find_program("softhsm2-util").is_none() && !is_inside() {
+        return metaslot_testkit::not_run(CLIENT, "no token of ours", "SoftHSM is not installed");
+    }
+    apart(CLIENT, "no token of ours", name, prepare, || {
+        let module = started()?;
+        let slot = slot(&module, LABEL)?;
+        ensure!(slot == SlotId(0), "the first slot is its own");
+        let session = module.open_session(slot, Access::ReadWrite)?;
+        session.login(User::User, USER_PIN.as_bytes())?;
+        let (_, private) = rsa_pair(&session, "rsa")?;
+        session.sign(&CKM_SHA256_RSA_PKCS.into(), private, b"message")?;
+        Ok(())
+    });
+}
+
+#[test]
 fn token_is_made_anew_and_gets_its_pin() {
     softhsm("InitToken", "behaviour::token_is_made_anew_and_gets_its_pin", "", |module| {
         let slot = slot(module, LABEL)?;

@@ -296,8 +296,8 @@ impl Config {
         if let Some(DeValue::Table(sections)) = providers.map(|row| row.1.get_ref()) {
             config.limit(sections)?;
         }
-        if config.tokens.is_empty() {
-            return Err((None, String::from("has no [[token]] section")));
+        if config.tokens.is_empty() && config.foreign.is_empty() {
+            return Err((None, String::from("has no [[token]] section, nor a [[foreign]] one")));
         }
         Ok(config)
     }
@@ -591,7 +591,10 @@ mod tests {
         );
         assert!(complaint("[[token]]\npath=\"/a\"\npin_min = \"8\"").contains("a number from"));
         assert!(complaint("[[token]\n").starts_with("metaslot.toml: line 1: "));
-        assert_eq!(complaint("# nothing\n"), "metaslot.toml: has no [[token]] section");
+        assert_eq!(
+            complaint("# nothing\n"),
+            "metaslot.toml: has no [[token]] section, nor a [[foreign]] one"
+        );
         for (setting, end) in [
             ("allow = [\"all\"]", "not-approved, not \"all\""),
             ("allow = \"all\"", "allow is a list of names, not \"all\""),

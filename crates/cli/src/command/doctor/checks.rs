@@ -135,7 +135,8 @@ pub(super) fn pins(setup: &Setup<'_>) -> Vec<Finding> {
         Finding::error(found, "take kdf out of the configuration, then set both PINs again")
     });
     // Other modules have no setting for it.
-    let ours = setup.made().filter(|token| token.status.is_some());
+    let of_ours = 0..setup.configuration.tokens.len() as u64;
+    let ours = setup.made().filter(|token| of_ours.contains(&token.slot.0));
     let short = ours.map(|token| match token.info.pin_lengths.0 {
         LONG_ENOUGH.. => Finding::ok(format!("{}: {LONG_ENOUGH} bytes or more", token.name())),
         least => Finding::warning(
