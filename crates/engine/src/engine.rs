@@ -124,6 +124,8 @@ impl Engine {
         session.catch_up(token.clock.now());
         if session.may_miss_rows(&*token.store) {
             session.look_for_rows(&*token.store);
+            // A logout of this moment hides rows too: then all else that it ends is over.
+            session.catch_up(token.clock.now());
         }
         Ok(session)
     }
