@@ -214,9 +214,7 @@ impl Session {
     /// The module's code.
     pub fn random(&self, bytes: &mut [u8]) -> Result<()> {
         if let Some(remote) = self.module.other_process() {
-            return remote
-                .output_into(Function::GenerateRandom, self.handle.0, None, bytes)
-                .map(drop);
+            return remote.random(self.handle.0, bytes);
         }
         self.call(Function::GenerateRandom, self.list().C_GenerateRandom, |f, session| {
             // SAFETY: room for exactly this many bytes.

@@ -212,6 +212,14 @@ impl Remote {
         Ok(out)
     }
 
+    /// All bytes that were asked for: fewer are none.
+    pub(crate) fn random(&self, session: u64, bytes: &mut [u8]) -> Result<()> {
+        match self.output_into(Function::GenerateRandom, session, None, bytes)? {
+            length if length == bytes.len() => Ok(()),
+            _ => Err(Error::new(Function::GenerateRandom, WRONG)),
+        }
+    }
+
     pub(crate) fn initialize(&self, reserved: Option<&CStr>) -> Result<()> {
         let started = self.carrier.start();
         let version = started.map_err(|code| Error::new(Function::Initialize, code))?;
@@ -512,6 +520,21 @@ mod tests {
         // A failure that is none.
         assert!(ask(&answer(0, "u", &[0; 8])).is_err());
         assert!(ask(&answer(4, "au", &[0, 0xff, 0xff, 0xff, 0xff])).is_err());
+    }
+
+    #[test]
+    fn fewer_random_bytes_than_were_asked_for_are_none() {
+        let (says, module) = module();
+        let session = crate::Session::new(module, SessionHandle(1));
+        let ask = |bytes: &[u8]| {
+            let length = u32::try_from(bytes.len()).expect("short").to_be_bytes();
+            let given = [&[1][..], &length, bytes].concat();
+            *says.0.lock().expect("one thread") = answer(64, "ay", &given);
+            session.random(&mut [0; 4]).map_err(|error| error.code)
+        };
+        assert_eq!(ask(&[1, 2, 3, 4]), Ok(()));
+        assert_eq!(ask(&[1, 2, 3]), Err(ck::Error::DEVICE_ERROR));
+        assert_eq!(ask(&[]), Err(ck::Error::DEVICE_ERROR));
     }
 
     #[test]
