@@ -39,7 +39,10 @@ macro_rules! probe {
                     ),
                     sym WATCHERS,
                     $(in(reg) $argument as isize,)*
-                    options(att_syntax, nomem, nostack, preserves_flags),
+                    // Where registers have the names that tracers read.
+                    #[cfg(target_arch = "x86_64")]
+                    options(att_syntax),
+                    options(nomem, nostack, preserves_flags),
                 );
             }
         }
