@@ -6,12 +6,18 @@
 use metaslot_ck::Error;
 use metaslot_client::{Carrier, Message};
 use metaslot_memory::PerProcess;
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::OwnedFd;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
+    pidfd_send_signal, waitid,
+};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,13 +50,17 @@ pub(crate) struct Isolated {
 
 #[derive(Debug)]
 struct Process {
-    child: Child,
-    socket: UnixStream,
+    /// Of it, and of the group of processes that it leads.
+    id: Pid,
+    /// A host may wait for any child, and the number of one that has ended may be another's.
+    pidfd: OwnedFd,
+    socket: OwnedFd,
     /// Of requests.
     number: u32,
 }
 
 /// Why there is no answer.
+#[derive(Debug, Eq, PartialEq)]
 enum Failure {
     /// The process has gone.
     Gone,
@@ -61,11 +71,14 @@ enum Failure {
 }
 
 impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Silent,
-            _ => Self::Gone,
-        }
+    fn from(_: std::io::Error) -> Self {
+        Self::Gone
+    }
+}
+
+impl From<Errno> for Failure {
+    fn from(_: Errno) -> Self {
+        Self::Gone
     }
 }
 
@@ -90,21 +103,23 @@ impl Isolated {
     }
 
     fn started(&self, until: Instant) -> Result<(Process, u8), Failure> {
-        let (mut socket, theirs) = UnixStream::pair()?;
+        let (socket, theirs) = UnixStream::pair()?;
         let theirs = OwnedFd::from(theirs);
         let mut command = Command::new(&self.isolation.program);
         command.arg("remote").arg(&self.module).env(INSIDE, "1");
         // A signal from the terminal is for the host.
         command.process_group(0).stdin(theirs.try_clone()?).stdout(theirs).stderr(Stdio::null());
-        let child = command.spawn()?;
+        let mut child = command.spawn()?;
         // The other end is the child's alone: when it has gone, reading ends.
         drop(command);
-        let mut version = [0];
-        let greeted = put(&mut socket, &[VERSION], until)
-            .and_then(|()| get(&mut socket, &mut version, until));
-        let process = Process { child, socket, number: 0 };
-        match greeted {
-            Ok(()) => Ok((process, version[0])),
+        let id = Pid::from_child(&child);
+        let pidfd = pidfd_open(id, PidfdFlags::empty()).inspect_err(|_| {
+            child.kill().ok();
+            child.wait().ok();
+        })?;
+        let process = Process { id, pidfd, socket: socket.into(), number: 0 };
+        match process.greet(until) {
+            Ok(version) => Ok((process, version)),
             Err(failure) => {
                 process.kill();
                 Err(failure)
@@ -149,14 +164,22 @@ impl Carrier for Isolated {
 }
 
 impl Process {
+    /// The version of the protocol that both speak.
+    fn greet(&self, until: Instant) -> Result<u8, Failure> {
+        let mut version = [0];
+        self.put(&[VERSION], until)?;
+        self.get(&mut version, until)?;
+        Ok(version[0])
+    }
+
     fn exchange(&mut self, request: &[u8], until: Instant) -> Result<Message, Failure> {
         self.number = self.number.wrapping_add(1);
         let length = u32::try_from(request.len()).map_err(|_| Failure::Wrong)?;
         let header = [self.number, 0, length].map(u32::to_be_bytes);
-        put(&mut self.socket, header.as_flattened(), until)?;
-        put(&mut self.socket, request, until)?;
+        self.put(header.as_flattened(), until)?;
+        self.put(request, until)?;
         let mut header = [0; 12];
-        get(&mut self.socket, &mut header, until)?;
+        self.get(&mut header, until)?;
         let [number, options, length] = *header.as_chunks().0 else { return Err(Failure::Wrong) };
         if u32::from_be_bytes(number) != self.number {
             return Err(Failure::Wrong);
@@ -166,60 +189,244 @@ impl Process {
     }
 
     /// One part of an answer, of the length that its header says.
-    fn part(&mut self, length: [u8; 4], until: Instant) -> Result<Message, Failure> {
+    fn part(&self, length: [u8; 4], until: Instant) -> Result<Message, Failure> {
         let length = usize::try_from(u32::from_be_bytes(length)).ok();
         let length = length.filter(|length| *length <= LONGEST).ok_or(Failure::Wrong)?;
         let mut part = Message::zeroed(length).ok_or(Failure::Wrong)?;
-        get(&mut self.socket, part.as_mut(), until).map(|()| part)
+        self.get(part.as_mut(), until).map(|()| part)
+    }
+
+    fn put(&self, mut bytes: &[u8], until: Instant) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            left(until)?;
+            match send(&self.socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(sent) => bytes = bytes.get(sent..).ok_or(Failure::Wrong)?,
+                Err(Errno::AGAIN) => self.wait(PollFlags::OUT, until)?,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&self, mut room: &mut [u8], until: Instant) -> Result<(), Failure> {
+        while !room.is_empty() {
+            left(until)?;
+            match recv(&self.socket, &mut *room, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return Err(Failure::Gone),
+                Ok((read, _)) => room = room.get_mut(read..).ok_or(Failure::Wrong)?,
+                Err(Errno::AGAIN) => self.wait(PollFlags::IN, until)?,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the socket is ready, or the process has gone. What it has begun itself may keep its end of the socket open.
+    fn wait(&self, ready: PollFlags, until: Instant) -> Result<(), Failure> {
+        // In this order: what it said before its end is seen.
+        let mut both = [PollFd::new(&self.pidfd, PollFlags::IN), PollFd::new(&self.socket, ready)];
+        wait(&mut both, until)?;
+        if both[1].revents().is_empty() { Err(Failure::Gone) } else { Ok(()) }
     }
 
     /// It ends when nothing more comes, and if not it is killed.
-    fn end(mut self) {
-        let end = Instant::now() + PATIENCE;
-        self.socket.shutdown(std::net::Shutdown::Both).ok();
-        while Instant::now() < end {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
+    fn end(self) {
+        shutdown(&self.socket, Shutdown::Both).ok();
+        if !self.has_ended(PATIENCE) {
+            self.kill();
         }
-        self.kill();
     }
 
-    fn kill(mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
+    /// With what it has begun. One that cannot be killed, as it is another user's by now or waits in the kernel, is left.
+    fn kill(self) {
+        shutdown(&self.socket, Shutdown::Both).ok();
+        if !self.has_ended(Duration::ZERO) {
+            kill_process_group(self.id, Signal::KILL).ok();
+            pidfd_send_signal(&self.pidfd, Signal::KILL).ok();
+            self.has_ended(PATIENCE);
+        }
+    }
+
+    /// Whether it ends within this time. The host may have waited for it already.
+    fn has_ended(&self, patience: Duration) -> bool {
+        let mut ends = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let ended = wait(&mut ends, Instant::now() + patience).is_ok();
+        if ended {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+            waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok();
+        }
+        ended
     }
 }
 
 /// What is left until then.
-fn left(until: Instant) -> Result<Option<Duration>, Failure> {
+fn left(until: Instant) -> Result<Duration, Failure> {
     let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(Failure::Silent) } else { Ok(Some(left)) }
+    if left.is_zero() { Err(Failure::Silent) } else { Ok(left) }
 }
 
-fn put(socket: &mut UnixStream, mut bytes: &[u8], until: Instant) -> Result<(), Failure> {
-    while !bytes.is_empty() {
-        socket.set_write_timeout(left(until)?)?;
-        match socket.write(bytes) {
-            Ok(0) => return Err(Failure::Gone),
-            Ok(written) => bytes = &bytes[written..],
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+/// Waits until one of these is ready.
+fn wait(any: &mut [PollFd<'_>], until: Instant) -> Result<(), Failure> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let limit = Timespec::try_from(left).map_err(|_| Failure::Silent)?;
+        match poll(any, Some(&limit)) {
+            Ok(0) if left.is_zero() => return Err(Failure::Silent),
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(())
 }
 
-fn get(socket: &mut UnixStream, mut room: &mut [u8], until: Instant) -> Result<(), Failure> {
-    while !room.is_empty() {
-        socket.set_read_timeout(left(until)?)?;
-        match socket.read(room) {
-            Ok(0) => return Err(Failure::Gone),
-            Ok(read) => room = &mut room[read..],
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::thread::set_thread_res_uid;
+
+    /// What greets, and then does what a script says.
+    fn program(name: &str, script: &str, limit: Duration) -> Isolated {
+        let file = format!("metaslot-isolated-{}-{name}", std::process::id());
+        let file = std::env::temp_dir().join(file);
+        // Written by another process: none that this one forks meanwhile has it open, and it can be run.
+        let write = "printf '#!/bin/sh\nhead -c 1 >/dev/null; printf \"\\\\2\"; %s' \"$1\" >\"$0\" && chmod 700 \"$0\"";
+        let status = Command::new("/bin/sh").arg("-c").arg(write).arg(&file).arg(script).status();
+        assert!(status.is_ok_and(|status| status.success()));
+        let isolation = Isolation { program: file.clone(), limit };
+        Isolated::new(&isolation, file).expect("there is this program")
+    }
+
+    fn started(name: &str, script: &str, limit: Duration) -> (Isolated, Pid) {
+        let isolated = program(name, script, limit);
+        assert_eq!(isolated.start(), Ok(2), "{name}");
+        std::fs::remove_file(&isolated.module).expect("it was there");
+        let id = isolated.process().as_ref().expect("it was started").id;
+        (isolated, id)
+    }
+
+    fn is_there(id: Pid) -> bool {
+        std::path::Path::new("/proc").join(id.to_string()).exists()
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+    const SHORT: Duration = Duration::from_millis(500);
+
+    #[test]
+    fn wrong_answers_end_the_process_and_nothing_else() {
+        let long = vec![0; 1 << 23];
+        let short = &b"request"[..];
+        let cases = [
+            (
+                "another-request",
+                r"printf '\0\0\0\2\0\0\0\0\0\0\0\0'; sleep 30",
+                LONG,
+                short,
+                Error::DEVICE_ERROR,
+            ),
+            (
+                "too-long",
+                r"printf '\0\0\0\1\0\0\0\0\377\377\377\377'; sleep 30",
+                LONG,
+                short,
+                Error::DEVICE_ERROR,
+            ),
+            (
+                "long-options",
+                r"printf '\0\0\0\1\177\377\377\377\0\0\0\0'; sleep 30",
+                LONG,
+                short,
+                Error::DEVICE_ERROR,
+            ),
+            ("floods", "yes", LONG, short, Error::DEVICE_ERROR),
+            ("ends", "exit", LONG, short, Error::CRYPTOKI_NOT_INITIALIZED),
+            (
+                "cut-header",
+                r"printf '\0\0\0\1\0'; exit",
+                LONG,
+                short,
+                Error::CRYPTOKI_NOT_INITIALIZED,
+            ),
+            (
+                "cut-answer",
+                r"printf '\0\0\0\1\0\0\0\0\0\0\0\2x'",
+                LONG,
+                short,
+                Error::CRYPTOKI_NOT_INITIALIZED,
+            ),
+            ("closes", "exec <&- >&-; sleep 30", LONG, short, Error::CRYPTOKI_NOT_INITIALIZED),
+            ("silent", "sleep 30", SHORT, short, Error::FUNCTION_CANCELED),
+            ("does-not-read", "sleep 30", SHORT, &long, Error::FUNCTION_CANCELED),
+            (
+                "drips",
+                r"printf '\0\0\0\1\0\0\0\0\0\0\1\0'; while :; do printf x; sleep 0.1; done",
+                SHORT,
+                short,
+                Error::FUNCTION_CANCELED,
+            ),
+        ];
+        for (name, script, limit, request, code) in cases {
+            let (isolated, id) = started(name, script, limit);
+            assert_eq!(isolated.exchange(request).err(), Some(code), "{name}");
+            assert!(!is_there(id), "{name} is left");
+            let again = isolated.exchange(request).err();
+            assert_eq!(again, Some(Error::CRYPTOKI_NOT_INITIALIZED), "{name}");
         }
     }
-    Ok(())
+
+    #[test]
+    fn its_end_is_noticed_though_another_process_has_its_socket() {
+        let (isolated, _) = started("leaves", "sleep 30 & exit", Duration::from_secs(10));
+        assert_eq!(isolated.exchange(b"x").err(), Some(Error::CRYPTOKI_NOT_INITIALIZED));
+    }
+
+    #[test]
+    fn what_it_has_begun_is_killed_with_it() {
+        let (isolated, id) = started("begins", "sleep 30; exit", SHORT);
+        let children = format!("/proc/{0}/task/{0}/children", id.as_raw_nonzero());
+        let begun = loop {
+            let text = std::fs::read_to_string(&children).expect("it is there");
+            // The shell may still wait for what greets.
+            let one = text.trim().parse().ok().and_then(Pid::from_raw);
+            let comm =
+                one.and_then(|one| std::fs::read_to_string(format!("/proc/{one}/comm")).ok());
+            match one.filter(|_| comm.is_some_and(|comm| comm.trim() == "sleep")) {
+                Some(one) => break one,
+                None => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(isolated.exchange(b"x").err(), Some(Error::FUNCTION_CANCELED));
+        let state = || std::fs::read_to_string(format!("/proc/{begun}/stat"));
+        while state().is_ok_and(|state| !state.contains(") Z ")) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn one_that_its_host_has_waited_for_is_gone() {
+        let (isolated, id) = started("waited", "exit", LONG);
+        waitid(WaitId::Pid(id), WaitIdOptions::EXITED).expect("it ends");
+        assert_eq!(isolated.exchange(b"x").err(), Some(Error::CRYPTOKI_NOT_INITIALIZED));
+        isolated.end();
+    }
+
+    #[test]
+    fn one_that_its_host_may_not_kill_any_more_is_left() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let (isolated, id) = started("stays", "sleep 30; exit", SHORT);
+        std::thread::scope(|scope| {
+            let host = scope.spawn(|| {
+                // Of this thread only.
+                let nobody = rustix::process::Uid::from_raw(65534);
+                set_thread_res_uid(nobody, nobody, nobody).expect("root may");
+                isolated.exchange(b"x").err()
+            });
+            assert_eq!(host.join().expect("no panic"), Some(Error::FUNCTION_CANCELED));
+        });
+        kill_process_group(id, Signal::KILL).expect("it was left");
+        waitid(WaitId::Pid(id), WaitIdOptions::EXITED).expect("it ends");
+    }
 }
