@@ -3,7 +3,9 @@
 
 use super::setting::{Complaint, text, wrong};
 use rustix::process::geteuid;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -45,14 +47,23 @@ impl Selector {
             Self::User(user) => is_user(user, geteuid().as_raw()),
             Self::Cgroup(path) => cgroup().is_some_and(|own| own.starts_with(path)),
             Self::Program(path) => fs::read_link("/proc/self/exe").is_ok_and(|own| {
-                own == *path || fs::canonicalize(path).is_ok_and(|path| own == path)
+                let own = as_begun(&own);
+                own == path || fs::canonicalize(path).is_ok_and(|path| own == path)
             }),
         }
     }
 }
 
+/// A program's file by the name that it had when it was begun: that of one which an update has replaced is marked.
+fn as_begun(own: &Path) -> &Path {
+    let path = own.as_os_str().as_bytes();
+    Path::new(OsStr::from_bytes(path.strip_suffix(b" (deleted)").unwrap_or(path)))
+}
+
 fn is_user(name: &str, user: u32) -> bool {
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    // Full names may be in other encodings than ours.
+    let users = fs::read("/etc/passwd").unwrap_or_default();
+    let users = String::from_utf8_lossy(&users);
     number_of(name, &users).or_else(|| name.parse().ok()) == Some(user)
 }
 
@@ -96,6 +107,12 @@ mod tests {
             let below = group.join("below");
             assert_eq!(ask(&format!("[\"cgroup:{}\"]", below.display())), Ok(false));
         }
+    }
+
+    #[test]
+    fn a_program_that_an_update_has_replaced_is_the_same_service() {
+        assert_eq!(as_begun(Path::new("/usr/sbin/nginx (deleted)")), Path::new("/usr/sbin/nginx"));
+        assert_eq!(as_begun(Path::new("/usr/sbin/nginx")), Path::new("/usr/sbin/nginx"));
     }
 
     #[test]

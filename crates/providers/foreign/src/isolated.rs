@@ -7,6 +7,7 @@ use metaslot_ck::Error;
 use metaslot_client::{Carrier, Message};
 use metaslot_memory::PerProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::fstat;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use rustix::process::{
@@ -55,6 +56,8 @@ struct Process {
     /// A host may wait for any child, and the number of one that has ended may be another's.
     pidfd: OwnedFd,
     socket: OwnedFd,
+    /// Which file the socket is: a host that closes what it does not know may have another one by this number.
+    file: (u64, u64),
     /// Of requests.
     number: u32,
 }
@@ -102,9 +105,19 @@ impl Isolated {
         self.process.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// One without its socket is none: a request must not go to another file.
+    fn process_with_its_socket(&self) -> MutexGuard<'static, Option<Process>> {
+        let mut process = self.process();
+        let lost = |process: &mut Process| file(&process.socket) != Ok(process.file);
+        // The descriptors are the host's by now.
+        process.take_if(lost).into_iter().for_each(std::mem::forget);
+        process
+    }
+
     fn started(&self, until: Instant) -> Result<(Process, u8), Failure> {
         let (socket, theirs) = UnixStream::pair()?;
-        let theirs = OwnedFd::from(theirs);
+        let (socket, theirs) = (OwnedFd::from(socket), OwnedFd::from(theirs));
+        let file = file(&socket)?;
         let mut command = Command::new(&self.isolation.program);
         command.arg("remote").arg(&self.module).env(INSIDE, "1");
         // A signal from the terminal is for the host.
@@ -117,7 +130,7 @@ impl Isolated {
             child.kill().ok();
             child.wait().ok();
         })?;
-        let process = Process { id, pidfd, socket: socket.into(), number: 0 };
+        let process = Process { id, pidfd, socket, file, number: 0 };
         match process.greet(until) {
             Ok(version) => Ok((process, version)),
             Err(failure) => {
@@ -144,13 +157,13 @@ impl Carrier for Isolated {
     }
 
     fn end(&self) {
-        if let Some(process) = self.process().take() {
+        if let Some(process) = self.process_with_its_socket().take() {
             process.end();
         }
     }
 
     fn exchange(&self, request: &[u8]) -> Result<Message, Error> {
-        let mut process = self.process();
+        let mut process = self.process_with_its_socket();
         let running = process.as_mut().ok_or(Error::CRYPTOKI_NOT_INITIALIZED)?;
         running.exchange(request, self.until()).map_err(|failure| {
             process.take().into_iter().for_each(Process::kill);
@@ -259,6 +272,11 @@ impl Process {
         }
         ended
     }
+}
+
+/// Which file a descriptor is.
+fn file(descriptor: &OwnedFd) -> rustix::io::Result<(u64, u64)> {
+    fstat(descriptor).map(|file| (file.st_dev, file.st_ino))
 }
 
 /// What is left until then.
@@ -409,6 +427,22 @@ mod tests {
         waitid(WaitId::Pid(id), WaitIdOptions::EXITED).expect("it ends");
         assert_eq!(isolated.exchange(b"x").err(), Some(Error::CRYPTOKI_NOT_INITIALIZED));
         isolated.end();
+    }
+
+    #[test]
+    fn a_request_does_not_go_to_another_file_of_its_sockets_number() {
+        let (isolated, _) = started("overwritten", "cat", LONG);
+        let (hosts, peer) = UnixStream::pair().expect("two descriptors");
+        {
+            let mut process = isolated.process();
+            let socket = &mut process.as_mut().expect("it was started").socket;
+            rustix::io::dup2(&hosts, socket).expect("both are open");
+        }
+        drop(hosts);
+        assert_eq!(isolated.exchange(b"1234").err(), Some(Error::CRYPTOKI_NOT_INITIALIZED));
+        // Nothing came, and the host's file is open.
+        let nothing = recv(&peer, &mut [0; 8], RecvFlags::DONTWAIT);
+        assert_eq!(nothing.err(), Some(Errno::AGAIN));
     }
 
     #[test]
