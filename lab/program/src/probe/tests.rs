@@ -77,7 +77,7 @@ fn every_ability_is_tried_and_says_why_it_fails_and_nothing_stays() {
     // Other tests have children of their own, for a while.
     let started = Instant::now();
     while !clean(&Traces::now(), &before) {
-        assert!(started.elapsed() < Duration::from_secs(5), "{:?}, {before:?}", Traces::now());
+        assert!(started.elapsed() < Duration::from_secs(60), "{:?}, {before:?}", Traces::now());
         thread::sleep(Duration::from_millis(20));
     }
 }

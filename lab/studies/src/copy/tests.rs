@@ -111,3 +111,27 @@ fn eviction_changes_nothing() {
     evict(&bytes[3..]);
     assert_eq!(bytes[7], pattern(8)[7] ^ 1);
 }
+
+/// Seen in the machine code, since only the code says it on every machine.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_kernels_called_non_temporal_store_past_the_cache_and_no_other_does() {
+    let this = std::env::current_exe().unwrap();
+    let arguments = ["--disassemble", "--demangle", "--no-show-raw-insn"];
+    let shown = std::process::Command::new("objdump").args(arguments).arg(this).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let mut past = std::collections::BTreeSet::new();
+    let mut function = "";
+    for line in shown.lines() {
+        if let Some((_, name)) = line.split_once(" <").filter(|_| line.ends_with(">:")) {
+            function = name;
+        } else if line.contains("movnt") {
+            past.insert(function);
+        }
+    }
+    let kernels = ["avx2", "avx512"].map(|module| format!("{module}::non_temporal>:"));
+    assert_eq!(past.len(), kernels.len(), "{past:?}");
+    for kernel in kernels {
+        assert!(past.iter().any(|function| function.ends_with(&kernel)), "{kernel} {past:?}");
+    }
+}
