@@ -27,12 +27,14 @@ mod signature;
 mod store;
 mod token;
 mod value;
+mod view;
 
 pub use config::{Around, Config, Serves};
 pub use isolated::Isolation;
 pub use open::Opened;
 pub use pool::PoolStore;
 pub use store::ForeignStore;
+pub use view::{Guest, View};
 
 /// Most modules in one process: each is known for as long as the process lives.
 pub const MAX_MODULES: usize = loaded::MAX;

@@ -6,6 +6,7 @@ use crate::keyless;
 use crate::read::{attributes, find, of_class};
 use crate::token::{Token, wipe};
 use crate::value;
+use crate::view::Guest;
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session, Template, TokenInfo};
 use metaslot_memory::Secret;
@@ -27,6 +28,12 @@ impl ForeignStore {
 
     pub(crate) const fn token(&self) -> &'static Token {
         self.0
+    }
+
+    /// The token, for a view that shows it besides its slot.
+    #[must_use]
+    pub fn guest(&self) -> Guest {
+        Guest::new(self.0)
     }
 
     /// What the configuration calls its module.
@@ -155,7 +162,7 @@ impl Store for ForeignStore {
         let attributes = self.0.with(true, |session| match self.0.handle(session, id) {
             Err(failure) if is_loss(failure.code) => Err(failure),
             Err(_) => Ok(None),
-            Ok(handle) => match attributes(session, handle, id, private) {
+            Ok(handle) => match attributes(self.0.name, session, handle, id, private) {
                 Err(failure) if is_gone(failure.code) => Ok(None),
                 read => read.map(Some),
             },
@@ -227,7 +234,7 @@ impl Store for ForeignStore {
     }
 
     fn generation(&self) -> Option<u64> {
-        Some(self.0.objects().generation())
+        Some(self.0.generation())
     }
 
     fn home(&self) -> Option<&'static dyn Home> {
