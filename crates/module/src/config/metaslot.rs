@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `[metaslot]`: what slot 0 is, and the variables of the environment that say so for one process, as Solaris had them.
+
+use super::setting::{Complaint, at, text, wrong};
+use super::{Config, Problem, boolean};
+use crate::environment::variable;
+use std::ffi::CStr;
+use std::fmt;
+use std::path::PathBuf;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// Slot 0.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct MetaslotConfig {
+    /// Whether it shows what is in other modules' tokens, too.
+    pub(crate) enabled: bool,
+    /// Which token is its own; otherwise the first.
+    pub(crate) keystore: Keystore,
+}
+
+/// Which token keeps what is made in slot 0. Where both are said, both must fit.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Keystore {
+    /// Its label.
+    pub(crate) token: Option<String>,
+    /// Its slot's description.
+    pub(crate) slot: Option<String>,
+}
+
+impl MetaslotConfig {
+    pub(super) const USUAL: Self =
+        Self { enabled: true, keystore: Keystore { token: None, slot: None } };
+
+    /// The `[metaslot]` section.
+    pub(super) fn parse(section: &Spanned<DeValue<'_>>) -> Result<Self, Complaint> {
+        let DeValue::Table(table) = section.get_ref() else {
+            return Err(wrong(section, "metaslot is a section"));
+        };
+        let mut config = Self::USUAL;
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "enabled" => config.enabled = boolean(value)?,
+                "token" => config.keystore.token = Some(text(value)?.to_owned()),
+                "slot" => config.keystore.slot = Some(text(value)?.to_owned()),
+                other => return Err(at(key, &format!("the metaslot has no setting {other:?}"))),
+            }
+        }
+        Ok(config)
+    }
+}
+
+/// What the environment says instead of the configuration.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    enabled: Option<String>,
+    keystore: Keystore,
+}
+
+const ENABLED: &CStr = c"METASLOT_ENABLED";
+
+impl Variables {
+    pub(super) fn of_environment() -> Self {
+        let said = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
+        let token = said(c"METASLOT_OBJECTSTORE_TOKEN");
+        let slot = said(c"METASLOT_OBJECTSTORE_SLOT");
+        Self { enabled: said(ENABLED), keystore: Keystore { token, slot } }
+    }
+
+    /// What they say counts; one that names the keystore takes both names' place.
+    ///
+    /// # Errors
+    /// A value that the variable does not take.
+    pub(super) fn apply(&self, config: &mut Config) -> Result<(), Problem> {
+        if self.keystore != Keystore::default() {
+            config.metaslot.keystore = self.keystore.clone();
+        }
+        match self.enabled.as_deref().map(str::to_ascii_lowercase).as_deref() {
+            None => {}
+            Some("true") => config.metaslot.enabled = true,
+            Some("false") => config.metaslot.enabled = false,
+            Some(_) => {
+                let file = PathBuf::from(ENABLED.to_string_lossy().into_owned());
+                return Err(Problem::new(Some(file), String::from("is true or false")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Keystore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("token")?;
+        if let Some(label) = &self.token {
+            write!(f, " {label:?}")?;
+        }
+        match &self.slot {
+            Some(slot) => write!(f, " in a slot {slot:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Keystore {
+    /// Whether a token with this label, in a slot with this description, is meant. Blanks at the end do not count.
+    pub(crate) fn is(&self, label: &str, description: &str) -> bool {
+        let fits = |wanted: &Option<String>, there: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted.trim_end() == there.trim_end())
+        };
+        fits(&self.token, label) && fits(&self.slot, description)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "[[token]]\npath = \"/a\"\n";
+
+    fn metaslot(more: &str, variables: &Variables) -> Result<MetaslotConfig, String> {
+        let mut config = Config::parse(&format!("{TOKEN}{more}")).map_err(|wrong| wrong.1)?;
+        variables.apply(&mut config).map_err(|problem| problem.to_string())?;
+        Ok(config.metaslot)
+    }
+
+    fn named(token: Option<&str>, slot: Option<&str>) -> Keystore {
+        Keystore { token: token.map(str::to_owned), slot: slot.map(str::to_owned) }
+    }
+
+    #[test]
+    fn the_section_says_and_the_environment_says_instead() {
+        let none = Variables::default();
+        assert_eq!(metaslot("", &none), Ok(MetaslotConfig::USUAL));
+        let section = "[metaslot]\nenabled = false\ntoken = \"web\"\nslot = \"here\"\n";
+        let said = metaslot(section, &none).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let keystore = named(Some("web"), Some("here"));
+        assert_eq!(said, MetaslotConfig { enabled: false, keystore });
+        // As on Solaris: who names one of the two does not mean the other any more.
+        let keystore = named(Some("other"), None);
+        let variables =
+            Variables { enabled: Some(String::from("TRUE")), keystore: keystore.clone() };
+        assert_eq!(metaslot(section, &variables), Ok(MetaslotConfig { enabled: true, keystore }));
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused() {
+        let none = Variables::default();
+        for section in ["metaslot = 1", "[metaslot]\nenabled = 1", "[metaslot]\nname = \"a\""] {
+            assert!(metaslot(section, &none).is_err(), "{section}");
+        }
+        let maybe = Variables { enabled: Some(String::from("maybe")), ..none };
+        let refused = metaslot("", &maybe);
+        assert_eq!(refused, Err(String::from("METASLOT_ENABLED: is true or false")));
+    }
+
+    #[test]
+    fn a_keystore_is_known_by_what_is_said_of_it() {
+        let web = |token, slot| named(token, slot).is("web", "/var/lib/web.db");
+        assert!(web(None, None) && web(Some("web  "), None) && web(None, Some("/var/lib/web.db")));
+        assert!(!web(Some("we"), None) && !web(Some("web"), Some("web")));
+    }
+}
