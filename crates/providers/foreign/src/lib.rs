@@ -11,6 +11,7 @@ mod cipher;
 mod config;
 mod derivation;
 mod error;
+mod hashed;
 mod home;
 mod isolated;
 mod keyless;
