@@ -26,11 +26,13 @@ pub(crate) struct Keystore {
     pub(crate) token: Option<String>,
     /// Its slot's description.
     pub(crate) slot: Option<String>,
+    /// Whether the environment says so, and not the configuration.
+    by_variable: bool,
 }
 
 impl MetaslotConfig {
     pub(super) const USUAL: Self =
-        Self { enabled: true, keystore: Keystore { token: None, slot: None } };
+        Self { enabled: true, keystore: Keystore { token: None, slot: None, by_variable: false } };
 
     /// The `[metaslot]` section.
     pub(super) fn parse(section: &Spanned<DeValue<'_>>) -> Result<Self, Complaint> {
@@ -64,7 +66,7 @@ impl Variables {
         let said = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
         let token = said(c"METASLOT_OBJECTSTORE_TOKEN");
         let slot = said(c"METASLOT_OBJECTSTORE_SLOT");
-        Self { enabled: said(ENABLED), keystore: Keystore { token, slot } }
+        Self { enabled: said(ENABLED), keystore: Keystore { token, slot, by_variable: false } }
     }
 
     /// What they say counts; one that names the keystore takes both names' place.
@@ -73,7 +75,7 @@ impl Variables {
     /// A value that the variable does not take.
     pub(super) fn apply(&self, config: &mut Config) -> Result<(), Problem> {
         if self.keystore != Keystore::default() {
-            config.metaslot.keystore = self.keystore.clone();
+            config.metaslot.keystore = Keystore { by_variable: true, ..self.keystore.clone() };
         }
         match self.enabled.as_deref().map(str::to_ascii_lowercase).as_deref() {
             None => {}
@@ -94,10 +96,13 @@ impl fmt::Display for Keystore {
         if let Some(label) = &self.token {
             write!(f, " {label:?}")?;
         }
-        match &self.slot {
-            Some(slot) => write!(f, " in a slot {slot:?}"),
-            None => Ok(()),
+        if let Some(slot) = &self.slot {
+            write!(f, " in a slot {slot:?}")?;
         }
+        if self.by_variable {
+            f.write_str(", which METASLOT_OBJECTSTORE_TOKEN or METASLOT_OBJECTSTORE_SLOT names")?;
+        }
+        Ok(())
     }
 }
 
@@ -124,7 +129,8 @@ mod tests {
     }
 
     fn named(token: Option<&str>, slot: Option<&str>) -> Keystore {
-        Keystore { token: token.map(str::to_owned), slot: slot.map(str::to_owned) }
+        let (token, slot) = (token.map(str::to_owned), slot.map(str::to_owned));
+        Keystore { token, slot, by_variable: false }
     }
 
     #[test]
@@ -139,6 +145,7 @@ mod tests {
         let keystore = named(Some("other"), None);
         let variables =
             Variables { enabled: Some(String::from("TRUE")), keystore: keystore.clone() };
+        let keystore = Keystore { by_variable: true, ..keystore };
         assert_eq!(metaslot(section, &variables), Ok(MetaslotConfig { enabled: true, keystore }));
     }
 
