@@ -4,8 +4,13 @@
 use super::softhsm::ours;
 use super::*;
 use metaslot_ck::attribute::CKA_METASLOT_HOME;
+use metaslot_testkit::check;
+use std::time::{Duration, Instant};
 
 const RSA: CK_MECHANISM_TYPE = CKM_SHA256_RSA_PKCS;
+
+/// By then each step of a test is over, on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs `work` with a token of SoftHSM whose PIN is configured, and with these variables of the environment.
 fn with_pin(
@@ -296,5 +301,67 @@ fn searches_go_through_every_token_once() {
             ensure!(all.len() == 2 * COUNT, "{} by {size}", all.len());
         }
         Ok(())
+    });
+}
+
+/// Three tokens of a module in which one dies, and slot 0 with a key of its own.
+#[test]
+fn a_token_that_dies_keeps_no_one_from_the_others() {
+    let name = "view::a_token_that_dies_keeps_no_one_from_the_others";
+    let prepare = |token: &mut TestToken| {
+        compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
+        let home = token.home().display().to_string();
+        let pin = token.write("their-pin", "1234")?;
+        token.set("FAKE_ORDERS", &home);
+        let pin = format!("pin-source = \"file:{}\"", pin.display());
+        configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\"\n{pin}"))
+    };
+    apart(CLIENT, "a token in slot 0 that dies", name, prepare, || {
+        let module = started()?;
+        let here = user(&module)?;
+        rsa_pair(&here, "own")?;
+        let dead = Path::new(&std::env::var_os("FAKE_ORDERS").context("no orders")?).join("dead-1");
+        let keys = || anyhow::Ok(found(&here, "web")?.1);
+        for way in ["removed", "present", "error"] {
+            let all = keys()?;
+            ensure!(all.len() == 3, "{all:?}");
+            std::fs::write(&dead, way)?;
+            let left = keys()?;
+            ensure!(left.len() == 2, "{way}: {left:?}");
+            for key in &left {
+                here.sign(&RSA.into(), *key, b"message")?;
+            }
+            // It signs nothing; the first byte says which token has signed.
+            let signed = all.iter().filter_map(|key| here.sign(&RSA.into(), *key, b"x").ok());
+            let by: Vec<_> = signed.map(|signature| signature[0]).collect();
+            ensure!(by.len() == 2 && !by.contains(&1), "{way}: signed by {by:?}");
+            here.sign(&RSA.into(), private_key(&here, "own")?, b"message")?;
+            std::fs::remove_file(&dead)?;
+            let begin = Instant::now();
+            while keys()?.len() < 3 {
+                ensure!(begin.elapsed() < PATIENCE, "{way}: it does not come back");
+            }
+            for key in keys()? {
+                here.sign(&RSA.into(), key, b"message")?;
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_forked_child_sees_them_anew() {
+    check(CLIENT, "fork, in slot 0", &["gcc", "softhsm2-util", "openssl"], |token| {
+        let pin = format!("pin-source = \"file:{}\"", token.path("pin").display());
+        with_softhsm(token, &pin)?;
+        let key = token.path("key.pem");
+        let new = ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out"];
+        token.program("openssl").args(new).arg(&key).run()?;
+        let import = ["--token", LABEL, "--label", "web", "--id", "01", "--pin", USER_PIN];
+        token.program("softhsm2-util").arg("--import").arg(&key).args(import).run()?;
+        compiled(token, "fork.c", "fork", "-ldl")?;
+        let program = token.program("./fork").arg(token.module());
+        let program = program.args(["testing", USER_PIN, "there"]);
+        program.run()?.with(&["parent and child have signed"]).map(|_| ())
     });
 }
