@@ -52,8 +52,10 @@ impl Slots {
         let mut others = slots.open(config.foreign);
         let pools = slots.pools(config.pools, &mut others);
         let first_other = slots.all.len();
-        let guests: Vec<_> =
-            others.iter().map(|other| (other.token.guest(), other.policy, other.shown)).collect();
+        let guests: Vec<_> = others
+            .iter()
+            .map(|other| (Guest::new(&other.token), other.policy, other.shown))
+            .collect();
         slots.all.extend(others.into_iter().map(foreign));
         slots.all.extend(pools);
         if let Some(first) = keystore(&config.metaslot.keystore, &slots.all)? {

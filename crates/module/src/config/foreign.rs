@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `[[foreign]]`: other PKCS#11 modules.
 
-use super::setting::{Complaint, at, text, wrong};
-use super::{Config, ForeignConfig, absolute, allow, boolean, duration, file_uri, preset};
+use super::setting::{Complaint, at, boolean, text, wrong};
+use super::{Config, ForeignConfig, absolute, allow, duration, file_uri, preset};
 use metaslot_engine::Policy;
 use metaslot_foreign::{Config as Foreign, Isolation, MAX_MODULES, Serves};
 use std::path::PathBuf;

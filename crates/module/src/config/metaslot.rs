@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `[metaslot]`: what slot 0 is, and the variables of the environment that say so for one process, as Solaris had them.
 
-use super::setting::{Complaint, at, text, wrong};
-use super::{Config, Problem, boolean};
+use super::setting::{Complaint, at, boolean, text, wrong};
 use crate::environment::variable;
 use std::ffi::CStr;
 use std::fmt;
-use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -59,32 +57,30 @@ pub(super) struct Variables {
     keystore: Keystore,
 }
 
-const ENABLED: &CStr = c"METASLOT_ENABLED";
-
 impl Variables {
     pub(super) fn of_environment() -> Self {
-        let said = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
+        let said = |name: &CStr| variable(name).map(|value| value.to_string_lossy().into_owned());
         let token = said(c"METASLOT_OBJECTSTORE_TOKEN");
         let slot = said(c"METASLOT_OBJECTSTORE_SLOT");
-        Self { enabled: said(ENABLED), keystore: Keystore { token, slot, by_variable: false } }
+        Self {
+            enabled: said(c"METASLOT_ENABLED"),
+            keystore: Keystore { token, slot, by_variable: false },
+        }
     }
 
     /// What they say counts; one that names the keystore takes both names' place.
     ///
     /// # Errors
-    /// A value that the variable does not take.
-    pub(super) fn apply(&self, config: &mut Config) -> Result<(), Problem> {
+    /// A variable, and what it takes instead.
+    pub(super) fn apply(&self, config: &mut MetaslotConfig) -> Result<(), (&'static str, String)> {
         if self.keystore != Keystore::default() {
-            config.metaslot.keystore = Keystore { by_variable: true, ..self.keystore.clone() };
+            config.keystore = Keystore { by_variable: true, ..self.keystore.clone() };
         }
         match self.enabled.as_deref().map(str::to_ascii_lowercase).as_deref() {
             None => {}
-            Some("true") => config.metaslot.enabled = true,
-            Some("false") => config.metaslot.enabled = false,
-            Some(_) => {
-                let file = PathBuf::from(ENABLED.to_string_lossy().into_owned());
-                return Err(Problem::new(Some(file), String::from("is true or false")));
-            }
+            Some("true") => config.enabled = true,
+            Some("false") => config.enabled = false,
+            Some(_) => return Err(("METASLOT_ENABLED", String::from("is true or false"))),
         }
         Ok(())
     }
@@ -120,12 +116,14 @@ impl Keystore {
 mod tests {
     use super::*;
 
-    const TOKEN: &str = "[[token]]\npath = \"/a\"\n";
-
-    fn metaslot(more: &str, variables: &Variables) -> Result<MetaslotConfig, String> {
-        let mut config = Config::parse(&format!("{TOKEN}{more}")).map_err(|wrong| wrong.1)?;
-        variables.apply(&mut config).map_err(|problem| problem.to_string())?;
-        Ok(config.metaslot)
+    fn metaslot(text: &str, variables: &Variables) -> Result<MetaslotConfig, String> {
+        let table = toml::de::DeTable::parse(text).map_err(|wrong| wrong.to_string())?;
+        let mut config = MetaslotConfig::USUAL;
+        for (_, section) in table.get_ref() {
+            config = MetaslotConfig::parse(section).map_err(|wrong| wrong.1)?;
+        }
+        let apply = variables.apply(&mut config);
+        apply.map_err(|(name, reason)| format!("{name}: {reason}")).map(|()| config)
     }
 
     fn named(token: Option<&str>, slot: Option<&str>) -> Keystore {

@@ -19,7 +19,7 @@ use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use metaslot_router::Settings;
 use provider::ProviderConfig;
-use setting::{Complaint, at, text, wrong};
+use setting::{Complaint, at, boolean, text, wrong};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,9 @@ impl Source {
     /// The file, the line and the reason.
     pub(crate) fn read(&self) -> Result<(Config, Option<&Path>), Problem> {
         let (mut config, file) = self.first()?;
-        self.variables.apply(&mut config)?;
+        let unfit =
+            |(name, reason): (&str, String)| Problem::new(Some(PathBuf::from(name)), reason);
+        self.variables.apply(&mut config.metaslot).map_err(unfit)?;
         Ok((config, file))
     }
 
@@ -399,13 +401,6 @@ fn audit_file(value: &Spanned<DeValue<'_>>) -> Result<Option<PathBuf>, Complaint
         DeValue::String(name) if name == "journald" => Ok(None),
         DeValue::String(path) if path.starts_with('/') => Ok(Some(PathBuf::from(path.as_ref()))),
         _ => Err(wrong(value, "audit is \"journald\" or the absolute path of a file")),
-    }
-}
-
-fn boolean(value: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
-    match value.get_ref() {
-        DeValue::Boolean(truth) => Ok(*truth),
-        _ => Err(wrong(value, "must be true or false")),
     }
 }
 

@@ -6,7 +6,6 @@ use crate::keyless;
 use crate::read::{attributes, find, of_class};
 use crate::token::{Token, wipe};
 use crate::value;
-use crate::view::Guest;
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session, Template, TokenInfo};
 use metaslot_memory::Secret;
@@ -28,12 +27,6 @@ impl ForeignStore {
 
     pub(crate) const fn token(&self) -> &'static Token {
         self.0
-    }
-
-    /// The token, for a view that shows it besides its slot.
-    #[must_use]
-    pub fn guest(&self) -> Guest {
-        Guest::new(self.0)
     }
 
     /// What the configuration calls its module.

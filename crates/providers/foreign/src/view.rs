@@ -53,8 +53,10 @@ impl View {
 }
 
 impl Guest {
-    pub(crate) const fn new(token: &'static Token) -> Self {
-        let store = ManuallyDrop::new(ForeignStore::new(token));
+    /// A token that has a slot of its own, besides.
+    #[must_use]
+    pub const fn new(token: &ForeignStore) -> Self {
+        let store = ManuallyDrop::new(ForeignStore::new(token.token()));
         Self { store, rests_until: Mutex::new(None) }
     }
 
