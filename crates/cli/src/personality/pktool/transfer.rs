@@ -3,6 +3,7 @@
 
 use super::arguments::{Args, yes};
 use super::certificates;
+use super::contents;
 use super::generate::secret_kind;
 use crate::app::App;
 use crate::command::target::Target;
@@ -14,7 +15,6 @@ use crate::personality::operands::Operands;
 use crate::uri::{Class, Uri};
 use metaslot_ck::{self as ck, CK_KEY_TYPE};
 use metaslot_client::{Access, Session, Template};
-use std::fs;
 use std::path::Path;
 
 /// Without `objtype=` it is a key where `keytype=` says of which type, and a certificate otherwise.
@@ -25,10 +25,9 @@ pub(super) fn import(app: &App, args: &Args, operands: &Operands<'_>) -> Result<
     match operands.value("objtype").unwrap_or(otherwise) {
         "key" => import_key(app, args, operands, file, label),
         _ => {
-            let cannot = |error| Failure::io(format!("cannot read {}", file.display()), &error);
-            let bytes = fs::read(file).map_err(cannot)?;
             let no = || Failure::failed(format!("{} is no certificate", file.display()));
-            let der = der_of(&bytes, &["CERTIFICATE", "X509 CERTIFICATE"]).ok_or_else(no)?;
+            let der =
+                der_of(&contents(file)?, &["CERTIFICATE", "X509 CERTIFICATE"]).ok_or_else(no)?;
             let certificate = certificates::read(&der).map_err(|_| no())?;
             let (session, _) = args.log_in(app, operands, Access::ReadWrite)?;
             let id = certificates::id_of_key(&session, certificate.public_key)?;
