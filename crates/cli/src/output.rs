@@ -2,6 +2,7 @@
 //! The only place that prints. Results go to standard output; notes, prompts and errors to standard
 //! error. Colour only on a terminal, and never where `NO_COLOR` is set.
 
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
@@ -41,7 +42,9 @@ impl Output {
             return self.line(&format!("{document:#}"));
         }
         self.result(report)?;
-        warnings.iter().for_each(|warning| write_error(&format!("warning: {warning}\n")));
+        warnings
+            .iter()
+            .for_each(|warning| write_error(&format!("warning: {}\n", printable(warning))));
         Ok(())
     }
 
@@ -63,7 +66,7 @@ impl Output {
     /// Something the user should know beside the result; not with `--quiet` or `--json`.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet && !self.json {
-            write_error(&format!("{text}\n"));
+            text.lines().for_each(|line| write_error(&format!("{}\n", printable(line))));
         }
     }
 
@@ -130,7 +133,7 @@ impl Table {
 
     /// One row more.
     pub(crate) fn push(&mut self, row: Vec<String>) {
-        self.rows.push(row);
+        self.rows.push(row.iter().map(|cell| printable(cell)).collect());
     }
 
     /// The text; headings in bold on a terminal. Empty without rows.

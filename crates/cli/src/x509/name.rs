@@ -4,6 +4,7 @@
 use crate::encoding::der::{
     self, IA5_STRING, OBJECT_IDENTIFIER, PRINTABLE_STRING, SEQUENCE, SET, UTF8_STRING,
 };
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 
 /// A type of attribute: its names, the first of which is shown, its identifier, its kind of string.
@@ -100,15 +101,9 @@ pub(crate) fn shown(name: &[u8]) -> Option<String> {
 }
 
 fn escaped(value: &str) -> String {
-    value
-        .chars()
-        .flat_map(|c| {
-            let before = matches!(c, ',' | '"' | '\\').then_some('\\');
-            let shown: String =
-                if c.is_control() { c.escape_default().collect() } else { c.into() };
-            before.into_iter().chain(shown.chars().collect::<Vec<_>>())
-        })
-        .collect()
+    let special = |c| matches!(c, ',' | '"' | '\\').then_some('\\');
+    let escaped: String = value.chars().flat_map(|c| special(c).into_iter().chain([c])).collect();
+    printable(&escaped)
 }
 
 #[cfg(test)]
