@@ -27,8 +27,16 @@ pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result
     let labels = ["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"];
     let der = der_of(&contents(Path::new(asked))?, &labels).ok_or_else(|| unknown(asked))?;
     let request = Request::read(&der).ok_or_else(|| unknown(asked))?;
+    let key = request.key().ok_or_else(|| unknown(asked))?;
+    if key.is_weak() {
+        return Err(Failure::failed(format!("the key in {asked} is too weak: {}", key.kind)));
+    }
+    if other_name.is_none() && !x509::is_name(request.subject) {
+        return Err(Failure::failed(format!("the subject in {asked} is no name to be certified"))
+            .hint("give one with subject="));
+    }
     let (session, token) = args.log_in(app, operands, Access::ReadWrite)?;
-    if !request.is_signed(&session)? {
+    if !request.is_signed(&session, key)? {
         return Err(Failure::failed(format!(
             "the request in {asked} is not signed by its own key"
         )));
