@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Questions on the terminal. A PIN is typed unseen; whatever happens, the terminal is put back.
 
-use super::source::LONGEST;
+use super::source::{LONGEST, too_long};
 use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use metaslot_memory::Secret;
@@ -75,11 +75,10 @@ impl Quiet {
                 CTRL_D if length == 0 => return Ok(None),
                 BACKSPACE | DELETE => length = erase(&typed.expose()[..length]),
                 CTRL_U => length = 0,
-                other if length < typed.len() => {
-                    typed.expose_mut()[length] = other;
+                other => {
+                    *typed.expose_mut().get_mut(length).ok_or_else(too_long)? = other;
                     length += 1;
                 }
-                _ => {}
             }
         }
         Ok(Some(typed.truncated(length)))
