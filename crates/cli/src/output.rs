@@ -6,6 +6,7 @@ use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How results are shown.
 #[derive(Clone, Copy, Debug)]
@@ -98,13 +99,28 @@ impl Output {
     }
 }
 
-/// Bytes to standard output. A closed pipe (`metaslot key list | head -1`) ends the command quietly.
+/// Whether who reads has closed the pipe.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Bytes to standard output. Where the pipe is closed (`metaslot key list | head -1`) nothing more is printed, and the
+/// command ends as it would have.
 pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
+    if is_closed() {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            CLOSED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
         other => other.map_err(|error| Failure::io("cannot write", &error)),
     }
+}
+
+/// Whether nothing is printed any more.
+pub(crate) fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
 }
 
 /// Nothing can be done when standard error itself fails.
