@@ -4,6 +4,7 @@
 //! A message is one line, lower case, without a full stop; a hint says what to do next. When a C
 //! function refused, the message ends with its name and code, as a bug report needs them.
 
+use crate::encoding::printable;
 use metaslot_ck as ck;
 use metaslot_client::{self as client, LoadError, Module};
 use serde_json::{Value, json};
@@ -149,12 +150,11 @@ impl Failure {
     pub(crate) fn text(&self, colour: bool) -> String {
         let (red, cyan, plain) =
             if colour { ("\x1b[1;31m", "\x1b[36m", "\x1b[0m") } else { ("", "", "") };
-        let mut text = format!("{red}error:{plain} {}\n", self.message);
-        if let Some(detail) = &self.detail {
-            text.push_str(&format!("{cyan}detail:{plain} {detail}\n"));
-        }
-        if let Some(hint) = &self.hint {
-            text.push_str(&format!("{cyan}hint:{plain} {hint}\n"));
+        let mut text = format!("{red}error:{plain} {}\n", printable(&self.message));
+        for (what, said) in [("detail", &self.detail), ("hint", &self.hint)] {
+            if let Some(said) = said {
+                text.push_str(&format!("{cyan}{what}:{plain} {}\n", printable(said)));
+            }
         }
         text
     }

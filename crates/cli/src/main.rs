@@ -97,7 +97,7 @@ fn misread(error: &clap::Error, subcommand: Option<&OsString>) -> ExitCode {
     let json = std::env::args_os().any(|argument| argument == "--json");
     let failure = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            incomplete(std::env::args())
+            incomplete(std::env::args_os())
         }
         _ => usage(&error.render().to_string()),
     };
@@ -107,12 +107,12 @@ fn misread(error: &clap::Error, subcommand: Option<&OsString>) -> ExitCode {
 }
 
 /// A noun without a verb, for example `metaslot key`.
-fn incomplete(arguments: impl Iterator<Item = String>) -> Failure {
+fn incomplete(arguments: impl Iterator<Item = OsString>) -> Failure {
     let mut name = String::from("metaslot");
     let mut command = Cli::command();
     for argument in arguments.skip(1) {
         if let Some(next) = command.find_subcommand(&argument).cloned() {
-            name = format!("{name} {argument}");
+            name = format!("{name} {}", next.get_name());
             command = next;
         }
     }

@@ -2,9 +2,11 @@
 //! The only place that prints. Results go to standard output; notes, prompts and errors to standard
 //! error. Colour only on a terminal, and never where `NO_COLOR` is set.
 
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How results are shown.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,9 @@ impl Output {
             return self.line(&format!("{document:#}"));
         }
         self.result(report)?;
-        warnings.iter().for_each(|warning| write_error(&format!("warning: {warning}\n")));
+        warnings
+            .iter()
+            .for_each(|warning| write_error(&format!("warning: {}\n", printable(warning))));
         Ok(())
     }
 
@@ -63,7 +67,7 @@ impl Output {
     /// Something the user should know beside the result; not with `--quiet` or `--json`.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet && !self.json {
-            write_error(&format!("{text}\n"));
+            text.lines().for_each(|line| write_error(&format!("{}\n", printable(line))));
         }
     }
 
@@ -95,13 +99,28 @@ impl Output {
     }
 }
 
-/// Bytes to standard output. A closed pipe (`metaslot key list | head -1`) ends the command quietly.
+/// Whether who reads has closed the pipe.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Bytes to standard output. Where the pipe is closed (`metaslot key list | head -1`) nothing more is printed, and the
+/// command ends as it would have.
 pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
+    if is_closed() {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            CLOSED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
         other => other.map_err(|error| Failure::io("cannot write", &error)),
     }
+}
+
+/// Whether nothing is printed any more.
+pub(crate) fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
 }
 
 /// Nothing can be done when standard error itself fails.
@@ -130,7 +149,7 @@ impl Table {
 
     /// One row more.
     pub(crate) fn push(&mut self, row: Vec<String>) {
-        self.rows.push(row);
+        self.rows.push(row.iter().map(|cell| printable(cell)).collect());
     }
 
     /// The text; headings in bold on a terminal. Empty without rows.

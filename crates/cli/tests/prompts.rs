@@ -240,6 +240,12 @@ fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
         assert_eq!(ended, Some(code), "{screen}");
         assert!(!screen.contains("sesame"), "{screen}");
     }
+    let mut terminal = Terminal::start(&sandbox, &encrypt);
+    terminal.expect("Enter passphrase: ");
+    terminal.answer(&format!("{}\n", "x".repeat(1025)));
+    let (screen, ended) = terminal.end();
+    assert_eq!(ended, Some(1), "{screen}");
+    assert!(screen.contains("it is longer than 1024 bytes"), "{screen}");
     let mut terminal = Terminal::start(&sandbox, &["decrypt", "-a", "aes", "-i", "sealed"]);
     terminal.expect("Enter passphrase: ");
     terminal.answer("open sesame\n");

@@ -55,6 +55,24 @@ fn no_changed_byte_of_a_private_object_is_taken() {
 }
 
 #[test]
+fn a_keystore_without_end_is_refused() {
+    let (sandbox, directory) = keystore();
+    let public = directory.join("pkcs11_softtoken/public");
+    let object = fs::read(public.join("obj12")).expect("it is there");
+    // 44 bytes of the object, behind 36 of the file's, stand before the number of attributes.
+    let many = [&object[..80], &[0, 0, 0x10, 0], &object[84..], &[0; 16 * 4096]].concat();
+    let said = said(&sandbox, &public.join("obj12"), &many);
+    assert!(said[0].contains("4096 attributes are more than"), "{said:?}");
+    for number in 100..200 {
+        let file = fs::File::create(public.join(format!("obj{number}"))).expect("it can be made");
+        file.set_len(1 << 20).expect("it can be long");
+    }
+    let said = sandbox.run(IMPORT);
+    assert!(said[0].contains("the objects are more than 64 MiB"), "{said:?}");
+    assert_eq!(said.last().map(String::as_str), Some("? 1"), "{said:?}");
+}
+
+#[test]
 fn a_changed_description_is_refused_or_says_the_same() {
     let (sandbox, directory) = keystore();
     let path = directory.join("pkcs11_softtoken/objstore_info");

@@ -3,6 +3,7 @@
 
 use super::arguments::TokenArg;
 use crate::app::App;
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::output::{Report, Table};
@@ -146,7 +147,7 @@ fn show(app: &App, args: &ShowArgs) -> Result<()> {
 fn called(token: &Token) -> String {
     match token.info.label.as_str() {
         "" => format!("slot {}", token.slot.0),
-        label => format!("slot {}, token '{label}'", token.slot.0),
+        label => format!("slot {}, token '{}'", token.slot.0, printable(label)),
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Hexadecimal, base64, PEM and the little DER that signatures, keys and certificates need.
+//! Hexadecimal, base64, PEM and the little DER that signatures, keys and certificates need; and text for a terminal.
 
 mod base64;
 pub(crate) mod der;
@@ -23,9 +23,31 @@ pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
+/// Text that another one may have written, in one line and without what a terminal obeys.
+pub(crate) fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            // Lines, and the direction of writing.
+            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                printable.extend(character.escape_default());
+            }
+            other if other.is_control() => printable.extend(other.escape_default()),
+            other => printable.push(other),
+        }
+    }
+    printable
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_is_not_commanded() {
+        assert_eq!(printable("a\\b é\t\r\n\u{1b}[2J\u{9b}"), "a\\b é\\t\\r\\n\\u{1b}[2J\\u{9b}");
+        assert_eq!(printable("\u{202e}gpj.exe\u{2028}"), "\\u{202e}gpj.exe\\u{2028}");
+    }
 
     #[test]
     fn hexadecimal_goes_both_ways() {

@@ -193,10 +193,11 @@ impl What {
             let refused = format!("{} would be overwritten while it is read", payload.name());
             return Err(Failure::failed(refused).hint("give -o the name of another file"));
         }
-        let key = self.key.file().and_then(|path| path.metadata().ok());
-        match key.filter(Metadata::is_file).is_some_and(|key| is_written(&key)) {
-            true => Err(Failure::failed("the key file would be overwritten")),
-            false => Ok(()),
+        let overwritten =
+            |path: &Path| path.metadata().is_ok_and(|it| it.is_file() && is_written(&it));
+        match self.key.files()?.into_iter().find(|(path, _)| overwritten(path)) {
+            Some((_, what)) => Err(Failure::failed(format!("the {what} would be overwritten"))),
+            None => Ok(()),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::algorithm::{Algorithm, Choice, DIGESTS, MACS};
 use super::material::{KeyArg, Purpose, Stretch, any_session};
 use crate::app::App;
 use crate::command::payload::Payload;
-use crate::encoding::hex;
+use crate::encoding::{hex, printable};
 use crate::failure::{Failure, Result};
 use crate::output;
 use metaslot_ck as ck;
@@ -106,7 +106,9 @@ impl What {
         match (self.verbose, path) {
             (false, _) => format!("{sum}\n"),
             (true, None) => format!("{} = {sum}\n", algorithm.name),
-            (true, Some(path)) => format!("{} ({}) = {sum}\n", algorithm.name, path.display()),
+            (true, Some(path)) => {
+                format!("{} ({}) = {sum}\n", algorithm.name, printable(&path.to_string_lossy()))
+            }
         }
     }
 }

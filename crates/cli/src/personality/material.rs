@@ -4,7 +4,7 @@
 use crate::app::{App, Login};
 use crate::command::arguments::token_uri;
 use crate::failure::{Failure, Result};
-use crate::pin;
+use crate::pin::{self, Source};
 use crate::uri::{Class, Uri};
 use clap::Args;
 use metaslot_ck::{self as ck, CK_ATTRIBUTE_TYPE, CK_KEY_TYPE, CK_ULONG, ObjectHandle};
@@ -66,6 +66,17 @@ impl KeyArg {
     /// The file that holds it.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.key_file.as_deref()
+    }
+
+    /// The files that its secrets are in, and what each is called.
+    pub(crate) fn files(&self) -> Result<Vec<(PathBuf, &'static str)>> {
+        let source = self.pin_source.as_deref().map(Source::parse).transpose()?;
+        let key = self.key_file.clone().map(|path| (path, "key file"));
+        let pin = match source {
+            Some(Source::File(path)) => Some((PathBuf::from(path), "file of --pin-source")),
+            _ => None,
+        };
+        Ok(key.into_iter().chain(pin).collect())
     }
 
     /// A session with the module that has the key, before the key is known.

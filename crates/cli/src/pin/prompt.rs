@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Questions on the terminal. A PIN is typed unseen; whatever happens, the terminal is put back.
 
-use super::source::LONGEST;
+use super::source::{LONGEST, too_long};
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use metaslot_memory::Secret;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
@@ -16,7 +17,7 @@ pub(crate) fn is_interactive() -> bool {
 /// Asks a question whose answer is shown; true for `y` or `yes`.
 pub(crate) fn confirm(question: &str) -> Result<bool> {
     let mut terminal = open().map_err(cannot)?;
-    write!(terminal, "{question} [y/N] ").map_err(cannot)?;
+    write!(terminal, "{} [y/N] ", printable(question)).map_err(cannot)?;
     let mut answer = String::new();
     let mut byte = [0];
     while terminal.read(&mut byte).map_err(cannot)? == 1 && byte[0] != b'\n' {
@@ -28,7 +29,7 @@ pub(crate) fn confirm(question: &str) -> Result<bool> {
 /// Asks for something secret.
 pub(crate) fn secret(question: &str) -> Result<Secret> {
     let mut terminal = Quiet::new(open().map_err(cannot)?).map_err(cannot)?;
-    write!(terminal.file, "{question}: ").map_err(cannot)?;
+    write!(terminal.file, "{}: ", printable(question)).map_err(cannot)?;
     let typed = terminal.line();
     writeln!(terminal.file).map_err(cannot)?;
     match typed.map_err(cannot)? {
@@ -74,11 +75,10 @@ impl Quiet {
                 CTRL_D if length == 0 => return Ok(None),
                 BACKSPACE | DELETE => length = erase(&typed.expose()[..length]),
                 CTRL_U => length = 0,
-                other if length < typed.len() => {
-                    typed.expose_mut()[length] = other;
+                other => {
+                    *typed.expose_mut().get_mut(length).ok_or_else(too_long)? = other;
                     length += 1;
                 }
-                _ => {}
             }
         }
         Ok(Some(typed.truncated(length)))

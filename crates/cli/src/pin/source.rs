@@ -7,12 +7,17 @@ use crate::uri::{PinValue, Uri};
 use metaslot_memory::Secret;
 use std::env;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A PIN has 4 to 255 bytes in practice; a file that is longer is not one.
+/// A PIN has 4 to 255 bytes in practice; what is longer is not one, nor is its beginning.
 pub(super) const LONGEST: usize = 1024;
+
+/// What is wrong with more.
+pub(super) fn too_long() -> io::Error {
+    io::Error::other(format!("it is longer than {LONGEST} bytes"))
+}
 
 /// A `pin-source`: a path, `file:` and a path, or `|` and a command for the shell; or the PIN that
 /// stood in a URI.
@@ -114,10 +119,11 @@ fn run(command: &str) -> Result<Secret> {
 }
 
 /// The first line, without its end, read straight into protected memory.
-fn first_line(mut source: impl Read) -> std::io::Result<Secret> {
-    let mut buffer = Secret::zeroed(LONGEST);
+fn first_line(mut source: impl Read) -> io::Result<Secret> {
+    // The end of a line may have two bytes.
+    let mut buffer = Secret::zeroed(LONGEST + 2);
     let mut filled = 0;
-    while filled < LONGEST {
+    while filled < buffer.len() {
         match source.read(&mut buffer.expose_mut()[filled..])? {
             0 => break,
             read => filled += read,
@@ -126,6 +132,9 @@ fn first_line(mut source: impl Read) -> std::io::Result<Secret> {
     let bytes = &buffer.expose()[..filled];
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let length = line.strip_suffix(b"\r").unwrap_or(line).len();
+    if length > LONGEST {
+        return Err(too_long());
+    }
     Ok(buffer.truncated(length))
 }
 
@@ -167,6 +176,15 @@ mod tests {
         for (content, pin) in rows {
             assert_eq!(first_line(content).unwrap().expose(), pin);
         }
+    }
+
+    #[test]
+    fn the_beginning_of_a_long_line_is_no_pin() {
+        let line = [7; LONGEST + 1];
+        assert_eq!(first_line(&line[1..]).unwrap().expose(), &line[1..]);
+        assert_eq!(first_line(&[&line[1..], b"\r\nmore"].concat()[..]).unwrap().len(), LONGEST);
+        assert!(first_line(&line[..]).is_err());
+        assert!(first_line(&[&line[1..], b"\rmore"].concat()[..]).is_err());
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod time;
 
 pub(crate) use build::{Algorithm, Subject, certificate, request};
 pub(crate) use extension::{alternative_names, extended_usage, usage};
-pub(crate) use name::{name, shown};
+pub(crate) use name::{is_name, name, shown};
 pub(crate) use read::Certificate;
 pub(crate) use request::Request;
 pub(crate) use time::{Time, seconds};

@@ -2,8 +2,10 @@
 //! Distinguished names, as RFC 4514 writes them: the last part of the name stands first.
 
 use crate::encoding::der::{
-    self, IA5_STRING, OBJECT_IDENTIFIER, PRINTABLE_STRING, SEQUENCE, SET, UTF8_STRING,
+    self, Element, IA5_STRING, NUMERIC_STRING, OBJECT_IDENTIFIER, PRINTABLE_STRING, SEQUENCE, SET,
+    TELETEX_STRING, UTF8_STRING,
 };
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 
 /// A type of attribute: its names, the first of which is shown, its identifier, its kind of string.
@@ -80,6 +82,39 @@ fn split(text: &str) -> Option<Vec<(String, String)>> {
     (!quoted).then(|| parts.iter().map(pair).collect())
 }
 
+/// Whether another one's name can be certified: all of it is text that shows as what it is.
+pub(crate) fn is_name(mut name: &[u8]) -> bool {
+    let Some(mut sets) = der::take(&mut name, SEQUENCE) else { return false };
+    while !sets.is_empty() {
+        if attributes(&mut sets).is_none() {
+            return false;
+        }
+    }
+    name.is_empty()
+}
+
+/// Takes a set of attributes off.
+fn attributes(sets: &mut &[u8]) -> Option<()> {
+    let mut set = der::take(sets, SET).filter(|set| !set.is_empty())?;
+    while !set.is_empty() {
+        let mut pair = der::take(&mut set, SEQUENCE)?;
+        der::take(&mut pair, OBJECT_IDENTIFIER)?;
+        let value = der::next(&mut pair)?;
+        (is_text(value) && pair.is_empty()).then_some(())?;
+    }
+    Some(())
+}
+
+/// One-byte characters or UTF-8. A control character ends a name early for some programs.
+fn is_text(value: Element<'_>) -> bool {
+    let is_known = match value.tag {
+        UTF8_STRING => str::from_utf8(value.content).is_ok(),
+        NUMERIC_STRING | PRINTABLE_STRING | TELETEX_STRING | IA5_STRING => true,
+        _ => false,
+    };
+    is_known && !value.content.iter().any(u8::is_ascii_control)
+}
+
 /// A name in text. Another one wrote it, so what would be a command to a terminal is escaped.
 pub(crate) fn shown(name: &[u8]) -> Option<String> {
     let mut sets = der::take(&mut &*name, SEQUENCE)?;
@@ -100,15 +135,9 @@ pub(crate) fn shown(name: &[u8]) -> Option<String> {
 }
 
 fn escaped(value: &str) -> String {
-    value
-        .chars()
-        .flat_map(|c| {
-            let before = matches!(c, ',' | '"' | '\\').then_some('\\');
-            let shown: String =
-                if c.is_control() { c.escape_default().collect() } else { c.into() };
-            before.into_iter().chain(shown.chars().collect::<Vec<_>>())
-        })
-        .collect()
+    let special = |c| matches!(c, ',' | '"' | '\\').then_some('\\');
+    let escaped: String = value.chars().flat_map(|c| special(c).into_iter().chain([c])).collect();
+    printable(&escaped)
 }
 
 #[cfg(test)]
@@ -135,6 +164,21 @@ mod tests {
             assert!(name(text).is_err(), "{text}");
         }
         assert_eq!(shown(&[0x30, 1, 0x31]), None);
+    }
+
+    #[test]
+    fn what_shows_as_another_name_is_not_certified() {
+        assert!(is_name(&name("CN=Zoë, O=\"Acme, Ltd\", C=DE").unwrap()) && is_name(&[0x30, 0]));
+        for text in ["CN=good.example\0.evil", "CN=a\nb", "CN=a\u{7f}"] {
+            assert!(!is_name(&name(text).unwrap()), "{text:?}");
+        }
+        let whole = name("CN=a, C=DE").unwrap();
+        for at in 0..whole.len() {
+            assert!(!is_name(&whole[..at]), "cut at {at}");
+        }
+        assert!(!is_name(&[&whole[..], &[0]].concat()));
+        assert!(!is_name(&der::sequence(&[&der::integer(&[5])])));
+        assert!(!is_name(&der::sequence(&[&[SET, 0]])));
     }
 
     #[test]

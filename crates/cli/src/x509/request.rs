@@ -2,9 +2,11 @@
 //! Requests that anybody may have written (RFC 2986), and whether they who wrote one have its key.
 
 use super::Algorithm;
-use crate::encoding::der::{self, BIT_STRING, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
+use crate::encoding::der::{
+    self, BIT_STRING, CONSTRUCTED, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
+};
 use crate::failure::Result;
-use crate::key::Kind;
+use crate::key::{Family, Kind};
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
 
@@ -28,22 +30,29 @@ impl<'a> Request<'a> {
         let algorithm = Algorithm::encoded_as(der::next(&mut outer)?.whole)?;
         let signature = der::take(&mut outer, BIT_STRING)?.strip_prefix(&[0])?;
         let mut inner = contents.content;
-        der::take(&mut inner, INTEGER)?;
+        der::take(&mut inner, INTEGER).filter(|version| *version == [0])?;
         let mut part = || der::next(&mut inner).filter(|it| it.tag == SEQUENCE);
         let (subject, public_key) = (part()?.whole, part()?.whole);
+        // What it asks for; some programs leave out that it is nothing.
+        der::take(&mut inner, CONSTRUCTED);
         let contents = contents.whole;
-        rest.is_empty().then_some(Self { subject, public_key, contents, algorithm, signature })
+        let is_all = [rest, outer, inner].iter().all(|more| more.is_empty());
+        is_all.then_some(Self { subject, public_key, contents, algorithm, signature })
+    }
+
+    /// Its key; `None` when it is not written as it must be, or of an unknown type.
+    pub(crate) fn key(&self) -> Option<PublicKey> {
+        PublicKey::read(self.public_key)
     }
 
     /// Whether the owner of its key has signed it.
-    pub(crate) fn is_signed(&self, session: &Session) -> Result<bool> {
-        let Some((template, length)) = public_key(self.public_key) else { return Ok(false) };
-        let raw = match length {
-            Some(length) => der::raw_signature(self.signature, length),
-            None => Some(self.signature.to_vec()),
+    pub(crate) fn is_signed(&self, session: &Session, key: PublicKey) -> Result<bool> {
+        let raw = match key.kind.family {
+            Family::Rsa => Some(self.signature.to_vec()),
+            _ => der::raw_signature(self.signature, key.kind.size),
         };
         let Some(raw) = raw else { return Ok(false) };
-        let template = template.token(false).bool(CKA_PRIVATE, false).bool(CKA_VERIFY, true);
+        let template = key.template.token(false).bool(CKA_PRIVATE, false).bool(CKA_VERIFY, true);
         let key = session.create(&template)?;
         let verified = self.algorithm.verify(session, key, self.contents, &raw);
         session.destroy(key)?;
@@ -62,27 +71,44 @@ const WRONG: [Error; 4] = [
     Error::DATA_LEN_RANGE,
 ];
 
-/// The key as an object, and for a curve the length of its numbers.
-fn public_key(der: &[u8]) -> Option<(Template, Option<usize>)> {
-    let mut outer = der::take(&mut &*der, SEQUENCE)?;
-    let mut algorithm = der::take(&mut outer, SEQUENCE)?;
-    let mut key = der::take(&mut outer, BIT_STRING)?.strip_prefix(&[0])?;
-    let kind = der::next(&mut algorithm).filter(|it| it.tag == OBJECT_IDENTIFIER)?.whole;
-    let template = Template::new().class(CKO_PUBLIC_KEY);
-    if kind == der::identifier(&[1, 2, 840, 113_549, 1, 1, 1]) {
-        let mut numbers = der::take(&mut key, SEQUENCE)?;
-        let mut number = || {
-            let content = der::take(&mut numbers, INTEGER)?;
-            Some(content.strip_prefix(&[0]).unwrap_or(content))
-        };
-        let (modulus, exponent) = (number()?, number()?);
-        let template = template.key_type(CKK_RSA).bytes(CKA_MODULUS, modulus);
-        return Some((template.bytes(CKA_PUBLIC_EXPONENT, exponent), None));
+/// A key that is to be certified.
+#[derive(Debug)]
+pub(crate) struct PublicKey {
+    template: Template,
+    pub(crate) kind: Kind,
+}
+
+impl PublicKey {
+    /// As we would write it, and no other way: other programs must read the same key in the certificate.
+    fn read(der: &[u8]) -> Option<Self> {
+        let mut outer = der::take(&mut &*der, SEQUENCE)?;
+        let mut algorithm = der::take(&mut outer, SEQUENCE)?;
+        let mut key = der::take(&mut outer, BIT_STRING)?.strip_prefix(&[0])?;
+        let kind = der::next(&mut algorithm).filter(|it| it.tag == OBJECT_IDENTIFIER)?.whole;
+        let template = Template::new().class(CKO_PUBLIC_KEY);
+        if kind == der::identifier(&[1, 2, 840, 113_549, 1, 1, 1]) {
+            let mut numbers = der::take(&mut key, SEQUENCE)?;
+            let mut number = || {
+                let content = der::take(&mut numbers, INTEGER)?;
+                Some(content.strip_prefix(&[0]).unwrap_or(content))
+            };
+            let (modulus, exponent) = (number()?, number()?);
+            let template = template.key_type(CKK_RSA).bytes(CKA_MODULUS, modulus);
+            let template = template.bytes(CKA_PUBLIC_EXPONENT, exponent);
+            let kind = Kind::of(CKK_RSA, None, Some(modulus), None);
+            let is_exact = der::rsa_public_key(modulus, exponent) == der;
+            return is_exact.then_some(Self { template, kind });
+        }
+        let params = der::next(&mut algorithm)?.whole;
+        let kind = Kind::of(CKK_EC, Some(params), None, None);
+        let template = template.key_type(CKK_EC).bytes(CKA_EC_PARAMS, params);
+        let template = template.bytes(CKA_EC_POINT, der::element(OCTET_STRING, key));
+        let is_exact = der::ec_public_key(params, key) == der;
+        (is_exact && kind.size > 0).then_some(Self { template, kind })
     }
-    let params = der::next(&mut algorithm)?.whole;
-    let is_known = kind == der::identifier(&[1, 2, 840, 10045, 2, 1]);
-    let length = Kind::of(CKK_EC, Some(params), None, None).size;
-    let template = template.key_type(CKK_EC).bytes(CKA_EC_PARAMS, params);
-    let template = template.bytes(CKA_EC_POINT, der::element(OCTET_STRING, key));
-    (is_known && length > 0).then_some((template, Some(length)))
+
+    /// Whether it has less than 112 bits of security.
+    pub(crate) fn is_weak(&self) -> bool {
+        self.kind.size < if self.kind.family == Family::Rsa { 2048 } else { 28 }
+    }
 }

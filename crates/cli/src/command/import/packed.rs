@@ -3,6 +3,9 @@
 
 use metaslot_ck::*;
 
+/// Many more attributes than there are.
+const MOST: u64 = 1000;
+
 /// What is wrong with packed bytes, in words.
 pub(super) type Result<T> = std::result::Result<T, String>;
 
@@ -104,6 +107,9 @@ impl<'a> Packed<'a> {
         rest.take(4)?;
         let count = rest.take(4)?;
         let count = count.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        if count > MOST {
+            return Err(format!("{count} attributes are more than an object has"));
+        }
         let mut packed =
             Self { class, key_type, certificate_type, flags, values: Vec::new(), is_known: false };
         for _ in 0..count {

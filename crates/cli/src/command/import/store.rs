@@ -23,8 +23,9 @@ const NAME: usize = 1024;
 
 const ITERATIONS: u64 = 1000;
 
-/// No file of a keystore is longer.
+/// No file of a keystore is longer, nor are all of its objects together.
 const LONGEST: u64 = 1 << 20;
+const MOST: usize = 64 << 20;
 
 /// A keystore whose description was read.
 #[derive(Debug)]
@@ -104,8 +105,9 @@ impl Store {
         passphrase: impl FnOnce() -> Result<Secret>,
     ) -> Result<Vec<Stored>> {
         let mut objects = Vec::new();
+        let mut room = MOST;
         for path in &self.public {
-            let (path, file) = (path.clone(), self.read(path)?);
+            let (path, file) = (path.clone(), self.read(path, &mut room)?);
             objects.push(Stored { path, is_private: false, file, start: HEADER });
         }
         if self.private.is_empty() {
@@ -115,7 +117,7 @@ impl Store {
             return Err(Failure::failed("the keystore has no passphrase, but private objects"));
         }
         let keys = self.keys(session, &passphrase()?)?;
-        let files = self.private.iter().map(|path| Ok((path, self.read(path)?)));
+        let files = self.private.iter().map(|path| Ok((path, self.read(path, &mut room)?)));
         let files: Vec<(&PathBuf, Secret)> = files.collect::<Result<_>>()?;
         let mut changed = Vec::new();
         for (path, file) in &files {
@@ -157,10 +159,13 @@ impl Store {
         Ok(found.into_iter().map(|(_, path)| path).collect())
     }
 
-    fn read(&self, path: &Path) -> Result<Secret> {
+    fn read(&self, path: &Path, room: &mut usize) -> Result<Secret> {
+        let wrong = |words: &str| Failure::failed(format!("{}: {words}", path.display()));
         let file = read(&self.directory.join(path))?;
+        let left = room.checked_sub(file.len());
+        *room = left.ok_or_else(|| wrong("the objects are more than 64 MiB"))?;
         match file.len() {
-            0..HEADER => Err(Failure::failed(format!("{}: it ends too early", path.display()))),
+            0..HEADER => Err(wrong("it ends too early")),
             _ => Ok(file),
         }
     }

@@ -11,7 +11,7 @@ mod show;
 
 use crate::app::App;
 use crate::failure::{Failure, Result};
-use crate::output::{Report, write_out};
+use crate::output::{Report, is_closed, write_out};
 use crate::places;
 use group::By;
 use metaslot_counters::read::{self, Process};
@@ -83,6 +83,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         let seconds = reported.elapsed().as_secs_f64();
         reported = Instant::now();
         report(app, args, number, &difference::since(&now, &before), seconds)?;
+        if is_closed() {
+            break;
+        }
         before = now;
     }
     Ok(())

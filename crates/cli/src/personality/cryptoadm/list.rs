@@ -6,6 +6,7 @@ use super::providers::All;
 use super::shown::{self, Row};
 use crate::app::App;
 use crate::command::provider::{self, Provider, called};
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::output;
 use crate::personality::operands::Operands;
@@ -160,7 +161,7 @@ impl View<'_> {
         }
         let info = self.module.slot_info(self.slot)?;
         let token = self.module.token_info(self.slot);
-        let label = token.as_ref().map_or("", |token| &*token.label);
+        let label = token.as_ref().map_or(String::new(), |token| printable(&token.label));
         let mut text = format!(
             "System-wide Meta Slot Configuration:\n\
              ------------------------------------\n\
@@ -168,7 +169,7 @@ impl View<'_> {
              Sensitive Token Object Automatic Migrate: disabled\n\
              Persistent object store slot: {}\n\
              Persistent object store token: {label}\n",
-            info.description
+            printable(&info.description)
         );
         if self.verbose {
             text += "\nDetailed Meta Slot Information:\n-------------------------------\n";

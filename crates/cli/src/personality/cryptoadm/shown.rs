@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mechanisms, slots and tokens in the form in which the original shows them.
 
+use crate::encoding::printable;
 use metaslot_ck::*;
 use metaslot_client::{MechanismInfo, Module, SlotInfo, TokenInfo};
 
@@ -90,8 +91,8 @@ pub(super) fn slots(module: &Module, slots: &[(SlotId, SlotInfo)]) -> String {
         text += &format!(
             "\nSlot #{}\nDescription: {}\nManufacturer: {}\nPKCS#11 Version: {major}.{minor}\n{}Slot Flags: {}\n",
             at + 1,
-            info.description,
-            info.manufacturer,
+            printable(&info.description),
+            printable(&info.manufacturer),
             present(info),
             set(SLOT_FLAGS, info.flags),
         );
@@ -108,7 +109,7 @@ pub(super) fn slots(module: &Module, slots: &[(SlotId, SlotInfo)]) -> String {
 pub(super) fn metaslot(info: &SlotInfo, token: &TokenInfo) -> String {
     let (min, max) = token.pin_lengths;
     let pins = format!("PIN Length: {min}-{max}\n");
-    let description = &info.description;
+    let description = printable(&info.description);
     format!(
         "actual status: enabled.\nDescription: {description}\n{}{}",
         present(info),
@@ -124,10 +125,10 @@ fn present(info: &SlotInfo) -> String {
 fn described(token: &TokenInfo, pins: &str) -> String {
     format!(
         "Token Label: {}\nManufacturer ID: {}\nModel: {}\nSerial Number: {}\n{pins}Flags: {}\n",
-        token.label,
-        token.manufacturer,
-        token.model,
-        token.serial,
+        printable(&token.label),
+        printable(&token.manufacturer),
+        printable(&token.model),
+        printable(&token.serial),
         set(TOKEN_FLAGS, token.flags)
     )
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Certificates in a token: found, shown, stored.
 
-use crate::encoding::{from_hex, hex};
+use crate::encoding::{from_hex, hex, printable};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Key};
 use crate::personality::operands::Operands;
@@ -110,7 +110,8 @@ pub(super) fn listed(all: &[Stored]) -> String {
         number => format!("Found {number} certificates.\n"),
     };
     for (at, stored) in all.iter().enumerate() {
-        text += &format!("{}. (X.509 certificate)\n\tLabel: {}\n", at + 1, stored.label);
+        text +=
+            &format!("{}. (X.509 certificate)\n\tLabel: {}\n", at + 1, printable(&stored.label));
         if !stored.id.is_empty() {
             let pairs: Vec<String> = stored.id.iter().map(|byte| hex(&[*byte])).collect();
             text += &format!("\tID: {}\n", pairs.join(":"));

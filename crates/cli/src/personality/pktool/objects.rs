@@ -4,6 +4,7 @@
 use super::arguments::Args;
 use super::certificates;
 use crate::app::App;
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::key::{self, Family, Key};
 use crate::output;
@@ -142,7 +143,7 @@ fn described(key: &Key, class: Class) -> String {
         Family::ChaCha20 => "ChaCha20",
         Family::Generic | Family::Other => "GENERIC",
     };
-    let label = if key.label.is_empty() { "No label" } else { &key.label };
+    let label = if key.label.is_empty() { "No label" } else { &printable(&key.label) };
     let bits = if key.kind.family == Family::Generic { key.kind.size * 8 } else { key.kind.size };
     match (class, key.sensitive, key.extractable) {
         (Class::Private, ..) => format!("{family} private key:  {label}"),

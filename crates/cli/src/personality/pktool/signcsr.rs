@@ -4,6 +4,7 @@
 use super::arguments::{Args, yes};
 use super::certificates::{id_of_key, serial, store};
 use super::certify::{encoded, extensions, lifetime};
+use super::contents;
 use super::transfer::write_new;
 use crate::app::App;
 use crate::encoding::der_of;
@@ -14,7 +15,6 @@ use crate::uri::{Class, Uri};
 use crate::x509::{self, Algorithm, Request, Subject};
 use metaslot_ck::ObjectHandle;
 use metaslot_client::{Access, Session};
-use std::fs;
 use std::path::Path;
 
 pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result<()> {
@@ -24,10 +24,19 @@ pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result
     let extensions = extensions(operands)?;
     let (signer, file) = (operands.needed("signkey")?, operands.needed("outcert")?);
     let asked = operands.needed("csr")?;
-    let der = contents(Path::new(asked))?;
+    let labels = ["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"];
+    let der = der_of(&contents(Path::new(asked))?, &labels).ok_or_else(|| unknown(asked))?;
     let request = Request::read(&der).ok_or_else(|| unknown(asked))?;
+    let key = request.key().ok_or_else(|| unknown(asked))?;
+    if key.is_weak() {
+        return Err(Failure::failed(format!("the key in {asked} is too weak: {}", key.kind)));
+    }
+    if other_name.is_none() && !x509::is_name(request.subject) {
+        return Err(Failure::failed(format!("the subject in {asked} is no name to be certified"))
+            .hint("give one with subject="));
+    }
     let (session, token) = args.log_in(app, operands, Access::ReadWrite)?;
-    if !request.is_signed(&session)? {
+    if !request.is_signed(&session, key)? {
         return Err(Failure::failed(format!(
             "the request in {asked} is not signed by its own key"
         )));
@@ -54,13 +63,6 @@ pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result
         session.destroy(handle).ok();
     }
     written
-}
-
-fn contents(file: &Path) -> Result<Vec<u8>> {
-    let cannot = |error| Failure::io(format!("cannot read {}", file.display()), &error);
-    let bytes = fs::read(file).map_err(cannot)?;
-    let labels = ["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"];
-    der_of(&bytes, &labels).ok_or_else(|| unknown(&file.display().to_string()))
 }
 
 fn unknown(file: &str) -> Failure {

@@ -4,6 +4,7 @@
 use super::arguments::{self, Args};
 use crate::app::App;
 use crate::command::token::{init, pin};
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::output::{self, Report};
 use crate::personality::material::token_spec;
@@ -27,7 +28,13 @@ pub(super) fn tokens(app: &App, _: &Args, _: &Operands<'_>) -> Result<()> {
             _ if token.has(ck::CKF_USER_PIN_TO_BE_CHANGED) => "default",
             _ => "user set",
         };
-        text += &line([&token.info.label, &token.info.manufacturer, &token.info.serial, state]);
+        let info = &token.info;
+        text += &line([
+            &printable(&info.label),
+            &printable(&info.manufacturer),
+            &printable(&info.serial),
+            state,
+        ]);
     }
     output::write_out(text.as_bytes())
 }

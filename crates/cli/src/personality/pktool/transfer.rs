@@ -3,8 +3,10 @@
 
 use super::arguments::{Args, yes};
 use super::certificates;
+use super::contents;
 use super::generate::secret_kind;
 use crate::app::App;
+use crate::command::target::Target;
 use crate::encoding::{der_of, pem};
 use crate::failure::{Failure, Result};
 use crate::key::{self, usage};
@@ -13,9 +15,6 @@ use crate::personality::operands::Operands;
 use crate::uri::{Class, Uri};
 use metaslot_ck::{self as ck, CK_KEY_TYPE};
 use metaslot_client::{Access, Session, Template};
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Without `objtype=` it is a key where `keytype=` says of which type, and a certificate otherwise.
@@ -26,10 +25,9 @@ pub(super) fn import(app: &App, args: &Args, operands: &Operands<'_>) -> Result<
     match operands.value("objtype").unwrap_or(otherwise) {
         "key" => import_key(app, args, operands, file, label),
         _ => {
-            let cannot = |error| Failure::io(format!("cannot read {}", file.display()), &error);
-            let bytes = fs::read(file).map_err(cannot)?;
             let no = || Failure::failed(format!("{} is no certificate", file.display()));
-            let der = der_of(&bytes, &["CERTIFICATE", "X509 CERTIFICATE"]).ok_or_else(no)?;
+            let der =
+                der_of(&contents(file)?, &["CERTIFICATE", "X509 CERTIFICATE"]).ok_or_else(no)?;
             let certificate = certificates::read(&der).map_err(|_| no())?;
             let (session, _) = args.log_in(app, operands, Access::ReadWrite)?;
             let id = certificates::id_of_key(&session, certificate.public_key)?;
@@ -110,12 +108,9 @@ fn secret(session: &Session, token: &Uri, label: &str) -> Result<ck::ObjectHandl
     key.part(Class::Secret).ok_or_else(|| Failure::not_found(format!("'{label}' is no secret key")))
 }
 
-/// A file that is not there yet.
+/// A file that is not there yet, whole or not at all.
 pub(super) fn write_new(file: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    let new = OpenOptions::new().write(true).create_new(true).mode(mode).open(file);
-    let written = new.and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    written.map_err(|error| Failure::io(format!("cannot write {}", file.display()), &error))
+    let mut target = Target::create(file, mode)?;
+    target.write(bytes)?;
+    target.finish()
 }
