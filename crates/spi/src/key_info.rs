@@ -6,7 +6,7 @@
 //! provider's business.
 
 use crate::der::{Malformed, Node, Reader, only, tag};
-use crate::{Attributes, NewObject, Value};
+use crate::{Attributes, NewObject, Value, number_key};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 
@@ -53,7 +53,7 @@ pub fn ec_point(length: usize, bytes: &[u8]) -> &[u8] {
 /// A point that is a number of `N` bytes (RFC 7748, RFC 8032), as it is or inside a DER OCTET STRING (PKCS#11 3.2 §6.3.7).
 #[must_use]
 pub fn number_point<const N: usize>(bytes: &[u8]) -> Option<&[u8; N]> {
-    bytes.try_into().ok().or_else(|| only(bytes, tag::OCTET_STRING).ok()?.try_into().ok())
+    number_key::point(N, bytes)?.try_into().ok()
 }
 
 /// What both halves of a pair on a short Weierstrass curve show (RFC 5480 §2).

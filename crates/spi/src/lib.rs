@@ -14,6 +14,7 @@ pub mod detail;
 pub mod hashes;
 mod key;
 pub mod key_info;
+pub mod number_key;
 mod params;
 pub mod provider;
 pub mod store;

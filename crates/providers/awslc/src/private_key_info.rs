@@ -2,12 +2,15 @@
 //! Private keys as the DER of a PKCS #8 `PrivateKeyInfo` (RFC 5208, RFC 5958; PKCS#11 3.2 §6.7):
 //! what is wrapped and unwrapped. The plaintext lives in protected memory only.
 
-use crate::public_key::{ED25519, RSA_ENCRYPTION, X25519};
+use crate::eddsa::ED25519_KEYS;
+use crate::montgomery::X25519_KEYS;
+use crate::public_key::RSA_ENCRYPTION;
 use crate::{ec, private_key};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::der::{Malformed, Node, Reader, tag};
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
+use metaslot_spi::number_key::{ED25519, X25519};
 use metaslot_spi::{Key, NewObject, Value};
 
 /// As `Provider::encode_private_key`.
@@ -15,8 +18,8 @@ pub(crate) fn encode(key: &Key) -> Result<Secret> {
     match key.key_type() {
         CKK_RSA => encode_rsa(key),
         CKK_EC => encode_ec(key),
-        CKK_EC_EDWARDS => encode_curve25519(key, ED25519),
-        CKK_EC_MONTGOMERY => encode_curve25519(key, X25519),
+        CKK_EC_EDWARDS => ED25519_KEYS.encode(key),
+        CKK_EC_MONTGOMERY => X25519_KEYS.encode(key),
         _ => Err(Error::KEY_NOT_WRAPPABLE),
     }
 }
@@ -46,12 +49,6 @@ fn encode_ec(key: &Key) -> Result<Secret> {
     prepared.write_point(&mut point).map_err(crate::failure::device_error)?;
     let scalar = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
     Ok(key_info::ec_private(ec::oid(prepared.curve()), scalar, &point))
-}
-
-/// RFC 8410 §7
-fn encode_curve25519(key: &Key, algorithm: &[u8]) -> Result<Secret> {
-    let private = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    Ok(key_info::private(&[Node::Oid(algorithm)], &Node::OctetString(private)))
 }
 
 /// As `Provider::decode_private_key`: the key comes back complete and checked.
