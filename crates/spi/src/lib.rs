@@ -16,6 +16,7 @@ mod key;
 pub mod key_info;
 pub mod number_key;
 mod params;
+pub mod prime_key;
 pub mod provider;
 pub mod store;
 pub mod table;

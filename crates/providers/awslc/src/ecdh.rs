@@ -41,7 +41,10 @@ fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
 
 impl Derive for Ecdh {
     fn serves(&self, key: &Key) -> bool {
-        key.key_type() != CKK_EC_MONTGOMERY || number_key::is_long(key, montgomery::LENGTH)
+        match key.key_type() {
+            CKK_EC_MONTGOMERY => number_key::is_long(key, montgomery::LENGTH),
+            _ => ec::serves(key),
+        }
     }
 
     fn check(&self, key: &Key, params: &Params) -> Result<()> {

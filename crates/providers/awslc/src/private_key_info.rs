@@ -11,7 +11,7 @@ use metaslot_memory::Secret;
 use metaslot_spi::der::{Malformed, Node, Reader, tag};
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
 use metaslot_spi::number_key::{ED25519, X25519};
-use metaslot_spi::{Key, NewObject, Value};
+use metaslot_spi::{Key, NewObject, Value, prime_key};
 
 /// As `Provider::encode_private_key`.
 pub(crate) fn encode(key: &Key) -> Result<Secret> {
@@ -45,10 +45,7 @@ fn encode_rsa(key: &Key) -> Result<Secret> {
 /// RFC 5915 §3
 fn encode_ec(key: &Key) -> Result<Secret> {
     let prepared = ec::prepared(key).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    let mut point = vec![0; prepared.curve().point_length()];
-    prepared.write_point(&mut point).map_err(crate::failure::device_error)?;
-    let scalar = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    Ok(key_info::ec_private(ec::oid(prepared.curve()), scalar, &point))
+    prime_key::encode::<ec::Library>(key, prepared)
 }
 
 /// As `Provider::decode_private_key`: the key comes back complete and checked.
@@ -67,14 +64,7 @@ fn parse(bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
             info.parameters.end()?;
             parse_rsa(info.private)
         }
-        key_info::EC_PUBLIC_KEY => {
-            let (curve, scalar) = info.ec()?;
-            let length = ec::by_oid(curve).ok_or(Malformed)?.length();
-            if scalar.len() != length {
-                return Err(Malformed);
-            }
-            Ok(key_info::with_value(CKK_EC, curve, scalar))
-        }
+        key_info::EC_PUBLIC_KEY => prime_key::decode(info),
         oid @ (ED25519 | X25519) => {
             info.parameters.end()?;
             let key_type = if oid == ED25519 { CKK_EC_EDWARDS } else { CKK_EC_MONTGOMERY };

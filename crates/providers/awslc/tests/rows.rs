@@ -186,6 +186,23 @@ fn no_row_is_listed_that_the_provider_has_not() {
     }
 }
 
+#[test]
+fn pairs_on_a_curve_that_others_have_are_for_them() {
+    let rows = AWSLC.algorithms();
+    let row = rows.iter().find(|row| row.mechanism == CKM_EC_KEY_PAIR_GEN).unwrap();
+    for (oid, own) in [
+        (&[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7][..], true),
+        // brainpoolP256r1
+        (&[6, 9, 0x2b, 0x24, 3, 3, 2, 8, 1, 1, 7], false),
+        // No provider has it: this one says so.
+        (&[6, 1, 1], true),
+    ] {
+        let params = Value::Bytes(oid.to_vec());
+        let template: Attributes = [(CKA_EC_PARAMS, params)].into_iter().collect();
+        assert_eq!(row.generate_pair.unwrap().serves(&template), own, "{oid:x?}");
+    }
+}
+
 /// Those on Curve448, which is 56 and 57 bytes long.
 #[test]
 fn keys_of_another_length_are_for_another_provider() {
