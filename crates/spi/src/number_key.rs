@@ -2,8 +2,8 @@
 //! Keys of which both halves are numbers of one length, little-endian: those on the Edwards and Montgomery forms of curves
 //! (RFC 7748, RFC 8032; PKCS#11 3.2 §6.3.7 to §6.3.11), for every provider.
 
-use crate::der::{Node, only, tag};
-use crate::key_info::{self, EcParams};
+use crate::der::Node;
+use crate::key_info::{self, EcParams, number};
 use crate::{Attributes, Key, NewObject, Secrets};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -32,21 +32,12 @@ pub const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 /// id-Ed448 (RFC 8410 §3)
 pub const ED448: &[u8] = &[0x2b, 0x65, 0x71];
 
-/// A public half of this length, as it is or inside a DER OCTET STRING (PKCS#11 3.2 §6.3.7).
-#[must_use]
-pub fn point(length: usize, bytes: &[u8]) -> Option<&[u8]> {
-    match bytes.len() == length {
-        true => Some(bytes),
-        false => only(bytes, tag::OCTET_STRING).ok().filter(|point| point.len() == length),
-    }
-}
-
 /// Whether a key has halves of this length: what tells the curves apart, whatever they are called.
 #[must_use]
 pub fn is_long(key: &Key, length: usize) -> bool {
     match key.secret(CKA_VALUE) {
         Ok(private) => private.len() == length,
-        Err(_) => key.bytes(CKA_EC_POINT).is_ok_and(|said| point(length, said).is_some()),
+        Err(_) => key.bytes(CKA_EC_POINT).is_ok_and(|said| number(length, said).is_some()),
     }
 }
 
@@ -97,7 +88,7 @@ impl NumberCurve {
     pub fn complete_public(&self, object: &mut NewObject) -> Result<()> {
         self.check_params(&object.attributes)?;
         let said = object.attributes.bytes(CKA_EC_POINT).ok_or(Error::TEMPLATE_INCOMPLETE)?;
-        let public = point(self.length, said).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
+        let public = number(self.length, said).ok_or(Error::ATTRIBUTE_VALUE_INVALID)?;
         let shown = self.shown(public);
         key_info::complete_shown(&mut object.attributes, &shown)
     }
@@ -114,7 +105,7 @@ impl NumberCurve {
         }
         let public = (self.public)(private)?;
         if let Some(said) = object.attributes.bytes(CKA_EC_POINT)
-            && point(self.length, said) != Some(&public)
+            && number(self.length, said) != Some(&public)
         {
             return Err(Error::TEMPLATE_INCONSISTENT);
         }
