@@ -4,7 +4,7 @@
 
 use crate::audit::Log;
 use crate::cancel::Uncancelled;
-use crate::config::{Config, ForeignConfig, Source};
+use crate::config::{Config, Source};
 use crate::providers::settings;
 use crate::slots::Named;
 use metaslot_ck::SlotId;
@@ -39,7 +39,7 @@ pub(crate) struct Watch {
 pub(crate) struct Watched {
     /// In the order of their numbers.
     pub(crate) slots: Vec<Named>,
-    /// Names of modules whose objects slot 0 shows, too.
+    /// Names of modules and pools whose objects slot 0 shows, too.
     pub(crate) shown: Vec<String>,
 }
 
@@ -140,12 +140,14 @@ impl Watch {
         slots.filter_map(move |(slot, named)| Some((slot, policy(named)?)))
     }
 
-    /// A module whose objects slot 0 shows and whose policy would not be that of slot 0 any more.
+    /// What slot 0 shows and whose policy would not be that of slot 0 any more.
     fn apart<'a>(&self, config: &'a Config, policies: &[(SlotId, Policy)]) -> Option<&'a str> {
         let slot_0 = policies.first().filter(|(slot, _)| *slot == SlotId(0))?.1;
-        let is_shown = |one: &&ForeignConfig| self.watched.shown.contains(&one.module.name);
-        let mut shown = config.foreign.iter().filter(is_shown);
-        shown.find(|one| one.policy != slot_0).map(|one| one.module.name.as_str())
+        let modules = config.foreign.iter().map(|one| (one.module.name.as_str(), one.policy));
+        let pools = config.pools.iter().map(|one| (one.name.as_str(), one.policy));
+        let mut apart = modules.chain(pools).filter(|(_, policy)| *policy != slot_0);
+        let name = apart.find(|(name, _)| self.watched.shown.iter().any(|shown| shown == name));
+        name.map(|(name, _)| name)
     }
 }
 

@@ -304,18 +304,21 @@ fn searches_go_through_every_token_once() {
     });
 }
 
-/// Three tokens of a module in which one dies, and slot 0 with a key of its own.
+/// Three tokens with one key, whose PIN is configured.
+fn three_tokens(token: &mut TestToken, more: &str) -> Result<()> {
+    compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
+    let home = token.home().display().to_string();
+    let pin = token.write("their-pin", "1234")?;
+    token.set("FAKE_ORDERS", &home);
+    let pin = format!("pin-source = \"file:{}\"", pin.display());
+    configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\"\n{pin}\n{more}"))
+}
+
+/// One of them dies, beside slot 0 with a key of its own.
 #[test]
 fn a_token_that_dies_keeps_no_one_from_the_others() {
     let name = "view::a_token_that_dies_keeps_no_one_from_the_others";
-    let prepare = |token: &mut TestToken| {
-        compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
-        let home = token.home().display().to_string();
-        let pin = token.write("their-pin", "1234")?;
-        token.set("FAKE_ORDERS", &home);
-        let pin = format!("pin-source = \"file:{}\"", pin.display());
-        configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\"\n{pin}"))
-    };
+    let prepare = |token: &mut TestToken| three_tokens(token, "");
     apart(CLIENT, "a token in slot 0 that dies", name, prepare, || {
         let module = started()?;
         let here = user(&module)?;
@@ -363,5 +366,45 @@ fn a_forked_child_sees_them_anew() {
         let program = token.program("./fork").arg(token.module());
         let program = program.args(["testing", USER_PIN, "there"]);
         program.run()?.with(&["parent and child have signed"]).map(|_| ())
+    });
+}
+
+#[test]
+fn a_key_in_many_tokens_is_one_in_slot_0() {
+    let name = "view::a_key_in_many_tokens_is_one_in_slot_0";
+    let pool = "[[pool]]\nname = \"web\"\ntokens = [\"a\", \"b\", \"c\"]";
+    let prepare = |token: &mut TestToken| three_tokens(token, pool);
+    apart(CLIENT, "a pool in slot 0", name, prepare, || {
+        let module = started()?;
+        let here = metaslot(&module)?;
+        ensure!(found(&here, "web")?.1.is_empty(), "slot 0 has no login");
+        here.login(User::User, USER_PIN.as_bytes())?;
+        let key = private_key(&here, "web")?;
+        ensure!(home(&here, key).as_deref() == Some("web"), "{:?}", home(&here, key));
+        let mut turns = [0; 3];
+        for _ in 0..30 {
+            turns[usize::from(here.sign(&RSA.into(), key, b"message")?[0])] += 1;
+        }
+        ensure!(turns == [10; 3], "{turns:?}");
+        // The pool's own slot has its own login.
+        let there = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        ensure!(found(&there, "web")?.1.is_empty(), "its own slot has no login");
+        fails_with(there.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
+        here.sign(&RSA.into(), private_key(&here, "web")?, b"message")?;
+        there.login(User::User, b"1234")?;
+        let at_home = private_key(&there, "web")?;
+        here.logout()?;
+        there.sign(&RSA.into(), at_home, b"message")?;
+        here.login(User::User, USER_PIN.as_bytes())?;
+        there.logout()?;
+        let key = private_key(&here, "web")?;
+        here.sign(&RSA.into(), key, b"message")?;
+        here.logout()?;
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::KEY_HANDLE_INVALID)?;
+        module.finalize()?;
+        module.initialize()?;
+        let here = user(&module)?;
+        here.sign(&RSA.into(), private_key(&here, "web")?, b"message")?;
+        Ok(())
     });
 }
