@@ -126,6 +126,8 @@ impl Slots {
             }
             let (tokens, missing) = metaslot_foreign::open(&module, apart);
             self.keyless.extend(tokens.iter().find_map(ForeignStore::provider));
+            // A module that is not trusted is not trusted with names among ours either.
+            let shown = shown.or((!module.trusted).then_some(false));
             others.extend(tokens.into_iter().map(|token| Other { token, policy, shown }));
             self.absent.extend(missing.map(|reason| (module.name, reason)));
         }
@@ -176,7 +178,10 @@ fn pool(
         labels.extend(label);
         is_one
     };
-    let members: Vec<_> = others.extract_if(.., of_pool).map(|other| other.token).collect();
+    let members: Vec<_> = others.extract_if(.., of_pool).collect();
+    let hidden = members.iter().any(|member| member.shown == Some(false));
+    let shown = shown.or(hidden.then_some(false));
+    let members: Vec<_> = members.into_iter().map(|member| member.token).collect();
     labels.sort_unstable();
     // Which of two is meant is not known, and the PIN would go to both.
     if let Some(two) = labels.windows(2).find(|two| two[0] == two[1]) {

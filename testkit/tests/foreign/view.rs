@@ -268,6 +268,71 @@ fn a_token_with_another_policy_is_not_shown() {
     });
 }
 
+/// A key is under one policy, whichever slot it is used in, also when the configuration changes.
+#[test]
+fn policies_do_not_come_to_differ() {
+    let name = "view::policies_do_not_come_to_differ";
+    let prepare = |token: &mut TestToken| {
+        let log = token.path("audit.log").display().to_string();
+        token.set("AUDIT", &log);
+        let text = std::fs::read_to_string(token.path("metaslot.toml"))?;
+        token.write("metaslot.toml", format!("audit = \"{log}\"\n{text}"))?;
+        with_softhsm(token, "")
+    };
+    apart(CLIENT, "policies that change", name, prepare, || {
+        let module = started()?;
+        let refused = |slot| {
+            let rules = module.token_policy(SlotId(slot)).unwrap_or_default();
+            rules.iter().filter(|rule| rule.refused).count()
+        };
+        let before = refused(0);
+        ensure!(before > 0 && refused(1) == before, "{before} and {}", refused(1));
+        let file = std::env::var_os("METASLOT_CONF").context("no configuration")?;
+        let (text, log) = (std::fs::read_to_string(&file)?, std::env::var("AUDIT")?);
+        std::fs::write(&file, format!("{text}policy = \"legacy\"\n"))?;
+        let begin = Instant::now();
+        let said = "slot 0 shows softhsm, which would have another policy";
+        while !std::fs::read_to_string(&log).is_ok_and(|log| log.contains(said)) {
+            ensure!(begin.elapsed() < PATIENCE, "it is not told");
+            refused(0);
+            module.slots(true)?;
+        }
+        ensure!(refused(0) == before && refused(1) == before, "a policy has changed");
+        // Both at once are taken over.
+        let both = text.replace("policy = \"default\"", "policy = \"legacy\"");
+        std::fs::write(&file, format!("{both}policy = \"legacy\"\n"))?;
+        while refused(0) == before {
+            ensure!(begin.elapsed() < PATIENCE, "it is not taken over");
+            module.slots(true)?;
+        }
+        ensure!(refused(1) == refused(0), "{} and {}", refused(0), refused(1));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_module_that_is_not_trusted_is_shown_where_that_is_said() {
+    let name = "view::a_module_that_is_not_trusted_is_shown_where_that_is_said";
+    let pin = |token: &TestToken| format!("pin-source = \"file:{}\"", token.path("pin").display());
+    for shown in ["", "metaslot = true"] {
+        let prepare = |token: &mut TestToken| {
+            token.set("SHOWN", shown);
+            with_softhsm(token, &format!("{}\ntrusted = false\n{shown}", pin(token)))
+        };
+        apart(CLIENT, &format!("a module that is not trusted: {shown:?}"), name, prepare, || {
+            let module = started()?;
+            rsa_pair(&logged_in(&module)?, "theirs")?;
+            let shown = usize::from(!std::env::var("SHOWN")?.is_empty());
+            let found = found(&user(&module)?, "theirs")?.1.len();
+            ensure!(found == shown, "{found} keys and not {shown}");
+            Ok(())
+        });
+        if is_inside() {
+            return;
+        }
+    }
+}
+
 /// More than a page of each token, in searches that go on while others begin.
 #[test]
 fn searches_go_through_every_token_once() {
