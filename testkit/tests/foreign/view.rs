@@ -455,8 +455,9 @@ fn a_key_in_many_tokens_is_one_in_slot_0() {
         let there = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
         ensure!(found(&there, "web")?.1.is_empty(), "its own slot has no login");
         fails_with(there.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
-        here.sign(&RSA.into(), private_key(&here, "web")?, b"message")?;
+        here.sign(&RSA.into(), key, b"message")?;
         there.login(User::User, b"1234")?;
+        here.sign(&RSA.into(), key, b"message")?;
         let at_home = private_key(&there, "web")?;
         here.logout()?;
         there.sign(&RSA.into(), at_home, b"message")?;

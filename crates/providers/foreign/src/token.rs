@@ -497,7 +497,7 @@ impl Token {
             let guest = state.view && !state.own;
             state.refused |= guest && PIN_IN_DOUBT.into_iter().any(|flag| info.has(flag));
             match self.repeat_login(state, &keeper) {
-                Err(_) if guest => self.part(state),
+                Err(failure) if guest && !is_loss(failure.code) => self.part(state),
                 again => again?,
             }
         }

@@ -288,12 +288,17 @@ impl Pool {
         let mut logins = self.logins();
         if logins.view {
             // Whose PIN is right is known by a login, and there can be only one.
-            self.end_login();
+            self.tokens().for_each(Token::logout);
         }
         let answer = self.begin_login(pin);
         logins.own = answer.is_ok();
-        if logins.view && !logins.own {
-            self.begin_later();
+        match (logins.own, logins.view) {
+            (true, _) => {}
+            (false, true) => {
+                self.tokens().for_each(Token::logout);
+                self.begin_later();
+            }
+            (false, false) => self.end_login(),
         }
         answer
     }
@@ -338,7 +343,7 @@ impl Pool {
     }
 
     /// A login in every token. One that fails is logged in when it comes back, one that takes no PIN is left out; one that
-    /// refuses this one ends it.
+    /// refuses this one refuses it for all, and the caller logs out.
     fn begin_login(&self, pin: &[u8]) -> Result<()> {
         let mut answer = Err(Error::TOKEN_NOT_RECOGNIZED);
         self.join(true);
@@ -347,10 +352,7 @@ impl Pool {
             let one = token.login(Role::User, pin);
             self.judge(member, &one);
             match one {
-                Err(code) if !is_failure(code) && !takes_none(code) => {
-                    self.end_login();
-                    return one;
-                }
+                Err(code) if !is_failure(code) && !takes_none(code) => return one,
                 one if answer.is_err() => answer = one,
                 _ => {}
             }
@@ -359,9 +361,6 @@ impl Pool {
             drop(self.turn(true));
             // Also of tokens that have come meanwhile.
             answer = self.tokens().try_for_each(|token| token.remember(pin));
-        }
-        if answer.is_err() {
-            self.end_login();
         }
         answer
     }
