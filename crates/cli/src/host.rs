@@ -80,10 +80,17 @@ impl Host {
         Ok(tokens)
     }
 
-    /// The one initialised token that matches.
+    /// The one initialised token that matches. Where the URI names none, other modules' tokens are not meant: the
+    /// metaslot shows what is in them.
     pub(crate) fn token(&self, uri: &Uri) -> Result<Token> {
-        let tokens = self.matching(uri)?;
-        let mut tokens = tokens.into_iter().filter(|token| token.has(ck::CKF_TOKEN_INITIALIZED));
+        let mut tokens = self.matching(uri)?;
+        tokens.retain(|token| token.has(ck::CKF_TOKEN_INITIALIZED));
+        if uri.token_part() == Uri::default() && self.module.is_metaslot() {
+            let others = |token: &&Token| token.slot.0 != 0 && token.is_others();
+            let ours = tokens.len() - tokens.iter().filter(others).count();
+            tokens.retain(|token| ours == 0 || !others(&token));
+        }
+        let mut tokens = tokens.into_iter();
         match (tokens.next(), tokens.next()) {
             (Some(token), None) => Ok(token),
             (None, _) => Err(self.no_token(uri)),
@@ -207,6 +214,11 @@ impl Token {
     /// Whether all of these `CKF_…` are set.
     pub(crate) const fn has(&self, flags: CK_FLAGS) -> bool {
         self.info.has(flags)
+    }
+
+    /// Whether it is a token of another module, or a pool of such.
+    fn is_others(&self) -> bool {
+        self.info.manufacturer != "Metaslot" || self.info.model == "pool"
     }
 
     /// The shortest URI that names it among the module's tokens.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The engine: one for each `C_Initialize`, with its slots, sessions and objects.
 
-use crate::object::Object;
 use crate::object::session_objects::SessionObjects;
+use crate::object::{Location, Object};
 use crate::policy::Policy;
 use crate::session::{SessionGuard, Sessions};
 use crate::token::handles::Handles;
@@ -65,8 +65,7 @@ impl Engine {
         }
         let mut names: Vec<_> = config.providers.iter().map(|provider| provider.name()).collect();
         let tokens = (0..).zip(config.slots).map(|(number, slot)| {
-            let home = slot.store.home().map(|home| home_route(&mut names, home));
-            Token::new(SlotId(number), slot, home, cached)
+            Token::new(SlotId(number), slot, |home| home_route(&mut names, home), cached)
         });
         Self {
             tokens: tokens.collect(),
@@ -253,7 +252,8 @@ impl Engine {
 
     /// What keeps the key of an object, where that is not this library.
     pub(crate) fn home_of(&self, object: &Object) -> Option<HomeRoute> {
-        self.token(object.slot).ok()?.home.filter(|_| object.on_token())
+        let Location::Token { id, .. } = object.place else { return None };
+        self.token(object.slot).ok()?.home_of(id)
     }
 
     /// Who serves an operation with the key of an object: the token that keeps it, or the first

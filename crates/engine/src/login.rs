@@ -117,14 +117,13 @@ impl Engine {
     /// each use is used once for it.
     fn authenticate(&self, handle: SessionHandle, pin: &[u8]) -> Result<()> {
         let mut session = self.session(handle)?;
-        if session.locked().is_none() {
-            return Err(Error::OPERATION_NOT_INITIALIZED);
-        }
+        let operation = session.locked().ok_or(Error::OPERATION_NOT_INITIALIZED)?;
+        let home = operation.object().and_then(|object| self.home_of(object));
         let token = self.token(session.slot)?;
         if token.login_state() != Login::User {
             return Err(Error::USER_NOT_LOGGED_IN);
         }
-        let shown = match token.home {
+        let shown = match home {
             Some(home) => home.home.keep_pin(pin).map(Lock::Shown),
             None => token.store.check_pin(Role::User, pin).map(|()| Lock::Open),
         };

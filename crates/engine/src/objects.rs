@@ -145,9 +145,8 @@ impl Engine {
         let login = epoch.login();
         let mut attributes =
             rules::change(&object, &changes, attribute::COPY, login, token.policy())?;
-        if let Some(home) = token.home
-            && (object.on_token() || attributes.bool(CKA_TOKEN))
-        {
+        let its_token = token.home.filter(|_| attributes.bool(CKA_TOKEN));
+        if let Some(home) = self.home_of(&object).or(its_token) {
             return self.copy_at_home(&session, token, home, &object, &attributes);
         }
         if attributes.bool(CKA_PRIVATE) && login != Login::User {

@@ -10,7 +10,7 @@ use crate::session::{Info, MAX_SESSIONS, Session};
 use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
-use metaslot_router::Candidate;
+use metaslot_router::{Candidate, HomeRoute};
 use metaslot_spi::store::{Examined, OtherToken, PinState, Remark, Role};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -153,14 +153,14 @@ impl Engine {
     pub fn mechanism_list(&self, slot: SlotId) -> Result<Vec<CK_MECHANISM_TYPE>> {
         let token = self.token(slot)?;
         let approved = |mechanism: &CK_MECHANISM_TYPE| token.policy().approved(*mechanism) != 0;
-        let served = self.routes.served().filter(approved);
-        let Some(home) = token.home else { return Ok(served.collect()) };
+        let homes = token.homes().flat_map(HomeRoute::served).filter(approved);
         // What needs no key of the token is done here.
         let digests = |mechanism: &CK_MECHANISM_TYPE| {
             MechanismRow::find(*mechanism).is_some_and(|row| row.keys.is_empty())
         };
-        let mut all: Vec<_> =
-            home.served().filter(approved).chain(served.filter(digests)).collect();
+        let ours = |mechanism: &CK_MECHANISM_TYPE| token.home.is_none() || digests(mechanism);
+        let served = self.routes.served().filter(approved).filter(ours);
+        let mut all: Vec<_> = homes.chain(served).collect();
         all.sort_unstable();
         all.dedup();
         Ok(all)
@@ -176,9 +176,11 @@ impl Engine {
         mechanism: CK_MECHANISM_TYPE,
     ) -> Result<(u64, u64, u64)> {
         let token = self.token(slot)?;
-        let (least, most, flags) = match token.home.and_then(|home| home.row(mechanism)) {
-            Some(row) => (row.key_sizes.0, row.key_sizes.1, row.flags()),
-            None => self.routes.info(mechanism)?,
+        let of_home = |home: &HomeRoute| home.info(mechanism);
+        let of_homes = |error| token.homes().find_map(of_home).ok_or(error);
+        let (least, most, flags) = match token.home.as_ref().and_then(of_home) {
+            Some(info) => info,
+            None => self.routes.info(mechanism).or_else(of_homes)?,
         };
         let approved = token.policy().approved(mechanism);
         if approved == 0 {
@@ -433,13 +435,13 @@ impl Engine {
     /// # Errors
     /// `CKR_MECHANISM_INVALID` when no provider serves it.
     pub fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Result<Vec<Candidate>> {
-        let homes = self.tokens.iter().filter_map(|token| {
+        let candidate = |token: &Token| {
             let home = token.home?;
             let flags = home.row(mechanism)?.flags();
             let remark = format!("keys of slot {} only", token.slot.0);
             Some(Candidate { provider: home.home.name().to_owned(), flags, remark })
-        });
-        let homes: Vec<_> = homes.collect();
+        };
+        let homes: Vec<_> = self.tokens.iter().filter_map(candidate).collect();
         // What did not start may be there by now.
         let came = |name: &str| {
             let there = self.tokens.iter().filter(|token| token.there.load(Ordering::Relaxed));

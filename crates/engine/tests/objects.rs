@@ -261,14 +261,12 @@ fn four_threads_make_find_and_destroy_without_a_wrong_answer() {
 /// A row that a program without a login wrote into the file.
 #[test]
 fn trust_written_without_a_login_does_not_count() {
-    let attributes: Attributes = [
+    let attributes = Attributes::from_iter([
         (CKA_CLASS, Value::Ulong(CKO_CERTIFICATE)),
         (CKA_TOKEN, Value::Bool(true)),
         (CKA_TRUSTED, Value::Bool(true)),
         (CKA_MODIFIABLE, Value::Bool(true)),
-    ]
-    .into_iter()
-    .collect();
+    ]);
     let record =
         Record { private: false, attributes: attributes.encode(), secrets: None, terms: vec![] };
     let store = MemoryStore::default();
@@ -672,13 +670,11 @@ fn what_the_token_keeps_to_itself_is_not_found_by() {
 
 #[test]
 fn a_row_that_is_no_object_fails_alone() {
-    let good: Attributes = [
+    let good = Attributes::from_iter([
         (CKA_CLASS, Value::Ulong(CKO_DATA)),
         (CKA_TOKEN, Value::Bool(true)),
         (CKA_MODIFIABLE, Value::Bool(true)),
-    ]
-    .into_iter()
-    .collect();
+    ]);
     let store = MemoryStore::default();
     for attributes in [vec![0xff; 20], good.encode()] {
         let record = Record { private: false, attributes, secrets: None, terms: vec![] };

@@ -232,14 +232,18 @@ fn closing_the_last_session_logs_out() {
     assert_eq!(engine.session_info(third).map(|info| info.state), Ok(CKS_RW_PUBLIC_SESSION));
 }
 
+/// A key that wants the PIN for each use.
+fn asking(engine: &Engine, session: SessionHandle, token: bool) -> ObjectHandle {
+    let public = vec![row(CKA_MODULUS_BITS, 2048)];
+    let private = vec![row(CKA_ALWAYS_AUTHENTICATE, true), row(CKA_TOKEN, token)];
+    let pair = CKM_RSA_PKCS_KEY_PAIR_GEN;
+    engine.generate_key_pair(session, pair, Params::None, public, private).expect("it is made").1
+}
+
 #[test]
 fn always_authenticate_asks_before_each_use() {
     let (engine, session) = logged_in();
-    let public = vec![row(CKA_MODULUS_BITS, 2048)];
-    let private = vec![row(CKA_ALWAYS_AUTHENTICATE, true), row(CKA_TOKEN, true)];
-    let pair =
-        engine.generate_key_pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, Params::None, public, private);
-    let (_, key) = pair.expect("a pair is made");
+    let key = asking(&engine, session, true);
     for _ in 0..2 {
         engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key).expect("it begins");
         let early = engine.sign(session, b"data", &mut Output::buffer(&mut [0; 256]));
@@ -261,11 +265,7 @@ fn always_authenticate_asks_before_each_use() {
 #[test]
 fn one_login_is_for_the_operation_that_began_last() {
     let (engine, session) = logged_in();
-    let (public, private) =
-        (vec![row(CKA_MODULUS_BITS, 2048)], vec![row(CKA_ALWAYS_AUTHENTICATE, true)]);
-    let pair =
-        engine.generate_key_pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, Params::None, public, private);
-    let (_, key) = pair.expect("a pair is made");
+    let key = asking(&engine, session, false);
     let sign = || engine.sign_update(session, b"data");
     let recover = || engine.sign_recover(session, b"data", &mut Output::buffer(&mut [0; 256]));
     let log_in = || engine.login(session, CKU_CONTEXT_SPECIFIC, b"user-pin");
@@ -283,11 +283,7 @@ fn one_login_is_for_the_operation_that_began_last() {
 #[test]
 fn a_pin_that_is_locked_for_good_logs_out_and_one_in_a_pause_is_denied() {
     let (engine, session) = logged_in();
-    let public = vec![row(CKA_MODULUS_BITS, 2048)];
-    let private = vec![row(CKA_ALWAYS_AUTHENTICATE, true), row(CKA_TOKEN, true)];
-    let pair =
-        engine.generate_key_pair(session, CKM_RSA_PKCS_KEY_PAIR_GEN, Params::None, public, private);
-    let (_, key) = pair.expect("a pair is made");
+    let key = asking(&engine, session, true);
     engine.sign_init(session, CKM_SHA256_RSA_PKCS, Params::None, key).expect("it begins");
     let state = || engine.session_info(session).map(|info| info.state);
     let tried = |pin: &[u8]| engine.login(session, CKU_CONTEXT_SPECIFIC, pin);

@@ -124,4 +124,8 @@ impl<S: Store> Store for UncancelledStore<S> {
     fn home(&self) -> Option<&'static dyn Home> {
         self.0.home()
     }
+
+    fn guests(&self) -> Vec<&'static dyn Home> {
+        self.0.guests()
+    }
 }

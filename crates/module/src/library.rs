@@ -8,8 +8,8 @@ use crate::config::{Config, Counters, Problem, Source};
 use crate::environment::runtime_directories;
 use crate::outside::is_outside;
 use crate::providers::{providers, settings};
-use crate::reload::{Stamps, Watch};
-use crate::slots::{Named, Slots};
+use crate::reload::{Stamps, Watch, Watched};
+use crate::slots::Slots;
 use metaslot_awslc_wrapper as awslc;
 use metaslot_ck::{Error, Result};
 use metaslot_counters as counters;
@@ -73,8 +73,9 @@ impl Library {
         if let Some(audit) = config.audit.take() {
             self.log.get_or_init(|| Log::new(audit));
         }
-        let (engine, names) = engine(config);
-        self.watch.get_or_init(|| Watch::new(source, stamps, file, names));
+        let (engine, slots) =
+            engine(config).map_err(|reason| Problem::new(file.clone(), reason))?;
+        self.watch.get_or_init(|| Watch::new(source, stamps, file, slots));
         Ok(engine)
     }
 
@@ -117,8 +118,8 @@ impl Library {
     }
 }
 
-/// The engine of a configuration, and the names of its slots.
-fn engine(config: Config) -> (Engine, Vec<Named>) {
+/// The engine of a configuration, and what its slots are.
+fn engine(config: Config) -> std::result::Result<(Engine, Watched), String> {
     let directories = match &config.counters {
         Counters::Usual => runtime_directories().collect(),
         Counters::Directory(directory) => vec![directory.clone()],
@@ -129,12 +130,12 @@ fn engine(config: Config) -> (Engine, Vec<Named>) {
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     cpu::mask(config.lanes_without);
     let (settings, openssl) = (settings(&config), config.openssl);
-    let Slots { all, absent, keyless } = Slots::of(config);
-    let (names, slots) = all.into_iter().unzip();
+    let Slots { all, absent, keyless, shown } = Slots::of(config)?;
+    let (named, slots) = all.into_iter().unzip();
     let providers = providers(openssl, &keyless);
     let engine = Engine::new(EngineConfig { slots, providers }).without(absent);
     engine.change_routes(settings);
-    (engine, names)
+    Ok((engine, Watched { slots: named, shown }))
 }
 
 fn uncancelled(work: &mut dyn FnMut()) {

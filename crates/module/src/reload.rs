@@ -4,7 +4,7 @@
 
 use crate::audit::Log;
 use crate::cancel::Uncancelled;
-use crate::config::{Config, Source};
+use crate::config::{Config, ForeignConfig, Source};
 use crate::providers::settings;
 use crate::slots::Named;
 use metaslot_ck::SlotId;
@@ -28,11 +28,19 @@ const FRESH: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Watch {
     source: Source,
-    /// In the order of their numbers.
-    slots: Vec<Named>,
+    watched: Watched,
     /// When the next look is due.
     due: AtomicI64,
     seen: Mutex<Seen>,
+}
+
+/// What configurations say something about.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    /// In the order of their numbers.
+    pub(crate) slots: Vec<Named>,
+    /// Names of modules whose objects slot 0 shows, too.
+    pub(crate) shown: Vec<String>,
 }
 
 /// What was read last.
@@ -51,10 +59,10 @@ impl Watch {
         source: Source,
         stamps: Stamps,
         file: Option<PathBuf>,
-        slots: Vec<Named>,
+        watched: Watched,
     ) -> Self {
         let seen = Mutex::new(Seen { stamps, file, problem: None });
-        Self { source, slots, due: AtomicI64::new(0), seen }
+        Self { source, watched, due: AtomicI64::new(0), seen }
     }
 
     /// Whether it is time to look.
@@ -91,6 +99,10 @@ impl Watch {
         };
         let settings = settings(&config);
         let policies: Vec<_> = self.policies(&config).collect();
+        if let Some(name) = self.apart(&config, &policies) {
+            seen.keep(log, &format!("slot 0 shows {name}, which would have another policy"));
+            return true;
+        }
         let is_other = |(slot, policy): &(SlotId, Policy)| {
             engine.token_policy(*slot).is_ok_and(|old| old != *policy)
         };
@@ -124,8 +136,16 @@ impl Watch {
                 config.pools.iter().find(|pool| pool.name == *name).map(|pool| pool.policy)
             }
         };
-        let slots = (0..).map(SlotId).zip(&self.slots);
+        let slots = (0..).map(SlotId).zip(&self.watched.slots);
         slots.filter_map(move |(slot, named)| Some((slot, policy(named)?)))
+    }
+
+    /// A module whose objects slot 0 shows and whose policy would not be that of slot 0 any more.
+    fn apart<'a>(&self, config: &'a Config, policies: &[(SlotId, Policy)]) -> Option<&'a str> {
+        let slot_0 = policies.first().filter(|(slot, _)| *slot == SlotId(0))?.1;
+        let is_shown = |one: &&ForeignConfig| self.watched.shown.contains(&one.module.name);
+        let mut shown = config.foreign.iter().filter(is_shown);
+        shown.find(|one| one.policy != slot_0).map(|one| one.module.name.as_str())
     }
 }
 

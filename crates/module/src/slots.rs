@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The slots of a configuration: our tokens, those of other modules, and pools of these, in this order.
+//! The slots of a configuration: our tokens, those of other modules, and pools of these, in this order. Slot 0 is the metaslot.
 
 use crate::cancel::UncancelledStore;
-use crate::config::{Config, ForeignConfig, PoolConfig, TokenConfig};
+use crate::config::{Config, ForeignConfig, Keystore, PoolConfig, TokenConfig};
 use crate::environment::runtime_directories;
 use crate::outside::apart;
 use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};
-use metaslot_foreign::{ForeignStore, PoolStore};
+use metaslot_foreign::{ForeignStore, Guest, PoolStore, View};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_spi::provider::Provider;
 use std::path::PathBuf;
@@ -31,34 +31,80 @@ pub(crate) struct Slots {
     pub(crate) absent: Vec<(String, String)>,
     /// Modules that serve every caller.
     pub(crate) keyless: Vec<&'static dyn Provider>,
+    /// Names of modules whose objects slot 0 shows, too.
+    pub(crate) shown: Vec<String>,
 }
 
-/// A token of another module, and what is refused there.
-type Other = (ForeignStore, Policy);
+/// A token of another module, and what the configuration says of it.
+struct Other {
+    token: ForeignStore,
+    policy: Policy,
+    shown: Option<bool>,
+}
 
 impl Slots {
-    pub(crate) fn of(config: Config) -> Self {
-        let all = config.tokens.into_iter().map(own).collect();
-        let mut slots = Self { all, absent: Vec::new(), keyless: Vec::new() };
+    /// # Errors
+    /// What cannot be as the configuration has it.
+    pub(crate) fn of(config: Config) -> Result<Self, String> {
+        let mut slots =
+            Self { all: Vec::new(), absent: Vec::new(), keyless: Vec::new(), shown: Vec::new() };
+        slots.all.extend(config.tokens.into_iter().map(own));
         let mut others = slots.open(config.foreign);
         let pools = slots.pools(config.pools, &mut others);
+        let first_other = slots.all.len();
+        let guests: Vec<_> = others
+            .iter()
+            .map(|other| (Guest::new(&other.token), other.policy, other.shown))
+            .collect();
         slots.all.extend(others.into_iter().map(foreign));
         slots.all.extend(pools);
+        if let Some(first) = keystore(&config.metaslot.keystore, &slots.all)? {
+            let guests = (first_other..).zip(guests).filter(|(at, _)| *at != first);
+            let guests = guests.filter(|_| config.metaslot.enabled).map(|(_, guest)| guest);
+            let (named, metaslot) = slots.all.remove(first);
+            let metaslot = slots.show(metaslot, guests)?;
+            slots.all.insert(0, (named, metaslot));
+        }
         slots.all.truncate(MAX_SLOTS);
-        slots
+        Ok(slots)
+    }
+
+    /// The slot that shows the objects of these, too, as far as they have its policy.
+    fn show(
+        &mut self,
+        metaslot: SlotConfig,
+        others: impl Iterator<Item = (Guest, Policy, Option<bool>)>,
+    ) -> Result<SlotConfig, String> {
+        let mut guests = Vec::new();
+        for (guest, policy, shown) in others {
+            let same = policy == metaslot.policy;
+            if shown == Some(true) && !same {
+                let name = guest.name();
+                return Err(format!("slot 0 shows tokens with its own policy: {name} has another"));
+            }
+            if shown.unwrap_or(same) {
+                self.shown.push(guest.name().to_owned());
+                guests.push(guest);
+            }
+        }
+        if guests.is_empty() {
+            return Ok(metaslot);
+        }
+        let store = Box::new(UncancelledStore(View::new(metaslot.store, guests)));
+        Ok(SlotConfig { store, ..metaslot })
     }
 
     /// The tokens of modules that are there.
     fn open(&mut self, modules: Vec<ForeignConfig>) -> Vec<Other> {
         let mut others = Vec::new();
-        for ForeignConfig { module, policy, enabled } in modules {
+        for ForeignConfig { module, policy, shown, enabled } in modules {
             if !enabled {
                 self.absent.push((module.name, String::from("is disabled in the configuration")));
                 continue;
             }
             let (tokens, missing) = metaslot_foreign::open(&module, apart);
             self.keyless.extend(tokens.iter().find_map(ForeignStore::provider));
-            others.extend(tokens.into_iter().map(|token| (token, policy)));
+            others.extend(tokens.into_iter().map(|token| Other { token, policy, shown }));
             self.absent.extend(missing.map(|reason| (module.name, reason)));
         }
         others
@@ -80,11 +126,22 @@ impl Slots {
         }
         pooled.sort_unstable();
         pooled.dedup_by(|one, other| one.0 == other.0);
-        pooled.retain(|(module, _)| others.iter().all(|(token, _)| token.name() != module));
+        pooled.retain(|(module, _)| others.iter().all(|other| other.token.name() != module));
         let reason = |(module, pool)| (module, format!("serves the pool {pool}"));
         self.absent.extend(pooled.into_iter().map(reason));
         made
     }
+}
+
+/// Which slot is to be the first, if there are any.
+fn keystore(wanted: &Keystore, slots: &[(Named, SlotConfig)]) -> Result<Option<usize>, String> {
+    if *wanted == Keystore::default() {
+        return Ok((!slots.is_empty()).then_some(0));
+    }
+    let is_it = |(_, slot): &(Named, SlotConfig)| {
+        slot.store.token().is_ok_and(|token| wanted.is(&token.label, &slot.description))
+    };
+    slots.iter().position(is_it).map(Some).ok_or_else(|| format!("there is no {wanted}"))
 }
 
 /// A pool over those of the other tokens that are its own, or why there is none; `pooled`: modules, and whose their tokens are.
@@ -96,12 +153,12 @@ fn pool(
     let PoolConfig { name, tokens, policy } = config;
     let mut labels = Vec::new();
     let of_pool = |other: &mut Other| {
-        let label = other.0.label().filter(|label| tokens.contains(label));
+        let label = other.token.label().filter(|label| tokens.contains(label));
         let is_one = label.is_some();
         labels.extend(label);
         is_one
     };
-    let members: Vec<_> = others.extract_if(.., of_pool).map(|(token, _)| token).collect();
+    let members: Vec<_> = others.extract_if(.., of_pool).map(|other| other.token).collect();
     labels.sort_unstable();
     // Which of two is meant is not known, and the PIN would go to both.
     if let Some(two) = labels.windows(2).find(|two| two[0] == two[1]) {
@@ -109,7 +166,7 @@ fn pool(
     }
     let description = format!("{name}: one key in {} tokens", tokens.len());
     let missing: Vec<_> = tokens.into_iter().filter(|label| !labels.contains(label)).collect();
-    let tokens = others.iter().map(|other| &other.0).filter(|_| !missing.is_empty());
+    let tokens = others.iter().map(|other| &other.token).filter(|_| !missing.is_empty());
     let late: Vec<_> = tokens.filter(|token| token.label().is_none()).collect();
     if members.is_empty() && late.is_empty() {
         return Err(String::from("finds none of its tokens"));
@@ -119,7 +176,7 @@ fn pool(
     Ok(SlotConfig { description, store: Box::new(UncancelledStore(store)), policy })
 }
 
-fn foreign((token, policy): Other) -> (Named, SlotConfig) {
+fn foreign(Other { token, policy, .. }: Other) -> (Named, SlotConfig) {
     let (named, description) = (Named::Foreign(token.name().to_owned()), token.description());
     (named, SlotConfig { description, store: Box::new(UncancelledStore(token)), policy })
 }

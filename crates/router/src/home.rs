@@ -36,6 +36,12 @@ impl HomeRoute {
         Some(&rows[at])
     }
 
+    /// Smallest and largest key of a mechanism, and flags.
+    #[must_use]
+    pub fn info(&self, mechanism: CK_MECHANISM_TYPE) -> Option<(u64, u64, u64)> {
+        self.row(mechanism).map(|row| (row.key_sizes.0, row.key_sizes.1, row.flags()))
+    }
+
     /// As [`Routes::find`](crate::Routes::find).
     ///
     /// # Errors

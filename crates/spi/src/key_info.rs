@@ -50,10 +50,19 @@ pub fn ec_point(length: usize, bytes: &[u8]) -> &[u8] {
     only(bytes, tag::OCTET_STRING).unwrap_or(bytes)
 }
 
-/// A point that is a number of `N` bytes (RFC 7748, RFC 8032), as it is or inside a DER OCTET STRING (PKCS#11 3.2 §6.3.7).
+/// A point that is a number of this length (RFC 7748, RFC 8032), as it is or inside a DER OCTET STRING (PKCS#11 3.2 §6.3.7).
+#[must_use]
+pub fn number(length: usize, bytes: &[u8]) -> Option<&[u8]> {
+    match bytes.len() == length {
+        true => Some(bytes),
+        false => only(bytes, tag::OCTET_STRING).ok().filter(|point| point.len() == length),
+    }
+}
+
+/// [`number`] of `N` bytes.
 #[must_use]
 pub fn number_point<const N: usize>(bytes: &[u8]) -> Option<&[u8; N]> {
-    bytes.try_into().ok().or_else(|| only(bytes, tag::OCTET_STRING).ok()?.try_into().ok())
+    number(N, bytes)?.try_into().ok()
 }
 
 /// What both halves of a pair on a short Weierstrass curve show (RFC 5480 §2).

@@ -107,6 +107,37 @@ pub trait Store: Send + Sync + Debug {
     fn home(&self) -> Option<&'static dyn Home> {
         None
     }
+
+    /// Whose objects this store shows besides those of its own token; see [`Row`].
+    fn guests(&self) -> Vec<&'static dyn Home> {
+        Vec::new()
+    }
+}
+
+/// A row's number, where a store shows the objects of several tokens.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Row {
+    /// Which of [`Store::guests`] has it; none for the store's own token.
+    pub guest: Option<usize>,
+    /// Its number there.
+    pub id: u64,
+}
+
+impl Row {
+    const GUEST: u32 = 48;
+
+    /// Of a number that the store gave.
+    #[must_use]
+    pub fn of(number: u64) -> Self {
+        let guest = usize::try_from(number >> Self::GUEST).unwrap_or(0).checked_sub(1);
+        Self { guest, id: number & ((1 << Self::GUEST) - 1) }
+    }
+
+    /// The number that the store gives.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.guest.map_or(self.id, |guest| ((guest as u64 + 1) << Self::GUEST) | self.id)
+    }
 }
 
 /// A token that keeps its keys, another module's: they are made, used and changed there. The engine has checked what its own rules and policy say; the

@@ -15,6 +15,7 @@ mod server;
 mod soak;
 mod softhsm;
 mod steps;
+mod view;
 
 use anyhow::{Context, Result, ensure};
 use metaslot_ck::*;

@@ -83,6 +83,53 @@ fn signatures_of_its_keys_are_right() {
     });
 }
 
+/// SoftHSM signs hashes by ECDSA, and has no mechanism that makes them.
+#[test]
+fn what_it_does_not_hash_itself_is_hashed_first() {
+    let name = "softhsm::what_it_does_not_hash_itself_is_hashed_first";
+    softhsm("ECDSA with a hash", name, "", |module| {
+        let session = logged_in(module)?;
+        let p384 = &[6, 5, 0x2b, 0x81, 4, 0, 34];
+        let p521 = &[6, 5, 0x2b, 0x81, 4, 0, 35];
+        for (curve, length) in [(P256, 64), (p384, 96), (p521, 132)] {
+            let public = Template::new().token(true).bytes(CKA_EC_PARAMS, curve);
+            let private = Template::new().token(true).bool(CKA_ALWAYS_AUTHENTICATE, length == 96);
+            let pair = CKM_EC_KEY_PAIR_GEN.into();
+            let (public, private) = session.generate_key_pair(&pair, &public, &private)?;
+            let (other, verifying) = ours(module, &session, public)?;
+            let shows_pin = || match length {
+                96 => session.login(User::ContextSpecific, USER_PIN.as_bytes()),
+                _ => Ok(()),
+            };
+            for number in [CKM_ECDSA_SHA224, CKM_ECDSA_SHA256, CKM_ECDSA_SHA384, CKM_ECDSA_SHA512] {
+                let mechanism = Mechanism::new(number);
+                session.sign_init(&mechanism, private)?;
+                shows_pin()?;
+                let signature = session.sign_initialized(b"message")?;
+                ensure!(signature.len() == length, "{} bytes", signature.len());
+                other.verify(&mechanism, verifying, b"message", &signature)?;
+                session.verify(&mechanism, public, b"message", &signature)?;
+                let wrong = session.verify(&mechanism, public, b"other", &signature);
+                fails_with(wrong, Error::SIGNATURE_INVALID)?;
+                session.sign_init(&mechanism, private)?;
+                shows_pin()?;
+                session.sign_update(b"mess")?;
+                session.sign_update(b"")?;
+                session.sign_update(b"age")?;
+                let signature = session.sign_final()?;
+                other.verify(&mechanism, verifying, b"message", &signature)?;
+                session.verify_init(&mechanism, public)?;
+                session.verify_update(b"message")?;
+                session.verify_final(&signature)?;
+            }
+        }
+        let listed = module.mechanisms(slot(module, LABEL)?)?;
+        ensure!(listed.contains(&CKM_ECDSA_SHA256), "it is not listed");
+        ensure!(!listed.contains(&CKM_ECDSA_SHA3_256), "SoftHSM has no SHA-3");
+        Ok(())
+    });
+}
+
 #[test]
 fn what_its_keys_encrypt_they_decrypt() {
     softhsm("encryption", "softhsm::what_its_keys_encrypt_they_decrypt", "", |module| {

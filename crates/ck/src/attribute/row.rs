@@ -94,6 +94,8 @@ pub const CKA_BIRTH_ROLES: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0001;
 pub const CKA_PURPOSES: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0002;
 /// Our own, never shown: which row of its token a key in another module's token is.
 pub const CKA_FOREIGN_ROW: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0003;
+/// Our own: which module's token an object is in, where that is not ours, as the configuration calls it.
+pub const CKA_METASLOT_HOME: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED | 0x4d53_0004;
 
 /// The usages, in the order of the bits of `CKA_BIRTH_ROLES`.
 pub const ROLES: &[CK_ATTRIBUTE_TYPE] = &[

@@ -33,6 +33,8 @@ pub(crate) struct Key {
     pub(crate) extractable: Option<bool>,
     /// `CKA_ALWAYS_AUTHENTICATE`: the PIN again for each use.
     pub(crate) always_authenticate: bool,
+    /// Which other module's token it is in, where the metaslot shows it.
+    pub(crate) home: Option<String>,
 }
 
 /// One object of a key.
@@ -83,6 +85,7 @@ impl Key {
             "usage": self.usages.names(),
             "sensitive": self.sensitive,
             "extractable": self.extractable,
+            "home": self.home,
         })
     }
 }

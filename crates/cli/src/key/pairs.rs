@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which public key belongs to which private one: same type and same `CKA_ID`, or where there is no
+//! Which public key belongs to which private one: same home, same type and same `CKA_ID`, or where there is no
 //! id the same label.
 
 use super::Key;
@@ -21,7 +21,7 @@ pub(crate) fn join(keys: Vec<Key>) -> Vec<Key> {
             continue;
         }
         let candidates = by_name.get(&Name::of(key)).map(Vec::as_slice).unwrap_or_default();
-        let fits = |at: &&usize| publics[**at].as_ref().is_some_and(|it| same_kind(it, key));
+        let fits = |at: &&usize| publics[**at].as_ref().is_some_and(|it| belongs(it, key));
         if let Some(public) = candidates.iter().find(fits).and_then(|at| publics[*at].take()) {
             key.usages.join(&public.usages);
             key.parts.extend(public.parts);
@@ -48,9 +48,10 @@ impl Name {
 }
 
 /// A private key whose module does not show its modulus or curve has a type without a size.
-fn same_kind(public: &Key, private: &Key) -> bool {
-    public.kind == private.kind
-        || public.kind.family == private.kind.family && private.kind.size == 0
+fn belongs(public: &Key, private: &Key) -> bool {
+    let same_kind = public.kind == private.kind
+        || public.kind.family == private.kind.family && private.kind.size == 0;
+    same_kind && public.home == private.home
 }
 
 #[cfg(test)]
@@ -69,6 +70,7 @@ mod tests {
             sensitive: None,
             extractable: None,
             always_authenticate: false,
+            home: None,
         }
     }
 
@@ -84,6 +86,14 @@ mod tests {
             key(Class::Private, "ec:p256", &[1], "other label"),
         ]);
         assert_eq!(parts(&keys), [vec!["private"], vec!["private", "public"]]);
+    }
+
+    #[test]
+    fn halves_in_two_tokens_are_two_keys() {
+        let public = key(Class::Public, "ec:p256", &[1], "a");
+        let home = Some(String::from("hsm"));
+        let private = Key { home, ..key(Class::Private, "ec:p256", &[1], "a") };
+        assert_eq!(parts(&join(vec![public, private])), [vec!["private"], vec!["public"]]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::{Key, Kind, Part, Usages, pairs, usage};
 use crate::failure::{Failure, Result};
 use crate::uri::{Class, Uri};
+use metaslot_ck::attribute::CKA_METASLOT_HOME;
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
 use metaslot_memory::Secret;
@@ -15,7 +16,7 @@ const CLASSES: [(Class, CK_OBJECT_CLASS); 3] = [
 ];
 
 /// The attributes that are read in one call, before those of [`usage::ATTRIBUTES`].
-const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 9] = [
+const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 10] = [
     CKA_KEY_TYPE,
     CKA_LABEL,
     CKA_ID,
@@ -25,6 +26,7 @@ const ATTRIBUTES: [CK_ATTRIBUTE_TYPE; 9] = [
     CKA_SENSITIVE,
     CKA_EXTRACTABLE,
     CKA_ALWAYS_AUTHENTICATE,
+    CKA_METASLOT_HOME,
 ];
 
 /// What a URI describes: the keys, and the objects that cannot be read.
@@ -125,6 +127,7 @@ fn read(session: &Session, class: Class, handle: ObjectHandle) -> Result<Option<
         sensitive: flag(6),
         extractable: flag(7),
         always_authenticate: flag(8) == Some(true),
+        home: non_empty(9).map(|name| String::from_utf8_lossy(name).into_owned()),
     }))
 }
 

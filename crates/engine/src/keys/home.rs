@@ -8,7 +8,7 @@ use crate::session::SessionGuard;
 use crate::token::{Login, Token};
 use metaslot_ck::*;
 use metaslot_router::HomeRoute;
-use metaslot_spi::store::Found;
+use metaslot_spi::store::{Found, Row};
 use metaslot_spi::{Attributes, Params, Secrets, Template, Value, detail};
 
 /// Whether a template asks for an object of the token, before anything else of it is looked at.
@@ -105,7 +105,9 @@ impl Engine {
         let old = object.attributes();
         let changes = new.iter().filter(|(attribute, value)| old.get(*attribute) != Some(value));
         let changes = changes.map(|(attribute, value)| (attribute, value.clone())).collect();
-        Ok(named(token, home.home.copy(id, &changes)?))
+        let Row { guest, id } = Row::of(id);
+        let made = home.home.copy(id, &changes)?;
+        Ok(named(token, Found { id: Row { guest, id: made.id }.number(), ..made }))
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests (PKCS#11 3.2 §5.12).
 
-use super::{Active, Chosen, Lock, OperationKind, Streams};
+use super::{Active, Chosen, Lock, OperationKind, Operations, Streams};
 use crate::engine::Engine;
 use crate::output::{Output, Written};
 use crate::policy::KeyUse;
@@ -57,8 +57,7 @@ impl Engine {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
         let later = session.asynchronous;
-        let Session { operations, recent, .. } = &mut *session;
-        let active = &mut operations.digest;
+        let Session { operations: Operations { digest: active, .. }, recent, .. } = &mut *session;
         let result = self.serve(OperationKind::Digest, active, data.len(), |active| {
             once(active, later.then_some(watch), data, out)
         });
@@ -71,8 +70,7 @@ impl Engine {
     /// As PKCS#11 3.2 §5.12.3 names them.
     pub fn digest_update(&self, session: SessionHandle, data: &[u8]) -> Result<()> {
         let mut session = self.session(session)?;
-        let Session { operations, recent, .. } = &mut *session;
-        let active = &mut operations.digest;
+        let Session { operations: Operations { digest: active, .. }, recent, .. } = &mut *session;
         let result =
             self.serve(OperationKind::Digest, active, data.len(), |active| fed(active, data));
         active.proceed(recent, result)
@@ -120,8 +118,7 @@ impl Engine {
     /// As PKCS#11 3.2 §5.12.5 names them.
     pub fn digest_final(&self, session: SessionHandle, out: &mut Output<'_>) -> Result<()> {
         let mut session = self.session(session)?;
-        let Session { operations, recent, .. } = &mut *session;
-        let active = &mut operations.digest;
+        let Session { operations: Operations { digest: active, .. }, recent, .. } = &mut *session;
         let result = self.serve(OperationKind::Digest, active, 0, |active| {
             let length = active.chosen()?.algorithm.length();
             out.exact(length, |room| active.stream(start)?.1.stream.finish(room))

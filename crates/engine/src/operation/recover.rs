@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verification that gives the data back (PKCS#11 3.2 §5.15.5).
 
-use super::{Active, OperationKind, Streams};
+use super::{Active, OperationKind, Operations, Streams};
 use crate::engine::Engine;
 use crate::output::Output;
 use crate::session::Session;
@@ -49,8 +49,8 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
-        let Session { operations, recent, .. } = &mut *session;
-        let active = &mut operations.verify_recover;
+        let Session { operations: Operations { verify_recover: active, .. }, recent, .. } =
+            &mut *session;
         let result = active.single().and_then(|chosen| {
             let key = chosen.unlocked_key()?;
             out.at_most(chosen.algorithm.length(key, &chosen.params), |room| {

@@ -38,8 +38,7 @@ impl Engine {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
         let later = session.asynchronous;
-        let Session { operations, recent, .. } = &mut *session;
-        let active = &mut operations.sign;
+        let (active, recent) = split(OperationKind::Sign, &mut session);
         let result = self.serve(OperationKind::Sign, active, data.len(), |active| {
             sign_once(active, later.then_some(watch), data, out)
         });
@@ -60,8 +59,7 @@ impl Engine {
     /// As PKCS#11 3.2 §5.13.4 names them.
     pub fn sign_final(&self, session: SessionHandle, out: &mut Output<'_>) -> Result<()> {
         let mut session = self.session(session)?;
-        let Session { operations, recent, .. } = &mut *session;
-        let active = &mut operations.sign;
+        let (active, recent) = split(OperationKind::Sign, &mut session);
         let longest = active.chosen().and_then(|op| Ok(op.algorithm.length(op.key()?, &op.params)));
         let result = longest.and_then(|longest| {
             out.exact(longest, |room| {
@@ -98,9 +96,9 @@ impl Engine {
     ) -> Result<()> {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
-        let Session { operations, recent, .. } = &mut *session;
-        let result = sign_once(&mut operations.sign_recover, None, data, out);
-        operations.sign_recover.conclude(recent, data.len(), watch, result)
+        let (active, recent) = split(OperationKind::SignRecover, &mut session);
+        let result = sign_once(active, None, data, out);
+        active.conclude(recent, data.len(), watch, result)
     }
 
     /// `C_VerifyInit`
@@ -125,8 +123,7 @@ impl Engine {
         let mut session = self.session(session)?;
         let watch = metaslot_counters::begin();
         let later = session.asynchronous;
-        let Session { operations, recent, .. } = &mut *session;
-        let active = &mut operations.verify;
+        let (active, recent) = split(OperationKind::Verify, &mut session);
         let result = self.serve(OperationKind::Verify, active, data.len(), |active| {
             verify_once(active, later.then_some(watch), data, signature)
         });
@@ -147,8 +144,7 @@ impl Engine {
     /// As PKCS#11 3.2 §5.15.4 names them.
     pub fn verify_final(&self, session: SessionHandle, signature: &[u8]) -> Result<()> {
         let mut session = self.session(session)?;
-        let Session { operations, recent, .. } = &mut *session;
-        let active = &mut operations.verify;
+        let (active, recent) = split(OperationKind::Verify, &mut session);
         let result = active
             .stream(start(OperationKind::Verify))
             .and_then(|(_, stream)| stream.verify(signature))
@@ -184,6 +180,7 @@ impl Engine {
 }
 
 /// The operation of one of the three kinds that sign and verify.
+#[inline(always)]
 fn split(kind: OperationKind, session: &mut Session) -> (&mut Active<dyn Signature>, &mut Recent) {
     let Session { operations, recent, .. } = session;
     match kind {

@@ -14,7 +14,7 @@ use handles::Handles;
 use metaslot_ck::attribute::{CKA_BIRTH_ROLES, CKA_PURPOSES};
 use metaslot_ck::{CKA_TRUSTED, Error, ObjectHandle, Result, SlotId};
 use metaslot_router::HomeRoute;
-use metaslot_spi::store::{ObjectRow, Store};
+use metaslot_spi::store::{Home, ObjectRow, Row, Store};
 use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
 use objects::TokenObjects;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,6 +40,8 @@ pub(crate) struct Token {
     policy: CurrentPolicy,
     /// What serves its keys, where they stay there.
     pub(crate) home: Option<HomeRoute>,
+    /// What serves the keys of tokens that it shows, too.
+    guests: Vec<HomeRoute>,
     /// Whether it was there at the last look.
     pub(crate) there: AtomicBool,
     /// Whether it came or went since the caller was told.
@@ -75,20 +77,23 @@ impl Drop for Closed<'_> {
 pub(crate) const CACHED: usize = 1024;
 
 impl Token {
-    /// `home`: what serves the keys of a store that keeps them.
+    /// `route`: to what serves the keys of a store that keeps them.
     pub(crate) fn new(
         slot: SlotId,
         config: SlotConfig,
-        home: Option<HomeRoute>,
+        mut route: impl FnMut(&'static dyn Home) -> HomeRoute,
         cached: usize,
     ) -> Self {
         let SlotConfig { description, store, policy } = config;
+        let home = store.home().map(&mut route);
+        let guests = store.guests().into_iter().map(route).collect();
         Self {
             slot,
             description,
             store,
             policy: CurrentPolicy::new(policy),
             home,
+            guests,
             there: AtomicBool::new(home.is_none_or(|home| home.home.is_there())),
             event: AtomicBool::new(false),
             handles: Handles::new(slot),
@@ -98,6 +103,19 @@ impl Token {
             closed: AtomicBool::new(false),
             witness: AtomicU64::new(NO_WITNESS),
         }
+    }
+
+    /// What serves the key in this row, where its token keeps it.
+    pub(crate) fn home_of(&self, row: u64) -> Option<HomeRoute> {
+        match Row::of(row).guest {
+            None => self.home,
+            Some(guest) => self.guests.get(guest).copied(),
+        }
+    }
+
+    /// What serves keys that stay in their tokens.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = &HomeRoute> {
+        self.home.iter().chain(&self.guests)
     }
 
     /// What is refused here now.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `[[foreign]]`: other PKCS#11 modules.
 
-use super::setting::{Complaint, at, text, wrong};
-use super::{Config, ForeignConfig, absolute, allow, boolean, duration, file_uri, preset};
+use super::setting::{Complaint, at, boolean, text, wrong};
+use super::{Config, ForeignConfig, absolute, allow, duration, file_uri, preset};
 use metaslot_engine::Policy;
 use metaslot_foreign::{Config as Foreign, Isolation, MAX_MODULES, Serves};
 use std::path::PathBuf;
@@ -22,13 +22,14 @@ impl Config {
         let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
         let (mut policy, mut trusted) = (Policy::DEFAULT, true);
         let mut serves = Serves::default();
-        let (mut program, mut limit) = (None, None);
+        let (mut program, mut limit, mut shown) = (None, None, None);
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "serves" => serves = services(value)?,
                 "trusted" => trusted = boolean(value)?,
                 "isolated" => program = isolated(value)?,
                 "limit" => limit = Some(duration(value)?),
+                "metaslot" => shown = Some(boolean(value)?),
                 "name" => name = Some(self.new_name(value)?),
                 "module" => module = Some(absolute(value)?),
                 "pin-source" => pin_source = Some(file_uri(value)?),
@@ -63,7 +64,7 @@ impl Config {
         let without = Vec::new();
         let module =
             Foreign { isolation, name, module, pin_source, trusted, parameters, without, serves };
-        self.foreign.push(ForeignConfig { module, policy, enabled: true });
+        self.foreign.push(ForeignConfig { module, policy, shown, enabled: true });
         Ok(())
     }
 }

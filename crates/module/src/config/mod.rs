@@ -6,18 +6,20 @@
 
 mod costs;
 mod foreign;
+mod metaslot;
 mod provider;
 mod service;
 mod setting;
 
 use crate::environment::{directory, variable};
+pub(crate) use metaslot::{Keystore, MetaslotConfig};
 use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::Config as Foreign;
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use metaslot_router::Settings;
 use provider::ProviderConfig;
-use setting::{Complaint, at, text, wrong};
+use setting::{Complaint, at, boolean, text, wrong};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,7 @@ pub(crate) struct Config {
     pub(crate) foreign: Vec<ForeignConfig>,
     /// Tokens of several of them that are one of ours.
     pub(crate) pools: Vec<PoolConfig>,
+    pub(crate) metaslot: MetaslotConfig,
     pub(crate) counters: Counters,
     pub(crate) audit: Option<AuditConfig>,
     /// Whether requests may be computed side by side.
@@ -59,6 +62,8 @@ pub(crate) struct PoolConfig {
 pub(crate) struct ForeignConfig {
     pub(crate) module: Foreign,
     pub(crate) policy: Policy,
+    /// Whether its objects are shown in slot 0, too: as `metaslot` says, otherwise where the policies are the same.
+    pub(crate) shown: Option<bool>,
     pub(crate) enabled: bool,
 }
 
@@ -104,6 +109,13 @@ pub(crate) struct Problem {
     reason: String,
 }
 
+impl Problem {
+    /// Of a configuration as a whole.
+    pub(crate) fn new(file: Option<PathBuf>, reason: String) -> Self {
+        Self { file: file.unwrap_or_else(|| PathBuf::from("configuration")), line: None, reason }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file.display())?;
@@ -123,19 +135,21 @@ pub(crate) struct Source {
     named: bool,
     /// Where the user's own token is without a configuration.
     data: Option<PathBuf>,
+    variables: metaslot::Variables,
 }
 
 impl Source {
     pub(crate) fn of_environment() -> Self {
+        let variables = metaslot::Variables::of_environment();
         if let Some(named) = variable(c"METASLOT_CONF").map(PathBuf::from) {
-            return Self { files: vec![named], named: true, data: None };
+            return Self { files: vec![named], named: true, data: None, variables };
         }
         let home = directory(c"HOME");
         let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
         let places = [own.map(|own| own.join("metaslot")), Some(PathBuf::from("/etc/metaslot"))];
         let files = places.iter().flatten().map(|place| place.join("metaslot.toml")).collect();
         let data = directory(c"XDG_DATA_HOME").or_else(|| Some(home?.join(".local/share")));
-        Self { files, named: false, data }
+        Self { files, named: false, data, variables }
     }
 
     /// Files that may be the configuration.
@@ -153,6 +167,14 @@ impl Source {
     /// # Errors
     /// The file, the line and the reason.
     pub(crate) fn read(&self) -> Result<(Config, Option<&Path>), Problem> {
+        let (mut config, file) = self.first()?;
+        let unfit =
+            |(name, reason): (&str, String)| Problem::new(Some(PathBuf::from(name)), reason);
+        self.variables.apply(&mut config.metaslot).map_err(unfit)?;
+        Ok((config, file))
+    }
+
+    fn first(&self) -> Result<(Config, Option<&Path>), Problem> {
         for file in &self.files {
             match std::fs::read_to_string(file) {
                 Err(error) if is_absent(&error) && !self.named => {}
@@ -195,6 +217,7 @@ impl Config {
         tokens: Vec::new(),
         foreign: Vec::new(),
         pools: Vec::new(),
+        metaslot: MetaslotConfig::USUAL,
         counters: Counters::Usual,
         audit: None,
         lanes: true,
@@ -247,6 +270,7 @@ impl Config {
                         config.add_pool(pool)?;
                     }
                 }
+                ("metaslot", _) => config.metaslot = MetaslotConfig::parse(value)?,
                 // Read when it is known which there are.
                 ("provider", DeValue::Table(_)) => {}
                 ("counters", DeValue::Boolean(false)) => config.counters = Counters::Private,
@@ -377,13 +401,6 @@ fn audit_file(value: &Spanned<DeValue<'_>>) -> Result<Option<PathBuf>, Complaint
         DeValue::String(name) if name == "journald" => Ok(None),
         DeValue::String(path) if path.starts_with('/') => Ok(Some(PathBuf::from(path.as_ref()))),
         _ => Err(wrong(value, "audit is \"journald\" or the absolute path of a file")),
-    }
-}
-
-fn boolean(value: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
-    match value.get_ref() {
-        DeValue::Boolean(truth) => Ok(*truth),
-        _ => Err(wrong(value, "must be true or false")),
     }
 }
 

@@ -34,3 +34,11 @@ pub(super) fn text<'a>(value: &'a Spanned<DeValue<'_>>) -> Result<&'a str, Compl
         _ => Err(wrong(value, "must be a string")),
     }
 }
+
+/// A truth value.
+pub(super) fn boolean(value: &Spanned<DeValue<'_>>) -> Result<bool, Complaint> {
+    match value.get_ref() {
+        DeValue::Boolean(truth) => Ok(*truth),
+        _ => Err(wrong(value, "must be true or false")),
+    }
+}

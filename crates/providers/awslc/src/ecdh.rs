@@ -9,7 +9,7 @@ use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::agreement::Agreement;
 use metaslot_spi::provider::{Algorithm, Derive, Keys, checked};
-use metaslot_spi::{Key, Params};
+use metaslot_spi::{Key, Params, number_key};
 
 const fn row(mechanism: CK_MECHANISM_TYPE) -> Algorithm {
     Algorithm {
@@ -40,6 +40,13 @@ fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
 }
 
 impl Derive for Ecdh {
+    fn serves(&self, key: &Key) -> bool {
+        match key.key_type() {
+            CKK_EC_MONTGOMERY => number_key::is_long(key, montgomery::LENGTH),
+            _ => ec::serves(key),
+        }
+    }
+
     fn check(&self, key: &Key, params: &Params) -> Result<()> {
         if key.class() != CKO_PRIVATE_KEY {
             return Err(Error::KEY_TYPE_INCONSISTENT);

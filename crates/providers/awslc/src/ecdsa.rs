@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ECDSA (PKCS#11 3.2 §6.3.12 and §6.3.13): the signature is r and s, each as long as the order.
 
-use crate::ec::{FLAGS, SIZES, prepared};
+use crate::ec::{self, FLAGS, SIZES, prepared};
 use crate::hashes::{self, DigestScheme};
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_ck::*;
@@ -65,6 +65,10 @@ fn verify(key: &Key, digest: &[u8], signature: &[u8]) -> Result<()> {
 struct Raw;
 
 impl Signature for Raw {
+    fn serves(&self, key: &Key) -> bool {
+        ec::serves(key)
+    }
+
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
         check(direction, key)
     }
@@ -90,6 +94,10 @@ impl Signature for Raw {
 struct Hashed(Hash);
 
 impl Signature for Hashed {
+    fn serves(&self, key: &Key) -> bool {
+        ec::serves(key)
+    }
+
     fn check(&self, direction: Direction, key: &Key, _: &Params) -> Result<()> {
         check(direction, key)
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ed25519 keys and signatures (PKCS#11 3.2 §6.3.10 and §6.3.15).
 
-use crate::curve25519::{self, Form};
-use crate::{hashes, public_key};
+use crate::{generate, hashes};
 use metaslot_awslc_wrapper::curve25519::{
     ED25519_SIGNATURE_LENGTH, Ed25519, Ed25519Key, KEY_LENGTH, ed25519_verify,
 };
 use metaslot_awslc_wrapper::digest::Hash;
 use metaslot_ck::*;
 use metaslot_spi::buffer::hold;
+use metaslot_spi::number_key::{self, NumberCurve};
 use metaslot_spi::provider::{
     Algorithm, Direction, GeneratePair, Signature, SignatureStream, checked,
 };
@@ -36,23 +36,33 @@ pub(crate) const ROWS: [Algorithm; 2] = checked([
     },
 ]);
 
-pub(crate) const ED25519: Form = Form {
-    oid: public_key::ED25519,
+pub(crate) const ED25519_KEYS: NumberCurve = NumberCurve {
+    oid: number_key::ED25519,
     names: &[b"edwards25519", b"Ed25519", b"ed25519"],
-    public: |seed| Ed25519Key::new(seed).public(),
+    length: KEY_LENGTH,
+    public: |seed| Ok(seed_key(seed)?.public().to_vec()),
+    random: generate::random,
 };
 
 #[derive(Debug)]
 struct KeyPair;
 
 impl GeneratePair for KeyPair {
+    fn serves(&self, public: &Attributes) -> bool {
+        ED25519_KEYS.serves(public)
+    }
+
     fn generate_pair(&self, _: &Params, template: &Attributes) -> Result<(NewObject, NewObject)> {
-        ED25519.generate(template)
+        ED25519_KEYS.generate(template)
     }
 }
 
+fn seed_key(seed: &[u8]) -> Result<Ed25519Key> {
+    seed.try_into().map(Ed25519Key::new).map_err(|_| Error::KEY_TYPE_INCONSISTENT)
+}
+
 fn signer(key: &Key) -> Result<&Ed25519Key> {
-    key.prepared(|key| curve25519::private(key).map(Ed25519Key::new))
+    key.prepared(|key| seed_key(key.secret(CKA_VALUE)?))
 }
 
 fn verifier(key: &Key) -> Result<&[u8; KEY_LENGTH]> {
@@ -90,6 +100,10 @@ fn verify(key: &Key, form: Ed25519<'_>, data: &[u8], signature: &[u8]) -> Result
 struct EdDsa;
 
 impl Signature for EdDsa {
+    fn serves(&self, key: &Key) -> bool {
+        number_key::is_long(key, KEY_LENGTH)
+    }
+
     fn check(&self, direction: Direction, key: &Key, params: &Params) -> Result<()> {
         hashes::class_fits(direction, key)?;
         form(params)?;

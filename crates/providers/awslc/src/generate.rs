@@ -2,6 +2,7 @@
 //! `C_GenerateKey` for keys that are random bytes (PKCS#11 3.2 §6.8, §6.13, §6.17, §6.18, §6.59, §6.64; RC4 by
 //! PKCS#11 Historical Mechanisms 3.0 §2.4). Parity, which makes a DES key of them, is the engine's.
 
+use crate::failure::device_error;
 use crate::rc4;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -29,6 +30,11 @@ const fn row(
     generate: &'static RandomBytes,
 ) -> Algorithm {
     Algorithm { mechanism, key_sizes, generate: Some(generate), ..Algorithm::NONE }
+}
+
+/// Fills `out` with random bytes fit for keys.
+pub(crate) fn random(out: &mut [u8]) -> Result<()> {
+    metaslot_awslc_wrapper::random::fill(out).map_err(device_error)
 }
 
 #[derive(Debug)]
@@ -66,8 +72,7 @@ impl Generate for RandomBytes {
         let Params::None = params else { return Err(Error::MECHANISM_PARAM_INVALID) };
         let length = self.lengths.choose(template.ulong(CKA_VALUE_LEN))?;
         let mut value = Secret::zeroed(usize::try_from(length).map_err(|_| Error::KEY_SIZE_RANGE)?);
-        metaslot_awslc_wrapper::random::fill(value.expose_mut())
-            .map_err(crate::failure::device_error)?;
+        random(value.expose_mut())?;
         Ok(secret_key(value))
     }
 }

@@ -8,7 +8,6 @@
 mod aes;
 mod block;
 mod chacha20;
-mod curve25519;
 mod des;
 mod digest;
 mod ec;
@@ -38,7 +37,6 @@ mod rsa_rejection;
 mod secret_key;
 mod sp800_108;
 
-use failure::device_error;
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider, checked};
@@ -85,7 +83,7 @@ impl Provider for Awslc {
     }
 
     fn random(&self, out: &mut [u8]) -> Result<()> {
-        metaslot_awslc_wrapper::random::fill(out).map_err(device_error)
+        generate::random(out)
     }
 
     fn complete(&self, key: &mut NewObject) -> Result<()> {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! X25519 keys (PKCS#11 3.2 §6.3.11); the agreement itself is reached through `ecdh`.
 
-use crate::curve25519::{self, Form};
-use crate::public_key;
+use crate::generate;
 use metaslot_awslc_wrapper::curve25519::{KEY_LENGTH, x25519, x25519_public};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+use metaslot_spi::number_key::{self, NumberCurve};
 use metaslot_spi::provider::{Algorithm, GeneratePair, checked};
 use metaslot_spi::{Attributes, Key, NewObject, Params, key_info};
 
@@ -20,24 +20,34 @@ pub(crate) const ROWS: [Algorithm; 1] = checked([Algorithm {
     ..Algorithm::NONE
 }]);
 
-pub(crate) const X25519: Form = Form {
-    oid: public_key::X25519,
+pub(crate) const X25519_KEYS: NumberCurve = NumberCurve {
+    oid: number_key::X25519,
     names: &[b"curve25519", b"X25519", b"x25519"],
-    public: x25519_public,
+    length: LENGTH,
+    public: |private| Ok(x25519_public(scalar(private)?).to_vec()),
+    random: generate::random,
 };
 
 #[derive(Debug)]
 struct KeyPair;
 
 impl GeneratePair for KeyPair {
-    fn generate_pair(&self, _: &Params, template: &Attributes) -> Result<(NewObject, NewObject)> {
-        X25519.generate(template)
+    fn serves(&self, public: &Attributes) -> bool {
+        X25519_KEYS.serves(public)
     }
+
+    fn generate_pair(&self, _: &Params, template: &Attributes) -> Result<(NewObject, NewObject)> {
+        X25519_KEYS.generate(template)
+    }
+}
+
+fn scalar(private: &[u8]) -> Result<&[u8; LENGTH]> {
+    private.try_into().map_err(|_| Error::KEY_TYPE_INCONSISTENT)
 }
 
 /// Whether `key` can agree.
 pub(crate) fn check(key: &Key) -> Result<()> {
-    curve25519::private(key).map(|_| ())
+    scalar(key.secret(CKA_VALUE)?).map(|_| ())
 }
 
 /// The shared secret with `peer`.
@@ -45,6 +55,7 @@ pub(crate) fn agree(key: &Key, peer: &[u8]) -> Result<Secret> {
     let peer = key_info::number_point(peer).ok_or(Error::MECHANISM_PARAM_INVALID)?;
     let mut secret = Secret::zeroed(LENGTH);
     let out = secret.expose_mut().try_into().map_err(|_| Error::DEVICE_ERROR)?;
-    x25519(curve25519::private(key)?, peer, out).map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
+    x25519(scalar(key.secret(CKA_VALUE)?)?, peer, out)
+        .map_err(|_| Error::MECHANISM_PARAM_INVALID)?;
     Ok(secret)
 }

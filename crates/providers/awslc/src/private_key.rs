@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys that come from outside, by class and key type.
 
-use crate::eddsa::ED25519;
-use crate::montgomery::X25519;
+use crate::eddsa::ED25519_KEYS;
+use crate::montgomery::X25519_KEYS;
 use crate::{ec, rsa_key, secret_key};
 use metaslot_ck::*;
 use metaslot_spi::NewObject;
+use metaslot_spi::prime_key::{complete_private, complete_public};
 
 /// As `Provider::complete`.
 pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
@@ -15,12 +16,12 @@ pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
         (CKO_SECRET_KEY, _) => secret_key::complete(object),
         (CKO_PUBLIC_KEY, CKK_RSA) => rsa_key::complete_public(object),
         (CKO_PRIVATE_KEY, CKK_RSA) => rsa_key::complete_private(object),
-        (CKO_PUBLIC_KEY, CKK_EC) => ec::complete_public(object),
-        (CKO_PRIVATE_KEY, CKK_EC) => ec::complete_private(object),
-        (CKO_PUBLIC_KEY, CKK_EC_EDWARDS) => ED25519.complete_public(object),
-        (CKO_PRIVATE_KEY, CKK_EC_EDWARDS) => ED25519.complete_private(object),
-        (CKO_PUBLIC_KEY, CKK_EC_MONTGOMERY) => X25519.complete_public(object),
-        (CKO_PRIVATE_KEY, CKK_EC_MONTGOMERY) => X25519.complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_EC) => complete_public::<ec::Library>(object),
+        (CKO_PRIVATE_KEY, CKK_EC) => complete_private::<ec::Library>(object),
+        (CKO_PUBLIC_KEY, CKK_EC_EDWARDS) => ED25519_KEYS.complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_EC_EDWARDS) => ED25519_KEYS.complete_private(object),
+        (CKO_PUBLIC_KEY, CKK_EC_MONTGOMERY) => X25519_KEYS.complete_public(object),
+        (CKO_PRIVATE_KEY, CKK_EC_MONTGOMERY) => X25519_KEYS.complete_private(object),
         (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, _) => Err(Error::ATTRIBUTE_VALUE_INVALID),
         _ => Err(Error::TEMPLATE_INCONSISTENT),
     }

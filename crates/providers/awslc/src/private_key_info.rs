@@ -2,21 +2,24 @@
 //! Private keys as the DER of a PKCS #8 `PrivateKeyInfo` (RFC 5208, RFC 5958; PKCS#11 3.2 §6.7):
 //! what is wrapped and unwrapped. The plaintext lives in protected memory only.
 
-use crate::public_key::{ED25519, RSA_ENCRYPTION, X25519};
+use crate::eddsa::ED25519_KEYS;
+use crate::montgomery::X25519_KEYS;
+use crate::public_key::RSA_ENCRYPTION;
 use crate::{ec, private_key};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::der::{Malformed, Node, Reader, tag};
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
-use metaslot_spi::{Key, NewObject, Value};
+use metaslot_spi::number_key::{ED25519, X25519};
+use metaslot_spi::{Key, NewObject, Value, prime_key};
 
 /// As `Provider::encode_private_key`.
 pub(crate) fn encode(key: &Key) -> Result<Secret> {
     match key.key_type() {
         CKK_RSA => encode_rsa(key),
         CKK_EC => encode_ec(key),
-        CKK_EC_EDWARDS => encode_curve25519(key, ED25519),
-        CKK_EC_MONTGOMERY => encode_curve25519(key, X25519),
+        CKK_EC_EDWARDS => ED25519_KEYS.encode(key),
+        CKK_EC_MONTGOMERY => X25519_KEYS.encode(key),
         _ => Err(Error::KEY_NOT_WRAPPABLE),
     }
 }
@@ -42,16 +45,7 @@ fn encode_rsa(key: &Key) -> Result<Secret> {
 /// RFC 5915 §3
 fn encode_ec(key: &Key) -> Result<Secret> {
     let prepared = ec::prepared(key).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    let mut point = vec![0; prepared.curve().point_length()];
-    prepared.write_point(&mut point).map_err(crate::failure::device_error)?;
-    let scalar = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    Ok(key_info::ec_private(ec::oid(prepared.curve()), scalar, &point))
-}
-
-/// RFC 8410 §7
-fn encode_curve25519(key: &Key, algorithm: &[u8]) -> Result<Secret> {
-    let private = key.secret(CKA_VALUE).map_err(|_| Error::KEY_NOT_WRAPPABLE)?;
-    Ok(key_info::private(&[Node::Oid(algorithm)], &Node::OctetString(private)))
+    prime_key::encode::<ec::Library>(key, prepared)
 }
 
 /// As `Provider::decode_private_key`: the key comes back complete and checked.
@@ -70,14 +64,7 @@ fn parse(bytes: &[u8]) -> std::result::Result<NewObject, Malformed> {
             info.parameters.end()?;
             parse_rsa(info.private)
         }
-        key_info::EC_PUBLIC_KEY => {
-            let (curve, scalar) = info.ec()?;
-            let length = ec::by_oid(curve).ok_or(Malformed)?.length();
-            if scalar.len() != length {
-                return Err(Malformed);
-            }
-            Ok(key_info::with_value(CKK_EC, curve, scalar))
-        }
+        key_info::EC_PUBLIC_KEY => prime_key::decode(info),
         oid @ (ED25519 | X25519) => {
             info.parameters.end()?;
             let key_type = if oid == ED25519 { CKK_EC_EDWARDS } else { CKK_EC_MONTGOMERY };

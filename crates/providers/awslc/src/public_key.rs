@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The algorithms of public keys by their object identifiers, and RSA's `CKA_PUBLIC_KEY_INFO`.
+//! RSA's object identifier and `CKA_PUBLIC_KEY_INFO`.
 
 use metaslot_spi::der::Node;
 
 /// rsaEncryption (RFC 3279 §2.3.1)
 pub(crate) const RSA_ENCRYPTION: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
-/// id-X25519 (RFC 8410 §3)
-pub(crate) const X25519: &[u8] = &[0x2b, 0x65, 0x6e];
-/// id-Ed25519 (RFC 8410 §3)
-pub(crate) const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
 /// The `SubjectPublicKeyInfo` (RFC 3279 §2.3.1).
 pub(crate) fn rsa(modulus: &[u8], exponent: &[u8]) -> Vec<u8> {

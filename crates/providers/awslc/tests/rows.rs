@@ -3,8 +3,11 @@
 
 use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
+use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
+use metaslot_spi::{Attributes, Key, Material, NewObject, Value};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Files in `testdata`, without `.json`.
 const VECTORS: &[(CK_MECHANISM_TYPE, &[&str])] = &[
@@ -180,5 +183,60 @@ fn no_row_is_listed_that_the_provider_has_not() {
     for mechanism in listed {
         let there = AWSLC.algorithms().iter().any(|row| row.mechanism == mechanism);
         assert!(there, "{}", mechanism_name(mechanism).unwrap_or("?"));
+    }
+}
+
+#[test]
+fn pairs_on_a_curve_that_others_have_are_for_them() {
+    let rows = AWSLC.algorithms();
+    let row = rows.iter().find(|row| row.mechanism == CKM_EC_KEY_PAIR_GEN).unwrap();
+    for (oid, own) in [
+        (&[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7][..], true),
+        // brainpoolP256r1
+        (&[6, 9, 0x2b, 0x24, 3, 3, 2, 8, 1, 1, 7], false),
+        // No provider has it: this one says so.
+        (&[6, 1, 1], true),
+    ] {
+        let params = Value::Bytes(oid.to_vec());
+        let template: Attributes = [(CKA_EC_PARAMS, params)].into_iter().collect();
+        assert_eq!(row.generate_pair.unwrap().serves(&template), own, "{oid:x?}");
+    }
+}
+
+/// Those on Curve448, which is 56 and 57 bytes long.
+#[test]
+fn keys_of_another_length_are_for_another_provider() {
+    let row = |mechanism| AWSLC.algorithms().iter().find(|row| row.mechanism == mechanism).unwrap();
+    let key = |key_type, length| {
+        let mut object = NewObject::default();
+        object.attributes.set(CKA_CLASS, Value::Ulong(CKO_PRIVATE_KEY));
+        object.attributes.set(CKA_KEY_TYPE, Value::Ulong(key_type));
+        object.secrets.set(CKA_VALUE, Secret::copy_of(&vec![1; length]));
+        let NewObject { attributes, secrets } = object;
+        Key::new(Arc::new(attributes), Arc::new(Material::new(secrets)))
+    };
+    for (key_type, length, own) in [
+        (CKK_EC_EDWARDS, 32, true),
+        (CKK_EC_EDWARDS, 57, false),
+        (CKK_EC_MONTGOMERY, 32, true),
+        (CKK_EC_MONTGOMERY, 56, false),
+    ] {
+        let key = key(key_type, length);
+        assert_eq!(AWSLC.encode_private_key(&key).is_ok(), own, "{length}");
+        let serves = match key_type {
+            CKK_EC_EDWARDS => row(CKM_EDDSA).sign.unwrap().serves(&key),
+            _ => row(CKM_ECDH1_DERIVE).derive.unwrap().serves(&key),
+        };
+        assert_eq!(serves, own, "{length}");
+    }
+    for (mechanism, oid, own) in [
+        (CKM_EC_EDWARDS_KEY_PAIR_GEN, 0x70, true),
+        (CKM_EC_EDWARDS_KEY_PAIR_GEN, 0x71, false),
+        (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, 0x6e, true),
+        (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, 0x6f, false),
+    ] {
+        let params = Value::Bytes(vec![6, 3, 0x2b, 0x65, oid]);
+        let template: Attributes = [(CKA_EC_PARAMS, params)].into_iter().collect();
+        assert_eq!(row(mechanism).generate_pair.unwrap().serves(&template), own, "{oid:#x}");
     }
 }

@@ -120,7 +120,7 @@ impl Token {
                 let private = session.attribute_bool(handle, CKA_PRIVATE).unwrap_or(true);
                 *found = self.objects().add(handle, private);
                 // Known by its attributes, it is found again after a loss.
-                let attributes = read::attributes(session, handle, found.id, private)?;
+                let attributes = read::attributes(self.name, session, handle, found.id, private)?;
                 self.objects().read(found.id, &attributes);
             }
             Ok(made)

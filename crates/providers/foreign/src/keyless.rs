@@ -111,11 +111,19 @@ const fn failed(code: Error) -> Error {
 }
 
 /// A hash function of a module.
-#[derive(Debug)]
-struct Hash {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hash {
     token: &'static Token,
     mechanism: CK_MECHANISM_TYPE,
     length: usize,
+}
+
+impl Hash {
+    /// None where it is not known how long its digests are.
+    pub(crate) fn of(token: &'static Token, mechanism: CK_MECHANISM_TYPE) -> Option<Self> {
+        let (_, length) = LENGTHS.iter().find(|row| row.0 == mechanism)?;
+        Some(Self { token, mechanism, length: *length })
+    }
 }
 
 impl Digest for Hash {

@@ -11,6 +11,7 @@ mod cipher;
 mod config;
 mod derivation;
 mod error;
+mod hashed;
 mod home;
 mod isolated;
 mod keyless;
@@ -27,12 +28,14 @@ mod signature;
 mod store;
 mod token;
 mod value;
+mod view;
 
 pub use config::{Around, Config, Serves};
 pub use isolated::Isolation;
 pub use open::Opened;
 pub use pool::PoolStore;
 pub use store::ForeignStore;
+pub use view::{Guest, View};
 
 /// Most modules in one process: each is known for as long as the process lives.
 pub const MAX_MODULES: usize = loaded::MAX;

@@ -7,7 +7,7 @@ use metaslot_spi::key_info::EcParams;
 use metaslot_spi::{Key, Params};
 
 /// One mechanism of one token. It lives as long as the token.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Mechanism {
     pub(crate) token: &'static Token,
     pub(crate) number: CK_MECHANISM_TYPE,
@@ -16,6 +16,10 @@ pub(crate) struct Mechanism {
 }
 
 impl Mechanism {
+    pub(crate) const fn new(token: &'static Token, number: CK_MECHANISM_TYPE) -> Self {
+        Self { token, number, length: Length::of(number), mode: Mode::of(number) }
+    }
+
     /// With a public key others than a module that is not trusted can judge as well.
     pub(crate) fn may_use(&self, key: &Key) -> Result<()> {
         match self.token.trusted || key.class() != CKO_PUBLIC_KEY {

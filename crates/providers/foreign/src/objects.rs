@@ -7,6 +7,8 @@ use metaslot_client::Template;
 use metaslot_spi::Attributes;
 use metaslot_spi::store::{Found, Scope, Term};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is known of a token's objects.
 #[derive(Debug, Default)]
@@ -15,7 +17,7 @@ pub(crate) struct Objects {
     rows: BTreeMap<u64, Known>,
     by_handle: HashMap<u64, u64>,
     /// Goes up by two with every change and search: until then what was read counts.
-    generation: u64,
+    generation: Arc<AtomicU64>,
     /// What was found last, for a search that is read in pieces.
     search: Option<(Vec<Term>, Scope, Vec<Found>)>,
 }
@@ -59,13 +61,14 @@ const FIXED: [u64; 13] = [
 ];
 
 impl Objects {
-    pub(crate) const fn generation(&self) -> u64 {
-        self.generation
+    /// The number of the last change, for those who look without the lock.
+    pub(crate) fn generation(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.generation)
     }
 
     /// What was read is to be read again.
     pub(crate) fn changed(&mut self) {
-        self.generation += 2;
+        self.generation.fetch_add(2, Ordering::AcqRel);
         self.search = None;
     }
 

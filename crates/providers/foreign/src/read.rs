@@ -2,7 +2,9 @@
 //! An object of the module's, as ours are.
 
 use crate::value;
-use metaslot_ck::attribute::{AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, class_bit};
+use metaslot_ck::attribute::{
+    AttributeRow, CKA_BIRTH_ROLES, CKA_FOREIGN_ROW, CKA_METASLOT_HOME, class_bit,
+};
 use metaslot_ck::*;
 use metaslot_client::{Error as Failure, Result as Called, Session, Template};
 use metaslot_spi::{Attributes, Value};
@@ -39,6 +41,7 @@ pub(crate) fn of_class(
 
 /// All that may be shown of an object, as our own objects have it.
 pub(crate) fn attributes(
+    home: &str,
     session: &Session,
     handle: ObjectHandle,
     id: u64,
@@ -48,7 +51,7 @@ pub(crate) fn attributes(
     let class = class.and_then(|bytes| Some(u64::from_ne_bytes(bytes.try_into().ok()?)));
     let class = class.ok_or(Failure::new(Function::GetAttributeValue, Error::DEVICE_ERROR))?;
     let ours = |attribute| {
-        matches!(attribute, CKA_FOREIGN_ROW | CKA_BIRTH_ROLES)
+        matches!(attribute, CKA_FOREIGN_ROW | CKA_METASLOT_HOME | CKA_BIRTH_ROLES)
             || attribute == attribute::CKA_PURPOSES
     };
     let wanted = of_class(class, |row| {
@@ -63,6 +66,7 @@ pub(crate) fn attributes(
     }
     all.set(CKA_CLASS, Value::Ulong(class));
     all.set(CKA_TOKEN, Value::Bool(true));
+    all.set(CKA_METASLOT_HOME, Value::Bytes(home.as_bytes().to_vec()));
     // Older modules do not know these, and allow it.
     let usual = [CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE].map(|attribute| (attribute, true));
     for (attribute, flag) in usual.into_iter().chain([(CKA_PRIVATE, private)]) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a token can do, as a table: the mechanisms that it names, as far as we know what they are.
 
+use crate::hashed;
 use crate::mechanism::{Length, Mechanism, Mode};
 use crate::token::Token;
 use metaslot_ck::mechanism::MechanismRow;
@@ -28,6 +29,7 @@ impl GeneratePair for Made {
 pub(crate) fn of(token: &'static Token, mechanisms: &[CK_MECHANISM_TYPE]) -> Vec<Algorithm> {
     let known = mechanisms.iter().copied().filter(|number| MechanismRow::find(*number).is_some());
     let mut rows: Vec<_> = known.filter_map(|number| row(token, number)).collect();
+    rows.extend(hashed::rows(token, mechanisms, &rows));
     rows.sort_unstable_by_key(|row| row.mechanism);
     rows.dedup_by_key(|row| row.mechanism);
     rows
@@ -35,18 +37,13 @@ pub(crate) fn of(token: &'static Token, mechanisms: &[CK_MECHANISM_TYPE]) -> Vec
 
 fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Option<Algorithm> {
     let info = token.module.library.mechanism_info(token.slot(), number).ok()?;
-    let (length, mode) = (Length::of(number), Mode::of(number));
-    let mechanism: &'static Mechanism =
-        Box::leak(Box::new(Mechanism { token, number, length, mode }));
+    let mechanism: &'static Mechanism = Box::leak(Box::new(Mechanism::new(token, number)));
     let has = |flag| info.flags & flag != 0;
     let signs = |flag| {
-        let mechanism: &'static dyn Signature = mechanism;
-        (has(flag) && length != Length::Unknown).then_some(mechanism)
+        (has(flag) && mechanism.length != Length::Unknown).then_some(mechanism as &dyn Signature)
     };
-    let works = |flag| {
-        let mechanism: &'static dyn Cipher = mechanism;
-        (has(flag) && mode != Mode::Unknown).then_some(mechanism)
-    };
+    let works =
+        |flag| (has(flag) && mechanism.mode != Mode::Unknown).then_some(mechanism as &dyn Cipher);
     let agrees = |flag| {
         let mechanism: &'static dyn Derive = mechanism;
         let known = matches!(number, CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE);

@@ -6,6 +6,7 @@ use crate::params;
 use crate::token::{Taken, Token, unlock};
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session};
+use metaslot_memory::Secret;
 use metaslot_spi::provider::{Direction, Signature, SignatureStream};
 use metaslot_spi::{Key, Params, detail};
 use std::sync::Arc;
@@ -35,17 +36,7 @@ impl Signature for Mechanism {
     }
 
     fn sign(&self, key: &Key, params: &Params, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
-        let pin = self.token.pin_for(key)?;
-        let written = self.token.with(true, |session| {
-            session.sign_init(&mechanism, self.token.handle(session, row)?)?;
-            unlock(session, pin.as_ref())?;
-            session.sign_into(data, out)
-        })?;
-        match written == out.len() {
-            true => Ok(written),
-            false => Err(self.token.lied(WRONG_LENGTH)),
-        }
+        self.sign_by(self.token.pin_for(key)?.as_ref(), key, params, data, out)
     }
 
     fn verify(&self, key: &Key, params: &Params, data: &[u8], signature: &[u8]) -> Result<()> {
@@ -77,6 +68,27 @@ impl Signature for Mechanism {
 }
 
 impl Mechanism {
+    /// Signs; `pin`: the operation's own, where the key wants one for each.
+    pub(crate) fn sign_by(
+        &self,
+        pin: Option<&Secret>,
+        key: &Key,
+        params: &Params,
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let (row, mechanism) = (Self::row(key)?, params::mechanism(self.number, params)?);
+        let written = self.token.with(true, |session| {
+            session.sign_init(&mechanism, self.token.handle(session, row)?)?;
+            unlock(session, pin)?;
+            session.sign_into(data, out)
+        })?;
+        match written == out.len() {
+            true => Ok(written),
+            false => Err(self.token.lied(WRONG_LENGTH)),
+        }
+    }
+
     /// A result that is no longer than there was room, or the module is wrong.
     pub(crate) fn within(&self, written: usize, room: usize) -> Result<usize> {
         match written <= room {

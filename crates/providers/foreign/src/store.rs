@@ -155,7 +155,7 @@ impl Store for ForeignStore {
         let attributes = self.0.with(true, |session| match self.0.handle(session, id) {
             Err(failure) if is_loss(failure.code) => Err(failure),
             Err(_) => Ok(None),
-            Ok(handle) => match attributes(session, handle, id, private) {
+            Ok(handle) => match attributes(self.0.name, session, handle, id, private) {
                 Err(failure) if is_gone(failure.code) => Ok(None),
                 read => read.map(Some),
             },
@@ -204,7 +204,8 @@ impl Store for ForeignStore {
         let template = search_template(query, scope);
         let all = self.0.with(true, |session| {
             let there = find(session, &template)?.into_iter();
-            there.filter_map(|handle| self.found(session, handle)).collect()
+            let meant = there.filter(|handle| !is_other(session, *handle, query));
+            meant.filter_map(|handle| self.found(session, handle)).collect()
         })?;
         let mut objects = self.0.objects();
         if after == 0 {
@@ -227,7 +228,7 @@ impl Store for ForeignStore {
     }
 
     fn generation(&self) -> Option<u64> {
-        Some(self.0.objects().generation())
+        Some(self.0.generation())
     }
 
     fn home(&self) -> Option<&'static dyn Home> {
@@ -276,6 +277,18 @@ fn search_template(query: &[Term], scope: Scope) -> Template {
         Scope::Public => template.bool(CKA_PRIVATE, false),
     };
     query.iter().fold(template, |all, (attribute, value)| all.bytes(*attribute, value))
+}
+
+/// Whether the module itself says that an object is not what was searched for. One that finds more than that must not have
+/// its objects taken for others.
+fn is_other(session: &Session, handle: ObjectHandle, query: &[Term]) -> bool {
+    let wanted: Vec<_> = query.iter().map(|(attribute, _)| *attribute).collect();
+    let said = if wanted.is_empty() { Ok(Vec::new()) } else { session.attributes(handle, &wanted) };
+    let mut both = said.into_iter().flatten().zip(query);
+    both.any(|(said, (attribute, wanted))| {
+        let said = said.and_then(|said| value::decoded(*attribute, said));
+        said.is_some() && said != value::decoded(*attribute, wanted.clone())
+    })
 }
 
 fn is_true(value: &Option<Vec<u8>>) -> bool {

@@ -8,10 +8,10 @@ use crate::objects::Objects;
 use crate::pin;
 use crate::read::{self, find};
 use metaslot_ck::{
-    CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle,
-    Result, SlotId,
+    CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY,
+    CKF_USER_PIN_LOCKED, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle, Result, SlotId,
 };
-use metaslot_client::{Access, Error as Failure, Result as Called, Session, User};
+use metaslot_client::{Access, Error as Failure, Result as Called, Session, TokenInfo, User};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::{Role, Ticket};
@@ -19,7 +19,7 @@ use metaslot_spi::{Key, detail};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Sessions that are kept open for the next call.
@@ -29,6 +29,10 @@ const IDLE: usize = 16;
 pub(crate) const NO_SLOT: SlotId = SlotId(u64::MAX);
 /// How long a module that did not start is left alone.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// What a token says of a PIN of which attempts have failed since the last that did not.
+const PIN_IN_DOUBT: [u64; 3] =
+    [CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_LOCKED];
 
 /// A session that is not what it was.
 const GONE: Failure = Failure::new(Function::GetSessionInfo, Error::SESSION_HANDLE_INVALID);
@@ -59,6 +63,8 @@ pub(crate) struct Token {
     pub(crate) around: Around,
     state: Mutex<State>,
     objects: Mutex<Objects>,
+    /// [`Objects::generation`]
+    generation: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -76,6 +82,10 @@ struct State {
     pin: Option<Secret>,
     /// Whether that login was made here; otherwise the host had made it.
     mine: bool,
+    /// Whether it is the login of the token's own slot, or of a pool.
+    own: bool,
+    /// Whether it is, too, that of a view which shows the token, by the configured PIN.
+    view: bool,
     /// Whether the configured PIN was wrong when it was last tried: it is not tried again before a program asks for that.
     refused: bool,
     /// Whose sessions these are: manufacturer, model, serial number.
@@ -103,6 +113,7 @@ impl Token {
         mechanisms: Vec<CK_MECHANISM_TYPE>,
         around: Around,
     ) -> &'static Self {
+        let objects = Objects::default();
         Box::leak(Box::new(Self {
             name: Box::leak(config.name.clone().into_boxed_str()),
             module,
@@ -118,7 +129,8 @@ impl Token {
             pooled: AtomicBool::new(false),
             around,
             state: Mutex::default(),
-            objects: Mutex::default(),
+            generation: objects.generation(),
+            objects: Mutex::new(objects),
         }))
     }
 
@@ -184,6 +196,11 @@ impl Token {
 
     pub(crate) fn objects(&self) -> MutexGuard<'_, Objects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was read counts until this number is another.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     /// What a failure is for the caller.
@@ -474,35 +491,107 @@ impl Token {
             }
             session => session?,
         };
-        self.recognize(state)?;
+        let info = self.recognize(state)?;
         if state.login == Some(Role::User) && (state.pin.is_some() || self.pin_source.is_some()) {
-            let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
-            let pin = match (&state.pin, &self.pin_source) {
-                (Some(pin), _) => Secret::try_copy_of(pin.expose()),
-                (None, file) => file.as_ref().and_then(|file| pin::read(file).ok()),
-            };
-            let pin = pin.filter(|_| !state.refused).ok_or(refused)?;
-            let answer = keeper.login(User::User, pin.expose());
-            state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
-            state.mine |= answer.is_ok();
-            logged_in(answer)?;
+            // What nobody asked for by itself costs no attempt at a PIN that was wrong before.
+            let guest = state.view && !state.own;
+            state.refused |= guest && PIN_IN_DOUBT.into_iter().any(|flag| info.has(flag));
+            match self.repeat_login(state, &keeper) {
+                Err(_) if guest => self.part(state),
+                again => again?,
+            }
         }
         state.keeper = Some(keeper);
         Ok(())
     }
 
+    /// The login that there was, in a new session.
+    fn repeat_login(&self, state: &mut State, keeper: &Session) -> Called<()> {
+        let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
+        let pin = match (&state.pin, &self.pin_source) {
+            (Some(pin), _) => Secret::try_copy_of(pin.expose()),
+            (None, file) => file.as_ref().and_then(|file| pin::read(file).ok()),
+        };
+        let pin = pin.filter(|_| !state.refused).ok_or(refused)?;
+        let answer = keeper.login(User::User, pin.expose());
+        state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
+        state.mine |= answer.is_ok();
+        logged_in(answer)
+    }
+
     /// Another token in the same slot gets neither our PIN nor the handles of this one.
-    fn recognize(&self, state: &mut State) -> Called<()> {
+    fn recognize(&self, state: &mut State) -> Called<TokenInfo> {
         let info = self.module.library.token_info(self.slot())?;
-        let there = [info.manufacturer, info.model, info.serial];
+        let there = [&info.manufacturer, &info.model, &info.serial].map(String::clone);
         match *state.identity.get_or_insert_with(|| there.clone()) == there {
-            true => Ok(()),
+            true => Ok(info),
             false => Err(Failure::new(Function::OpenSession, Error::TOKEN_NOT_RECOGNIZED)),
         }
     }
 
+    /// A view that shows the token has a login: by the configured PIN the token has one too, from its next session on.
+    pub(crate) fn join_view(&self) {
+        if self.pin_source.is_none() || self.is_pooled() {
+            return;
+        }
+        self.apart(|| {
+            let mut state = self.state();
+            match state.login {
+                Some(Role::So) => return,
+                Some(Role::User) => {}
+                None => {
+                    state.login = Some(Role::User);
+                    self.forget(&mut state);
+                }
+            }
+            state.view = true;
+        });
+    }
+
+    /// The view's login is over.
+    pub(crate) fn leave_view(&self) {
+        self.apart(|| {
+            let mut state = self.state();
+            if std::mem::take(&mut state.view) && !state.own {
+                self.end_login(&mut state);
+            }
+        });
+    }
+
+    /// The view's login cannot be made: what is public stays.
+    fn part(&self, state: &mut State) {
+        state.view = false;
+        state.login = None;
+        self.objects().forget_private();
+    }
+
+    /// Where there is a view's login alone, it becomes the slot's too for who has that PIN, and ends for the SO.
+    fn takes_over(&self, role: Role, pin: &[u8]) -> Result<bool> {
+        let alone = |state: &State| state.view && !state.own;
+        if !alone(&self.state()) {
+            return Ok(false);
+        }
+        if role == Role::So {
+            self.leave_view();
+            return Ok(false);
+        }
+        let configured = self.pin_source.as_deref().map(pin::read).transpose()?;
+        if !pin.is_empty() && !configured.is_some_and(|other| is_same(other.expose(), pin)) {
+            return Err(Error::PIN_INCORRECT);
+        }
+        self.by_keeper(|_| Ok(()))?;
+        let mut state = self.state();
+        // It may have been refused.
+        let still = alone(&state);
+        state.own = still;
+        Ok(still)
+    }
+
     /// `C_Login`. Without a PIN, by the one of the configuration, or by the token's own keypad.
     pub(crate) fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
+        if self.takes_over(role, pin)? {
+            return Ok(());
+        }
         let user = if role == Role::User { User::User } else { User::SecurityOfficer };
         let configured = self.pin_source.as_ref();
         let configured = configured.filter(|_| pin.is_empty() && role == Role::User);
@@ -527,6 +616,7 @@ impl Token {
                     answer => {
                         logged_in(answer)?;
                         state.login = Some(role);
+                        state.own = true;
                         state.mine |= answer.is_ok();
                         state.refused = false;
                         return Ok(());
@@ -544,6 +634,7 @@ impl Token {
         };
         let mut state = self.state();
         state.login = Some(Role::User);
+        state.own = true;
         state.pin = pin;
         state.refused = false;
         Ok(())
@@ -573,19 +664,26 @@ impl Token {
     pub(crate) fn logout(&self) {
         self.apart(|| {
             let mut state = self.state();
-            state.login = None;
-            state.pin = None;
-            state.pins.clear();
-            self.objects().forget_private();
-            if !std::mem::take(&mut state.mine) {
-                return;
-            }
-            // After a loss the module may still have the login.
-            self.connect(&mut state).ok();
-            if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
-                self.forget(&mut state);
+            state.own = false;
+            if !state.view {
+                self.end_login(&mut state);
             }
         });
+    }
+
+    fn end_login(&self, state: &mut State) {
+        state.login = None;
+        state.pin = None;
+        state.pins.clear();
+        self.objects().forget_private();
+        if !std::mem::take(&mut state.mine) {
+            return;
+        }
+        // After a loss the module may still have the login.
+        self.connect(state).ok();
+        if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
+            self.forget(state);
+        }
     }
 
     /// What the keeper does: what depends on the login is done where it was made.
@@ -607,7 +705,7 @@ impl Token {
             keeper.map(|keeper| keeper.logout());
             self.forget(&mut state);
             state.login = None;
-            state.mine = false;
+            (state.mine, state.own, state.view) = (false, false, false);
             state.pin = None;
             state.identity = None;
             state.pins.clear();
@@ -626,7 +724,7 @@ impl Token {
         // After a loss the module may have given its objects new numbers, and there may be others.
         let mut same = Vec::new();
         for handle in find(session, &template)? {
-            let now = read::attributes(session, handle, row, private)?;
+            let now = read::attributes(self.name, session, handle, row, private)?;
             if self.objects().is_same(row, &now) {
                 same.push(handle);
             }
@@ -652,6 +750,12 @@ pub(crate) const fn is_refusal(code: Error) -> bool {
             | Error::PIN_LEN_RANGE
             | Error::PIN_LOCKED
     )
+}
+
+/// Whether two PINs are one, in a time that depends on their lengths alone.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let differences = one.iter().zip(other).fold(0, |bits, (one, other)| bits | (one ^ other));
+    one.len() == other.len() && std::hint::black_box(differences) == 0
 }
 
 /// Shows the PIN to the operation that has begun in a session.

@@ -9,16 +9,24 @@ use serde_json::{Value, json};
 /// Keys of one token in the three forms.
 pub(super) fn report(token: &Token, keys: &[Key]) -> Report {
     let uri = token.uri();
-    let mut table = Table::new(&["LABEL", "TYPE", "PARTS", "USAGE", "VALUE", "URI"], &[]);
+    // A column for homes where there are any.
+    let homes = keys.iter().any(|key| key.home.is_some());
+    let mut columns = vec!["LABEL", "TYPE", "PARTS", "USAGE", "VALUE", "URI"];
+    if homes {
+        columns.insert(columns.len() - 1, "HOME");
+    }
+    let mut table = Table::new(&columns, &[]);
     for key in keys {
-        table.push(vec![
+        let mut row = vec![
             key.label.clone(),
             key.kind.to_string(),
             key.part_names().join("+"),
             key.usages.names().join(","),
             key.protection().to_owned(),
-            key.uri(&uri).to_string(),
-        ]);
+        ];
+        row.extend(homes.then(|| key.home.clone().unwrap_or_else(|| String::from("-"))));
+        row.push(key.uri(&uri).to_string());
+        table.push(row);
     }
     Report {
         text: table.text(),

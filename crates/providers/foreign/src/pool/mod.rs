@@ -109,10 +109,11 @@ impl Pool {
             look_at: AtomicU64::new(0),
         });
         let members: Vec<_> = members.collect();
+        let name: &'static str = Box::leak(Box::from(name));
         let pool: &'static Self = Box::leak(Box::new(Self {
-            name: Box::leak(Box::from(name)),
+            name,
             next: AtomicUsize::new(0),
-            table: Mutex::new(Table::new(members.len())),
+            table: Mutex::new(Table::new(name, members.len())),
             members,
             late,
             rows: OnceLock::new(),

@@ -2,7 +2,7 @@
 //! Which objects of which tokens are one object of a pool.
 
 use crate::store::ForeignStore;
-use metaslot_ck::attribute::CKA_FOREIGN_ROW;
+use metaslot_ck::attribute::{CKA_FOREIGN_ROW, CKA_METASLOT_HOME};
 use metaslot_ck::*;
 use metaslot_spi::store::{Found, Scope, Store, Term};
 use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
@@ -28,6 +28,8 @@ pub(super) struct Login {
 
 #[derive(Debug)]
 pub(super) struct Table {
+    /// The pool's name.
+    home: &'static str,
     members: usize,
     /// What was looked at in another one is not entered.
     pub(super) login: Login,
@@ -51,8 +53,9 @@ struct Row {
 }
 
 impl Table {
-    pub(super) const fn new(members: usize) -> Self {
+    pub(super) const fn new(home: &'static str, members: usize) -> Self {
         Self {
+            home,
             members,
             login: Login { user: false, epoch: 0 },
             last: 0,
@@ -86,7 +89,7 @@ impl Table {
                 row.keys[at] = None;
                 continue;
             };
-            let shown = shown(*id, &attributes);
+            let shown = shown(*id, self.home, &attributes);
             let first = row.keys[..at].iter().all(Option::is_none);
             if first && row.attributes != shown {
                 row.attributes = shown;
@@ -158,8 +161,9 @@ fn has(attributes: &Attributes, (attribute, wanted): &Term) -> bool {
 }
 
 /// Nothing of it is changed here.
-fn shown(id: u64, attributes: &Attributes) -> Attributes {
+fn shown(id: u64, home: &str, attributes: &Attributes) -> Attributes {
     let mut shown = attributes.clone();
+    shown.set(CKA_METASLOT_HOME, Value::Bytes(home.as_bytes().to_vec()));
     for attribute in [CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE] {
         shown.set(attribute, Value::Bool(false));
     }
@@ -287,7 +291,7 @@ mod tests {
     #[test]
     fn object_stays_while_one_token_has_it_and_does_not_come_back() {
         let here = || seen(&key(CKO_PRIVATE_KEY, 1, Some(&[4, 1])), &[]).into_iter().collect();
-        let mut table = Table::new(2);
+        let mut table = Table::new("pool", 2);
         table.enter(0, here());
         table.enter(1, here());
         let found = table.search(&[], Scope::Both, 0, 9);

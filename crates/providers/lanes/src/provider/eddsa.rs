@@ -5,11 +5,11 @@
 use super::batch::{Batch, Meeting};
 use super::over::{Call, Over, Ready, Signing};
 use super::parts::{Held, Message, Plain, Size, device_error, kept, put};
-use crate::curve25519::{self, PrivateKey, PublicKey, SignRequest, VerifyRequest};
+use crate::curve25519::{self, KEY_LENGTH, PrivateKey, PublicKey, SignRequest, VerifyRequest};
 use metaslot_awslc_wrapper::curve25519::ED25519_SIGNATURE_LENGTH as LENGTH;
 use metaslot_ck::*;
 use metaslot_spi::provider::{Algorithm, Direction, Signature};
-use metaslot_spi::{Key, Params, key_info};
+use metaslot_spi::{Key, Params, key_info, number_key};
 
 /// Requests in one call of the kernel.
 const BATCH: usize = 16;
@@ -47,8 +47,8 @@ impl Signing for EdDsa {
         self.plain
     }
 
-    fn serves(&self, _: &Key) -> bool {
-        curve25519::available()
+    fn serves(&self, key: &Key) -> bool {
+        curve25519::available() && number_key::is_long(key, KEY_LENGTH)
     }
 
     fn for_waiting(&self) -> bool {

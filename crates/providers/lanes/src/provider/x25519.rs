@@ -7,7 +7,7 @@ use super::parts::{Plain, Size};
 use crate::curve25519::{self, KEY_LENGTH, X25519Key, X25519Request};
 use metaslot_ck::*;
 use metaslot_spi::provider::Algorithm;
-use metaslot_spi::{Key, key_info};
+use metaslot_spi::{Key, key_info, number_key};
 
 /// Requests in one call of the kernel, which share an inversion.
 const BATCH: usize = 32;
@@ -29,7 +29,9 @@ impl Agreeing for X25519 {
     const LENGTH: usize = KEY_LENGTH;
 
     fn serves(key: &Key) -> bool {
-        key.key_type() == CKK_EC_MONTGOMERY && curve25519::available()
+        key.key_type() == CKK_EC_MONTGOMERY
+            && curve25519::available()
+            && number_key::is_long(key, KEY_LENGTH)
     }
 }
 

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is in other modules' tokens, seen and used in slot 0.
+
+use super::softhsm::ours;
+use super::*;
+use metaslot_ck::attribute::CKA_METASLOT_HOME;
+use metaslot_testkit::check;
+use std::time::{Duration, Instant};
+
+const RSA: CK_MECHANISM_TYPE = CKM_SHA256_RSA_PKCS;
+
+/// By then each step of a test is over, on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs `work` with a token of SoftHSM whose PIN is configured, and with these variables of the environment.
+fn with_pin(
+    what: &str,
+    name: &str,
+    variables: &[(&'static str, &str)],
+    work: impl FnOnce(&Module) -> Result<()>,
+) {
+    let prepare = |token: &mut TestToken| {
+        variables.iter().for_each(|(name, value)| token.set(name, value));
+        with_softhsm(token, &format!("pin-source = \"file:{}\"", token.path("pin").display()))
+    };
+    apart(CLIENT, what, name, prepare, || work(&started()?));
+}
+
+/// A session in slot 0.
+fn metaslot(module: &Module) -> Result<Session> {
+    Ok(module.open_session(SlotId(0), Access::ReadWrite)?)
+}
+
+fn user(module: &Module) -> Result<Session> {
+    let session = metaslot(module)?;
+    session.login(User::User, USER_PIN.as_bytes())?;
+    Ok(session)
+}
+
+/// What is found with this label, and which of it are private keys.
+fn found(session: &Session, label: &str) -> Result<(usize, Vec<ObjectHandle>)> {
+    let all = session.find(&Template::new().label(label))?;
+    let private = session.find(&Template::new().label(label).class(CKO_PRIVATE_KEY))?;
+    Ok((all.len(), private))
+}
+
+/// The one private key with this label.
+fn private_key(session: &Session, label: &str) -> Result<ObjectHandle> {
+    let (_, private) = found(session, label)?;
+    let [key] = private[..] else { anyhow::bail!("{} keys {label:?}", private.len()) };
+    Ok(key)
+}
+
+fn home(session: &Session, object: ObjectHandle) -> Option<String> {
+    session.attribute_text(object, CKA_METASLOT_HOME).ok()
+}
+
+#[test]
+fn keys_of_other_tokens_are_seen_and_used_in_slot_0() {
+    let name = "view::keys_of_other_tokens_are_seen_and_used_in_slot_0";
+    with_pin("its keys in slot 0", name, &[], |module| {
+        let there = logged_in(module)?;
+        rsa_pair(&there, "theirs")?;
+        let here = user(module)?;
+        let (public, own) = rsa_pair(&here, "own")?;
+        ensure!(found(&there, "own")?.0 == 0, "what is made in slot 0 is its own token's");
+        ensure!(home(&here, own).is_none(), "{:?}", home(&here, own));
+        let key = private_key(&here, "theirs")?;
+        ensure!(home(&here, key).as_deref() == Some("softhsm"), "{:?}", home(&here, key));
+        let by_home = Template::new().bytes(CKA_METASLOT_HOME, b"softhsm");
+        ensure!(here.find(&by_home)?.len() == 2, "a home is searched for");
+        let signature = here.sign(&RSA.into(), key, b"message")?;
+        let verifying = here.find(&Template::new().label("theirs").class(CKO_PUBLIC_KEY))?[0];
+        let (other, copy) = ours(module, &here, verifying)?;
+        other.verify(&RSA.into(), copy, b"message", &signature)?;
+        here.verify(&RSA.into(), verifying, b"message", &signature)?;
+        let sensitive = here.attribute(key, CKA_PRIVATE_EXPONENT);
+        fails_with(sensitive, Error::ATTRIBUTE_SENSITIVE)?;
+        // An operation in parts, and one beside it with a key of ours.
+        here.sign_init(&RSA.into(), key)?;
+        here.sign_update(b"mess")?;
+        here.encrypt(&CKM_RSA_PKCS.into(), public, b"beside it")?;
+        here.sign_update(b"age")?;
+        ensure!(here.sign_final()? == signature, "PKCS#1 v1.5 is the same each time");
+        Ok(())
+    });
+}
+
+#[test]
+fn objects_of_other_tokens_stay_there_when_slot_0_changes_them() {
+    let name = "view::objects_of_other_tokens_stay_there_when_slot_0_changes_them";
+    with_pin("its objects changed in slot 0", name, &[], |module| {
+        let there = logged_in(module)?;
+        let (_, at_home) = rsa_pair(&there, "theirs")?;
+        let here = user(module)?;
+        let key = private_key(&here, "theirs")?;
+        here.set_attributes(key, &Template::new().label("renamed"))?;
+        ensure!(there.attribute_text(at_home, CKA_LABEL)? == "renamed", "it is one object");
+        let session_copy = here.copy(key, &Template::new().token(false));
+        fails_with(session_copy, Error::ACTION_PROHIBITED)?;
+        let copy = here.copy(key, &Template::new().token(true).label("copied"))?;
+        ensure!(home(&here, copy).as_deref() == Some("softhsm"), "a copy stays");
+        ensure!(private_key(&there, "copied").is_ok(), "a copy is there");
+        here.sign(&RSA.into(), copy, b"message")?;
+        // Neither of them carries the other's keys.
+        let aes = |session: &Session| {
+            let usage = [CKA_WRAP, CKA_UNWRAP, CKA_ENCRYPT].into_iter();
+            let template = usage.fold(Template::new().token(true), |all, one| all.bool(one, true));
+            let template = template.ulong(CKA_VALUE_LEN, 32).label("aes");
+            session.generate_key(&CKM_AES_KEY_GEN.into(), &template)
+        };
+        let theirs = aes(&there)?;
+        let wrapping = here.find(&Template::new().label("aes"))?[0];
+        let own = aes(&here)?;
+        for (by, key) in [(wrapping, own), (own, wrapping), (own, key)] {
+            let wrapped = here.wrap(&CKM_AES_KEY_WRAP_KWP.into(), by, key);
+            fails_with(wrapped.map(drop), Error::FUNCTION_NOT_SUPPORTED)?;
+        }
+        here.destroy(wrapping)?;
+        ensure!(there.object_size(theirs).is_err(), "it is destroyed there");
+        fails_with(here.sign(&RSA.into(), wrapping, b""), Error::KEY_HANDLE_INVALID)?;
+        there.destroy(at_home)?;
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::KEY_HANDLE_INVALID)
+    });
+}
+
+#[test]
+fn each_slot_has_its_login() {
+    let name = "view::each_slot_has_its_login";
+    with_pin("a token with two logins", name, &[], |module| {
+        let there = logged_in(module)?;
+        rsa_pair(&there, "theirs")?;
+        let here = metaslot(module)?;
+        ensure!(found(&here, "theirs")?.1.is_empty(), "slot 0 has no login");
+        here.login(User::User, USER_PIN.as_bytes())?;
+        let key = private_key(&here, "theirs")?;
+        there.logout()?;
+        here.sign(&RSA.into(), key, b"message")?;
+        ensure!(found(&there, "theirs")?.1.is_empty(), "its own slot has no login");
+        for _ in 0..2 {
+            let wrong = there.login(User::User, b"another one");
+            fails_with(wrong, Error::PIN_INCORRECT)?;
+        }
+        ensure!(found(&there, "theirs")?.1.is_empty(), "no login by a wrong PIN");
+        there.login(User::User, USER_PIN.as_bytes())?;
+        let at_home = private_key(&there, "theirs")?;
+        here.logout()?;
+        there.sign(&RSA.into(), at_home, b"message")?;
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::KEY_HANDLE_INVALID)?;
+        // By the configured PIN, without typing it.
+        there.logout()?;
+        here.login(User::User, USER_PIN.as_bytes())?;
+        there.login_protected(User::User)?;
+        private_key(&there, "theirs")?;
+        there.logout()?;
+        // The SO of the token goes before a login of slot 0.
+        there.login(User::SecurityOfficer, SO_PIN.as_bytes())?;
+        ensure!(found(&here, "theirs")?.1.is_empty(), "the SO sees no private key");
+        there.logout()?;
+        here.logout()?;
+        here.login(User::User, USER_PIN.as_bytes())?;
+        let key = private_key(&here, "theirs")?;
+        here.sign(&RSA.into(), key, b"message").map(drop)?;
+        // Slot 0 ends its login with its last session, and the token's with it.
+        here.close()?;
+        let again = metaslot(module)?;
+        ensure!(found(&again, "theirs")?.1.is_empty(), "a login outlived its sessions");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_configured_pin_that_is_wrong_is_tried_once() {
+    let name = "view::a_configured_pin_that_is_wrong_is_tried_once";
+    with_pin("a wrong PIN in the configuration", name, &[], |module| {
+        let there = logged_in(module)?;
+        rsa_pair(&there, "theirs")?;
+        there.set_pin(USER_PIN.as_bytes(), b"another one")?;
+        there.logout()?;
+        let low = |module: &Module| {
+            let slot = slot(module, LABEL)?;
+            anyhow::Ok(module.token_info(slot)?.has(CKF_USER_PIN_COUNT_LOW))
+        };
+        ensure!(!low(module)?, "no attempt so far");
+        let here = user(module)?;
+        let (all, private) = found(&here, "theirs")?;
+        ensure!((all, private.len()) == (1, 0), "{all} {private:?}");
+        let (public, own) = rsa_pair(&here, "own")?;
+        let signature = here.sign(&RSA.into(), own, b"message")?;
+        here.verify(&RSA.into(), public, b"message", &signature)?;
+        ensure!(low(module)?, "the PIN was tried");
+        // Its own slot takes the right one.
+        there.login(User::User, b"another one")?;
+        private_key(&there, "theirs").map(drop)
+    });
+}
+
+#[test]
+fn a_disabled_metaslot_shows_its_own_token() {
+    let name = "view::a_disabled_metaslot_shows_its_own_token";
+    let disabled = [("METASLOT_ENABLED", "False")];
+    with_pin("METASLOT_ENABLED=false", name, &disabled, |module| {
+        let there = logged_in(module)?;
+        rsa_pair(&there, "theirs")?;
+        let here = user(module)?;
+        ensure!(found(&here, "theirs")?.0 == 0, "it shows another token");
+        rsa_pair(&here, "own").map(drop)
+    });
+}
+
+#[test]
+fn what_no_variable_can_be_is_said() {
+    let name = "view::what_no_variable_can_be_is_said";
+    let cases: [(&str, &str, &str); 3] = [
+        ("METASLOT_ENABLED", "maybe", "METASLOT_ENABLED: is true or false"),
+        ("METASLOT_OBJECTSTORE_TOKEN", "none", "there is no token \"none\""),
+        ("METASLOT_OBJECTSTORE_SLOT", "none", "there is no token in a slot \"none\""),
+    ];
+    let set = |name: &str| std::env::var_os(name).is_some();
+    for (variable, value, says_so) in cases {
+        if is_inside() && !set(variable) {
+            continue;
+        }
+        with_pin(&format!("{variable}={value}"), name, &[(variable, value)], |module| {
+            fails_with(module.slots(true), Error::DEVICE_ERROR)?;
+            says(module, says_so)
+        });
+    }
+}
+
+#[test]
+fn the_keystore_is_the_token_that_is_named() {
+    let name = "view::the_keystore_is_the_token_that_is_named";
+    let named = [("METASLOT_OBJECTSTORE_TOKEN", "soft  ")];
+    with_pin("METASLOT_OBJECTSTORE_TOKEN", name, &named, |module| {
+        ensure!(slot(module, LABEL)? == SlotId(0), "it is not slot 0");
+        ensure!(slot(module, "testing")? == SlotId(1), "ours comes after it");
+        let here = user(module)?;
+        let (_, private) = rsa_pair(&here, "made")?;
+        ensure!(home(&here, private).as_deref() == Some("softhsm"), "it was made elsewhere");
+        here.sign(&RSA.into(), private, b"message")?;
+        Ok(())
+    });
+}
+
+#[test]
+fn policies_that_differ_keep_a_token_apart() {
+    let name = "view::policies_that_differ_keep_a_token_apart";
+    let prepare = |token: &mut TestToken| with_softhsm(token, "policy = \"legacy\"");
+    apart(CLIENT, "a token with another policy", name, prepare, || {
+        let module = started()?;
+        let there = logged_in(&module)?;
+        rsa_pair(&there, "theirs")?;
+        ensure!(found(&user(&module)?, "theirs")?.0 == 0, "it is shown under another policy");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_token_with_another_policy_is_not_shown() {
+    let name = "view::a_token_with_another_policy_is_not_shown";
+    let more = "policy = \"legacy\"\nmetaslot = true";
+    let prepare = |token: &mut TestToken| with_softhsm(token, more);
+    apart(CLIENT, "a token with another policy, shown", name, prepare, || {
+        let module = started()?;
+        fails_with(module.slots(true), Error::DEVICE_ERROR)?;
+        says(&module, "slot 0 shows tokens with its own policy: softhsm has another")
+    });
+}
+
+/// More than a page of each token, in searches that go on while others begin.
+#[test]
+fn searches_go_through_every_token_once() {
+    let name = "view::searches_go_through_every_token_once";
+    with_pin("searches over two tokens", name, &[], |module| {
+        const COUNT: usize = 300;
+        let (there, here) = (logged_in(module)?, user(module)?);
+        for session in [&there, &here] {
+            for at in 0..COUNT {
+                let data = Template::new().class(CKO_DATA).token(true).label("many");
+                session.create(&data.bytes(CKA_VALUE, at.to_le_bytes()))?;
+            }
+        }
+        let query = Template::new().label("many");
+        for size in [1, 7, 256, 1000] {
+            let mut search = here.search(&query)?;
+            let (mut all, mut some) = (Vec::new(), vec![ObjectHandle(0); size]);
+            loop {
+                match search.read(&mut some)? {
+                    0 => break,
+                    count => all.extend_from_slice(&some[..count]),
+                }
+                if all.len() % 100 == 0 {
+                    let beside = metaslot(module)?.find(&query)?.len();
+                    ensure!(beside == 2 * COUNT, "{beside} beside it");
+                }
+            }
+            search.finish()?;
+            all.sort_unstable_by_key(|handle| handle.0);
+            all.dedup();
+            ensure!(all.len() == 2 * COUNT, "{} by {size}", all.len());
+        }
+        Ok(())
+    });
+}
+
+/// Three tokens of a module in which one dies, and slot 0 with a key of its own.
+#[test]
+fn a_token_that_dies_keeps_no_one_from_the_others() {
+    let name = "view::a_token_that_dies_keeps_no_one_from_the_others";
+    let prepare = |token: &mut TestToken| {
+        compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
+        let home = token.home().display().to_string();
+        let pin = token.write("their-pin", "1234")?;
+        token.set("FAKE_ORDERS", &home);
+        let pin = format!("pin-source = \"file:{}\"", pin.display());
+        configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\"\n{pin}"))
+    };
+    apart(CLIENT, "a token in slot 0 that dies", name, prepare, || {
+        let module = started()?;
+        let here = user(&module)?;
+        rsa_pair(&here, "own")?;
+        let dead = Path::new(&std::env::var_os("FAKE_ORDERS").context("no orders")?).join("dead-1");
+        let keys = || anyhow::Ok(found(&here, "web")?.1);
+        for way in ["removed", "present", "error"] {
+            let all = keys()?;
+            ensure!(all.len() == 3, "{all:?}");
+            std::fs::write(&dead, way)?;
+            let left = keys()?;
+            ensure!(left.len() == 2, "{way}: {left:?}");
+            for key in &left {
+                here.sign(&RSA.into(), *key, b"message")?;
+            }
+            // It signs nothing; the first byte says which token has signed.
+            let signed = all.iter().filter_map(|key| here.sign(&RSA.into(), *key, b"x").ok());
+            let by: Vec<_> = signed.map(|signature| signature[0]).collect();
+            ensure!(by.len() == 2 && !by.contains(&1), "{way}: signed by {by:?}");
+            here.sign(&RSA.into(), private_key(&here, "own")?, b"message")?;
+            std::fs::remove_file(&dead)?;
+            let begin = Instant::now();
+            while keys()?.len() < 3 {
+                ensure!(begin.elapsed() < PATIENCE, "{way}: it does not come back");
+            }
+            for key in keys()? {
+                here.sign(&RSA.into(), key, b"message")?;
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_forked_child_sees_them_anew() {
+    check(CLIENT, "fork, in slot 0", &["gcc", "softhsm2-util", "openssl"], |token| {
+        let pin = format!("pin-source = \"file:{}\"", token.path("pin").display());
+        with_softhsm(token, &pin)?;
+        let key = token.path("key.pem");
+        let new = ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out"];
+        token.program("openssl").args(new).arg(&key).run()?;
+        let import = ["--token", LABEL, "--label", "web", "--id", "01", "--pin", USER_PIN];
+        token.program("softhsm2-util").arg("--import").arg(&key).args(import).run()?;
+        compiled(token, "fork.c", "fork", "-ldl")?;
+        let program = token.program("./fork").arg(token.module());
+        let program = program.args(["testing", USER_PIN, "there"]);
+        program.run()?.with(&["parent and child have signed"]).map(|_| ())
+    });
+}
