@@ -73,7 +73,7 @@ impl Draft {
     pub(crate) fn write(&self, text: &str) -> io::Result<()> {
         let mut file = &self.file;
         file.set_len(0)?;
-        file.write_all(text.as_bytes())?;
+        // First, or others could read what they may not.
         if let Ok(there) = fs::metadata(&self.replaces) {
             let own = file.metadata()?;
             if (own.uid(), own.gid()) != (there.uid(), there.gid()) {
@@ -81,6 +81,7 @@ impl Draft {
             }
             file.set_permissions(there.permissions())?;
         }
+        file.write_all(text.as_bytes())?;
         file.sync_all()
     }
 

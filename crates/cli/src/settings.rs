@@ -266,11 +266,14 @@ pub(crate) fn set_strings(section: &mut Table, name: &str, texts: &[String]) {
     }
 }
 
-/// Sets a value; the comment behind an older one stays.
+/// Sets a value; the comments above and behind an older one stay.
 pub(crate) fn put(section: &mut Table, name: &str, new: impl Into<toml_edit::Value>) {
     let mut new = new.into();
-    if let Some(old) = section.get(name).and_then(Item::as_value) {
-        *new.decor_mut() = old.decor().clone();
+    match section.get_mut(name) {
+        Some(Item::Value(old)) => {
+            *new.decor_mut() = old.decor().clone();
+            *old = new;
+        }
+        _ => drop(section.insert(name, Item::Value(new))),
     }
-    section.insert(name, Item::Value(new));
 }

@@ -58,6 +58,16 @@ impl Secret {
         Some(secret)
     }
 
+    /// The bytes of a vector, which are wiped there, and what else it has room for.
+    #[must_use]
+    pub fn taken(mut bytes: Vec<u8>) -> Self {
+        let secret = Self::copy_of(&bytes);
+        let capacity = bytes.capacity();
+        // SAFETY: so many bytes are owned; nothing of them is read again.
+        unsafe { os::wipe(bytes.as_mut_ptr(), capacity) };
+        secret
+    }
+
     /// The bytes. Search for this word to find every exposure.
     #[must_use]
     pub const fn expose(&self) -> &[u8] {
@@ -121,6 +131,14 @@ impl fmt::Debug for Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_vector_that_is_taken_becomes_a_secret() {
+        let mut bytes = vec![7; 1000];
+        bytes.truncate(10);
+        assert_eq!(Secret::taken(bytes).expose(), [7; 10]);
+        assert!(Secret::taken(Vec::new()).is_empty());
+    }
 
     #[test]
     fn a_secret_is_in_the_arena_however_small() {

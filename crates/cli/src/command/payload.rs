@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The data that is signed, verified or encrypted, read in pieces of bounded size.
 
-use super::target::Target;
+use super::target::{Target, of_stream};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
+use metaslot_memory::Secret;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::fd::AsFd;
 use std::path::Path;
 
 /// Data up to this size goes to the token in one call, longer data in pieces of this size.
@@ -16,33 +16,19 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Payload {
     name: String,
-    source: Source,
-}
-
-enum Source {
-    File(File),
-    Input,
-}
-
-impl std::fmt::Debug for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::File(_) => "File",
-            Self::Input => "Input",
-        })
-    }
+    file: File,
 }
 
 impl Payload {
     /// Opens it.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
         let path = path.filter(|path| *path != Path::new("-"));
-        let Some(path) = path else {
-            return Ok(Self { name: "standard input".to_owned(), source: Source::Input });
-        };
-        let name = path.display().to_string();
-        match File::open(path) {
-            Ok(file) => Ok(Self { name, source: Source::File(file) }),
+        let name =
+            path.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
+        // Not by way of the buffer that the library has for standard input: what is read may be secret.
+        let opened = path.map_or_else(|| of_stream(&io::stdin()), File::open);
+        match opened {
+            Ok(file) => Ok(Self { name, file }),
             Err(error) => Err(Failure::io(format!("cannot open {name}"), &error)),
         }
     }
@@ -50,52 +36,47 @@ impl Payload {
     /// All of it.
     pub(crate) fn all(&mut self) -> Result<Vec<u8>> {
         let mut data = Vec::new();
-        let read = match &mut self.source {
-            Source::File(file) => file.read_to_end(&mut data),
-            Source::Input => io::stdin().read_to_end(&mut data),
-        };
-        read.map_err(|error| self.unreadable(&error))?;
+        self.file.read_to_end(&mut data).map_err(|error| self.unreadable(&error))?;
         Ok(data)
     }
 
-    /// The next piece, empty at the end, shorter than `limit` only before the end.
-    pub(crate) fn piece<'a>(&mut self, buffer: &'a mut Vec<u8>, limit: usize) -> Result<&'a [u8]> {
-        buffer.clear();
-        let limit = limit as u64;
-        let read = match &mut self.source {
-            Source::File(file) => file.take(limit).read_to_end(buffer),
-            Source::Input => io::stdin().take(limit).read_to_end(buffer),
-        };
-        read.map_err(|error| self.unreadable(&error))?;
-        Ok(buffer)
+    /// Fills the buffer; how many bytes there were, fewer only before the end.
+    pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.file.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.unreadable(&error)),
+            }
+        }
+        Ok(filled)
     }
 
-    /// Gives `each` what is left, in pieces of this size, and says which is the last one; nothing is
+    /// Gives `each` what is left, from protected memory, in pieces of this size, and says which is the last one; nothing is
     /// one empty piece.
     pub(crate) fn pieces(
         &mut self,
         size: usize,
         mut each: impl FnMut(&[u8], bool) -> Result<()>,
     ) -> Result<()> {
-        let (mut piece, mut next) = (Vec::with_capacity(size), Vec::with_capacity(size));
-        self.piece(&mut piece, size)?;
+        let (mut piece, mut next) = (Secret::zeroed(size), Secret::zeroed(size));
+        let mut length = self.fill(piece.expose_mut())?;
         loop {
-            let last = self.piece(&mut next, size)?.is_empty();
-            each(&piece, last)?;
-            if last {
+            let following = self.fill(next.expose_mut())?;
+            each(&piece.expose()[..length], following == 0)?;
+            if following == 0 {
                 return Ok(());
             }
             std::mem::swap(&mut piece, &mut next);
+            length = following;
         }
     }
 
     /// What the system says about the file.
     pub(crate) fn metadata(&self) -> Result<Metadata> {
-        let known = match &self.source {
-            Source::File(file) => file.metadata(),
-            Source::Input => of_stream(&io::stdin()),
-        };
-        known.map_err(|error| self.unreadable(&error))
+        self.file.metadata().map_err(|error| self.unreadable(&error))
     }
 
     /// What messages call it.
@@ -110,14 +91,15 @@ impl Payload {
         whole: impl FnOnce(&[u8]) -> Result<()>,
         update: impl Fn(&[u8]) -> Result<()>,
     ) -> Result<bool> {
-        let mut buffer = Vec::with_capacity(PIECE);
-        if self.piece(&mut buffer, PIECE)?.len() < PIECE {
-            whole(&buffer)?;
+        let mut buffer = vec![0; PIECE];
+        let mut length = self.fill(&mut buffer)?;
+        if length < PIECE {
+            whole(&buffer[..length])?;
             return Ok(true);
         }
-        while !buffer.is_empty() {
-            update(&buffer)?;
-            self.piece(&mut buffer, PIECE)?;
+        while length > 0 {
+            update(&buffer[..length])?;
+            length = self.fill(&mut buffer)?;
         }
         Ok(false)
     }
@@ -125,11 +107,6 @@ impl Payload {
     fn unreadable(&self, error: &io::Error) -> Failure {
         Failure::io(format!("cannot read {}", self.name), error)
     }
-}
-
-/// What the system says about the file behind a stream.
-pub(crate) fn of_stream(stream: &impl AsFd) -> io::Result<Metadata> {
-    File::from(stream.as_fd().try_clone_to_owned()?).metadata()
 }
 
 /// Writes a result, and with `--json` says what it is: then it goes to standard output only where a path

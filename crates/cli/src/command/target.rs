@@ -95,8 +95,8 @@ impl Target {
     /// Standard output for `-` or nothing. A new file has this mode, less the umask, and replaces one that is there.
     pub(crate) fn open(path: Option<&Path>, mode: u32) -> Result<Self> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
-            let output = io::stdout().as_fd().try_clone_to_owned();
-            let file = output.map_err(|error| Failure::io("cannot write", &error))?.into();
+            let output = of_stream(&io::stdout());
+            let file = output.map_err(|error| Failure::io("cannot write", &error))?;
             return Ok(Self { name: "standard output".to_owned(), file, place: None });
         };
         let is_descriptor = is_descriptor(path);
@@ -135,6 +135,11 @@ impl Target {
         let done = self.file.sync_all().and_then(|()| place.take(&self.file));
         done.map_err(|error| cannot(&self.name, &error))
     }
+}
+
+/// The file behind a stream.
+pub(crate) fn of_stream(stream: &impl AsFd) -> io::Result<File> {
+    Ok(stream.as_fd().try_clone_to_owned()?.into())
 }
 
 fn cannot(name: &str, error: &io::Error) -> Failure {

@@ -8,7 +8,6 @@ use metaslot_ck::attribute::CKA_METASLOT_HOME;
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
 use metaslot_memory::Secret;
-use std::hint::black_box;
 
 const CLASSES: [(Class, CK_OBJECT_CLASS); 3] = [
     (Class::Private, CKO_PRIVATE_KEY),
@@ -93,11 +92,7 @@ pub(crate) fn only(keys: Vec<Key>, uri: &Uri, token: &Uri) -> Result<Key> {
 
 /// The value of a readable secret key.
 pub(crate) fn value(session: &Session, handle: ObjectHandle) -> Result<Secret> {
-    let mut bytes = session.attribute(handle, CKA_VALUE)?;
-    let value = Secret::copy_of(&bytes);
-    bytes.fill(0);
-    black_box(bytes);
-    Ok(value)
+    Ok(Secret::taken(session.attribute(handle, CKA_VALUE)?))
 }
 
 const fn wanted(asked: Option<Class>, class: Class) -> bool {

@@ -6,8 +6,8 @@ use super::material::KeyArg;
 use super::progress::Progress;
 use super::{version1, version2};
 use crate::app::App;
-use crate::command::payload::{Payload, of_stream};
-use crate::command::target::Target;
+use crate::command::payload::Payload;
+use crate::command::target::{Target, of_stream};
 use crate::failure::{Failure, Result};
 use metaslot_ck as ck;
 use std::fs::Metadata;
@@ -136,11 +136,9 @@ fn decrypt_version2(
     }
     let mut bytes = [0; version2::LENGTH];
     bytes[..4].copy_from_slice(&version2::VERSION.to_be_bytes());
-    let mut rest = Vec::new();
-    if payload.piece(&mut rest, version2::LENGTH - 4)?.len() < version2::LENGTH - 4 {
+    if payload.fill(&mut bytes[4..])? < version2::LENGTH - 4 {
         return Err(Failure::failed("the file was cut within its header"));
     }
-    bytes[4..].copy_from_slice(&rest);
     let header = version2::Header::read(bytes, key.is_passphrase())?;
     let purpose = version2::purpose(ck::CKA_DECRYPT);
     let (session, key) = key.open(app, purpose, &header.stretch(), false)?;
@@ -154,13 +152,12 @@ fn decrypt_version2(
 
 /// What the file says in its first four bytes.
 fn version(payload: &mut Payload) -> Result<u32> {
-    let mut first = Vec::new();
-    let first: std::result::Result<[u8; 4], _> = payload.piece(&mut first, 4)?.try_into();
-    match first.map(u32::from_be_bytes) {
-        Ok(known @ (version1::VERSION | version2::VERSION)) => Ok(known),
-        Ok(_) => Err(Failure::failed(format!("{} is not an encrypted file", payload.name()))
+    let mut first = [0; 4];
+    match (payload.fill(&mut first)?, u32::from_be_bytes(first)) {
+        (4, known @ (version1::VERSION | version2::VERSION)) => Ok(known),
+        (4, _) => Err(Failure::failed(format!("{} is not an encrypted file", payload.name()))
             .hint("it begins with neither 1 nor 2, the versions of the format")),
-        Err(_) => Err(Failure::failed(format!("{} is too short", payload.name()))
+        _ => Err(Failure::failed(format!("{} is too short", payload.name()))
             .hint("an encrypted file begins with its version, four bytes")),
     }
 }
@@ -183,7 +180,7 @@ impl What {
         let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
         let written = match output {
             Some(path) => path.metadata(),
-            None => of_stream(&io::stdout()),
+            None => of_stream(&io::stdout()).and_then(|file| file.metadata()),
         };
         // What is not there yet is not the same file.
         let Ok(written) = written else { return Ok(()) };

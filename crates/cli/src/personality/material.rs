@@ -255,11 +255,7 @@ pub(crate) fn stretched(
     let purpose = Purpose { key_type: ck::CKK_GENERIC_SECRET, usage: ck::CKA_DERIVE, lengths: &[] };
     let readable = template(purpose).bool(ck::CKA_SENSITIVE, false).bool(ck::CKA_EXTRACTABLE, true);
     let key = derived(session, passphrase, readable, stretch)?;
-    let mut value = session.attribute(key, ck::CKA_VALUE)?;
-    let secret = Secret::copy_of(&value);
-    value.fill(0);
-    std::hint::black_box(&value);
-    Ok(secret)
+    Ok(Secret::taken(session.attribute(key, ck::CKA_VALUE)?))
 }
 
 #[cfg(test)]

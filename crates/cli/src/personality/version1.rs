@@ -53,13 +53,12 @@ pub(super) struct Header {
 impl Header {
     pub(super) fn read(payload: &mut Payload, algorithm: &Algorithm) -> Result<Self> {
         let shape = Shape::of(algorithm);
-        let (mut iterations, mut rest) = (Vec::new(), Vec::new());
-        payload.piece(&mut iterations, 4)?;
-        if payload.piece(&mut rest, shape.iv + SALT)?.len() < shape.iv + SALT {
+        let mut iterations = [0; 4];
+        let mut rest = vec![0; shape.iv + SALT];
+        if payload.fill(&mut iterations)? < 4 || payload.fill(&mut rest)? < rest.len() {
             return Err(Failure::failed("the file was cut within its header"));
         }
-        let iterations = iterations.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
-        Ok(Self { shape, iterations, rest })
+        Ok(Self { shape, iterations: u32::from_be_bytes(iterations), rest })
     }
 
     /// A session, and the key in it.
@@ -113,9 +112,10 @@ impl Header {
         };
         session.decrypt_init(&Mechanism::with(algorithm.mechanism, params), key)?;
         payload.pieces(super::version2::CHUNK, |piece, _| {
-            each(&session.decrypt_update(piece).map_err(wrong)?, piece.len())
+            let opened = session.decrypt_update(piece).map_err(wrong)?;
+            each(Secret::taken(opened).expose(), piece.len())
         })?;
-        each(&session.decrypt_final().map_err(wrong)?, 0)
+        each(Secret::taken(session.decrypt_final().map_err(wrong)?).expose(), 0)
     }
 
     fn stretch(&self) -> Result<Stretch<'_>> {

@@ -128,23 +128,23 @@ pub(super) struct Chunks<'a> {
     session: &'a Session,
     key: ObjectHandle,
     number: u64,
-    buffer: Vec<u8>,
+    buffer: Secret,
 }
 
 impl<'a> Chunks<'a> {
     fn new(session: &'a Session, key: &Secret, usage: CK_ATTRIBUTE_TYPE) -> Result<Self> {
         let key = imported(session, key, purpose(usage))?;
-        Ok(Self { session, key, number: 0, buffer: vec![0; SEALED] })
+        Ok(Self { session, key, number: 0, buffer: Secret::zeroed(SEALED) })
     }
 
     /// The next chunk, sealed.
     pub(super) fn seal(&mut self, data: &[u8], last: bool) -> Result<&[u8]> {
         let nonce = nonce(self.number, last)?;
         self.session.encrypt_init(&gcm(&nonce, &[]), self.key)?;
-        let length = self.session.encrypt_into(data, &mut self.buffer)?;
+        let length = self.session.encrypt_into(data, self.buffer.expose_mut())?;
         complete(length, data.len() + TAG)?;
         self.number += 1;
-        Ok(&self.buffer[..length])
+        Ok(&self.buffer.expose()[..length])
     }
 
     /// The next chunk, opened.
@@ -160,13 +160,13 @@ impl<'a> Chunks<'a> {
         };
         complete(length, sealed.len() - TAG)?;
         self.number += 1;
-        Ok(&self.buffer[..length])
+        Ok(&self.buffer.expose()[..length])
     }
 
     fn opened(&mut self, sealed: &[u8], last: bool) -> Result<metaslot_client::Result<usize>> {
         let nonce = nonce(self.number, last)?;
         self.session.decrypt_init(&gcm(&nonce, &[]), self.key)?;
-        Ok(self.session.decrypt_into(sealed, &mut self.buffer))
+        Ok(self.session.decrypt_into(sealed, self.buffer.expose_mut()))
     }
 
     /// Whether the chunk would be right if the file went on, or ended here.

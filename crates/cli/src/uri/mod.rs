@@ -12,7 +12,6 @@ mod write;
 
 use metaslot_memory::Secret;
 use std::fmt;
-use std::hint::black_box;
 use std::rc::Rc;
 
 /// What a URI says. An attribute that is absent matches everything.
@@ -125,11 +124,8 @@ pub(crate) struct PinValue(Rc<Secret>);
 
 impl PinValue {
     /// Takes a PIN over; `bytes` are zeroised.
-    fn new(mut bytes: Vec<u8>) -> Self {
-        let secret = Secret::copy_of(&bytes);
-        bytes.fill(0);
-        black_box(bytes);
-        Self(Rc::new(secret))
+    fn new(bytes: Vec<u8>) -> Self {
+        Self(Rc::new(Secret::taken(bytes)))
     }
 
     /// The PIN.
