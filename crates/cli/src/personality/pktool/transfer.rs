@@ -3,7 +3,7 @@
 
 use super::arguments::{Args, yes};
 use super::certificates;
-use super::contents;
+use super::file::contents;
 use super::generate::secret_kind;
 use crate::app::App;
 use crate::command::target::Target;
