@@ -8,11 +8,13 @@
 
 pub mod cipher;
 pub mod digest;
+pub mod ec;
 pub mod fork;
 mod hash;
 pub mod mac;
 mod memory;
 mod mode;
+pub mod number_key;
 mod params;
 mod pkey;
 mod raw;
@@ -22,7 +24,7 @@ mod warm;
 
 pub use mode::Mode;
 
-pub use metaslot_awslc_wrapper::{cleanse, constant_time};
+pub use metaslot_awslc_wrapper::{cleanse, constant_time, random};
 
 use std::ffi::c_int;
 use std::fmt;
