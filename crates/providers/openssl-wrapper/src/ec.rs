@@ -42,11 +42,6 @@ impl EcKey {
     /// When there is no such curve, or the scalar is zero or not below the order.
     pub fn private(curve: &CStr, scalar: &[u8]) -> Result<Self> {
         methods()?;
-        Self::of_scalar(curve, scalar)
-    }
-
-    /// [`Self::private`], where the library is being started.
-    pub(crate) fn of_scalar(curve: &CStr, scalar: &[u8]) -> Result<Self> {
         let scalar = Number::new(scalar);
         let params = Params::new().text(c"group", group(curve)).number(c"priv", &scalar);
         let key = Pkey::new(c"EC", true, params)?;

@@ -7,6 +7,7 @@
 #![cfg(feature = "library")]
 
 pub mod cipher;
+mod curve;
 pub mod digest;
 pub mod ec;
 pub mod fork;

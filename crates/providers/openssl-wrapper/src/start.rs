@@ -2,9 +2,9 @@
 //! The library's start, at first use: everything that it makes once and keeps is made here, so that later calls write nothing
 //! that threads share.
 
+use crate::curve::EdDsa;
 use crate::hash::Hash;
 use crate::mode::{CIPHERS, Mode};
-use crate::number_key::EdDsa;
 use crate::raw::{self, EVP_CIPHER, EVP_MAC, EVP_MD, EVP_SIGNATURE, RandMethod};
 use crate::{Failed, Result, check, memory, not_null, warm};
 use std::cell::Cell;
@@ -138,7 +138,7 @@ fn begin() -> Result<Methods> {
     // SAFETY: a static, whose functions need nothing.
     check(unsafe { raw::RAND_set_rand_method(&raw const RANDOM) })?;
     let methods = Methods::fetch()?;
-    warm::everything(&methods)?;
+    warm::everything(|form| methods.signature(form))?;
     Ok(methods)
 }
 

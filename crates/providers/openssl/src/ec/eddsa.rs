@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ed25519 and Ed448 keys and signatures (PKCS#11 3.2 §6.3.10 and §6.3.15).
 
-use super::private_key::{generate, public_half, random};
+use super::number::{generate, public_half, random};
 use crate::failure::device_error;
 use crate::hashed::class_fits;
 use metaslot_ck::*;

@@ -6,6 +6,7 @@ mod ecdh;
 mod ecdsa;
 mod eddsa;
 mod montgomery;
+mod number;
 mod prime;
 mod private_key;
 

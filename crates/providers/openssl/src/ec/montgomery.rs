@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! X25519 and X448 keys (PKCS#11 3.2 §6.3.11); the agreement itself is reached through `ecdh`.
 
-use super::private_key::{generate, public_half, random};
+use super::number::{generate, public_half, random};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::number_key::{Curve, NumberKey};

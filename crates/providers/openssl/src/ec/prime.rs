@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys on the short Weierstrass curves: generation and the prepared form (PKCS#11 3.2 §6.3).
 
+use super::number::random;
 use crate::failure::device_error;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl_wrapper::ec::EcKey;
-use metaslot_openssl_wrapper::random;
 use metaslot_spi::prime_key::{self, Curve};
 use metaslot_spi::provider::{Algorithm, GeneratePair, checked};
 use metaslot_spi::{Attributes, Key, NewObject, Params};
@@ -45,7 +45,7 @@ impl prime_key::Library for Library {
         let mut scalar = Secret::zeroed(curve.length());
         // At least every second one is below the order.
         for _ in 0..200 {
-            random::fill(scalar.expose_mut()).map_err(|_| Error::DEVICE_ERROR)?;
+            random(scalar.expose_mut())?;
             // P-521 has a byte that is nearly empty.
             scalar.expose_mut()[0] >>= 8 * curve.length() - usize::from(curve.bits);
             if let Some(key) = Self::private(curve, scalar.expose()) {

@@ -2,50 +2,16 @@
 //! Keys that come from outside, and private keys as the DER of a PKCS #8 `PrivateKeyInfo` (RFC 5208, RFC 5958; PKCS#11 3.2 §6.7):
 //! those on curves, which no other provider may have.
 
+use super::number::named;
 use super::prime::Library;
 use super::{eddsa, montgomery, prime};
-use crate::failure::device_error;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
-use metaslot_openssl_wrapper::number_key::{Curve, NumberKey};
 use metaslot_spi::der::{Malformed, tag};
 use metaslot_spi::key_info::{self, PrivateKeyInfo};
 use metaslot_spi::number_key::NumberCurve;
 use metaslot_spi::prime_key::{self, complete_private, complete_public};
-use metaslot_spi::{Attributes, Key, NewObject};
-
-/// Fills `out` with random bytes fit for keys.
-pub(super) fn random(out: &mut [u8]) -> Result<()> {
-    metaslot_openssl_wrapper::random::fill(out).map_err(|_| Error::DEVICE_ERROR)
-}
-
-/// The public half of a private one.
-pub(super) fn public_half(curve: Curve, private: &[u8]) -> Result<Vec<u8>> {
-    let key = NumberKey::private(curve, private).map_err(device_error)?;
-    let mut public = vec![0; curve.length()];
-    key.write_public(&mut public).map_err(device_error)?;
-    Ok(public)
-}
-
-/// Of two curves the one that attributes name.
-fn named(
-    curves: &'static [NumberCurve; 2],
-    attributes: &Attributes,
-) -> Result<&'static NumberCurve> {
-    let [one, two] = curves;
-    match one.check_params(attributes) {
-        Err(Error::CURVE_NOT_SUPPORTED) => two.check_params(attributes).map(|()| two),
-        other => other.map(|()| one),
-    }
-}
-
-/// A new pair on one of two curves.
-pub(super) fn generate(
-    curves: &'static [NumberCurve; 2],
-    template: &Attributes,
-) -> Result<(NewObject, NewObject)> {
-    named(curves, template)?.generate(template)
-}
+use metaslot_spi::{Key, NewObject};
 
 /// As `Provider::complete`.
 pub(crate) fn complete(object: &mut NewObject) -> Result<()> {
