@@ -6,10 +6,11 @@ use crate::config::{Config, ForeignConfig, Keystore, PoolConfig, TokenConfig};
 use crate::environment::runtime_directories;
 use crate::outside::apart;
 use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};
-use metaslot_foreign::{ForeignStore, Guest, PoolStore, View};
+use metaslot_foreign::{Curtain, ForeignStore, Guest, PoolStore, View};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_spi::provider::Provider;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What a slot is called in the configuration.
 #[derive(Debug, Eq, PartialEq)]
@@ -31,8 +32,8 @@ pub(crate) struct Slots {
     pub(crate) absent: Vec<(String, String)>,
     /// Modules that serve every caller.
     pub(crate) keyless: Vec<&'static dyn Provider>,
-    /// Names of modules and pools whose objects slot 0 shows, too.
-    pub(crate) shown: Vec<String>,
+    /// Names of modules and pools whose objects slot 0 shows, too, and what hides them.
+    pub(crate) shown: Vec<(String, Arc<Curtain>)>,
 }
 
 /// A token of another module, and what the configuration says of it.
@@ -105,7 +106,7 @@ impl Slots {
                 return Err(format!("slot 0 shows tokens with its own policy: {name} has another"));
             }
             if wanted.unwrap_or(same) {
-                self.shown.push(guest.name().to_owned());
+                self.shown.push((guest.name().to_owned(), guest.curtain()));
                 guests.push(guest);
             }
         }
@@ -127,7 +128,7 @@ impl Slots {
             let (tokens, missing) = metaslot_foreign::open(&module, apart);
             self.keyless.extend(tokens.iter().find_map(ForeignStore::provider));
             // A module that is not trusted is not trusted with names among ours either.
-            let shown = shown.or((!module.trusted).then_some(false));
+            let shown = shown.or_else(|| (!module.trusted).then_some(false));
             others.extend(tokens.into_iter().map(|token| Other { token, policy, shown }));
             self.absent.extend(missing.map(|reason| (module.name, reason)));
         }
@@ -180,7 +181,7 @@ fn pool(
     };
     let members: Vec<_> = others.extract_if(.., of_pool).collect();
     let hidden = members.iter().any(|member| member.shown == Some(false));
-    let shown = shown.or(hidden.then_some(false));
+    let shown = shown.or_else(|| hidden.then_some(false));
     let members: Vec<_> = members.into_iter().map(|member| member.token).collect();
     labels.sort_unstable();
     // Which of two is meant is not known, and the PIN would go to both.

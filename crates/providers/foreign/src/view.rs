@@ -9,7 +9,8 @@ use metaslot_spi::store::{
     Change, Examined, Found, Home, ObjectRow, Remark, Role, Row, Scope, Store, Term, TokenRow,
 };
 use std::mem::ManuallyDrop;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a guest that failed is not asked what it has.
@@ -26,7 +27,27 @@ pub struct View {
 #[derive(Debug)]
 pub struct Guest {
     store: Shown,
+    curtain: Arc<Curtain>,
     rests_until: Mutex<Option<Instant>>,
+}
+
+/// Hides a guest for as long as that is wanted.
+#[derive(Debug, Default)]
+pub struct Curtain {
+    /// How often it was moved: it is down after an odd number of times.
+    moves: AtomicU64,
+}
+
+impl Curtain {
+    /// What is hidden is not found, and handles of it mean nothing any more; operations that have begun go on.
+    pub fn hide(&self, hide: bool) {
+        let moved = |moves: u64| (moves % 2 == u64::from(!hide)).then_some(moves + 1);
+        self.moves.fetch_update(Ordering::AcqRel, Ordering::Acquire, moved).ok();
+    }
+
+    fn is_down(&self) -> bool {
+        self.moves.load(Ordering::Acquire) % 2 == 1
+    }
 }
 
 /// What is shown.
@@ -88,7 +109,7 @@ impl View {
         match row.guest {
             None => Ok(&*self.own),
             Some(at) => {
-                let guest = self.guests.get(at).and_then(|guest| guest.store.store());
+                let guest = self.guests.get(at).and_then(Guest::store);
                 guest.ok_or(Error::OBJECT_HANDLE_INVALID)
             }
         }
@@ -102,16 +123,37 @@ impl View {
 impl Guest {
     /// A token that has a slot of its own, besides.
     #[must_use]
-    pub const fn token(token: &ForeignStore) -> Self {
+    pub fn token(token: &ForeignStore) -> Self {
         let store = ManuallyDrop::new(ForeignStore::new(token.token()));
-        Self { store: Shown::Token(store), rests_until: Mutex::new(None) }
+        Self::of(Shown::Token(store))
     }
 
     /// A pool that has a slot of its own, besides.
     #[must_use]
-    pub const fn pool(pool: &PoolStore) -> Self {
+    pub fn pool(pool: &PoolStore) -> Self {
         let store = ManuallyDrop::new(PoolStore::of(pool.pool()));
-        Self { store: Shown::Pool(store), rests_until: Mutex::new(None) }
+        Self::of(Shown::Pool(store))
+    }
+
+    fn of(store: Shown) -> Self {
+        Self { store, curtain: Arc::default(), rests_until: Mutex::new(None) }
+    }
+
+    /// What hides it.
+    #[must_use]
+    pub fn curtain(&self) -> Arc<Curtain> {
+        Arc::clone(&self.curtain)
+    }
+
+    /// Its store, where it is to be seen.
+    fn store(&self) -> Option<&dyn Store> {
+        self.store.store().filter(|_| !self.curtain.is_down())
+    }
+
+    /// What was read counts until this number is another.
+    fn generation(&self) -> u64 {
+        let moves = self.curtain.moves.load(Ordering::Acquire);
+        self.store.generation().wrapping_add(2 * moves)
     }
 
     /// What the configuration calls it.
@@ -123,7 +165,7 @@ impl Guest {
     /// What it has; nothing while it fails, which must not keep anyone from the others.
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Vec<Found> {
         let rests = self.rest().is_some_and(|until| Instant::now() < until);
-        let Some(store) = self.store.store().filter(|_| !rests) else { return Vec::new() };
+        let Some(store) = self.store().filter(|_| !rests) else { return Vec::new() };
         let found = store.search(query, scope, after, limit);
         *self.rest() = found.is_err().then(|| Instant::now() + PAUSE);
         found.unwrap_or_default()
@@ -232,7 +274,7 @@ impl Store for View {
     /// Odd where the own token's is: guests count in twos.
     fn generation(&self) -> Option<u64> {
         let own = self.own.generation()?;
-        Some(self.shown().fold(own, |sum, shown| sum.wrapping_add(shown.generation())))
+        Some(self.guests.iter().fold(own, |sum, guest| sum.wrapping_add(guest.generation())))
     }
 
     fn home(&self) -> Option<&'static dyn Home> {
