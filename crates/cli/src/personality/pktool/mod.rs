@@ -4,6 +4,7 @@
 mod arguments;
 mod certificates;
 mod certify;
+mod files;
 mod generate;
 mod objects;
 mod signcsr;
@@ -17,9 +18,8 @@ use super::operands::{Action, Choice, Operands, Program, Verb};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output;
+use files::contents;
 use objects::CRL;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 const NSS: &str = "NSS keeps its databases itself: 'certutil' is for them";
@@ -48,9 +48,6 @@ const KEYTYPE: Operand = OneOf("keytype", generate::PAIRS);
 const HASH: Operand = OneOf("hash", certify::HASHES);
 const PEM_OR_DER: &[Choice] = &[Choice("pem", None), Choice("der", None)];
 const FORMAT: Operand = OneOf("format", PEM_OR_DER);
-
-/// No certificate, request or file of options is longer.
-const LONGEST: u64 = 1 << 20;
 
 /// What `list` and `delete` look for.
 const OBJECTS: &[Operand] = &[
@@ -297,18 +294,6 @@ fn lines(file: &Path) -> Result<Vec<String>> {
     let text = str::from_utf8(&bytes).map_err(wrong)?;
     let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
     Ok(lines.map(str::to_owned).collect())
-}
-
-/// What stands in a file that anybody may have written.
-fn contents(file: &Path) -> Result<Vec<u8>> {
-    let cannot = |error| Failure::io(format!("cannot read {}", file.display()), &error);
-    let mut bytes = Vec::new();
-    let opened = File::open(file).map_err(cannot)?;
-    opened.take(LONGEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(Failure::failed(format!("{} is longer than {LONGEST} bytes", file.display())));
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]
