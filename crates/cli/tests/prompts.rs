@@ -12,6 +12,7 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use sandbox::Sandbox;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command};
 
 const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
@@ -138,6 +139,12 @@ fn an_interrupted_question_leaves_the_terminal_as_it_was() {
     terminal.expect("error: cancelled");
     assert_eq!(terminal.child.wait().expect("the command ends").code(), Some(4));
     let wanted = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+    assert!(modes(&terminal).contains(wanted));
+    let mut terminal = Terminal::start(&sandbox, &["token", "init"]);
+    terminal.expect("new SO PIN for token 'metaslot': ");
+    kill_process(Pid::from_child(&terminal.child), Signal::TERM).expect("it is there");
+    let ended = terminal.child.wait().expect("the command ends");
+    assert_eq!(ended.signal(), Some(Signal::TERM.as_raw()));
     assert!(modes(&terminal).contains(wanted));
 }
 

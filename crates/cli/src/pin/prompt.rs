@@ -5,9 +5,16 @@ use super::source::{LONGEST, too_long};
 use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use metaslot_memory::Secret;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+use signal_hook::consts::SIGTERM;
+use signal_hook::flag;
+use signal_hook::low_level::emulate_default_handler;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Whether there is a terminal to ask on.
 pub(crate) fn is_interactive() -> bool {
@@ -59,8 +66,11 @@ impl Quiet {
         let before = termios::tcgetattr(&file)?;
         let mut quiet = before.clone();
         quiet.local_modes &= !(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-        termios::tcsetattr(&file, OptionalActions::Flush, &quiet)?;
-        Ok(Self { file, before })
+        let termination = Termination::noticed();
+        termination.kills.store(false, Ordering::SeqCst);
+        let terminal = Self { file, before };
+        termios::tcsetattr(&terminal.file, OptionalActions::Flush, &quiet)?;
+        Ok(terminal)
     }
 
     /// What was typed; `None` when it was interrupted.
@@ -68,7 +78,7 @@ impl Quiet {
         let mut typed = Secret::zeroed(LONGEST);
         let mut length = 0;
         let mut byte = [0];
-        while self.file.read(&mut byte)? == 1 {
+        while self.is_typed()? && self.file.read(&mut byte)? == 1 {
             match byte[0] {
                 b'\r' | b'\n' => break,
                 CTRL_C => return Ok(None),
@@ -83,13 +93,54 @@ impl Quiet {
         }
         Ok(Some(typed.truncated(length)))
     }
+
+    /// Waits for a key.
+    fn is_typed(&self) -> io::Result<bool> {
+        loop {
+            if Termination::noticed().came.load(Ordering::SeqCst) {
+                return Ok(false);
+            }
+            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&PATIENCE)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(true),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
 }
 
 impl Drop for Quiet {
     fn drop(&mut self) {
         termios::tcsetattr(&self.file, OptionalActions::Flush, &self.before).ok();
+        let termination = Termination::noticed();
+        termination.kills.store(true, Ordering::SeqCst);
+        if termination.came.load(Ordering::SeqCst) {
+            emulate_default_handler(SIGTERM).ok();
+        }
     }
 }
+
+/// The signal that ends a process, which waits until the terminal is put back.
+struct Termination {
+    came: Arc<AtomicBool>,
+    /// Whether nothing is to be put back.
+    kills: Arc<AtomicBool>,
+}
+
+impl Termination {
+    fn noticed() -> &'static Self {
+        static SIGNAL: OnceLock<Termination> = OnceLock::new();
+        SIGNAL.get_or_init(|| {
+            let [came, kills] = [false, true].map(|first| Arc::new(AtomicBool::new(first)));
+            flag::register_conditional_default(SIGTERM, Arc::clone(&kills)).ok();
+            flag::register(SIGTERM, Arc::clone(&came)).ok();
+            Self { came, kills }
+        })
+    }
+}
+
+/// How soon a signal is noticed at the latest.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 const CTRL_C: u8 = 3;
 const CTRL_D: u8 = 4;

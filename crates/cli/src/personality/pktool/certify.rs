@@ -3,8 +3,8 @@
 
 use super::arguments::Args;
 use super::certificates::{serial, store};
+use super::files::write_new;
 use super::generate::{list_curves, made, pair_kind};
-use super::transfer::write_new;
 use crate::app::App;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};

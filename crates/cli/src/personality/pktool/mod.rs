@@ -4,7 +4,7 @@
 mod arguments;
 mod certificates;
 mod certify;
-mod file;
+mod files;
 mod generate;
 mod objects;
 mod signcsr;
@@ -18,6 +18,7 @@ use super::operands::{Action, Choice, Operands, Program, Verb};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output;
+use files::contents;
 use objects::CRL;
 use std::path::Path;
 
@@ -288,7 +289,7 @@ fn help(_: &App, _: &Args, _: &Operands<'_>) -> Result<()> {
 
 /// The words of an option file, one a line; blank lines are none.
 fn lines(file: &Path) -> Result<Vec<String>> {
-    let bytes = file::contents(file)?;
+    let bytes = contents(file)?;
     let wrong = |_| Failure::failed(format!("cannot read {}: it is no text", file.display()));
     let text = str::from_utf8(&bytes).map_err(wrong)?;
     let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());

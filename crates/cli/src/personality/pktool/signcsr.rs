@@ -4,8 +4,7 @@
 use super::arguments::{Args, yes};
 use super::certificates::{id_of_key, serial, store};
 use super::certify::{encoded, extensions, lifetime};
-use super::file::contents;
-use super::transfer::write_new;
+use super::files::{contents, write_new};
 use crate::app::App;
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};

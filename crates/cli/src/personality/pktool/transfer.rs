@@ -3,10 +3,9 @@
 
 use super::arguments::{Args, yes};
 use super::certificates;
-use super::file::contents;
+use super::files::{contents, write_new};
 use super::generate::secret_kind;
 use crate::app::App;
-use crate::command::target::Target;
 use crate::encoding::{der_of, pem};
 use crate::failure::{Failure, Result};
 use crate::key::{self, usage};
@@ -106,11 +105,4 @@ fn secret(session: &Session, token: &Uri, label: &str) -> Result<ck::ObjectHandl
         Uri { object: Some(label.to_owned()), class: Some(Class::Secret), ..Uri::default() };
     let key = key::one(session, token, &named)?;
     key.part(Class::Secret).ok_or_else(|| Failure::not_found(format!("'{label}' is no secret key")))
-}
-
-/// A file that is not there yet, whole or not at all.
-pub(super) fn write_new(file: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    let mut target = Target::create(file, mode)?;
-    target.write(bytes)?;
-    target.finish()
 }

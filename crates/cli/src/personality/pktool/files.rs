@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files that the verbs read.
+//! The files that `pktool` reads and writes.
 
+use crate::command::target::Target;
 use crate::failure::{Failure, Result};
 use std::fs::File;
 use std::io::Read;
@@ -19,4 +20,11 @@ pub(super) fn contents(file: &Path) -> Result<Vec<u8>> {
         return Err(Failure::failed(format!("{} is longer than {LONGEST} bytes", file.display())));
     }
     Ok(bytes)
+}
+
+/// A file that is not there yet, whole or not at all.
+pub(super) fn write_new(file: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    let mut target = Target::create(file, mode)?;
+    target.write(bytes)?;
+    target.finish()
 }
