@@ -133,19 +133,25 @@ impl Settings {
         self.contents.0.remove("lanes");
     }
 
-    /// The section of the token whose slot is described so, by its `description` or else its path; `None` where the slot is
+    /// The section of the token in a slot that is described so, by its `description` or else its path; `None` where the slot is
     /// another module's.
-    pub(crate) fn token(&mut self, described: &str) -> Option<&mut Table> {
+    pub(crate) fn token(&mut self, slot: u64, described: &str) -> Option<&mut Table> {
+        let is_first =
+            self.contents.0.get("metaslot").is_none_or(|section| {
+                section.get("token").is_none() && section.get("slot").is_none()
+            });
         let tokens = self.contents.0.get_mut("token")?.as_array_of_tables_mut()?;
-        let text =
-            |section: &Table, name| section.get(name).and_then(Item::as_str).map(str::to_owned);
         let is_it = |section: &Table| {
-            text(section, "description").or_else(|| text(section, "path")).as_deref()
-                == Some(described)
+            let said = section.get("description").or_else(|| section.get("path"));
+            said.and_then(Item::as_str) == Some(described)
         };
-        // Two may be described so: which is meant is not known.
-        let mut its = tokens.iter_mut().filter(|section| is_it(section));
-        its.next().filter(|_| its.next().is_none())
+        // Where two are described so, their order tells them apart, unless slot 0 is another than the first.
+        let at = match tokens.iter().filter(|section| is_it(section)).count() {
+            0 => None,
+            1 => tokens.iter().position(is_it),
+            _ => usize::try_from(slot).ok().filter(|_| is_first),
+        };
+        tokens.get_mut(at?)
     }
 
     /// Changes what is said of slot 0. A section that says nothing is none.

@@ -165,7 +165,7 @@ fn set(app: &App, args: &SetArgs) -> Result<()> {
     let mut settings = Settings::open()?;
     let file = settings.file.display().to_string();
     let described = app.host(&token.uri())?.module().slot_info(token.slot)?.description;
-    let section = settings.token(&described).ok_or_else(|| {
+    let section = settings.token(token.slot.0, &described).ok_or_else(|| {
         Failure::failed(format!("{} has no [[token]] section of its own", token.name()))
             .hint(format!("write policy = \"...\" into its section of {file}"))
     })?;
