@@ -197,10 +197,19 @@ pub fn engine(policy: Policy) -> Engine {
 
 /// An engine with the token in `store`.
 pub fn engine_over(store: MemoryStore, policy: Policy) -> Engine {
+    static PROVIDERS: &[&dyn Provider] = &[&metaslot_awslc::AWSLC];
+    engine_by(PROVIDERS, store, policy)
+}
+
+/// The same, over these providers.
+pub fn engine_by(
+    providers: &'static [&'static dyn Provider],
+    store: MemoryStore,
+    policy: Policy,
+) -> Engine {
     let store = Box::new(store);
     let slot = SlotConfig { description: "test".into(), store, policy };
-    static PROVIDERS: &[&dyn Provider] = &[&metaslot_awslc::AWSLC];
-    Engine::new(Config { slots: vec![slot], providers: PROVIDERS })
+    Engine::new(Config { slots: vec![slot], providers })
 }
 
 /// An engine under the default policy with a read-write session of the user's.

@@ -3,14 +3,18 @@
 
 use crate::alphabet;
 use crate::step::{Data, Function, Name, Step};
+use metaslot_awslc::AWSLC;
 use metaslot_ck::*;
 use metaslot_engine::{Answer, Engine, Output, Policy};
-use metaslot_models::{MemoryStore, collect, engine_over, open, row};
+use metaslot_lanes::provider::Lanes;
+use metaslot_models::{MemoryStore, collect, engine_by, open, row};
 use metaslot_spi::provider::Direction::{Backward, Forward};
+use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{Change, Record, Store};
 use metaslot_spi::{Attributes, Params, Secrets, Template, Value};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Of RSA in one sequence: each has a stock of its own, so that no two are the same.
 const MAX_PAIRS: usize = 2;
@@ -108,10 +112,18 @@ pub(crate) struct Stage<'a> {
     last_row: u64,
 }
 
+/// Which provider is asked first changes from one stage to the next: a key is as safe with each.
+fn next_providers() -> &'static [&'static dyn Provider] {
+    static LANES: Lanes = Lanes::beside(&AWSLC);
+    static ORDERS: [&[&dyn Provider]; 2] = [&[&LANES, &AWSLC], &[&AWSLC, &LANES]];
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    ORDERS[NEXT.fetch_add(1, Ordering::Relaxed) % ORDERS.len()]
+}
+
 impl<'a> Stage<'a> {
     pub(crate) fn new(stock: &'a Stock) -> Self {
         let store = MemoryStore::default();
-        let engine = engine_over(store.clone(), stock.policy);
+        let engine = engine_by(next_providers(), store.clone(), stock.policy);
         let session = open(&engine);
         engine.login(session, CKU_USER, PIN).expect("the PIN is right");
         let (objects, outputs) = (BTreeMap::new(), BTreeMap::new());
