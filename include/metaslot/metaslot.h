@@ -20,6 +20,10 @@ extern "C" {
 
 #define METASLOT_INTERFACE "Vendor Metaslot"
 
+/* Of an object that slot 0 shows and that is in another module's token or in a pool: what the configuration calls that
+ * (UTF-8 without an end mark). Read only; our own objects do not have it. */
+#define CKA_METASLOT_HOME (CKA_VENDOR_DEFINED | 0x4d530004UL)
+
 /* How one PIN stands. */
 typedef struct METASLOT_PIN_STATUS {
 	CK_ULONG ulFailures;	/* wrong attempts since the last right one */

@@ -4,19 +4,20 @@
 
 use crate::audit::Log;
 use crate::cancel::Uncancelled;
-use crate::config::{Config, ForeignConfig, Source};
+use crate::config::{Config, Source};
 use crate::providers::settings;
 use crate::slots::Named;
 use metaslot_ck::SlotId;
 use metaslot_counters::{Event, event};
 use metaslot_engine::{Engine, Policy};
+use metaslot_foreign::Curtain;
 use metaslot_spi::detail;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 /// How often files are looked at, in milliseconds.
@@ -39,8 +40,8 @@ pub(crate) struct Watch {
 pub(crate) struct Watched {
     /// In the order of their numbers.
     pub(crate) slots: Vec<Named>,
-    /// Names of modules whose objects slot 0 shows, too.
-    pub(crate) shown: Vec<String>,
+    /// Names of modules and pools whose objects slot 0 shows, too, and what hides them.
+    pub(crate) shown: Vec<(String, Arc<Curtain>)>,
 }
 
 /// What was read last.
@@ -99,10 +100,6 @@ impl Watch {
         };
         let settings = settings(&config);
         let policies: Vec<_> = self.policies(&config).collect();
-        if let Some(name) = self.apart(&config, &policies) {
-            seen.keep(log, &format!("slot 0 shows {name}, which would have another policy"));
-            return true;
-        }
         let is_other = |(slot, policy): &(SlotId, Policy)| {
             engine.token_policy(*slot).is_ok_and(|old| old != *policy)
         };
@@ -112,10 +109,14 @@ impl Watch {
                 seen.keep(None, "the audit log cannot be written");
                 return false;
             }
+            let apart = self.apart(&config, &policies);
+            // First what must not be used under another policy than its own, and last what can be again.
+            apart.iter().filter(|(_, hide)| *hide).for_each(|(curtain, _)| curtain.hide(true));
             for (slot, policy) in policies {
                 // The slots are as many as they were.
                 let _unfailing = engine.set_policy(slot, policy);
             }
+            apart.iter().filter(|(_, hide)| !hide).for_each(|(curtain, _)| curtain.hide(false));
             engine.change_routes(settings);
             event(Event::Reconfigured);
         }
@@ -140,12 +141,16 @@ impl Watch {
         slots.filter_map(move |(slot, named)| Some((slot, policy(named)?)))
     }
 
-    /// A module whose objects slot 0 shows and whose policy would not be that of slot 0 any more.
-    fn apart<'a>(&self, config: &'a Config, policies: &[(SlotId, Policy)]) -> Option<&'a str> {
-        let slot_0 = policies.first().filter(|(slot, _)| *slot == SlotId(0))?.1;
-        let is_shown = |one: &&ForeignConfig| self.watched.shown.contains(&one.module.name);
-        let mut shown = config.foreign.iter().filter(is_shown);
-        shown.find(|one| one.policy != slot_0).map(|one| one.module.name.as_str())
+    /// Of what slot 0 shows, whether its policy is another than that of slot 0, by which it must be hidden.
+    fn apart(&self, config: &Config, policies: &[(SlotId, Policy)]) -> Vec<(&Curtain, bool)> {
+        let slot_0 = policies.first().filter(|(slot, _)| *slot == SlotId(0)).map(|first| first.1);
+        let policy = |name: &str| {
+            let module = config.foreign.iter().find(|one| one.module.name == name);
+            let pool = || config.pools.iter().find(|one| one.name == name).map(|one| one.policy);
+            module.map(|one| one.policy).or_else(pool)
+        };
+        let all = self.watched.shown.iter();
+        all.map(|(name, curtain)| (&**curtain, policy(name) != slot_0)).collect()
     }
 }
 

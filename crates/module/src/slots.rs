@@ -6,10 +6,11 @@ use crate::config::{Config, ForeignConfig, Keystore, PoolConfig, TokenConfig};
 use crate::environment::runtime_directories;
 use crate::outside::apart;
 use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};
-use metaslot_foreign::{ForeignStore, Guest, PoolStore, View};
+use metaslot_foreign::{Curtain, ForeignStore, Guest, PoolStore, View};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_spi::provider::Provider;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What a slot is called in the configuration.
 #[derive(Debug, Eq, PartialEq)]
@@ -31,8 +32,8 @@ pub(crate) struct Slots {
     pub(crate) absent: Vec<(String, String)>,
     /// Modules that serve every caller.
     pub(crate) keyless: Vec<&'static dyn Provider>,
-    /// Names of modules whose objects slot 0 shows, too.
-    pub(crate) shown: Vec<String>,
+    /// Names of modules and pools whose objects slot 0 shows, too, and what hides them.
+    pub(crate) shown: Vec<(String, Arc<Curtain>)>,
 }
 
 /// A token of another module, and what the configuration says of it.
@@ -40,6 +41,27 @@ struct Other {
     token: ForeignStore,
     policy: Policy,
     shown: Option<bool>,
+}
+
+/// What slot 0 may show.
+struct Shown {
+    guest: Guest,
+    policy: Policy,
+    /// What the configuration says of it.
+    wanted: Option<bool>,
+}
+
+impl Other {
+    fn shown(&self) -> Shown {
+        Shown { guest: Guest::token(&self.token), policy: self.policy, wanted: self.shown }
+    }
+}
+
+/// A pool of them.
+struct Pool {
+    named: Named,
+    slot: SlotConfig,
+    shown: Shown,
 }
 
 impl Slots {
@@ -51,15 +73,16 @@ impl Slots {
         slots.all.extend(config.tokens.into_iter().map(own));
         let mut others = slots.open(config.foreign);
         let pools = slots.pools(config.pools, &mut others);
-        let first_other = slots.all.len();
-        let guests: Vec<_> = others
-            .iter()
-            .map(|other| (Guest::new(&other.token), other.policy, other.shown))
-            .collect();
+        let first_guest = slots.all.len();
+        let mut guests: Vec<_> = others.iter().map(Other::shown).collect();
         slots.all.extend(others.into_iter().map(foreign));
-        slots.all.extend(pools);
+        for Pool { named, slot, shown } in pools {
+            guests.push(shown);
+            slots.all.push((named, slot));
+        }
         if let Some(first) = keystore(&config.metaslot.keystore, &slots.all)? {
-            let guests = (first_other..).zip(guests).filter(|(at, _)| *at != first);
+            let has_slot = |at: usize| at != first && at + usize::from(at < first) < MAX_SLOTS;
+            let guests = (first_guest..).zip(guests).filter(|(at, _)| has_slot(*at));
             let guests = guests.filter(|_| config.metaslot.enabled).map(|(_, guest)| guest);
             let (named, metaslot) = slots.all.remove(first);
             let metaslot = slots.show(metaslot, guests)?;
@@ -73,17 +96,17 @@ impl Slots {
     fn show(
         &mut self,
         metaslot: SlotConfig,
-        others: impl Iterator<Item = (Guest, Policy, Option<bool>)>,
+        others: impl Iterator<Item = Shown>,
     ) -> Result<SlotConfig, String> {
         let mut guests = Vec::new();
-        for (guest, policy, shown) in others {
+        for Shown { guest, policy, wanted } in others {
             let same = policy == metaslot.policy;
-            if shown == Some(true) && !same {
+            if wanted == Some(true) && !same {
                 let name = guest.name();
                 return Err(format!("slot 0 shows tokens with its own policy: {name} has another"));
             }
-            if shown.unwrap_or(same) {
-                self.shown.push(guest.name().to_owned());
+            if wanted.unwrap_or(same) {
+                self.shown.push((guest.name().to_owned(), guest.curtain()));
                 guests.push(guest);
             }
         }
@@ -104,6 +127,8 @@ impl Slots {
             }
             let (tokens, missing) = metaslot_foreign::open(&module, apart);
             self.keyless.extend(tokens.iter().find_map(ForeignStore::provider));
+            // A module that is not trusted is not trusted with names among ours either.
+            let shown = shown.or_else(|| (!module.trusted).then_some(false));
             others.extend(tokens.into_iter().map(|token| Other { token, policy, shown }));
             self.absent.extend(missing.map(|reason| (module.name, reason)));
         }
@@ -111,16 +136,12 @@ impl Slots {
     }
 
     /// Makes pools of some of the other tokens.
-    fn pools(
-        &mut self,
-        pools: Vec<PoolConfig>,
-        others: &mut Vec<Other>,
-    ) -> Vec<(Named, SlotConfig)> {
+    fn pools(&mut self, pools: Vec<PoolConfig>, others: &mut Vec<Other>) -> Vec<Pool> {
         let (mut made, mut pooled) = (Vec::new(), Vec::new());
         for config in pools {
             let name = config.name.clone();
             match pool(config, others, &mut pooled) {
-                Ok(pool) => made.push((Named::Pool(name), pool)),
+                Ok(pool) => made.push(pool),
                 Err(reason) => self.absent.push((name, reason)),
             }
         }
@@ -149,8 +170,8 @@ fn pool(
     config: PoolConfig,
     others: &mut Vec<Other>,
     pooled: &mut Vec<(String, String)>,
-) -> Result<SlotConfig, String> {
-    let PoolConfig { name, tokens, policy } = config;
+) -> Result<Pool, String> {
+    let PoolConfig { name, tokens, policy, shown } = config;
     let mut labels = Vec::new();
     let of_pool = |other: &mut Other| {
         let label = other.token.label().filter(|label| tokens.contains(label));
@@ -158,7 +179,10 @@ fn pool(
         labels.extend(label);
         is_one
     };
-    let members: Vec<_> = others.extract_if(.., of_pool).map(|other| other.token).collect();
+    let members: Vec<_> = others.extract_if(.., of_pool).collect();
+    let hidden = members.iter().any(|member| member.shown == Some(false));
+    let shown = shown.or_else(|| hidden.then_some(false));
+    let members: Vec<_> = members.into_iter().map(|member| member.token).collect();
     labels.sort_unstable();
     // Which of two is meant is not known, and the PIN would go to both.
     if let Some(two) = labels.windows(2).find(|two| two[0] == two[1]) {
@@ -173,7 +197,9 @@ fn pool(
     }
     pooled.extend(members.iter().map(|one| (one.name().to_owned(), name.clone())));
     let store = PoolStore::new(&name, members, &missing, &late);
-    Ok(SlotConfig { description, store: Box::new(UncancelledStore(store)), policy })
+    let shown = Shown { guest: Guest::pool(&store), policy, wanted: shown };
+    let slot = SlotConfig { description, store: Box::new(UncancelledStore(store)), policy };
+    Ok(Pool { named: Named::Pool(name), slot, shown })
 }
 
 fn foreign(Other { token, policy, .. }: Other) -> (Named, SlotConfig) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is made of a shared secret (PKCS#11 3.2 §6.3.18), for every provider that agrees on one.
 
+use crate::provider::Digest;
 use crate::{Params, hashes};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
@@ -77,4 +78,23 @@ impl<'a> Agreement<'a> {
         };
         Ok(vec![derived])
     }
+}
+
+/// `length` bytes of the hashes of `head`, a counter of four bytes that begins at 1, and `tail`, one after the other: ANSI X9.63
+/// (SEC 1 §3.6.1) and the one-step function of SP 800-56C §4.
+///
+/// # Errors
+/// `CKR_DEVICE_MEMORY`, and what the hash function says.
+pub fn expand(digest: &dyn Digest, length: usize, head: &[u8], tail: &[&[u8]]) -> Result<Secret> {
+    let width = digest.length();
+    let whole = Secret::try_zeroed(length.next_multiple_of(width));
+    let mut whole = whole.ok_or(Error::DEVICE_MEMORY)?;
+    for (counter, block) in (1_u32..).zip(whole.expose_mut().chunks_mut(width)) {
+        let mut stream = digest.start()?;
+        stream.update(head)?;
+        stream.update(&counter.to_be_bytes())?;
+        tail.iter().try_for_each(|part| stream.update(part))?;
+        stream.finish(block)?;
+    }
+    Ok(whole.truncated(length))
 }

@@ -268,6 +268,71 @@ fn a_token_with_another_policy_is_not_shown() {
     });
 }
 
+/// A key is under one policy, whichever slot it is used in, also when the configuration changes.
+#[test]
+fn policies_do_not_come_to_differ() {
+    let name = "view::policies_do_not_come_to_differ";
+    let prepare = |token: &mut TestToken| {
+        with_softhsm(token, &format!("pin-source = \"file:{}\"", token.path("pin").display()))
+    };
+    apart(CLIENT, "policies that change", name, prepare, || {
+        let module = started()?;
+        let refused = |slot| {
+            let rules = module.token_policy(SlotId(slot)).unwrap_or_default();
+            rules.iter().filter(|rule| rule.refused).count()
+        };
+        let before = refused(0);
+        ensure!(before > 0 && refused(1) == before, "{before} and {}", refused(1));
+        let file = std::env::var_os("METASLOT_CONF").context("no configuration")?;
+        let text = std::fs::read_to_string(&file)?;
+        rsa_pair(&logged_in(&module)?, "theirs")?;
+        let here = user(&module)?;
+        let key = private_key(&here, "theirs")?;
+        let until = |what: &str, it_is_so: &dyn Fn() -> Result<bool>| {
+            let begin = Instant::now();
+            while !it_is_so()? {
+                ensure!(begin.elapsed() < PATIENCE, "not so: {what}");
+            }
+            Ok(())
+        };
+        std::fs::write(&file, format!("{text}policy = \"legacy\"\n"))?;
+        until("its slot follows", &|| Ok(refused(1) != before && refused(0) == before))?;
+        ensure!(found(&here, "theirs")?.0 == 0, "slot 0 shows it under another policy");
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::KEY_HANDLE_INVALID)?;
+        let both = text.replace("policy = \"default\"", "policy = \"legacy\"");
+        std::fs::write(&file, format!("{both}policy = \"legacy\"\n"))?;
+        until("it is shown again", &|| Ok(found(&here, "theirs")?.1.len() == 1))?;
+        ensure!(refused(0) != before && refused(1) == refused(0), "{before}");
+        here.sign(&RSA.into(), private_key(&here, "theirs")?, b"message")?;
+        // Slot 0 alone goes back to what it was, without waiting for the other.
+        std::fs::write(&file, format!("{text}policy = \"legacy\"\n"))?;
+        until("slot 0 follows", &|| Ok(refused(0) == before && found(&here, "theirs")?.0 == 0))
+    });
+}
+
+#[test]
+fn a_module_that_is_not_trusted_is_shown_where_that_is_said() {
+    let name = "view::a_module_that_is_not_trusted_is_shown_where_that_is_said";
+    let pin = |token: &TestToken| format!("pin-source = \"file:{}\"", token.path("pin").display());
+    for shown in ["", "metaslot = true"] {
+        let prepare = |token: &mut TestToken| {
+            token.set("SHOWN", shown);
+            with_softhsm(token, &format!("{}\ntrusted = false\n{shown}", pin(token)))
+        };
+        apart(CLIENT, &format!("a module that is not trusted: {shown:?}"), name, prepare, || {
+            let module = started()?;
+            rsa_pair(&logged_in(&module)?, "theirs")?;
+            let shown = usize::from(!std::env::var("SHOWN")?.is_empty());
+            let found = found(&user(&module)?, "theirs")?.1.len();
+            ensure!(found == shown, "{found} keys and not {shown}");
+            Ok(())
+        });
+        if is_inside() {
+            return;
+        }
+    }
+}
+
 /// More than a page of each token, in searches that go on while others begin.
 #[test]
 fn searches_go_through_every_token_once() {
@@ -304,18 +369,21 @@ fn searches_go_through_every_token_once() {
     });
 }
 
-/// Three tokens of a module in which one dies, and slot 0 with a key of its own.
+/// Three tokens with one key, whose PIN is configured.
+fn three_tokens(token: &mut TestToken, more: &str) -> Result<()> {
+    compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
+    let home = token.home().display().to_string();
+    let pin = token.write("their-pin", "1234")?;
+    token.set("FAKE_ORDERS", &home);
+    let pin = format!("pin-source = \"file:{}\"", pin.display());
+    configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\"\n{pin}\n{more}"))
+}
+
+/// One of them dies, beside slot 0 with a key of its own.
 #[test]
 fn a_token_that_dies_keeps_no_one_from_the_others() {
     let name = "view::a_token_that_dies_keeps_no_one_from_the_others";
-    let prepare = |token: &mut TestToken| {
-        compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
-        let home = token.home().display().to_string();
-        let pin = token.write("their-pin", "1234")?;
-        token.set("FAKE_ORDERS", &home);
-        let pin = format!("pin-source = \"file:{}\"", pin.display());
-        configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\"\n{pin}"))
-    };
+    let prepare = |token: &mut TestToken| three_tokens(token, "");
     apart(CLIENT, "a token in slot 0 that dies", name, prepare, || {
         let module = started()?;
         let here = user(&module)?;
@@ -363,5 +431,46 @@ fn a_forked_child_sees_them_anew() {
         let program = token.program("./fork").arg(token.module());
         let program = program.args(["testing", USER_PIN, "there"]);
         program.run()?.with(&["parent and child have signed"]).map(|_| ())
+    });
+}
+
+#[test]
+fn a_key_in_many_tokens_is_one_in_slot_0() {
+    let name = "view::a_key_in_many_tokens_is_one_in_slot_0";
+    let pool = "[[pool]]\nname = \"web\"\ntokens = [\"a\", \"b\", \"c\"]";
+    let prepare = |token: &mut TestToken| three_tokens(token, pool);
+    apart(CLIENT, "a pool in slot 0", name, prepare, || {
+        let module = started()?;
+        let here = metaslot(&module)?;
+        ensure!(found(&here, "web")?.1.is_empty(), "slot 0 has no login");
+        here.login(User::User, USER_PIN.as_bytes())?;
+        let key = private_key(&here, "web")?;
+        ensure!(home(&here, key).as_deref() == Some("web"), "{:?}", home(&here, key));
+        let mut turns = [0; 3];
+        for _ in 0..30 {
+            turns[usize::from(here.sign(&RSA.into(), key, b"message")?[0])] += 1;
+        }
+        ensure!(turns == [10; 3], "{turns:?}");
+        // The pool's own slot has its own login.
+        let there = module.open_session(slot(&module, "web")?, Access::ReadOnly)?;
+        ensure!(found(&there, "web")?.1.is_empty(), "its own slot has no login");
+        fails_with(there.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
+        here.sign(&RSA.into(), key, b"message")?;
+        there.login(User::User, b"1234")?;
+        here.sign(&RSA.into(), key, b"message")?;
+        let at_home = private_key(&there, "web")?;
+        here.logout()?;
+        there.sign(&RSA.into(), at_home, b"message")?;
+        here.login(User::User, USER_PIN.as_bytes())?;
+        there.logout()?;
+        let key = private_key(&here, "web")?;
+        here.sign(&RSA.into(), key, b"message")?;
+        here.logout()?;
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::KEY_HANDLE_INVALID)?;
+        module.finalize()?;
+        module.initialize()?;
+        let here = user(&module)?;
+        here.sign(&RSA.into(), private_key(&here, "web")?, b"message")?;
+        Ok(())
     });
 }

@@ -55,6 +55,8 @@ pub(crate) struct PoolConfig {
     /// Their labels.
     pub(crate) tokens: Vec<String>,
     pub(crate) policy: Policy,
+    /// As that of [`ForeignConfig`].
+    pub(crate) shown: Option<bool>,
 }
 
 /// One `[[foreign]]`.
@@ -352,6 +354,7 @@ impl Config {
             return Err(wrong(section, "a pool is a section"));
         };
         let (mut name, mut tokens, mut policy) = (None, Vec::new(), Policy::DEFAULT);
+        let mut shown = None;
         for (key, value) in table {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("name", _) => name = Some(self.new_name(value)?),
@@ -362,6 +365,7 @@ impl Config {
                         .collect::<Result<_, _>>()?;
                 }
                 ("tokens", _) => return Err(wrong(value, "tokens is a list of labels")),
+                ("metaslot", _) => shown = Some(boolean(value)?),
                 ("policy", _) => policy = preset(value)?.0,
                 ("allow", _) => {}
                 (other, _) => return Err(at(key, &format!("a pool has no setting {other:?}"))),
@@ -374,7 +378,7 @@ impl Config {
         if tokens.is_empty() {
             return Err(at(section, "a pool needs tokens"));
         }
-        self.pools.push(PoolConfig { name, tokens, policy });
+        self.pools.push(PoolConfig { name, tokens, policy, shown });
         Ok(())
     }
 

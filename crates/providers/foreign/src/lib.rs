@@ -35,7 +35,7 @@ pub use isolated::Isolation;
 pub use open::Opened;
 pub use pool::PoolStore;
 pub use store::ForeignStore;
-pub use view::{Guest, View};
+pub use view::{Curtain, Guest, View};
 
 /// Most modules in one process: each is known for as long as the process lives.
 pub const MAX_MODULES: usize = loaded::MAX;

@@ -497,7 +497,7 @@ impl Token {
             let guest = state.view && !state.own;
             state.refused |= guest && PIN_IN_DOUBT.into_iter().any(|flag| info.has(flag));
             match self.repeat_login(state, &keeper) {
-                Err(_) if guest => self.part(state),
+                Err(failure) if guest && !is_loss(failure.code) => self.part(state),
                 again => again?,
             }
         }
@@ -536,16 +536,28 @@ impl Token {
         }
         self.apart(|| {
             let mut state = self.state();
-            match state.login {
-                Some(Role::So) => return,
-                Some(Role::User) => {}
-                None => {
-                    state.login = Some(Role::User);
-                    self.forget(&mut state);
-                }
+            if state.login == Some(Role::So) {
+                return;
             }
+            self.log_in_later(&mut state);
             state.view = true;
         });
+    }
+
+    /// A pool's login, by the configured PIN, from the next session on.
+    pub(crate) fn join_pool(&self) {
+        self.apart(|| {
+            let mut state = self.state();
+            self.log_in_later(&mut state);
+            state.own = true;
+        });
+    }
+
+    fn log_in_later(&self, state: &mut State) {
+        if state.login.is_none() {
+            state.login = Some(Role::User);
+            self.forget(state);
+        }
     }
 
     /// The view's login is over.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A token, and beside its own objects those of other modules' tokens: each stays where it is, and is used there.
+//! A token, and beside its own objects those of other modules' tokens and of pools: each stays where it is, and is used there.
 
+use crate::pool::PoolStore;
 use crate::store::ForeignStore;
-use crate::token::Token;
 use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
     Change, Examined, Found, Home, ObjectRow, Remark, Role, Row, Scope, Store, Term, TokenRow,
 };
 use std::mem::ManuallyDrop;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a guest that failed is not asked what it has.
@@ -22,11 +23,78 @@ pub struct View {
     guests: Vec<Guest>,
 }
 
-/// A token of another module that a view shows. Its slot closes it.
+/// A token of another module, or a pool of such, that a view shows. Its slot closes it.
 #[derive(Debug)]
 pub struct Guest {
-    store: ManuallyDrop<ForeignStore>,
+    store: Shown,
+    curtain: Arc<Curtain>,
     rests_until: Mutex<Option<Instant>>,
+}
+
+/// Hides a guest for as long as that is wanted.
+#[derive(Debug, Default)]
+pub struct Curtain {
+    /// How often it was moved: it is down after an odd number of times.
+    moves: AtomicU64,
+}
+
+impl Curtain {
+    /// What is hidden is not found, and handles of it mean nothing any more; operations that have begun go on.
+    pub fn hide(&self, hide: bool) {
+        let moved = |moves: u64| (moves % 2 == u64::from(!hide)).then_some(moves + 1);
+        self.moves.fetch_update(Ordering::AcqRel, Ordering::Acquire, moved).ok();
+    }
+
+    fn is_down(&self) -> bool {
+        self.moves.load(Ordering::Acquire) % 2 == 1
+    }
+}
+
+/// What is shown.
+#[derive(Debug)]
+enum Shown {
+    Token(ManuallyDrop<ForeignStore>),
+    Pool(ManuallyDrop<PoolStore>),
+}
+
+impl Shown {
+    /// None of a token that went to a pool, where it is shown.
+    fn store(&self) -> Option<&dyn Store> {
+        match self {
+            Self::Token(store) => Some(&**store as _).filter(|_| !store.token().is_pooled()),
+            Self::Pool(store) => Some(&**store as _),
+        }
+    }
+
+    fn home(&self) -> &'static dyn Home {
+        match self {
+            Self::Token(store) => store.token(),
+            Self::Pool(store) => store.pool(),
+        }
+    }
+
+    fn generation(&self) -> u64 {
+        match self {
+            Self::Token(store) => store.token().generation(),
+            Self::Pool(store) => store.pool().generation(),
+        }
+    }
+
+    /// The view has a login.
+    fn join(&self) {
+        match self {
+            Self::Token(store) => store.token().join_view(),
+            Self::Pool(store) => store.pool().join_view(),
+        }
+    }
+
+    /// It has none any more.
+    fn leave(&self) {
+        match self {
+            Self::Token(store) => store.token().leave_view(),
+            Self::Pool(store) => store.pool().leave_view(),
+        }
+    }
 }
 
 impl View {
@@ -41,38 +109,64 @@ impl View {
         match row.guest {
             None => Ok(&*self.own),
             Some(at) => {
-                let guest = self.guests.get(at).filter(|guest| !guest.store.token().is_pooled());
-                guest.map(|guest| &*guest.store as &dyn Store).ok_or(Error::OBJECT_HANDLE_INVALID)
+                let guest = self.guests.get(at).and_then(Guest::store);
+                guest.ok_or(Error::OBJECT_HANDLE_INVALID)
             }
         }
     }
 
-    fn tokens(&self) -> impl Iterator<Item = &'static Token> {
-        self.guests.iter().map(|guest| guest.store.token())
+    fn shown(&self) -> impl Iterator<Item = &Shown> {
+        self.guests.iter().map(|guest| &guest.store)
     }
 }
 
 impl Guest {
     /// A token that has a slot of its own, besides.
     #[must_use]
-    pub const fn new(token: &ForeignStore) -> Self {
+    pub fn token(token: &ForeignStore) -> Self {
         let store = ManuallyDrop::new(ForeignStore::new(token.token()));
-        Self { store, rests_until: Mutex::new(None) }
+        Self::of(Shown::Token(store))
     }
 
-    /// What the configuration calls its module.
+    /// A pool that has a slot of its own, besides.
+    #[must_use]
+    pub fn pool(pool: &PoolStore) -> Self {
+        let store = ManuallyDrop::new(PoolStore::of(pool.pool()));
+        Self::of(Shown::Pool(store))
+    }
+
+    fn of(store: Shown) -> Self {
+        Self { store, curtain: Arc::default(), rests_until: Mutex::new(None) }
+    }
+
+    /// What hides it.
+    #[must_use]
+    pub fn curtain(&self) -> Arc<Curtain> {
+        Arc::clone(&self.curtain)
+    }
+
+    /// Its store, where it is to be seen.
+    fn store(&self) -> Option<&dyn Store> {
+        self.store.store().filter(|_| !self.curtain.is_down())
+    }
+
+    /// What was read counts until this number is another.
+    fn generation(&self) -> u64 {
+        let moves = self.curtain.moves.load(Ordering::Acquire);
+        self.store.generation().wrapping_add(2 * moves)
+    }
+
+    /// What the configuration calls it.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.store.token().name
+        self.store.home().name()
     }
 
     /// What it has; nothing while it fails, which must not keep anyone from the others.
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Vec<Found> {
         let rests = self.rest().is_some_and(|until| Instant::now() < until);
-        if rests || self.store.token().is_pooled() {
-            return Vec::new();
-        }
-        let found = self.store.search(query, scope, after, limit);
+        let Some(store) = self.store().filter(|_| !rests) else { return Vec::new() };
+        let found = store.search(query, scope, after, limit);
         *self.rest() = found.is_err().then(|| Instant::now() + PAUSE);
         found.unwrap_or_default()
     }
@@ -84,7 +178,7 @@ impl Guest {
 
 impl Drop for View {
     fn drop(&mut self) {
-        self.tokens().for_each(Token::leave_view);
+        self.shown().for_each(Shown::leave);
     }
 }
 
@@ -101,7 +195,7 @@ impl Store for View {
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
         self.own.login(role, pin)?;
         if role == Role::User {
-            self.tokens().for_each(Token::join_view);
+            self.shown().for_each(Shown::join);
         }
         Ok(())
     }
@@ -111,7 +205,7 @@ impl Store for View {
     }
 
     fn logout(&self) {
-        self.tokens().for_each(Token::leave_view);
+        self.shown().for_each(Shown::leave);
         self.own.logout();
     }
 
@@ -180,7 +274,7 @@ impl Store for View {
     /// Odd where the own token's is: guests count in twos.
     fn generation(&self) -> Option<u64> {
         let own = self.own.generation()?;
-        Some(self.tokens().fold(own, |sum, token| sum.wrapping_add(token.generation())))
+        Some(self.guests.iter().fold(own, |sum, guest| sum.wrapping_add(guest.generation())))
     }
 
     fn home(&self) -> Option<&'static dyn Home> {
@@ -188,7 +282,7 @@ impl Store for View {
     }
 
     fn guests(&self) -> Vec<&'static dyn Home> {
-        self.tokens().map(|token| token as &dyn Home).collect()
+        self.shown().map(Shown::home).collect()
     }
 }
 

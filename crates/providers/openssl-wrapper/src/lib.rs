@@ -7,12 +7,15 @@
 #![cfg(feature = "library")]
 
 pub mod cipher;
+mod curve;
 pub mod digest;
+pub mod ec;
 pub mod fork;
 mod hash;
 pub mod mac;
 mod memory;
 mod mode;
+pub mod number_key;
 mod params;
 mod pkey;
 mod raw;
@@ -22,7 +25,7 @@ mod warm;
 
 pub use mode::Mode;
 
-pub use metaslot_awslc_wrapper::{cleanse, constant_time};
+pub use metaslot_awslc_wrapper::{cleanse, constant_time, random};
 
 use std::ffi::c_int;
 use std::fmt;

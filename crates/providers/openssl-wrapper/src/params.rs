@@ -20,7 +20,7 @@ impl<'a> Params<'a> {
     }
 
     fn with(mut self, key: &'a CStr, data_type: c_uint, data: *const c_void, size: usize) -> Self {
-        // The library only reads what is behind the pointers.
+        // The library only reads what is behind the pointers, except for places.
         let data = data.cast_mut();
         self.list.push(Param {
             key: key.as_ptr(),
@@ -48,6 +48,11 @@ impl<'a> Params<'a> {
     pub(crate) fn number(self, key: &'a CStr, number: &'a Number) -> Self {
         let bytes = number.0.expose();
         self.with(key, UNSIGNED_INTEGER, bytes.as_ptr().cast(), bytes.len())
+    }
+
+    /// A place where the library writes bytes, or a number in the machine's order of them.
+    pub(crate) fn place(self, key: &'a CStr, what: c_uint, place: &'a mut [u8]) -> Self {
+        self.with(key, what, place.as_mut_ptr().cast(), place.len())
     }
 
     /// Ends the list and gives it to `use_it`.

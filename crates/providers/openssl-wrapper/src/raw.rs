@@ -21,7 +21,8 @@ opaque!(
     EVP_CIPHER,
     EVP_CIPHER_CTX,
     EVP_PKEY,
-    EVP_PKEY_CTX
+    EVP_PKEY_CTX,
+    EVP_SIGNATURE
 );
 
 /// `OSSL_PARAM`
@@ -194,6 +195,38 @@ unsafe extern "C" {
         key: *mut *mut EVP_PKEY,
         selection: c_int,
         params: *mut Param,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_get_params(key: *const EVP_PKEY, params: *mut Param) -> c_int;
+    pub(crate) fn EVP_PKEY_public_check_quick(context: *mut EVP_PKEY_CTX) -> c_int;
+    pub(crate) fn EVP_PKEY_private_check(context: *mut EVP_PKEY_CTX) -> c_int;
+    pub(crate) fn EVP_PKEY_derive_init_ex(
+        context: *mut EVP_PKEY_CTX,
+        params: *const Param,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_derive_set_peer_ex(
+        context: *mut EVP_PKEY_CTX,
+        peer: *mut EVP_PKEY,
+        validate: c_int,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_derive(
+        context: *mut EVP_PKEY_CTX,
+        out: *mut c_uchar,
+        length: *mut usize,
+    ) -> c_int;
+    pub(crate) fn EVP_SIGNATURE_fetch(
+        library: *mut c_void,
+        name: *const c_char,
+        properties: *const c_char,
+    ) -> *mut EVP_SIGNATURE;
+    pub(crate) fn EVP_PKEY_sign_message_init(
+        context: *mut EVP_PKEY_CTX,
+        algorithm: *mut EVP_SIGNATURE,
+        params: *const Param,
+    ) -> c_int;
+    pub(crate) fn EVP_PKEY_verify_message_init(
+        context: *mut EVP_PKEY_CTX,
+        algorithm: *mut EVP_SIGNATURE,
+        params: *const Param,
     ) -> c_int;
     pub(crate) fn EVP_PKEY_sign_init_ex(context: *mut EVP_PKEY_CTX, params: *const Param) -> c_int;
     pub(crate) fn EVP_PKEY_sign(

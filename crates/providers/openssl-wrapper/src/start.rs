@@ -2,9 +2,10 @@
 //! The library's start, at first use: everything that it makes once and keeps is made here, so that later calls write nothing
 //! that threads share.
 
+use crate::curve::EdDsa;
 use crate::hash::Hash;
 use crate::mode::{CIPHERS, Mode};
-use crate::raw::{self, EVP_CIPHER, EVP_MAC, EVP_MD, RandMethod};
+use crate::raw::{self, EVP_CIPHER, EVP_MAC, EVP_MD, EVP_SIGNATURE, RandMethod};
 use crate::{Failed, Result, check, memory, not_null, warm};
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_uchar};
@@ -20,6 +21,7 @@ pub(crate) struct Methods {
     pub(crate) hmac: NonNull<EVP_MAC>,
     pub(crate) cmac: NonNull<EVP_MAC>,
     ciphers: [NonNull<EVP_CIPHER>; CIPHERS.len()],
+    signatures: [NonNull<EVP_SIGNATURE>; EdDsa::ALL.len()],
 }
 
 // SAFETY: the library counts references with atomics and changes nothing else of a method.
@@ -56,6 +58,10 @@ impl Methods {
         Some(self.ciphers[at].as_ptr())
     }
 
+    pub(crate) fn signature(&self, form: EdDsa) -> NonNull<EVP_SIGNATURE> {
+        self.signatures[form as usize]
+    }
+
     fn fetch() -> Result<Self> {
         let mut digests = [NonNull::dangling(); Hash::ALL.len()];
         for (place, hash) in digests.iter_mut().zip(Hash::ALL) {
@@ -70,7 +76,14 @@ impl Methods {
             *place =
                 not_null(unsafe { raw::EVP_CIPHER_fetch(ptr::null_mut(), name, ptr::null()) })?;
         }
-        Ok(Self { digests, hmac: mac(c"HMAC")?, cmac: mac(c"CMAC")?, ciphers })
+        let mut signatures = [NonNull::dangling(); EdDsa::ALL.len()];
+        for (place, form) in signatures.iter_mut().zip(EdDsa::ALL) {
+            let name = form.name().as_ptr();
+            // SAFETY: a string; the default library and no properties.
+            *place =
+                not_null(unsafe { raw::EVP_SIGNATURE_fetch(ptr::null_mut(), name, ptr::null()) })?;
+        }
+        Ok(Self { digests, hmac: mac(c"HMAC")?, cmac: mac(c"CMAC")?, ciphers, signatures })
     }
 }
 
@@ -125,7 +138,7 @@ fn begin() -> Result<Methods> {
     // SAFETY: a static, whose functions need nothing.
     check(unsafe { raw::RAND_set_rand_method(&raw const RANDOM) })?;
     let methods = Methods::fetch()?;
-    warm::everything()?;
+    warm::everything(|form| methods.signature(form))?;
     Ok(methods)
 }
 

@@ -4,10 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use metaslot_awslc::AWSLC;
+use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_openssl::{OPENSSL, fork};
-use metaslot_spi::provider::{Algorithm, Cipher, Direction, Provider, Signature};
+use metaslot_spi::provider::{Algorithm, Cipher, Derive, Direction, Keys, Provider, Signature};
 use metaslot_spi::{Attributes, Bytes, Key, Material, NewObject, Params, Value};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -56,9 +57,10 @@ struct PairBytes {
 }
 
 impl PairBytes {
-    /// AWS-LC makes it.
+    /// AWS-LC makes it where OpenSSL does not.
     fn new(mechanism: CK_MECHANISM_TYPE, key_type: u64, wanted: (u64, Value)) -> Self {
-        let row = AWSLC.algorithms().iter().find(|row| row.mechanism == mechanism).unwrap();
+        let mut rows = OPENSSL.algorithms().iter().chain(AWSLC.algorithms());
+        let row = rows.find(|row| row.mechanism == mechanism).unwrap();
         let template: Attributes = [wanted].into_iter().collect();
         let made = row.generate_pair.unwrap().generate_pair(&Params::None, &template).unwrap();
         let NewObject { attributes, secrets } = made.1;
@@ -81,9 +83,23 @@ fn pairs() -> &'static [PairBytes] {
     static PAIRS: OnceLock<Vec<PairBytes>> = OnceLock::new();
     PAIRS.get_or_init(|| {
         let bits = (CKA_MODULUS_BITS, Value::Ulong(1024));
-        vec![PairBytes::new(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, bits)]
+        let mut pairs = vec![PairBytes::new(CKM_RSA_PKCS_KEY_PAIR_GEN, CKK_RSA, bits)];
+        pairs.extend(CURVES.iter().map(|(mechanism, key_type, params)| {
+            PairBytes::new(*mechanism, *key_type, (CKA_EC_PARAMS, Value::Bytes(params.to_vec())))
+        }));
+        pairs
     })
 }
+
+/// P-256, brainpoolP384r1, both of RFC 8032, both of RFC 7748.
+const CURVES: [(CK_MECHANISM_TYPE, u64, &[u8]); 6] = [
+    (CKM_EC_KEY_PAIR_GEN, CKK_EC, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]),
+    (CKM_EC_KEY_PAIR_GEN_W_EXTRA_BITS, CKK_EC, &[6, 9, 0x2b, 0x24, 3, 3, 2, 8, 1, 1, 11]),
+    (CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS, &[6, 3, 0x2b, 0x65, 0x70]),
+    (CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS, &[6, 3, 0x2b, 0x65, 0x71]),
+    (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY, &[6, 3, 0x2b, 0x65, 0x6e]),
+    (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY, &[6, 3, 0x2b, 0x65, 0x6f]),
+];
 
 /// Parameters, of which a mechanism takes the first that its check lets pass.
 fn params() -> Vec<Params> {
@@ -124,8 +140,25 @@ fn everything() {
             digest.digest(&data, &mut out).unwrap();
             digest.start().unwrap().update(&data).unwrap();
         }
+        let kinds = MechanismRow::find(row.mechanism).unwrap().keys;
+        let fits = |keys: &&Pair| {
+            let Pair { private, .. } = keys;
+            private.class() == CKO_SECRET_KEY || kinds.contains(&private.key_type())
+        };
+        let keys = keys.iter().filter(fits);
         let mut served = row.digest.is_some();
-        for (keys, params) in keys.iter().flat_map(|keys| params.iter().map(move |p| (keys, p))) {
+        if let Some(generate) = row.generate_pair {
+            for (_, _, params) in CURVES.iter().filter(|curve| curve.0 == row.mechanism) {
+                let params = (CKA_EC_PARAMS, Value::Bytes(params.to_vec()));
+                let template = [params].into_iter().collect();
+                generate.generate_pair(&Params::None, &template).unwrap();
+                served = true;
+            }
+        }
+        for keys in keys.clone() {
+            served |= row.derive.is_some_and(|derive| agrees(derive, keys));
+        }
+        for (keys, params) in keys.flat_map(|keys| params.iter().map(move |p| (keys, p))) {
             served |=
                 row.sign.is_some_and(|sign| signs(sign, row.verify.unwrap(), keys, params, &data));
             served |= row.encrypt.is_some_and(|row_encrypt| {
@@ -159,6 +192,27 @@ fn signs(
         stream.sign(&mut out).unwrap();
     }
     true
+}
+
+/// Whether the mechanism is for such a key; if so it agrees with itself.
+fn agrees(derive: &dyn Derive, Pair { public, private }: &Pair) -> bool {
+    let Ok(point) = public.bytes(CKA_EC_POINT) else { return false };
+    let public = Bytes::from_slice(point);
+    let params = Params::Ecdh1 { kdf: CKD_SHA256_KDF, shared: Bytes::new(), public };
+    let there = derive.check(private, &params).is_ok();
+    if there {
+        derive.derive(private, &params, &[40], &NoKeys).unwrap();
+    }
+    there
+}
+
+#[derive(Debug)]
+struct NoKeys;
+
+impl Keys for NoKeys {
+    fn key(&self, _: ObjectHandle) -> Result<Arc<Key>> {
+        Err(Error::KEY_HANDLE_INVALID)
+    }
 }
 
 /// The same with encryption and decryption.

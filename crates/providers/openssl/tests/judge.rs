@@ -11,7 +11,7 @@ use metaslot_ck::*;
 use metaslot_lanes::provider::Lanes;
 use metaslot_memory::Secret;
 use metaslot_openssl::OPENSSL;
-use metaslot_spi::provider::{Algorithm, Cipher, Digest, Direction, Provider, Signature};
+use metaslot_spi::provider::{Algorithm, Cipher, Digest, Direction, Keys, Provider, Signature};
 use metaslot_spi::{Attributes, Bytes, Key, Material, NewObject, Params, Secrets, Value};
 use std::sync::Arc;
 
@@ -412,7 +412,7 @@ fn rsa_signatures_are_good_for_each_other() {
                         [Ok(_), Ok(_)] if is_pss => {}
                         [one, two] => assert_eq!(one, two, "{what} {length}"),
                     }
-                    for mut signature in signatures.into_iter().flatten() {
+                    for signature in signatures.into_iter().flatten() {
                         let pair = [own.verify.unwrap(), other.verify.unwrap()];
                         let mut judge = |signature: &[u8]| {
                             verdicts(pair, &public, params, (&data, signature), &mut chance)
@@ -420,8 +420,9 @@ fn rsa_signatures_are_good_for_each_other() {
                         assert_eq!(judge(&signature), Ok(()), "{what} {length}");
                         assert_eq!(judge(&signature[1..]), Err(Error::SIGNATURE_LEN_RANGE));
                         for at in [0, length % signature.len(), signature.len() - 1] {
-                            signature[at] ^= 1;
-                            assert_eq!(judge(&signature), Err(Error::SIGNATURE_INVALID), "{what}");
+                            let mut changed = signature.clone();
+                            changed[at] ^= 1;
+                            assert_eq!(judge(&changed), Err(Error::SIGNATURE_INVALID), "{what}");
                         }
                         compared += 1;
                     }
@@ -480,4 +481,267 @@ fn rsa_decryption_is_equal_whatever_is_decrypted() {
         }
     }
     assert!(compared > 100, "{compared}");
+}
+
+/// DER of the object identifiers of P-224, P-256, P-384, P-521 and secp256k1.
+const PRIME: [&[u8]; 5] = [
+    &[6, 5, 0x2b, 0x81, 4, 0, 0x21],
+    &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7],
+    &[6, 5, 0x2b, 0x81, 4, 0, 0x22],
+    &[6, 5, 0x2b, 0x81, 4, 0, 0x23],
+    &[6, 5, 0x2b, 0x81, 4, 0, 0x0a],
+];
+const ED25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x70];
+const X25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x6e];
+
+/// A pair that a provider makes on a curve.
+fn on_curve(provider: &'static dyn Provider, curve: &[u8]) -> Pair {
+    let (mechanism, key_type) = match curve {
+        ED25519 => (CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS),
+        X25519 => (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY),
+        _ => (CKM_EC_KEY_PAIR_GEN, CKK_EC),
+    };
+    let row = provider.algorithms().iter().find(|row| row.mechanism == mechanism).unwrap();
+    let params = (CKA_EC_PARAMS, Value::Bytes(curve.to_vec()));
+    let template: Attributes = [params].into_iter().collect();
+    let made = row.generate_pair.unwrap().generate_pair(&Params::None, &template).unwrap();
+    Pair {
+        public: key(CKO_PUBLIC_KEY, key_type, made.0),
+        private: key(CKO_PRIVATE_KEY, key_type, made.1),
+    }
+}
+
+/// Pairs on these curves, some made by each provider.
+fn on_curves(curves: &[&[u8]]) -> Vec<Pair> {
+    let makers: [&'static dyn Provider; 2] = [&OPENSSL, &AWSLC];
+    makers.iter().flat_map(|maker| curves.iter().map(|curve| on_curve(*maker, curve))).collect()
+}
+
+fn takes(row: &Algorithm, key: &Key) -> bool {
+    MechanismRow::find(row.mechanism).unwrap().keys.contains(&key.key_type())
+}
+
+#[test]
+fn signatures_on_curves_are_good_for_each_other() {
+    let (mut chance, mut compared) = (Chance::new(), 0);
+    let curves: Vec<_> = PRIME.iter().copied().chain([ED25519]).collect();
+    let eddsa = |prehash, context: Bytes| Params::EdDsa { prehash, context };
+    let all_params = [
+        Params::None,
+        eddsa(false, Bytes::new()),
+        eddsa(false, chance.nonce(255)),
+        eddsa(false, chance.nonce(256)),
+        eddsa(true, Bytes::new()),
+        eddsa(true, chance.nonce(7)),
+        eddsa(true, chance.nonce(256)),
+        Params::Ulong(1),
+    ];
+    for Pair { public, private } in on_curves(&curves) {
+        for (own, other_name, other) in both() {
+            let (Some(own_sign), Some(other_sign)) = (own.sign, other.sign) else { continue };
+            if !takes(own, &private) || !other_sign.serves(&private) {
+                continue;
+            }
+            let is_eddsa = own.mechanism == CKM_EDDSA;
+            for params in all_params.iter().take(if is_eddsa { all_params.len() } else { 1 }) {
+                let what = format!("{} {other_name} {params:?}", name(own));
+                let signers = [own_sign, other_sign];
+                let checks = signers.map(|sign| sign.check(Direction::Forward, &private, params));
+                assert_eq!(checks[0], checks[1], "{what}");
+                let lengths = signers.map(|sign| sign.length(&private, params));
+                assert_eq!(lengths[0], lengths[1], "{what}");
+                for length in [0, 1, 20, 32, 64, 67, 1000] {
+                    if checks[0].is_err() {
+                        continue;
+                    }
+                    let data = chance.bytes(length);
+                    let signatures = signers.map(|sign| signed(sign, &private, params, &[&data]));
+                    assert_eq!(signatures[0].as_ref().err(), signatures[1].as_ref().err());
+                    if is_eddsa {
+                        assert_eq!(signatures[0], signatures[1], "{what} {length}");
+                    }
+                    let pair = [own.verify.unwrap(), other.verify.unwrap()];
+                    let mut judge = |signature: &[u8]| {
+                        verdicts(pair, &public, params, (&data, signature), &mut chance)
+                    };
+                    for signature in signatures.into_iter().flatten() {
+                        assert_eq!(judge(&signature), Ok(()), "{what} {length}");
+                        compared += 1;
+                        let (half, whole) = (signature.len() / 2, signature.len());
+                        for at in [0, half - 1, half, whole - 1] {
+                            let mut changed = signature.clone();
+                            changed[at] ^= 1;
+                            assert_eq!(judge(&changed), Err(Error::SIGNATURE_INVALID), "{what}");
+                        }
+                        // What is no signature is none for both: without r, without s, with both swapped, too short, too long.
+                        let (r, s) = signature.split_at(half);
+                        let zeros = &vec![0; half][..];
+                        for odd in [[zeros, s], [r, zeros], [s, r], [r, &s[1..]]] {
+                            assert!(judge(&odd.concat()).is_err(), "{what}");
+                        }
+                        // That of P-521 may begin with zeros, and be good without.
+                        judge(&[&r[1..], &s[1..]].concat()).ok();
+                        judge(&vec![0xff; whole]).ok();
+                        let long = [&signature[..], &[0, 0]].concat();
+                        assert_eq!(judge(&long), Err(Error::SIGNATURE_LEN_RANGE), "{what}");
+                        assert_eq!(judge(&[]), Err(Error::SIGNATURE_LEN_RANGE), "{what}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 1000, "{compared}");
+}
+
+#[derive(Debug)]
+struct NoKeys;
+
+impl Keys for NoKeys {
+    fn key(&self, _: ObjectHandle) -> Result<Arc<Key>> {
+        Err(Error::KEY_HANDLE_INVALID)
+    }
+}
+
+/// Points that a peer may send, most of them none of the curve.
+fn peers(Pair { public, .. }: &Pair, chance: &mut Chance) -> Vec<Vec<u8>> {
+    let der = public.bytes(CKA_EC_POINT).unwrap();
+    let header = if der[1] & 0x80 == 0 { 2 } else { 3 };
+    let point = der[header..].to_vec();
+    let mut peers = vec![der.to_vec(), point.clone(), Vec::new(), vec![0], vec![4, 1, 0]];
+    peers.extend([[&point[..], &[0]].concat(), point[1..].to_vec(), der[1..].to_vec()]);
+    peers.push(chance.bytes(point.len()));
+    for byte in [0, 1, 0xff, 0xec, 0xed, 0xee] {
+        let mut other = vec![byte; point.len()];
+        peers.push(other.clone());
+        other[0] = point[0];
+        peers.push(other);
+    }
+    if public.key_type() == CKK_EC {
+        let (x, y) = point[1..].split_at(point.len() / 2);
+        let odd = y[y.len() - 1] & 1;
+        // Compressed, with the wrong sign too, and hybrid, with the wrong sign too.
+        peers.extend([2, 3].map(|form| [&[form], x].concat()));
+        peers.extend([6 + odd, 7 - odd].map(|form| [&[form], x, y].concat()));
+        peers.push([&[4], y, x].concat());
+        let mut off = point;
+        *off.last_mut().unwrap() ^= 1;
+        peers.push(off);
+    } else {
+        // Small order (RFC 7748 §6.1, and its twist), and numbers that are not below 2^255 - 19.
+        for (first, others, last) in [
+            (0, 0, 0),
+            (1, 0, 0),
+            (0xec, 0xff, 0x7f),
+            (0xed, 0xff, 0x7f),
+            (0xee, 0xff, 0x7f),
+            (0xef, 0xff, 0x7f),
+            (0xec, 0xff, 0xff),
+            (0xed, 0xff, 0xff),
+            (9, 0, 0x80),
+        ] {
+            let mut other = vec![others; 32];
+            (other[0], other[31]) = (first, last);
+            peers.push(other);
+        }
+    }
+    peers
+}
+
+#[test]
+fn secrets_that_are_agreed_on_are_equal_and_bad_points_are_refused_alike() {
+    let (mut chance, mut compared, mut refused) = (Chance::new(), 0, 0);
+    let curves: Vec<_> = PRIME.iter().copied().chain([X25519]).collect();
+    let all = on_curves(&curves);
+    for Pair { public, private } in &all {
+        // Points of every curve, its own among them.
+        let points: Vec<_> = all.iter().flat_map(|pair| peers(pair, &mut chance)).collect();
+        let kdfs = [CKD_NULL, CKD_SHA1_KDF, CKD_SHA256_KDF_SP800, CKD_SHA3_512_KDF, 0x1234];
+        for (own, other_name, other) in both() {
+            let (Some(own_derive), Some(other_derive)) = (own.derive, other.derive) else {
+                continue;
+            };
+            if !takes(own, private) || !other_derive.serves(private) {
+                continue;
+            }
+            let both = [own_derive, other_derive];
+            let own_peers = public.bytes(CKA_EC_POINT).map(<[u8]>::to_vec).unwrap();
+            for (at, point) in [own_peers].iter().chain(&points).enumerate() {
+                // All functions for the first, one for the others.
+                for kdf in kdfs.iter().take(if at == 0 { kdfs.len() } else { 1 }) {
+                    let (kdf, public) = (*kdf, Bytes::from_slice(point));
+                    let shared = if at == 0 { chance.nonce(5) } else { Bytes::new() };
+                    let params = Params::Ecdh1 { kdf, shared, public };
+                    let what = format!("{} {other_name} {kdf} {point:x?}", name(own));
+                    let checks = both.map(|derive| derive.check(private, &params));
+                    assert_eq!(checks[0], checks[1], "{what}");
+                    let natural = both.map(|derive| derive.natural_length(private, &params));
+                    assert_eq!(natural[0], natural[1], "{what}");
+                    let length = natural[0].unwrap_or(100);
+                    let secrets = both.map(|derive| {
+                        let secrets = derive.derive(private, &params, &[length], &NoKeys)?;
+                        Ok::<_, Error>(secrets[0].expose().to_vec())
+                    });
+                    assert_eq!(secrets[0], secrets[1], "{what}");
+                    match &secrets[0] {
+                        Ok(_) => compared += 1,
+                        Err(error) => {
+                            assert_eq!(*error, Error::MECHANISM_PARAM_INVALID, "{what}");
+                            refused += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 100 && refused > 1000, "{compared} {refused}");
+}
+
+#[test]
+fn keys_on_curves_are_completed_and_encoded_alike() {
+    let mut chance = Chance::new();
+    let curves: Vec<_> = PRIME.iter().copied().chain([X25519, ED25519]).collect();
+    let completed = |provider: &dyn Provider, class, kind, curve: &[u8], bytes: &[u8]| {
+        let mut object = NewObject::default();
+        object.attributes.set(CKA_CLASS, Value::Ulong(class));
+        object.attributes.set(CKA_KEY_TYPE, Value::Ulong(kind));
+        object.attributes.set(CKA_EC_PARAMS, Value::Bytes(curve.to_vec()));
+        match class {
+            CKO_PUBLIC_KEY => object.attributes.set(CKA_EC_POINT, Value::Bytes(bytes.to_vec())),
+            _ => object.secrets.set(CKA_VALUE, Secret::copy_of(bytes)),
+        }
+        provider.complete(&mut object)?;
+        let secret = object.secrets.get(CKA_VALUE).map(<[u8]>::to_vec);
+        Ok::<_, Error>((object.attributes, secret))
+    };
+    for pair in on_curves(&curves) {
+        let Pair { public, private } = &pair;
+        let (kind, curve) = (public.key_type(), public.bytes(CKA_EC_PARAMS).unwrap());
+        let same = |class, bytes: &[u8]| {
+            let each = [&OPENSSL as &dyn Provider, &AWSLC]
+                .map(|provider| completed(provider, class, kind, curve, bytes));
+            assert_eq!(each[0], each[1], "{class} {curve:x?} {bytes:x?}");
+        };
+        for point in peers(&pair, &mut chance) {
+            same(CKO_PUBLIC_KEY, &point);
+        }
+        let value = private.secret(CKA_VALUE).unwrap();
+        let long = [&[0], value].concat();
+        let ff = vec![0xff; value.len()];
+        for value in [value, &value[1..], &long, &ff, &[], &[0], &[1], &[0; 32], &[0; 66]] {
+            same(CKO_PRIVATE_KEY, value);
+        }
+        let encoded = [&OPENSSL as &dyn Provider, &AWSLC]
+            .map(|provider| provider.encode_private_key(private).unwrap().expose().to_vec());
+        assert_eq!(encoded[0], encoded[1]);
+        for at in 0..encoded[0].len() {
+            let mut changed = encoded[0].clone();
+            changed[at] ^= 1;
+            let each = [&OPENSSL as &dyn Provider, &AWSLC].map(|provider| {
+                let object = provider.decode_private_key(&changed)?;
+                let secret = object.secrets.get(CKA_VALUE).map(<[u8]>::to_vec);
+                Ok::<_, Error>((object.attributes, secret))
+            });
+            assert_eq!(each[0], each[1], "{changed:x?}");
+        }
+    }
 }

@@ -38,8 +38,21 @@ pub(crate) struct Pool {
     /// Whose turn it is.
     next: AtomicUsize,
     table: Mutex<Table>,
+    /// [`Table::generation`], for those who look without the lock.
+    generation: Arc<AtomicU64>,
+    /// Whose login there is; taken over the beginning and the end of one.
+    logins: Mutex<Logins>,
     rows: OnceLock<&'static [Algorithm]>,
     begin: Instant,
+}
+
+/// Who is logged in.
+#[derive(Debug, Default)]
+struct Logins {
+    /// Who uses the pool's own slot.
+    own: bool,
+    /// Who uses a view that shows the pool, by configured PINs.
+    view: bool,
 }
 
 /// Tokens that were not there when the pool was made: which of them are its own is known when they come.
@@ -110,10 +123,13 @@ impl Pool {
         });
         let members: Vec<_> = members.collect();
         let name: &'static str = Box::leak(Box::from(name));
+        let table = Table::new(name, members.len());
         let pool: &'static Self = Box::leak(Box::new(Self {
             name,
             next: AtomicUsize::new(0),
-            table: Mutex::new(Table::new(name, members.len())),
+            generation: Arc::clone(&table.generation),
+            table: Mutex::new(table),
+            logins: Mutex::default(),
             members,
             late,
             rows: OnceLock::new(),
@@ -267,9 +283,68 @@ impl Pool {
         last
     }
 
-    /// `C_Login` in every token. One that fails is logged in when it comes back, one that takes no PIN is left out; one that
-    /// refuses this one ends it.
+    /// `C_Login`
     fn login(&self, pin: &[u8]) -> Result<()> {
+        let mut logins = self.logins();
+        if logins.view {
+            // Whose PIN is right is known by a login, and there can be only one.
+            self.tokens().for_each(Token::logout);
+        }
+        let answer = self.begin_login(pin);
+        logins.own = answer.is_ok();
+        match (logins.own, logins.view) {
+            (true, _) => {}
+            (false, true) => {
+                self.tokens().for_each(Token::logout);
+                self.begin_later();
+            }
+            (false, false) => self.end_login(),
+        }
+        answer
+    }
+
+    /// A view that shows the pool has a login: by the configured PINs the tokens have one too, from their next sessions on.
+    pub(crate) fn join_view(&self) {
+        let mut logins = self.logins();
+        if !self.asks_by_itself() {
+            return;
+        }
+        logins.view = true;
+        if !logins.own {
+            self.begin_later();
+        }
+    }
+
+    /// The view's login is over.
+    pub(crate) fn leave_view(&self) {
+        let mut logins = self.logins();
+        if std::mem::take(&mut logins.view) && !logins.own {
+            self.end_login();
+        }
+    }
+
+    fn begin_later(&self) {
+        self.tokens().for_each(Token::join_pool);
+        drop(self.turn(true));
+    }
+
+    fn logins(&self) -> MutexGuard<'_, Logins> {
+        self.logins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a login without a PIN works.
+    fn asks_by_itself(&self) -> bool {
+        self.tokens().all(|token| token.pin_source.is_some())
+    }
+
+    /// What was read counts until this number is another.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// A login in every token. One that fails is logged in when it comes back, one that takes no PIN is left out; one that
+    /// refuses this one refuses it for all, and the caller logs out.
+    fn begin_login(&self, pin: &[u8]) -> Result<()> {
         let mut answer = Err(Error::TOKEN_NOT_RECOGNIZED);
         self.join(true);
         for member in &self.members {
@@ -277,10 +352,7 @@ impl Pool {
             let one = token.login(Role::User, pin);
             self.judge(member, &one);
             match one {
-                Err(code) if !is_failure(code) && !takes_none(code) => {
-                    self.logout();
-                    return one;
-                }
+                Err(code) if !is_failure(code) && !takes_none(code) => return one,
                 one if answer.is_err() => answer = one,
                 _ => {}
             }
@@ -289,9 +361,6 @@ impl Pool {
             drop(self.turn(true));
             // Also of tokens that have come meanwhile.
             answer = self.tokens().try_for_each(|token| token.remember(pin));
-        }
-        if answer.is_err() {
-            self.logout();
         }
         answer
     }
@@ -308,10 +377,20 @@ impl Pool {
 
     /// What is known of the tokens and of a login.
     fn forget(&self) {
+        *self.logins() = Logins::default();
         self.turn(false).forget_all();
     }
 
+    /// `C_Logout`
     fn logout(&self) {
+        let mut logins = self.logins();
+        logins.own = false;
+        if !logins.view {
+            self.end_login();
+        }
+    }
+
+    fn end_login(&self) {
         self.turn(false).forget_private();
         self.tokens().for_each(Token::logout);
     }

@@ -34,6 +34,15 @@ impl PoolStore {
         Self { pool: Pool::find(name, &members, late), _tokens: tokens }
     }
 
+    /// For a view that shows it. What it does when it is dropped is its slot's to do.
+    pub(crate) const fn of(pool: &'static Pool) -> Self {
+        Self { pool, _tokens: Vec::new() }
+    }
+
+    pub(crate) const fn pool(&self) -> &'static Pool {
+        self.pool
+    }
+
     fn refused(&self) -> Error {
         detail::set(format_args!(
             "{} is several tokens: each is managed by itself",
@@ -53,7 +62,7 @@ impl Drop for PoolStore {
 impl Store for PoolStore {
     fn token(&self) -> Result<TokenRow> {
         let pin = PinState { left: 10, ..PinState::default() };
-        let asks_by_itself = self.pool.tokens().all(|token| token.pin_source.is_some());
+        let asks_by_itself = self.pool.asks_by_itself();
         Ok(TokenRow {
             initialized: true,
             label: self.pool.name.to_owned(),
@@ -144,7 +153,7 @@ impl Store for PoolStore {
     }
 
     fn generation(&self) -> Option<u64> {
-        Some(self.pool.table().generation)
+        Some(self.pool.generation())
     }
 
     fn home(&self) -> Option<&'static dyn Home> {

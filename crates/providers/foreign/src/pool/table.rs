@@ -8,6 +8,7 @@ use metaslot_spi::store::{Found, Scope, Store, Term};
 use metaslot_spi::{Attributes, Key, Material, Secrets, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What an object is, whatever token it is in: class, type, and what is public of it.
 type Identity = (u64, u64, Vec<u8>);
@@ -35,7 +36,7 @@ pub(super) struct Table {
     pub(super) login: Login,
     last: u64,
     /// Goes up by two with every change.
-    pub(super) generation: u64,
+    pub(super) generation: Arc<AtomicU64>,
     rows: BTreeMap<u64, Row>,
     by_identity: BTreeMap<Identity, u64>,
 }
@@ -53,13 +54,13 @@ struct Row {
 }
 
 impl Table {
-    pub(super) const fn new(home: &'static str, members: usize) -> Self {
+    pub(super) fn new(home: &'static str, members: usize) -> Self {
         Self {
             home,
             members,
             login: Login { user: false, epoch: 0 },
             last: 0,
-            generation: 0,
+            generation: Arc::new(AtomicU64::new(0)),
             rows: BTreeMap::new(),
             by_identity: BTreeMap::new(),
         }
@@ -94,7 +95,7 @@ impl Table {
             if first && row.attributes != shown {
                 row.attributes = shown;
                 row.version += 1;
-                self.generation += 2;
+                self.generation.fetch_add(2, Ordering::AcqRel);
             }
             let material = Arc::new(Material::new(Secrets::new()));
             row.keys[at] = Some(Arc::new(Key::new(Arc::new(attributes), material)));
@@ -117,7 +118,7 @@ impl Table {
         self.rows.retain(|_, row| stays(row));
         self.by_identity.retain(|_, id| self.rows.contains_key(id));
         if self.rows.len() != before {
-            self.generation += 2;
+            self.generation.fetch_add(2, Ordering::AcqRel);
         }
     }
 
