@@ -73,6 +73,12 @@ impl Contents {
         said.map(|word| (word, strings(section, word))).collect()
     }
 
+    /// Whether slot 0 shows its own token only.
+    pub(crate) fn is_metaslot_off(&self) -> bool {
+        let enabled = self.0.get("metaslot").and_then(|section| section.get("enabled"));
+        enabled.and_then(Item::as_bool) == Some(false)
+    }
+
     /// The other modules, in their order.
     pub(crate) fn foreign(&self) -> Vec<Foreign> {
         let sections = self.0.get("foreign").and_then(Item::as_array_of_tables);
@@ -127,10 +133,39 @@ impl Settings {
         self.contents.0.remove("lanes");
     }
 
-    /// The section of the token in a slot; `None` where the slot is another module's.
-    pub(crate) fn token(&mut self, slot: u64) -> Option<&mut Table> {
+    /// The section of the token in a slot that is described so, by its `description` or else its path; `None` where the slot is
+    /// another module's.
+    pub(crate) fn token(&mut self, slot: u64, described: &str) -> Option<&mut Table> {
+        let is_first =
+            self.contents.0.get("metaslot").is_none_or(|section| {
+                section.get("token").is_none() && section.get("slot").is_none()
+            });
         let tokens = self.contents.0.get_mut("token")?.as_array_of_tables_mut()?;
-        tokens.get_mut(usize::try_from(slot).ok()?)
+        let is_it = |section: &Table| {
+            let said = section.get("description").or_else(|| section.get("path"));
+            said.and_then(Item::as_str) == Some(described)
+        };
+        // Where two are described so, their order tells them apart, unless slot 0 is another than the first.
+        let at = match tokens.iter().filter(|section| is_it(section)).count() {
+            0 => None,
+            1 => tokens.iter().position(is_it),
+            _ => usize::try_from(slot).ok().filter(|_| is_first),
+        };
+        tokens.get_mut(at?)
+    }
+
+    /// Changes what is said of slot 0. A section that says nothing is none.
+    pub(crate) fn metaslot(&mut self, change: impl FnOnce(&mut Table)) -> Result<()> {
+        let section = self.contents.0.entry("metaslot").or_insert_with(table).as_table_mut();
+        let section = section.ok_or_else(|| {
+            Failure::failed("slot 0 is not described by a [metaslot] section")
+                .hint(format!("mend {}", self.file.display()))
+        })?;
+        change(section);
+        if section.is_empty() {
+            self.contents.0.remove("metaslot");
+        }
+        Ok(())
     }
 
     /// Takes out the section of a provider that says nothing.

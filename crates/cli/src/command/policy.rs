@@ -164,9 +164,10 @@ fn set(app: &App, args: &SetArgs) -> Result<()> {
     }
     let mut settings = Settings::open()?;
     let file = settings.file.display().to_string();
-    let section = settings.token(token.slot.0).ok_or_else(|| {
-        Failure::failed(format!("{} is not a token of our own", token.name()))
-            .hint(format!("write policy = \"...\" into its module's section of {file}"))
+    let described = app.host(&token.uri())?.module().slot_info(token.slot)?.description;
+    let section = settings.token(token.slot.0, &described).ok_or_else(|| {
+        Failure::failed(format!("{} has no [[token]] section of its own", token.name()))
+            .hint(format!("write policy = \"...\" into its section of {file}"))
     })?;
     put(section, "policy", args.policy.name());
     set_strings(section, "allow", &args.allow);

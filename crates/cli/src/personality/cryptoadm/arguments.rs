@@ -5,9 +5,9 @@ const USAGE: &str = "\
 Verbs:
   list [-mpv] [provider=NAME | metaslot] [mechanism=LIST]
   disable provider=NAME mechanism=LIST | random | all
-  disable metaslot mechanism=LIST
+  disable metaslot [mechanism=LIST]
   enable provider=NAME mechanism=LIST | random | all
-  enable metaslot [mechanism=LIST]
+  enable metaslot [mechanism=LIST] [token=LABEL] [slot=DESCRIPTION] | default-keystore
   install provider=FILE
   uninstall provider=FILE
   refresh | start

@@ -162,10 +162,11 @@ impl View<'_> {
         let info = self.module.slot_info(self.slot)?;
         let token = self.module.token_info(self.slot);
         let label = token.as_ref().map_or(String::new(), |token| printable(&token.label));
+        let status = if self.all.contents.is_metaslot_off() { "disabled" } else { "enabled" };
         let mut text = format!(
             "System-wide Meta Slot Configuration:\n\
              ------------------------------------\n\
-             Status: enabled\n\
+             Status: {status}\n\
              Sensitive Token Object Automatic Migrate: disabled\n\
              Persistent object store slot: {}\n\
              Persistent object store token: {label}\n",

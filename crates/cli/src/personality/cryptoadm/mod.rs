@@ -20,7 +20,6 @@ const FIPS: Operand = Not(
     "'metaslot policy set fips' keeps a token to mechanisms that FIPS 140-3 approves of",
 );
 const MIGRATE: Operand = Not("auto-key-migrate", "a key stays in the token that it was made in");
-const KEYSTORE: &str = "an object is made in the token of the slot that the program chose";
 
 const PROGRAM: Program<Args> = Program {
     name: "cryptoadm",
@@ -54,9 +53,9 @@ const PROGRAM: Program<Args> = Program {
                 Word("all"),
                 MIGRATE,
                 FIPS,
-                Not("token", KEYSTORE),
-                Not("slot", KEYSTORE),
-                Not("default-keystore", KEYSTORE),
+                Value("token"),
+                Value("slot"),
+                Word("default-keystore"),
             ],
             action: Action::Does(change::enable),
         },
