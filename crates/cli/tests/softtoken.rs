@@ -6,6 +6,7 @@ mod sandbox;
 
 use sandbox::Sandbox;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 const IMPORT: &str =
@@ -52,6 +53,18 @@ fn no_changed_byte_of_a_private_object_is_taken() {
         assert_eq!(said.last().map(String::as_str), Some("? 1"), "{said:?}");
     }
     assert_eq!(sandbox.run("metaslot key list --pin-source user.pin"), ["no keys"]);
+}
+
+#[test]
+fn what_is_no_file_of_its_own_is_not_opened() {
+    let (sandbox, directory) = keystore();
+    let public = directory.join("pkcs11_softtoken/public");
+    symlink("obj12", public.join("obj100")).expect("it can be made");
+    let said = sandbox.run(IMPORT);
+    assert!(said[0].contains("cannot read pkcs11_softtoken/public/obj100"), "{said:?}");
+    sandbox.run("rm pkcs11_softtoken/public/obj100; mkfifo pkcs11_softtoken/public/obj100");
+    let said = sandbox.run(IMPORT);
+    assert!(said[0].contains("it is no file of a keystore"), "{said:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! The key of `mac`, `encrypt` and `decrypt`: in a file, in a token, or made from a passphrase.
 
 use crate::app::{App, Login};
-use crate::command::arguments::token_uri;
+use crate::command::arguments::{key_uri, token_uri};
 use crate::failure::{Failure, Result};
 use crate::pin::{self, Source};
 use crate::uri::{Class, Uri};
@@ -23,7 +23,7 @@ pub(crate) struct KeyArg {
     /// The file whose bytes are the key [default: a passphrase is asked for]
     #[arg(short = 'k', value_name = "FILE", conflicts_with = "key_label")]
     key_file: Option<PathBuf>,
-    /// The label of a key in a token
+    /// The label of a key in a token, or its PKCS#11 URI
     #[arg(short = 'K', value_name = "LABEL")]
     key_label: Option<String>,
     /// The token of that key: name[:manufacturer[:serial]], or a PKCS#11 URI
@@ -123,8 +123,7 @@ impl KeyArg {
         let login =
             Login { token: app.token(&uri)?, uri: &uri, option: self.pin_source.as_deref() };
         let (session, _) = app.log_in(&login, Access::ReadOnly)?;
-        let named =
-            Uri { object: Some(label.to_owned()), class: Some(Class::Secret), ..Uri::default() };
+        let named = named(label, Class::Secret)?;
         let key = crate::key::one(&session, &login.token.uri(), &named)?;
         let missing = || Failure::not_found(format!("'{label}' is no secret key"));
         let handle = key.part(Class::Secret).ok_or_else(missing)?;
@@ -133,6 +132,11 @@ impl KeyArg {
         }
         Ok((session, handle))
     }
+}
+
+/// A key by its label, or by its URI where several have the label.
+pub(super) fn named(text: &str, class: Class) -> Result<Uri> {
+    Ok(Uri { class: Some(class), ..key_uri(text)? })
 }
 
 /// A session where no token is needed.

@@ -235,11 +235,12 @@ fn after(bytes: &[u8]) -> Option<&[u8]> {
     rest.get(usize::try_from(u64::from_be_bytes(*length)).ok()?..)
 }
 
-/// A file, if it is one: a pipe in its place must not hold us up.
+/// A file, if it is one: a pipe in its place must not hold us up, and a link not lead to a device, which may do
+/// something when it is opened.
 fn read(path: &Path) -> Result<Secret> {
     let what = format!("cannot read {}", path.display());
     let cannot = |error: io::Error| Failure::io(&what, &error);
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty());
     let mut file = File::from(file.map_err(|error| cannot(error.into()))?);
     let metadata = file.metadata().map_err(cannot)?;

@@ -29,15 +29,18 @@ pub(super) fn install(app: &App, _: &Args, operands: &Operands<'_>) -> Result<()
     let real = fs::canonicalize(file)
         .map_err(|error| Failure::io(format!("cannot install {name}"), &error))?;
     let all = All::read(app)?;
-    if all.foreign.iter().any(|other| same(Path::new(&other.module), &real)) {
-        return Err(Failure::failed(format!("{name} is installed already")));
-    }
     let module = Module::load(file).map_err(|error| Failure::failed(error.to_string()))?;
     if module.is_metaslot() {
         return Err(Failure::failed(format!("{name} is Metaslot itself")));
     }
-    let taken: Vec<String> = all.providers.into_iter().map(|provider| provider.name).collect();
     let mut settings = Settings::open()?;
+    // From now on, no other command installs one.
+    let there = settings.contents.foreign();
+    if there.iter().any(|other| same(Path::new(&other.module), &real)) {
+        return Err(Failure::failed(format!("{name} is installed already")));
+    }
+    let providers = all.providers.into_iter().map(|provider| provider.name);
+    let taken: Vec<String> = providers.chain(there.into_iter().map(|other| other.name)).collect();
     settings.add_foreign(&section_name(file, &taken), name)?;
     settings.save(app.named_module())
 }

@@ -68,7 +68,7 @@ impl View<'_> {
         };
         let mut text = below("User-level providers");
         for provider in &self.all.providers {
-            let name = self.all.called(&provider.name);
+            let name = self.all.shown(&provider.name);
             text += &match (self.policy, self.mechanisms) {
                 (true, _) => self.policy(provider),
                 (_, true) => format!("\nProvider: {name}\n{}", self.mechanisms(provider)?),
@@ -83,7 +83,7 @@ impl View<'_> {
         if self.policy {
             return Ok(self.policy(provider));
         }
-        let name = self.all.called(&provider.name);
+        let name = self.all.shown(&provider.name);
         let heading = if self.verbose { format!("Provider: {name}\n") } else { String::new() };
         match self.mechanisms {
             true => Ok(heading + &self.mechanisms(provider)?),
@@ -105,14 +105,14 @@ impl View<'_> {
             None if name == "awslc" => " random is enabled.",
             None => "",
         };
-        format!("{}: all mechanisms are {except}.{random}\n", self.all.called(name))
+        format!("{}: all mechanisms are {except}.{random}\n", self.all.shown(name))
     }
 
     fn mechanisms(&self, provider: &Provider) -> Result<String> {
         if provider.served() == 0 {
             let is_off = self.all.contents.is_off(&provider.name);
             let why = if is_off { "disabled" } else { "failed to retrieve the mechanism list" };
-            return Ok(format!("{}: {why}.\n", self.all.called(&provider.name)));
+            return Ok(format!("{}: {why}.\n", self.all.shown(&provider.name)));
         }
         let served = provider.rows.iter().filter(|row| row.1.flags != 0);
         let rows = served.map(|(number, candidate)| {
@@ -149,7 +149,7 @@ impl View<'_> {
             }
         }
         if slots.is_empty() {
-            return Ok(format!("{}: no slots presented.\n", self.all.called(&provider.name)));
+            return Ok(format!("{}: no slots presented.\n", self.all.shown(&provider.name)));
         }
         Ok(shown::slots(self.module, &slots))
     }

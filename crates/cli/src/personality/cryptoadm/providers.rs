@@ -3,6 +3,7 @@
 
 use crate::app::App;
 use crate::command::provider::{self, Provider, configured};
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::settings::{Contents, Foreign};
 
@@ -29,8 +30,13 @@ impl All {
         Ok(Self { providers: provider::providers(app)?, contents, foreign })
     }
 
+    /// The same, for a terminal.
+    pub(super) fn shown(&self, name: &str) -> String {
+        printable(self.called(name))
+    }
+
     /// As the original calls a provider: another module by its file.
-    pub(super) fn called<'a>(&'a self, name: &'a str) -> &'a str {
+    fn called<'a>(&'a self, name: &'a str) -> &'a str {
         let foreign = self.foreign.iter().find(|foreign| foreign.name == name);
         foreign.map_or(name, |foreign| &foreign.module)
     }

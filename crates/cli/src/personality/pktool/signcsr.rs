@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
 use crate::key;
+use crate::personality::material::named;
 use crate::personality::operands::Operands;
 use crate::uri::{Class, Uri};
 use crate::x509::{self, Algorithm, Request, Subject};
@@ -74,9 +75,7 @@ fn signing_key(
     token: &Uri,
     label: &str,
 ) -> Result<(&'static Algorithm, ObjectHandle)> {
-    let class = Some(Class::Private);
-    let named = Uri { object: Some(label.to_owned()), class, ..Uri::default() };
-    let key = key::one(session, token, &named)?;
+    let key = key::one(session, token, &named(label, Class::Private)?)?;
     let missing = || Failure::not_found(format!("the token has no private key '{label}'"));
     let private = key.part(Class::Private).ok_or_else(missing)?;
     Ok((Algorithm::find(key.kind.family, "sha256")?, private))

@@ -101,8 +101,6 @@ pub(super) fn export(app: &App, args: &Args, operands: &Operands<'_>) -> Result<
 }
 
 fn secret(session: &Session, token: &Uri, label: &str) -> Result<ck::ObjectHandle> {
-    let named =
-        Uri { object: Some(label.to_owned()), class: Some(Class::Secret), ..Uri::default() };
-    let key = key::one(session, token, &named)?;
+    let key = key::one(session, token, &material::named(label, Class::Secret)?)?;
     key.part(Class::Secret).ok_or_else(|| Failure::not_found(format!("'{label}' is no secret key")))
 }
