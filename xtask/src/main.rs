@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(rest),
         Some("search") => search::run(rest),
         Some("histories") => test::histories(rest),
-        Some("openssl") => test::openssl().map(|_| ()),
+        Some("openssl") => test::openssl(),
         Some("kryoptic") => kryoptic::run(),
         Some("codegen") => codegen::run(rest.iter().any(|word| word == "--check")),
         Some("structure") => structure::run(),

@@ -113,6 +113,15 @@ pub(crate) fn tests(command: &mut Command) -> Result<Count> {
     Ok(count)
 }
 
+/// Runs tests of which none may fail.
+pub(crate) fn all_pass(command: &mut Command) -> Result<()> {
+    let Count { failed, .. } = tests(command)?;
+    if failed > 0 {
+        bail!("{failed} tests failed: {}", shown(command));
+    }
+    Ok(())
+}
+
 fn number_before(text: &str, word: &str) -> usize {
     text.split_once(word)
         .and_then(|(before, _)| before.rsplit(' ').next())

@@ -244,16 +244,22 @@ fn the_promises_hold_where_openssl_computes() {
 [provider.lanes]
 enabled = false
 [provider.awslc]
-disable = ["CKM_SHA256", "CKM_SHA256_HMAC*", "CKM_SHA256_RSA_PKCS*", "CKM_AES_GCM", "CKM_AES_CBC*", "CKM_AES_CTR", "CKM_AES_ECB"]
+disable = ["CKM_SHA256", "CKM_SHA256_HMAC*", "CKM_SHA256_RSA_PKCS*", "CKM_AES_GCM", "CKM_AES_CBC*", "CKM_AES_CTR", "CKM_AES_ECB", "CKM_EC*"]
 "#;
-    for name in ["promises", "stack", "memory", "fork"] {
-        let home = Home::new(&format!("openssl-{name}"));
-        let file = home.path().join("metaslot.toml");
-        let token = home.path().join("token/token.db");
-        let text = format!("[[token]]\npath = {token:?}\ndescription = \"here\"\n{LIMITS}");
-        fs::write(&file, text).unwrap();
+    let libcrypto = harness::find_library("libcrypto.so.3").expect("it is installed");
+    for name in ["promises", "stack", "memory", "fork", "curves"] {
         let program = program_with(name, &format!("openssl-{name}"), &[]);
-        home.run_with(&program, &[], &[("METASLOT_CONF", file.as_os_str())]);
+        // The second time beside the process's own.
+        for preloaded in [None, Some(&libcrypto)] {
+            let home = Home::new(&format!("openssl-{name}-{}", preloaded.is_some()));
+            let file = home.path().join("metaslot.toml");
+            let token = home.path().join("token/token.db");
+            let text = format!("[[token]]\npath = {token:?}\ndescription = \"here\"\n{LIMITS}");
+            fs::write(&file, text).unwrap();
+            let mut variables = vec![("METASLOT_CONF", file.as_os_str())];
+            variables.extend(preloaded.map(|libcrypto| ("LD_PRELOAD", libcrypto.as_os_str())));
+            home.run_with(&program, &[], &variables);
+        }
     }
 }
 

@@ -58,6 +58,10 @@ const CURVES: &[Curve] = &[
 pub(crate) const ED25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x70];
 /// `1.3.101.110`
 pub(crate) const X25519_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x6e];
+/// `1.3.101.113`
+const ED448_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x71];
+/// `1.3.101.111`
+const X448_OID: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x6f];
 /// 65537, the usual one.
 const EXPONENT: [u8; 3] = [1, 0, 1];
 
@@ -152,6 +156,9 @@ impl Kind {
                 Some(curve) => plain(Family::Ec, curve.1, &format!("ec:{}", curve.0)),
                 None => plain(Family::Ec, 0, "ec"),
             },
+            // Providers that are built in on request have these; the command makes and uses none.
+            CKK_EC_EDWARDS if params == Some(ED448_OID) => plain(Family::Other, 57, "ed448"),
+            CKK_EC_MONTGOMERY if params == Some(X448_OID) => plain(Family::Other, 56, "x448"),
             CKK_EC_EDWARDS => plain(Family::Ed25519, 32, "ed25519"),
             CKK_EC_MONTGOMERY => plain(Family::X25519, 32, "x25519"),
             other => {
@@ -288,5 +295,13 @@ mod tests {
         assert_eq!(Kind::of(CKK_RSA, None, Some(&[0, 0x7f, 0]), None).to_string(), "rsa:15");
         assert_eq!(Kind::of(CKK_DES3, None, None, None).to_string(), "des3");
         assert_eq!(Kind::of(CKK_EC, Some(&[5, 0]), None, None).to_string(), "ec");
+        for (key_type, oid, name) in [
+            (CKK_EC_EDWARDS, ED25519_OID, "ed25519"),
+            (CKK_EC_EDWARDS, ED448_OID, "ed448"),
+            (CKK_EC_MONTGOMERY, X25519_OID, "x25519"),
+            (CKK_EC_MONTGOMERY, X448_OID, "x448"),
+        ] {
+            assert_eq!(Kind::of(key_type, Some(oid), None, None).to_string(), name);
+        }
     }
 }

@@ -91,10 +91,10 @@ fn pairs() -> &'static [PairBytes] {
     })
 }
 
-/// P-256, brainpoolP384r1, both of RFC 8032, both of RFC 7748.
+/// P-256, brainpoolP256r1, both of RFC 8032, both of RFC 7748.
 const CURVES: [(CK_MECHANISM_TYPE, u64, &[u8]); 6] = [
     (CKM_EC_KEY_PAIR_GEN, CKK_EC, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]),
-    (CKM_EC_KEY_PAIR_GEN_W_EXTRA_BITS, CKK_EC, &[6, 9, 0x2b, 0x24, 3, 3, 2, 8, 1, 1, 11]),
+    (CKM_EC_KEY_PAIR_GEN_W_EXTRA_BITS, CKK_EC, &[6, 9, 0x2b, 0x24, 3, 3, 2, 8, 1, 1, 7]),
     (CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS, &[6, 3, 0x2b, 0x65, 0x70]),
     (CKM_EC_EDWARDS_KEY_PAIR_GEN, CKK_EC_EDWARDS, &[6, 3, 0x2b, 0x65, 0x71]),
     (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, CKK_EC_MONTGOMERY, &[6, 3, 0x2b, 0x65, 0x6e]),
