@@ -121,6 +121,12 @@ pub(crate) fn build() -> Result<()> {
     check(cargo(&["build", "--release", "--locked"]).args(packages)).map(|_| ())
 }
 
+/// The release module with an OpenSSL of its own, as it is installed; the other one has its place again after the next [`build`].
+pub(crate) fn build_with_openssl() -> Result<()> {
+    let module = ["--package=metaslot-module", "--features=openssl"];
+    check(cargo(&["build", "--release", "--locked"]).args(module)).map(|_| ())
+}
+
 /// Every package that is built into `name` on this platform, itself not counted.
 pub(crate) fn built_into(name: &str) -> Result<BTreeSet<String>> {
     let arguments = ["tree", "--edges", "normal", "--prefix", "none", "--no-dedupe", "--locked"];

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::{build, command, kernels, lab, module, root, target};
+use crate::cargo::{build, build_with_openssl, command, kernels, lab, module, root, target};
 use crate::report::check;
 
 /// ssh-agent takes modules only from below a library directory, and p11-kit looks into its `pkcs11`.
@@ -42,10 +42,27 @@ fn pages(program: &Path, home: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The most bytes of the module as it is installed.
+const LARGEST: u64 = 12 << 20;
+
+/// Which module is packed.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Library {
+    /// With OpenSSL, which takes minutes to build.
+    Whole,
+    /// As the tests have built it.
+    Tested,
+}
+
 /// The tarballs.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(library: Library) -> Result<()> {
     let pages = man()?;
+    if library == Library::Whole {
+        build_with_openssl()?;
+    }
     token(&pages.join("metaslot"))?;
+    // What is built is what the tests and `run` use.
+    build()?;
     let (name, home) = begin("metaslot-lab")?;
     copy(&lab(), &home.join("usr/bin/metaslot-lab"))?;
     copy(&kernels(), &home.join("usr/bin/metaslot-kernels"))?;
@@ -70,7 +87,12 @@ fn token(pages: &Path) -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     let (name, home) = begin("metaslot")?;
     let module_home = home.join(LIBRARY).join("pkcs11");
-    copy(&module(), &module_home.join("libmetaslot.so"))?;
+    let installed = module_home.join("libmetaslot.so");
+    copy(&module(), &installed)?;
+    // Its probes are found without symbols, too.
+    check(Command::new("strip").arg(&installed))?;
+    let bytes = fs::metadata(&installed).context("look at the module")?.len();
+    ensure!(bytes < LARGEST, "the module has {bytes} bytes, not less than {LARGEST}");
     std::os::unix::fs::symlink("pkcs11/libmetaslot.so", home.join(LIBRARY).join("libmetaslot.so"))
         .context("link the module")?;
     copy(&command(), &home.join("usr/bin/metaslot"))?;

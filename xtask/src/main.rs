@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz::run(rest),
         Some("miri") => miri::run(),
         Some("man") => dist::man().map(|_| ()),
-        Some("dist") => dist::run(),
+        Some("dist") => dist::run(dist::Library::Whole),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

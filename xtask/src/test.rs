@@ -51,7 +51,9 @@ pub(crate) fn run() -> Result<()> {
             tests(cargo.arg("--no-fail-fast").args(shown))
         });
     }
-    report.step("man pages, completions and the tarball", || dist::run().map(|()| Count::ONE));
+    report.step("man pages, completions and the tarball", || {
+        dist::run(dist::Library::Tested).map(|()| Count::ONE)
+    });
     report.finish(print_clients)
 }
 

@@ -2,7 +2,8 @@
 //! The slots of a configuration: our tokens, those of other modules, and pools of these, in this order. Slot 0 is the metaslot.
 
 use crate::cancel::UncancelledStore;
-use crate::config::{Config, ForeignConfig, Keystore, PoolConfig, TokenConfig};
+use crate::config::metaslot::Keystore;
+use crate::config::{Config, ForeignConfig, PoolConfig, TokenConfig};
 use crate::environment::runtime_directories;
 use crate::outside::apart;
 use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};

@@ -6,13 +6,13 @@
 
 mod costs;
 mod foreign;
-mod metaslot;
+pub(crate) mod metaslot;
 mod provider;
 mod service;
 mod setting;
 
 use crate::environment::{directory, variable};
-pub(crate) use metaslot::{Keystore, MetaslotConfig};
+use metaslot::MetaslotConfig;
 use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::Config as Foreign;
 use metaslot_keystore::{Cost, Kdf};
