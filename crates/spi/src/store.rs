@@ -124,19 +124,18 @@ pub struct Row {
 }
 
 impl Row {
-    const GUEST: u32 = 48;
-
-    /// Of a number that the store gave.
+    /// Of a number that a store with so many guests gave.
     #[must_use]
-    pub fn of(number: u64) -> Self {
-        let guest = usize::try_from(number >> Self::GUEST).unwrap_or(0).checked_sub(1);
-        Self { guest, id: number & ((1 << Self::GUEST) - 1) }
+    pub fn of(number: u64, guests: usize) -> Self {
+        let step = guests as u64 + 1;
+        let place = usize::try_from(number % step).unwrap_or(0);
+        Self { guest: place.checked_sub(1), id: number / step }
     }
 
-    /// The number that the store gives.
+    /// The number that a store with so many guests gives. It is as small as can be: handles are made of numbers, and come to an end.
     #[must_use]
-    pub fn number(self) -> u64 {
-        self.guest.map_or(self.id, |guest| ((guest as u64 + 1) << Self::GUEST) | self.id)
+    pub fn number(self, guests: usize) -> u64 {
+        self.id * (guests as u64 + 1) + self.guest.map_or(0, |guest| guest as u64 + 1)
     }
 }
 
@@ -398,4 +397,28 @@ pub struct ObjectRow {
     pub attributes: Vec<u8>,
     /// Whether there are sealed secrets.
     pub has_secrets: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_rows_say_whose_they_are_and_stay_small() {
+        for guests in 0..5 {
+            let mut numbers = Vec::new();
+            for id in 1..=20 {
+                for guest in std::iter::once(None).chain((0..guests).map(Some)) {
+                    let row = Row { guest, id };
+                    assert_eq!(Row::of(row.number(guests), guests), row);
+                    numbers.push(row.number(guests));
+                }
+            }
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), 20 * (guests + 1));
+            assert!(*numbers.last().unwrap() < 21 * (guests as u64 + 1));
+            assert_eq!(Row::of(0, guests), Row { guest: None, id: 0 });
+        }
+    }
 }

@@ -5,6 +5,7 @@ use super::softhsm::ours;
 use super::*;
 use metaslot_ck::attribute::CKA_METASLOT_HOME;
 use metaslot_testkit::check;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const RSA: CK_MECHANISM_TYPE = CKM_SHA256_RSA_PKCS;
@@ -161,6 +162,15 @@ fn each_slot_has_its_login() {
         here.login(User::User, USER_PIN.as_bytes())?;
         let key = private_key(&here, "theirs")?;
         here.sign(&RSA.into(), key, b"message").map(drop)?;
+        // As often as anyone likes.
+        let (_, own) = rsa_pair(&here, "own")?;
+        here.sign(&RSA.into(), own, b"message")?;
+        for _ in 0..64 {
+            here.logout()?;
+            here.login(User::User, USER_PIN.as_bytes())?;
+            private_key(&here, "theirs")?;
+        }
+        here.sign(&RSA.into(), private_key(&here, "own")?, b"message")?;
         // Slot 0 ends its login with its last session, and the token's with it.
         here.close()?;
         let again = metaslot(module)?;
@@ -471,6 +481,84 @@ fn a_key_in_many_tokens_is_one_in_slot_0() {
         module.initialize()?;
         let here = user(&module)?;
         here.sign(&RSA.into(), private_key(&here, "web")?, b"message")?;
+        Ok(())
+    });
+}
+
+/// Threads that log in and out of both slots, search and sign, and what each may answer then.
+#[test]
+fn threads_in_both_slots_harm_neither() {
+    const THREADS: usize = 8;
+    const ROUNDS: usize = 150;
+    let may = |code: Error| {
+        matches!(
+            code,
+            Error::USER_NOT_LOGGED_IN
+                | Error::USER_ALREADY_LOGGED_IN
+                | Error::KEY_HANDLE_INVALID
+                | Error::OBJECT_HANDLE_INVALID
+                | Error::OPERATION_NOT_INITIALIZED
+                | Error::KEY_FUNCTION_NOT_PERMITTED
+        )
+    };
+    let name = "view::threads_in_both_slots_harm_neither";
+    with_pin("eight threads in both slots", name, &[], |module| {
+        rsa_pair(&logged_in(module)?, "theirs")?;
+        let there = slot(module, LABEL)?;
+        let signed = AtomicU64::new(0);
+        let work = |thread: usize| -> Result<()> {
+            let mut chance = thread as u64 + 1;
+            for _ in 0..ROUNDS {
+                chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let slot = if chance >> 62 & 1 == 0 { SlotId(0) } else { there };
+                let session = module.open_session(slot, Access::ReadOnly)?;
+                let answer = match chance >> 40 & 7 {
+                    0 => session.logout(),
+                    // Our own token takes no PIN for a while after a wrong one.
+                    1 if slot == there => session.login(User::User, b"another one"),
+                    2..4 => session.login(User::User, USER_PIN.as_bytes()),
+                    _ => session.find(&Template::new().class(CKO_PRIVATE_KEY)).and_then(|keys| {
+                        for key in keys {
+                            session.sign(&RSA.into(), key, b"message")?;
+                            signed.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Ok(())
+                    }),
+                };
+                match answer {
+                    Err(failure) if failure.code == Error::PIN_INCORRECT => {}
+                    Err(failure) if !may(failure.code) => {
+                        let detail = module.detail().unwrap_or_default();
+                        // What SoftHSM says of a private key when a login has just ended.
+                        if detail.ends_with("CKR_GENERAL_ERROR") {
+                            continue;
+                        }
+                        anyhow::bail!("slot {slot}: {failure} ({detail})");
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| -> Result<()> {
+            let threads: Vec<_> = (0..THREADS)
+                .map(|at| {
+                    let work = &work;
+                    scope.spawn(move || work(at))
+                })
+                .collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        })?;
+        println!("    {} signatures", signed.load(Ordering::Relaxed));
+        // No session is open: nobody is logged in.
+        for slot in [SlotId(0), there] {
+            let session = module.open_session(slot, Access::ReadOnly)?;
+            ensure!(found(&session, "theirs")?.1.is_empty(), "slot {slot}: a login is left");
+        }
+        // After wrong PINs a right one has to be shown by itself.
+        logged_in(module)?.close()?;
+        let here = user(module)?;
+        here.sign(&RSA.into(), private_key(&here, "theirs")?, b"message")?;
         Ok(())
     });
 }

@@ -37,7 +37,7 @@ impl Engine {
         let watch = metaslot_counters::begin();
         let made = home.home.generate(mechanism, &params, &template);
         count.done(0, made.is_ok(), watch);
-        Ok(named(token, made?))
+        Ok(named(token, None, made?))
     }
 
     pub(super) fn generate_pair_at_home(
@@ -60,7 +60,7 @@ impl Engine {
         let made = home.home.generate_pair(mechanism, &params, &public, &private);
         count.done(0, made.is_ok(), watch);
         let [public, private] = made?;
-        Ok((named(token, public), named(token, private)))
+        Ok((named(token, None, public), named(token, None, private)))
     }
 
     pub(crate) fn create_at_home(
@@ -84,7 +84,7 @@ impl Engine {
             _ => {}
         }
         may_make(session, token, &[&template])?;
-        Ok(named(token, home.home.create(&template, secrets)?))
+        Ok(named(token, None, home.home.create(&template, secrets)?))
     }
 
     /// An object of such a token is copied within it, and nothing is copied into it: a key does not
@@ -105,9 +105,8 @@ impl Engine {
         let old = object.attributes();
         let changes = new.iter().filter(|(attribute, value)| old.get(*attribute) != Some(value));
         let changes = changes.map(|(attribute, value)| (attribute, value.clone())).collect();
-        let Row { guest, id } = Row::of(id);
-        let made = home.home.copy(id, &changes)?;
-        Ok(named(token, Found { id: Row { guest, id: made.id }.number(), ..made }))
+        let Row { guest, id } = Row::of(id, token.guests.len());
+        Ok(named(token, guest, home.home.copy(id, &changes)?))
     }
 }
 
@@ -127,7 +126,8 @@ fn may_make(session: &SessionGuard<'_>, token: &Token, templates: &[&Attributes]
 }
 
 /// After a logout meanwhile there is no handle by which it could be used.
-fn named(token: &Token, made: Found) -> ObjectHandle {
-    let handle = token.name(made.id, made.private, token.epoch());
+fn named(token: &Token, guest: Option<usize>, made: Found) -> ObjectHandle {
+    let number = Row { guest, id: made.id }.number(token.guests.len());
+    let handle = token.name(number, made.private, token.epoch());
     handle.unwrap_or_else(|| token.handles.dead())
 }

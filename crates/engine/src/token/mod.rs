@@ -41,7 +41,7 @@ pub(crate) struct Token {
     /// What serves its keys, where they stay there.
     pub(crate) home: Option<HomeRoute>,
     /// What serves the keys of tokens that it shows, too.
-    guests: Vec<HomeRoute>,
+    pub(crate) guests: Vec<HomeRoute>,
     /// Whether it was there at the last look.
     pub(crate) there: AtomicBool,
     /// Whether it came or went since the caller was told.
@@ -107,7 +107,7 @@ impl Token {
 
     /// What serves the key in this row, where its token keeps it.
     pub(crate) fn home_of(&self, row: u64) -> Option<HomeRoute> {
-        match Row::of(row).guest {
+        match Row::of(row, self.guests.len()).guest {
             None => self.home,
             Some(guest) => self.guests.get(guest).copied(),
         }

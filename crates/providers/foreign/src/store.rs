@@ -203,9 +203,12 @@ impl Store for ForeignStore {
         }
         let template = search_template(query, scope);
         let all = self.0.with(true, |session| {
+            let ends = self.0.ends();
             let there = find(session, &template)?.into_iter();
             let meant = there.filter(|handle| !is_other(session, *handle, query));
-            meant.filter_map(|handle| self.found(session, handle)).collect()
+            let all = meant.filter_map(|handle| self.found(session, handle));
+            // What was private when it was found cannot be read any more when a login has ended.
+            all.filter(|found| found.is_ok() || self.0.ends() == ends).collect()
         })?;
         let mut objects = self.0.objects();
         if after == 0 {

@@ -34,6 +34,9 @@ const PAUSE: Duration = Duration::from_secs(5);
 const PIN_IN_DOUBT: [u64; 3] =
     [CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_LOCKED];
 
+/// A PIN that is not tried again.
+const REFUSED: Failure = Failure::new(Function::Login, Error::PIN_INCORRECT);
+
 /// A session that is not what it was.
 const GONE: Failure = Failure::new(Function::GetSessionInfo, Error::SESSION_HANDLE_INVALID);
 
@@ -86,6 +89,8 @@ struct State {
     own: bool,
     /// Whether it is, too, that of a view which shows the token, by the configured PIN.
     view: bool,
+    /// How often a login has ended.
+    ends: u64,
     /// Whether the configured PIN was wrong when it was last tried: it is not tried again before a program asks for that.
     refused: bool,
     /// Whose sessions these are: manufacturer, model, serial number.
@@ -495,8 +500,8 @@ impl Token {
         if state.login == Some(Role::User) && (state.pin.is_some() || self.pin_source.is_some()) {
             // What nobody asked for by itself costs no attempt at a PIN that was wrong before.
             let guest = state.view && !state.own;
-            state.refused |= guest && PIN_IN_DOUBT.into_iter().any(|flag| info.has(flag));
-            match self.repeat_login(state, &keeper) {
+            let doubted = guest && PIN_IN_DOUBT.into_iter().any(|flag| info.has(flag));
+            match if doubted { Err(REFUSED) } else { self.repeat_login(state, &keeper) } {
                 Err(failure) if guest && !is_loss(failure.code) => self.part(state),
                 again => again?,
             }
@@ -507,12 +512,11 @@ impl Token {
 
     /// The login that there was, in a new session.
     fn repeat_login(&self, state: &mut State, keeper: &Session) -> Called<()> {
-        let refused = Failure::new(Function::Login, Error::PIN_INCORRECT);
         let pin = match (&state.pin, &self.pin_source) {
             (Some(pin), _) => Secret::try_copy_of(pin.expose()),
             (None, file) => file.as_ref().and_then(|file| pin::read(file).ok()),
         };
-        let pin = pin.filter(|_| !state.refused).ok_or(refused)?;
+        let pin = pin.filter(|_| !state.refused).ok_or(REFUSED)?;
         let answer = keeper.login(User::User, pin.expose());
         state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
         state.mine |= answer.is_ok();
@@ -547,9 +551,8 @@ impl Token {
     /// A pool's login, by the configured PIN, from the next session on.
     pub(crate) fn join_pool(&self) {
         self.apart(|| {
-            let mut state = self.state();
-            self.log_in_later(&mut state);
-            state.own = true;
+            self.log_in_later(&mut self.state());
+            self.state().own = true;
         });
     }
 
@@ -684,6 +687,7 @@ impl Token {
     }
 
     fn end_login(&self, state: &mut State) {
+        state.ends += 1;
         state.login = None;
         state.pin = None;
         state.pins.clear();
@@ -696,6 +700,11 @@ impl Token {
         if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
             self.forget(state);
         }
+    }
+
+    /// Goes up when a login ends: what is read meanwhile may fail.
+    pub(crate) fn ends(&self) -> u64 {
+        self.state().ends
     }
 
     /// What the keeper does: what depends on the login is done where it was made.

@@ -115,6 +115,19 @@ impl View {
         }
     }
 
+    /// Which row a number is.
+    fn row(&self, number: u64) -> Row {
+        Row::of(number, self.guests.len())
+    }
+
+    /// Which row a change is of; what is new is the own token's.
+    fn changed(&self, change: &Change) -> Row {
+        match change {
+            Change::Insert(_) => Row { guest: None, id: 0 },
+            Change::Update { id, .. } | Change::Delete { id, .. } => self.row(*id),
+        }
+    }
+
     fn shown(&self) -> impl Iterator<Item = &Shown> {
         self.guests.iter().map(|guest| &guest.store)
     }
@@ -171,6 +184,12 @@ impl Guest {
         found.unwrap_or_default()
     }
 
+    /// The view has a login, by which it may do what failed without one.
+    fn join(&self) {
+        *self.rest() = None;
+        self.store.join();
+    }
+
     fn rest(&self) -> MutexGuard<'_, Option<Instant>> {
         self.rests_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,7 +214,7 @@ impl Store for View {
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
         self.own.login(role, pin)?;
         if role == Role::User {
-            self.shown().for_each(Shown::join);
+            self.guests.iter().for_each(Guest::join);
         }
         Ok(())
     }
@@ -224,39 +243,49 @@ impl Store for View {
     /// What belongs to the own token is one transaction; a guest makes each change by itself.
     fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {
         let (own, others): (Vec<_>, Vec<_>) =
-            changes.into_iter().partition(|change| row(change).guest.is_none());
+            changes.into_iter().partition(|change| self.changed(change).guest.is_none());
+        let own = own.into_iter().map(|change| {
+            let id = self.changed(&change).id;
+            renumbered(change, id)
+        });
+        let own: Vec<_> = own.collect();
         let made = if own.is_empty() { Vec::new() } else { self.own.write(own)? };
         for change in others {
-            let row = row(&change);
+            let row = self.changed(&change);
             self.of(row)?.write(vec![renumbered(change, row.id)])?;
         }
-        Ok(made)
+        let number = |id| Row { guest: None, id }.number(self.guests.len());
+        Ok(made.into_iter().map(number).collect())
     }
 
     fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
-        let row = Row::of(id);
+        let row = self.row(id);
         self.of(row)?.read(row.id)
     }
 
     fn secrets(&self, id: u64, version: u64) -> Result<Secret> {
-        let row = Row::of(id);
+        let row = self.row(id);
         self.of(row)?.secrets(row.id, version)
     }
 
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>> {
-        let after = Row::of(after);
+        let after = self.row(after);
+        let numbered = |guest, found: Found| {
+            let id = Row { guest, id: found.id }.number(self.guests.len());
+            Found { id, ..found }
+        };
         let (mut found, first) = match after.guest {
             None => (self.own.search(query, scope, after.id, limit)?, 0),
             Some(guest) => (Vec::new(), guest),
         };
+        found.iter_mut().for_each(|found| *found = numbered(None, *found));
         for (at, guest) in self.guests.iter().enumerate().skip(first) {
             if found.len() == limit {
                 break;
             }
             let after = if after.guest == Some(at) { after.id } else { 0 };
             let there = guest.search(query, scope, after, limit - found.len());
-            let named = |found: Found| Row { guest: Some(at), id: found.id }.number();
-            found.extend(there.into_iter().map(|found| Found { id: named(found), ..found }));
+            found.extend(there.into_iter().map(|found| numbered(Some(at), found)));
         }
         Ok(found)
     }
@@ -283,14 +312,6 @@ impl Store for View {
 
     fn guests(&self) -> Vec<&'static dyn Home> {
         self.shown().map(Shown::home).collect()
-    }
-}
-
-/// Which row a change is of; what is new is the own token's.
-fn row(change: &Change) -> Row {
-    match change {
-        Change::Insert(_) => Row { guest: None, id: 0 },
-        Change::Update { id, .. } | Change::Delete { id, .. } => Row::of(*id),
     }
 }
 
