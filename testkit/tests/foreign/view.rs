@@ -343,6 +343,32 @@ fn a_module_that_is_not_trusted_is_shown_where_that_is_said() {
     }
 }
 
+#[test]
+fn a_key_that_wants_a_pin_for_each_use_wants_its_tokens() {
+    let name = "view::a_key_that_wants_a_pin_for_each_use_wants_its_tokens";
+    with_pin("a PIN for each use, in slot 0", name, &[], |module| {
+        let there = logged_in(module)?;
+        let public = Template::new().token(true).ulong(CKA_MODULUS_BITS, 2048);
+        let public = public.bytes(CKA_PUBLIC_EXPONENT, [1, 0, 1]);
+        let private = Template::new().token(true).bool(CKA_ALWAYS_AUTHENTICATE, true);
+        let private = private.label("theirs");
+        there.generate_key_pair(&CKM_RSA_PKCS_KEY_PAIR_GEN.into(), &public, &private)?;
+        let here = user(module)?;
+        here.set_pin(USER_PIN.as_bytes(), b"slot 0 has it")?;
+        let key = private_key(&here, "theirs")?;
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::USER_NOT_LOGGED_IN)?;
+        for (pin, is_its) in [(USER_PIN, true), ("slot 0 has it", false), (USER_PIN, true)] {
+            here.sign_init(&RSA.into(), key)?;
+            here.login(User::ContextSpecific, pin.as_bytes())?;
+            match (here.sign_initialized(b"message"), is_its) {
+                (Ok(signature), true) => ensure!(signature.len() == 256, "{}", signature.len()),
+                (signature, _) => fails_with(signature, Error::PIN_INCORRECT)?,
+            }
+        }
+        Ok(())
+    });
+}
+
 /// More than a page of each token, in searches that go on while others begin.
 #[test]
 fn searches_go_through_every_token_once() {
