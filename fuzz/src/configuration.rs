@@ -11,8 +11,8 @@ pub(crate) mod environment {
     use std::ffi::{CStr, OsString};
     use std::path::PathBuf;
 
-    pub(crate) fn variable(_: &CStr) -> Option<OsString> {
-        Some(crate::configuration::file().into())
+    pub(crate) fn variable(name: &CStr) -> Option<OsString> {
+        (name == c"METASLOT_CONF").then(|| crate::configuration::file().into())
     }
 
     pub(crate) fn directory(_: &CStr) -> Option<PathBuf> {
