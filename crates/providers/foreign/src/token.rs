@@ -2,7 +2,7 @@
 //! One token of a module: its sessions, its login, and every call of it.
 
 use crate::config::{Around, Config, Serves};
-use crate::error::{is_loss, leaves_a_trace, loses_numbers, told};
+use crate::error::{is_loss, is_refusal, leaves_a_trace, loses_numbers, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::pin;
@@ -591,7 +591,7 @@ impl Token {
             return Ok(false);
         }
         let configured = self.pin_source.as_deref().map(pin::read).transpose()?;
-        if !pin.is_empty() && !configured.is_some_and(|other| is_same(other.expose(), pin)) {
+        if !pin.is_empty() && !configured.is_some_and(|other| pin::is_same(other.expose(), pin)) {
             return Err(Error::PIN_INCORRECT);
         }
         self.by_keeper(|_| Ok(()))?;
@@ -759,24 +759,6 @@ impl Token {
     pub(crate) const fn is_write_protected(flags: u64) -> bool {
         flags & CKF_WRITE_PROTECTED != 0
     }
-}
-
-/// Whether a PIN was tried in vain.
-pub(crate) const fn is_refusal(code: Error) -> bool {
-    matches!(
-        code,
-        Error::PIN_EXPIRED
-            | Error::PIN_INCORRECT
-            | Error::PIN_INVALID
-            | Error::PIN_LEN_RANGE
-            | Error::PIN_LOCKED
-    )
-}
-
-/// Whether two PINs are one, in a time that depends on their lengths alone.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let differences = one.iter().zip(other).fold(0, |bits, (one, other)| bits | (one ^ other));
-    one.len() == other.len() && std::hint::black_box(differences) == 0
 }
 
 /// Shows the PIN to the operation that has begun in a session.
