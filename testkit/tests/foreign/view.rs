@@ -588,3 +588,43 @@ fn threads_in_both_slots_harm_neither() {
         Ok(())
     });
 }
+
+/// Slot 0's login by a wrong PIN, which it has not tried yet, is none that a right one is compared with.
+#[test]
+fn a_right_pin_counts_before_a_wrong_one_was_tried() {
+    let name = "view::a_right_pin_counts_before_a_wrong_one_was_tried";
+    with_pin("a wrong PIN that is not tried yet", name, &[], |module| {
+        let there = logged_in(module)?;
+        rsa_pair(&there, "theirs")?;
+        there.set_pin(USER_PIN.as_bytes(), b"another one")?;
+        there.logout()?;
+        let here = user(module)?;
+        there.login(User::User, b"another one")?;
+        private_key(&there, "theirs")?;
+        // What is open because of its own slot is open for as long as that.
+        here.logout()?;
+        here.login(User::User, USER_PIN.as_bytes())?;
+        there.logout()?;
+        ensure!(
+            found(&here, "theirs")?.1.is_empty(),
+            "slot 0 has a login by a PIN that it was not given"
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn a_pin_that_is_changed_in_its_own_slot_counts_there() {
+    let name = "view::a_pin_that_is_changed_in_its_own_slot_counts_there";
+    with_pin("a PIN that changes", name, &[], |module| {
+        let there = logged_in(module)?;
+        rsa_pair(&there, "theirs")?;
+        let here = user(module)?;
+        private_key(&here, "theirs")?;
+        there.set_pin(USER_PIN.as_bytes(), b"another one")?;
+        there.logout()?;
+        fails_with(there.login(User::User, USER_PIN.as_bytes()), Error::PIN_INCORRECT)?;
+        there.login(User::User, b"another one")?;
+        private_key(&there, "theirs").map(drop)
+    });
+}

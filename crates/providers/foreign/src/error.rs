@@ -103,3 +103,15 @@ const PASSED: &[Error] = &[
     Error::USER_NOT_LOGGED_IN,
     Error::USER_PIN_NOT_INITIALIZED,
 ];
+
+/// Whether a PIN was tried in vain.
+pub(crate) const fn is_refusal(code: Error) -> bool {
+    matches!(
+        code,
+        Error::PIN_EXPIRED
+            | Error::PIN_INCORRECT
+            | Error::PIN_INVALID
+            | Error::PIN_LEN_RANGE
+            | Error::PIN_LOCKED
+    )
+}

@@ -120,8 +120,12 @@ impl Store for ForeignStore {
         self.0.by_keeper(|keeper| keeper.init_pin(pin))
     }
 
-    fn set_pin(&self, _: Role, old: &[u8], new: &[u8]) -> Result<()> {
-        self.0.by_keeper(|keeper| keeper.set_pin(old, new))
+    fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> Result<()> {
+        self.0.by_keeper(|keeper| keeper.set_pin(old, new))?;
+        if role == Role::User {
+            self.0.has_new_pin(new);
+        }
+        Ok(())
     }
 
     fn write(&self, changes: Vec<Change>) -> Result<Vec<u64>> {

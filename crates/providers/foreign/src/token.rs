@@ -2,7 +2,7 @@
 //! One token of a module: its sessions, its login, and every call of it.
 
 use crate::config::{Around, Config, Serves};
-use crate::error::{is_loss, leaves_a_trace, loses_numbers, told};
+use crate::error::{is_loss, is_refusal, leaves_a_trace, loses_numbers, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::pin;
@@ -89,6 +89,8 @@ struct State {
     own: bool,
     /// Whether it is, too, that of a view which shows the token, by the configured PIN.
     view: bool,
+    /// Whether the configured PIN is known to be that of the login.
+    configured: bool,
     /// How often a login has ended.
     ends: u64,
     /// Whether the configured PIN was wrong when it was last tried: it is not tried again before a program asks for that.
@@ -520,6 +522,7 @@ impl Token {
         let answer = keeper.login(User::User, pin.expose());
         state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
         state.mine |= answer.is_ok();
+        state.configured |= answer.is_ok() && state.pin.is_none();
         logged_in(answer)
     }
 
@@ -540,7 +543,8 @@ impl Token {
         }
         self.apart(|| {
             let mut state = self.state();
-            if state.login == Some(Role::So) {
+            // One by another PIN, or the SO's, ends with its slot.
+            if state.login.is_some() && !state.configured {
                 return;
             }
             self.log_in_later(&mut state);
@@ -590,16 +594,28 @@ impl Token {
             self.leave_view();
             return Ok(false);
         }
-        let configured = self.pin_source.as_deref().map(pin::read).transpose()?;
-        if !pin.is_empty() && !configured.is_some_and(|other| is_same(other.expose(), pin)) {
-            return Err(Error::PIN_INCORRECT);
-        }
-        self.by_keeper(|_| Ok(()))?;
+        self.call_again(|| self.connect(&mut self.state()))?;
+        let is_it = pin::is(self.pin_source.as_deref(), pin);
         let mut state = self.state();
         // It may have been refused.
-        let still = alone(&state);
-        state.own = still;
-        Ok(still)
+        if !alone(&state) {
+            return Ok(false);
+        }
+        state.own = is_it?;
+        if state.own { Ok(true) } else { Err(Error::PIN_INCORRECT) }
+    }
+
+    /// The user's PIN is another: what a view began by the configured one ends, unless it is that.
+    pub(crate) fn has_new_pin(&self, pin: &[u8]) {
+        self.apart(|| {
+            let is_it = pin::is(self.pin_source.as_deref(), pin).unwrap_or(false);
+            let mut state = self.state();
+            state.configured = is_it && state.login == Some(Role::User);
+            state.refused &= !is_it;
+            if !is_it && std::mem::take(&mut state.view) && !state.own {
+                self.end_login(&mut state);
+            }
+        });
     }
 
     /// `C_Login`. Without a PIN, by the one of the configuration, or by the token's own keypad.
@@ -633,7 +649,9 @@ impl Token {
                         state.login = Some(role);
                         state.own = true;
                         state.mine |= answer.is_ok();
-                        state.refused = false;
+                        let is_it = pin::is(self.pin_source.as_deref(), pin);
+                        state.configured = role == Role::User && is_it.unwrap_or(false);
+                        state.refused &= !state.configured;
                         return Ok(());
                     }
                 }
@@ -689,6 +707,7 @@ impl Token {
     fn end_login(&self, state: &mut State) {
         state.ends += 1;
         state.login = None;
+        state.configured = false;
         state.pin = None;
         state.pins.clear();
         self.objects().forget_private();
@@ -726,7 +745,7 @@ impl Token {
             keeper.map(|keeper| keeper.logout());
             self.forget(&mut state);
             state.login = None;
-            (state.mine, state.own, state.view) = (false, false, false);
+            (state.mine, state.own, state.view, state.configured) = (false, false, false, false);
             state.pin = None;
             state.identity = None;
             state.pins.clear();
@@ -759,24 +778,6 @@ impl Token {
     pub(crate) const fn is_write_protected(flags: u64) -> bool {
         flags & CKF_WRITE_PROTECTED != 0
     }
-}
-
-/// Whether a PIN was tried in vain.
-pub(crate) const fn is_refusal(code: Error) -> bool {
-    matches!(
-        code,
-        Error::PIN_EXPIRED
-            | Error::PIN_INCORRECT
-            | Error::PIN_INVALID
-            | Error::PIN_LEN_RANGE
-            | Error::PIN_LOCKED
-    )
-}
-
-/// Whether two PINs are one, in a time that depends on their lengths alone.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let differences = one.iter().zip(other).fold(0, |bits, (one, other)| bits | (one ^ other));
-    one.len() == other.len() && std::hint::black_box(differences) == 0
 }
 
 /// Shows the PIN to the operation that has begun in a session.

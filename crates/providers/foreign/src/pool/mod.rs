@@ -11,8 +11,9 @@ mod table;
 
 pub use store::PoolStore;
 
+use crate::error::is_refusal;
 use crate::store::ForeignStore;
-use crate::token::{Token, is_refusal};
+use crate::token::Token;
 use metaslot_ck::{Error, Result};
 use metaslot_memory::{PerProcess, Secret};
 use metaslot_spi::Key;
