@@ -226,7 +226,7 @@ mod tests {
                 let cell = Cell { state, pages: PageSize::Small, consumer, size: 16 << 10 };
                 let sample = bench.sample(&cell, libc, 10, &meter).unwrap();
                 assert_eq!(sample.work, f64::from(10 * (16 << 10)), "{cell:?}");
-                assert!(sample.cpu_ns > 0.0 && sample.counters.contains_key("latency_ns"));
+                assert!(sample.cpu_ns >= 0.0 && sample.counters.contains_key("latency_ns"));
                 let (to, from) = bench.areas(PageSize::Small).unwrap().of(&cell);
                 assert!(to[..cell.size] == from[..cell.size], "{cell:?}");
                 // What is read of untouched memory is zero; everything else is not.
