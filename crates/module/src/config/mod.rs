@@ -17,7 +17,7 @@ use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::Config as Foreign;
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
-use metaslot_router::Settings;
+use metaslot_router::{Settings, shipped};
 use provider::ProviderConfig;
 use setting::{Complaint, at, boolean, text, wrong};
 use std::fmt;
@@ -183,10 +183,9 @@ impl Source {
                 text => return Ok((read_file(file, text)?, Some(file))),
             }
         }
-        let costs = self.files.iter().map(|file| costs::beside(file));
-        let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
+        let costs = self.files.iter().find_map(|file| costs::beside(file));
         let mut config = Config::unconfigured(self.data.clone());
-        config.routes.costs = costs;
+        config.routes.costs = costs.unwrap_or_else(shipped::costs);
         Ok((config, None))
     }
 }
@@ -206,7 +205,7 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
         line: span.map(|span| line(&text, span.start)),
         reason,
     })?;
-    config.routes.costs = costs::beside(file);
+    config.routes.costs = costs::beside(file).unwrap_or_else(shipped::costs);
     Ok(config)
 }
 
