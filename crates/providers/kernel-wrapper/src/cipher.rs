@@ -60,7 +60,8 @@ impl Message<'_> {
     /// Encrypts (`plain` becomes ciphertext and tag) or decrypts. With the additional data and the tag that is at most [`MOST`] bytes.
     ///
     /// # Errors
-    /// `EBADMSG` where the tag is not that of the message; what the kernel says.
+    /// `EBADMSG` where the tag is not that of the message; `EINVAL` where no byte would come back, because then the kernel looks
+    /// at no tag; what the kernel says.
     pub fn run(
         &self,
         (name, key): (&str, &[u8]),
@@ -68,12 +69,15 @@ impl Message<'_> {
         input: &[u8],
         out: &mut [u8],
     ) -> Result<()> {
+        let length = self.aad.len() + out.len();
+        if length == 0 {
+            return Err(Errno::INVAL);
+        }
         let algorithm = Socket::bound(Kind::Aead, name)?;
         algorithm.set_key(key)?;
         algorithm.set_tag(self.tag)?;
         let authenticated = u32::try_from(self.aad.len()).map_err(|_| Errno::INVAL)?;
         let control = Control::new(encrypt, self.iv, Some(authenticated))?;
-        let length = self.aad.len() + out.len();
         let result = answer(&algorithm.accepted()?, &control, [self.aad, input], length)?;
         // What was authenticated only comes back first.
         out.copy_from_slice(&result.expose()[self.aad.len()..]);

@@ -3,6 +3,7 @@
 //!
 //! The kernel takes a message whole, up to some size, with a nonce of 12 bytes, and knows not every length of a tag. What it does
 //! not take, and messages in parts, the row of the plain provider does; that also says what is refused.
+//! Where nothing is left of a message the kernel is asked for nothing, and looks at no tag.
 
 use crate::cipher::KEYS;
 use crate::failure::device_error;
@@ -52,7 +53,8 @@ fn message(params: &Params, text: usize) -> Option<Message<'_>> {
     };
     let fits = text + tag <= MOST && aad.len() <= MOST - text - tag;
     let takes = iv.len() == 12 && matches!(tag, 4 | 8 | 12..=16);
-    (fits && takes).then_some(Message { iv, aad, tag })
+    let answers = text > 0 || !aad.is_empty();
+    (fits && takes && answers).then_some(Message { iv, aad, tag })
 }
 
 impl Cipher for Over {
