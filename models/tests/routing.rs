@@ -6,7 +6,7 @@ use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_engine::{Config, Engine, Policy, SlotConfig};
 use metaslot_models::{MemoryStore, collect, open};
-use metaslot_router::cost::{Cost, Line};
+use metaslot_router::cost::{self, Cost, Line};
 use metaslot_router::{Job, Measured, Settings};
 use metaslot_spi::provider::{Algorithm, Digest, DigestStream, Provider};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -162,7 +162,14 @@ fn the_cheaper_one_for_so_much_data_is_taken() {
     let cost = |provider: &str, fixed, per_byte| Cost {
         provider: provider.to_owned(),
         mechanism: CKM_SHA256,
-        line: Line { operation: CKF_DIGEST, key_bits: 0, fixed, per_byte, crowded: fixed },
+        line: Line {
+            operation: CKF_DIGEST,
+            key_bits: 0,
+            fixed,
+            per_byte,
+            crowded: fixed,
+            crowded_per_byte: per_byte,
+        },
     };
     let shaky = Shaky::leaked();
     let engine = engine(shaky);
@@ -193,7 +200,7 @@ fn the_cheaper_one_for_so_much_data_is_taken() {
 
 #[test]
 fn costs_of_nobody_and_of_one_alone_change_nothing() {
-    let line = Line { operation: CKF_DIGEST, key_bits: 0, fixed: 1.0, per_byte: 0.0, crowded: 1.0 };
+    let line = Line { operation: CKF_DIGEST, fixed: 1.0, crowded: 1.0, ..Line::default() };
     let cost = |provider: &str| Cost { provider: provider.to_owned(), mechanism: CKM_SHA256, line };
     let shaky = Shaky::leaked();
     let engine = engine(shaky);
@@ -229,6 +236,49 @@ fn every_operation_on_data_is_measured() {
     }
     without.dedup();
     assert_eq!(without, [""; 0]);
+}
+
+#[test]
+fn a_crowd_measures_together() {
+    let engine = engine(Shaky::leaked());
+    let job = Job { mechanism: CKM_SHA256, operation: CKF_DIGEST, key_bits: 0, bytes: 64 };
+    let measure =
+        || engine.routes().measure_crowded(job, Duration::from_millis(1)).expect("measured");
+    let all: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cost::crowd()).map(|_| scope.spawn(measure)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("it ends")).collect()
+    });
+    let threads = usize::try_from(cost::crowd()).expect("few");
+    assert_eq!(all.iter().filter(|one| one.provider == 0).count(), threads);
+    assert_eq!(all.iter().filter(|one| one.provider == 1).count(), threads);
+    assert!(all.iter().all(|one| one.times > 0 && one.nanoseconds > Some(0.0)));
+}
+
+#[test]
+fn a_crowd_is_one_whoever_serves_it() {
+    let cost = |provider: &str, alone, crowded| Cost {
+        provider: provider.to_owned(),
+        mechanism: CKM_SHA256,
+        line: Line { operation: CKF_DIGEST, fixed: alone, crowded, ..Line::default() },
+    };
+    let engine = engine(Shaky::leaked());
+    let costs = vec![cost("shaky", 9_000.0, 3_000.0), cost("awslc", 5_000.0, 6_000.0)];
+    engine.change_routes(Settings { costs, ..Settings::default() });
+    let (routes, mut flights) = (engine.routes(), Vec::new());
+    let job = Job { mechanism: CKM_SHA256, operation: CKF_DIGEST, key_bits: 0, bytes: 64 };
+    let mut taken = || {
+        let (found, _) = routes.find(CKM_SHA256, |row| row.digest).expect("one digests");
+        let (cheaper, flight) = routes.cheaper(found, job, |row| row.digest);
+        flights.push(flight.expect("it is counted"));
+        cheaper.map_or(0, |(count, _)| count.provider())
+    };
+    assert_eq!(taken(), 1, "alone the second is the cheaper one");
+    let crowd: Vec<_> = (1..=cost::crowd()).map(|_| taken()).collect();
+    assert_eq!(
+        crowd.last(),
+        Some(&0),
+        "for a crowd it is the first, which had none of it: {crowd:?}"
+    );
 }
 
 #[test]

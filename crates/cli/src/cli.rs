@@ -101,9 +101,9 @@ pub(crate) enum Command {
     Explain(explain::Args),
     /// Measure what operations cost here, by each provider
     ///
-    /// Each provider does each operation in turns: alone on little data and on much, and with as many threads as there are
-    /// processors. The costs go into costs.tsv beside the configuration; processes that run follow within a moment
-    /// and takes the provider that is expected to take least for the size of the data. Without the file the first
+    /// Each provider does each operation in turns, on little data and on much: alone, and with a thread for each
+    /// processor, 16 at least. The costs go into costs.tsv beside the configuration; processes that run follow within a
+    /// moment and take the provider that is expected to take least for the size of the data. Without the file the first
     /// provider that has an operation does it. Takes a minute or two; the machine should do little else.
     Tune(tune::Args),
     /// List providers, and choose what each may do

@@ -259,7 +259,7 @@ pub struct Estimate {
     pub provider: String,
     /// `None` where it is not known.
     pub nanoseconds: Option<f64>,
-    /// How often it failed at what another one then did.
+    /// How often it failed at what another one then did; where it was measured, how often it did it.
     pub failures: u64,
     /// It would be taken now.
     pub chosen: bool,

@@ -4,7 +4,7 @@
 use crate::enter::enter;
 use crate::text::padded;
 use metaslot_ck::*;
-use metaslot_router::{Job as Wanted, Routes};
+use metaslot_router::{CROWD, Job as Wanted, Routes};
 use std::time::Duration;
 
 /// `METASLOT_JOB`
@@ -12,7 +12,7 @@ use std::time::Duration;
 #[repr(C)]
 pub(crate) struct Job {
     mechanism: CK_MECHANISM_TYPE,
-    /// `CKF_…`
+    /// `CKF_…`, and where a crowd asks for it, [`CROWD`].
     operation: CK_FLAGS,
     key_bits: CK_ULONG,
     bytes: CK_ULONG,
@@ -24,7 +24,7 @@ impl Job {
     fn wanted(self) -> Result<Wanted> {
         let key_bits = u32::try_from(self.key_bits).map_err(|_| Error::KEY_SIZE_RANGE)?;
         let bytes = usize::try_from(self.bytes).map_err(|_| Error::DATA_LEN_RANGE)?;
-        let Self { mechanism, operation, .. } = self;
+        let (mechanism, operation) = (self.mechanism, self.operation & !CROWD);
         Ok(Wanted { mechanism, operation, key_bits, bytes })
     }
 }
@@ -36,6 +36,7 @@ pub(crate) struct Estimate {
     provider: [CK_UTF8CHAR; 16],
     /// `CK_UNAVAILABLE_INFORMATION` where it is not known.
     picoseconds: CK_ULONG,
+    /// How often it failed at what another one did; where it was measured, how often it did it.
     failures: CK_ULONG,
     flags: CK_FLAGS,
 }
@@ -82,16 +83,20 @@ fn expected(routes: &Routes, job: Wanted) -> Vec<Estimate> {
     all.into_iter().map(row).collect()
 }
 
-/// They do it in turns, in this thread.
+/// They do it in turns, in this thread, which may be one of a crowd.
 fn measured(routes: &Routes, job: Job) -> Result<Vec<Estimate>> {
     let length = Duration::from_micros(job.microseconds).min(LONGEST);
     let row = |one: metaslot_router::Measured| Estimate {
         provider: padded(routes.providers()[one.provider].name()),
         picoseconds: one.nanoseconds.map_or(UNAVAILABLE, picoseconds),
-        failures: 0,
+        failures: one.times.into(),
         flags: if one.differs { DIFFERS } else { 0 },
     };
-    Ok(routes.measure(job.wanted()?, length)?.into_iter().map(row).collect())
+    let measured = match job.operation & CROWD {
+        0 => routes.measure(job.wanted()?, length)?,
+        _ => routes.measure_crowded(job.wanted()?, length)?,
+    };
+    Ok(measured.into_iter().map(row).collect())
 }
 
 /// Times are not negative, and shorter than the age of the world.

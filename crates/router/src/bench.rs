@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a job takes here: each provider does it in turns.
 
+use crate::cost;
 use crate::judge::Judge;
 use crate::material::{Pair, params};
 use crate::{Job, Routes};
@@ -22,6 +23,8 @@ pub struct Measured {
     pub provider: usize,
     /// In nanoseconds; `None` where it failed, or does this for no caller that waits.
     pub nanoseconds: Option<f64>,
+    /// How often this thread of a crowd did it; the others may have done more of its work.
+    pub times: u32,
     /// Whether it fails at what another one seals, signs or computes, or another one at what it does.
     pub differs: bool,
 }
@@ -39,17 +42,12 @@ struct Runner {
 }
 
 impl Routes {
-    /// Measures each provider that can do a job, for about as long as `length` each. The caller's thread does it; several
-    /// threads at once show what a crowd takes.
+    /// Measures each provider that can do a job, for about as long as `length` each. The caller's thread does it.
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID` when no provider can, or the mechanism is not measured; `CKR_DATA_LEN_RANGE`.
     pub fn measure(&self, job: Job, length: Duration) -> Result<Vec<Measured>> {
-        let row = MechanismRow::find(job.mechanism).ok_or(Error::MECHANISM_INVALID)?;
-        if job.bytes > LARGEST {
-            return Err(Error::DATA_LEN_RANGE);
-        }
-        let pair = self.pairs.of(row, job, self.providers)?;
+        let (row, pair) = self.material(job)?;
         let params = || params(row, job).ok_or(Error::MECHANISM_INVALID);
         let (judge, rows) = (Judge::new(job, pair.clone(), params()?), self.rows_for(job));
         let (mut runners, mut wrong) = (Vec::new(), Vec::new());
@@ -59,9 +57,12 @@ impl Routes {
             let work = work(algorithm, job, pair.clone(), params()?).ok().flatten();
             match work.and_then(|work| Runner::ready(*provider, differs, work, length)) {
                 Some(runner) => runners.push(runner),
-                None if differs => {
-                    wrong.push(Measured { provider: *provider, nanoseconds: None, differs })
-                }
+                None if differs => wrong.push(Measured {
+                    provider: *provider,
+                    nanoseconds: None,
+                    times: 0,
+                    differs,
+                }),
                 None => {}
             }
         }
@@ -72,6 +73,68 @@ impl Routes {
         }
         Ok(runners.into_iter().map(Runner::result).chain(wrong).collect())
     }
+
+    /// As [`Self::measure`], by as many threads as a crowd has ([`crowd`](crate::cost::crowd)): each of them calls this, and all have the
+    /// same provider at a time. What it takes is this thread's share of the machine's time: of its own CPU time, because who leads a batch
+    /// computes for the others, or of the time that passed, where processors were idle meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub fn measure_crowded(&self, job: Job, length: Duration) -> Result<Vec<Measured>> {
+        let (row, pair) = self.material(job)?;
+        // Some of a key pair's operations are as long as all of the time.
+        let length = if job.key_bits == 0 { length } else { length * 3 };
+        let mut all = Vec::new();
+        for (provider, algorithm) in self.rows_for(job) {
+            let params = params(row, job).ok_or(Error::MECHANISM_INVALID)?;
+            let work = work(algorithm, job, pair.clone(), params).ok().flatten();
+            self.meeting.wait(self.crowd);
+            if let Some(work) = work {
+                let (nanoseconds, times) = self.share(work, length).unzip();
+                let times = times.unwrap_or_default();
+                all.push(Measured { provider, nanoseconds, times, differs: false });
+            }
+        }
+        Ok(all)
+    }
+
+    /// What one operation takes of the machine's time in nanoseconds, by what this thread of a crowd did, and how often it did it; `None`
+    /// where it fails.
+    fn share(&self, mut work: Work, length: Duration) -> Option<(f64, u32)> {
+        let (began, before) = (Instant::now(), thread_time());
+        let (mut done, mut times) = (0_u32, 1_u32);
+        while began.elapsed() < length {
+            let this = Instant::now();
+            for _ in 0..times {
+                work().ok()?;
+            }
+            done = done.saturating_add(times);
+            if this.elapsed() < UNREAD {
+                times *= 2;
+            }
+        }
+        let (used, passed) = (thread_time() - before, began.elapsed());
+        let share = passed * cost::processors() / self.crowd;
+        Some((used.max(share).as_secs_f64() * 1e9 / f64::from(done), done))
+    }
+
+    /// What a job is measured with.
+    fn material(&self, job: Job) -> Result<(&'static MechanismRow, Option<Pair>)> {
+        let row = MechanismRow::find(job.mechanism).ok_or(Error::MECHANISM_INVALID)?;
+        if job.bytes > LARGEST {
+            return Err(Error::DATA_LEN_RANGE);
+        }
+        Ok((row, self.pairs.of(row, job, self.providers)?))
+    }
+}
+
+/// The clock is read after so much work.
+const UNREAD: Duration = Duration::from_micros(20);
+
+/// CPU time of this thread since it began.
+fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 impl Runner {
@@ -103,8 +166,8 @@ impl Runner {
 
     fn result(mut self) -> Measured {
         self.rounds.sort_by(f64::total_cmp);
-        let Self { provider, differs, .. } = self;
-        Measured { provider, nanoseconds: self.rounds.get(1).copied(), differs }
+        let Self { provider, differs, times, .. } = self;
+        Measured { provider, nanoseconds: self.rounds.get(1).copied(), times, differs }
     }
 }
 

@@ -20,7 +20,7 @@ pub fn is_clearly_less(time: f32, other: f32) -> bool {
 const HEAD: &str = "metaslot costs 1";
 
 /// The cost of one operation by one provider: time, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Line {
     /// `CKF_…` of the operation.
     pub operation: u64,
@@ -30,17 +30,37 @@ pub struct Line {
     pub fixed: f32,
     /// For each byte of data.
     pub per_byte: f32,
-    /// As `fixed`, while each processor has a thread that asks for the same.
+    /// As `fixed`, while [`crowd`] threads ask for the same.
     pub crowded: f32,
+    /// As `per_byte`, while they do.
+    pub crowded_per_byte: f32,
 }
+
+/// Threads that are a crowd: one for each processor, and enough to fill the batches of every kernel.
+#[must_use]
+pub fn crowd() -> u32 {
+    processors().max(FILLS)
+}
+
+/// Processors that this process may use; more than so many tell nothing else.
+pub(crate) fn processors() -> u32 {
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(all).unwrap_or(MOST).min(MOST)
+}
+
+/// Two batches of the widest kernels: one is computed while the other gathers.
+const FILLS: u32 = 16;
+/// Most processors that are told apart.
+const MOST: u32 = 256;
 
 impl Line {
     /// The time that an operation is expected to take, in nanoseconds; `load` is how crowded it is, from 0 to 1.
     #[must_use]
     pub fn expected(&self, bytes: usize, load: f32) -> f32 {
-        let fixed = self.fixed + (self.crowded - self.fixed) * load;
+        let between = |alone: f32, crowded: f32| alone + (crowded - alone) * load;
+        let per_byte = between(self.per_byte, self.crowded_per_byte);
         // The mantissa has 24 bits: more than a measurement.
-        fixed + self.per_byte * bytes as f32
+        between(self.fixed, self.crowded) + per_byte * bytes as f32
     }
 }
 
@@ -89,8 +109,16 @@ pub fn parse(text: &str) -> Result<Vec<Cost>, (usize, String)> {
 
 fn cost(line: &str) -> Result<Cost, String> {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    let [provider, mechanism, operation, key_bits, fixed, per_byte, crowded] = fields[..] else {
-        return Err(format!("{} fields and not 7", fields.len()));
+    let [provider, mechanism, operation, key_bits, fixed, per_byte, crowded, ref last @ ..] =
+        fields[..]
+    else {
+        return Err(format!("{} fields and not 8", fields.len()));
+    };
+    let crowded_per_byte = match last {
+        // As it was written before crowds were measured with much data.
+        [] => per_byte,
+        [crowded] => crowded,
+        more => return Err(format!("{} fields and not 8", 7 + more.len())),
     };
     let is_it = |row: &&MechanismRow| mechanism_name(row.number) == Some(mechanism);
     let row = MechanismRow::all().iter().find(is_it);
@@ -107,6 +135,7 @@ fn cost(line: &str) -> Result<Cost, String> {
         fixed: nanoseconds(fixed)?,
         per_byte: nanoseconds(per_byte)?,
         crowded: nanoseconds(crowded)?,
+        crowded_per_byte: nanoseconds(crowded_per_byte)?,
     };
     Ok(Cost { provider: provider.to_owned(), mechanism: number, line })
 }
@@ -129,7 +158,8 @@ pub fn format(remarks: &[String], costs: &[Cost]) -> String {
     for remark in remarks {
         add(format_args!("# {remark}"));
     }
-    add(format_args!("# provider mechanism operation key-bits fixed-ns ns-per-byte crowded-ns"));
+    let titles = "fixed-ns ns-per-byte crowded-ns crowded-ns-per-byte";
+    add(format_args!("# provider mechanism operation key-bits {titles}"));
     for Cost { provider, mechanism, line } in costs {
         let Some(name) = mechanism_name(*mechanism) else { continue };
         let operation = OPERATIONS.iter().find(|(flag, _)| *flag == line.operation);
@@ -138,9 +168,9 @@ pub fn format(remarks: &[String], costs: &[Cost]) -> String {
             0 => String::from("-"),
             bits => bits.to_string(),
         };
-        let Line { fixed, per_byte, crowded, .. } = line;
+        let Line { fixed, per_byte, crowded, crowded_per_byte, .. } = line;
         add(format_args!(
-            "{provider} {name} {operation} {bits} {fixed:.0} {per_byte:.4} {crowded:.0}"
+            "{provider} {name} {operation} {bits} {fixed:.0} {per_byte:.4} {crowded:.0} {crowded_per_byte:.4}"
         ));
     }
     text
@@ -152,8 +182,8 @@ mod tests {
     use metaslot_ck::{CKF_DIGEST, CKF_SIGN, CKM_ECDSA, CKM_SHA256};
 
     fn some() -> Vec<Cost> {
-        let line =
-            Line { operation: CKF_DIGEST, key_bits: 0, fixed: 90.0, per_byte: 0.5, crowded: 100.0 };
+        let alone = Line { operation: CKF_DIGEST, fixed: 90.0, per_byte: 0.5, ..Line::default() };
+        let line = Line { crowded: 100.0, crowded_per_byte: 0.25, ..alone };
         let sign = Line { operation: CKF_SIGN, key_bits: 256, ..line };
         vec![
             Cost { provider: "awslc".to_owned(), mechanism: CKM_SHA256, line },
@@ -172,7 +202,8 @@ mod tests {
     fn the_line_that_is_wrong_is_named() {
         let head = "# metaslot costs 1\n\n";
         for (line, what) in [
-            ("awslc CKM_SHA256 digest - 1 1", "6 fields and not 7"),
+            ("awslc CKM_SHA256 digest - 1 1", "6 fields and not 8"),
+            ("awslc CKM_SHA256 digest - 1 1 1 1 1", "9 fields and not 8"),
             ("awslc CKM_NOTHING digest - 1 1 1", "CKM_NOTHING is not known"),
             ("awslc CKM_SHA256 dance - 1 1 1", "\"dance\" is no operation"),
             ("awslc CKM_SHA256 digest x 1 1 1", "\"x\" is no number of bits"),
@@ -188,7 +219,14 @@ mod tests {
 
     #[test]
     fn a_crowd_costs_what_was_measured_for_one() {
-        let line = Line { fixed: 100.0, per_byte: 1.0, crowded: 300.0, ..some()[0].line };
-        assert_eq!([0.0, 0.5, 1.0].map(|load| line.expected(50, load)), [150.0, 250.0, 350.0]);
+        let alone = Line { fixed: 100.0, per_byte: 1.0, ..Line::default() };
+        let line = Line { crowded: 300.0, crowded_per_byte: 3.0, ..alone };
+        assert_eq!([0.0, 0.5, 1.0].map(|load| line.expected(50, load)), [150.0, 300.0, 450.0]);
+    }
+
+    #[test]
+    fn a_file_from_before_has_one_cost_of_a_byte() {
+        let read = parse("# metaslot costs 1\nawslc CKM_SHA256 digest - 90 0.5 100\n").unwrap();
+        assert_eq!((read[0].line.per_byte, read[0].line.crowded_per_byte), (0.5, 0.5));
     }
 }

@@ -15,3 +15,6 @@ pub struct Job {
     /// Bytes of data.
     pub bytes: usize,
 }
+
+/// Beside the operation of a job that is measured: as many threads as [`crowd`](crate::cost::crowd) says ask for this at once.
+pub const CROWD: u64 = 1 << 32;

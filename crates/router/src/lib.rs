@@ -14,6 +14,7 @@ mod job;
 mod judge;
 mod key;
 mod material;
+mod meeting;
 mod routes;
 mod versions;
 
@@ -22,6 +23,6 @@ pub use candidate::Candidate;
 pub use count::Count;
 pub use health::is_providers;
 pub use home::HomeRoute;
-pub use job::Job;
+pub use job::{CROWD, Job};
 pub use key::key_bits;
 pub use routes::{Estimate, Flight, Routes, Settings};

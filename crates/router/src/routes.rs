@@ -2,9 +2,10 @@
 //! Who serves a mechanism: of the providers whose rows have the operation the first in the order of the
 //! configuration, or the one that is expected to take least.
 
-use crate::cost::{Cost, Line, is_clearly_less};
+use crate::cost::{self, Cost, Line, is_clearly_less};
 use crate::health::{Health, bit};
 use crate::material::Pairs;
+use crate::meeting::Meeting;
 use crate::versions::Versions;
 use crate::{Candidate, Count, Job};
 use metaslot_ck::mechanism::MechanismRow;
@@ -23,10 +24,12 @@ pub struct Routes {
     pub(crate) providers: &'static [&'static dyn Provider],
     table: Versions<Table>,
     health: Health,
-    /// Threads with which the costs of a crowd were measured, one for each processor.
-    crowd: u32,
+    /// Threads with which the costs of a crowd were measured.
+    pub(crate) crowd: u32,
     /// Keys to measure with.
     pub(crate) pairs: Pairs,
+    /// Where they meet.
+    pub(crate) meeting: Meeting,
 }
 
 /// For each mechanism of the vocabulary the rows that serve it, in order.
@@ -53,6 +56,8 @@ struct Rows {
     all: SmallVec<[Row; 2]>,
     /// Whether a later row may be the cheaper one: only then are costs compared.
     choice: bool,
+    /// Operations that are on their way, by any provider, where such take longer than counting them.
+    in_flight: Box<AtomicU32>,
 }
 
 /// A row of a provider.
@@ -71,8 +76,6 @@ struct Row {
 #[derive(Debug, Default)]
 struct Costs {
     lines: Vec<Line>,
-    /// Operations that are on their way, where such take longer than counting them.
-    in_flight: AtomicU32,
 }
 
 /// An operation on its way.
@@ -109,13 +112,13 @@ impl Routes {
     /// The rows of these providers, in their order.
     #[must_use]
     pub fn new(providers: &'static [&'static dyn Provider], settings: Settings) -> Self {
-        let crowd = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             providers,
             table: Versions::new(Table::new(providers, settings)),
             health: Health::default(),
-            crowd: u32::try_from(crowd).unwrap_or(u32::MAX),
+            crowd: cost::crowd(),
             pairs: Pairs::default(),
+            meeting: Meeting::default(),
         }
     }
 
@@ -238,17 +241,19 @@ impl Routes {
         job: Job,
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> (Option<(Count, T)>, Option<Flight<'_>>) {
-        let Ok(Rows { all: rows, .. }) = self.rows_of(job.mechanism) else { return (None, None) };
+        let Ok(Rows { all: rows, in_flight, .. }) = self.rows_of(job.mechanism) else {
+            return (None, None);
+        };
         let Some(first) = rows.iter().position(|row| row.provider == found.provider()) else {
             return (None, None);
         };
         let out = self.health.out();
         let able = |row: &Row| out & bit(row.provider) == 0 && operation(row.algorithm).is_some();
-        let (least, expected) = self.least(rows, first, job, able);
+        let (least, expected) = Self::least(rows, first, job, self.load(in_flight), able);
         let row = &rows[least];
         let flight = expected.is_some_and(|time| time > COUNTED).then(|| {
-            row.costs.in_flight.fetch_add(1, Ordering::Relaxed);
-            Flight(&row.costs.in_flight)
+            in_flight.fetch_add(1, Ordering::Relaxed);
+            Flight(in_flight)
         });
         let cheaper = (least != first).then(|| operation(row.algorithm)).flatten();
         metaslot_counters::routed(rows[first].subject, row.subject, job.bytes);
@@ -258,16 +263,16 @@ impl Routes {
 
     /// The place of the row that is expected to take least, and how long: the first, or one that is clearly cheaper.
     fn least(
-        &self,
         rows: &[Row],
         first: usize,
         job: Job,
+        load: f32,
         able: impl Fn(&Row) -> bool,
     ) -> (usize, Option<f32>) {
-        let Some(expected) = self.expected(&rows[first], job) else { return (first, None) };
+        let Some(expected) = rows[first].expected(job, load) else { return (first, None) };
         let (mut at, mut least) = (first, expected);
         for (place, row) in rows.iter().enumerate() {
-            if let Some(expected) = self.expected(row, job)
+            if let Some(expected) = row.expected(job, load)
                 && is_clearly_less(expected, least)
                 && able(row)
             {
@@ -301,11 +306,10 @@ impl Routes {
         answer
     }
 
-    /// Nanoseconds that a job is expected to take now.
-    fn expected(&self, row: &Row, job: Job) -> Option<f32> {
-        let others = row.costs.in_flight.load(Ordering::Relaxed).min(self.crowd);
-        let load = others as f32 / self.crowd as f32;
-        Some(row.line(job)?.expected(job.bytes, load))
+    /// How crowded a mechanism is now, from 0 to 1. Who does it does not count: it is what a provider would meet that all
+    /// of them took.
+    fn load(&self, in_flight: &AtomicU32) -> f32 {
+        in_flight.load(Ordering::Relaxed).min(self.crowd) as f32 / self.crowd as f32
     }
 
     /// Operations that providers failed at are over: another one has `done` them, or says what the caller got wrong. Then
@@ -332,7 +336,7 @@ impl Routes {
     #[must_use]
     pub fn estimates(&self, job: Job) -> (Vec<Estimate>, Option<usize>) {
         let Ok(rows) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
-        let (rows, out) = (&rows.all, self.health.out());
+        let (rows, load, out) = (&rows.all, self.load(&rows.in_flight), self.health.out());
         let able = |row: &Row| {
             let remark = self.providers[row.provider].remark(job.mechanism);
             row.algorithm.flags() & job.operation != 0 && remark.is_empty()
@@ -340,10 +344,10 @@ impl Routes {
         let gains = |row: &Row| able(row) && for_waiting(row.algorithm, job.operation);
         let works = |row: &Row| gains(row) && out & bit(row.provider) == 0;
         let first = rows.iter().position(works).or_else(|| rows.iter().position(gains));
-        let least = first.map(|first| self.least(rows, first, job, works).0);
+        let least = first.map(|first| Self::least(rows, first, job, load, works).0);
         let estimate = |row: &Row| {
             let ((failures, out), nanoseconds) =
-                (self.health.of(row.provider), self.expected(row, job));
+                (self.health.of(row.provider), row.expected(job, load));
             Estimate { provider: row.provider, nanoseconds, failures, out }
         };
         let mut all: Vec<_> = rows.iter().filter(|row| able(row)).map(estimate).collect();
@@ -406,18 +410,20 @@ impl Rows {
             [0, LARGEST].into_iter().any(|bytes| {
                 let job = Job { mechanism: 0, operation, key_bits, bytes };
                 let Some(own) = self.all.iter().find_map(|row| row.line(job)) else { return false };
-                let cheaper = |load, other| {
-                    is_clearly_less(line.expected(bytes, load), own.expected(bytes, other))
-                };
-                [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)]
-                    .iter()
-                    .any(|loads| cheaper(loads.0, loads.1))
+                let cheaper =
+                    |load| is_clearly_less(line.expected(bytes, load), own.expected(bytes, load));
+                cheaper(0.0) || cheaper(1.0)
             })
         })
     }
 }
 
 impl Row {
+    /// Nanoseconds that a job is expected to take.
+    fn expected(&self, job: Job, load: f32) -> Option<f32> {
+        Some(self.line(job)?.expected(job.bytes, load))
+    }
+
     /// The line that fits best: that of the key's size, of the next larger, or of any. Sizes are compared in bytes,
     /// because that is what is known of a key ([`key_bits`](crate::key_bits)): P-521's are 66.
     fn line(&self, job: Job) -> Option<&Line> {
@@ -436,17 +442,18 @@ mod tests {
     use metaslot_ck::CKM_SHA256;
     use metaslot_spi::provider::DigestStream;
 
-    const LINE: Line = Line { operation: 1, key_bits: 0, fixed: 1.0, per_byte: 0.0, crowded: 1.0 };
-
     fn row(lines: &[Line]) -> Row {
-        let costs = Box::new(Costs { lines: lines.to_vec(), in_flight: AtomicU32::new(0) });
+        let costs = Box::new(Costs { lines: lines.to_vec() });
         Row { provider: 0, subject: Subject::new(0, 0), algorithm: &Algorithm::NONE, costs }
     }
 
     #[test]
     fn a_key_has_the_line_of_its_size_or_of_the_next_larger_or_of_all() {
-        let sizes =
-            |bits: &[u32]| bits.iter().map(|bits| Line { key_bits: *bits, ..LINE }).collect();
+        let sizes = |bits: &[u32]| {
+            bits.iter()
+                .map(|bits| Line { operation: 1, key_bits: *bits, ..Line::default() })
+                .collect()
+        };
         let found = |lines: Vec<Line>, bits| {
             let job = Job { mechanism: 0, operation: 1, key_bits: bits, bytes: 0 };
             row(&lines).line(job).map(|line| line.key_bits)
@@ -514,8 +521,8 @@ mod tests {
         [&Named("one", DIGESTS), &Named("two", DIGESTS), &Named("three", DIGESTS)];
 
     fn cost(provider: &str, key_bits: u32, time: f32) -> Cost {
-        let line =
-            Line { operation: CKF_DIGEST, key_bits, fixed: time, per_byte: 0.0, crowded: time };
+        let operation = CKF_DIGEST;
+        let line = Line { operation, key_bits, fixed: time, crowded: time, ..Line::default() };
         Cost { provider: provider.to_owned(), mechanism: CKM_SHA256, line }
     }
 

@@ -11,6 +11,7 @@ use crate::{draft, places};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_client::{Estimate, Job, Module};
+use metaslot_router::CROWD;
 use metaslot_router::cost::{self, Cost, Line};
 use serde_json::{Value, json};
 use std::fs;
@@ -159,45 +160,52 @@ fn key_sizes(row: &MechanismRow) -> &'static [u32] {
 
 /// A line for each provider that can.
 fn measured(module: &Module, work: Work, length: Duration) -> Vec<Cost> {
-    let pair = work.key_bits != 0;
-    let [small, large] = work.sizes();
-    let Some(alone) = module.estimates(work.job(small, length)) else { return Vec::new() };
-    let long = match pair {
-        true => Vec::new(),
-        false => module.estimates(work.job(large, length)).unwrap_or_default(),
+    let [small, large] = work.sizes().map(|bytes| work.job(bytes, length));
+    let long = (work.key_bits == 0).then_some(large);
+    let by = |estimates: &dyn Fn(Job) -> Vec<Estimate>| {
+        (estimates(small), long.map(estimates).unwrap_or_default())
     };
-    let crowd = crowd(module, work.job(small, length));
-    let of = |all: &[Estimate], name: &str| {
-        all.iter().find(|one| one.provider == name).and_then(|one| one.nanoseconds)
-    };
+    let alone = by(&|job| module.estimates(job).unwrap_or_default());
+    let crowded = by(&|job| crowd(module, job));
     let line = |one: &Estimate| {
         // What is wrong is not worth its time ('metaslot provider test').
         let first = one.nanoseconds.filter(|_| !one.differs)?;
-        let name = &one.provider;
-        let more = of(&long, name).map_or(0.0, |time| (time - first) / (large - small) as f64);
-        let crowded: Vec<f64> = crowd.iter().filter_map(|all| of(all, name)).collect();
-        let mean = crowded.iter().sum::<f64>() / crowded.len().max(1) as f64;
-        let (per_byte, crowded) = (more.max(0.0), if mean > 0.0 { mean } else { first });
-        let before = per_byte * if pair { 0.0 } else { small as f64 };
-        let line = Line {
-            operation: work.operation,
-            key_bits: work.key_bits,
-            fixed: single((first - before).max(1.0)),
-            per_byte: single(per_byte),
-            crowded: single((crowded - before).max(1.0)),
+        let slope = |(few, many): &(Vec<Estimate>, Vec<Estimate>)| {
+            let few = time_of(few, &one.provider).unwrap_or(first);
+            let more = time_of(many, &one.provider).map_or(0.0, |many| many - few);
+            let per_byte = more.max(0.0) / (SIZES[1] - SIZES[0]) as f64;
+            let before = if long.is_some() { per_byte * SIZES[0] as f64 } else { 0.0 };
+            (single((few - before).max(1.0)), single(per_byte))
         };
-        Some(Cost { provider: name.clone(), mechanism: work.mechanism, line })
+        let ((fixed, per_byte), (crowded, crowded_per_byte)) = (slope(&alone), slope(&crowded));
+        let Work { mechanism, operation, key_bits } = work;
+        let line = Line { operation, key_bits, fixed, per_byte, crowded, crowded_per_byte };
+        Some(Cost { provider: one.provider.clone(), mechanism, line })
     };
-    alone.iter().filter_map(line).collect()
+    alone.0.iter().filter_map(line).collect()
 }
 
-/// What it takes while each processor has a thread that does it.
-fn crowd(module: &Module, job: Job) -> Vec<Vec<Estimate>> {
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let all: Vec<_> = (0..threads).map(|_| scope.spawn(|| module.estimates(job))).collect();
+fn time_of(all: &[Estimate], provider: &str) -> Option<f64> {
+    all.iter().find(|one| one.provider == provider)?.nanoseconds
+}
+
+/// What it takes while as many threads do it as make a crowd: the time of all over operations of all.
+fn crowd(module: &Module, job: Job) -> Vec<Estimate> {
+    let job = Job { operation: job.operation | CROWD, ..job };
+    let all: Vec<_> = thread::scope(|scope| {
+        let one = |_| scope.spawn(|| module.estimates(job));
+        let all: Vec<_> = (0..cost::crowd()).map(one).collect();
         all.into_iter().filter_map(|one| one.join().ok().flatten()).collect()
-    })
+    });
+    let mut means = all.first().cloned().unwrap_or_default();
+    for mean in &mut means {
+        let of_it = all.iter().flatten().filter(|one| one.provider == mean.provider);
+        let (time, times) = of_it
+            .filter_map(|one| Some((one.nanoseconds?, one.failures as f64)))
+            .fold((0.0, 0.0), |all, one| (all.0 + one.0 * one.1, all.1 + one.1));
+        mean.nanoseconds = (times > 0.0).then(|| time / times);
+    }
+    means
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a measurement has no more digits")]
@@ -238,25 +246,27 @@ struct Choice {
     first: String,
     little: String,
     much: String,
+    /// For much data, while a crowd asks.
+    crowded: String,
 }
 
 fn choices(works: &[Work], costs: &[Cost]) -> Vec<Choice> {
     let choice = |work: &Work| {
         let all: Vec<&Cost> = costs.iter().filter(|cost| work.is(cost)).collect();
-        let cheapest = |bytes: usize| {
+        let cheapest = |(bytes, load)| {
             let mut best = *all.first()?;
             for cost in &all {
-                let time = |cost: &Cost| cost.line.expected(bytes, 0.0);
+                let time = |cost: &Cost| cost.line.expected(bytes, load);
                 if cost::is_clearly_less(time(cost), time(best)) {
                     best = cost;
                 }
             }
             Some(best.provider.clone())
         };
-        let [little, much] = [cheapest(16)?, cheapest(1 << 20)?];
-        let first = all.first()?.provider.clone();
-        let differs = little != first || much != first;
-        differs.then_some(Choice { work: *work, first, little, much })
+        let [little, much] = [cheapest((16, 0.0))?, cheapest((1 << 20, 0.0))?];
+        let (first, crowded) = (all.first()?.provider.clone(), cheapest((1 << 20, 1.0))?);
+        let differs = [&little, &much, &crowded].iter().any(|one| **one != first);
+        differs.then_some(Choice { work: *work, first, little, much, crowded })
     };
     works.iter().filter_map(choice).collect()
 }
@@ -306,13 +316,15 @@ fn report(
     if choices.is_empty() {
         text.push_str("for each operation the first provider is as fast as any other, or faster\n");
     } else {
-        let titles = ["MECHANISM", "OPERATION", "KEY", "FIRST", "16 BYTES", "1 MIB"];
+        let titles =
+            ["MECHANISM", "OPERATION", "KEY", "FIRST", "16 BYTES", "1 MIB", "1 MIB, CROWDED"];
         let mut table = Table::new(&titles, &[2]);
-        for Choice { work, first, little, much } in choices {
+        for Choice { work, first, little, much, crowded } in choices {
             let key = if work.key_bits == 0 { String::new() } else { work.key_bits.to_string() };
             let operation = names(work.operation).join(" ");
-            let row = [work.name(), operation, key, first.clone(), little.clone(), much.clone()];
-            table.push(row.to_vec());
+            let mut row = vec![work.name(), operation, key];
+            row.extend([first, little, much, crowded].map(String::clone));
+            table.push(row);
         }
         text.push_str("\nwhere another provider than the first is the cheaper one:\n\n");
         text.push_str(&table.text());
@@ -357,5 +369,6 @@ fn cost_json(Cost { provider, mechanism, line }: &Cost) -> Value {
         "fixed_ns": line.fixed,
         "ns_per_byte": line.per_byte,
         "crowded_ns": line.crowded,
+        "crowded_ns_per_byte": line.crowded_per_byte,
     })
 }
