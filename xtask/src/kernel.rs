@@ -28,10 +28,12 @@ const PACKAGES: &[Package] = &[
 const NEWEST: &str = "linux-image-cloud-amd64";
 /// Directories of the kernel's modules that cryptography may need.
 const MODULES: [&str; 3] = ["kernel/crypto", "kernel/arch/x86/crypto", "kernel/lib"];
+/// What is not a test.
+const PRODUCTS: [&str; 2] = ["metaslot", "libmetaslot.so"];
 /// What the machine says at its end where all is well.
 const WELL: &str = "metaslot: all is well";
 /// Seconds after which the machine is ended.
-const LIMIT: &str = "300";
+const LIMIT: &str = "600";
 
 /// Builds, starts the machine, and judges by its last words.
 pub(crate) fn run() -> Result<()> {
@@ -104,7 +106,7 @@ fn contents(kernel: &Path) -> Result<Vec<u8>> {
         let stripped = target().join("kernel/stripped");
         check(Command::new("strip").arg("-o").args([&stripped, &program]))?;
         let name = program.file_name().context("a program without a name")?.to_string_lossy();
-        let place = if name.contains("metaslot") { "/bin" } else { "/tests" };
+        let place = if PRODUCTS.contains(&&*name) { "/bin" } else { "/tests" };
         archive.copy(&stripped, &format!("{place}/{name}"))?;
     }
     for library in libraries {
@@ -135,7 +137,7 @@ fn programs() -> Result<Vec<PathBuf>> {
     let messages = messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let tests = messages.filter_map(|line| Some(PathBuf::from(line["executable"].as_str()?)));
     let debug = target().join("debug");
-    Ok(tests.chain(["metaslot", "libmetaslot.so"].map(|name| debug.join(name))).collect())
+    Ok(tests.chain(PRODUCTS.map(|name| debug.join(name))).collect())
 }
 
 /// The libraries that a program needs, and what loads them.
@@ -149,7 +151,9 @@ fn needed(program: &Path) -> Result<Vec<String>> {
 /// Runs the machine to its end, and shows and returns what it says.
 fn machine(kernel: &Path, archive: &Path) -> Result<String> {
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", LIMIT, "qemu-system-x86_64", "-nodefaults", "-no-reboot"]);
+    // In the foreground, so that ^C ends the machine too.
+    command.args(["--foreground", "--kill-after=5", LIMIT, "qemu-system-x86_64"]);
+    command.args(["-nodefaults", "-no-reboot"]);
     command.args(["-display", "none", "-serial", "stdio", "-m", "1024", "-smp", "2"]);
     // KVM, where there is one, is that of a machine within a machine as often as not, which not every kernel survives.
     command.args(["-accel", "tcg,thread=multi", "-cpu", "max"]);
