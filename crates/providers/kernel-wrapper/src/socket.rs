@@ -213,3 +213,24 @@ impl Control {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_messages_stand_one_behind_the_other_at_whole_words() {
+        let control = Control::new(true, &[9; 12], Some(5)).unwrap();
+        let word = size_of::<usize>();
+        let mut at = 0;
+        for (option, value) in [(3, 1), (2, 12), (4, 5)] {
+            let message = &control.bytes[at..control.length];
+            let length = usize::from_ne_bytes(message[..word].try_into().unwrap());
+            let number = |at: usize| u32::from_ne_bytes(message[at..at + 4].try_into().unwrap());
+            assert_eq!((number(word), number(word + 4), number(word + 8)), (279, option, value));
+            at += length.next_multiple_of(word);
+        }
+        assert_eq!(at, control.length);
+        assert!(Control::new(true, &[9; 128], None).is_err(), "there is no room");
+    }
+}
