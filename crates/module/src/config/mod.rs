@@ -19,6 +19,7 @@ use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
 use metaslot_router::{Settings, shipped};
 use provider::ProviderConfig;
+pub(crate) use provider::WANTED;
 use setting::{Complaint, at, boolean, text, wrong};
 use std::fmt;
 use std::io;
@@ -42,8 +43,8 @@ pub(crate) struct Config {
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
     pub(crate) lanes_without: Cpu,
-    /// Whether OpenSSL is a provider too.
-    pub(crate) openssl: bool,
+    /// Which providers are there, too, of those that have to be wanted.
+    pub(crate) wanted: Vec<&'static str>,
     /// What providers of ours may not do, and what operations cost here, as `metaslot tune` measured it.
     pub(crate) routes: Settings,
 }
@@ -223,7 +224,7 @@ impl Config {
         audit: None,
         lanes: true,
         lanes_without: Cpu::NONE,
-        openssl: false,
+        wanted: Vec::new(),
         routes: Settings { disabled: Vec::new(), left_out: Vec::new(), costs: Vec::new() },
     };
 
@@ -340,7 +341,7 @@ impl Config {
                 continue;
             }
             self.lanes &= enabled || name != "lanes";
-            self.openssl |= enabled && name == "openssl";
+            self.wanted.extend(WANTED.into_iter().filter(|wanted| enabled && *wanted == name));
             let named = |mechanism| (name.clone(), mechanism);
             self.routes.disabled.extend(disabled.into_iter().map(named));
         }
@@ -720,7 +721,10 @@ mod tests {
         assert_eq!((hsm.enabled, &hsm.module.without[..]), (true, &[CKM_RSA_PKCS][..]));
         assert!(!nss.enabled);
         for (text, end) in [
-            ("[provider.hsm]", "there is no such provider: there are awslc, lanes, openssl"),
+            (
+                "[provider.hsm]",
+                "there is no such provider: there are awslc, kernel, lanes, openssl",
+            ),
             #[cfg(not(feature = "openssl"))]
             ("[provider.openssl]", "this library was built without OpenSSL"),
             ("[provider.lanes]\nweight = 3", "a provider has no setting \"weight\""),
@@ -737,16 +741,17 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "openssl")]
     #[test]
-    fn openssl_is_a_provider_where_it_is_configured() {
-        let openssl = |section| {
+    fn some_are_providers_where_they_are_configured() {
+        let wanted = |section| {
             let text = format!("[[token]]\npath = \"/a\"\n{section}");
-            Config::parse(&text).expect("it is right").openssl
+            Config::parse(&text).expect("it is right").wanted
         };
-        assert!(!openssl(""));
-        assert!(openssl("[provider.openssl]"));
-        assert!(!openssl("[provider.openssl]\nenabled = false"));
+        assert!(wanted("").is_empty());
+        assert_eq!(wanted("[provider.kernel]"), ["kernel"]);
+        assert!(wanted("[provider.kernel]\nenabled = false").is_empty());
+        #[cfg(feature = "openssl")]
+        assert_eq!(wanted("[provider.openssl]\n[provider.kernel]\nenabled = false"), ["openssl"]);
     }
 
     #[test]
