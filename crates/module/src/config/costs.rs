@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The file of costs beside the configuration.
 
-use super::is_absent;
 use metaslot_router::cost::{self, Cost};
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};
@@ -21,6 +20,11 @@ pub(super) fn beside(configuration: &Path) -> Option<Vec<Cost>> {
         return None;
     }
     Some(cost::parse(&text.unwrap_or_default()).unwrap_or_default())
+}
+
+/// Whether a file is not there, and not merely unreadable.
+pub(super) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// The text of a file, or its beginning, which then is longer than `most` bytes. A pipe or a device is refused: to

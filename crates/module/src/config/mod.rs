@@ -180,7 +180,7 @@ impl Source {
     fn first(&self) -> Result<(Config, Option<&Path>), Problem> {
         for file in &self.files {
             match std::fs::read_to_string(file) {
-                Err(error) if is_absent(&error) && !self.named => {}
+                Err(error) if costs::is_absent(&error) && !self.named => {}
                 text => return Ok((read_file(file, text)?, Some(file))),
             }
         }
@@ -189,10 +189,6 @@ impl Source {
         config.routes.costs = costs.unwrap_or_else(shipped::costs);
         Ok((config, None))
     }
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
