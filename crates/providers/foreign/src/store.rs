@@ -4,7 +4,7 @@
 use crate::error::is_loss;
 use crate::keyless;
 use crate::read::{attributes, find, of_class};
-use crate::token::{Token, wipe};
+use crate::token::Token;
 use crate::value;
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session, Template, TokenInfo};
@@ -192,7 +192,7 @@ impl Store for ForeignStore {
             for (attribute, value) in wanted.into_iter().zip(values) {
                 let Some(mut value) = value else { continue };
                 let secret = Secret::try_copy_of(&value);
-                wipe(&mut value);
+                value::wipe(&mut value);
                 secrets.set(attribute, secret.ok_or(Error::DEVICE_MEMORY)?);
             }
         }

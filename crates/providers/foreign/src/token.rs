@@ -780,21 +780,10 @@ impl Token {
     }
 }
 
-/// Shows the PIN to the operation that has begun in a session.
-pub(crate) fn unlock(session: &Session, pin: Option<&Secret>) -> Called<()> {
-    pin.map_or(Ok(()), |pin| session.login(User::ContextSpecific, pin.expose()))
-}
-
 /// A login that the host has made already is one.
 fn logged_in(answer: Called<()>) -> Called<()> {
     match answer {
         Err(failure) if failure.code == Error::USER_ALREADY_LOGGED_IN => Ok(()),
         answer => answer,
     }
-}
-
-/// Overwrites what was secret.
-pub(crate) fn wipe(bytes: &mut [u8]) {
-    bytes.fill(0);
-    std::hint::black_box(bytes);
 }
