@@ -166,6 +166,14 @@ static CK_RV close_session(CK_SESSION_HANDLE session)
     return CKR_OK;
 }
 
+static CK_RV session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO *info)
+{
+    (void) session;
+    memset(info, 0, sizeof *info);
+    info->slotID = 5;
+    return CKR_OK;
+}
+
 static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pin, CK_ULONG length)
 {
     (void) session, (void) user, (void) pin, (void) length;
@@ -379,6 +387,7 @@ static CK_FUNCTION_LIST list = {
     .C_GetMechanismInfo = mechanism_info,
     .C_OpenSession = open_session,
     .C_CloseSession = close_session,
+    .C_GetSessionInfo = session_info,
     .C_Login = login,
     .C_Logout = logout,
     .C_FindObjectsInit = find_init,

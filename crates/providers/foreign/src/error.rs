@@ -5,7 +5,7 @@ use metaslot_ck::{Error, Function};
 use metaslot_client::Error as Failure;
 use metaslot_spi::detail;
 
-/// Whether the session, the login or the device is gone, and everything must be opened again.
+/// Whether the session, the login or the device is gone, and everything must be opened again: others have the sessions' numbers by now.
 pub(crate) const fn is_loss(code: Error) -> bool {
     matches!(
         code,
@@ -15,11 +15,6 @@ pub(crate) const fn is_loss(code: Error) -> bool {
             | Error::SESSION_HANDLE_INVALID
             | Error::TOKEN_NOT_PRESENT
     )
-}
-
-/// Whether all of the module's sessions may be gone, and others have their numbers.
-pub(crate) const fn loses_numbers(code: Error) -> bool {
-    matches!(code, Error::CRYPTOKI_NOT_INITIALIZED | Error::SESSION_HANDLE_INVALID)
 }
 
 /// Whether a module says no more than that it does not work.

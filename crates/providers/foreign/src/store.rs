@@ -208,6 +208,7 @@ impl Store for ForeignStore {
         let template = search_template(query, scope);
         let all = self.0.with(true, |session| {
             let ends = self.0.ends();
+            self.0.must_be_its(session)?;
             let there = find(session, &template)?.into_iter();
             let meant = there.filter(|handle| !is_other(session, *handle, query));
             let all = meant.filter_map(|handle| self.found(session, handle));

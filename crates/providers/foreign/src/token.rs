@@ -2,7 +2,7 @@
 //! One token of a module: its sessions, its login, and every call of it.
 
 use crate::config::{Around, Config, Serves};
-use crate::error::{is_loss, is_refusal, leaves_a_trace, loses_numbers, told};
+use crate::error::{is_loss, is_refusal, leaves_a_trace, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::pin;
@@ -375,7 +375,9 @@ impl Token {
     /// A session without any operation.
     pub(crate) fn take(&self) -> Called<Taken> {
         let mut state = self.state();
-        self.look_at(&mut state);
+        if state.life != self.module.life() {
+            self.look_at(&mut state);
+        }
         let (connection, life) = (state.connection, state.life);
         if let Some(session) = state.idle.pop() {
             return Ok(Taken { session, connection, life });
@@ -387,6 +389,7 @@ impl Token {
         match self.open() {
             Err(failure) if is_loss(failure.code) => {
                 let mut state = self.state();
+                self.module.suspect();
                 if state.connection == connection {
                     self.forget(&mut state);
                 }
@@ -399,21 +402,25 @@ impl Token {
         }
     }
 
-    /// Where sessions of the module may have new numbers, looks whether these are still this token's.
+    /// Looks whether these sessions are still this token's: one that was taken out lost them, and others have their numbers.
     fn look_at(&self, state: &mut State) {
         let life = self.module.life();
-        if state.life == life {
-            return;
-        }
         let mut all = state.keeper.iter().chain(&state.idle);
         if !all.all(|session| self.is_this_tokens(session)) {
+            self.module.suspect();
             self.forget(state);
         }
         state.life = life;
     }
 
+    /// A module that does not say is believed.
     fn is_this_tokens(&self, session: &Session) -> bool {
-        session.info().is_ok_and(|info| info.slot == self.slot())
+        session.info().map_or_else(|none| !is_loss(none.code), |info| info.slot == self.slot())
+    }
+
+    /// Objects are asked for in a session of this token only: to another one their handles say something else.
+    pub(crate) fn must_be_its(&self, session: &Session) -> Called<()> {
+        if self.is_this_tokens(session) { Ok(()) } else { Err(GONE) }
     }
 
     fn is_still_ours(&self, session: &Session, life: u64) -> bool {
@@ -442,7 +449,7 @@ impl Token {
     pub(crate) fn failed(&self, taken: Taken, code: Error) {
         if is_loss(code) || self.lost_its_login(code) {
             let mut state = self.state();
-            if loses_numbers(code) {
+            if is_loss(code) {
                 self.module.suspect();
             }
             if state.connection == taken.connection {
@@ -755,6 +762,7 @@ impl Token {
 
     /// The module's handle of an object, as this connection has it.
     pub(crate) fn handle(&self, session: &Session, row: u64) -> Called<ObjectHandle> {
+        self.must_be_its(session)?;
         if let Some(handle) = self.objects().handle(row) {
             return Ok(handle);
         }
