@@ -316,7 +316,17 @@ fn policies_do_not_come_to_differ() {
         here.sign(&RSA.into(), private_key(&here, "theirs")?, b"message")?;
         // Slot 0 alone goes back to what it was, without waiting for the other.
         std::fs::write(&file, format!("{text}policy = \"legacy\"\n"))?;
-        until("slot 0 follows", &|| Ok(refused(0) == before && found(&here, "theirs")?.0 == 0))
+        until("slot 0 follows", &|| Ok(refused(0) == before && found(&here, "theirs")?.0 == 0))?;
+        // What a configuration does not name any more stays under the policy that it had.
+        let gone = ["awslc", "lanes"]
+            .map(|name| format!("[provider.{name}]\ndisable = [\"CKM_CHACHA20*\"]\n"));
+        let elsewhere = "[[token]]\npath = \"/elsewhere/token.db\"\n";
+        std::fs::write(&file, format!("{elsewhere}{}", gone.concat()))?;
+        let chacha =
+            || module.mechanisms(SlotId(0)).map(|all| all.contains(&CKM_CHACHA20_POLY1305));
+        until("it is taken over", &|| Ok(!chacha()?))?;
+        ensure!(found(&here, "theirs")?.0 == 0, "it is shown under another policy");
+        Ok(())
     });
 }
 
