@@ -166,11 +166,14 @@ static CK_RV close_session(CK_SESSION_HANDLE session)
     return CKR_OK;
 }
 
+static int logged_in;
+
 static CK_RV session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO *info)
 {
     (void) session;
     memset(info, 0, sizeof *info);
     info->slotID = 5;
+    info->state = logged_in ? CKS_RW_USER_FUNCTIONS : CKS_RW_PUBLIC_SESSION;
     return CKR_OK;
 }
 
@@ -180,12 +183,14 @@ static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pi
     if (is("other-token-after-loss") && losses)
         abort();
     logins++;
+    logged_in = 1;
     return is("login-of-its-own") ? 0x80001234 : CKR_OK;
 }
 
 static CK_RV logout(CK_SESSION_HANDLE session)
 {
     (void) session;
+    logged_in = 0;
     return is("no-logout") ? CKR_GENERAL_ERROR : CKR_OK;
 }
 
@@ -232,6 +237,8 @@ static CK_RV attributes(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_A
         CK_BBOOL flag = list[at].type != CKA_SENSITIVE && list[at].type != CKA_ALWAYS_AUTHENTICATE;
         const void *value = &flag;
         CK_ULONG length = sizeof flag;
+        if (list[at].type == CKA_PRIVATE && is("silent-about-privacy"))
+            goto unavailable;
         switch (list[at].type) {
         case CKA_CLASS: case CKA_KEY_TYPE:
             value = &number;
@@ -253,10 +260,13 @@ static CK_RV attributes(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_A
         case CKA_ENCRYPT: case CKA_DECRYPT: case CKA_TOKEN:
             break;
         default:
+        unavailable:
             list[at].ulValueLen = CK_UNAVAILABLE_INFORMATION;
             rv = CKR_ATTRIBUTE_TYPE_INVALID;
             continue;
         }
+        if (list[at].type == CKA_PRIVATE && is("privacy-without-end"))
+            length = 1UL << 60;
         if (is("short-numbers") && length == sizeof number)
             length = 4;
         if (list[at].pValue && length < 1UL << 32)

@@ -250,10 +250,17 @@ impl ForeignStore {
         if let Some(found) = self.0.objects().row(handle) {
             return Some(Ok(found));
         }
-        match session.attributes(handle, &[CKA_PRIVATE]).map(|values| is_true(&values[0])) {
-            Ok(private) => Some(Ok(self.0.objects().add(handle, private))),
-            // It went away since it was found.
-            Err(failure) if is_gone(failure.code) => None,
+        match session.attributes(handle, &[CKA_PRIVATE]).map(|mut values| values.swap_remove(0)) {
+            Ok(said) => {
+                let private = match said.as_deref() {
+                    Some([byte]) => *byte != 0,
+                    // What is found without a login is public.
+                    _ => !is_public(session),
+                };
+                Some(Ok(self.0.objects().add(handle, private)))
+            }
+            // It went away since it was found, or says more of itself than there can be.
+            Err(failure) if is_gone(failure.code) || failure.code == Error::HOST_MEMORY => None,
             Err(failure) => Some(Err(failure)),
         }
     }
@@ -299,8 +306,10 @@ fn is_other(session: &Session, handle: ObjectHandle, query: &[Term]) -> bool {
     })
 }
 
-fn is_true(value: &Option<Vec<u8>>) -> bool {
-    matches!(value.as_deref(), Some([byte]) if *byte != 0)
+/// Whether no one is logged in.
+fn is_public(session: &Session) -> bool {
+    let public = |state| matches!(state, CKS_RO_PUBLIC_SESSION | CKS_RW_PUBLIC_SESSION);
+    session.info().is_ok_and(|info| public(info.state))
 }
 
 const fn is_gone(code: Error) -> bool {
