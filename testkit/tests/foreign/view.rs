@@ -638,3 +638,28 @@ fn a_pin_that_is_changed_in_its_own_slot_counts_there() {
         private_key(&there, "theirs").map(drop)
     });
 }
+
+/// Who tries to initialise a token in its own slot takes nothing from slot 0 before that succeeds.
+#[test]
+fn a_token_that_is_not_initialised_after_all_stays_open() {
+    let name = "view::a_token_that_is_not_initialised_after_all_stays_open";
+    with_pin("a token that is nearly initialised", name, &[], |module| {
+        let there = logged_in(module)?;
+        rsa_pair(&there, "theirs")?;
+        there.close()?;
+        let (here, its) = (user(module)?, slot(module, LABEL)?);
+        let key = private_key(&here, "theirs")?;
+        let signature = here.sign(&RSA.into(), key, b"message")?;
+        fails_with(module.init_token(its, b"another one", LABEL), Error::PIN_INCORRECT)?;
+        ensure!(here.sign(&RSA.into(), key, b"message")? == signature, "another signature");
+        here.sign_init(&RSA.into(), key)?;
+        here.sign_update(b"mess")?;
+        let busy = module.init_token(its, SO_PIN.as_bytes(), LABEL);
+        fails_with(busy, Error::SESSION_EXISTS)?;
+        here.sign_update(b"age")?;
+        ensure!(here.sign_final()? == signature, "another signature");
+        module.init_token(its, SO_PIN.as_bytes(), LABEL)?;
+        ensure!(found(&here, "theirs")?.0 == 0, "it is there after the initialisation");
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::KEY_HANDLE_INVALID)
+    });
+}

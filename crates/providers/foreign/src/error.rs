@@ -2,7 +2,7 @@
 //! What a module's failure is for the caller of ours.
 
 use metaslot_ck::{Error, Function};
-use metaslot_client::Error as Failure;
+use metaslot_client::{Error as Failure, Result as Called};
 use metaslot_spi::detail;
 
 /// Whether the session, the login or the device is gone, and everything must be opened again: others have the sessions' numbers by now.
@@ -50,6 +50,8 @@ pub(crate) fn told(name: &str, failure: Failure) -> Error {
     match failure.code {
         Error::TOKEN_NOT_PRESENT => Error::DEVICE_REMOVED,
         Error::OBJECT_HANDLE_INVALID if takes_key(failure.function) => Error::KEY_HANDLE_INVALID,
+        // Operations of another slot which shows the token.
+        Error::SESSION_EXISTS if failure.function == Function::InitToken => Error::SESSION_EXISTS,
         code if PASSED.contains(&code) => code,
         _ => Error::DEVICE_ERROR,
     }
@@ -109,4 +111,12 @@ pub(crate) const fn is_refusal(code: Error) -> bool {
             | Error::PIN_LEN_RANGE
             | Error::PIN_LOCKED
     )
+}
+
+/// A login that the host has made already is one.
+pub(crate) fn logged_in(answer: Called<()>) -> Called<()> {
+    match answer {
+        Err(failure) if failure.code == Error::USER_ALREADY_LOGGED_IN => Ok(()),
+        answer => answer,
+    }
 }

@@ -91,8 +91,10 @@ impl Store for ForeignStore {
     }
 
     fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
+        self.0.release();
+        self.0.call(|| self.0.module.library.init_token(self.0.slot(), so_pin, label))?;
         self.0.close();
-        self.0.call(|| self.0.module.library.init_token(self.0.slot(), so_pin, label))
+        Ok(())
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {

@@ -2,7 +2,7 @@
 //! One token of a module: its sessions, its login, and every call of it.
 
 use crate::config::{Around, Config, Serves};
-use crate::error::{is_loss, is_refusal, leaves_a_trace, told};
+use crate::error::{is_loss, is_refusal, leaves_a_trace, logged_in, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
 use crate::pin;
@@ -742,15 +742,24 @@ impl Token {
         })
     }
 
-    /// Closes every session.
+    /// Closes every session; a login is made again with the next one.
+    pub(crate) fn release(&self) {
+        self.apart(|| self.end_sessions(&mut self.state()));
+    }
+
+    fn end_sessions(&self, state: &mut State) {
+        self.look_at(state);
+        // Sessions of the host would keep our login.
+        let keeper = state.keeper.take().filter(|_| state.login.is_some() && state.mine);
+        keeper.map(|keeper| keeper.logout());
+        self.forget(state);
+    }
+
+    /// Closes every session, and forgets whose they were.
     pub(crate) fn close(&self) {
         self.apart(|| {
             let mut state = self.state();
-            self.look_at(&mut state);
-            // Sessions of the host would keep our login.
-            let keeper = state.keeper.take().filter(|_| state.login.is_some() && state.mine);
-            keeper.map(|keeper| keeper.logout());
-            self.forget(&mut state);
+            self.end_sessions(&mut state);
             state.login = None;
             (state.mine, state.own, state.view, state.configured) = (false, false, false, false);
             state.pin = None;
@@ -785,13 +794,5 @@ impl Token {
     /// Whether its info says that it cannot be written.
     pub(crate) const fn is_write_protected(flags: u64) -> bool {
         flags & CKF_WRITE_PROTECTED != 0
-    }
-}
-
-/// A login that the host has made already is one.
-fn logged_in(answer: Called<()>) -> Called<()> {
-    match answer {
-        Err(failure) if failure.code == Error::USER_ALREADY_LOGGED_IN => Ok(()),
-        answer => answer,
     }
 }
