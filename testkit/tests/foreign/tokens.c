@@ -239,12 +239,19 @@ static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pi
     return rv;
 }
 
+// Leaves a file "logged-out".
 static CK_RV logout(CK_SESSION_HANDLE session)
 {
     HOLD;
     CK_RV rv = of_session(session);
-    if (rv == CKR_OK)
-        tokens[sessions[session].token].logged_in = 0;
+    if (rv != CKR_OK)
+        return rv;
+    tokens[sessions[session].token].logged_in = 0;
+    char path[4096];
+    order_file(path, sizeof path, "logged-out");
+    FILE *told = fopen(path, "w");
+    if (told)
+        fclose(told);
     return rv;
 }
 

@@ -93,6 +93,19 @@ impl Token {
         if state.own { Ok(true) } else { Err(Error::PIN_INCORRECT) }
     }
 
+    /// Whether this is the PIN by which a view's login was made, or will be: of one that was refused that is not known.
+    pub(crate) fn is_configured(&self, pin: &[u8]) -> Option<bool> {
+        // One that does not answer is logged in when it is back.
+        self.call_again(|| self.connect(&mut self.state())).ok();
+        let refused = self.state().refused;
+        (!refused).then(|| pin::is(self.pin_source.as_deref(), pin).unwrap_or(false))
+    }
+
+    /// Whether it is open by the configured PIN.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state().configured
+    }
+
     /// The user's PIN is another: what a view began by the configured one ends, unless it is that.
     pub(crate) fn has_new_pin(&self, pin: &[u8]) {
         self.apart(|| {
