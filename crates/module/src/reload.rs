@@ -109,7 +109,7 @@ impl Watch {
                 seen.keep(None, "the audit log cannot be written");
                 return false;
             }
-            let apart = self.apart(&config, &policies);
+            let apart = self.apart(engine, &policies);
             // First what must not be used under another policy than its own, and last what can be again.
             apart.iter().filter(|(_, hide)| *hide).for_each(|(curtain, _)| curtain.hide(true));
             for (slot, policy) in policies {
@@ -141,16 +141,19 @@ impl Watch {
         slots.filter_map(move |(slot, named)| Some((slot, policy(named)?)))
     }
 
-    /// Of what slot 0 shows, whether its policy is another than that of slot 0, by which it must be hidden.
-    fn apart(&self, config: &Config, policies: &[(SlotId, Policy)]) -> Vec<(&Curtain, bool)> {
-        let slot_0 = policies.first().filter(|(slot, _)| *slot == SlotId(0)).map(|first| first.1);
-        let policy = |name: &str| {
-            let module = config.foreign.iter().find(|one| one.module.name == name);
-            let pool = || config.pools.iter().find(|one| one.name == name).map(|one| one.policy);
-            module.map(|one| one.policy).or_else(pool)
+    /// Of what slot 0 shows, whether its policy is another than that of slot 0, by which it must be hidden. A slot that the
+    /// configuration does not name any more keeps the policy that it has.
+    fn apart(&self, engine: &Engine, policies: &[(SlotId, Policy)]) -> Vec<(&Curtain, bool)> {
+        let policy = |slot: SlotId| {
+            let new = policies.iter().find(|(named, _)| *named == slot).map(|(_, policy)| *policy);
+            new.or_else(|| engine.token_policy(slot).ok())
         };
-        let all = self.watched.shown.iter();
-        all.map(|(name, curtain)| (&**curtain, policy(name) != slot_0)).collect()
+        let slots = || (0..).map(SlotId).zip(&self.watched.slots);
+        let is_other = |name: &str| {
+            let own = slots().find(|(_, named)| named.is_of(name)).map(|(slot, _)| policy(slot));
+            own != Some(policy(SlotId(0)))
+        };
+        self.watched.shown.iter().map(|(name, curtain)| (&**curtain, is_other(name))).collect()
     }
 }
 

@@ -24,6 +24,13 @@ pub(crate) enum Named {
     Pool(String),
 }
 
+impl Named {
+    /// Whether it is a module or a pool of this name.
+    pub(crate) fn is_of(&self, name: &str) -> bool {
+        matches!(self, Self::Foreign(own) | Self::Pool(own) if own == name)
+    }
+}
+
 /// What a configuration comes to.
 #[derive(Debug)]
 pub(crate) struct Slots {

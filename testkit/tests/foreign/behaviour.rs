@@ -310,3 +310,53 @@ fn tokens_of_one_module_are_not_mixed_up_after_a_loss() {
         Ok(())
     });
 }
+
+/// A token that is taken out ends its sessions, and another one's have their numbers.
+#[test]
+fn token_that_goes_takes_no_other_with_it() {
+    let name = "behaviour::token_that_goes_takes_no_other_with_it";
+    let prepare = |token: &mut TestToken| {
+        compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
+        let home = token.home().display().to_string();
+        token.set("FAKE_ORDERS", &home);
+        configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\""))
+    };
+    apart(CLIENT, "a token that is taken out beside another", name, prepare, || {
+        let module = started()?;
+        let out = Path::new(&std::env::var_os("FAKE_ORDERS").context("no orders")?).join("out-1");
+        let key = |session: &Session| -> Result<ObjectHandle> {
+            session.login(User::User, b"1234")?;
+            Ok(session.find(&Template::new().class(CKO_PRIVATE_KEY))?[0])
+        };
+        let open = |label: &str| -> Result<Session> {
+            Ok(module.open_session(slot(&module, label)?, Access::ReadOnly)?)
+        };
+        // The first byte says which token has signed.
+        let signed_by = |session: &Session, key: ObjectHandle| {
+            session.sign(&CKM_SHA256_RSA_PKCS.into(), key, b"message").map(|signed| signed[0])
+        };
+        for way in ["a list of slots", "a call", "nothing"] {
+            let (stays, goes) = (open("a")?, open("b")?);
+            let gone = key(&goes)?;
+            ensure!(signed_by(&goes, gone)? == 1, "{way}: another token has signed");
+            std::fs::write(&out, "")?;
+            let other = key(&stays)?;
+            match way {
+                "a list of slots" => ensure!(module.slots(true)?.len() == 3, "it is still there"),
+                "a call" => ensure!(signed_by(&goes, gone).is_err(), "who has signed?"),
+                _ => {}
+            }
+            ensure!(signed_by(&stays, other)? == 0, "noticed by {way}: another token has signed");
+            std::fs::remove_file(&out)?;
+            ensure!(signed_by(&goes, gone).is_err(), "noticed by {way}: its login is over");
+            module.slots(true)?;
+            let back = open("b")?;
+            back.logout().ok();
+            let again = key(&back)?;
+            ensure!(signed_by(&back, again)? == 1, "noticed by {way}: it does not come back");
+            ensure!(signed_by(&stays, other)? == 0, "noticed by {way}: the other one went with it");
+            [stays, back].into_iter().try_for_each(Session::close)?;
+        }
+        Ok(())
+    });
+}

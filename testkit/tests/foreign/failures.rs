@@ -145,6 +145,7 @@ fn lies_are_errors_and_the_next_call_works() {
         "final-without-end",
         "final-beyond-its-room",
         "label-without-end",
+        "privacy-without-end",
         "short-numbers",
         "more-objects-than-room",
         "objects-twice",
@@ -172,6 +173,10 @@ fn lies_are_errors_and_the_next_call_works() {
             return says(module, "C_FindObjects: CKR_HOST_MEMORY");
         }
         let keys = found?;
+        if mode == "privacy-without-end" {
+            ensure!(keys.is_empty(), "who may see it is not known");
+            return without_its_help(module);
+        }
         let [key] = keys[..] else { anyhow::bail!("{} keys", keys.len()) };
         if matches!(mode, "label-without-end" | "short-numbers") {
             // Nothing can be known of such an object.
@@ -343,5 +348,28 @@ fn failures_have_a_code_of_the_standard_and_name_their_module() {
         }
         fails_with(signature, Error::DEVICE_ERROR)?;
         says(module, "fake: C_SignInit: CKR_0x80001234")
+    });
+}
+
+/// Of an object about whose privacy a module is silent it is known only that it was found, and by whom.
+#[test]
+fn object_that_was_found_in_a_login_is_not_seen_without() {
+    let name = "failures::object_that_was_found_in_a_login_is_not_seen_without";
+    fake(name, &["silent-about-privacy"], |module, _| {
+        let keys = |session: &Session| session.find(&Template::new().class(CKO_SECRET_KEY));
+        let here = module.open_session(SlotId(0), Access::ReadOnly)?;
+        let there = module.open_session(slot(module, "fake")?, Access::ReadOnly)?;
+        there.login(User::User, b"1234")?;
+        ensure!(keys(&here)?.is_empty(), "slot 0 shows it without a login");
+        let found = keys(&there)?;
+        ensure!(found.len() == 1, "its own slot does not show it");
+        there.logout()?;
+        let signed = there.sign(&CKM_SHA256_HMAC.into(), found[0], b"x");
+        fails_with(signed, Error::KEY_HANDLE_INVALID)?;
+        ensure!(
+            keys(&there)?.len() == 1 && keys(&here)?.len() == 1,
+            "without a login it is public"
+        );
+        Ok(())
     });
 }

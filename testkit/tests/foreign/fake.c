@@ -166,18 +166,31 @@ static CK_RV close_session(CK_SESSION_HANDLE session)
     return CKR_OK;
 }
 
+static int logged_in;
+
+static CK_RV session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO *info)
+{
+    (void) session;
+    memset(info, 0, sizeof *info);
+    info->slotID = 5;
+    info->state = logged_in ? CKS_RW_USER_FUNCTIONS : CKS_RW_PUBLIC_SESSION;
+    return CKR_OK;
+}
+
 static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pin, CK_ULONG length)
 {
     (void) session, (void) user, (void) pin, (void) length;
     if (is("other-token-after-loss") && losses)
         abort();
     logins++;
+    logged_in = 1;
     return is("login-of-its-own") ? 0x80001234 : CKR_OK;
 }
 
 static CK_RV logout(CK_SESSION_HANDLE session)
 {
     (void) session;
+    logged_in = 0;
     return is("no-logout") ? CKR_GENERAL_ERROR : CKR_OK;
 }
 
@@ -224,6 +237,8 @@ static CK_RV attributes(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_A
         CK_BBOOL flag = list[at].type != CKA_SENSITIVE && list[at].type != CKA_ALWAYS_AUTHENTICATE;
         const void *value = &flag;
         CK_ULONG length = sizeof flag;
+        if (list[at].type == CKA_PRIVATE && is("silent-about-privacy"))
+            goto unavailable;
         switch (list[at].type) {
         case CKA_CLASS: case CKA_KEY_TYPE:
             value = &number;
@@ -245,10 +260,13 @@ static CK_RV attributes(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_A
         case CKA_ENCRYPT: case CKA_DECRYPT: case CKA_TOKEN:
             break;
         default:
+        unavailable:
             list[at].ulValueLen = CK_UNAVAILABLE_INFORMATION;
             rv = CKR_ATTRIBUTE_TYPE_INVALID;
             continue;
         }
+        if (list[at].type == CKA_PRIVATE && is("privacy-without-end"))
+            length = 1UL << 60;
         if (is("short-numbers") && length == sizeof number)
             length = 4;
         if (list[at].pValue && length < 1UL << 32)
@@ -379,6 +397,7 @@ static CK_FUNCTION_LIST list = {
     .C_GetMechanismInfo = mechanism_info,
     .C_OpenSession = open_session,
     .C_CloseSession = close_session,
+    .C_GetSessionInfo = session_info,
     .C_Login = login,
     .C_Logout = logout,
     .C_FindObjectsInit = find_init,

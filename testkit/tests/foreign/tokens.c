@@ -3,7 +3,8 @@
 // code), and has forgotten everything when it is back: sessions, logins and the numbers of its objects. They are behind a
 // server, which is not there while a file "no-server" says so: as p11-kit's client does it, nobody looks for one that has gone
 // before the next C_Initialize, which succeeds without it too, and then there are no slots. While a file "lost-" and its
-// number says so a token does not have its key, and then has it by another number.
+// number says so a token does not have its key, and then has it by another number. While a file "out-" and its number says so
+// a token has been taken out: the others' next sessions have the numbers of its own.
 #include <pthread.h>
 #include <string.h>
 
@@ -37,12 +38,34 @@ static int is_connected(void)
     return connected = connected && !ordered("no-server");
 }
 
+static int is_out(int token)
+{
+    char order[16];
+    snprintf(order, sizeof order, "out-%d", token);
+    return ordered(order);
+}
+
+// Ends the sessions of tokens that were taken out.
+static void end_sessions(void)
+{
+    for (int token = 0; token < TOKENS; token++) {
+        if (!is_out(token))
+            continue;
+        tokens[token].logged_in = 0;
+        for (int at = 0; at < SESSIONS; at++)
+            sessions[at].open &= sessions[at].token != token;
+    }
+}
+
 // What a token answers now: it is asked for under the lock.
 static CK_RV state(int token)
 {
     char order[16];
     if (!is_connected())
         return CKR_SLOT_ID_INVALID;
+    end_sessions();
+    if (is_out(token))
+        return CKR_TOKEN_NOT_PRESENT;
     snprintf(order, sizeof order, "dead-%d", token);
     CK_RV rv = ordered_failure(order);
     if (rv == CKR_OK) {
@@ -114,14 +137,14 @@ static CK_RV finalize(void *reserved)
 static CK_RV slot_list(CK_BBOOL present, CK_SLOT_ID *list, CK_ULONG *count)
 {
     HOLD;
-    (void) present;
-    if (!is_connected()) {
-        *count = 0;
-        return CKR_OK;
+    *count = 0;
+    for (int at = 0; is_connected() && at < TOKENS; at++) {
+        if (present && is_out(at))
+            continue;
+        if (list)
+            list[*count] = at;
+        ++*count;
     }
-    for (CK_ULONG at = 0; list && at < TOKENS; at++)
-        list[at] = at;
-    *count = TOKENS;
     return CKR_OK;
 }
 
@@ -216,12 +239,19 @@ static CK_RV login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR *pi
     return rv;
 }
 
+// Leaves a file "logged-out".
 static CK_RV logout(CK_SESSION_HANDLE session)
 {
     HOLD;
     CK_RV rv = of_session(session);
-    if (rv == CKR_OK)
-        tokens[sessions[session].token].logged_in = 0;
+    if (rv != CKR_OK)
+        return rv;
+    tokens[sessions[session].token].logged_in = 0;
+    char path[4096];
+    order_file(path, sizeof path, "logged-out");
+    FILE *told = fopen(path, "w");
+    if (told)
+        fclose(told);
     return rv;
 }
 

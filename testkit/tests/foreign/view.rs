@@ -316,7 +316,17 @@ fn policies_do_not_come_to_differ() {
         here.sign(&RSA.into(), private_key(&here, "theirs")?, b"message")?;
         // Slot 0 alone goes back to what it was, without waiting for the other.
         std::fs::write(&file, format!("{text}policy = \"legacy\"\n"))?;
-        until("slot 0 follows", &|| Ok(refused(0) == before && found(&here, "theirs")?.0 == 0))
+        until("slot 0 follows", &|| Ok(refused(0) == before && found(&here, "theirs")?.0 == 0))?;
+        // What a configuration does not name any more stays under the policy that it had.
+        let gone = ["awslc", "lanes"]
+            .map(|name| format!("[provider.{name}]\ndisable = [\"CKM_CHACHA20*\"]\n"));
+        let elsewhere = "[[token]]\npath = \"/elsewhere/token.db\"\n";
+        std::fs::write(&file, format!("{elsewhere}{}", gone.concat()))?;
+        let chacha =
+            || module.mechanisms(SlotId(0)).map(|all| all.contains(&CKM_CHACHA20_POLY1305));
+        until("it is taken over", &|| Ok(!chacha()?))?;
+        ensure!(found(&here, "theirs")?.0 == 0, "it is shown under another policy");
+        Ok(())
     });
 }
 
@@ -493,6 +503,9 @@ fn a_key_in_many_tokens_is_one_in_slot_0() {
         fails_with(there.login(User::User, b"4321"), Error::PIN_INCORRECT)?;
         here.sign(&RSA.into(), key, b"message")?;
         there.login(User::User, b"1234")?;
+        let orders = std::env::var_os("FAKE_ORDERS").context("no orders")?;
+        let ended = Path::new(&orders).join("logged-out").exists();
+        ensure!(!ended, "slot 0's login ended with one in the pool's own slot");
         here.sign(&RSA.into(), key, b"message")?;
         let at_home = private_key(&there, "web")?;
         here.logout()?;
@@ -626,5 +639,30 @@ fn a_pin_that_is_changed_in_its_own_slot_counts_there() {
         fails_with(there.login(User::User, USER_PIN.as_bytes()), Error::PIN_INCORRECT)?;
         there.login(User::User, b"another one")?;
         private_key(&there, "theirs").map(drop)
+    });
+}
+
+/// Who tries to initialise a token in its own slot takes nothing from slot 0 before that succeeds.
+#[test]
+fn a_token_that_is_not_initialised_after_all_stays_open() {
+    let name = "view::a_token_that_is_not_initialised_after_all_stays_open";
+    with_pin("a token that is nearly initialised", name, &[], |module| {
+        let there = logged_in(module)?;
+        rsa_pair(&there, "theirs")?;
+        there.close()?;
+        let (here, its) = (user(module)?, slot(module, LABEL)?);
+        let key = private_key(&here, "theirs")?;
+        let signature = here.sign(&RSA.into(), key, b"message")?;
+        fails_with(module.init_token(its, b"another one", LABEL), Error::PIN_INCORRECT)?;
+        ensure!(here.sign(&RSA.into(), key, b"message")? == signature, "another signature");
+        here.sign_init(&RSA.into(), key)?;
+        here.sign_update(b"mess")?;
+        let busy = module.init_token(its, SO_PIN.as_bytes(), LABEL);
+        fails_with(busy, Error::SESSION_EXISTS)?;
+        here.sign_update(b"age")?;
+        ensure!(here.sign_final()? == signature, "another signature");
+        module.init_token(its, SO_PIN.as_bytes(), LABEL)?;
+        ensure!(found(&here, "theirs")?.0 == 0, "it is there after the initialisation");
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::KEY_HANDLE_INVALID)
     });
 }

@@ -3,7 +3,9 @@
 
 use crate::mechanism::{Mechanism, Mode};
 use crate::params;
-use crate::token::{Taken, Token, unlock, wipe};
+use crate::pin::unlock;
+use crate::token::{Taken, Token};
+use crate::value::wipe;
 use metaslot_ck::*;
 use metaslot_client::Session;
 use metaslot_memory::Secret;

@@ -5,7 +5,7 @@
 //! and destroyed there at once.
 
 use crate::mechanism::{Mechanism, field};
-use crate::token::wipe;
+use crate::value::wipe;
 use metaslot_ck::*;
 use metaslot_client::{self as client, Result as Called, Session, Template};
 use metaslot_memory::Secret;

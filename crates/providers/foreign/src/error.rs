@@ -2,10 +2,10 @@
 //! What a module's failure is for the caller of ours.
 
 use metaslot_ck::{Error, Function};
-use metaslot_client::Error as Failure;
+use metaslot_client::{Error as Failure, Result as Called};
 use metaslot_spi::detail;
 
-/// Whether the session, the login or the device is gone, and everything must be opened again.
+/// Whether the session, the login or the device is gone, and everything must be opened again: others have the sessions' numbers by now.
 pub(crate) const fn is_loss(code: Error) -> bool {
     matches!(
         code,
@@ -15,11 +15,6 @@ pub(crate) const fn is_loss(code: Error) -> bool {
             | Error::SESSION_HANDLE_INVALID
             | Error::TOKEN_NOT_PRESENT
     )
-}
-
-/// Whether all of the module's sessions may be gone, and others have their numbers.
-pub(crate) const fn loses_numbers(code: Error) -> bool {
-    matches!(code, Error::CRYPTOKI_NOT_INITIALIZED | Error::SESSION_HANDLE_INVALID)
 }
 
 /// Whether a module says no more than that it does not work.
@@ -55,6 +50,8 @@ pub(crate) fn told(name: &str, failure: Failure) -> Error {
     match failure.code {
         Error::TOKEN_NOT_PRESENT => Error::DEVICE_REMOVED,
         Error::OBJECT_HANDLE_INVALID if takes_key(failure.function) => Error::KEY_HANDLE_INVALID,
+        // Operations of another slot which shows the token.
+        Error::SESSION_EXISTS if failure.function == Function::InitToken => Error::SESSION_EXISTS,
         code if PASSED.contains(&code) => code,
         _ => Error::DEVICE_ERROR,
     }
@@ -114,4 +111,12 @@ pub(crate) const fn is_refusal(code: Error) -> bool {
             | Error::PIN_LEN_RANGE
             | Error::PIN_LOCKED
     )
+}
+
+/// A login that the host has made already is one.
+pub(crate) fn logged_in(answer: Called<()>) -> Called<()> {
+    match answer {
+        Err(failure) if failure.code == Error::USER_ALREADY_LOGGED_IN => Ok(()),
+        answer => answer,
+    }
 }

@@ -25,6 +25,7 @@ impl Home for Token {
         if self.has_slot() {
             return true;
         }
+        self.module.suspect();
         self.close();
         self.comes_back() && self.has_slot()
     }
@@ -114,6 +115,7 @@ impl Token {
         work: impl Fn(&Session) -> Called<[ObjectHandle; N]>,
     ) -> Result<[Found; N]> {
         self.with(false, |session| {
+            self.must_be_its(session)?;
             let handles = work(session)?;
             let mut made = [Found { id: 0, private: true }; N];
             for (found, handle) in made.iter_mut().zip(handles) {

@@ -2,6 +2,7 @@
 //! The PIN of the configuration, as it stands in a file.
 
 use metaslot_ck::{Error, Result};
+use metaslot_client::{Result as Called, Session, User};
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use std::fs::{File, metadata};
@@ -35,6 +36,11 @@ pub(crate) fn is(file: Option<&Path>, pin: &[u8]) -> Result<bool> {
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let differences = one.iter().zip(other).fold(0, |bits, (one, other)| bits | (one ^ other));
     one.len() == other.len() && std::hint::black_box(differences) == 0
+}
+
+/// Shows the PIN to the operation that has begun in a session.
+pub(crate) fn unlock(session: &Session, pin: Option<&Secret>) -> Called<()> {
+    pin.map_or(Ok(()), |pin| session.login(User::ContextSpecific, pin.expose()))
 }
 
 fn filled(file: &Path, room: &mut [u8]) -> io::Result<usize> {

@@ -3,7 +3,8 @@
 
 use crate::mechanism::Mechanism;
 use crate::params;
-use crate::token::{Taken, Token, unlock};
+use crate::pin::unlock;
+use crate::token::{Taken, Token};
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session};
 use metaslot_memory::Secret;

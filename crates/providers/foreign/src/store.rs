@@ -4,7 +4,7 @@
 use crate::error::is_loss;
 use crate::keyless;
 use crate::read::{attributes, find, of_class};
-use crate::token::{Token, wipe};
+use crate::token::Token;
 use crate::value;
 use metaslot_ck::*;
 use metaslot_client::{Result as Called, Session, Template, TokenInfo};
@@ -91,8 +91,10 @@ impl Store for ForeignStore {
     }
 
     fn initialize(&self, so_pin: &[u8], label: &str) -> Result<()> {
+        self.0.release();
+        self.0.call(|| self.0.module.library.init_token(self.0.slot(), so_pin, label))?;
         self.0.close();
-        self.0.call(|| self.0.module.library.init_token(self.0.slot(), so_pin, label))
+        Ok(())
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
@@ -192,7 +194,7 @@ impl Store for ForeignStore {
             for (attribute, value) in wanted.into_iter().zip(values) {
                 let Some(mut value) = value else { continue };
                 let secret = Secret::try_copy_of(&value);
-                wipe(&mut value);
+                value::wipe(&mut value);
                 secrets.set(attribute, secret.ok_or(Error::DEVICE_MEMORY)?);
             }
         }
@@ -208,6 +210,7 @@ impl Store for ForeignStore {
         let template = search_template(query, scope);
         let all = self.0.with(true, |session| {
             let ends = self.0.ends();
+            self.0.must_be_its(session)?;
             let there = find(session, &template)?.into_iter();
             let meant = there.filter(|handle| !is_other(session, *handle, query));
             let all = meant.filter_map(|handle| self.found(session, handle));
@@ -249,10 +252,17 @@ impl ForeignStore {
         if let Some(found) = self.0.objects().row(handle) {
             return Some(Ok(found));
         }
-        match session.attributes(handle, &[CKA_PRIVATE]).map(|values| is_true(&values[0])) {
-            Ok(private) => Some(Ok(self.0.objects().add(handle, private))),
-            // It went away since it was found.
-            Err(failure) if is_gone(failure.code) => None,
+        match session.attributes(handle, &[CKA_PRIVATE]).map(|mut values| values.swap_remove(0)) {
+            Ok(said) => {
+                let private = match said.as_deref() {
+                    Some([byte]) => *byte != 0,
+                    // What is found without a login is public.
+                    _ => !is_public(session),
+                };
+                Some(Ok(self.0.objects().add(handle, private)))
+            }
+            // It went away since it was found, or says more of itself than there can be.
+            Err(failure) if is_gone(failure.code) || failure.code == Error::HOST_MEMORY => None,
             Err(failure) => Some(Err(failure)),
         }
     }
@@ -298,8 +308,10 @@ fn is_other(session: &Session, handle: ObjectHandle, query: &[Term]) -> bool {
     })
 }
 
-fn is_true(value: &Option<Vec<u8>>) -> bool {
-    matches!(value.as_deref(), Some([byte]) if *byte != 0)
+/// Whether no one is logged in.
+fn is_public(session: &Session) -> bool {
+    let public = |state| matches!(state, CKS_RO_PUBLIC_SESSION | CKS_RW_PUBLIC_SESSION);
+    session.info().is_ok_and(|info| public(info.state))
 }
 
 const fn is_gone(code: Error) -> bool {

@@ -56,6 +56,12 @@ pub(crate) fn decoded(attribute: CK_ATTRIBUTE_TYPE, bytes: Vec<u8>) -> Option<Va
     })
 }
 
+/// Overwrites what was secret.
+pub(crate) fn wipe(bytes: &mut [u8]) {
+    bytes.fill(0);
+    std::hint::black_box(bytes);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

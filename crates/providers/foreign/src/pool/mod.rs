@@ -288,6 +288,10 @@ impl Pool {
     fn login(&self, pin: &[u8]) -> Result<()> {
         let mut logins = self.logins();
         if logins.view {
+            if let Some(is_it) = self.is_configured(pin) {
+                logins.own = is_it;
+                return if is_it { Ok(()) } else { Err(Error::PIN_INCORRECT) };
+            }
             // Whose PIN is right is known by a login, and there can be only one.
             self.tokens().for_each(Token::logout);
         }
@@ -302,6 +306,12 @@ impl Pool {
             (false, false) => self.end_login(),
         }
         answer
+    }
+
+    /// Whether this is the configured PIN of every token, by which a view has opened one of them: none of them is asked then.
+    fn is_configured(&self, pin: &[u8]) -> Option<bool> {
+        let said: Option<Vec<_>> = self.tokens().map(|token| token.is_configured(pin)).collect();
+        said.filter(|_| self.tokens().any(Token::is_open)).map(|said| said.into_iter().all(|is| is))
     }
 
     /// A view that shows the pool has a login: by the configured PINs the tokens have one too, from their next sessions on.

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One token of a module: its sessions, its login, and every call of it.
 
+mod login;
+
 use crate::config::{Around, Config, Serves};
-use crate::error::{is_loss, is_refusal, leaves_a_trace, loses_numbers, told};
+use crate::error::{is_loss, leaves_a_trace, told};
 use crate::loaded::Loaded;
 use crate::objects::Objects;
-use crate::pin;
 use crate::read::{self, find};
 use metaslot_ck::{
     CK_MECHANISM_TYPE, CKA_ALWAYS_AUTHENTICATE, CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY,
     CKF_USER_PIN_LOCKED, CKF_WRITE_PROTECTED, Error, Function, ObjectHandle, Result, SlotId,
 };
-use metaslot_client::{Access, Error as Failure, Result as Called, Session, TokenInfo, User};
+use metaslot_client::{Access, Error as Failure, Result as Called, Session, TokenInfo};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::{Algorithm, Provider};
 use metaslot_spi::store::{Role, Ticket};
@@ -375,7 +376,9 @@ impl Token {
     /// A session without any operation.
     pub(crate) fn take(&self) -> Called<Taken> {
         let mut state = self.state();
-        self.look_at(&mut state);
+        if state.life != self.module.life() {
+            self.look_at(&mut state);
+        }
         let (connection, life) = (state.connection, state.life);
         if let Some(session) = state.idle.pop() {
             return Ok(Taken { session, connection, life });
@@ -387,6 +390,7 @@ impl Token {
         match self.open() {
             Err(failure) if is_loss(failure.code) => {
                 let mut state = self.state();
+                self.module.suspect();
                 if state.connection == connection {
                     self.forget(&mut state);
                 }
@@ -399,21 +403,25 @@ impl Token {
         }
     }
 
-    /// Where sessions of the module may have new numbers, looks whether these are still this token's.
+    /// Looks whether these sessions are still this token's: one that was taken out lost them, and others have their numbers.
     fn look_at(&self, state: &mut State) {
         let life = self.module.life();
-        if state.life == life {
-            return;
-        }
         let mut all = state.keeper.iter().chain(&state.idle);
         if !all.all(|session| self.is_this_tokens(session)) {
+            self.module.suspect();
             self.forget(state);
         }
         state.life = life;
     }
 
+    /// A module that does not say is believed.
     fn is_this_tokens(&self, session: &Session) -> bool {
-        session.info().is_ok_and(|info| info.slot == self.slot())
+        session.info().map_or_else(|none| !is_loss(none.code), |info| info.slot == self.slot())
+    }
+
+    /// Objects are asked for in a session of this token only: to another one their handles say something else.
+    pub(crate) fn must_be_its(&self, session: &Session) -> Called<()> {
+        if self.is_this_tokens(session) { Ok(()) } else { Err(GONE) }
     }
 
     fn is_still_ours(&self, session: &Session, life: u64) -> bool {
@@ -442,7 +450,7 @@ impl Token {
     pub(crate) fn failed(&self, taken: Taken, code: Error) {
         if is_loss(code) || self.lost_its_login(code) {
             let mut state = self.state();
-            if loses_numbers(code) {
+            if is_loss(code) {
                 self.module.suspect();
             }
             if state.connection == taken.connection {
@@ -512,20 +520,6 @@ impl Token {
         Ok(())
     }
 
-    /// The login that there was, in a new session.
-    fn repeat_login(&self, state: &mut State, keeper: &Session) -> Called<()> {
-        let pin = match (&state.pin, &self.pin_source) {
-            (Some(pin), _) => Secret::try_copy_of(pin.expose()),
-            (None, file) => file.as_ref().and_then(|file| pin::read(file).ok()),
-        };
-        let pin = pin.filter(|_| !state.refused).ok_or(REFUSED)?;
-        let answer = keeper.login(User::User, pin.expose());
-        state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
-        state.mine |= answer.is_ok();
-        state.configured |= answer.is_ok() && state.pin.is_none();
-        logged_in(answer)
-    }
-
     /// Another token in the same slot gets neither our PIN nor the handles of this one.
     fn recognize(&self, state: &mut State) -> Called<TokenInfo> {
         let info = self.module.library.token_info(self.slot())?;
@@ -536,189 +530,13 @@ impl Token {
         }
     }
 
-    /// A view that shows the token has a login: by the configured PIN the token has one too, from its next session on.
-    pub(crate) fn join_view(&self) {
-        if self.pin_source.is_none() || self.is_pooled() {
-            return;
-        }
-        self.apart(|| {
-            let mut state = self.state();
-            // One by another PIN, or the SO's, ends with its slot.
-            if state.login.is_some() && !state.configured {
-                return;
-            }
-            self.log_in_later(&mut state);
-            state.view = true;
-        });
-    }
-
-    /// A pool's login, by the configured PIN, from the next session on.
-    pub(crate) fn join_pool(&self) {
-        self.apart(|| {
-            self.log_in_later(&mut self.state());
-            self.state().own = true;
-        });
-    }
-
-    fn log_in_later(&self, state: &mut State) {
-        if state.login.is_none() {
-            state.login = Some(Role::User);
-            self.forget(state);
-        }
-    }
-
-    /// The view's login is over.
-    pub(crate) fn leave_view(&self) {
-        self.apart(|| {
-            let mut state = self.state();
-            if std::mem::take(&mut state.view) && !state.own {
-                self.end_login(&mut state);
-            }
-        });
-    }
-
-    /// The view's login cannot be made: what is public stays.
-    fn part(&self, state: &mut State) {
-        state.view = false;
-        state.login = None;
-        self.objects().forget_private();
-    }
-
-    /// Where there is a view's login alone, it becomes the slot's too for who has that PIN, and ends for the SO.
-    fn takes_over(&self, role: Role, pin: &[u8]) -> Result<bool> {
-        let alone = |state: &State| state.view && !state.own;
-        if !alone(&self.state()) {
-            return Ok(false);
-        }
-        if role == Role::So {
-            self.leave_view();
-            return Ok(false);
-        }
-        self.call_again(|| self.connect(&mut self.state()))?;
-        let is_it = pin::is(self.pin_source.as_deref(), pin);
-        let mut state = self.state();
-        // It may have been refused.
-        if !alone(&state) {
-            return Ok(false);
-        }
-        state.own = is_it?;
-        if state.own { Ok(true) } else { Err(Error::PIN_INCORRECT) }
-    }
-
-    /// The user's PIN is another: what a view began by the configured one ends, unless it is that.
-    pub(crate) fn has_new_pin(&self, pin: &[u8]) {
-        self.apart(|| {
-            let is_it = pin::is(self.pin_source.as_deref(), pin).unwrap_or(false);
-            let mut state = self.state();
-            state.configured = is_it && state.login == Some(Role::User);
-            state.refused &= !is_it;
-            if !is_it && std::mem::take(&mut state.view) && !state.own {
-                self.end_login(&mut state);
-            }
-        });
-    }
-
-    /// `C_Login`. Without a PIN, by the one of the configuration, or by the token's own keypad.
-    pub(crate) fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
-        if self.takes_over(role, pin)? {
-            return Ok(());
-        }
-        let user = if role == Role::User { User::User } else { User::SecurityOfficer };
-        let configured = self.pin_source.as_ref();
-        let configured = configured.filter(|_| pin.is_empty() && role == Role::User);
-        let configured = configured.map(|file| pin::read(file)).transpose()?;
-        self.call_again(|| {
-            let mut again = true;
-            loop {
-                let mut state = self.state();
-                self.connect(&mut state)?;
-                let keeper = state.keeper.as_ref().ok_or(GONE)?;
-                let answer = match &configured {
-                    Some(configured) => keeper.login(user, configured.expose()),
-                    None if pin.is_empty() => keeper.login_protected(user),
-                    None => keeper.login(user, pin),
-                };
-                match answer {
-                    Err(failure) if again && is_loss(failure.code) => {
-                        self.module.suspect();
-                        self.forget(&mut state);
-                        again = false;
-                    }
-                    answer => {
-                        logged_in(answer)?;
-                        state.login = Some(role);
-                        state.own = true;
-                        state.mine |= answer.is_ok();
-                        let is_it = pin::is(self.pin_source.as_deref(), pin);
-                        state.configured = role == Role::User && is_it.unwrap_or(false);
-                        state.refused &= !state.configured;
-                        return Ok(());
-                    }
-                }
-            }
-        })
-    }
-
-    /// The user shall be logged in whenever the token is there, by this PIN or the configured one.
-    pub(crate) fn remember(&self, pin: &[u8]) -> Result<()> {
-        let pin = match pin.is_empty() {
-            true => None,
-            false => Some(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?),
-        };
-        let mut state = self.state();
-        state.login = Some(Role::User);
-        state.own = true;
-        state.pin = pin;
-        state.refused = false;
-        Ok(())
-    }
-
     pub(crate) fn is_pooled(&self) -> bool {
         self.pooled.load(Ordering::SeqCst)
-    }
-
-    /// What [`Self::remember`] was told, empty for the configured PIN; none without a login.
-    pub(crate) fn remembered(&self) -> Option<Option<Secret>> {
-        let state = self.state();
-        let pin = || match &state.pin {
-            Some(pin) => Secret::try_copy_of(pin.expose()).map(Some),
-            None => Some(None),
-        };
-        (state.login == Some(Role::User)).then(pin).flatten()
     }
 
     /// It is a slot of its own, or a pool's.
     pub(crate) fn pool(&self, has: bool) {
         self.pooled.store(has, Ordering::SeqCst);
-    }
-
-    /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it. A login that
-    /// the host made stays the host's.
-    pub(crate) fn logout(&self) {
-        self.apart(|| {
-            let mut state = self.state();
-            state.own = false;
-            if !state.view {
-                self.end_login(&mut state);
-            }
-        });
-    }
-
-    fn end_login(&self, state: &mut State) {
-        state.ends += 1;
-        state.login = None;
-        state.configured = false;
-        state.pin = None;
-        state.pins.clear();
-        self.objects().forget_private();
-        if !std::mem::take(&mut state.mine) {
-            return;
-        }
-        // After a loss the module may still have the login.
-        self.connect(state).ok();
-        if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
-            self.forget(state);
-        }
     }
 
     /// Goes up when a login ends: what is read meanwhile may fail.
@@ -735,15 +553,24 @@ impl Token {
         })
     }
 
-    /// Closes every session.
+    /// Closes every session; a login is made again with the next one.
+    pub(crate) fn release(&self) {
+        self.apart(|| self.end_sessions(&mut self.state()));
+    }
+
+    fn end_sessions(&self, state: &mut State) {
+        self.look_at(state);
+        // Sessions of the host would keep our login.
+        let keeper = state.keeper.take().filter(|_| state.login.is_some() && state.mine);
+        keeper.map(|keeper| keeper.logout());
+        self.forget(state);
+    }
+
+    /// Closes every session, and forgets whose they were.
     pub(crate) fn close(&self) {
         self.apart(|| {
             let mut state = self.state();
-            self.look_at(&mut state);
-            // Sessions of the host would keep our login.
-            let keeper = state.keeper.take().filter(|_| state.login.is_some() && state.mine);
-            keeper.map(|keeper| keeper.logout());
-            self.forget(&mut state);
+            self.end_sessions(&mut state);
             state.login = None;
             (state.mine, state.own, state.view, state.configured) = (false, false, false, false);
             state.pin = None;
@@ -755,6 +582,7 @@ impl Token {
 
     /// The module's handle of an object, as this connection has it.
     pub(crate) fn handle(&self, session: &Session, row: u64) -> Called<ObjectHandle> {
+        self.must_be_its(session)?;
         if let Some(handle) = self.objects().handle(row) {
             return Ok(handle);
         }
@@ -778,23 +606,4 @@ impl Token {
     pub(crate) const fn is_write_protected(flags: u64) -> bool {
         flags & CKF_WRITE_PROTECTED != 0
     }
-}
-
-/// Shows the PIN to the operation that has begun in a session.
-pub(crate) fn unlock(session: &Session, pin: Option<&Secret>) -> Called<()> {
-    pin.map_or(Ok(()), |pin| session.login(User::ContextSpecific, pin.expose()))
-}
-
-/// A login that the host has made already is one.
-fn logged_in(answer: Called<()>) -> Called<()> {
-    match answer {
-        Err(failure) if failure.code == Error::USER_ALREADY_LOGGED_IN => Ok(()),
-        answer => answer,
-    }
-}
-
-/// Overwrites what was secret.
-pub(crate) fn wipe(bytes: &mut [u8]) {
-    bytes.fill(0);
-    std::hint::black_box(bytes);
 }

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who is logged in to a token: its own slot, a pool, a view that shows it.
+
+use super::{GONE, REFUSED, State, Token};
+use crate::error::{is_loss, is_refusal, logged_in};
+use crate::pin;
+use metaslot_ck::{Error, Result};
+use metaslot_client::{Result as Called, Session, User};
+use metaslot_memory::Secret;
+use metaslot_spi::store::Role;
+
+impl Token {
+    /// The login that there was, in a new session.
+    pub(super) fn repeat_login(&self, state: &mut State, keeper: &Session) -> Called<()> {
+        let pin = match (&state.pin, &self.pin_source) {
+            (Some(pin), _) => Secret::try_copy_of(pin.expose()),
+            (None, file) => file.as_ref().and_then(|file| pin::read(file).ok()),
+        };
+        let pin = pin.filter(|_| !state.refused).ok_or(REFUSED)?;
+        let answer = keeper.login(User::User, pin.expose());
+        state.refused = answer.is_err_and(|failure| is_refusal(failure.code));
+        state.mine |= answer.is_ok();
+        state.configured |= answer.is_ok() && state.pin.is_none();
+        logged_in(answer)
+    }
+
+    /// A view that shows the token has a login: by the configured PIN the token has one too, from its next session on.
+    pub(crate) fn join_view(&self) {
+        if self.pin_source.is_none() || self.is_pooled() {
+            return;
+        }
+        self.apart(|| {
+            let mut state = self.state();
+            // One by another PIN, or the SO's, ends with its slot.
+            if state.login.is_some() && !state.configured {
+                return;
+            }
+            self.log_in_later(&mut state);
+            state.view = true;
+        });
+    }
+
+    /// A pool's login, by the configured PIN, from the next session on.
+    pub(crate) fn join_pool(&self) {
+        self.apart(|| {
+            self.log_in_later(&mut self.state());
+            self.state().own = true;
+        });
+    }
+
+    fn log_in_later(&self, state: &mut State) {
+        if state.login.is_none() {
+            state.login = Some(Role::User);
+            self.forget(state);
+        }
+    }
+
+    /// The view's login is over.
+    pub(crate) fn leave_view(&self) {
+        self.apart(|| {
+            let mut state = self.state();
+            if std::mem::take(&mut state.view) && !state.own {
+                self.end_login(&mut state);
+            }
+        });
+    }
+
+    /// The view's login cannot be made: what is public stays.
+    pub(super) fn part(&self, state: &mut State) {
+        state.view = false;
+        state.login = None;
+        self.objects().forget_private();
+    }
+
+    /// Where there is a view's login alone, it becomes the slot's too for who has that PIN, and ends for the SO.
+    fn takes_over(&self, role: Role, pin: &[u8]) -> Result<bool> {
+        let alone = |state: &State| state.view && !state.own;
+        if !alone(&self.state()) {
+            return Ok(false);
+        }
+        if role == Role::So {
+            self.leave_view();
+            return Ok(false);
+        }
+        self.call_again(|| self.connect(&mut self.state()))?;
+        let is_it = pin::is(self.pin_source.as_deref(), pin);
+        let mut state = self.state();
+        // It may have been refused.
+        if !alone(&state) {
+            return Ok(false);
+        }
+        state.own = is_it?;
+        if state.own { Ok(true) } else { Err(Error::PIN_INCORRECT) }
+    }
+
+    /// Whether this is the PIN by which a view's login was made, or will be: of one that was refused that is not known.
+    pub(crate) fn is_configured(&self, pin: &[u8]) -> Option<bool> {
+        // One that does not answer is logged in when it is back.
+        self.call_again(|| self.connect(&mut self.state())).ok();
+        let refused = self.state().refused;
+        (!refused).then(|| pin::is(self.pin_source.as_deref(), pin).unwrap_or(false))
+    }
+
+    /// Whether it is open by the configured PIN.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state().configured
+    }
+
+    /// The user's PIN is another: what a view began by the configured one ends, unless it is that.
+    pub(crate) fn has_new_pin(&self, pin: &[u8]) {
+        self.apart(|| {
+            let is_it = pin::is(self.pin_source.as_deref(), pin).unwrap_or(false);
+            let mut state = self.state();
+            state.configured = is_it && state.login == Some(Role::User);
+            state.refused &= !is_it;
+            if !is_it && std::mem::take(&mut state.view) && !state.own {
+                self.end_login(&mut state);
+            }
+        });
+    }
+
+    /// `C_Login`. Without a PIN, by the one of the configuration, or by the token's own keypad.
+    pub(crate) fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
+        if self.takes_over(role, pin)? {
+            return Ok(());
+        }
+        let user = if role == Role::User { User::User } else { User::SecurityOfficer };
+        let configured = self.pin_source.as_ref();
+        let configured = configured.filter(|_| pin.is_empty() && role == Role::User);
+        let configured = configured.map(|file| pin::read(file)).transpose()?;
+        self.call_again(|| {
+            let mut again = true;
+            loop {
+                let mut state = self.state();
+                self.connect(&mut state)?;
+                let keeper = state.keeper.as_ref().ok_or(GONE)?;
+                let answer = match &configured {
+                    Some(configured) => keeper.login(user, configured.expose()),
+                    None if pin.is_empty() => keeper.login_protected(user),
+                    None => keeper.login(user, pin),
+                };
+                match answer {
+                    Err(failure) if again && is_loss(failure.code) => {
+                        self.module.suspect();
+                        self.forget(&mut state);
+                        again = false;
+                    }
+                    answer => {
+                        logged_in(answer)?;
+                        state.login = Some(role);
+                        state.own = true;
+                        state.mine |= answer.is_ok();
+                        let is_it = pin::is(self.pin_source.as_deref(), pin);
+                        state.configured = role == Role::User && is_it.unwrap_or(false);
+                        state.refused &= !state.configured;
+                        return Ok(());
+                    }
+                }
+            }
+        })
+    }
+
+    /// The user shall be logged in whenever the token is there, by this PIN or the configured one.
+    pub(crate) fn remember(&self, pin: &[u8]) -> Result<()> {
+        let pin = match pin.is_empty() {
+            true => None,
+            false => Some(Secret::try_copy_of(pin).ok_or(Error::DEVICE_MEMORY)?),
+        };
+        let mut state = self.state();
+        state.login = Some(Role::User);
+        state.own = true;
+        state.pin = pin;
+        state.refused = false;
+        Ok(())
+    }
+
+    /// What [`Self::remember`] was told, empty for the configured PIN; none without a login.
+    pub(crate) fn remembered(&self) -> Option<Option<Secret>> {
+        let state = self.state();
+        let pin = || match &state.pin {
+            Some(pin) => Secret::try_copy_of(pin.expose()).map(Some),
+            None => Some(None),
+        };
+        (state.login == Some(Role::User)).then(pin).flatten()
+    }
+
+    /// `C_Logout`; private objects are gone. Where the module refuses, the end of its sessions does it. A login that
+    /// the host made stays the host's.
+    pub(crate) fn logout(&self) {
+        self.apart(|| {
+            let mut state = self.state();
+            state.own = false;
+            if !state.view {
+                self.end_login(&mut state);
+            }
+        });
+    }
+
+    fn end_login(&self, state: &mut State) {
+        state.ends += 1;
+        state.login = None;
+        state.configured = false;
+        state.pin = None;
+        state.pins.clear();
+        self.objects().forget_private();
+        if !std::mem::take(&mut state.mine) {
+            return;
+        }
+        // After a loss the module may still have the login.
+        self.connect(state).ok();
+        if state.keeper.as_ref().is_none_or(|keeper| keeper.logout().is_err()) {
+            self.forget(state);
+        }
+    }
+}
