@@ -463,6 +463,30 @@ fn a_token_that_dies_keeps_no_one_from_the_others() {
     });
 }
 
+/// A failure while a key is found again says nothing about the key.
+#[test]
+fn a_key_that_is_not_found_again_at_once_is_found_later() {
+    let name = "view::a_key_that_is_not_found_again_at_once_is_found_later";
+    let prepare = |token: &mut TestToken| three_tokens(token, "");
+    apart(CLIENT, "a search that fails after a loss", name, prepare, || {
+        let module = started()?;
+        let here = user(&module)?;
+        let key = found(&here, "web")?.1[0];
+        let signature = here.sign(&RSA.into(), key, b"message")?;
+        let order = std::env::var_os("FAKE_ORDERS").context("no orders")?;
+        let order = |name: &str| Path::new(&order).join(name);
+        let dead = order(&format!("dead-{}", signature[0]));
+        std::fs::write(&dead, "removed")?;
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::DEVICE_REMOVED)?;
+        std::fs::write(order("no-search"), "error")?;
+        std::fs::remove_file(dead)?;
+        ensure!(here.sign(&RSA.into(), key, b"message").is_err(), "it was found all the same");
+        std::fs::remove_file(order("no-search"))?;
+        ensure!(here.sign(&RSA.into(), key, b"message")? == signature, "another signature");
+        Ok(())
+    });
+}
+
 #[test]
 fn a_forked_child_sees_them_anew() {
     check(CLIENT, "fork, in slot 0", &["gcc", "softhsm2-util", "openssl"], |token| {
