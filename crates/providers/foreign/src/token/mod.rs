@@ -90,6 +90,8 @@ struct State {
     own: bool,
     /// Whether it is, too, that of a view which shows the token, by the configured PIN.
     view: bool,
+    /// Whether a view's login is to be made when the SO's ends.
+    waits: bool,
     /// Whether the configured PIN is known to be that of the login.
     configured: bool,
     /// How often a login has ended.
@@ -577,7 +579,8 @@ impl Token {
             let mut state = self.state();
             self.end_sessions(&mut state);
             state.login = None;
-            (state.mine, state.own, state.view, state.configured) = (false, false, false, false);
+            (state.mine, state.own, state.configured) = (false, false, false);
+            (state.view, state.waits) = (false, false);
             state.pin = None;
             state.identity = None;
             state.pins.clear();
