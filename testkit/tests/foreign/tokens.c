@@ -4,7 +4,7 @@
 // server, which is not there while a file "no-server" says so: as p11-kit's client does it, nobody looks for one that has gone
 // before the next C_Initialize, which succeeds without it too, and then there are no slots. While a file "lost-" and its
 // number says so a token does not have its key, and then has it by another number. While a file "out-" and its number says so
-// a token has been taken out: the others' next sessions have the numbers of its own.
+// a token has been taken out: the others' next sessions have the numbers of its own. While there is a file "no-search" none succeeds.
 #include <pthread.h>
 #include <string.h>
 
@@ -260,6 +260,8 @@ static CK_RV find_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE *template, CK_ULO
     HOLD;
     (void) template, (void) count;
     CK_RV rv = of_session(session);
+    if (rv == CKR_OK)
+        rv = ordered_failure("no-search");
     if (rv == CKR_OK)
         sessions[session].searches = 1;
     return rv;

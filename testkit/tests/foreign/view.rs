@@ -154,11 +154,27 @@ fn each_slot_has_its_login() {
         there.login_protected(User::User)?;
         private_key(&there, "theirs")?;
         there.logout()?;
-        // The SO of the token goes before a login of slot 0.
+        // The SO of the token goes before a login of slot 0, which is made again after that.
+        fails_with(there.login(User::SecurityOfficer, b"no SO's PIN"), Error::PIN_INCORRECT)?;
+        ensure!(found(&here, "theirs")?.1.len() == 1, "a wrong PIN of the SO ended slot 0's login");
         there.login(User::SecurityOfficer, SO_PIN.as_bytes())?;
         ensure!(found(&here, "theirs")?.1.is_empty(), "the SO sees no private key");
         there.logout()?;
-        here.logout()?;
+        ensure!(found(&here, "theirs")?.1.len() == 1, "the SO has ended slot 0's login");
+        // Also one that began meanwhile, and not one that ended meanwhile.
+        for (begins, count) in [(true, 1), (false, 0)] {
+            here.logout().ok();
+            if !begins {
+                here.login(User::User, USER_PIN.as_bytes())?;
+            }
+            there.login(User::SecurityOfficer, SO_PIN.as_bytes())?;
+            match begins {
+                true => here.login(User::User, USER_PIN.as_bytes())?,
+                false => here.logout()?,
+            }
+            there.logout()?;
+            ensure!(found(&here, "theirs")?.1.len() == count, "slot 0's login began: {begins}");
+        }
         here.login(User::User, USER_PIN.as_bytes())?;
         let key = private_key(&here, "theirs")?;
         here.sign(&RSA.into(), key, b"message").map(drop)?;
@@ -463,6 +479,30 @@ fn a_token_that_dies_keeps_no_one_from_the_others() {
     });
 }
 
+/// A failure while a key is found again says nothing about the key.
+#[test]
+fn a_key_that_is_not_found_again_at_once_is_found_later() {
+    let name = "view::a_key_that_is_not_found_again_at_once_is_found_later";
+    let prepare = |token: &mut TestToken| three_tokens(token, "");
+    apart(CLIENT, "a search that fails after a loss", name, prepare, || {
+        let module = started()?;
+        let here = user(&module)?;
+        let key = found(&here, "web")?.1[0];
+        let signature = here.sign(&RSA.into(), key, b"message")?;
+        let order = std::env::var_os("FAKE_ORDERS").context("no orders")?;
+        let order = |name: &str| Path::new(&order).join(name);
+        let dead = order(&format!("dead-{}", signature[0]));
+        std::fs::write(&dead, "removed")?;
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::DEVICE_REMOVED)?;
+        std::fs::write(order("no-search"), "error")?;
+        std::fs::remove_file(dead)?;
+        ensure!(here.sign(&RSA.into(), key, b"message").is_err(), "it was found all the same");
+        std::fs::remove_file(order("no-search"))?;
+        ensure!(here.sign(&RSA.into(), key, b"message")? == signature, "another signature");
+        Ok(())
+    });
+}
+
 #[test]
 fn a_forked_child_sees_them_anew() {
     check(CLIENT, "fork, in slot 0", &["gcc", "softhsm2-util", "openssl"], |token| {
@@ -599,6 +639,42 @@ fn threads_in_both_slots_harm_neither() {
         let here = user(module)?;
         here.sign(&RSA.into(), private_key(&here, "theirs")?, b"message")?;
         Ok(())
+    });
+}
+
+/// What slot 0 opens at that moment makes no PIN right that is given in the token's own slot.
+#[test]
+fn a_wrong_pin_is_wrong_while_slot_0_logs_in() {
+    const ROUNDS: usize = 20_000;
+    let name = "view::a_wrong_pin_is_wrong_while_slot_0_logs_in";
+    let prepare = |token: &mut TestToken| three_tokens(token, "");
+    apart(CLIENT, "wrong PINs beside slot 0's login", name, prepare, || {
+        let module = started()?;
+        let (here, there) = (metaslot(&module)?, module.open_session(SlotId(1), Access::ReadOnly)?);
+        let over = AtomicU64::new(0);
+        std::thread::scope(|scope| -> Result<()> {
+            let logs_in = scope.spawn(|| -> Result<()> {
+                while over.load(Ordering::Relaxed) == 0 {
+                    here.login(User::User, USER_PIN.as_bytes())?;
+                    here.logout()?;
+                }
+                Ok(())
+            });
+            let searches = scope.spawn(|| -> Result<()> {
+                let beside = metaslot(&module)?;
+                while over.load(Ordering::Relaxed) == 0 {
+                    beside.find(&Template::new())?;
+                }
+                Ok(())
+            });
+            let mut wrong = (0..ROUNDS).map(|_| there.login(User::User, b"4321"));
+            let answer = wrong.try_for_each(|answer| fails_with(answer, Error::PIN_INCORRECT));
+            over.store(1, Ordering::Relaxed);
+            for thread in [logs_in, searches] {
+                thread.join().expect("no panic")?;
+            }
+            answer
+        })
     });
 }
 

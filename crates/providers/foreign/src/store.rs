@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A module's token where the engine expects a store: its objects are rows, its PINs are passed on.
 
-use crate::error::is_loss;
 use crate::keyless;
 use crate::read::{attributes, find, of_class};
 use crate::token::Token;
@@ -158,13 +157,12 @@ impl Store for ForeignStore {
 
     fn read(&self, id: u64) -> Result<Option<ObjectRow>> {
         let Some(private) = self.0.objects().is_private(id) else { return Ok(None) };
-        let attributes = self.0.with(true, |session| match self.0.handle(session, id) {
-            Err(failure) if is_loss(failure.code) => Err(failure),
-            Err(_) => Ok(None),
-            Ok(handle) => match attributes(self.0.name, session, handle, id, private) {
+        let attributes = self.0.with(true, |session| {
+            let handle = self.0.handle(session, id);
+            match handle.and_then(|handle| attributes(self.0.name, session, handle, id, private)) {
                 Err(failure) if is_gone(failure.code) => Ok(None),
                 read => read.map(Some),
-            },
+            }
         })?;
         let Some(attributes) = attributes else {
             self.0.objects().forget(id);

@@ -4,8 +4,8 @@
 use super::{GONE, REFUSED, State, Token};
 use crate::error::{is_loss, is_refusal, logged_in};
 use crate::pin;
-use metaslot_ck::{Error, Result};
-use metaslot_client::{Result as Called, Session, User};
+use metaslot_ck::{Error, Function, Result};
+use metaslot_client::{Error as Failure, Result as Called, Session, User};
 use metaslot_memory::Secret;
 use metaslot_spi::store::Role;
 
@@ -33,6 +33,7 @@ impl Token {
             let mut state = self.state();
             // One by another PIN, or the SO's, ends with its slot.
             if state.login.is_some() && !state.configured {
+                state.waits = state.login == Some(Role::So);
                 return;
             }
             self.log_in_later(&mut state);
@@ -59,6 +60,7 @@ impl Token {
     pub(crate) fn leave_view(&self) {
         self.apart(|| {
             let mut state = self.state();
+            state.waits = false;
             if std::mem::take(&mut state.view) && !state.own {
                 self.end_login(&mut state);
             }
@@ -72,25 +74,33 @@ impl Token {
         self.objects().forget_private();
     }
 
-    /// Where there is a view's login alone, it becomes the slot's too for who has that PIN, and ends for the SO.
-    fn takes_over(&self, role: Role, pin: &[u8]) -> Result<bool> {
+    /// Where there is a view's login alone, it becomes the slot's too for who has that PIN, and waits for the SO's end.
+    fn takes_over(&self, state: &mut State, role: Role, pin: &[u8]) -> Called<bool> {
         let alone = |state: &State| state.view && !state.own;
-        if !alone(&self.state()) {
+        if !alone(state) {
             return Ok(false);
         }
         if role == Role::So {
-            self.leave_view();
+            (state.view, state.waits) = (false, true);
+            self.end_login(state);
             return Ok(false);
         }
-        self.call_again(|| self.connect(&mut self.state()))?;
-        let is_it = pin::is(self.pin_source.as_deref(), pin);
-        let mut state = self.state();
+        self.connect(state)?;
         // It may have been refused.
-        if !alone(&state) {
+        if !alone(state) {
             return Ok(false);
         }
-        state.own = is_it?;
-        if state.own { Ok(true) } else { Err(Error::PIN_INCORRECT) }
+        let is_it = pin::is(self.pin_source.as_deref(), pin);
+        state.own = is_it.map_err(|code| Failure::new(Function::Login, code))?;
+        if state.own { Ok(true) } else { Err(REFUSED) }
+    }
+
+    /// The view's login that has waited for the SO's end.
+    fn resume(&self, state: &mut State) {
+        if std::mem::take(&mut state.waits) && state.login.is_none() {
+            self.log_in_later(state);
+            state.view = true;
+        }
     }
 
     /// Whether this is the PIN by which a view's login was made, or will be: of one that was refused that is not known.
@@ -121,9 +131,14 @@ impl Token {
 
     /// `C_Login`. Without a PIN, by the one of the configuration, or by the token's own keypad.
     pub(crate) fn login(&self, role: Role, pin: &[u8]) -> Result<()> {
-        if self.takes_over(role, pin)? {
-            return Ok(());
+        let answer = self.log_in(role, pin);
+        if role == Role::So && answer.is_err() {
+            self.apart(|| self.resume(&mut self.state()));
         }
+        answer
+    }
+
+    fn log_in(&self, role: Role, pin: &[u8]) -> Result<()> {
         let user = if role == Role::User { User::User } else { User::SecurityOfficer };
         let configured = self.pin_source.as_ref();
         let configured = configured.filter(|_| pin.is_empty() && role == Role::User);
@@ -132,6 +147,10 @@ impl Token {
             let mut again = true;
             loop {
                 let mut state = self.state();
+                // Under the same lock: a login that a view begins meanwhile would make any PIN a right one.
+                if self.takes_over(&mut state, role, pin)? {
+                    return Ok(());
+                }
                 self.connect(&mut state)?;
                 let keeper = state.keeper.as_ref().ok_or(GONE)?;
                 let answer = match &configured {
@@ -192,6 +211,7 @@ impl Token {
             state.own = false;
             if !state.view {
                 self.end_login(&mut state);
+                self.resume(&mut state);
             }
         });
     }

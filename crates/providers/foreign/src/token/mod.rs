@@ -90,6 +90,8 @@ struct State {
     own: bool,
     /// Whether it is, too, that of a view which shows the token, by the configured PIN.
     view: bool,
+    /// Whether a view's login is to be made when the SO's ends.
+    waits: bool,
     /// Whether the configured PIN is known to be that of the login.
     configured: bool,
     /// How often a login has ended.
@@ -414,14 +416,19 @@ impl Token {
         state.life = life;
     }
 
-    /// A module that does not say is believed.
     fn is_this_tokens(&self, session: &Session) -> bool {
-        session.info().map_or_else(|none| !is_loss(none.code), |info| info.slot == self.slot())
+        self.must_be_its(session).is_ok()
     }
 
-    /// Objects are asked for in a session of this token only: to another one their handles say something else.
+    /// Objects are asked for in a session of this token only: to another one their handles say something else. A module that
+    /// cannot say whose a session is is believed.
     pub(crate) fn must_be_its(&self, session: &Session) -> Called<()> {
-        if self.is_this_tokens(session) { Ok(()) } else { Err(GONE) }
+        match session.info() {
+            Ok(info) if info.slot == self.slot() => Ok(()),
+            Ok(_) => Err(GONE),
+            Err(failure) if failure.code == Error::FUNCTION_NOT_SUPPORTED => Ok(()),
+            Err(failure) => Err(failure),
+        }
     }
 
     fn is_still_ours(&self, session: &Session, life: u64) -> bool {
@@ -572,7 +579,8 @@ impl Token {
             let mut state = self.state();
             self.end_sessions(&mut state);
             state.login = None;
-            (state.mine, state.own, state.view, state.configured) = (false, false, false, false);
+            (state.mine, state.own, state.configured) = (false, false, false);
+            (state.view, state.waits) = (false, false);
             state.pin = None;
             state.identity = None;
             state.pins.clear();
