@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 /// So many failures within [`WINDOW`] are too many.
 const STRIKES: u32 = 3;
-const WINDOW: Duration = Duration::from_secs(1);
-/// How long it is left alone then.
+/// As long as the slowest may take for one: an isolated module that hangs.
+const WINDOW: Duration = Duration::from_secs(60);
+/// How long it is left alone then, and after each failure of its next chance; where that took longer to fail, as long as that.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The providers, by their numbers.
@@ -26,6 +27,8 @@ struct Record {
     strikes: u32,
     /// When the first of these was.
     since: Option<Instant>,
+    /// Since when it has its next chance.
+    back: Option<Instant>,
     /// Until when it is left alone.
     until: Option<Instant>,
     /// Failures altogether.
@@ -50,6 +53,7 @@ impl Health {
                 *record = Record {
                     strikes: STRIKES - 1,
                     since: Some(now),
+                    back: Some(now),
                     until: None,
                     failures: record.failures,
                 };
@@ -68,11 +72,12 @@ impl Health {
         let record = &mut records[provider];
         record.failures += 1;
         if record.since.is_none_or(|since| since + WINDOW < now) {
-            (record.strikes, record.since) = (0, Some(now));
+            (record.strikes, record.since, record.back) = (0, Some(now), None);
         }
         record.strikes += 1;
         if record.strikes >= STRIKES {
-            record.until = Some(now + PAUSE);
+            let took = record.back.take().map_or(PAUSE, |back| now - back);
+            record.until = Some(now + took.clamp(PAUSE, WINDOW));
             self.out.fetch_or(bit(provider), Ordering::Relaxed);
         }
     }
@@ -111,6 +116,23 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
+    fn who_fails_slowly_is_left_alone_as_long_as_that_takes() {
+        let (health, start) = (Health::default(), Instant::now());
+        for failed in [10, 20, 30] {
+            health.strike(1, start + failed * SECOND);
+        }
+        assert_eq!(health.look(start + 30 * SECOND), bit(1), "three in a minute");
+        let back = start + 30 * SECOND + PAUSE;
+        assert_eq!(health.look(back), 0, "its next chance");
+        health.strike(1, back + 10 * SECOND);
+        assert_eq!(health.look(back + 19 * SECOND), bit(1));
+        assert_eq!(health.look(back + 20 * SECOND), 0);
+        // Quick failures cost no more than the shortest pause.
+        health.strike(1, back + 20 * SECOND);
+        assert_eq!(health.look(back + 20 * SECOND + PAUSE), 0);
+    }
+
+    #[test]
     fn three_failures_in_a_second_put_a_provider_out_until_its_pause_is_over() {
         let (health, start) = (Health::default(), Instant::now());
         health.strike(2, start);
@@ -129,7 +151,7 @@ mod tests {
     fn rare_failures_put_no_provider_out() {
         let (health, start) = (Health::default(), Instant::now());
         for second in 0..20 {
-            health.strike(0, start + second * 2 * SECOND);
+            health.strike(0, start + second * 2 * WINDOW);
         }
         assert_eq!((health.look(start), health.of(0)), (0, (20, false)));
         health.strike(70, start);

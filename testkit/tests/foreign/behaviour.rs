@@ -360,3 +360,43 @@ fn token_that_goes_takes_no_other_with_it() {
         Ok(())
     });
 }
+
+/// One thread is between two calls of an operation while the module is initialised again by another one, whose session has its number.
+#[test]
+fn session_of_before_is_none_of_a_module_that_began_anew() {
+    let name = "behaviour::session_of_before_is_none_of_a_module_that_began_anew";
+    let prepare = |token: &mut TestToken| {
+        compiled(token, "anew.c", "anew.so", "-shared -fPIC -lpthread")?;
+        let home = token.home().display().to_string();
+        token.set("FAKE_ORDERS", &home);
+        configure(token, &format!("name = \"fake\"\nmodule = \"{home}/anew.so\""))
+    };
+    apart(CLIENT, "a module that begins anew under two threads", name, prepare, || {
+        let module = started()?;
+        let order = Path::new(&std::env::var_os("FAKE_ORDERS").context("no orders")?).join("anew");
+        let key = |label: &str| -> Result<(Session, ObjectHandle)> {
+            let session = module.open_session(slot(&module, "a")?, Access::ReadOnly)?;
+            let key = session.find(&Template::new().label(label))?[0];
+            Ok((session, key))
+        };
+        let (one, two) = (key("one")?, key("two")?);
+        let signed_by = |(session, key): &(Session, ObjectHandle)| {
+            session.sign(&CKM_SHA256_RSA_PKCS.into(), *key, b"message").map(|signed| signed[0])
+        };
+        ensure!((signed_by(&one)?, signed_by(&two)?) == (1, 2), "other keys have signed");
+        for _ in 0..3 {
+            std::fs::write(&order, "")?;
+            let (first, second) = std::thread::scope(|scope| {
+                let first = scope.spawn(|| signed_by(&one));
+                while order.exists() {
+                    std::thread::yield_now();
+                }
+                let second = signed_by(&two);
+                (first.join(), second)
+            });
+            let first = first.map_err(|_| anyhow::anyhow!("it panicked"))?;
+            ensure!((first?, second?) == (1, 2), "another caller's key has signed");
+        }
+        Ok(())
+    });
+}

@@ -93,6 +93,9 @@ fn is_proxy(path: &Path) -> bool {
     named(path, "p11-kit-proxy") || named(&real, "libp11-kit.so")
 }
 
+/// What a beginning adds to a module's life; each doubt about its sessions' numbers adds 1.
+const BEGINNING: u64 = 1 << 32;
+
 impl Loaded {
     /// `C_Initialize`. A module that is initialised by now is the host's, and stays so, or another thread of ours has been faster;
     /// but what a forked child has of its parent begins anew, as the standard wants it.
@@ -115,8 +118,10 @@ impl Loaded {
             begun?;
             *here = true;
             self.ours.store(true, Ordering::SeqCst);
+            self.begins_anew();
         } else if !*here {
             self.ours.store(false, Ordering::SeqCst);
+            self.begins_anew();
         }
         Ok(())
     }
@@ -181,8 +186,18 @@ impl Loaded {
         self.life.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Sessions of before are no more, whoever has their numbers.
+    fn begins_anew(&self) {
+        self.life.fetch_add(BEGINNING, Ordering::SeqCst);
+    }
+
     pub(crate) fn life(&self) -> u64 {
         self.life.load(Ordering::SeqCst)
+    }
+
+    /// Whether the module has begun anew since it had this life.
+    pub(crate) fn began_since(&self, life: u64) -> bool {
+        life / BEGINNING != self.life() / BEGINNING
     }
 
     fn is_ours(&self) -> bool {

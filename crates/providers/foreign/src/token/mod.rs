@@ -409,7 +409,7 @@ impl Token {
     fn look_at(&self, state: &mut State) {
         let life = self.module.life();
         let mut all = state.keeper.iter().chain(&state.idle);
-        if !all.all(|session| self.is_this_tokens(session)) {
+        if !all.all(|session| self.is_still_ours(session, state.life)) {
             self.module.suspect();
             self.forget(state);
         }
@@ -431,8 +431,10 @@ impl Token {
         }
     }
 
+    /// A module that has begun anew gives the numbers of before to others, of this token too.
     fn is_still_ours(&self, session: &Session, life: u64) -> bool {
-        life == self.module.life() || self.is_this_tokens(session)
+        life == self.module.life()
+            || (!self.module.began_since(life) && self.is_this_tokens(session))
     }
 
     /// Closes a session, unless its number is another's by now.
@@ -473,7 +475,10 @@ impl Token {
 
     /// Whether another session would do it.
     fn may_repeat(&self, code: Error) -> bool {
-        is_loss(code) || code == Error::OPERATION_ACTIVE || self.lost_its_login(code)
+        // The last one is so where who had the session's number before has ended our operation.
+        is_loss(code)
+            || matches!(code, Error::OPERATION_ACTIVE | Error::OPERATION_NOT_INITIALIZED)
+            || self.lost_its_login(code)
     }
 
     /// Whether the module has forgotten a login that can be made again.
