@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod apart;
+mod others;
 mod outcome;
 mod process;
 mod token;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::others;
 use crate::process::Program;
 
 /// The user's PIN of every test token.
@@ -115,6 +116,9 @@ impl TestToken {
 
     fn initialize(&self) -> Result<()> {
         let label = self.label.clone();
+        if self.has_others() {
+            self.program("softhsm2-util").args(others::INITIALIZES).run()?;
+        }
         self.pkcs11_tool()
             .args(["--slot-index", "0", "--init-token", "--label", &label, "--so-pin", SO_PIN])
             .run()
@@ -174,12 +178,21 @@ impl TestToken {
     ///
     /// When the configuration cannot be written.
     pub fn policy(&mut self, name: &str) -> Result<()> {
-        let text = format!(
+        let mut text = format!(
             "counters = \"{home}/run\"\n\n[[token]]\npath = \"{home}/tokens/token.db\"\npolicy = \
              \"{name}\"\nkdf = \"weak-for-tests\"\n",
             home = self.home.display()
         );
+        if self.has_others() {
+            text.push_str(&others::section(&self.path("pin"), name));
+            self.write("costs.tsv", others::costs())?;
+        }
         self.write("metaslot.toml", text).map(|_| ())
+    }
+
+    /// Is it served by other modules, too?
+    fn has_others(&self) -> bool {
+        self.is_ours() && std::env::var_os(others::VARIABLE).is_some()
     }
 
     /// Adds a variable to the environment of every program run with this token.

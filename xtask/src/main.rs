@@ -8,12 +8,14 @@
 mod bench;
 mod cargo;
 mod codegen;
+mod cpio;
 mod cycles;
 mod deny;
 mod dist;
 mod floors;
 mod fuzz;
 mod header;
+mod kernel;
 mod kryoptic;
 mod miri;
 mod packages;
@@ -38,6 +40,8 @@ usage: cargo xtask TASK
   histories [COUNT]   histories of threads beside a model, a million of them; METASLOT_MIXTURE and METASLOT_THREADS
                       narrow them
   openssl             build OpenSSL, and let it and the other providers judge each other
+  kernel              let the provider over the operating system's kernel and AWS-LC judge each other, in a virtual
+                      machine
   kryoptic            build another token in Rust, and test its module behind ours
   codegen [--check]   write (or compare) the files generated from the standard's bindings
   structure           check the tree against ARCHITECTURE.md, and the packages against deny.toml
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         Some("search") => search::run(rest),
         Some("histories") => test::histories(rest),
         Some("openssl") => test::openssl(),
+        Some("kernel") => kernel::run(),
         Some("kryoptic") => kryoptic::run(),
         Some("codegen") => codegen::run(rest.iter().any(|word| word == "--check")),
         Some("structure") => structure::run(),

@@ -51,6 +51,15 @@ pub(crate) fn run() -> Result<()> {
             tests(cargo.arg("--no-fail-fast").args(shown))
         });
     }
+    for (name, binary) in [
+        ("vectors, with another module beside our providers", "vectors"),
+        ("attacks, with another module beside our providers", "attacks"),
+    ] {
+        report.step(name, || {
+            let arguments = ["test", "--locked", "--package", "metaslot-testkit", "--test", binary];
+            tests(prepared(&arguments).arg("--no-fail-fast").env("METASLOT_TEST_OTHERS", "1"))
+        });
+    }
     report.step("man pages, completions and the tarball", || {
         dist::run(dist::Library::Tested).map(|()| Count::ONE)
     });

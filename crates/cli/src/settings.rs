@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
+/// Providers of the module's that are there only where they have a section, whatever stands in it.
+pub(crate) const WANTED: [&str; 2] = ["openssl", "kernel"];
+
 /// The configuration that is in force, to be changed; no other command changes it meanwhile.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -168,12 +171,13 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes out the section of a provider that says nothing.
+    /// Takes out the section of a provider that says nothing, unless that it is there says something.
     pub(crate) fn prune(&mut self, name: &str) {
         let Some(all) = self.contents.0.get_mut("provider").and_then(Item::as_table_mut) else {
             return;
         };
-        if all.get(name).and_then(Item::as_table).is_some_and(Table::is_empty) {
+        let says_nothing = all.get(name).and_then(Item::as_table).is_some_and(Table::is_empty);
+        if says_nothing && !WANTED.contains(&name) {
             all.remove(name);
         }
         if all.is_empty() {

@@ -129,10 +129,10 @@ fn engine(config: Config) -> std::result::Result<(Engine, Watched), String> {
     drop(counters::open(directories.into_iter(), uncancelled));
     counters::set(counters::Event::MemoryNotLocked, u64::from(memory_is_degraded()));
     cpu::mask(config.lanes_without);
-    let (settings, openssl) = (settings(&config), config.openssl);
+    let (settings, wanted) = (settings(&config), config.wanted.clone());
     let Slots { all, absent, keyless, shown } = Slots::of(config)?;
     let (named, slots) = all.into_iter().unzip();
-    let providers = providers(openssl, &keyless);
+    let providers = providers(&wanted, &keyless);
     let engine = Engine::new(EngineConfig { slots, providers }).without(absent);
     engine.change_routes(settings);
     Ok((engine, Watched { slots: named, shown }))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a job takes here: each provider does it in turns.
 
-use crate::cost;
 use crate::judge::Judge;
 use crate::material::{Pair, params};
 use crate::{Job, Routes};
@@ -75,47 +74,26 @@ impl Routes {
     }
 
     /// As [`Self::measure`], by as many threads as a crowd has ([`crowd`](crate::cost::crowd)): each of them calls this, and all have the
-    /// same provider at a time. What it takes is this thread's share of the machine's time: of its own CPU time, because who leads a batch
-    /// computes for the others, or of the time that passed, where processors were idle meanwhile.
+    /// same provider for the same `length`. What it takes is CPU time of this thread; who leads a batch computes for the others.
+    /// Of providers that company is all the same to nothing is said.
     ///
     /// # Errors
     /// As [`Self::measure`].
     pub fn measure_crowded(&self, job: Job, length: Duration) -> Result<Vec<Measured>> {
         let (row, pair) = self.material(job)?;
-        // Some of a key pair's operations are as long as all of the time.
-        let length = if job.key_bits == 0 { length } else { length * 3 };
         let mut all = Vec::new();
-        for (provider, algorithm) in self.rows_for(job) {
+        let rows = self.rows_for(job).into_iter();
+        for (provider, algorithm) in rows.filter(|row| self.providers[row.0].depends_on_company()) {
             let params = params(row, job).ok_or(Error::MECHANISM_INVALID)?;
             let work = work(algorithm, job, pair.clone(), params).ok().flatten();
             self.meeting.wait(self.crowd);
             if let Some(work) = work {
-                let (nanoseconds, times) = self.share(work, length).unzip();
+                let (nanoseconds, times) = work_for(length, work).unzip();
                 let times = times.unwrap_or_default();
                 all.push(Measured { provider, nanoseconds, times, differs: false });
             }
         }
         Ok(all)
-    }
-
-    /// What one operation takes of the machine's time in nanoseconds, by what this thread of a crowd did, and how often it did it; `None`
-    /// where it fails.
-    fn share(&self, mut work: Work, length: Duration) -> Option<(f64, u32)> {
-        let (began, before) = (Instant::now(), thread_time());
-        let (mut done, mut times) = (0_u32, 1_u32);
-        while began.elapsed() < length {
-            let this = Instant::now();
-            for _ in 0..times {
-                work().ok()?;
-            }
-            done = done.saturating_add(times);
-            if this.elapsed() < UNREAD {
-                times *= 2;
-            }
-        }
-        let (used, passed) = (thread_time() - before, began.elapsed());
-        let share = passed * cost::processors() / self.crowd;
-        Some((used.max(share).as_secs_f64() * 1e9 / f64::from(done), done))
     }
 
     /// What a job is measured with.
@@ -130,6 +108,24 @@ impl Routes {
 
 /// The clock is read after so much work.
 const UNREAD: Duration = Duration::from_micros(20);
+
+/// CPU time of one operation in nanoseconds, and how often it was done; `None` where it failed.
+fn work_for(length: Duration, mut work: Work) -> Option<(f64, u32)> {
+    let (began, before) = (Instant::now(), thread_time());
+    let (mut done, mut times) = (0_u32, 1_u32);
+    while began.elapsed() < length {
+        let this = Instant::now();
+        for _ in 0..times {
+            work().ok()?;
+        }
+        done = done.saturating_add(times);
+        if this.elapsed() < UNREAD {
+            times *= 2;
+        }
+    }
+    let used = thread_time() - before;
+    (done > 0).then(|| (used.as_secs_f64() * 1e9 / f64::from(done), done))
+}
 
 /// CPU time of this thread since it began.
 fn thread_time() -> Duration {

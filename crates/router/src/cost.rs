@@ -43,7 +43,8 @@ pub fn crowd() -> u32 {
 }
 
 /// Processors that this process may use; more than so many tell nothing else.
-pub(crate) fn processors() -> u32 {
+#[must_use]
+pub fn processors() -> u32 {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     u32::try_from(all).unwrap_or(MOST).min(MOST)
 }

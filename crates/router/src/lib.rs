@@ -16,6 +16,7 @@ mod key;
 mod material;
 mod meeting;
 mod routes;
+pub mod shipped;
 mod versions;
 
 pub use bench::Measured;

@@ -23,6 +23,12 @@ pub trait Provider: Sync + Debug {
         String::new()
     }
 
+    /// Whether an operation takes more or less of the machine when others ask at the same time: it computes several side by side, or
+    /// one after the other.
+    fn depends_on_company(&self) -> bool {
+        false
+    }
+
     /// Fills `out` with random bytes fit for keys.
     ///
     /// # Errors

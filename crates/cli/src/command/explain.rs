@@ -2,7 +2,7 @@
 //! `metaslot explain`
 
 use super::mechanisms::names;
-use super::tune::{OPERATIONS, shown};
+use super::tune::{OPERATIONS, costs_file, shown};
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
@@ -104,6 +104,8 @@ fn expected(
     if !measured {
         app.output
             .note("nothing was measured here, so the first one is taken: see 'metaslot tune'");
+    } else if !costs_file().is_ok_and(|file| file.exists()) {
+        app.output.note("measured elsewhere, on such a processor: see 'metaslot tune'");
     }
     Ok(())
 }

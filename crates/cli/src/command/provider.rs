@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use crate::scheme::mechanism_number;
-use crate::settings::{Contents, Settings, put, set_strings, strings};
+use crate::settings::{Contents, Settings, WANTED, put, set_strings, strings};
 use crate::uri::Uri;
 use clap::{Args, Subcommand};
 use metaslot_ck::mechanism::MechanismRow;
@@ -224,7 +224,14 @@ pub(crate) fn configured(text: &str) -> Result<String> {
 fn change(app: &App, args: &ChangeArgs, enable: bool) -> Result<()> {
     let name = &args.name;
     let mechanisms = args.mechanisms.iter().map(|text| configured(text)).collect::<Result<_>>()?;
-    let change = Change { provider: provider(app, name)?, mechanisms };
+    let provider = provider(app, name).or_else(|failure| match WANTED.contains(&name.as_str()) {
+        // It is not there before it is wanted.
+        true if enable && args.mechanisms.is_empty() => {
+            Ok(Provider { name: name.clone(), rows: Vec::new() })
+        }
+        _ => Err(failure),
+    });
+    let change = Change { provider: provider?, mechanisms };
     let written = write(app, slice::from_ref(&change), enable)?;
     let (file, mechanisms) = (written.file, &change.mechanisms);
     let what = if mechanisms.is_empty() { "everything" } else { &mechanisms.join(", ") };

@@ -40,10 +40,14 @@ pub(crate) struct Args {
 /// Operations that are measured.
 pub(super) const OPERATIONS: [CK_FLAGS; 5] =
     [CKF_DIGEST, CKF_ENCRYPT, CKF_DECRYPT, CKF_SIGN, CKF_VERIFY];
-/// Sizes of data between which costs are lines, in bytes.
-const SIZES: [u64; 2] = [64, 16 << 10];
+/// Sizes of data between which costs are lines, in bytes; in a batch of the larger one, waking who waits counts for little.
+const SIZES: [u64; 2] = [64, 64 << 10];
 /// What is signed or encrypted with a key pair, in bytes: as long as a digest.
 const ONCE: u64 = 32;
+/// A crowd that uses less than this part of the processors waits for something else.
+const ELSEWHERE: f64 = 5.0;
+/// Times as long as one thread alone a crowd is measured.
+const TURNS: u64 = 6;
 /// A cost that changed by less is the same, as a ratio.
 const SAME: f32 = 1.5;
 /// So many changes are shown.
@@ -170,14 +174,16 @@ fn measured(module: &Module, work: Work, length: Duration) -> Vec<Cost> {
     let line = |one: &Estimate| {
         // What is wrong is not worth its time ('metaslot provider test').
         let first = one.nanoseconds.filter(|_| !one.differs)?;
-        let slope = |(few, many): &(Vec<Estimate>, Vec<Estimate>)| {
-            let few = time_of(few, &one.provider).unwrap_or(first);
-            let more = time_of(many, &one.provider).map_or(0.0, |many| many - few);
-            let per_byte = more.max(0.0) / (SIZES[1] - SIZES[0]) as f64;
+        let ends = |(few, many): &(Vec<Estimate>, Vec<Estimate>)| {
+            let few = time_of(few, &one.provider)?;
+            let many = long.map_or(Some(few), |_| time_of(many, &one.provider))?;
+            let per_byte = (many - few).max(0.0) / (SIZES[1] - SIZES[0]) as f64;
             let before = if long.is_some() { per_byte * SIZES[0] as f64 } else { 0.0 };
-            (single((few - before).max(1.0)), single(per_byte))
+            Some((single((few - before).max(1.0)), single(per_byte)))
         };
-        let ((fixed, per_byte), (crowded, crowded_per_byte)) = (slope(&alone), slope(&crowded));
+        let (fixed, per_byte) = ends(&alone).unwrap_or_else(|| (single(first), 0.0));
+        // To most, company is all the same.
+        let (crowded, crowded_per_byte) = ends(&crowded).unwrap_or((fixed, per_byte));
         let Work { mechanism, operation, key_bits } = work;
         let line = Line { operation, key_bits, fixed, per_byte, crowded, crowded_per_byte };
         Some(Cost { provider: one.provider.clone(), mechanism, line })
@@ -189,23 +195,28 @@ fn time_of(all: &[Estimate], provider: &str) -> Option<f64> {
     all.iter().find(|one| one.provider == provider)?.nanoseconds
 }
 
-/// What it takes while as many threads do it as make a crowd: the time of all over operations of all.
+/// What it takes while as many threads do it as make a crowd: their CPU time, or the time that passes on all processors, where most
+/// of it is spent elsewhere. Not the longer one: other processes make the time that passes longer.
 fn crowd(module: &Module, job: Job) -> Vec<Estimate> {
-    let job = Job { operation: job.operation | CROWD, ..job };
+    // So many threads take turns on few processors: each has to come to work several times.
+    let microseconds = job.microseconds * TURNS;
+    let job = Job { operation: job.operation | CROWD, microseconds, ..job };
+    let passes = microseconds as f64 * 1e3 * f64::from(cost::processors());
     let all: Vec<_> = thread::scope(|scope| {
         let one = |_| scope.spawn(|| module.estimates(job));
         let all: Vec<_> = (0..cost::crowd()).map(one).collect();
         all.into_iter().filter_map(|one| one.join().ok().flatten()).collect()
     });
-    let mut means = all.first().cloned().unwrap_or_default();
-    for mean in &mut means {
-        let of_it = all.iter().flatten().filter(|one| one.provider == mean.provider);
-        let (time, times) = of_it
+    let mut whole = all.first().cloned().unwrap_or_default();
+    for one in &mut whole {
+        let of_it = all.iter().flatten().filter(|other| other.provider == one.provider);
+        let (used, times) = of_it
             .filter_map(|one| Some((one.nanoseconds?, one.failures as f64)))
-            .fold((0.0, 0.0), |all, one| (all.0 + one.0 * one.1, all.1 + one.1));
-        mean.nanoseconds = (times > 0.0).then(|| time / times);
+            .fold((0.0, 0.0), |sum, one| (sum.0 + one.0 * one.1, sum.1 + one.1));
+        let time = if used < passes / ELSEWHERE { passes } else { used };
+        one.nanoseconds = (times > 0.0).then(|| time / times);
     }
-    means
+    whole
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a measurement has no more digits")]

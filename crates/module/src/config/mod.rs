@@ -17,8 +17,9 @@ use metaslot_engine::{Engine, MAX_SLOTS, Policy};
 use metaslot_foreign::Config as Foreign;
 use metaslot_keystore::{Cost, Kdf};
 use metaslot_lanes::cpu::Cpu;
-use metaslot_router::Settings;
+use metaslot_router::{Settings, shipped};
 use provider::ProviderConfig;
+pub(crate) use provider::WANTED;
 use setting::{Complaint, at, boolean, text, wrong};
 use std::fmt;
 use std::io;
@@ -42,8 +43,8 @@ pub(crate) struct Config {
     pub(crate) lanes: bool,
     /// Instructions that kernels do without although the processor has them.
     pub(crate) lanes_without: Cpu,
-    /// Whether OpenSSL is a provider too.
-    pub(crate) openssl: bool,
+    /// Which providers are there, too, of those that have to be wanted.
+    pub(crate) wanted: Vec<&'static str>,
     /// What providers of ours may not do, and what operations cost here, as `metaslot tune` measured it.
     pub(crate) routes: Settings,
 }
@@ -179,20 +180,15 @@ impl Source {
     fn first(&self) -> Result<(Config, Option<&Path>), Problem> {
         for file in &self.files {
             match std::fs::read_to_string(file) {
-                Err(error) if is_absent(&error) && !self.named => {}
+                Err(error) if costs::is_absent(&error) && !self.named => {}
                 text => return Ok((read_file(file, text)?, Some(file))),
             }
         }
-        let costs = self.files.iter().map(|file| costs::beside(file));
-        let costs = costs.into_iter().find(|costs| !costs.is_empty()).unwrap_or_default();
+        let costs = self.files.iter().find_map(|file| costs::beside(file));
         let mut config = Config::unconfigured(self.data.clone());
-        config.routes.costs = costs;
+        config.routes.costs = costs.unwrap_or_else(shipped::costs);
         Ok((config, None))
     }
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
@@ -206,7 +202,7 @@ fn read_file(file: &Path, text: io::Result<String>) -> Result<Config, Problem> {
         line: span.map(|span| line(&text, span.start)),
         reason,
     })?;
-    config.routes.costs = costs::beside(file);
+    config.routes.costs = costs::beside(file).unwrap_or_else(shipped::costs);
     Ok(config)
 }
 
@@ -224,7 +220,7 @@ impl Config {
         audit: None,
         lanes: true,
         lanes_without: Cpu::NONE,
-        openssl: false,
+        wanted: Vec::new(),
         routes: Settings { disabled: Vec::new(), left_out: Vec::new(), costs: Vec::new() },
     };
 
@@ -341,7 +337,7 @@ impl Config {
                 continue;
             }
             self.lanes &= enabled || name != "lanes";
-            self.openssl |= enabled && name == "openssl";
+            self.wanted.extend(WANTED.into_iter().filter(|wanted| enabled && *wanted == name));
             let named = |mechanism| (name.clone(), mechanism);
             self.routes.disabled.extend(disabled.into_iter().map(named));
         }
@@ -721,7 +717,10 @@ mod tests {
         assert_eq!((hsm.enabled, &hsm.module.without[..]), (true, &[CKM_RSA_PKCS][..]));
         assert!(!nss.enabled);
         for (text, end) in [
-            ("[provider.hsm]", "there is no such provider: there are awslc, lanes, openssl"),
+            (
+                "[provider.hsm]",
+                "there is no such provider: there are awslc, kernel, lanes, openssl",
+            ),
             #[cfg(not(feature = "openssl"))]
             ("[provider.openssl]", "this library was built without OpenSSL"),
             ("[provider.lanes]\nweight = 3", "a provider has no setting \"weight\""),
@@ -738,16 +737,17 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "openssl")]
     #[test]
-    fn openssl_is_a_provider_where_it_is_configured() {
-        let openssl = |section| {
+    fn some_are_providers_where_they_are_configured() {
+        let wanted = |section| {
             let text = format!("[[token]]\npath = \"/a\"\n{section}");
-            Config::parse(&text).expect("it is right").openssl
+            Config::parse(&text).expect("it is right").wanted
         };
-        assert!(!openssl(""));
-        assert!(openssl("[provider.openssl]"));
-        assert!(!openssl("[provider.openssl]\nenabled = false"));
+        assert!(wanted("").is_empty());
+        assert_eq!(wanted("[provider.kernel]"), ["kernel"]);
+        assert!(wanted("[provider.kernel]\nenabled = false").is_empty());
+        #[cfg(feature = "openssl")]
+        assert_eq!(wanted("[provider.openssl]\n[provider.kernel]\nenabled = false"), ["openssl"]);
     }
 
     #[test]

@@ -78,6 +78,10 @@ impl Provider for Keyless {
         self.token.name
     }
 
+    fn depends_on_company(&self) -> bool {
+        true
+    }
+
     fn algorithms(&'static self) -> &'static [Algorithm] {
         self.rows
     }

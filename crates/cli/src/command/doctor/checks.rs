@@ -201,7 +201,7 @@ pub(super) fn keyring(setup: &Setup<'_>) -> Vec<Finding> {
 
 pub(super) fn costs(_: &Setup<'_>) -> Vec<Finding> {
     let Some(file) = costs_file().ok().filter(|file| file.exists()) else {
-        return vec![Finding::ok("none measured: the first provider of each operation does it")];
+        return vec![Finding::ok("none measured here ('metaslot tune' does it)")];
     };
     let unusable = |why: String| {
         let found = format!("{}: {why}: not used", file.display());

@@ -6,7 +6,7 @@ use super::providers::All;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::personality::operands::Operands;
-use crate::settings::Settings;
+use crate::settings::{Settings, WANTED};
 use metaslot_client::Module;
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ const LONGEST: usize = 16;
 
 pub(super) fn install(app: &App, _: &Args, operands: &Operands<'_>) -> Result<()> {
     let name = operands.needed("provider")?;
-    if name == "openssl" {
+    if WANTED.contains(&name) {
         let mut settings = Settings::open()?;
         settings.provider(name)?;
         return settings.save(app.named_module());
@@ -50,7 +50,7 @@ pub(super) fn uninstall(app: &App, _: &Args, operands: &Operands<'_>) -> Result<
     let all = All::read(app)?;
     let provider = all.take(name)?.name;
     let mut settings = Settings::open()?;
-    if !settings.remove_foreign(&provider) && provider != "openssl" {
+    if !settings.remove_foreign(&provider) && !WANTED.contains(&provider.as_str()) {
         return Err(Failure::failed(format!("{provider} is a part of the module"))
             .hint("'cryptoadm disable' keeps it from what it shall not do"));
     }
@@ -68,7 +68,7 @@ fn section_name(file: &Path, taken: &[String]) -> String {
     let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
     let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
     let name: String = stem.chars().map(plain).take(LONGEST - 2).collect();
-    let is_free = |name: &String| name != "openssl" && !taken.contains(name);
+    let is_free = |name: &String| !WANTED.contains(&name.as_str()) && !taken.contains(name);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
 }

@@ -21,9 +21,13 @@ pub(crate) fn provider() -> &'static dyn Provider {
     &PROVIDER
 }
 
-/// Whether the provider writes the states of a hash function: OpenSSL does not know how for the oldest.
+/// Whether the provider writes the states of a hash function: OpenSSL does not know how for the oldest, and the kernel keeps its own.
 pub(crate) fn has_states(mechanism: CK_MECHANISM_TYPE) -> bool {
-    provider().name() != "openssl" || !matches!(mechanism, CKM_MD5 | CKM_SHA_1)
+    match provider().name() {
+        "openssl" => !matches!(mechanism, CKM_MD5 | CKM_SHA_1),
+        "kernel" => provider().algorithms().iter().all(|row| row.mechanism != mechanism),
+        _ => true,
+    }
 }
 
 /// Whether the provider takes a nonce of this length for GCM: the standard has no limit, and OpenSSL has one.

@@ -97,6 +97,10 @@ impl Provider for Lanes {
         "lanes"
     }
 
+    fn depends_on_company(&self) -> bool {
+        true
+    }
+
     fn algorithms(&'static self) -> &'static [Algorithm] {
         &self.table().rows
     }
