@@ -564,6 +564,32 @@ fn a_key_in_many_tokens_is_one_in_slot_0() {
     });
 }
 
+/// A token that slot 0 has shown by itself, and that goes to a pool which is under another policy.
+#[test]
+fn a_late_token_that_goes_to_a_pool_takes_its_keys_with_it() {
+    let name = "view::a_late_token_that_goes_to_a_pool_takes_its_keys_with_it";
+    let pool = "[[pool]]\nname = \"web\"\ntokens = [\"a\", \"b\", \"c\"]\npolicy = \"fips\"";
+    let prepare = |token: &mut TestToken| {
+        token.write("dead-2", "removed")?;
+        three_tokens(token, pool)
+    };
+    apart(CLIENT, "a late token of a pool in slot 0", name, prepare, || {
+        let module = started()?;
+        let here = user(&module)?;
+        let orders = std::env::var_os("FAKE_ORDERS").context("no orders")?;
+        std::fs::remove_file(Path::new(&orders).join("dead-2"))?;
+        let key = private_key(&here, "web")?;
+        ensure!(here.sign(&RSA.into(), key, b"message")?[0] == 2, "another token has signed");
+        let begin = Instant::now();
+        while slot(&module, "c").is_ok() {
+            ensure!(begin.elapsed() < PATIENCE, "it does not join its pool");
+        }
+        fails_with(here.sign(&RSA.into(), key, b"message"), Error::KEY_HANDLE_INVALID)?;
+        ensure!(found(&here, "web")?.0 == 0, "slot 0 shows what is under another policy");
+        Ok(())
+    });
+}
+
 /// Threads that log in and out of both slots, search and sign, and what each may answer then.
 #[test]
 fn threads_in_both_slots_harm_neither() {

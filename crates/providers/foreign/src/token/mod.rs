@@ -546,9 +546,11 @@ impl Token {
         self.pooled.load(Ordering::SeqCst)
     }
 
-    /// It is a slot of its own, or a pool's.
+    /// It is a slot of its own, or a pool's: what it has is to be found there only.
     pub(crate) fn pool(&self, has: bool) {
-        self.pooled.store(has, Ordering::SeqCst);
+        if self.pooled.swap(has, Ordering::SeqCst) != has {
+            self.objects().forget_all();
+        }
     }
 
     /// Goes up when a login ends: what is read meanwhile may fail.
