@@ -188,7 +188,10 @@ fn pool(
         is_one
     };
     let members: Vec<_> = others.extract_if(.., of_pool).collect();
-    let hidden = members.iter().any(|member| member.shown == Some(false));
+    // Any of those whose token is not there yet may be a member later.
+    let absent = others.iter().filter(|_| members.len() < tokens.len());
+    let absent = absent.filter(|other| other.token.label().is_none());
+    let hidden = members.iter().chain(absent).any(|other| other.shown == Some(false));
     let shown = shown.or_else(|| hidden.then_some(false));
     let members: Vec<_> = members.into_iter().map(|member| member.token).collect();
     labels.sort_unstable();

@@ -479,6 +479,26 @@ fn a_token_that_dies_keeps_no_one_from_the_others() {
     });
 }
 
+/// A search that a module does not like hides nothing from the next one.
+#[test]
+fn a_search_that_is_refused_hides_no_key_from_others() {
+    let name = "view::a_search_that_is_refused_hides_no_key_from_others";
+    let prepare = |token: &mut TestToken| three_tokens(token, "");
+    apart(CLIENT, "a search that is refused", name, prepare, || {
+        let module = started()?;
+        let here = user(&module)?;
+        let order = std::env::var_os("FAKE_ORDERS").context("no orders")?;
+        let order = Path::new(&order).join("no-search");
+        for _ in 0..3 {
+            std::fs::write(&order, "data's length is wrong")?;
+            ensure!(found(&here, "web")?.0 == 0, "it was found all the same");
+            std::fs::remove_file(&order)?;
+            ensure!(found(&here, "web")?.0 == 3, "they are hidden");
+        }
+        Ok(())
+    });
+}
+
 /// A failure while a key is found again says nothing about the key.
 #[test]
 fn a_key_that_is_not_found_again_at_once_is_found_later() {

@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// How long a guest that failed is not asked what it has.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Codes that say that a guest does not work.
+const ITS_OWN: [Error; 4] =
+    [Error::DEVICE_ERROR, Error::DEVICE_MEMORY, Error::DEVICE_REMOVED, Error::TOKEN_NOT_RECOGNIZED];
 
 /// A view of several tokens. PINs, and what is made, are its own token's.
 #[derive(Debug)]
@@ -179,8 +182,12 @@ impl Guest {
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Vec<Found> {
         let rests = self.rest().is_some_and(|until| Instant::now() < until);
         let Some(store) = self.store().filter(|_| !rests) else { return Vec::new() };
+        let begin = Instant::now();
         let found = store.search(query, scope, after, limit);
-        *self.rest() = found.is_err().then(|| Instant::now() + PAUSE);
+        // What does not like one search says nothing about the next one's.
+        let fails = found.as_ref().is_err_and(|error| ITS_OWN.contains(error));
+        // One that answers late keeps the others waiting half of the time at most.
+        *self.rest() = fails.then(|| Instant::now() + begin.elapsed().max(PAUSE));
         found.unwrap_or_default()
     }
 
