@@ -4,14 +4,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::token::{SO_PIN, USER_PIN};
-
 /// With this variable SoftHSM computes digests for every caller, and its token is shown in slot 0.
 pub(crate) const VARIABLE: &str = "METASLOT_TEST_OTHERS";
 
-/// What `softhsm2-util` is told to make its token.
-pub(crate) const INITIALIZES: [&str; 8] =
-    ["--init-token", "--free", "--label", "guest", "--pin", USER_PIN, "--so-pin", SO_PIN];
+/// What `softhsm2-util` is told to make its token, beside the PINs.
+pub(crate) const INITIALIZES: [&str; 4] = ["--init-token", "--free", "--label", "guest"];
 
 /// The section of the configuration, for slot 0 under `policy`.
 pub(crate) fn section(pin: &Path, policy: &str) -> String {

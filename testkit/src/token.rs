@@ -117,7 +117,8 @@ impl TestToken {
     fn initialize(&self) -> Result<()> {
         let label = self.label.clone();
         if self.has_others() {
-            self.program("softhsm2-util").args(others::INITIALIZES).run()?;
+            let pins = ["--pin", USER_PIN, "--so-pin", SO_PIN];
+            self.program("softhsm2-util").args(others::INITIALIZES).args(pins).run()?;
         }
         self.pkcs11_tool()
             .args(["--slot-index", "0", "--init-token", "--label", &label, "--so-pin", SO_PIN])

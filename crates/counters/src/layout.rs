@@ -5,7 +5,7 @@
 /// Word 0: `MTSLTCNT`, little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MTSLTCNT");
 /// Word 1.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// Words of the header.
 pub const HEADER: usize = 512;
@@ -25,17 +25,18 @@ pub const FUNCTION_COUNT: usize = 7;
 pub const ROWS_USED: usize = 8;
 /// Header: the program's name, two words, as in `/proc/PID/comm`.
 pub const PROGRAM: usize = 10;
-/// Header: eight provider names, two words each, padded with zeros.
+/// Header: sixteen provider names, two words each, padded with zeros.
 pub const PROVIDER_NAMES: usize = 32;
 /// Header: provider in the top byte and mechanism below, one word for each row.
 pub const ROW_KEYS: usize = 64;
 
 /// How many providers a process can have.
-pub const PROVIDERS: usize = 8;
+pub const PROVIDERS: usize = 16;
 /// How many pairs of provider and mechanism a process can use; the last row takes all others.
 pub const ROWS: usize = 64;
 /// What stands in the directory for the row of all others.
 pub const OTHERS: u64 = u64::MAX;
+const _: () = assert!(PROVIDER_NAMES + 2 * PROVIDERS <= ROW_KEYS);
 
 /// Shard: pairs of calls and errors, by function.
 pub const CALLS: usize = 0;

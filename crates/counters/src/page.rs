@@ -162,6 +162,7 @@ fn describe() {
         (layout::SHARD_COUNT, SHARDS as u64),
         (layout::SHARD_LENGTH, SHARD as u64),
         (layout::FUNCTION_COUNT, metaslot_ck::Function::ALL.len() as u64),
+        (layout::ROW_KEYS + layout::ROWS - 1, layout::OTHERS),
         (1, layout::VERSION),
     ] {
         header[at].store(value, Ordering::Relaxed);

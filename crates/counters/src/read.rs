@@ -235,8 +235,9 @@ fn code(key: u64, count: u64) -> Option<(Function, CK_RV, u64)> {
 
 fn operations(header: &[u64], sums: &[u64]) -> Vec<(Kind, Cell)> {
     let mut cells: BTreeMap<Kind, Cell> = BTreeMap::new();
-    let used = usize::try_from(header[layout::ROWS_USED]).unwrap_or(ROWS).min(ROWS);
-    for row in 0..used {
+    let used = usize::try_from(header[layout::ROWS_USED]).unwrap_or(ROWS).min(ROWS - 1);
+    // Providers beyond those that have names are among the others from the beginning.
+    for row in (0..used).chain([ROWS - 1]) {
         let key = header[layout::ROW_KEYS + row];
         let (provider, mechanism) = if key == layout::OTHERS {
             (String::from("others"), key)

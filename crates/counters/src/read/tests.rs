@@ -58,6 +58,19 @@ fn a_quantile_is_the_end_of_its_bucket() {
 }
 
 #[test]
+fn operations_of_providers_without_a_name_are_counted_among_the_others() {
+    let directory = directory("others");
+    let path = directory.0.join(own());
+    let cell = HEADER + layout::cell(ROWS - 1, 0);
+    let last = (layout::ROW_KEYS + ROWS - 1, layout::OTHERS);
+    page(&path, &[last, (cell + layout::OPERATIONS, 7)]);
+    let counted = process(&path).expect("it is read").operations;
+    let counted: Vec<_> =
+        counted.iter().map(|(kind, cell)| (kind.provider.as_str(), cell.operations)).collect();
+    assert_eq!(counted, [("others", 7)]);
+}
+
+#[test]
 fn what_is_no_file_is_an_error_at_once() {
     let directory = directory("kinds");
     let at = |name: &str| directory.0.join(name);
@@ -80,7 +93,12 @@ fn a_page_of_another_version_or_length_is_refused() {
         let error = process(&path).expect_err(what);
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{what}");
     };
-    for (at, word) in [(0, 0), (1, 2), (layout::SHARD_COUNT, 1 << 40), (layout::SHARD_LENGTH, 0)] {
+    for (at, word) in [
+        (0, 0),
+        (1, layout::VERSION + 1),
+        (layout::SHARD_COUNT, 1 << 40),
+        (layout::SHARD_LENGTH, 0),
+    ] {
         page(&path, &[(at, word)]);
         refused("a header of another form");
     }
