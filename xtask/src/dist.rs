@@ -82,6 +82,9 @@ fn begin(package: &str) -> Result<(String, PathBuf)> {
     Ok((name, home))
 }
 
+/// The Solaris commands that the command is, too, by names that clash with nothing.
+const PERSONALITIES: [&str; 6] = ["cryptoadm", "decrypt", "digest", "encrypt", "mac", "pktool"];
+
 /// The module and the command.
 fn token(pages: &Path) -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
@@ -96,6 +99,11 @@ fn token(pages: &Path) -> Result<()> {
     std::os::unix::fs::symlink("pkcs11/libmetaslot.so", home.join(LIBRARY).join("libmetaslot.so"))
         .context("link the module")?;
     copy(&command(), &home.join("usr/bin/metaslot"))?;
+    for personality in PERSONALITIES {
+        let link = home.join(format!("usr/bin/metaslot-{personality}"));
+        std::os::unix::fs::symlink("metaslot", &link)
+            .with_context(|| format!("link {}", link.display()))?;
+    }
     for header in files_below(&root().join("include/metaslot"))? {
         let name = header.file_name().unwrap_or_default();
         copy(&header, &home.join("usr/include/metaslot").join(name))?;

@@ -88,7 +88,8 @@ fn expected(
             let time = one.nanoseconds.map_or_else(String::new, shown);
             let mark = if one.chosen { "taken" } else { "" }.to_owned();
             let name = names(operation).join(" ");
-            table.push(vec![name, one.provider.clone(), time, mark, remark(one, candidates)]);
+            let remark = remark(one, &all, candidates);
+            table.push(vec![name, one.provider.clone(), time, mark, remark]);
             json.push(estimate_json(operation, one));
         }
     }
@@ -111,8 +112,17 @@ fn expected(
 }
 
 /// Why it is not taken, or what it did.
-fn remark(one: &Estimate, candidates: &[Candidate]) -> String {
+fn remark(one: &Estimate, all: &[Estimate], candidates: &[Candidate]) -> String {
     let mut remarks: Vec<String> = Vec::new();
+    let taken = all.iter().find(|other| other.chosen).and_then(|taken| taken.nanoseconds);
+    match (one.nanoseconds, taken) {
+        _ if one.chosen || one.out => {}
+        (None, Some(_)) => remarks.push(String::from("not measured here")),
+        (Some(time), Some(taken)) if time <= taken => {
+            remarks.push(String::from("not clearly less than the first one"));
+        }
+        _ => {}
+    }
     if one.out {
         remarks.push(String::from("it fails, and is left alone for a while"));
     }

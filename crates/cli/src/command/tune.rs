@@ -237,9 +237,6 @@ fn earlier(app: &App, file: &Path) -> Vec<Cost> {
 
 /// What stands at the beginning of the file.
 fn remarks(module: &Module) -> Vec<String> {
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let threads = thread::available_parallelism().map_or(1, usize::from);
     let version = module.info().map_or_else(
         |_| String::from("a module that says nothing of itself"),
         |info| {
@@ -247,8 +244,16 @@ fn remarks(module: &Module) -> Vec<String> {
             format!("{} {major}.{minor}", info.description)
         },
     );
+    vec![machine(), version]
+}
+
+/// The processor and how many there are.
+pub(in crate::command) fn machine() -> String {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let model = model.map_or("a processor without a name", |(_, model)| model);
-    vec![format!("{model}, {threads} threads"), version]
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    format!("{model}, {threads} threads")
 }
 
 /// Who is taken for little data and for much, where that is not always the first.

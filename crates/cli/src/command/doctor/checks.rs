@@ -5,7 +5,7 @@ use super::configuration::Configuration;
 use super::finding::Finding;
 use crate::app::App;
 use crate::command::token::states;
-use crate::command::tune::costs_file;
+use crate::command::tune::{costs_file, machine as machine_here};
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::pin::cost::LONG_ENOUGH;
@@ -217,7 +217,13 @@ pub(super) fn costs(_: &Setup<'_>) -> Vec<Finding> {
         Ok(text) => text,
         Err(error) => return vec![unusable(error.to_string())],
     };
+    let machine = text.lines().nth(1).and_then(|line| line.strip_prefix("# "));
+    let another = machine.filter(|name| name.ends_with(" threads") && **name != *machine_here());
     vec![match cost::parse(&text) {
+        Ok(_) if let Some(another) = another => Finding::warning(
+            format!("{}: measured on {another}, and this is {}", file.display(), machine_here()),
+            "measure here: metaslot tune",
+        ),
         Ok(costs) => Finding::ok(format!("{} in {}", costs.len(), file.display())),
         Err((line, what)) => unusable(format!("line {line}: {what}")),
     }]
