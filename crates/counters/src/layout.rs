@@ -45,10 +45,12 @@ pub const FUNCTIONS: usize = 128;
 /// Shard: counts by [`crate::Event`].
 pub const EVENTS: usize = CALLS + 2 * FUNCTIONS;
 /// How many events fit.
-pub const EVENT_COUNT: usize = 32;
+pub const EVENT_COUNT: usize = 31;
+/// Shard of one thread: since when it is in another module's code, in milliseconds of the monotonic clock; 0 while it is not.
+pub const OUTSIDE: usize = EVENTS + EVENT_COUNT;
 /// Shard: return codes, pairs of key and count. The key is function plus one in the upper half and
 /// the code in the lower; 0 is an empty place.
-pub const CODES: usize = EVENTS + EVENT_COUNT;
+pub const CODES: usize = OUTSIDE + 1;
 /// How many pairs of function and code; when they are all taken, the rest is not told apart.
 pub const CODE_COUNT: usize = 112;
 /// Shard: the cells, by row and size class.

@@ -18,7 +18,7 @@ pub use event::Event;
 pub use page::{Around, directories, path};
 pub use record::{
     Subject, Watch, begin, call, event, events, failed_over, name_mechanisms, name_provider,
-    operation, routed, set,
+    operation, outside, routed, set,
 };
 pub use shard::leave_thread;
 
@@ -48,6 +48,7 @@ mod tests {
     use super::*;
     use metaslot_ck::{CKM_SHA256, CKR_ARGUMENTS_BAD, CKR_OK, Function};
     use std::os::unix::fs::MetadataExt;
+    use std::time::Duration;
     use std::{fs, process, thread};
 
     #[test]
@@ -91,6 +92,12 @@ mod tests {
         let timed = cell.buckets.iter().sum::<u64>();
         assert!((300..1_000).contains(&timed), "one in 64 has its time taken: {timed}");
         assert!(!directory.join("1-1.counters").exists(), "pages of the dead are removed");
+        let outside = || read::process(path().expect("a page")).expect("it reads").outside;
+        assert_eq!(outside(), []);
+        record::outside(true);
+        assert!(matches!(outside()[..], [time] if time < Duration::from_secs(60)));
+        record::outside(false);
+        assert_eq!(outside(), []);
         fs::remove_dir_all(&directory).expect("the directory goes");
     }
 
@@ -102,6 +109,7 @@ mod tests {
         for (number, what) in [
             (layout::SHARDS, "number of shards: "),
             (layout::CODE_COUNT, "511 | "),
+            (layout::OUTSIDE, "| "),
             (layout::ROWS, "512– | "),
             (layout::CELL, "5 cells of "),
         ] {

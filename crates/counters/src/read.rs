@@ -2,13 +2,14 @@
 //! Reading the pages of all processes.
 
 use crate::layout::{self, CELL, CODE_COUNT, CODES, EVENTS, HEADER, ROWS, SHARD, SHARDS, SIZES};
-use crate::{Event, page};
+use crate::{Event, page, record};
 use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, Function};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// One process's numbers at one moment.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ pub struct Process {
     pub events: Vec<(Event, u64)>,
     /// By provider, mechanism and size class.
     pub operations: Vec<(Kind, Cell)>,
+    /// Threads that are in another module's code now, and for how long.
+    pub outside: Vec<Duration>,
 }
 
 /// How often a function was called.
@@ -170,12 +173,15 @@ pub fn process(path: &Path) -> io::Result<Process> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a page of another version"));
     }
     let mut sums = vec![0_u64; SHARD];
-    let mut codes = BTreeMap::new();
+    let (mut codes, mut outside) = (BTreeMap::new(), Vec::new());
     for index in 0..SHARDS {
         // Read, not mapped: reading a page that was never written does not allocate it.
         let shard = words(&file, HEADER + index * SHARD, SHARD)?;
         for (sum, word) in sums.iter_mut().zip(&shard) {
             *sum = sum.saturating_add(*word);
+        }
+        if let since @ 1.. = shard[layout::OUTSIDE] {
+            outside.push(Duration::from_millis(record::now().saturating_sub(since)));
         }
         for pair in shard[CODES..CODES + 2 * CODE_COUNT].chunks_exact(2) {
             let count: &mut u64 = codes.entry(pair[0]).or_default();
@@ -194,6 +200,7 @@ pub fn process(path: &Path) -> io::Result<Process> {
             .filter(|(_, count)| *count > 0)
             .collect(),
         operations: operations(&header, &sums),
+        outside,
     })
 }
 

@@ -6,6 +6,7 @@ use crate::shard::Shard;
 use crate::{Event, page};
 use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, CKR_OK, CKR_PENDING, Function, mechanism_name};
 use metaslot_probes as probes;
+use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -54,6 +55,23 @@ pub fn events(event: Event, times: u64) {
 /// Sets the level of something that is not a count.
 pub fn set(event: Event, level: u64) {
     page::shard(layout::SHARDS - 1)[EVENTS + event as usize].store(level, Ordering::Relaxed);
+}
+
+/// The calling thread goes into another module's code, or comes out of it.
+pub fn outside(is_outside: bool) {
+    let shard = Shard::current();
+    // The last shard is many threads'.
+    if shard.index < layout::EXCLUSIVE {
+        let since = if is_outside { now().max(1) } else { 0 };
+        shard.words[layout::OUTSIDE].store(since, Ordering::Relaxed);
+    }
+}
+
+/// Milliseconds of the monotonic clock, which is the same in all processes.
+pub(crate) fn now() -> u64 {
+    let time = clock_gettime(ClockId::MonotonicCoarse);
+    let [seconds, nanoseconds] = [time.tv_sec, time.tv_nsec].map(i64::unsigned_abs);
+    seconds * 1000 + nanoseconds / 1_000_000
 }
 
 /// The start of an operation, if its time is taken: that is so for one in 64.

@@ -3,6 +3,7 @@
 
 use crate::cancel::Uncancelled;
 use crate::signal::Unbroken;
+use metaslot_counters as counters;
 use std::cell::Cell;
 
 /// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a
@@ -10,7 +11,10 @@ use std::cell::Cell;
 pub(crate) fn apart(work: &mut dyn FnMut()) {
     let _uncancelled = Uncancelled::begin();
     let _unbroken = Unbroken::begin(libc::SIGPIPE);
-    let _outside = Outside(OUTSIDE.replace(true));
+    let outside = Outside(OUTSIDE.replace(true));
+    if !outside.0 {
+        counters::outside(true);
+    }
     work();
 }
 
@@ -20,6 +24,9 @@ struct Outside(bool);
 impl Drop for Outside {
     fn drop(&mut self) {
         OUTSIDE.set(self.0);
+        if !self.0 {
+            counters::outside(false);
+        }
     }
 }
 

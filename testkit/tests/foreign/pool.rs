@@ -303,6 +303,36 @@ fn during_a_search(module: &Module, token: usize, work: impl FnOnce() -> Result<
     })
 }
 
+/// How many threads are in other modules' code, as this process's page of counters says (docs/format-counters.md).
+fn threads_outside(run: &Path) -> Result<usize> {
+    let name = |page: &Path| page.extension().is_some_and(|ending| ending == "counters");
+    let pages = std::fs::read_dir(run)?.map(|page| page.map(|page| page.path()));
+    let pages = pages.collect::<std::io::Result<Vec<_>>>()?;
+    let page = std::fs::read(pages.iter().find(|page| name(page)).context("no page")?)?;
+    let words = page.as_chunks::<8>().0;
+    let since = (0..31).map(|shard| u64::from_le_bytes(words[512 + 8192 * shard + 287]));
+    Ok(since.filter(|since| *since > 0).count())
+}
+
+#[test]
+fn call_that_lasts_is_seen_before_it_ends() {
+    let name = "pool::call_that_lasts_is_seen_before_it_ends";
+    apart(CLIENT, "a call in flight", name, prepared, || {
+        let module = started()?;
+        let run = sign_of_death(0)?.with_file_name("run");
+        web_key(&module)?;
+        ensure!(threads_outside(&run)? == 0, "a thread is outside that is not");
+        let mut seen = 0;
+        during_a_search(&module, 0, || {
+            seen = threads_outside(&run)?;
+            Ok(())
+        })?;
+        ensure!(seen == 1, "{seen} threads outside");
+        ensure!(threads_outside(&run)? == 0, "it is still outside");
+        Ok(())
+    });
+}
+
 #[test]
 fn search_from_before_a_login_hides_no_key_after_it() {
     let name = "pool::search_from_before_a_login_hides_no_key_after_it";

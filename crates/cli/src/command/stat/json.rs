@@ -5,6 +5,7 @@ use super::group::{self, By, Name};
 use super::name::{code, event};
 use metaslot_counters::read::{Cell, Process};
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// Every process by itself, or the rows that were asked for.
 pub(super) fn document(processes: &[Process], by: &[By], seconds: Option<f64>) -> Value {
@@ -42,6 +43,10 @@ fn process(process: &Process) -> Value {
         "functions": functions.collect::<Vec<Value>>(),
         "answers": answers.collect::<Vec<Value>>(),
         "events": events.collect::<Vec<Value>>(),
+        "in_other_modules": {
+            "threads": process.outside.len(),
+            "longest_seconds": process.outside.iter().max().map(Duration::as_secs_f64),
+        },
     })
 }
 

@@ -129,6 +129,7 @@ fn report(app: &App, args: &Args, number: u64, changes: &[Process], seconds: f64
         let table = show::rates(changes, &args.by, seconds);
         return write_out(format!("{between}{table}").as_bytes());
     }
+    tell_waiting(app, changes);
     if number.is_multiple_of(LINES) {
         app.output.line(show::LINE)?;
     }
@@ -146,6 +147,7 @@ fn once(app: &App, args: &Args) -> Result<()> {
     if processes.is_empty() {
         tell_none(app);
     }
+    tell_waiting(app, &processes);
     app.output.print(&Report {
         text: if processes.is_empty() { String::new() } else { totals(&processes, &args.by) },
         json: json::document(&processes, &args.by, None),
@@ -166,6 +168,22 @@ fn totals(processes: &[Process], by: &[By]) -> String {
 
 fn tell_none(app: &App) {
     app.output.note(&format!("no process has counters\nhint: {}", none()));
+}
+
+/// Another module that has not answered for so long may never do.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Who waits for other modules: an operation is counted when it ends, and not before.
+fn tell_waiting(app: &App, processes: &[Process]) {
+    for Process { pid, program, outside, .. } in processes {
+        let Some(longest) = outside.iter().max().filter(|time| **time >= LONG) else { continue };
+        let threads = if outside.len() == 1 { "thread is" } else { "threads are" };
+        app.output.note(&format!(
+            "{program} ({pid}): {} {threads} in calls of another module, the longest for {} s",
+            outside.len(),
+            longest.as_secs(),
+        ));
+    }
 }
 
 /// Why none may have them.

@@ -7,6 +7,7 @@ use metaslot_counters::Event;
 use metaslot_counters::layout::{SIZE_LIMITS, bucket_end};
 use metaslot_counters::read::{Cell, Process};
 use std::fmt::Write;
+use std::time::Duration;
 
 /// Every counter of every process. Not added up over processes: a sum falls when one of them ends, and
 /// `rate` takes that for a restart of all.
@@ -43,11 +44,15 @@ fn operations(out: &mut String, processes: &[Process]) {
 
 fn calls(out: &mut String, processes: &[Process]) {
     let (mut counts, mut answers, mut events, mut levels) = (vec![], vec![], vec![], vec![]);
+    let (mut waiting, mut longest) = (vec![], vec![]);
     for process in processes {
         let pid = process.pid.to_string();
         let labels = |more: &[(&str, &str)]| {
             labels(&[&[("pid", pid.as_str()), ("program", &process.program)], more].concat())
         };
+        waiting.push((labels(&[]), process.outside.len() as u64));
+        let seconds = process.outside.iter().max().map_or(0, Duration::as_secs);
+        longest.push((labels(&[]), seconds));
         for (function, calls) in &process.calls {
             counts.push((labels(&[("function", function.name())]), calls.calls));
         }
@@ -67,6 +72,10 @@ fn calls(out: &mut String, processes: &[Process]) {
     metric(out, "metaslot_events_total", "counter", "rare events", &events);
     let help = "1 where memory for secrets could not be locked";
     metric(out, "metaslot_memory_not_locked", "gauge", help, &levels);
+    let help = "threads in calls of other modules";
+    metric(out, "metaslot_in_other_modules", "gauge", help, &waiting);
+    let help = "for how long the longest of them";
+    metric(out, "metaslot_in_other_modules_longest_seconds", "gauge", help, &longest);
 }
 
 fn header(out: &mut String, name: &str, kind: &str, help: &str) {
