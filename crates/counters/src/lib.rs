@@ -98,6 +98,13 @@ mod tests {
         assert!(matches!(outside()[..], [time] if time < Duration::from_secs(60)));
         record::outside(false);
         assert_eq!(outside(), []);
+
+        // The module is initialised again, with another provider at that place.
+        name_provider(1, "openssl");
+        operation(Subject::new(1, 5), 100, true, begin());
+        let operations = read::process(path().expect("a page")).expect("it reads").operations;
+        let all = operations.iter().map(|(kind, cell)| (kind.provider.as_str(), cell.operations));
+        assert_eq!(all.collect::<Vec<_>>(), [("openssl", 1), ("others", 40_000)]);
         fs::remove_dir_all(&directory).expect("the directory goes");
     }
 

@@ -197,8 +197,28 @@ fn new_row(place: &AtomicU8, Subject(subject): Subject) -> usize {
 
 /// Names a provider in the page: its place in the list and at most 16 bytes.
 pub fn name_provider(provider: usize, name: &str) {
-    if provider < PROVIDERS {
-        page::write_text(layout::PROVIDER_NAMES + 2 * provider, name.as_bytes());
+    if provider >= PROVIDERS {
+        return;
+    }
+    let words = || page::name_of(provider).each_ref().map(|word| word.load(Ordering::Relaxed));
+    let before = words();
+    page::write_text(layout::PROVIDER_NAMES + 2 * provider, name.as_bytes());
+    if before != [0; 2] && before != words() {
+        retire(provider);
+    }
+}
+
+/// What another provider did at this place, before the module was initialised again, is from now on the others'.
+fn retire(provider: usize) {
+    let header = page::header();
+    let used = usize::try_from(header[layout::ROWS_USED].load(Ordering::Relaxed)).unwrap_or(ROWS);
+    for key in &header[layout::ROW_KEYS..][..used.min(ROWS)] {
+        if key.load(Ordering::Relaxed) >> 56 == provider as u64 {
+            key.store(OTHERS, Ordering::Relaxed);
+        }
+    }
+    for place in &ROW_OF[provider * MECHANISMS..][..MECHANISMS] {
+        place.store(0, Ordering::Relaxed);
     }
 }
 

@@ -361,6 +361,33 @@ fn token_that_goes_takes_no_other_with_it() {
     });
 }
 
+/// A token that goes while its mechanisms are read has all of them when it is back.
+#[test]
+fn mechanisms_that_were_not_told_are_asked_for_again() {
+    let name = "behaviour::mechanisms_that_were_not_told_are_asked_for_again";
+    let prepare = |token: &mut TestToken| {
+        compiled(token, "tokens.c", "tokens.so", "-shared -fPIC -lpthread")?;
+        let home = token.home().display().to_string();
+        token.set("FAKE_ORDERS", &home);
+        token.write("no-mechanism", "p")?;
+        configure(token, &format!("name = \"fake\"\nmodule = \"{home}/tokens.so\""))
+    };
+    apart(CLIENT, "mechanisms that are half told", name, prepare, || {
+        let module = started()?;
+        let order =
+            Path::new(&std::env::var_os("FAKE_ORDERS").context("no orders")?).join("no-mechanism");
+        let session = module.open_session(slot(&module, "a")?, Access::ReadOnly)?;
+        session.login(User::User, b"1234")?;
+        let key = session.find(&Template::new().class(CKO_PRIVATE_KEY))?[0];
+        ensure!(session.sign(&CKM_SHA512_RSA_PKCS.into(), key, b"message").is_err(), "it is told");
+        std::fs::remove_file(&order)?;
+        for mechanism in [CKM_SHA256_RSA_PKCS, CKM_SHA512_RSA_PKCS] {
+            session.sign(&mechanism.into(), key, b"message")?;
+        }
+        Ok(())
+    });
+}
+
 /// One thread is between two calls of an operation while the module is initialised again by another one, whose session has its number.
 #[test]
 fn session_of_before_is_none_of_a_module_that_began_anew() {

@@ -4,7 +4,8 @@
 // server, which is not there while a file "no-server" says so: as p11-kit's client does it, nobody looks for one that has gone
 // before the next C_Initialize, which succeeds without it too, and then there are no slots. While a file "lost-" and its
 // number says so a token does not have its key, and then has it by another number. While a file "out-" and its number says so
-// a token has been taken out: the others' next sessions have the numbers of its own. While there is a file "no-search" none succeeds.
+// a token has been taken out: the others' next sessions have the numbers of its own. While there is a file "no-search" none succeeds; while there is
+// a file "no-mechanism" the second mechanism cannot be told.
 #include <pthread.h>
 #include <string.h>
 
@@ -172,14 +173,17 @@ static CK_RV mechanism_list(CK_SLOT_ID slot, CK_MECHANISM_TYPE *list, CK_ULONG *
 {
     (void) slot;
     if (list)
-        list[0] = CKM_SHA256_RSA_PKCS;
-    *count = 1;
+        list[0] = CKM_SHA256_RSA_PKCS, list[1] = CKM_SHA512_RSA_PKCS;
+    *count = 2;
     return CKR_OK;
 }
 
 static CK_RV mechanism_info(CK_SLOT_ID slot, CK_MECHANISM_TYPE mechanism, CK_MECHANISM_INFO *info)
 {
-    (void) slot, (void) mechanism;
+    (void) slot;
+    CK_RV rv = mechanism == CKM_SHA512_RSA_PKCS ? ordered_failure("no-mechanism") : CKR_OK;
+    if (rv != CKR_OK)
+        return rv;
     info->ulMinKeySize = 2048;
     info->ulMaxKeySize = 4096;
     info->flags = CKF_SIGN;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a token can do, as a table: the mechanisms that it names, as far as we know what they are.
 
+use crate::error::is_loss;
 use crate::hashed;
 use crate::mechanism::{Length, Mechanism, Mode};
 use crate::token::Token;
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
+use metaslot_client::Result as Called;
 use metaslot_spi::provider::{Algorithm, Cipher, Derive, Generate, GeneratePair, Signature};
 use metaslot_spi::{Attributes, NewObject, Params};
 
@@ -25,18 +27,24 @@ impl GeneratePair for Made {
     }
 }
 
-/// The rows of a token, sorted by mechanism.
+/// The rows of a token, sorted by mechanism; none where it went away while it told its mechanisms.
 pub(crate) fn of(token: &'static Token, mechanisms: &[CK_MECHANISM_TYPE]) -> Vec<Algorithm> {
     let known = mechanisms.iter().copied().filter(|number| MechanismRow::find(*number).is_some());
-    let mut rows: Vec<_> = known.filter_map(|number| row(token, number)).collect();
+    let told: Called<Vec<_>> = known.map(|number| row(token, number)).collect();
+    let Ok(told) = told else { return Vec::new() };
+    let mut rows: Vec<_> = told.into_iter().flatten().collect();
     rows.extend(hashed::rows(token, mechanisms, &rows));
     rows.sort_unstable_by_key(|row| row.mechanism);
     rows.dedup_by_key(|row| row.mechanism);
     rows
 }
 
-fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Option<Algorithm> {
-    let info = token.module.library.mechanism_info(token.slot(), number).ok()?;
+fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Called<Option<Algorithm>> {
+    let info = match token.module.library.mechanism_info(token.slot(), number) {
+        Err(failure) if is_loss(failure.code) => return Err(failure),
+        Err(_) => return Ok(None),
+        Ok(info) => info,
+    };
     let mechanism: &'static Mechanism = Box::leak(Box::new(Mechanism::new(token, number)));
     let has = |flag| info.flags & flag != 0;
     let signs = |flag| {
@@ -63,5 +71,5 @@ fn row(token: &'static Token, number: CK_MECHANISM_TYPE) -> Option<Algorithm> {
         generate_pair: has(CKF_GENERATE_KEY_PAIR).then_some(&Made),
         ..Algorithm::NONE
     };
-    (row.flags() != 0).then_some(row)
+    Ok((row.flags() != 0).then_some(row))
 }
