@@ -3,7 +3,7 @@
 
 use metaslot_ck::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// So many failures within [`WINDOW`] are too many.
@@ -18,6 +18,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(crate) struct Health {
     /// A bit for each provider that is left alone: what each operation reads.
     out: AtomicU64,
+    /// When the first of these has its next chance, in microseconds from `began` on: until then no operation takes the lock.
+    due: AtomicU64,
+    began: OnceLock<Instant>,
     records: Mutex<Vec<Record>>,
 }
 
@@ -40,8 +43,28 @@ impl Health {
     pub(crate) fn out(&self) -> u64 {
         match self.out.load(Ordering::Relaxed) {
             0 => 0,
-            _ => self.look(Instant::now()),
+            out => self.out_at(out, Instant::now()),
         }
+    }
+
+    #[cold]
+    fn out_at(&self, out: u64, now: Instant) -> u64 {
+        match self.microseconds(now) < self.due.load(Ordering::Relaxed) {
+            true => out,
+            false => self.look(now),
+        }
+    }
+
+    fn microseconds(&self, at: Instant) -> u64 {
+        let began = *self.began.get_or_init(|| at);
+        u64::try_from(at.saturating_duration_since(began).as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Keeps when the first pause is over.
+    fn keep_due(&self, records: &[Record]) {
+        let first = records.iter().filter_map(|record| record.until).min();
+        let due = first.map_or(0, |until| self.microseconds(until));
+        self.due.store(due, Ordering::Relaxed);
     }
 
     /// Lets those back in whose pause is over. The next failure puts such a one out again.
@@ -60,6 +83,7 @@ impl Health {
                 self.out.fetch_and(!bit(number), Ordering::Relaxed);
             }
         }
+        self.keep_due(&records);
         self.out.load(Ordering::Relaxed)
     }
 
@@ -78,6 +102,9 @@ impl Health {
         if record.strikes >= STRIKES {
             let took = record.back.take().map_or(PAUSE, |back| now - back);
             record.until = Some(now + took.clamp(PAUSE, WINDOW));
+            // Its clock begins with the first of these.
+            self.microseconds(now);
+            self.keep_due(&records);
             self.out.fetch_or(bit(provider), Ordering::Relaxed);
         }
     }
@@ -140,7 +167,9 @@ mod tests {
         assert_eq!(health.out.load(Ordering::Relaxed), 0);
         health.strike(2, start);
         assert_eq!(health.look(start), bit(2));
-        assert_eq!(health.look(start + PAUSE), 0);
+        let before_its_end = start + PAUSE - Duration::from_millis(1);
+        assert_eq!(health.out_at(bit(2), before_its_end), bit(2));
+        assert_eq!(health.out_at(bit(2), start + PAUSE), 0);
         // It is on probation.
         health.strike(2, start + PAUSE);
         assert_eq!(health.look(start + PAUSE), bit(2));
