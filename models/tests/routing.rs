@@ -259,7 +259,7 @@ fn a_crowd_measures_together() {
 }
 
 #[test]
-fn a_crowd_is_one_whoever_serves_it() {
+fn a_crowd_counts_for_every_provider() {
     let cost = |provider: &str, alone, crowded| Cost {
         provider: provider.to_owned(),
         mechanism: CKM_SHA256,

@@ -186,7 +186,7 @@ impl Loaded {
         self.life.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Sessions of before are no more, whoever has their numbers.
+    /// Sessions from before are no longer valid, even where their numbers are in use again.
     fn begins_anew(&self) {
         self.life.fetch_add(BEGINNING, Ordering::SeqCst);
     }
