@@ -3,7 +3,7 @@
 
 use metaslot_ck::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// So many failures within [`WINDOW`] are too many.
@@ -12,113 +12,129 @@ const STRIKES: u32 = 3;
 const WINDOW: Duration = Duration::from_secs(60);
 /// How long it is left alone then, and after each failure of its next chance; where that took longer to fail, as long as that.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long the first operation after a pause is the only one; where the last that was it took longer to fail, as long as that.
+const TRIAL: Duration = Duration::from_millis(20);
 
 /// The providers, by their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Health {
     /// A bit for each provider that is left alone: what each operation reads.
     out: AtomicU64,
-    /// When the first of these has its next chance, in microseconds from `began` on: until then no operation takes the lock.
+    began: Instant,
+    providers: Box<[Known]>,
+}
+
+/// What is known of a provider.
+#[derive(Debug, Default)]
+struct Known {
+    /// When its pause or its trial ends, in microseconds from `began` on: until then no operation takes the lock.
     due: AtomicU64,
-    began: OnceLock<Instant>,
-    records: Mutex<Vec<Record>>,
+    record: Mutex<Record>,
 }
 
 /// What is remembered of a provider.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Record {
     strikes: u32,
     /// When the first of these was.
     since: Option<Instant>,
-    /// Since when it has its next chance.
-    back: Option<Instant>,
-    /// Until when it is left alone.
-    until: Option<Instant>,
+    /// Since when one operation tries whether it works again.
+    trial: Option<Instant>,
+    /// How long the last of these took to fail.
+    took: Duration,
     /// Failures altogether.
     failures: u64,
 }
 
 impl Health {
-    /// A bit for each provider that is to be left alone now.
-    pub(crate) fn out(&self) -> u64 {
-        match self.out.load(Ordering::Relaxed) {
-            0 => 0,
-            out => self.out_at(out, Instant::now()),
-        }
+    /// Of so many providers, all of which work.
+    pub(crate) fn new(providers: usize) -> Self {
+        let providers = (0..providers).map(|_| Known::default()).collect();
+        Self { out: AtomicU64::new(0), began: Instant::now(), providers }
     }
 
-    #[cold]
-    fn out_at(&self, out: u64, now: Instant) -> u64 {
-        match self.microseconds(now) < self.due.load(Ordering::Relaxed) {
-            true => out,
-            false => self.look(now),
-        }
+    /// Whether the operation that asks is to be done by this provider: it works, or its pause is over and this is the first
+    /// operation that finds out whether it works again.
+    #[inline]
+    pub(crate) fn takes(&self, provider: usize) -> bool {
+        !self.is_marked(provider) || self.may_try(provider, Instant::now())
+    }
+
+    /// Whether a provider is left alone.
+    pub(crate) fn is_out(&self, provider: usize) -> bool {
+        self.is_marked(provider) && !self.is_due(provider, Instant::now())
+    }
+
+    fn is_marked(&self, provider: usize) -> bool {
+        self.out.load(Ordering::Relaxed) & bit(provider) != 0
+    }
+
+    fn is_due(&self, provider: usize, now: Instant) -> bool {
+        let due = |known: &Known| self.microseconds(now) >= known.due.load(Ordering::Relaxed);
+        self.providers.get(provider).is_some_and(due)
     }
 
     fn microseconds(&self, at: Instant) -> u64 {
-        let began = *self.began.get_or_init(|| at);
-        u64::try_from(at.saturating_duration_since(began).as_micros()).unwrap_or(u64::MAX)
+        let since = at.saturating_duration_since(self.began);
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Keeps when the first pause is over.
-    fn keep_due(&self, records: &[Record]) {
-        let first = records.iter().filter_map(|record| record.until).min();
-        let due = first.map_or(0, |until| self.microseconds(until));
-        self.due.store(due, Ordering::Relaxed);
-    }
-
-    /// Lets those back in whose pause is over. The next failure puts such a one out again.
     #[cold]
-    fn look(&self, now: Instant) -> u64 {
-        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        for (number, record) in records.iter_mut().enumerate() {
-            if record.until.is_some_and(|until| until <= now) {
-                *record = Record {
-                    strikes: STRIKES - 1,
-                    since: Some(now),
-                    back: Some(now),
-                    until: None,
-                    failures: record.failures,
-                };
-                self.out.fetch_and(!bit(number), Ordering::Relaxed);
+    fn may_try(&self, provider: usize, now: Instant) -> bool {
+        if !self.is_due(provider, now) {
+            return false;
+        }
+        let Some((known, mut record)) = self.record(provider) else { return true };
+        // Another operation may have been faster.
+        if !self.is_marked(provider) || !self.is_due(provider, now) {
+            return !self.is_marked(provider);
+        }
+        match record.trial {
+            None => {
+                record.trial = Some(now);
+                let end = now + record.took.max(TRIAL);
+                known.due.store(self.microseconds(end), Ordering::Relaxed);
+            }
+            // The one that tried has not failed. The next failure puts the provider out again.
+            Some(_) => {
+                let (strikes, since) = (STRIKES - 1, Some(now));
+                *record = Record { strikes, since, failures: record.failures, ..Record::default() };
+                self.out.fetch_and(!bit(provider), Ordering::Relaxed);
             }
         }
-        self.keep_due(&records);
-        self.out.load(Ordering::Relaxed)
+        true
+    }
+
+    fn record(&self, provider: usize) -> Option<(&Known, MutexGuard<'_, Record>)> {
+        let known = self.providers.get(provider)?;
+        Some((known, known.record.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// A provider failed at what another one then did.
     pub(crate) fn strike(&self, provider: usize, now: Instant) {
-        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        if records.len() <= provider {
-            records.resize(provider + 1, Record::default());
-        }
-        let record = &mut records[provider];
+        let Some((known, mut record)) = self.record(provider) else { return };
         record.failures += 1;
         if record.since.is_none_or(|since| since + WINDOW < now) {
-            (record.strikes, record.since, record.back) = (0, Some(now), None);
+            (record.strikes, record.since) = (0, Some(now));
         }
         record.strikes += 1;
-        if record.strikes >= STRIKES {
-            let took = record.back.take().map_or(PAUSE, |back| now - back);
-            record.until = Some(now + took.clamp(PAUSE, WINDOW));
-            // Its clock begins with the first of these.
-            self.microseconds(now);
-            self.keep_due(&records);
+        let trial = record.trial.take();
+        if record.strikes >= STRIKES || trial.is_some() {
+            record.took = trial.map_or(Duration::ZERO, |began| now - began).min(WINDOW);
+            let end = now + record.took.max(PAUSE);
+            known.due.store(self.microseconds(end), Ordering::Relaxed);
             self.out.fetch_or(bit(provider), Ordering::Relaxed);
         }
     }
 
-    /// How often a provider failed, and whether it is left alone.
-    pub(crate) fn of(&self, provider: usize) -> (u64, bool) {
-        let out = self.out() & bit(provider) != 0;
-        let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        (records.get(provider).map_or(0, |record| record.failures), out)
+    /// How often a provider failed.
+    pub(crate) fn failures(&self, provider: usize) -> u64 {
+        self.record(provider).map_or(0, |(_, record)| record.failures)
     }
 }
 
 /// None for the numbers that have no bit: such a provider is never left alone.
-pub(crate) const fn bit(provider: usize) -> u64 {
+const fn bit(provider: usize) -> u64 {
     if provider < 64 { 1 << provider } else { 0 }
 }
 
@@ -141,49 +157,84 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const MOMENT: Duration = Duration::from_millis(1);
 
-    #[test]
-    fn who_fails_slowly_is_left_alone_as_long_as_that_takes() {
-        let (health, start) = (Health::default(), Instant::now());
-        for failed in [10, 20, 30] {
-            health.strike(1, start + failed * SECOND);
+    impl Health {
+        /// [`Self::takes`], at another time.
+        fn takes_at(&self, provider: usize, now: Instant) -> bool {
+            !self.is_marked(provider) || self.may_try(provider, now)
         }
-        assert_eq!(health.look(start + 30 * SECOND), bit(1), "three in a minute");
-        let back = start + 30 * SECOND + PAUSE;
-        assert_eq!(health.look(back), 0, "its next chance");
-        health.strike(1, back + 10 * SECOND);
-        assert_eq!(health.look(back + 19 * SECOND), bit(1));
-        assert_eq!(health.look(back + 20 * SECOND), 0);
-        // Quick failures cost no more than the shortest pause.
-        health.strike(1, back + 20 * SECOND);
-        assert_eq!(health.look(back + 20 * SECOND + PAUSE), 0);
+    }
+
+    /// A provider that failed three times at once, and when that was.
+    fn out() -> (Health, Instant) {
+        let health = Health::new(3);
+        let start = health.began;
+        for _ in 0..STRIKES {
+            assert!(health.takes_at(2, start));
+            health.strike(2, start);
+        }
+        (health, start)
     }
 
     #[test]
-    fn three_failures_in_a_second_put_a_provider_out_until_its_pause_is_over() {
-        let (health, start) = (Health::default(), Instant::now());
-        health.strike(2, start);
-        health.strike(2, start);
-        assert_eq!(health.out.load(Ordering::Relaxed), 0);
-        health.strike(2, start);
-        assert_eq!(health.look(start), bit(2));
-        let before_its_end = start + PAUSE - Duration::from_millis(1);
-        assert_eq!(health.out_at(bit(2), before_its_end), bit(2));
-        assert_eq!(health.out_at(bit(2), start + PAUSE), 0);
-        // It is on probation.
-        health.strike(2, start + PAUSE);
-        assert_eq!(health.look(start + PAUSE), bit(2));
-        assert_eq!(health.of(2).0, 4);
+    fn after_its_pause_one_operation_tries_a_provider_and_the_others_wait_for_it() {
+        let (health, start) = out();
+        assert!(!health.takes_at(2, start + PAUSE - MOMENT));
+        assert!(health.takes_at(2, start + PAUSE), "the first");
+        assert!(!health.takes_at(2, start + PAUSE), "the second");
+        assert!(!health.takes_at(2, start + PAUSE + TRIAL - MOMENT), "any until it can be told");
+        assert!(health.takes_at(1, start + PAUSE), "another provider");
+        let back = start + PAUSE + TRIAL;
+        assert!(health.takes_at(2, back) && health.takes_at(2, back) && !health.is_marked(2));
+    }
+
+    #[test]
+    fn one_that_fails_its_trial_is_left_alone_again() {
+        let (health, start) = out();
+        assert!(health.takes_at(2, start + PAUSE));
+        health.strike(2, start + PAUSE + MOMENT);
+        assert!(!health.takes_at(2, start + PAUSE + TRIAL));
+        assert!(health.takes_at(2, start + 2 * PAUSE + MOMENT));
+        assert_eq!(health.failures(2), 4);
+    }
+
+    #[test]
+    fn who_fails_slowly_is_left_alone_as_long_as_that_takes() {
+        let (health, start) = (Health::new(2), Instant::now());
+        for failed in [10, 20, 30] {
+            health.strike(1, start + failed * SECOND);
+        }
+        assert!(!health.takes_at(1, start + 30 * SECOND), "three in a minute");
+        let trial = start + 30 * SECOND + PAUSE;
+        assert!(health.takes_at(1, trial), "its next chance");
+        health.strike(1, trial + 10 * SECOND);
+        assert!(!health.takes_at(1, trial + 19 * SECOND));
+        assert!(health.takes_at(1, trial + 20 * SECOND));
+        assert!(!health.takes_at(1, trial + 29 * SECOND), "the next may take as long");
+        // Quick failures cost no more than the shortest pause.
+        health.strike(1, trial + 30 * SECOND - 10 * SECOND + MOMENT);
+        assert!(health.takes_at(1, trial + 20 * SECOND + MOMENT + PAUSE));
+    }
+
+    #[test]
+    fn one_that_came_back_and_fails_later_has_the_shortest_pause() {
+        let (health, start) = out();
+        let back = start + PAUSE + TRIAL;
+        assert!(health.takes_at(2, start + PAUSE) && health.takes_at(2, back));
+        health.strike(2, back + 30 * SECOND);
+        assert!(!health.takes_at(2, back + 30 * SECOND), "it is on probation");
+        assert!(health.takes_at(2, back + 30 * SECOND + PAUSE));
     }
 
     #[test]
     fn rare_failures_put_no_provider_out() {
-        let (health, start) = (Health::default(), Instant::now());
+        let health = Health::new(1);
         for second in 0..20 {
-            health.strike(0, start + second * 2 * WINDOW);
+            health.strike(0, health.began + second * 2 * WINDOW);
         }
-        assert_eq!((health.look(start), health.of(0)), (0, (20, false)));
-        health.strike(70, start);
-        assert_eq!(health.of(70), (1, false));
+        assert_eq!((health.takes(0), health.failures(0)), (true, 20));
+        health.strike(70, health.began);
+        assert!(health.takes(70));
     }
 }

@@ -3,7 +3,7 @@
 //! configuration, or the one that is expected to take least.
 
 use crate::cost::{self, Cost, Line, is_clearly_less};
-use crate::health::{Health, bit};
+use crate::health::Health;
 use crate::material::Pairs;
 use crate::meeting::Meeting;
 use crate::versions::Versions;
@@ -115,7 +115,7 @@ impl Routes {
         Self {
             providers,
             table: Versions::new(Table::new(providers, settings)),
-            health: Health::default(),
+            health: Health::new(providers.len()),
             crowd: cost::crowd(),
             pairs: Pairs::default(),
             meeting: Meeting::default(),
@@ -199,17 +199,15 @@ impl Routes {
         operation: impl Fn(&'static Algorithm) -> Option<T>,
     ) -> Result<(Count, T)> {
         let rows = self.rows_of(mechanism)?;
-        let out = self.health.out();
-        for row in rows.all.iter().filter(|row| out == 0 || out & bit(row.provider) == 0) {
-            if let Some(found) = operation(row.algorithm) {
+        for row in &rows.all {
+            if let Some(found) =
+                operation(row.algorithm).filter(|_| self.health.takes(row.provider))
+            {
                 return Ok((Count::new(row.subject, rows.choice), found));
             }
         }
-        match out {
-            0 => Err(Error::MECHANISM_INVALID),
-            // Who fails is better than nobody.
-            _ => self.another(mechanism, std::iter::empty(), operation),
-        }
+        // One that fails is better than none.
+        self.another(mechanism, std::iter::empty(), operation)
     }
 
     /// As [`Self::find`], but none of those that were tried, and whether it works or not.
@@ -247,8 +245,8 @@ impl Routes {
         let Some(first) = rows.iter().position(|row| row.provider == found.provider()) else {
             return (None, None);
         };
-        let out = self.health.out();
-        let able = |row: &Row| out & bit(row.provider) == 0 && operation(row.algorithm).is_some();
+        let able =
+            |row: &Row| operation(row.algorithm).is_some() && self.health.takes(row.provider);
         let (least, expected) = Self::least(rows, first, job, self.load(in_flight), able);
         let row = &rows[least];
         let flight = expected.is_some_and(|time| time > COUNTED).then(|| {
@@ -336,19 +334,19 @@ impl Routes {
     #[must_use]
     pub fn estimates(&self, job: Job) -> (Vec<Estimate>, Option<usize>) {
         let Ok(rows) = self.rows_of(job.mechanism) else { return (Vec::new(), None) };
-        let (rows, load, out) = (&rows.all, self.load(&rows.in_flight), self.health.out());
+        let (rows, load) = (&rows.all, self.load(&rows.in_flight));
         let able = |row: &Row| {
             let remark = self.providers[row.provider].remark(job.mechanism);
             row.algorithm.flags() & job.operation != 0 && remark.is_empty()
         };
         let gains = |row: &Row| able(row) && for_waiting(row.algorithm, job.operation);
-        let works = |row: &Row| gains(row) && out & bit(row.provider) == 0;
+        let works = |row: &Row| gains(row) && !self.health.is_out(row.provider);
         let first = rows.iter().position(works).or_else(|| rows.iter().position(gains));
         let least = first.map(|first| Self::least(rows, first, job, load, works).0);
         let estimate = |row: &Row| {
-            let ((failures, out), nanoseconds) =
-                (self.health.of(row.provider), row.expected(job, load));
-            Estimate { provider: row.provider, nanoseconds, failures, out }
+            let (health, provider) = (&self.health, row.provider);
+            let (failures, out) = (health.failures(provider), health.is_out(provider));
+            Estimate { provider, nanoseconds: row.expected(job, load), failures, out }
         };
         let mut all: Vec<_> = rows.iter().filter(|row| able(row)).map(estimate).collect();
         // A provider has several rows where it has several kernels.
