@@ -211,7 +211,7 @@ impl Engine {
     fn is_current(&self, object: &Object) -> bool {
         !object.on_token()
             || self.token(object.slot).is_ok_and(|token| {
-                object.epoch == token.epoch() && object.seen_at(token.store.generation())
+                object.epoch == token.epoch() && object.is_current_in(&*token.store)
             })
     }
 

@@ -14,7 +14,7 @@ use metaslot_spi::store::Store;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// One open session.
 #[derive(Debug, Default)]
@@ -58,12 +58,14 @@ impl Session {
     }
 
     /// An operation begins with this key.
-    pub(crate) fn uses(&mut self, key: &Object, kind: OperationKind) {
+    pub(crate) fn uses(&mut self, key: &Object, kind: OperationKind, store: &dyn Store) {
         if key.facts().always_authenticate {
             self.locked_last = Some(kind);
         }
         if key.on_token() && self.rows_seen.is_none() {
-            self.rows_seen = Some(key.seen());
+            // What is current after this was read was there at it; of anything else it is found out.
+            self.rows_seen =
+                store.generation().filter(|_| key.is_current_in(store)).or(Some(u64::MAX));
         }
     }
 
@@ -80,8 +82,7 @@ impl Session {
         self.operations.cancel(&mut self.recent, |_, operation| {
             operation.object().is_some_and(|object| object.is_gone_from(store))
         });
-        let on_token = |object: &Arc<Object>| object.on_token();
-        let any = self.operations.any(|_, operation| operation.object().is_some_and(on_token));
+        let any = self.operations.any(|_, one| one.object().is_some_and(|key| key.on_token()));
         self.rows_seen = any.then(|| now.unwrap_or(u64::MAX));
     }
 

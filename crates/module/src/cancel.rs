@@ -121,6 +121,10 @@ impl<S: Store> Store for UncancelledStore<S> {
         self.0.generation()
     }
 
+    fn generation_of(&self, row: u64) -> Option<u64> {
+        self.0.generation_of(row)
+    }
+
     fn home(&self) -> Option<&'static dyn Home> {
         self.0.home()
     }

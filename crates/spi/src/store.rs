@@ -103,6 +103,12 @@ pub trait Store: Send + Sync + Debug {
     /// to the store. Makes no call at which the C library cancels threads.
     fn generation(&self) -> Option<u64>;
 
+    /// As [`Self::generation`], of what a row belongs to: where rows are of several tokens, a change in one of them leaves
+    /// it as it is for those of the others.
+    fn generation_of(&self, _row: u64) -> Option<u64> {
+        self.generation()
+    }
+
     /// What uses the keys of this token, where they do not leave it.
     fn home(&self) -> Option<&'static dyn Home> {
         None

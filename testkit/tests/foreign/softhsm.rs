@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is done with the keys of another module's token.
 
+use super::view::{private_key, user, with_pin};
 use super::*;
 use metaslot_client::{Mechanism, Params, Value};
 
@@ -335,5 +336,30 @@ fn weak_keys_are_refused_before_the_module_is_asked() {
         let pair = session.generate_key_pair(&CKM_RSA_PKCS_KEY_PAIR_GEN.into(), &public, &private);
         ensure!(pair.is_err(), "a short key was made");
         says(module, "refused by the token's policy")
+    });
+}
+
+/// A search has the other tokens looked at anew; what is known of the own one's keys is known by its commits.
+#[test]
+fn a_search_in_slot_0_does_not_have_own_keys_read_again() {
+    let name = "softhsm::a_search_in_slot_0_does_not_have_own_keys_read_again";
+    let rsa = CKM_SHA256_RSA_PKCS;
+    with_pin("own keys after a search", name, &[], |module| {
+        rsa_pair(&logged_in(module)?, "theirs")?;
+        let here = user(module)?;
+        let (_, own) = rsa_pair(&here, "own")?;
+        here.sign(&rsa.into(), own, b"message")?;
+        // What no release of ours does: rows become others without a commit.
+        let spoil = "import sqlite3\ndb = sqlite3.connect('tokens/token.db', isolation_level=None)\n\
+                     db.execute('UPDATE object SET attributes = zeroblob(9)')\n";
+        let home = std::env::var("METASLOT_CONF")?;
+        let home = Path::new(&home).parent().context("a directory")?;
+        Program::new("python3").args(["-c", spoil]).directory(home).run()?;
+        let theirs = private_key(&here, "theirs")?;
+        here.sign(&rsa.into(), theirs, b"message")?;
+        here.sign(&rsa.into(), own, b"message")?;
+        // After a commit it is read, and is found to be damaged.
+        ensure!(here.create(&Template::new().class(CKO_DATA).token(true)).is_ok());
+        fails_with(here.sign(&rsa.into(), own, b"message"), Error::DEVICE_ERROR)
     });
 }

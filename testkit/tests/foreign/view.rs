@@ -14,7 +14,7 @@ const RSA: CK_MECHANISM_TYPE = CKM_SHA256_RSA_PKCS;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs `work` with a token of SoftHSM whose PIN is configured, and with these variables of the environment.
-fn with_pin(
+pub(super) fn with_pin(
     what: &str,
     name: &str,
     variables: &[(&'static str, &str)],
@@ -32,7 +32,7 @@ fn metaslot(module: &Module) -> Result<Session> {
     Ok(module.open_session(SlotId(0), Access::ReadWrite)?)
 }
 
-fn user(module: &Module) -> Result<Session> {
+pub(super) fn user(module: &Module) -> Result<Session> {
     let session = metaslot(module)?;
     session.login(User::User, USER_PIN.as_bytes())?;
     Ok(session)
@@ -46,7 +46,7 @@ fn found(session: &Session, label: &str) -> Result<(usize, Vec<ObjectHandle>)> {
 }
 
 /// The one private key with this label.
-fn private_key(session: &Session, label: &str) -> Result<ObjectHandle> {
+pub(super) fn private_key(session: &Session, label: &str) -> Result<ObjectHandle> {
     let (_, private) = found(session, label)?;
     let [key] = private[..] else { anyhow::bail!("{} keys {label:?}", private.len()) };
     Ok(key)

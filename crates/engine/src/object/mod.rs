@@ -214,9 +214,9 @@ impl Object {
         generation.is_some_and(|now| now & 1 == 0 && self.seen.load(Ordering::Relaxed) == now)
     }
 
-    /// The generation of which [`Self::seen_at`] holds; of one that is in no store, none ever had it.
-    pub(crate) fn seen(&self) -> u64 {
-        self.seen.load(Ordering::Relaxed)
+    /// Whether it is a version that was current when its store was last looked at, and nothing has changed since.
+    pub(crate) fn is_current_in(&self, store: &dyn Store) -> bool {
+        matches!(self.place, Location::Token { id, .. } if self.seen_at(store.generation_of(id)))
     }
 
     pub(crate) fn mark_seen(&self, generation: Option<u64>) {

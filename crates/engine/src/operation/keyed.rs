@@ -121,7 +121,8 @@ impl Engine {
             })
             .map_err(|_| self.refused(mechanism, operation, Error::KEY_SIZE_RANGE))?;
         algorithm.refuse(direction, key, params)?;
-        session.uses(&object, kind);
+        let slot = session.slot;
+        session.uses(&object, kind, &*self.token(slot)?.store);
         let lock = if object.facts().always_authenticate { Lock::Locked } else { Lock::Open };
         Ok(Choice { count, algorithm, object, lock })
     }

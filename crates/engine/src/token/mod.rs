@@ -176,7 +176,7 @@ impl Token {
 
     /// The object in row `id` as it is now. It was so in `epoch` if that is not over afterwards.
     pub(crate) fn object(&self, id: u64, epoch: Epoch) -> Result<Arc<Object>> {
-        let generation = self.store.generation();
+        let generation = self.store.generation_of(id);
         match self.objects.find(id) {
             Some(object) if object.epoch == epoch && object.seen_at(generation) => Ok(object),
             held => self.read(id, epoch, generation, held),

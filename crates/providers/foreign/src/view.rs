@@ -313,6 +313,14 @@ impl Store for View {
         Some(self.guests.iter().fold(own, |sum, guest| sum.wrapping_add(guest.generation())))
     }
 
+    /// A search has every guest looked at anew, which says nothing about the rows of the own token.
+    fn generation_of(&self, row: u64) -> Option<u64> {
+        match self.row(row).guest {
+            None => self.own.generation(),
+            Some(at) => self.guests.get(at).map(Guest::generation),
+        }
+    }
+
     fn home(&self) -> Option<&'static dyn Home> {
         self.own.home()
     }
