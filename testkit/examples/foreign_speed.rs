@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Another module by itself and through ours, in turns: `foreign_speed OURS OTHER LABEL PIN`. The first names
-//! the module that has the other's token with this label as a slot (`METASLOT_CONF`).
+//! Another module by itself and through modules that pass its token on, in turns: `foreign_speed LABEL PIN OTHER WAY...`.
+//! A way is ours (`METASLOT_CONF` has the other module), p11-kit's proxy, or its client.
 
 use anyhow::{Context, Result};
 use metaslot_ck::*;
@@ -26,7 +26,11 @@ impl Side {
         let is_wanted = |slot: &SlotId| module.token_info(*slot).is_ok_and(|t| t.label == label);
         let slot = module.slots(true)?.into_iter().find(is_wanted).context("no such token")?;
         let session = module.open_session(slot, Access::ReadWrite)?;
-        session.login(User::User, pin.as_bytes())?;
+        match session.login(User::User, pin.as_bytes()) {
+            // Logged in by another way, where both are one module.
+            Err(failure) if failure.code == Error::USER_ALREADY_LOGGED_IN => {}
+            answer => answer?,
+        }
         let template =
             Template::new().class(CKO_PRIVATE_KEY).key_type(CKK_RSA).bool(CKA_SIGN, true);
         let key = *session.find(&template)?.first().context("no RSA key")?;
@@ -50,43 +54,62 @@ impl Side {
     }
 }
 
+/// What was measured of one way.
+#[derive(Clone, Default)]
+struct Column {
+    /// Seconds of one.
+    through: Vec<f64>,
+    ratios: Vec<f64>,
+}
+
+impl Column {
+    /// The last sample beside the mean of the two around it.
+    fn compare(&mut self, alone: f64) {
+        self.ratios.extend(self.through.last().map(|through| alone / through));
+    }
+}
+
 type Work = fn(&Side) -> Result<()>;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, ours, other, label, pin] = &arguments[..] else {
-        anyhow::bail!("usage: foreign_speed OURS OTHER LABEL PIN");
+    let [_, label, pin, other, ways @ ..] = &arguments[..] else {
+        anyhow::bail!("usage: foreign_speed LABEL PIN OTHER WAY...");
     };
-    // The other begins: it is the host's then, and both use one token in one process.
-    let other = Side::new(other, label, pin)?;
-    let ours = Side::new(ours, label, pin)?;
+    // The other begins: it is the host's then, and all use one token in one process.
+    let alone = Side::new(other, label, pin)?;
+    let ways: Vec<_> = ways
+        .iter()
+        .map(|way| Side::new(way, label, pin).context(way.clone()))
+        .collect::<Result<_>>()?;
     let kinds: [(&str, Work); 2] =
         [("RSA signature", Side::sign), ("SHA-256 of 64 bytes", Side::digest)];
     for (name, work) in kinds {
-        let count = calibrated(&other, work)?;
-        let mut ratios = Vec::new();
-        let (mut alone, mut through) = (Vec::new(), Vec::new());
+        let count = calibrated(&alone, work)?;
+        let mut columns = vec![Column::default(); ways.len()];
+        let mut by_itself = Vec::new();
         for pair in 0..PAIRS {
-            // Which of the two begins alternates.
-            let (a, b) = if pair % 2 == 0 {
-                let a = sample(&other, work, count)?;
-                (a, sample(&ours, work, count)?)
-            } else {
-                let b = sample(&ours, work, count)?;
-                (sample(&other, work, count)?, b)
-            };
-            ratios.push(a / b);
-            alone.push(a);
-            through.push(b);
+            let first = sample(&alone, work, count)?;
+            // Which of them begins alternates.
+            for place in 0..ways.len() {
+                let at = (place + pair) % ways.len();
+                columns[at].through.push(sample(&ways[at], work, count)?);
+            }
+            let both = first.midpoint(sample(&alone, work, count)?);
+            by_itself.push(both);
+            columns.iter_mut().for_each(|column| column.compare(both));
         }
-        println!(
-            "{name}: {:.2} µs alone, {:.2} µs through us; speed {:.3} (quartiles {:.3}, {:.3})",
-            1e6 * quantile(&mut alone, 2),
-            1e6 * quantile(&mut through, 2),
-            quantile(&mut ratios, 2),
-            quantile(&mut ratios, 1),
-            quantile(&mut ratios, 3),
-        );
+        println!("{name}: {:.2} µs by itself", 1e6 * quantile(&mut by_itself, 2));
+        for (way, Column { through, ratios }) in arguments[4..].iter().zip(&mut columns) {
+            let speed = [2, 1, 3].map(|quarters| quantile(ratios, quarters));
+            println!(
+                "    {:.2} µs through {way}; speed {:.3} (quartiles {:.3}, {:.3})",
+                1e6 * quantile(through, 2),
+                speed[0],
+                speed[1],
+                speed[2],
+            );
+        }
     }
     Ok(())
 }
