@@ -5,7 +5,7 @@ use crate::audit::Log;
 use crate::cancel::Uncancelled;
 use crate::caught::caught;
 use crate::config::{Config, Counters, Problem, Source};
-use crate::environment::runtime_directories;
+use crate::environment::{self, runtime_directories};
 use crate::outside::is_outside;
 use crate::providers::{providers, settings};
 use crate::reload::{Stamps, Watch, Watched};
@@ -114,6 +114,7 @@ impl Library {
     /// In a forked child that begins anew.
     pub(crate) fn forked() {
         awslc::fork::in_child();
+        environment::forked();
         counters::forked();
     }
 }

@@ -109,6 +109,20 @@ fn a_forked_child_begins_anew_and_the_parent_goes_on() {
 }
 
 #[test]
+fn a_forked_child_keeps_its_parents_configuration_though_the_environment_is_cleared() {
+    let home = Home::new("fork-environment");
+    let [three, two] = [3, 2].map(|tokens| {
+        let section = |token| format!("[[token]]\npath = \"/nowhere/{token}.db\"\n");
+        let file = home.path().join(format!("{tokens}.toml"));
+        let text = "counters = false\n".to_owned();
+        fs::write(&file, text + &(0..tokens).map(section).collect::<String>()).expect("writes");
+        file
+    });
+    let two = two.to_str().expect("text");
+    home.run_with(&program("fork_environment"), &[two], &[("METASLOT_CONF", three.as_os_str())]);
+}
+
+#[test]
 fn whatever_threads_do_at_a_fork_the_child_inherits_no_open_store() {
     Home::new("fork-at-work").run(&program("fork_at_work"), &[]);
 }
