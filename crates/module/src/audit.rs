@@ -7,86 +7,20 @@
 
 use crate::cancel::Uncancelled;
 use crate::config::AuditConfig;
-use crate::signal::Unbroken;
+use crate::sink::{Sink, is_plain, now, program};
 use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::{Answer, Engine, Object};
 use metaslot_spi::{Template, Value, detail};
-use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::os::unix::net::UnixDatagram;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where lines go.
-#[derive(Debug)]
-enum Sink {
-    /// Appended to a file.
-    File(PathBuf),
-    /// To the journal's socket, by its native protocol.
-    Journal(PathBuf),
-}
-
-impl Sink {
-    fn write(&self, line: &str) -> io::Result<()> {
-        match self {
-            Self::File(path) => append(path, line),
-            Self::Journal(path) => {
-                let socket = UnixDatagram::unbound()?;
-                // A journal that does not read keeps no call waiting.
-                socket.set_nonblocking(true)?;
-                let fields = format!("MESSAGE={line}\nPRIORITY=5\nSYSLOG_IDENTIFIER=metaslot\n");
-                socket.send_to(fields.as_bytes(), path).map(drop)
-            }
-        }
-    }
-}
-
-/// Opened for each line: a file that was moved away is not written any longer, and a forked child inherits
-/// nothing. One write with `O_APPEND`: lines of several processes do not mix.
-fn append(path: &Path, line: &str) -> io::Result<()> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let mut options = OpenOptions::new();
-    let options = options.append(true).create(true).mode(0o600).custom_flags(flags);
-    // It may be one that this user cannot read.
-    let file = options.clone().read(true).open(path);
-    let mut file = match file {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path)?,
-        file => file?,
-    };
-    let metadata = file.metadata()?;
-    // One with several names could be a file of this user's that a stranger has linked there.
-    if !metadata.is_file() || metadata.nlink() > 1 {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
-    }
-    // A process that was killed, or a disk that was full, may have left a line without its end.
-    let mut last = [0];
-    let is_cut = metadata.len() > 0
-        && file.read_exact_at(&mut last, metadata.len() - 1).is_ok()
-        && last != *b"\n";
-    let line = format!("{}{line}\n", if is_cut { "\n" } else { "" });
-    if metadata.len().saturating_add(line.len() as u64) > most_bytes() {
-        // Else the line would be cut.
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    // Another process may write meanwhile.
-    let _unbroken = Unbroken::begin(libc::SIGXFSZ);
-    match file.write(line.as_bytes())? {
-        written if written == line.len() => Ok(()),
-        _ => Err(io::ErrorKind::WriteZero.into()),
-    }
-}
-
-/// Of a file, for this process.
-fn most_bytes() -> u64 {
-    getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
-}
+/// What a line is for the journal: normal, but significant.
+const NOTICE: u8 = 5;
 
 /// The log that is configured.
 #[derive(Debug)]
@@ -100,21 +34,17 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn new(config: AuditConfig) -> Self {
-        let journal = || Sink::Journal(PathBuf::from("/run/systemd/journal/socket"));
-        let sink = config.file.map_or_else(journal, Sink::File);
+        let sink = config.file.map_or_else(Sink::journal, Sink::File);
         Self { sink, required: config.required, labels: Mutex::default() }
     }
 
     fn write(&self, event: &str, function: &str, about: &str, result: &str) -> io::Result<()> {
         let _uncancelled = Uncancelled::begin();
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut line = format!("{{\"time\":{}.{:06}", since.as_secs(), since.subsec_micros());
-        let program = fs::read("/proc/self/comm").unwrap_or_default();
-        let program = String::from_utf8_lossy(&program);
+        let mut line = format!("{{\"time\":{}", now());
         // SAFETY: asks for a number.
         let user = unsafe { libc::getuid() };
         write!(line, ",\"pid\":{},\"uid\":{user}", std::process::id()).ok();
-        text(&mut line, "program", program.trim_end());
+        text(&mut line, "program", &program());
         text(&mut line, "event", event);
         if !function.is_empty() {
             text(&mut line, "function", function);
@@ -124,7 +54,7 @@ impl Log {
             text(&mut line, "result", result);
         }
         line.push('}');
-        let written = self.sink.write(&line);
+        let written = self.sink.write(&line, NOTICE);
         if written.is_err() {
             counters::event(counters::Event::AuditFailure);
         }
@@ -391,12 +321,8 @@ fn text(out: &mut String, name: &str, value: &str) {
     for character in value.chars().take(LONGEST) {
         match character {
             '"' | '\\' => out.extend(['\\', character]),
-            // Also what a terminal obeys and what reverses the text of a line.
-            other if other.is_control() || !(' '..='\u{2fff}').contains(&other) => {
-                escape(out, other)
-            }
-            '\u{200b}'..='\u{206f}' => escape(out, character),
-            other => out.push(other),
+            plain if is_plain(plain) => out.push(plain),
+            other => escape(out, other),
         }
     }
     out.push('"');
@@ -413,13 +339,6 @@ fn escape(out: &mut String, character: char) {
 mod tests {
     use super::*;
 
-    fn directory(name: &str) -> PathBuf {
-        let path =
-            std::env::temp_dir().join(format!("metaslot-audit-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        path
-    }
-
     #[test]
     fn a_line_is_json_whatever_a_label_holds() {
         let mut line = String::new();
@@ -428,51 +347,5 @@ mod tests {
         let mut line = String::new();
         text(&mut line, "label", &"x".repeat(10_000));
         assert!(line.len() < 300);
-    }
-
-    #[test]
-    fn what_is_no_file_is_refused_at_once() {
-        let directory = directory("kinds");
-        let pipe = directory.join("pipe");
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
-        assert!(made.success());
-        std::os::unix::fs::symlink("/dev/null", directory.join("link")).unwrap();
-        let _socket = UnixDatagram::bind(directory.join("socket")).unwrap();
-        fs::write(directory.join("other"), "").unwrap();
-        fs::hard_link(directory.join("other"), directory.join("hard")).unwrap();
-        for name in ["pipe", "link", "hard", "socket", "none/audit", "."] {
-            let sink = Sink::File(directory.join(name));
-            assert!(sink.write("{}").is_err(), "{name}");
-        }
-        fs::remove_dir_all(directory).unwrap();
-    }
-
-    #[test]
-    fn a_line_that_was_cut_spoils_no_other() {
-        let directory = directory("cut");
-        let path = directory.join("log");
-        fs::write(&path, "{\"whole\":1}\n{\"cut\":").unwrap();
-        let sink = Sink::File(path.clone());
-        sink.write("{\"next\":2}").unwrap();
-        sink.write("{\"last\":3}").unwrap();
-        let wanted = "{\"whole\":1}\n{\"cut\":\n{\"next\":2}\n{\"last\":3}\n";
-        assert_eq!(fs::read_to_string(&path).unwrap(), wanted);
-        fs::remove_dir_all(directory).unwrap();
-    }
-
-    #[test]
-    fn a_journal_that_does_not_read_keeps_nothing_waiting() {
-        let directory = directory("journal");
-        let path = directory.join("socket");
-        let journal = UnixDatagram::bind(&path).unwrap();
-        let sink = Sink::Journal(path);
-        sink.write("{\"event\":\"login\"}").unwrap();
-        let mut datagram = [0; 100];
-        let length = journal.recv(&mut datagram).unwrap();
-        let wanted = "MESSAGE={\"event\":\"login\"}\nPRIORITY=5\nSYSLOG_IDENTIFIER=metaslot\n";
-        assert_eq!(&datagram[..length], wanted.as_bytes());
-        // The socket's queue is full before long; then it is an error at once.
-        assert!((0..100_000).any(|_| sink.write("{}").is_err()));
-        fs::remove_dir_all(directory).unwrap();
     }
 }

@@ -10,8 +10,8 @@ use crate::outside::is_outside;
 use crate::process::{self, State};
 use crate::thread;
 use metaslot_ck::{
-    CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_FUNCTION_FAILED, Error, Function,
-    Result, SessionHandle,
+    CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_FUNCTION_FAILED, CKR_OK, Error,
+    Function, Result, SessionHandle,
 };
 use metaslot_counters as counters;
 use metaslot_engine::Engine;
@@ -103,7 +103,16 @@ pub(crate) unsafe fn enter_library(
     call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
 ) -> CK_RV {
     // SAFETY: our caller promises the same.
-    unsafe { enter_counted(call, |rv| counters::call(function, rv)) }
+    unsafe {
+        enter_counted(call, |library, rv| {
+            counters::call(function, rv);
+            if rv != CKR_OK
+                && let Some(errors) = library.errors()
+            {
+                errors.tell(function, rv);
+            }
+        })
+    }
 }
 
 /// As [`enter_library`]; `count` is told what the call answers.
@@ -113,7 +122,7 @@ pub(crate) unsafe fn enter_library(
 #[inline]
 pub(crate) unsafe fn enter_counted(
     call: impl FnOnce(&Library, Caller<'_>) -> Result<()>,
-    count: impl FnOnce(CK_RV),
+    count: impl FnOnce(&Library, CK_RV),
 ) -> CK_RV {
     if !process::is_initialized() {
         return CKR_CRYPTOKI_NOT_INITIALIZED;
@@ -132,7 +141,7 @@ pub(crate) unsafe fn enter_counted(
                     library.look_at_configuration();
                 }
                 let rv = caught(|| call(library, caller));
-                count(rv);
+                count(library, rv);
                 drop(presence);
                 return rv;
             }

@@ -6,6 +6,7 @@ use crate::cancel::Uncancelled;
 use crate::caught::caught;
 use crate::config::{Config, Counters, Problem, Source};
 use crate::environment::{self, runtime_directories};
+use crate::error_log::{ErrorLog, Wrong};
 use crate::outside::is_outside;
 use crate::providers::{providers, settings};
 use crate::reload::{Stamps, Watch, Watched};
@@ -25,12 +26,19 @@ pub(crate) struct Library {
     engine: OnceLock<std::result::Result<Engine, String>>,
     log: OnceLock<Log>,
     watch: OnceLock<Watch>,
+    errors: std::result::Result<Option<ErrorLog>, Wrong>,
     epoch: u32,
 }
 
 impl Library {
-    pub(crate) const fn new(epoch: u32) -> Self {
-        Self { engine: OnceLock::new(), log: OnceLock::new(), watch: OnceLock::new(), epoch }
+    pub(crate) fn new(epoch: u32) -> Self {
+        let (engine, log, watch) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { engine, log, watch, errors: ErrorLog::of_environment(), epoch }
+    }
+
+    /// Where calls that failed are told, if that is wanted.
+    pub(crate) fn errors(&self) -> Option<&ErrorLog> {
+        self.errors.as_ref().ok()?.as_ref()
     }
 
     /// The engine.
@@ -66,6 +74,9 @@ impl Library {
     }
 
     fn new_engine(&self) -> std::result::Result<Engine, Problem> {
+        if let Err((variable, reason)) = &self.errors {
+            return Err(Problem::new(Some(variable.into()), reason.clone()));
+        }
         let source = Source::of_environment();
         let stamps = Stamps::of(&source);
         let (mut config, file) = source.read()?;

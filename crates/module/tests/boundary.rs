@@ -70,6 +70,32 @@ fn a_changed_configuration_is_taken_over_and_a_wrong_one_is_not() {
 }
 
 #[test]
+fn the_error_log_says_what_a_code_does_not_and_no_secret() {
+    let program = program("error_log");
+    let run = |name: &str, log: Option<&str>, level: &str, stderr: Option<&str>| {
+        let home = Home::new(name);
+        let paths = [log, stderr].map(|file| file.map(|file| home.path().join(file)));
+        let log = paths[0].as_deref().unwrap_or(Path::new("stderr"));
+        let variables = [("METASLOT_LOG", log.as_os_str()), ("METASLOT_LOG_LEVEL", level.as_ref())];
+        let stderr = paths[1].as_deref().map(|path| path.to_str().expect("text"));
+        home.run_with(&program, &Vec::from_iter(stderr), &variables);
+        let written = paths.iter().flatten().map(|path| fs::read_to_string(path).expect("a log"));
+        written.collect::<String>()
+    };
+    let pin = "C_Login: CKR_PIN_INCORRECT: ";
+    let errors = run("error-log", Some("log"), "error", None);
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.contains(pin) && errors.contains(" error_log["), "{errors}");
+    assert!(!errors.contains("not-the-pin"), "{errors}");
+    let all = run("error-log-all", Some("log"), "all", None);
+    assert!(all.contains(pin), "{all}");
+    assert!(all.contains("C_SignFinal: CKR_OPERATION_NOT_INITIALIZED\n"), "{all}");
+    assert!(run("error-log-stderr", None, "error", Some("errors")).contains(pin));
+    let wrong = run("error-log-wrong", None, "loud", Some("errors"));
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
 fn a_thread_that_is_cancelled_leaves_the_store_whole() {
     let lifecycle = program_with("lifecycle", "cancelled", &[]);
     let home = Home::new("cancelled");

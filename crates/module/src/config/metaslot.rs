@@ -59,7 +59,8 @@ pub(super) struct Variables {
 
 impl Variables {
     pub(super) fn of_environment() -> Self {
-        let said = |name: &'static CStr| variable(name).map(|value| value.to_string_lossy().into_owned());
+        let said =
+            |name: &'static CStr| variable(name).map(|value| value.to_string_lossy().into_owned());
         let token = said(c"METASLOT_OBJECTSTORE_TOKEN");
         let slot = said(c"METASLOT_OBJECTSTORE_SLOT");
         Self {

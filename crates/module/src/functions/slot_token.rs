@@ -119,7 +119,7 @@ pub unsafe extern "C" fn C_WaitForSlotEvent(
                 Ok(())
             };
             // Each look is a part of one call.
-            enter_counted(call, |_| ())
+            enter_counted(call, |_, _| ())
         };
         let Some((epoch, patience)) = waits else { break rv };
         waited = true;
