@@ -15,6 +15,7 @@ mod dist;
 mod floors;
 mod fuzz;
 mod header;
+mod install;
 mod kernel;
 mod kryoptic;
 mod miri;
@@ -25,6 +26,7 @@ mod search;
 mod structure;
 mod test;
 mod tls;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -48,6 +50,10 @@ usage: cargo xtask TASK
   fuzz [TARGET] [--minutes N]
                       a fuzz target under libFuzzer, or each in turn, for a minute if not said otherwise
   miri                the tests that Miri can run, where a toolchain has it
+  install [--prefix DIR] [--destdir DIR]
+                      build and install: below /usr/local as root, ~/.local otherwise
+  uninstall [--prefix DIR] [--destdir DIR]
+                      take that out again
   man                 write man pages and completions to target/man
   dist                write a tarball for installation to target/dist
 ";
@@ -68,6 +74,8 @@ fn main() -> ExitCode {
         Some("structure") => structure::run(),
         Some("fuzz") => fuzz::run(rest),
         Some("miri") => miri::run(),
+        Some("install") => install::install(rest),
+        Some("uninstall") => install::uninstall(rest),
         Some("man") => dist::man().map(|_| ()),
         Some("dist") => dist::run(dist::Library::Whole),
         _ => {

@@ -257,11 +257,13 @@ fn file(path: &Path) -> PathBuf {
     if path.components().count() == 1 && here.exists() { here } else { path.to_path_buf() }
 }
 
-/// Our module: beside the command, in `../lib`, or where the system keeps modules.
+/// Our module: beside the command, in `../lib`, where `cargo xtask install` puts it, or where the system keeps modules.
 fn installed() -> Result<PathBuf> {
     let command = env::current_exe().ok();
     let bin = command.as_deref().and_then(Path::parent);
-    let near = bin.map(|bin| vec![bin.to_path_buf(), bin.join("../lib")]).unwrap_or_default();
+    let installed = format!("../lib/{}-linux-gnu/pkcs11", env::consts::ARCH);
+    let near = [".", "../lib", &installed];
+    let near = bin.map(|bin| near.map(|place| bin.join(place)).to_vec()).unwrap_or_default();
     let far = INSTALLED.iter().map(PathBuf::from);
     let mut files = near.into_iter().chain(far).map(|directory| directory.join(LIBRARY));
     files.find(|file| file.exists()).ok_or_else(|| {

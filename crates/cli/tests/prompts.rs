@@ -4,83 +4,20 @@
 
 #[path = "common/sandbox.rs"]
 mod sandbox;
+#[path = "common/terminal.rs"]
+mod terminal;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, tcgetattr};
 use sandbox::Sandbox;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command};
+use terminal::Terminal;
 
-const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-
-/// A terminal on which one command runs.
-struct Terminal {
-    master: File,
-    child: Child,
-    screen: String,
-}
-
-impl Terminal {
-    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
-        // `setsid --ctty` makes it the controlling terminal, which is what /dev/tty means.
-        let mut setsid = sandbox.program("setsid");
-        setsid.args(["--ctty", "--wait", "metaslot"]).args(arguments);
-        Self::start_program(setsid)
-    }
-
-    fn start_program(mut program: Command) -> Self {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = openpt(flags).expect("a terminal can be made");
-        grantpt(&master).expect("it is ours");
-        unlockpt(&master).expect("it opens");
-        let name = ptsname(&master, Vec::new()).expect("it has a name");
-        let name = name.into_string().expect("the name is text");
-        let slave = OpenOptions::new().read(true).write(true).open(name).expect("it opens");
-        program.stdin(slave.try_clone().expect("a descriptor"));
-        program.stdout(slave.try_clone().expect("a descriptor")).stderr(slave);
-        let child = program.spawn().expect("it runs");
-        Self { master: File::from(master), child, screen: String::new() }
-    }
-
-    /// Waits until `text` is on the screen, and takes everything up to it away.
-    fn expect(&mut self, text: &str) -> String {
-        loop {
-            if let Some(at) = self.screen.find(text) {
-                let rest = self.screen.split_off(at + text.len());
-                return std::mem::replace(&mut self.screen, rest);
-            }
-            assert!(self.read_more(), "{text:?} did not come, but {:?}", self.screen);
-        }
-    }
-
-    fn read_more(&mut self) -> bool {
-        let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
-        let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
-        if poll(&mut ready, Some(&limit)).expect("the terminal can be polled") == 0 {
-            return false;
-        }
-        let mut bytes = [0; 1024];
-        // Reading fails when the last program has closed its side.
-        let read = self.master.read(&mut bytes).unwrap_or(0);
-        self.screen.push_str(&String::from_utf8_lossy(&bytes[..read]));
-        read > 0
-    }
-
-    fn answer(&mut self, text: &str) {
-        self.master.write_all(text.as_bytes()).expect("the answer is typed");
-    }
-
-    /// The rest of the screen and the exit code.
-    fn end(mut self) -> (String, Option<i32>) {
-        // The terminal's other side is still open here, so its end shows in the child.
-        let code = self.child.wait().expect("the command ends").code();
-        while self.read_more() {}
-        (self.screen, code)
-    }
+fn start(sandbox: &Sandbox, arguments: &[&str]) -> Terminal {
+    // `setsid --ctty` makes it the controlling terminal, which is what /dev/tty means.
+    let mut setsid = sandbox.program("setsid");
+    setsid.args(["--ctty", "--wait", "metaslot"]).args(arguments);
+    Terminal::start(setsid)
 }
 
 fn sandbox() -> Sandbox {
@@ -90,7 +27,7 @@ fn sandbox() -> Sandbox {
 #[test]
 fn a_new_token_asks_for_both_pins_twice_and_shows_neither() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["token", "init", "--label", "web"]);
+    let mut terminal = start(&sandbox, &["token", "init", "--label", "web"]);
     for (question, answer) in [
         ("new SO PIN for token 'web': ", "12345678\n"),
         ("the same SO PIN again: ", "12345678\n"),
@@ -106,7 +43,7 @@ fn a_new_token_asks_for_both_pins_twice_and_shows_neither() {
     assert!(!screen.contains("secre"), "{screen}");
     assert_eq!(code, Some(0));
 
-    let mut terminal = Terminal::start(&sandbox, &["key", "generate", "--label", "site"]);
+    let mut terminal = start(&sandbox, &["key", "generate", "--label", "site"]);
     terminal.expect("user PIN of token 'web': ");
     terminal.answer("secret\n");
     let (screen, code) = terminal.end();
@@ -117,7 +54,7 @@ fn a_new_token_asks_for_both_pins_twice_and_shows_neither() {
 #[test]
 fn pins_that_differ_change_nothing() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["token", "init", "--label", "web"]);
+    let mut terminal = start(&sandbox, &["token", "init", "--label", "web"]);
     terminal.expect("new SO PIN for token 'web': ");
     terminal.answer("12345678\n");
     terminal.expect("the same SO PIN again: ");
@@ -131,7 +68,7 @@ fn pins_that_differ_change_nothing() {
 #[test]
 fn an_interrupted_question_leaves_the_terminal_as_it_was() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["token", "init"]);
+    let mut terminal = start(&sandbox, &["token", "init"]);
     terminal.expect("new SO PIN for token 'metaslot': ");
     let modes = |terminal: &Terminal| tcgetattr(&terminal.master).expect("modes").local_modes;
     assert!(!modes(&terminal).contains(LocalModes::ECHO));
@@ -140,7 +77,7 @@ fn an_interrupted_question_leaves_the_terminal_as_it_was() {
     assert_eq!(terminal.child.wait().expect("the command ends").code(), Some(4));
     let wanted = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
     assert!(modes(&terminal).contains(wanted));
-    let mut terminal = Terminal::start(&sandbox, &["token", "init"]);
+    let mut terminal = start(&sandbox, &["token", "init"]);
     terminal.expect("new SO PIN for token 'metaslot': ");
     kill_process(Pid::from_child(&terminal.child), Signal::TERM).expect("it is there");
     let ended = terminal.child.wait().expect("the command ends");
@@ -161,8 +98,7 @@ fn top_gives_the_terminal_back_however_it_ends() {
         },
     ];
     for end in ends {
-        let mut terminal = Terminal::start(&sandbox, &["top", "0.2"]);
-        tcsetwinsize(&terminal.master, SIZE).expect("it has a size");
+        let mut terminal = start(&sandbox, &["top", "0.2"]);
         terminal.expect("choose");
         assert!(!modes(&terminal).contains(LocalModes::ICANON));
         end(&mut terminal);
@@ -179,8 +115,7 @@ fn the_screen_ends_with_its_terminal() {
     for before in ["", "trap '' HUP; "] {
         let mut program = sandbox.program("setsid");
         program.args(["--ctty", "--wait", "bash", "-c", &format!("{before}exec metaslot top")]);
-        let mut terminal = Terminal::start_program(program);
-        tcsetwinsize(&terminal.master, SIZE).expect("it has a size");
+        let mut terminal = Terminal::start(program);
         terminal.expect("choose");
         let Terminal { master, mut child, .. } = terminal;
         drop(master);
@@ -196,14 +131,14 @@ fn what_cannot_be_undone_is_asked_first() {
     sandbox.run("metaslot key generate --label site --id 01 --pin-source user.pin");
     let delete = ["key", "delete", "site", "--pin-source", "user.pin"];
     for (answer, left) in [("n\n", 1), ("\n", 1), ("yes\n", 0)] {
-        let mut terminal = Terminal::start(&sandbox, &delete);
+        let mut terminal = start(&sandbox, &delete);
         terminal.expect("(private and public)? there is no way back [y/N] ");
         terminal.answer(answer);
         terminal.end();
         let keys = sandbox.run("metaslot key list --quiet --pin-source user.pin");
         assert_eq!(keys.len(), left, "{answer:?}: {keys:?}");
     }
-    let mut terminal = Terminal::start(&sandbox, &["token", "init"]);
+    let mut terminal = start(&sandbox, &["token", "init"]);
     terminal.expect("slot 0 has token 'web': delete every key in it? [y/N] ");
     terminal.answer("n\n");
     let (screen, code) = terminal.end();
@@ -219,7 +154,7 @@ fn pktool_asks_for_each_kind_of_key() {
     sandbox.run("metaslot pktool genkeypair label=site --pin-source user.pin");
     let delete = ["pktool", "delete", "label=site", "--pin-source", "user.pin"];
     for (private, public, left) in [("n\n", "n\n", 1), ("y\n", "n\n", 1), ("", "y\n", 0)] {
-        let mut terminal = Terminal::start(&sandbox, &delete);
+        let mut terminal = start(&sandbox, &delete);
         for (kind, answer) in [("private", private), ("public", public)] {
             if !answer.is_empty() {
                 terminal
@@ -238,7 +173,7 @@ fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
     let sandbox = sandbox();
     let encrypt = ["encrypt", "-a", "aes", "-i", "user.pin", "-o", "sealed"];
     for (again, code) in [("other\n", 1), ("open sesame\n", 0)] {
-        let mut terminal = Terminal::start(&sandbox, &encrypt);
+        let mut terminal = start(&sandbox, &encrypt);
         terminal.expect("Enter passphrase: ");
         terminal.answer("open sesame\n");
         terminal.expect("Re-enter passphrase: ");
@@ -247,13 +182,13 @@ fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
         assert_eq!(ended, Some(code), "{screen}");
         assert!(!screen.contains("sesame"), "{screen}");
     }
-    let mut terminal = Terminal::start(&sandbox, &encrypt);
+    let mut terminal = start(&sandbox, &encrypt);
     terminal.expect("Enter passphrase: ");
     terminal.answer(&format!("{}\n", "x".repeat(1025)));
     let (screen, ended) = terminal.end();
     assert_eq!(ended, Some(1), "{screen}");
     assert!(screen.contains("it is longer than 1024 bytes"), "{screen}");
-    let mut terminal = Terminal::start(&sandbox, &["decrypt", "-a", "aes", "-i", "sealed"]);
+    let mut terminal = start(&sandbox, &["decrypt", "-a", "aes", "-i", "sealed"]);
     terminal.expect("Enter passphrase: ");
     terminal.answer("open sesame\n");
     let (screen, ended) = terminal.end();

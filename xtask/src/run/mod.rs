@@ -10,7 +10,7 @@ mod tls;
 
 use anyhow::Result;
 
-use crate::cargo::build;
+use crate::cargo::{build, command};
 use crate::packages::{self, FOR_RUN};
 use sandbox::{KEYS, Sandbox};
 use table::Table;
@@ -49,7 +49,12 @@ pub(crate) fn run() -> Result<()> {
     place.compare(&mut table)?;
     println!("\n{table}");
     println!("token, certificates, signatures and logs: {}", place.home.display());
-    println!("use it: export METASLOT_CONF={}", place.path("metaslot.toml").display());
+    let (configuration, command) = (place.path("metaslot.toml"), command());
+    println!(
+        "look at it: METASLOT_CONF={} {} key list",
+        configuration.display(),
+        command.display()
+    );
     Ok(())
 }
 

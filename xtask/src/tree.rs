@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is installed, and where: module, command, header, pkg-config file, p11-kit module file, man pages and completions; the
+//! lab, its kernels and its pages. Packages and `cargo xtask install` have it from here.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cargo::{command, kernels, lab, module, root};
+use crate::report::check;
+
+/// Below the prefix. ssh-agent takes modules only from below a library directory, and p11-kit looks into its `pkcs11`.
+const LIBRARY: &str = "lib/x86_64-linux-gnu";
+
+/// The most bytes of the module as it is installed.
+const LARGEST: u64 = 12 << 20;
+
+/// The Solaris commands that the command is, too, by names that clash with nothing.
+const PERSONALITIES: [&str; 6] = ["cryptoadm", "decrypt", "digest", "encrypt", "mac", "pktool"];
+
+/// Files as they are in a system whose root is some directory.
+pub(crate) struct Tree {
+    root: PathBuf,
+    /// Absolute in that system.
+    prefix: PathBuf,
+    /// Where p11-kit looks for the names of modules; absolute in that system.
+    p11_kit: PathBuf,
+    /// What was put there; absolute in that system.
+    pub(crate) placed: Vec<PathBuf>,
+}
+
+impl Tree {
+    pub(crate) fn new(root: impl Into<PathBuf>, prefix: impl Into<PathBuf>) -> Self {
+        let (root, prefix) = (root.into(), prefix.into());
+        let p11_kit = prefix.join("share/p11-kit/modules");
+        Self { root, prefix, p11_kit, placed: Vec::new() }
+    }
+
+    /// The same, and p11-kit looks elsewhere.
+    pub(crate) fn with_p11_kit(self, p11_kit: PathBuf) -> Self {
+        Self { p11_kit, ..self }
+    }
+
+    /// The module and the command. `pages` has the man pages and completions of each command.
+    pub(crate) fn token(&mut self, pages: &Path) -> Result<()> {
+        self.module()?;
+        self.copy(&command(), "bin/metaslot")?;
+        for personality in PERSONALITIES {
+            self.link("metaslot", &format!("bin/metaslot-{personality}"))?;
+        }
+        for header in files_below(&root().join("include/metaslot"))? {
+            self.copy(&header, &format!("include/metaslot/{}", name(&header)))?;
+        }
+        for document in ["README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE"] {
+            self.copy(&root().join(document), &format!("share/doc/metaslot/{document}"))?;
+        }
+        self.pages(&pages.join("metaslot"))?;
+        let (prefix, version) = (self.prefix.display(), env!("CARGO_PKG_VERSION"));
+        let package = format!(
+            "prefix={prefix}\nlibdir=${{prefix}}/{LIBRARY}\nincludedir=${{prefix}}/include\n\
+             p11_module_path=${{libdir}}/pkcs11/libmetaslot.so\n\nName: metaslot\nDescription: \
+             PKCS#11 module: an encrypted token, and a metaslot that chooses who does the \
+             work\nVersion: {version}\nLibs: -L${{libdir}} -lmetaslot\nCflags: \
+             -I${{includedir}}\n"
+        );
+        self.write(self.prefix.join(LIBRARY).join("pkgconfig/metaslot.pc"), &package)?;
+        // p11-kit finds by its name what is below the system's own prefix.
+        let module = match self.prefix == Path::new("/usr") {
+            true => PathBuf::from("libmetaslot.so"),
+            false => self.installed_module(),
+        };
+        let module = format!("module: {}\ncritical: no\ntrust-policy: no\n", module.display());
+        self.write(self.p11_kit.join("metaslot.module"), &module)
+    }
+
+    /// The lab and its kernels.
+    pub(crate) fn lab(&mut self, pages: &Path) -> Result<()> {
+        self.copy(&lab(), "bin/metaslot-lab")?;
+        self.copy(&kernels(), "bin/metaslot-kernels")?;
+        self.copy(&root().join("LICENSE"), "share/doc/metaslot-lab/LICENSE")?;
+        self.pages(&pages.join("metaslot-lab"))
+    }
+
+    /// Where the module is, in that system.
+    pub(crate) fn installed_module(&self) -> PathBuf {
+        self.prefix.join(LIBRARY).join("pkcs11/libmetaslot.so")
+    }
+
+    fn module(&mut self) -> Result<()> {
+        let stripped = module().with_extension("stripped");
+        // Its probes are found without symbols, too.
+        check(Command::new("strip").arg(module()).arg("-o").arg(&stripped))?;
+        let bytes = fs::metadata(&stripped).context("look at the module")?.len();
+        ensure!(bytes < LARGEST, "the module has {bytes} bytes, not less than {LARGEST}");
+        self.copy(&stripped, &format!("{LIBRARY}/pkcs11/libmetaslot.so"))?;
+        self.link("pkcs11/libmetaslot.so", &format!("{LIBRARY}/libmetaslot.so"))
+    }
+
+    fn pages(&mut self, pages: &Path) -> Result<()> {
+        for page in files_below(pages)? {
+            self.copy(&page, &place_of(&page))?;
+        }
+        Ok(())
+    }
+
+    /// Where something is that has this path in that system.
+    pub(crate) fn at(&self, path: &Path) -> PathBuf {
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    fn copy(&mut self, from: &Path, below: &str) -> Result<()> {
+        let to = self.prefix.join(below);
+        // A program that runs keeps the module that it has.
+        let fresh = self.at(&to.with_extension("new"));
+        make_parent(&fresh)?;
+        let copied = fs::copy(from, &fresh).and_then(|_| fs::rename(&fresh, self.at(&to)));
+        copied.with_context(|| format!("copy {} to {}", from.display(), self.at(&to).display()))?;
+        self.placed.push(to);
+        Ok(())
+    }
+
+    fn link(&mut self, target: &str, below: &str) -> Result<()> {
+        let link = self.prefix.join(below);
+        let at = self.at(&link);
+        make_parent(&at)?;
+        if at.is_symlink() {
+            fs::remove_file(&at).with_context(|| format!("replace {}", at.display()))?;
+        }
+        symlink(target, &at).with_context(|| format!("link {}", at.display()))?;
+        self.placed.push(link);
+        Ok(())
+    }
+
+    /// Writes a file; `path` is absolute in that system.
+    pub(crate) fn write(&mut self, path: PathBuf, text: &str) -> Result<()> {
+        write(&self.at(&path), text.as_bytes())?;
+        self.placed.push(path);
+        Ok(())
+    }
+}
+
+fn name(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Where a page or a completion file is installed below the prefix, by its ending.
+fn place_of(page: &Path) -> String {
+    let ending = page.extension().unwrap_or_default().to_string_lossy();
+    let (name, stem) = (name(page), page.file_stem().unwrap_or_default().to_string_lossy());
+    match ending.as_ref() {
+        "1" => format!("share/man/man1/{name}"),
+        "bash" => format!("share/bash-completion/completions/{stem}"),
+        "fish" => format!("share/fish/vendor_completions.d/{name}"),
+        _ => format!("share/zsh/vendor-completions/{name}"),
+    }
+}
+
+/// Every file below a directory, in order.
+pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let entries =
+        fs::read_dir(directory).with_context(|| format!("read {}", directory.display()))?;
+    for entry in entries {
+        let path = entry.context("read a directory")?.path();
+        if path.is_dir() {
+            found.extend(files_below(&path)?);
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Writes a file, and makes its directory.
+pub(crate) fn write(to: &Path, text: &[u8]) -> Result<()> {
+    make_parent(to)?;
+    fs::write(to, text).with_context(|| format!("write {}", to.display()))
+}
+
+fn make_parent(path: &Path) -> Result<()> {
+    let parent = path.parent().context("a file without directory")?;
+    fs::create_dir_all(parent).with_context(|| format!("make {}", parent.display()))
+}
