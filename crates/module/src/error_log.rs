@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 const MOST: u32 = 20;
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// How often a thread looks whether another one has counted its line.
+const TRIES: u32 = 10_000;
+
 /// What a line is for the journal: a warning.
 const WARNING: u8 = 4;
 
@@ -88,9 +91,7 @@ impl ErrorLog {
         if !worth || rv == CKR_BUFFER_TOO_SMALL {
             return;
         }
-        // A thread that was telling something at a fork holds it for ever in the child.
-        let Ok(mut pace) = self.pace.try_lock() else { return };
-        let Some(left_out) = pace.step(Instant::now()) else { return };
+        let Some(left_out) = self.step() else { return };
         let _uncancelled = Uncancelled::begin();
         let code = rv_name(rv).map_or_else(|| format!("0x{rv:x}"), str::to_owned);
         let mut line = format!("{} {}[{}]", now(), program(), std::process::id());
@@ -104,6 +105,14 @@ impl ErrorLog {
         // Else a label could begin a line, or a field of the journal's.
         let line: String = line.chars().map(|c| if is_plain(c) { c } else { '?' }).collect();
         self.sink.write(&line, WARNING).ok();
+    }
+}
+
+impl ErrorLog {
+    /// [`Pace::step`], now. A signal handler that interrupts it does not wait for its own thread.
+    fn step(&self) -> Option<u64> {
+        let mut pace = (0..TRIES).find_map(|_| self.pace.try_lock().ok())?;
+        pace.step(Instant::now())
     }
 }
 

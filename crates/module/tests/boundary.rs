@@ -75,7 +75,7 @@ fn the_error_log_says_what_a_code_does_not_and_no_secret() {
     let run = |name: &str, log: Option<&str>, level: &str, stderr: Option<&str>| {
         let home = Home::new(name);
         let paths = [log, stderr].map(|file| file.map(|file| home.path().join(file)));
-        let log = paths[0].as_deref().unwrap_or(Path::new("stderr"));
+        let log = paths[0].as_deref().unwrap_or_else(|| Path::new("stderr"));
         let variables = [("METASLOT_LOG", log.as_os_str()), ("METASLOT_LOG_LEVEL", level.as_ref())];
         let stderr = paths[1].as_deref().map(|path| path.to_str().expect("text"));
         home.run_with(&program, &Vec::from_iter(stderr), &variables);

@@ -119,8 +119,10 @@ impl Health {
         }
         record.strikes += 1;
         let trial = record.trial.take();
+        if let Some(began) = trial {
+            record.took = now.saturating_duration_since(began).min(WINDOW);
+        }
         if record.strikes >= STRIKES || trial.is_some() {
-            record.took = trial.map_or(Duration::ZERO, |began| now - began).min(WINDOW);
             let end = now + record.took.max(PAUSE);
             known.due.store(self.microseconds(end), Ordering::Relaxed);
             self.out.fetch_or(bit(provider), Ordering::Relaxed);
@@ -215,6 +217,17 @@ mod tests {
         // Quick failures cost no more than the shortest pause.
         health.strike(1, trial + 30 * SECOND - 10 * SECOND + MOMENT);
         assert!(health.takes_at(1, trial + 20 * SECOND + MOMENT + PAUSE));
+    }
+
+    #[test]
+    fn what_began_before_its_pause_and_fails_late_does_not_shorten_it() {
+        let (health, start) = out();
+        let trial = start + PAUSE;
+        assert!(health.takes_at(2, trial));
+        health.strike(2, trial + 10 * SECOND);
+        health.strike(2, trial + 11 * SECOND);
+        assert!(!health.takes_at(2, trial + 20 * SECOND));
+        assert!(health.takes_at(2, trial + 21 * SECOND));
     }
 
     #[test]
