@@ -17,10 +17,20 @@ pub(crate) struct Table {
 
 struct Compared {
     cell: String,
-    /// Nanoseconds of CPU per operation.
+    /// Nanoseconds of CPU per operation: medians.
     raw: f64,
     module: f64,
     rival: Option<f64>,
+    /// How much faster the module is than the raw library, round by round: the median, and an interval for it.
+    speed: Speed,
+}
+
+/// A median, and the interval that holds it 19 times in 20 or more.
+#[derive(Debug, PartialEq)]
+struct Speed {
+    low: f64,
+    median: f64,
+    high: f64,
 }
 
 impl Table {
@@ -36,16 +46,20 @@ impl Table {
     /// Takes the medians out of the lab's JSON.
     pub(crate) fn compare(&mut self, report: &Value) -> Result<()> {
         for cell in report["overhead"]["cells"].as_array().context("a result without cells")? {
-            let median = |provider: &str| {
+            let rounds = |provider: &str| -> Option<Vec<f64>> {
                 let arms = cell["arms"].as_array().into_iter().flatten();
                 let arm = arms.into_iter().find(|arm| arm["provider"] == provider)?;
-                median(arm["cpu_ns"].as_array()?.iter().filter_map(Value::as_f64).collect())
+                Some(arm["cpu_ns"].as_array()?.iter().filter_map(Value::as_f64).collect())
             };
             let name = cell["name"].as_str().unwrap_or_default().to_owned();
+            let raw = rounds("raw").with_context(|| format!("{name}: nothing raw"))?;
+            let module = rounds("module").with_context(|| format!("{name}: no module"))?;
+            let ratios = raw.iter().zip(&module).map(|(raw, module)| raw / module).collect();
             self.compared.push(Compared {
-                raw: median("raw").with_context(|| format!("{name}: nothing raw"))?,
-                module: median("module").with_context(|| format!("{name}: no module"))?,
-                rival: median("rival"),
+                speed: Speed::of(ratios).with_context(|| format!("{name}: no rounds"))?,
+                raw: median(raw).unwrap_or_default(),
+                module: median(module).unwrap_or_default(),
+                rival: rounds("rival").and_then(median),
                 cell: name,
             });
         }
@@ -65,24 +79,66 @@ impl fmt::Display for Table {
         }
         writeln!(
             f,
-            "\n{:<30} {:>14} {:>14} {:>10} {:>14}",
-            "CPU time of one operation", "raw library", "the module", "raw/module", "SoftHSM"
+            "\n{:<26} {:>12} {:>12} {:>12}   {}",
+            "CPU time of one operation", "raw library", "the module", "SoftHSM", "raw/module"
         )?;
-        for Compared { cell, raw, module, rival } in &self.compared {
+        for Compared { cell, raw, module, rival, speed } in &self.compared {
             let rival = rival.map_or_else(|| "–".into(), |rival| format!("{:.1} µs", rival / 1e3));
+            let Speed { low, median, high } = speed;
             writeln!(
                 f,
-                "{cell:<30} {:>11.1} µs {:>11.1} µs {:>10.3} {rival:>14}",
+                "{cell:<26} {:>9.1} µs {:>9.1} µs {rival:>12}   {median:.2} ({low:.2} to {high:.2})",
                 raw / 1e3,
                 module / 1e3,
-                raw / module
             )?;
         }
-        Ok(())
+        writeln!(
+            f,
+            "in brackets: an interval that holds the median of the rounds' ratios 19 times in 20"
+        )
     }
+}
+
+impl Speed {
+    /// By order statistics: no distribution is assumed.
+    fn of(mut ratios: Vec<f64>) -> Option<Self> {
+        ratios.sort_by(f64::total_cmp);
+        let outside = outside(ratios.len());
+        let (low, high) = (*ratios.get(outside)?, *ratios.iter().rev().nth(outside)?);
+        Some(Self { low, median: median(ratios)?, high })
+    }
+}
+
+/// How many of so many samples, in order, may be left out at each end of an interval for their median.
+fn outside(count: usize) -> usize {
+    let count = i32::try_from(count).unwrap_or(i32::MAX);
+    let (mut ways, mut tail) = (1.0, 0.0);
+    for left_out in 0..count {
+        tail += ways / 2_f64.powi(count);
+        if tail > 0.025 {
+            return usize::try_from(left_out - 1).unwrap_or(0);
+        }
+        ways *= f64::from(count - left_out) / f64::from(left_out + 1);
+    }
+    0
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against tables of the sign test (Conover, Practical Nonparametric Statistics, table A3).
+    #[test]
+    fn an_interval_for_a_median_leaves_out_what_the_sign_test_does() {
+        let outside = [5, 6, 8, 9, 11, 12, 21].map(outside);
+        assert_eq!(outside, [0, 0, 0, 1, 1, 2, 5]);
+        let speed = Speed::of((0..11).map(f64::from).collect());
+        assert_eq!(speed, Some(Speed { low: 1.0, median: 5.0, high: 9.0 }));
+        assert_eq!(Speed::of(Vec::new()), None);
+    }
 }
