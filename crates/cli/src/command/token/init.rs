@@ -144,8 +144,21 @@ fn slot(host: &Host, wanted: Option<u64>) -> Result<Token> {
         (Some(at), _) => Ok(tokens.swap_remove(at)),
         (None, Some(number)) => Err(Failure::not_found(format!("there is no slot {number}"))
             .hint("'metaslot token list' shows the slots")),
-        (None, None) => Err(Failure::not_found("every slot has a token already")
-            .hint("name the slot of the one to empty with --slot")),
+        (None, None) => Err(none_is_free(&tokens)),
+    }
+}
+
+/// No slot is without a token, or it is not known of all.
+fn none_is_free(tokens: &[Token]) -> Failure {
+    let unreadable = tokens.iter().find_map(|token| Some((token.slot, token.problem.as_ref()?)));
+    match unreadable {
+        None => Failure::not_found("every slot has a token already")
+            .hint("name the slot of the one to empty with --slot"),
+        Some((slot, problem)) => {
+            let what =
+                format!("no slot is free: the token in slot {slot} cannot be read: {problem}");
+            Failure::not_found(what).hint("'metaslot doctor' says what stands in the way")
+        }
     }
 }
 
