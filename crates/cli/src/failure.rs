@@ -5,6 +5,7 @@
 //! function refused, the message ends with its name and code, as a bug report needs them.
 
 use crate::encoding::printable;
+use crate::uri::Uri;
 use metaslot_ck as ck;
 use metaslot_client::{self as client, LoadError, Module};
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ pub(crate) struct Failure {
     exit: Exit,
     message: String,
     hint: Option<String>,
+    /// What the hint says to choose from.
+    choices: Vec<String>,
     call: Option<client::Error>,
     detail: Option<String>,
     /// Another command's code in place of ours.
@@ -46,7 +49,15 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 impl Failure {
     /// A failure with its exit code.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, call: None, detail: None, status: None }
+        Self {
+            exit,
+            message: message.into(),
+            hint: None,
+            choices: Vec::new(),
+            call: None,
+            detail: None,
+            status: None,
+        }
     }
 
     /// Anything that has no exit code of its own.
@@ -109,6 +120,13 @@ impl Failure {
         self
     }
 
+    /// A hint, and what it says to choose from.
+    #[must_use]
+    pub(crate) fn choose(mut self, hint: &str, choices: impl Iterator<Item = Uri>) -> Self {
+        self.choices = choices.map(|uri| uri.to_string()).collect();
+        self.hint(hint)
+    }
+
     /// What happened, without a hint.
     pub(crate) fn message(&self) -> &str {
         &self.message
@@ -156,19 +174,26 @@ impl Failure {
                 text.push_str(&format!("{cyan}{what}:{plain} {}\n", printable(said)));
             }
         }
+        for choice in &self.choices {
+            text.push_str(&format!("      {}\n", printable(choice)));
+        }
         text
     }
 
     /// The same for programs.
     pub(crate) fn json(&self) -> Value {
-        json!({"error": {
+        let mut json = json!({"error": {
             "message": self.message,
             "detail": self.detail,
             "hint": self.hint,
             "function": self.call.map(|call| call.function.name()),
             "code": self.call.map(|call| call.code.to_string()),
             "exit": self.number(),
-        }})
+        }});
+        if !self.choices.is_empty() {
+            json["error"]["choices"] = json!(self.choices);
+        }
+        json
     }
 }
 
@@ -206,7 +231,7 @@ impl From<client::Error> for Failure {
         };
         let hint = row.map(|row| row.2).filter(|hint| !hint.is_empty()).map(str::to_owned);
         let exit = if PIN_CODES.contains(&call.code) { Exit::Pin } else { Exit::Failed };
-        Self { exit, message, hint, call: Some(call), detail, status: None }
+        Self { exit, message, hint, choices: Vec::new(), call: Some(call), detail, status: None }
     }
 }
 

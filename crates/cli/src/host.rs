@@ -96,9 +96,9 @@ impl Host {
             (None, _) => Err(self.no_token(uri)),
             (Some(first), Some(second)) => {
                 let names = [first, second].into_iter().chain(tokens).map(|token| token.uri());
-                let names: Vec<String> = names.map(|uri| uri.to_string()).collect();
+                let names: Vec<Uri> = names.collect();
                 Err(Failure::not_found(format!("{} tokens match", names.len()))
-                    .hint(format!("say which: {}", names.join(" or "))))
+                    .choose("say which with --token, or in the URI", names.into_iter()))
             }
         }
     }

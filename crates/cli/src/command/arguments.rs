@@ -19,6 +19,23 @@ impl TokenArg {
     pub(crate) fn uri(&self) -> Result<Uri> {
         self.token.as_deref().map_or_else(|| Ok(Uri::default()), token_uri)
     }
+
+    /// A key on it: a URI, or its label.
+    pub(crate) fn key(&self, text: &str) -> Result<Uri> {
+        self.of(key_uri(text)?)
+    }
+
+    /// The same object, on this token.
+    pub(crate) fn of(&self, uri: Uri) -> Result<Uri> {
+        let token = self.uri()?;
+        if uri.token_part() == Uri::default() {
+            return Ok(uri.on(&token));
+        }
+        match self.token {
+            None => Ok(uri),
+            Some(_) => Err(Failure::usage("the URI already names the token: drop --token")),
+        }
+    }
 }
 
 /// A label, or a URI.

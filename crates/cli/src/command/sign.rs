@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot sign`
 
-use super::arguments::{PinArg, key_uri};
+use super::arguments::{PinArg, TokenArg};
 use super::payload::{self, Payload};
 use crate::app::App;
 use crate::encoding::{base64, der};
@@ -46,6 +46,8 @@ pub(crate) struct Args {
     #[arg(long, short, value_enum)]
     format: Option<Format>,
     #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
     pin: PinArg,
 }
 
@@ -61,7 +63,7 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = key_uri(&args.key)?;
+    let uri = args.token.key(&args.key)?;
     let login = args.pin.login(app, &uri)?;
     let mut payload = Payload::open(args.input.as_deref())?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;

@@ -83,9 +83,9 @@ pub(crate) fn only(keys: Vec<Key>, uri: &Uri, token: &Uri) -> Result<Key> {
             .hint("'metaslot key list' shows the keys of a token")),
         (Some(first), Some(second)) => {
             let all = [first, second].into_iter().chain(keys);
-            let names: Vec<String> = all.map(|key| key.uri(token).to_string()).collect();
-            Err(Failure::not_found(format!("{} keys match", names.len()))
-                .hint(format!("name one of {}", names.join(", "))))
+            let all: Vec<Uri> = all.map(|key| key.uri(token)).collect();
+            Err(Failure::not_found(format!("{} keys match", all.len()))
+                .choose("name one of", all.into_iter()))
         }
     }
 }

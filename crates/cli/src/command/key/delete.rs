@@ -2,7 +2,7 @@
 //! `metaslot key delete`
 
 use crate::app::App;
-use crate::command::arguments::{PinArg, key_uri};
+use crate::command::arguments::{PinArg, TokenArg};
 use crate::failure::{Failure, Result};
 use crate::key;
 use crate::output::Report;
@@ -21,11 +21,13 @@ pub(crate) struct Args {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
     pin: PinArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = key_uri(&args.key)?;
+    let uri = args.token.key(&args.key)?;
     let login = args.pin.login(app, &uri)?;
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
     let token = login.token.uri();

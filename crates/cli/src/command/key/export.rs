@@ -2,7 +2,7 @@
 //! `metaslot key export`
 
 use crate::app::App;
-use crate::command::arguments::{PinArg, key_uri};
+use crate::command::arguments::{PinArg, TokenArg};
 use crate::command::payload;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
@@ -27,6 +27,8 @@ pub(crate) struct Args {
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
     pin: PinArg,
 }
 
@@ -39,7 +41,7 @@ enum Format {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = key_uri(&args.key)?;
+    let uri = args.token.key(&args.key)?;
     let login = args.pin.login(app, &uri)?;
     let token = login.token.uri();
     let module = app.host(&uri)?.module();

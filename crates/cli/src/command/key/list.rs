@@ -34,13 +34,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let mut uri = args.keys.as_deref().map(key_uri).transpose()?.unwrap_or_default();
-    let token = args.token.uri()?;
-    if uri.token_part() == <_>::default() {
-        uri = uri.on(&token);
-    } else if token != <_>::default() {
-        return Err(Failure::usage("the URI already names the token: drop --token"));
-    }
+    let uri = args.keys.as_deref().map(key_uri).transpose()?.unwrap_or_default();
+    let uri = args.token.of(uri)?;
     let login = args.pin.login(app, &uri)?;
     let (session, logged_in) = if args.public {
         let module = app.host(&uri)?.module();
