@@ -79,8 +79,8 @@ impl fmt::Display for Table {
         }
         writeln!(
             f,
-            "\n{:<26} {:>12} {:>12} {:>12}   {}",
-            "CPU time of one operation", "raw library", "the module", "SoftHSM", "raw/module"
+            "\n{:<26} {:>12} {:>12} {:>12}   raw/module",
+            "CPU time of one operation", "raw library", "the module", "SoftHSM"
         )?;
         for Compared { cell, raw, module, rival, speed } in &self.compared {
             let rival = rival.map_or_else(|| "–".into(), |rival| format!("{:.1} µs", rival / 1e3));
