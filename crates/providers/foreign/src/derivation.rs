@@ -60,8 +60,11 @@ impl Mechanism {
         let derive = |session: &Session| -> Called<Vec<u8>> {
             let base = self.token.handle(session, row)?;
             let secret = session.derive(&mechanism, base, &template)?;
-            let value = session.attribute(secret, CKA_VALUE);
-            session.destroy(secret)?;
+            let mut value = session.attribute(secret, CKA_VALUE);
+            if let Err(failure) = session.destroy(secret) {
+                value.iter_mut().for_each(|value| wipe(value));
+                return Err(failure);
+            }
             value
         };
         let mut value = self.token.with(true, derive)?;
