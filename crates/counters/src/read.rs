@@ -150,9 +150,11 @@ pub fn of(pid: u32, directories: &[PathBuf]) -> Vec<Process> {
 
 /// The page of a process that lives or has just ended: made by its user, and about it.
 fn page_of(path: &Path, pid: u32) -> io::Result<Process> {
-    let made_by = fs::symlink_metadata(path)?.uid();
+    let file = page::open_to_read(path)?;
+    // Of the file that is read: another one may stand in its place by now.
+    let made_by = file.metadata()?.uid();
     let users = page::users(pid);
-    let found = process(path)?;
+    let found = counted(&file)?;
     match found.pid == pid && users.is_none_or(|users| users.contains(&made_by)) {
         true => Ok(found),
         false => Err(io::Error::new(io::ErrorKind::InvalidData, "another process's page")),
@@ -165,8 +167,11 @@ fn page_of(path: &Path, pid: u32) -> io::Result<Process> {
 /// # Errors
 /// What the file system says; [`io::ErrorKind::InvalidData`] for a page of another version.
 pub fn process(path: &Path) -> io::Result<Process> {
-    let file = page::open_to_read(path)?;
-    let header = words(&file, 0, HEADER)?;
+    counted(&page::open_to_read(path)?)
+}
+
+fn counted(file: &File) -> io::Result<Process> {
+    let header = words(file, 0, HEADER)?;
     let expected = [(0, layout::MAGIC), (1, layout::VERSION)];
     let lengths = [(layout::SHARD_COUNT, SHARDS as u64), (layout::SHARD_LENGTH, SHARD as u64)];
     if expected.iter().chain(&lengths).any(|(at, value)| header[*at] != *value) {
@@ -176,7 +181,7 @@ pub fn process(path: &Path) -> io::Result<Process> {
     let (mut codes, mut outside) = (BTreeMap::new(), Vec::new());
     for index in 0..SHARDS {
         // Read, not mapped: reading a page that was never written does not allocate it.
-        let shard = words(&file, HEADER + index * SHARD, SHARD)?;
+        let shard = words(file, HEADER + index * SHARD, SHARD)?;
         for (sum, word) in sums.iter_mut().zip(&shard) {
             *sum = sum.saturating_add(*word);
         }
