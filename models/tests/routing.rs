@@ -246,8 +246,8 @@ fn every_operation_on_data_is_measured() {
 fn a_crowd_measures_together() {
     let engine = engine(Shaky::leaked());
     let job = Job { mechanism: CKM_SHA256, operation: CKF_DIGEST, key_bits: 0, bytes: 64 };
-    let measure =
-        || engine.routes().measure_crowded(job, Duration::from_millis(1)).expect("measured");
+    // One that gets its processor when the time is over does the work once all the same.
+    let measure = || engine.routes().measure_crowded(job, Duration::ZERO).expect("measured");
     let all: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..cost::crowd()).map(|_| scope.spawn(measure)).collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("it ends")).collect()

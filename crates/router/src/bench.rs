@@ -113,18 +113,21 @@ const UNREAD: Duration = Duration::from_micros(20);
 fn work_for(length: Duration, mut work: Work) -> Option<(f64, u32)> {
     let (began, before) = (Instant::now(), thread_time());
     let (mut done, mut times) = (0_u32, 1_u32);
-    while began.elapsed() < length {
+    // Once in any case: a thread of a crowd may get its processor when the time is over.
+    loop {
         let this = Instant::now();
         for _ in 0..times {
             work().ok()?;
         }
         done = done.saturating_add(times);
+        if began.elapsed() >= length {
+            let used = thread_time() - before;
+            return Some((used.as_secs_f64() * 1e9 / f64::from(done), done));
+        }
         if this.elapsed() < UNREAD {
             times *= 2;
         }
     }
-    let used = thread_time() - before;
-    (done > 0).then(|| (used.as_secs_f64() * 1e9 / f64::from(done), done))
 }
 
 /// CPU time of this thread since it began.
