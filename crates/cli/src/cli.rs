@@ -3,8 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    doctor, explain, import, key, lab, mechanisms, pages, policy, provider, sign, stat, token, top,
-    tune, verify,
+    doctor, explain, import, key, lab, mechanisms, pages, policy, provider, random, sign, stat,
+    token, top, tune, verify,
 };
 use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
@@ -89,6 +89,11 @@ pub(crate) enum Command {
     /// Exit codes: 0 done, 1 wrong usage, 3 the module or the token refused, 4 the system did. Called as
     /// metaslot-pktool or pktool, by a link, the command is this one.
     Pktool(pktool::Args),
+    /// Print random bytes
+    ///
+    /// They are the token's (C_GenerateRandom). Needs no PIN, and no token that is initialised. A file is made with the mode
+    /// that the umask leaves: for a key, 'metaslot key generate' makes one that never leaves the token.
+    Random(random::Args),
     /// List the mechanisms of a token
     ///
     /// MIN and MAX are sizes of keys in the unit that the mechanism uses, bits or bytes.

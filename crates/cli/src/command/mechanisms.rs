@@ -83,9 +83,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The named token's slot; without a name the first slot: mechanisms do not depend on the token's
-/// being initialised.
-fn any_slot(app: &App, uri: &Uri) -> Result<SlotId> {
+/// The named token's slot; without a name the first slot, for what does not depend on the token's being initialised.
+pub(super) fn any_slot(app: &App, uri: &Uri) -> Result<SlotId> {
     let mut tokens = app.host(uri)?.matching(uri)?.into_iter();
     tokens.next().map(|token| token.slot).ok_or_else(|| {
         Failure::not_found("no slot matches").hint("'metaslot token list' shows slots and tokens")
