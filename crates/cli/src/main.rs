@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod app;
+mod certificate;
 mod cli;
 mod command;
 mod draft;

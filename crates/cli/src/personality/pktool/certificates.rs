@@ -1,50 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Certificates in a token: found, shown, stored.
+//! Certificates as the original finds and shows them.
 
+use crate::certificate::{self, Stored};
 use crate::encoding::{from_hex, hex, printable};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Key};
 use crate::personality::operands::Operands;
-use crate::uri::{Class, Uri};
 use crate::x509::{self, Certificate, Time};
-use metaslot_ck::*;
-use metaslot_client::{Session, Template};
+use metaslot_client::Session;
 
 /// Operands that only certificates have.
 pub(super) const FILTERS: &[&str] = &["subject", "issuer", "serial", "criteria"];
 
-/// One object of a token.
-#[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) handle: ObjectHandle,
-    pub(super) der: Vec<u8>,
-    label: String,
-    id: Vec<u8>,
-}
-
 /// What the operands describe. What cannot be read as a certificate has a label only.
 pub(super) fn find(session: &Session, operands: &Operands<'_>) -> Result<Vec<Stored>> {
     let filter = Filter::read(operands)?;
-    let template = Template::new().class(CKO_CERTIFICATE).token(true);
-    let template = match operands.value("label") {
-        Some(label) => template.label(label),
-        None => template,
-    };
-    let mut found = Vec::new();
-    for handle in session.find(&template)? {
-        let values = session.attributes(handle, &[CKA_VALUE, CKA_LABEL, CKA_ID])?;
-        let [der, label, id] = <[_; 3]>::try_from(values).unwrap_or_default();
-        let stored = Stored {
-            handle,
-            der: der.unwrap_or_default(),
-            label: String::from_utf8_lossy(&label.unwrap_or_default()).into_owned(),
-            id: id.unwrap_or_default(),
-        };
-        if filter.takes(&stored.der) {
-            found.push(stored);
-        }
-    }
-    Ok(found)
+    let found = certificate::labelled(session, operands.value("label"))?.into_iter();
+    Ok(found.filter(|stored| filter.takes(&stored.der)).collect())
 }
 
 /// The operands that describe certificates; absent ones take every one.
@@ -134,38 +105,4 @@ fn described(certificate: &Certificate<'_>) -> String {
         certificate.until,
         hex(certificate.serial)
     )
-}
-
-/// What stands in a certificate.
-pub(super) fn read(der: &[u8]) -> Result<Certificate<'_>> {
-    Certificate::read(der).ok_or_else(|| Failure::failed("that is no certificate"))
-}
-
-/// Puts a certificate into the session's token.
-pub(super) fn store(session: &Session, der: &[u8], label: &str, id: &[u8]) -> Result<ObjectHandle> {
-    let certificate = read(der)?;
-    let template = Template::new()
-        .class(CKO_CERTIFICATE)
-        .ulong(CKA_CERTIFICATE_TYPE, CKC_X_509)
-        .token(true)
-        .bool(CKA_PRIVATE, false)
-        .label(label)
-        .bytes(CKA_ID, id)
-        .bytes(CKA_SUBJECT, certificate.subject)
-        .bytes(CKA_ISSUER, certificate.issuer)
-        .bytes(CKA_SERIAL_NUMBER, certificate.serial_number)
-        .bytes(CKA_VALUE, der);
-    Ok(session.create(&template)?)
-}
-
-/// The id of the token's key of a certificate; empty where it is not there.
-pub(super) fn id_of_key(session: &Session, public_key: &[u8]) -> Result<Vec<u8>> {
-    let is_it = |key: &Key| {
-        let public = key.part(Class::Public);
-        public.is_some_and(|handle| {
-            key::public_key(session, key, handle).is_ok_and(|it| it == public_key)
-        })
-    };
-    let keys = key::search(session, &Uri::default())?;
-    Ok(keys.into_iter().find(is_it).map(|key| key.id).unwrap_or_default())
 }

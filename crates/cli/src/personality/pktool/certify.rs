@@ -2,10 +2,11 @@
 //! `pktool gencert` and `pktool gencsr`
 
 use super::arguments::Args;
-use super::certificates::{serial, store};
+use super::certificates::serial;
 use super::files::write_new;
 use super::generate::{list_curves, made, pair_kind};
 use crate::app::App;
+use crate::certificate::store;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
 use crate::key::{self, Key, Kind};

@@ -2,10 +2,11 @@
 //! `pktool signcsr`
 
 use super::arguments::{Args, yes};
-use super::certificates::{id_of_key, serial, store};
+use super::certificates::serial;
 use super::certify::{encoded, extensions, lifetime};
 use super::files::{contents, write_new};
 use crate::app::App;
+use crate::certificate::{key_of, store};
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
 use crate::key;
@@ -52,7 +53,7 @@ pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result
     let stored = match yes(operands, "store", false) {
         true => {
             let label = operands.value("outlabel").unwrap_or_default();
-            let id = id_of_key(&session, request.public_key)?;
+            let id = key_of(&session, request.public_key)?.map_or_else(Vec::new, |key| key.id);
             Some(store(&session, &made, label, &id)?)
         }
         false => None,

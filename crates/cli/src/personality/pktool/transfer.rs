@@ -6,6 +6,7 @@ use super::certificates;
 use super::files::{contents, write_new};
 use super::generate::secret_kind;
 use crate::app::App;
+use crate::certificate;
 use crate::encoding::{der_of, pem};
 use crate::failure::{Failure, Result};
 use crate::key::{self, usage};
@@ -27,10 +28,11 @@ pub(super) fn import(app: &App, args: &Args, operands: &Operands<'_>) -> Result<
             let no = || Failure::failed(format!("{} is no certificate", file.display()));
             let der =
                 der_of(&contents(file)?, &["CERTIFICATE", "X509 CERTIFICATE"]).ok_or_else(no)?;
-            let certificate = certificates::read(&der).map_err(|_| no())?;
+            let certificate = certificate::read(&der).map_err(|_| no())?;
             let (session, _) = args.log_in(app, operands, Access::ReadWrite)?;
-            let id = certificates::id_of_key(&session, certificate.public_key)?;
-            certificates::store(&session, &der, label, &id).map(drop)
+            let key = certificate::key_of(&session, certificate.public_key)?;
+            let id = key.map(|key| key.id).unwrap_or_default();
+            certificate::store(&session, &der, label, &id).map(drop)
         }
     }
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Certificates in a token: found and stored.
+
+use crate::failure::{Failure, Result};
+use crate::key::{self, Key};
+use crate::uri::{Class, Uri};
+use crate::x509::Certificate;
+use metaslot_ck::*;
+use metaslot_client::{Session, Template};
+
+/// One object of a token. It may be no certificate that can be read.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) handle: ObjectHandle,
+    pub(crate) der: Vec<u8>,
+    pub(crate) label: String,
+    pub(crate) id: Vec<u8>,
+}
+
+/// The certificates of the session's token that have a label, where one is said.
+pub(crate) fn labelled(session: &Session, label: Option<&str>) -> Result<Vec<Stored>> {
+    let template = Template::new().class(CKO_CERTIFICATE).token(true);
+    let template = match label {
+        Some(label) => template.label(label),
+        None => template,
+    };
+    let mut found = Vec::new();
+    for handle in session.find(&template)? {
+        let values = session.attributes(handle, &[CKA_VALUE, CKA_LABEL, CKA_ID])?;
+        let [der, label, id] = <[_; 3]>::try_from(values).unwrap_or_default();
+        found.push(Stored {
+            handle,
+            der: der.unwrap_or_default(),
+            label: String::from_utf8_lossy(&label.unwrap_or_default()).into_owned(),
+            id: id.unwrap_or_default(),
+        });
+    }
+    Ok(found)
+}
+
+/// What stands in a certificate.
+pub(crate) fn read(der: &[u8]) -> Result<Certificate<'_>> {
+    Certificate::read(der).ok_or_else(|| Failure::failed("that is no certificate"))
+}
+
+/// Puts a certificate into the session's token.
+pub(crate) fn store(session: &Session, der: &[u8], label: &str, id: &[u8]) -> Result<ObjectHandle> {
+    let certificate = read(der)?;
+    let template = Template::new()
+        .class(CKO_CERTIFICATE)
+        .ulong(CKA_CERTIFICATE_TYPE, CKC_X_509)
+        .token(true)
+        .bool(CKA_PRIVATE, false)
+        .label(label)
+        .bytes(CKA_ID, id)
+        .bytes(CKA_SUBJECT, certificate.subject)
+        .bytes(CKA_ISSUER, certificate.issuer)
+        .bytes(CKA_SERIAL_NUMBER, certificate.serial_number)
+        .bytes(CKA_VALUE, der);
+    Ok(session.create(&template)?)
+}
+
+/// The token's key of a certificate.
+pub(crate) fn key_of(session: &Session, public_key: &[u8]) -> Result<Option<Key>> {
+    let is_it = |key: &Key| {
+        let public = key.part(Class::Public);
+        public.is_some_and(|handle| {
+            key::public_key(session, key, handle).is_ok_and(|it| it == public_key)
+        })
+    };
+    Ok(key::search(session, &Uri::default())?.into_iter().find(is_it))
+}
