@@ -3,8 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    doctor, explain, import, key, lab, mechanisms, pages, policy, provider, random, sign, stat,
-    token, top, tune, verify,
+    cert, doctor, explain, import, key, lab, mechanisms, pages, policy, provider, random, sign,
+    stat, token, top, tune, verify,
 };
 use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
@@ -36,6 +36,9 @@ pub(crate) enum Command {
     /// Generate, list, export and delete keys
     #[command(subcommand)]
     Key(key::Command),
+    /// List, show, import, export and delete certificates
+    #[command(subcommand)]
+    Cert(cert::Command),
     /// Sign a file with a key of the token
     ///
     /// Without --mechanism, RSA keys sign with PKCS#1 v1.5 and SHA-256, EC keys with ECDSA and a

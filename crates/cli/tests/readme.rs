@@ -42,6 +42,8 @@ const LINES: &[(&str, Line)] = &[
     ),
     ("metaslot key generate --label site --type ec:p256", Ends(&[PIN])),
     ("metaslot sign --key site --in file --out file.sig", Ends(&[PIN])),
+    ("metaslot cert import site.pem --label site", Ends(&[PIN])),
+    ("metaslot cert list", Ends(&[])),
     ("metaslot digest -a sha256 file", Ends(&[])),
     ("metaslot mac -a sha256_hmac file", Ends(&[PHRASE])),
     ("metaslot encrypt -a aes -i file -o file.enc", Ends(&[PHRASE, AGAIN])),
@@ -125,7 +127,9 @@ fn every_command_of_the_readme_works_as_it_is_printed() {
         "each line of the README is in this file, and the other way round"
     );
     let sandbox = Sandbox::make(&sandbox::module());
-    sandbox.run("echo something > file");
+    let made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=site \
+                -keyout /dev/null -out site.pem";
+    sandbox.run(&format!("echo something > file; {made}"));
     for (command, line) in LINES {
         let program = command.split(' ').next().unwrap_or_default();
         let there = sandbox

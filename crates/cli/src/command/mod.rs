@@ -3,6 +3,7 @@
 
 mod agreement;
 pub(crate) mod arguments;
+pub(crate) mod cert;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod import;

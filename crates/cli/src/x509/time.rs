@@ -48,6 +48,16 @@ impl Time {
     }
 }
 
+impl Time {
+    /// RFC 3339, which sorts.
+    pub(crate) fn iso(&self) -> String {
+        let part = |from: usize, to: usize| self.0.get(from..to).unwrap_or_default();
+        let (date, time) =
+            ([part(0, 4), part(4, 6), part(6, 8)], [part(8, 10), part(10, 12), part(12, 14)]);
+        format!("{}T{}Z", date.join("-"), time.join(":"))
+    }
+}
+
 impl std::fmt::Display for Time {
     /// As OpenSSL shows it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -119,6 +129,11 @@ mod tests {
                 assert_eq!(Time::read(element), Some(time));
             }
         }
+    }
+
+    #[test]
+    fn times_sort_as_they_are_shown() {
+        assert_eq!(Time::from_epoch(951_782_399).iso(), "2000-02-28T23:59:59Z");
     }
 
     #[test]

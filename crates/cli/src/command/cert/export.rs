@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot cert export`
+
+use super::found::{named, one, open};
+use crate::app::App;
+use crate::certificate;
+use crate::command::arguments::TokenArg;
+use crate::command::payload::write_beside;
+use crate::encoding::pem;
+use crate::failure::Result;
+use crate::output::Report;
+use clap::ValueEnum;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Arguments of `cert export`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The certificate: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    certificate: String,
+    /// PEM or DER
+    #[arg(long, short, value_enum, default_value_t = Format::Pem)]
+    format: Format,
+    /// Where the certificate goes [default: standard output]
+    #[arg(long = "out", short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    token: TokenArg,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Format {
+    /// Text between BEGIN and END lines
+    Pem,
+    /// Bytes
+    Der,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.key(&args.certificate)?;
+    let (session, token) = open(app, &uri)?;
+    let stored = one(&session, &token, &uri)?;
+    certificate::read(&stored.der)?;
+    let text = pem("CERTIFICATE", &stored.der);
+    let report = Report {
+        json: json!({"uri": named(&stored, &token).to_string(), "certificate": text}),
+        ..Report::default()
+    };
+    let bytes = if args.format == Format::Pem { text.into_bytes() } else { stored.der };
+    write_beside(&app.output, args.output.as_deref(), &bytes, &report)
+}

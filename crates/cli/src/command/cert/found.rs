@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which certificates a URI means, and what is told of each.
+
+use crate::app::App;
+use crate::certificate::{Stored, labelled};
+use crate::encoding::hex;
+use crate::failure::{Failure, Result};
+use crate::key::{self, Key};
+use crate::uri::{Class, Uri};
+use crate::x509::{self, Certificate};
+use metaslot_client::{Access, Session};
+use serde_json::{Value, json};
+
+/// A session without a login, and the URI of its token.
+pub(super) fn open(app: &App, uri: &Uri) -> Result<(Session, Uri)> {
+    let token = app.token(uri)?;
+    let session = app.host(uri)?.module().open_session(token.slot, Access::ReadOnly)?;
+    Ok((session, token.uri()))
+}
+
+/// The certificates that a URI describes.
+pub(super) fn search(session: &Session, uri: &Uri) -> Result<Vec<Stored>> {
+    if let Some(other) = uri.class.filter(|class| *class != Class::Certificate) {
+        let message = format!("a URI with type={} names no certificate", other.name());
+        return Err(Failure::usage(message).hint("type=cert does"));
+    }
+    let mut found = labelled(session, uri.object.as_deref())?;
+    found.retain(|stored| uri.id.as_ref().is_none_or(|id| *id == stored.id));
+    Ok(found)
+}
+
+/// The one that it describes.
+pub(super) fn one(session: &Session, token: &Uri, uri: &Uri) -> Result<Stored> {
+    let mut found = search(session, uri)?;
+    match found.len() {
+        0 => Err(Failure::not_found(format!("no certificate matches {}", uri.key_part()))
+            .hint("'metaslot cert list' shows the certificates of a token")),
+        1 => Ok(found.remove(0)),
+        many => Err(Failure::not_found(format!("{many} certificates match"))
+            .choose("name one of", found.iter().map(|stored| named(stored, token)))),
+    }
+}
+
+/// Its URI on a token.
+pub(super) fn named(stored: &Stored, token: &Uri) -> Uri {
+    Uri {
+        object: (!stored.label.is_empty()).then(|| stored.label.clone()),
+        id: (!stored.id.is_empty()).then(|| stored.id.clone()),
+        class: Some(Class::Certificate),
+        ..token.clone()
+    }
+}
+
+/// The key of a certificate among these: by what stands in it, and not by a name that anyone may give.
+pub(super) fn key_of<'a>(session: &Session, keys: &'a [Key], der: &[u8]) -> Option<&'a Key> {
+    let wanted = Certificate::read(der)?.public_key;
+    keys.iter().find(|key| {
+        let public = key.part(Class::Public);
+        let same = |handle| key::public_key(session, key, handle).is_ok_and(|it| it == wanted);
+        public.is_some_and(same)
+    })
+}
+
+/// Of a certificate and its key, for programs.
+pub(super) fn described(stored: &Stored, key: Option<&Key>, token: &Uri) -> Value {
+    let mut json = json!({
+        "uri": named(stored, token).to_string(),
+        "label": stored.label,
+        "id": hex(&stored.id),
+        "key": key.map(|key| key.uri(token).to_string()),
+    });
+    if let Some(certificate) = Certificate::read(&stored.der) {
+        json["subject"] = x509::shown(certificate.subject).into();
+        json["issuer"] = x509::shown(certificate.issuer).into();
+        json["serial"] = hex(certificate.serial).into();
+        json["not_before"] = certificate.from.iso().into();
+        json["not_after"] = certificate.until.iso().into();
+    }
+    json
+}

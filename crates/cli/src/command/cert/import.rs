@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot cert import`
+
+use super::found::named;
+use crate::app::App;
+use crate::certificate::{Stored, key_of, read, store};
+use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::payload::Payload;
+use crate::encoding::{der_of, from_hex};
+use crate::failure::{Failure, Result};
+use crate::output::Report;
+use metaslot_client::Access;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Arguments of `cert import`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The certificate: PEM, whose first certificate is taken, or DER; '-' is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Its label [default: that of its key]
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// `CKA_ID` in hexadecimal [default: that of its key]
+    #[arg(long, value_name = "HEX")]
+    id: Option<String>,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let no = || Failure::failed(format!("{} is no certificate", args.file.display()));
+    let file = Payload::open(Some(&args.file))?.all()?;
+    let der = der_of(&file, &["CERTIFICATE", "X509 CERTIFICATE"]).ok_or_else(no)?;
+    let public_key = read(&der).map_err(|_| no())?.public_key;
+    let hexadecimal = || Failure::usage("--id is no number in hexadecimal");
+    let id = args.id.as_deref().map(|id| from_hex(id).ok_or_else(hexadecimal)).transpose()?;
+    let uri = args.token.uri()?;
+    let login = args.pin.login(app, &uri)?;
+    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    let key = key_of(&session, public_key)?;
+    let of_key = key.as_ref().map(|key| (key.id.clone(), key.label.clone()));
+    let (key_id, key_label) = of_key.unwrap_or_default();
+    let label = args.label.clone().unwrap_or(key_label);
+    let id = id.unwrap_or(key_id);
+    if label.is_empty() && id.is_empty() {
+        return Err(Failure::usage("a certificate without a key in the token needs a --label"));
+    }
+    let handle = store(&session, &der, &label, &id)?;
+    let token = login.token.uri();
+    let name = named(&Stored { handle, der, label, id }, &token).to_string();
+    let key = key.map(|key| key.uri(&token).to_string());
+    app.output.print(&Report {
+        text: format!("imported {name}\n"),
+        json: json!({"imported": name, "key": key}),
+        uris: vec![name],
+    })?;
+    if key.is_none() {
+        app.output.note("note: the token does not have its key");
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot cert list`
+
+use super::found::{described, key_of, named, open, search};
+use crate::app::App;
+use crate::command::arguments::{TokenArg, key_uri};
+use crate::failure::Result;
+use crate::key;
+use crate::output::{Report, Table};
+use crate::uri::Uri;
+use crate::x509::{self, Certificate};
+use serde_json::{Value, json};
+
+/// Arguments of `cert list`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Which certificates: a PKCS#11 URI or a label [default: all]
+    #[arg(value_name = "URI|LABEL")]
+    certificates: Option<String>,
+    #[command(flatten)]
+    token: TokenArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.certificates.as_deref().map(key_uri).transpose()?.unwrap_or_default();
+    let uri = args.token.of(uri)?;
+    let (session, token) = open(app, &uri)?;
+    let found = search(&session, &uri)?;
+    let keys = key::search(&session, &Uri::default())?;
+    let mut table = Table::new(&["LABEL", "SUBJECT", "NOT AFTER", "KEY", "URI"], &[]);
+    let (mut list, mut uris): (Vec<Value>, _) = (Vec::new(), Vec::new());
+    for stored in &found {
+        let key = key_of(&session, &keys, &stored.der);
+        let (subject, until) = match Certificate::read(&stored.der) {
+            Some(read) => (x509::shown(read.subject), read.until.iso()),
+            None => (None, String::from("-")),
+        };
+        let unreadable = || String::from("it cannot be read");
+        let uri = named(stored, &token).to_string();
+        table.push(vec![
+            stored.label.clone(),
+            subject.unwrap_or_else(unreadable),
+            until,
+            key.map_or_else(|| String::from("-"), |key| key.label.clone()),
+            uri.clone(),
+        ]);
+        list.push(described(stored, key, &token));
+        uris.push(uri);
+    }
+    app.output.print(&Report { text: table.text(), json: json!({"certificates": list}), uris })?;
+    if found.is_empty() {
+        app.output.note("no certificates");
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot cert`
+
+mod delete;
+mod export;
+mod found;
+mod import;
+mod list;
+mod show;
+
+use crate::app::App;
+use crate::failure::Result;
+use clap::Subcommand;
+
+/// Verbs for certificates.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List certificates
+    ///
+    /// KEY says whether the token has the certificate's key: its public half is looked for. Needs no PIN.
+    List(list::Args),
+    /// Show what stands in a certificate
+    ///
+    /// Nothing is said of whether it is to be trusted: its signature is not looked at. Needs no PIN.
+    Show(show::Args),
+    /// Put a certificate into the token
+    ///
+    /// It gets the CKA_ID of its key, so that programs find one by the other, where the token has that key.
+    Import(import::Args),
+    /// Write a certificate
+    ///
+    /// Needs no PIN.
+    Export(export::Args),
+    /// Delete a certificate
+    ///
+    /// Its key stays.
+    Delete(delete::Args),
+}
+
+pub(crate) fn run(app: &App, command: Command) -> Result<()> {
+    match command {
+        Command::List(args) => list::run(app, &args),
+        Command::Show(args) => show::run(app, &args),
+        Command::Import(args) => import::run(app, &args),
+        Command::Export(args) => export::run(app, &args),
+        Command::Delete(args) => delete::run(app, &args),
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot cert show`
+
+use super::found::{described, key_of, named, one, open};
+use crate::app::App;
+use crate::certificate;
+use crate::command::arguments::TokenArg;
+use crate::encoding::hex;
+use crate::failure::Result;
+use crate::key;
+use crate::output::Report;
+use crate::uri::Uri;
+use crate::x509;
+use metaslot_ck::CKM_SHA256;
+use metaslot_client::Session;
+
+/// Arguments of `cert show`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The certificate: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    certificate: String,
+    #[command(flatten)]
+    token: TokenArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.key(&args.certificate)?;
+    let (session, token) = open(app, &uri)?;
+    let stored = one(&session, &token, &uri)?;
+    let read = certificate::read(&stored.der)?;
+    let keys = key::search(&session, &Uri::default())?;
+    let key = key_of(&session, &keys, &stored.der);
+    let name = |der| x509::shown(der).unwrap_or_else(|| String::from("it cannot be read"));
+    let fingerprint = fingerprint(&session, &stored.der)?;
+    let rows = [
+        ("subject", name(read.subject)),
+        ("issuer", name(read.issuer)),
+        ("serial", hex(read.serial)),
+        ("not before", read.from.iso()),
+        ("not after", read.until.iso()),
+        ("SHA-256", fingerprint.clone()),
+        ("key", key.map_or_else(|| String::from("-"), |key| key.uri(&token).to_string())),
+        ("URI", named(&stored, &token).to_string()),
+    ];
+    let text = rows.iter().map(|(what, value)| format!("{what:<11} {value}\n")).collect();
+    let mut json = described(&stored, key, &token);
+    json["sha256"] = fingerprint.into();
+    app.output.print(&Report { text, json, uris: vec![named(&stored, &token).to_string()] })
+}
+
+/// As other programs show it, without colons.
+fn fingerprint(session: &Session, der: &[u8]) -> Result<String> {
+    let mut digest = [0; 32];
+    session.digest_init(&CKM_SHA256.into())?;
+    session.digest_into(der, &mut digest)?;
+    Ok(hex(&digest))
+}
