@@ -17,6 +17,18 @@ pub(crate) struct Stored {
     pub(crate) id: Vec<u8>,
 }
 
+impl Stored {
+    /// Its URI on a token.
+    pub(crate) fn uri(&self, token: &Uri) -> Uri {
+        Uri {
+            object: (!self.label.is_empty()).then(|| self.label.clone()),
+            id: (!self.id.is_empty()).then(|| self.id.clone()),
+            class: Some(Class::Certificate),
+            ..token.clone()
+        }
+    }
+}
+
 /// The certificates of the session's token that have a label, where one is said.
 pub(crate) fn labelled(session: &Session, label: Option<&str>) -> Result<Vec<Stored>> {
     let template = Template::new().class(CKO_CERTIFICATE).token(true);

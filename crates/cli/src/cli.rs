@@ -33,7 +33,7 @@ pub(crate) enum Command {
     /// Make, list and re-key tokens
     #[command(subcommand)]
     Token(token::Command),
-    /// Generate, list, export and delete keys
+    /// Generate, list, show, test, export and delete keys
     #[command(subcommand)]
     Key(key::Command),
     /// List, show, import, export and delete certificates

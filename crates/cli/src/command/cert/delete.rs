@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert delete`
 
-use super::found::{named, one};
+use super::found::one;
 use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::failure::{Failure, Result};
@@ -31,7 +31,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
     let token = login.token.uri();
     let stored = one(&session, &token, &uri)?;
-    let name = named(&stored, &token).to_string();
+    let name = stored.uri(&token).to_string();
     if !args.yes {
         confirm(&name)?;
     }

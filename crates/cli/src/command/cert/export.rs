@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert export`
 
-use super::found::{named, one, open};
+use super::found::{one, open};
 use crate::app::App;
 use crate::certificate;
 use crate::command::arguments::TokenArg;
@@ -44,7 +44,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     certificate::read(&stored.der)?;
     let text = pem("CERTIFICATE", &stored.der);
     let report = Report {
-        json: json!({"uri": named(&stored, &token).to_string(), "certificate": text}),
+        json: json!({"uri": stored.uri(&token).to_string(), "certificate": text}),
         ..Report::default()
     };
     let bytes = if args.format == Format::Pem { text.into_bytes() } else { stored.der };

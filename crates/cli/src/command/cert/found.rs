@@ -37,17 +37,7 @@ pub(super) fn one(session: &Session, token: &Uri, uri: &Uri) -> Result<Stored> {
             .hint("'metaslot cert list' shows the certificates of a token")),
         1 => Ok(found.remove(0)),
         many => Err(Failure::not_found(format!("{many} certificates match"))
-            .choose("name one of", found.iter().map(|stored| named(stored, token)))),
-    }
-}
-
-/// Its URI on a token.
-pub(super) fn named(stored: &Stored, token: &Uri) -> Uri {
-    Uri {
-        object: (!stored.label.is_empty()).then(|| stored.label.clone()),
-        id: (!stored.id.is_empty()).then(|| stored.id.clone()),
-        class: Some(Class::Certificate),
-        ..token.clone()
+            .choose("name one of", found.iter().map(|stored| stored.uri(token)))),
     }
 }
 
@@ -64,7 +54,7 @@ pub(super) fn key_of<'a>(session: &Session, keys: &'a [Key], der: &[u8]) -> Opti
 /// Of a certificate and its key, for programs.
 pub(super) fn described(stored: &Stored, key: Option<&Key>, token: &Uri) -> Value {
     let mut json = json!({
-        "uri": named(stored, token).to_string(),
+        "uri": stored.uri(token).to_string(),
         "label": stored.label,
         "id": hex(&stored.id),
         "key": key.map(|key| key.uri(token).to_string()),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert import`
 
-use super::found::named;
 use crate::app::App;
 use crate::certificate::{Stored, key_of, read, store};
 use crate::command::arguments::{PinArg, TokenArg};
@@ -51,7 +50,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let handle = store(&session, &der, &label, &id)?;
     let token = login.token.uri();
-    let name = named(&Stored { handle, der, label, id }, &token).to_string();
+    let name = Stored { handle, der, label, id }.uri(&token).to_string();
     let key = key.map(|key| key.uri(&token).to_string());
     app.output.print(&Report {
         text: format!("imported {name}\n"),

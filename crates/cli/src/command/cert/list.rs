@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert list`
 
-use super::found::{described, key_of, named, open, search};
+use super::found::{described, key_of, open, search};
 use crate::app::App;
 use crate::command::arguments::{TokenArg, key_uri};
 use crate::failure::Result;
@@ -36,7 +36,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             None => (None, String::from("-")),
         };
         let unreadable = || String::from("it cannot be read");
-        let uri = named(stored, &token).to_string();
+        let uri = stored.uri(&token).to_string();
         table.push(vec![
             stored.label.clone(),
             subject.unwrap_or_else(unreadable),

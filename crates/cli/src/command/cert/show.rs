@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert show`
 
-use super::found::{described, key_of, named, one, open};
+use super::found::{described, key_of, one, open};
 use crate::app::App;
 use crate::certificate;
 use crate::command::arguments::TokenArg;
@@ -41,12 +41,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ("not after", read.until.iso()),
         ("SHA-256", fingerprint.clone()),
         ("key", key.map_or_else(|| String::from("-"), |key| key.uri(&token).to_string())),
-        ("URI", named(&stored, &token).to_string()),
+        ("URI", stored.uri(&token).to_string()),
     ];
     let text = rows.iter().map(|(what, value)| format!("{what:<11} {value}\n")).collect();
     let mut json = described(&stored, key, &token);
     json["sha256"] = fingerprint.into();
-    app.output.print(&Report { text, json, uris: vec![named(&stored, &token).to_string()] })
+    app.output.print(&Report { text, json, uris: vec![stored.uri(&token).to_string()] })
 }
 
 /// As other programs show it, without colons.

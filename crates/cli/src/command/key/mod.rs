@@ -6,6 +6,8 @@ mod export;
 mod generate;
 mod list;
 mod report;
+mod show;
+mod test;
 
 use crate::app::App;
 use crate::failure::Result;
@@ -25,6 +27,14 @@ pub(crate) enum Command {
     /// leave the token: 'sealed' never, 'wrappable' only encrypted by another key, 'readable' at any
     /// time.
     List(list::Args),
+    /// Show what is known of a key
+    ///
+    /// Never a secret. Private and secret keys are seen only after a login.
+    Show(show::Args),
+    /// Try whether a key works
+    ///
+    /// Signs a text of the command's own and verifies it, by what 'metaslot sign' would take, or encrypts and decrypts it.
+    Test(test::Args),
     /// Write the public half of a key pair
     ///
     /// The form is SubjectPublicKeyInfo, which OpenSSL, Java and other programs read. Needs no PIN.
@@ -39,6 +49,8 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
     match command {
         Command::Generate(args) => generate::run(app, &args),
         Command::List(args) => list::run(app, &args),
+        Command::Show(args) => show::run(app, &args),
+        Command::Test(args) => test::run(app, &args),
         Command::Export(args) => export::run(app, &args),
         Command::Delete(args) => delete::run(app, &args),
     }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot key show`
+
+use crate::app::App;
+use crate::certificate;
+use crate::command::arguments::{PinArg, TokenArg};
+use crate::encoding::hex;
+use crate::failure::Result;
+use crate::key::{self, Key};
+use crate::output::Report;
+use crate::uri::{Class, Uri};
+use crate::x509::Certificate;
+use metaslot_ck::*;
+use metaslot_client::{Access, Session};
+
+/// Arguments of `key show`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The key: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    key: String,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+/// An attribute that is shown by a sentence: its name in JSON, what is said where it is set, and where not.
+type Fact = (CK_ATTRIBUTE_TYPE, &'static str, &'static str, &'static str);
+
+const FACTS: &[Fact] = &[
+    (CKA_LOCAL, "local", "made in this token", "came from outside"),
+    (CKA_ALWAYS_SENSITIVE, "always_sensitive", "was never readable", "was readable once"),
+    (
+        CKA_NEVER_EXTRACTABLE,
+        "never_extractable",
+        "could never leave",
+        "could leave once, encrypted",
+    ),
+    (CKA_ALWAYS_AUTHENTICATE, "always_authenticate", "wants the PIN for each use", ""),
+    (CKA_WRAP_WITH_TRUSTED, "wrap_with_trusted", "leaves only under a trusted key", ""),
+    (CKA_MODIFIABLE, "modifiable", "", "cannot be changed"),
+    (CKA_DESTROYABLE, "destroyable", "", "cannot be deleted"),
+];
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.key(&args.key)?;
+    let login = args.pin.login(app, &uri)?;
+    let (session, logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
+    let token = login.token.uri();
+    let key = key::one(&session, &token, &uri)?;
+    let certificates = certificates(&session, &key, &token)?;
+    let mut json = key.json(&token);
+    let mut sentences = Vec::new();
+    for (name, value, sentence) in facts(&session, &key) {
+        json[name] = value.into();
+        sentences.extend(Some(sentence).filter(|sentence| !sentence.is_empty()));
+    }
+    json["certificates"] = certificates.clone().into();
+    let dash = |text: String| if text.is_empty() { String::from("-") } else { text };
+    let mut rows = vec![
+        ("label", dash(key.label.clone())),
+        ("id", dash(hex(&key.id))),
+        ("type", key.kind.to_string()),
+        ("parts", key.part_names().join("+")),
+        ("usage", dash(key.usages.names().join(","))),
+        ("value", [&[key.protection()], &sentences[..]].concat().join(", ")),
+    ];
+    rows.extend(key.home.clone().map(|home| ("home", home)));
+    rows.extend(certificates.into_iter().map(|uri| ("certificate", uri)));
+    rows.push(("URI", key.uri(&token).to_string()));
+    let text = rows.iter().map(|(what, value)| format!("{what:<11} {value}\n")).collect();
+    app.output.print(&Report { text, json, uris: vec![key.uri(&token).to_string()] })?;
+    if !logged_in {
+        app.output.note(
+            "hint: not logged in, so private and secret keys are not seen: give --pin-source",
+        );
+    }
+    Ok(())
+}
+
+/// What is known of the half that has secrets, or else of the public one.
+fn facts(session: &Session, key: &Key) -> Vec<(&'static str, bool, &'static str)> {
+    let part =
+        [Class::Private, Class::Secret, Class::Public].into_iter().find_map(|it| key.part(it));
+    let Some(handle) = part else { return Vec::new() };
+    // That it can leave now says that it could before.
+    let said = |attribute| match attribute {
+        CKA_ALWAYS_SENSITIVE => key.sensitive == Some(false),
+        CKA_NEVER_EXTRACTABLE => key.extractable == Some(true),
+        _ => false,
+    };
+    let fact = |(attribute, name, set, unset): &Fact| {
+        // What a module does not know of a key is not said.
+        let value = session.attribute_bool(handle, *attribute).ok()?;
+        let sentence = if value { *set } else { *unset };
+        Some((*name, value, if said(*attribute) { "" } else { sentence }))
+    };
+    FACTS.iter().filter_map(fact).collect()
+}
+
+/// The certificates of a key, by what stands in them.
+fn certificates(session: &Session, key: &Key, token: &Uri) -> Result<Vec<String>> {
+    let Some(handle) = key.part(Class::Public) else { return Ok(Vec::new()) };
+    let Ok(public) = key::public_key(session, key, handle) else { return Ok(Vec::new()) };
+    let is_its = |der: &[u8]| Certificate::read(der).is_some_and(|read| read.public_key == public);
+    let all = certificate::labelled(session, None)?;
+    Ok(all.iter().filter(|one| is_its(&one.der)).map(|one| one.uri(token).to_string()).collect())
+}

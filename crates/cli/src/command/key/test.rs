@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot key test`
+
+use crate::app::App;
+use crate::command::arguments::{PinArg, TokenArg};
+use crate::failure::{Failure, Result};
+use crate::key::{self, Family, Key};
+use crate::output::Report;
+use crate::scheme::Scheme;
+use crate::uri::Class;
+use metaslot_ck::*;
+use metaslot_client::{Access, Mechanism, Params, Session, User};
+use metaslot_memory::Secret;
+use serde_json::json;
+
+/// Arguments of `key test`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The key: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    key: String,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+/// What was done, and by which mechanism.
+type Done = (&'static str, String);
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.key(&args.key)?;
+    let login = args.pin.login(app, &uri)?;
+    let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
+    let token = login.token.uri();
+    let key = key::one(&session, &token, &uri)?;
+    let usages = key.usages.names();
+    let (what, mechanism) = if usages.contains(&"sign") {
+        let offered = session.module().mechanisms(login.token.slot)?;
+        let scheme = Scheme::choose(&key.kind, None, None, &offered)?;
+        signs(&session, &key, &scheme, &pin)?
+    } else if usages.contains(&"encrypt") && key.kind.family == Family::Aes {
+        encrypts(&session, &key)?
+    } else {
+        let message = format!("{} keys for {} cannot be tested", key.kind, usages.join(", "));
+        return Err(Failure::failed(message).hint("keys that sign and AES keys that encrypt can"));
+    };
+    let name = key.uri(&token).to_string();
+    app.output.print(&Report {
+        text: format!("works: {what} by {mechanism} with {name}\n"),
+        json: json!({"works": true, "done": what, "mechanism": mechanism, "key": name}),
+        uris: vec![name],
+    })
+}
+
+/// A message of this command's own: no one can ask for a signature of something else by it.
+const MESSAGE: &[u8] = b"metaslot key test: this text says nothing";
+
+fn signs(session: &Session, key: &Key, scheme: &Scheme, pin: &Secret) -> Result<Done> {
+    let missing =
+        || Failure::not_found(format!("the token has only the public half of '{}'", key.label));
+    let signer =
+        key.part(Class::Private).or_else(|| key.part(Class::Secret)).ok_or_else(missing)?;
+    let data = match scheme.digest {
+        Some(digest) => session.digest(&digest.into(), MESSAGE)?,
+        None => MESSAGE.to_vec(),
+    };
+    session.sign_init(&scheme.mechanism, signer)?;
+    if key.always_authenticate {
+        session.login(User::ContextSpecific, pin.expose())?;
+    }
+    let signature = session.sign_initialized(&data)?;
+    let Some(verifier) = key.part(Class::Public).or_else(|| key.part(Class::Secret)) else {
+        return Ok(("signed (the token has no public half to verify with)", scheme.name()));
+    };
+    session.verify(&scheme.mechanism, verifier, &data, &signature)?;
+    Ok(("signed and verified", scheme.name()))
+}
+
+fn encrypts(session: &Session, key: &Key) -> Result<Done> {
+    let missing = || Failure::not_found(format!("'{}' is no secret key", key.label));
+    let handle = key.part(Class::Secret).ok_or_else(missing)?;
+    let mut iv = [0; 16];
+    session.random(&mut iv)?;
+    let mechanism = Mechanism::with(CKM_AES_CBC_PAD, Params::Bytes(&iv));
+    let sealed = session.encrypt(&mechanism, handle, MESSAGE)?;
+    let opened = session.decrypt(&mechanism, handle, &sealed)?;
+    match opened == MESSAGE {
+        true => Ok(("encrypted and decrypted", String::from("CKM_AES_CBC_PAD"))),
+        false => Err(Failure::failed("what was decrypted is not what was encrypted")),
+    }
+}
