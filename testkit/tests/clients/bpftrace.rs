@@ -7,8 +7,11 @@ use metaslot_testkit::{TestToken, check, left_out, module_path};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 const CLIENT: &str = "bpftrace";
+/// By then it traces, on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 const NEEDS: &[&str] = &["bpftrace", "pkcs11-tool"];
 
 /// Runs a script while `work` runs; what it printed.
@@ -41,12 +44,23 @@ fn printed(
             bail!("bpftrace ended before it traced");
         }
     }
+    wait_for_probes(bpftrace)?;
     let worked = work();
     let interrupt = Command::new("kill").args(["-INT", &bpftrace.id().to_string()]).status();
     ensure!(interrupt.is_ok_and(|status| status.success()), "bpftrace cannot be interrupted");
     let mut rest = String::new();
     output.read_to_string(&mut rest)?;
     worked.map(|()| rest)
+}
+
+/// A script says that it traces before its other probes are there. They are when the program waits for what they tell.
+fn wait_for_probes(bpftrace: &Child) -> Result<()> {
+    let (file, start) = (format!("/proc/{}/wchan", bpftrace.id()), Instant::now());
+    while !std::fs::read_to_string(&file)?.contains("poll") {
+        ensure!(start.elapsed() < PATIENCE, "bpftrace does not begin to wait");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 fn scripts() -> PathBuf {
