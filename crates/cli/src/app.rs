@@ -66,6 +66,11 @@ impl App {
         self.host(uri)?.token(uri)
     }
 
+    /// The one token that a URI names, or that shows the key that it names.
+    pub(crate) fn token_with(&self, uri: &Uri) -> Result<Token> {
+        self.host(uri)?.token_with(uri)
+    }
+
     /// A session whose user is logged in, and the PIN that did it.
     pub(crate) fn log_in(&self, login: &Login<'_>, access: Access) -> Result<(Session, Secret)> {
         let host = self.host(login.uri)?;

@@ -5,7 +5,9 @@ use crate::failure::{self, Failure, Result};
 use crate::pin::{Role, tries};
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
-use metaslot_client::{self as client, Module, TokenCost, TokenInfo, TokenStatus};
+use metaslot_client::{
+    self as client, Access, Module, Template, TokenCost, TokenInfo, TokenStatus,
+};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -80,9 +82,34 @@ impl Host {
         Ok(tokens)
     }
 
-    /// The one initialised token that matches. Where the URI names none, other modules' tokens are not meant: the
-    /// metaslot shows what is in them.
+    /// The one initialised token that matches.
     pub(crate) fn token(&self, uri: &Uri) -> Result<Token> {
+        self.only(self.candidates(uri)?, uri)
+    }
+
+    /// The same; of several the one that shows what the URI names without a login.
+    pub(crate) fn token_with(&self, uri: &Uri) -> Result<Token> {
+        let all = self.candidates(uri)?;
+        if all.len() < 2 || (uri.object.is_none() && uri.id.is_none()) {
+            return self.only(all, uri);
+        }
+        let shows = |token: &&Token| self.shows(token, uri).unwrap_or(false);
+        let having: Vec<Token> = all.iter().filter(shows).cloned().collect();
+        // A secret key is in none of them that can be seen: then it is not known which is meant.
+        self.only(if having.is_empty() { all } else { having }, uri)
+    }
+
+    fn shows(&self, token: &Token, uri: &Uri) -> Result<bool> {
+        let session = self.module.open_session(token.slot, Access::ReadOnly)?;
+        let template = Template::new().token(true);
+        let template = uri.object.iter().fold(template, |all, label| all.label(label));
+        let template = uri.id.iter().fold(template, |all, id| all.bytes(ck::CKA_ID, id));
+        Ok(!session.find(&template)?.is_empty())
+    }
+
+    /// Initialised tokens that match. Where the URI names none, other modules' tokens are not meant: the metaslot shows
+    /// what is in them.
+    fn candidates(&self, uri: &Uri) -> Result<Vec<Token>> {
         let mut tokens = self.matching(uri)?;
         tokens.retain(|token| token.has(ck::CKF_TOKEN_INITIALIZED));
         if uri.token_part() == Uri::default() && self.module.is_metaslot() {
@@ -90,16 +117,15 @@ impl Host {
             let ours = tokens.len() - tokens.iter().filter(others).count();
             tokens.retain(|token| ours == 0 || !others(&token));
         }
-        let mut tokens = tokens.into_iter();
-        match (tokens.next(), tokens.next()) {
-            (Some(token), None) => Ok(token),
-            (None, _) => Err(self.no_token(uri)),
-            (Some(first), Some(second)) => {
-                let names = [first, second].into_iter().chain(tokens).map(|token| token.uri());
-                let names: Vec<Uri> = names.collect();
-                Err(Failure::not_found(format!("{} tokens match", names.len()))
-                    .choose("say which with --token, or in the URI", names.into_iter()))
-            }
+        Ok(tokens)
+    }
+
+    fn only(&self, mut tokens: Vec<Token>, uri: &Uri) -> Result<Token> {
+        match tokens.len() {
+            0 => Err(self.no_token(uri)),
+            1 => Ok(tokens.remove(0)),
+            many => Err(Failure::not_found(format!("{many} tokens match"))
+                .choose("say which with --token, or in the URI", tokens.iter().map(Token::uri))),
         }
     }
 

@@ -74,6 +74,11 @@ pub(crate) struct PinArg {
 }
 
 impl PinArg {
+    /// A login on the token that `uri` names, or that shows the key that it names.
+    pub(crate) fn login_with<'a>(&'a self, app: &App, uri: &'a Uri) -> Result<Login<'a>> {
+        Ok(Login { token: app.token_with(uri)?, uri, option: self.pin_source.as_deref() })
+    }
+
     /// A login on the token that `uri` names.
     pub(crate) fn login<'a>(&'a self, app: &App, uri: &'a Uri) -> Result<Login<'a>> {
         Ok(Login { token: app.token(uri)?, uri, option: self.pin_source.as_deref() })

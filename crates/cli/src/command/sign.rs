@@ -64,7 +64,7 @@ pub(crate) enum Format {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.key)?;
-    let login = args.pin.login(app, &uri)?;
+    let login = args.pin.login_with(app, &uri)?;
     let mut payload = Payload::open(args.input.as_deref())?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
     let token = login.token.uri();

@@ -47,7 +47,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.key)?;
-    let login = args.pin.login(app, &uri)?;
+    let login = args.pin.login_with(app, &uri)?;
     let mut payload = Payload::open(args.input.as_deref())?;
     let signature = Payload::open(Some(&args.signature))?.all()?;
     let token = login.token.uri();

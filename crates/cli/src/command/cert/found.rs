@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// A session without a login, and the URI of its token.
 pub(super) fn open(app: &App, uri: &Uri) -> Result<(Session, Uri)> {
-    let token = app.token(uri)?;
+    let token = app.token_with(uri)?;
     let session = app.host(uri)?.module().open_session(token.slot, Access::ReadOnly)?;
     Ok((session, token.uri()))
 }

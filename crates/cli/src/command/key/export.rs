@@ -42,7 +42,7 @@ enum Format {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.key)?;
-    let login = args.pin.login(app, &uri)?;
+    let login = args.pin.login_with(app, &uri)?;
     let token = login.token.uri();
     let module = app.host(&uri)?.module();
     let session = module.open_session(login.token.slot, Access::ReadOnly)?;

@@ -45,7 +45,7 @@ const FACTS: &[Fact] = &[
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.key)?;
-    let login = args.pin.login(app, &uri)?;
+    let login = args.pin.login_with(app, &uri)?;
     let (session, logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
     let token = login.token.uri();
     let key = key::one(&session, &token, &uri)?;

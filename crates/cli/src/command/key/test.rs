@@ -30,7 +30,7 @@ type Done = (&'static str, String);
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.key)?;
-    let login = args.pin.login(app, &uri)?;
+    let login = args.pin.login_with(app, &uri)?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
     let token = login.token.uri();
     let key = key::one(&session, &token, &uri)?;
