@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tarballs of what is installed: the token's in one, the lab's in another one.
+//! Tarballs and Debian packages of what is installed: the token's in one, the lab's in another one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::cargo::{build, build_with_openssl, command, lab, target};
+use crate::deb;
 use crate::report::check;
 use crate::tree::{Tree, write};
 
@@ -48,7 +49,7 @@ pub(crate) enum Library {
     Tested,
 }
 
-/// The tarballs.
+/// The tarballs and the packages.
 pub(crate) fn run(library: Library) -> Result<()> {
     let pages = man()?;
     if library == Library::Whole {
@@ -57,11 +58,14 @@ pub(crate) fn run(library: Library) -> Result<()> {
     let (name, home) = begin("metaslot")?;
     Tree::new(home, "/usr").token(&pages)?;
     pack(&name)?;
+    deb::token(&pages)?;
     // What is built is what the tests and `run` use.
     build()?;
     let (name, home) = begin("metaslot-lab")?;
     Tree::new(home, "/usr").lab(&pages)?;
-    pack(&name)
+    pack(&name)?;
+    deb::lab(&pages)?;
+    Ok(())
 }
 
 /// An empty directory for a package's files, and its name.

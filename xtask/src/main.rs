@@ -10,6 +10,7 @@ mod cargo;
 mod codegen;
 mod cpio;
 mod cycles;
+mod deb;
 mod deny;
 mod dist;
 mod floors;
@@ -55,7 +56,7 @@ usage: cargo xtask TASK
   uninstall [--prefix DIR] [--destdir DIR]
                       take that out again
   man                 write man pages and completions to target/man
-  dist                write a tarball for installation to target/dist
+  dist                write tarballs and Debian packages to target/dist
 ";
 
 fn main() -> ExitCode {

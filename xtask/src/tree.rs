@@ -47,7 +47,7 @@ impl Tree {
     /// The module and the command. `pages` has the man pages and completions of each command.
     pub(crate) fn token(&mut self, pages: &Path) -> Result<()> {
         self.module()?;
-        self.copy(&command(), "bin/metaslot")?;
+        self.copy(&stripped(&command(), "--strip-all")?, "bin/metaslot")?;
         for personality in PERSONALITIES {
             self.link("metaslot", &format!("bin/metaslot-{personality}"))?;
         }
@@ -78,8 +78,9 @@ impl Tree {
 
     /// The lab and its kernels.
     pub(crate) fn lab(&mut self, pages: &Path) -> Result<()> {
-        self.copy(&lab(), "bin/metaslot-lab")?;
-        self.copy(&kernels(), "bin/metaslot-kernels")?;
+        // Profiles name functions.
+        self.copy(&stripped(&lab(), "--strip-debug")?, "bin/metaslot-lab")?;
+        self.copy(&stripped(&kernels(), "--strip-debug")?, "bin/metaslot-kernels")?;
         self.copy(&root().join("LICENSE"), "share/doc/metaslot-lab/LICENSE")?;
         self.pages(&pages.join("metaslot-lab"))
     }
@@ -90,9 +91,8 @@ impl Tree {
     }
 
     fn module(&mut self) -> Result<()> {
-        let stripped = module().with_extension("stripped");
         // Its probes are found without symbols, too.
-        check(Command::new("strip").arg(module()).arg("-o").arg(&stripped))?;
+        let stripped = stripped(&module(), "--strip-all")?;
         let bytes = fs::metadata(&stripped).context("look at the module")?.len();
         ensure!(bytes < LARGEST, "the module has {bytes} bytes, not less than {LARGEST}");
         self.copy(&stripped, &format!("{LIBRARY}/pkcs11/libmetaslot.so"))?;
@@ -140,6 +140,13 @@ impl Tree {
         self.placed.push(path);
         Ok(())
     }
+}
+
+/// A copy of a program or a library, beside it, without what this option of strip takes out.
+fn stripped(file: &Path, option: &str) -> Result<PathBuf> {
+    let stripped = file.with_extension("stripped");
+    check(Command::new("strip").arg(option).arg(file).arg("-o").arg(&stripped))?;
+    Ok(stripped)
 }
 
 fn name(file: &Path) -> String {
