@@ -36,7 +36,7 @@ pub(crate) enum Command {
     /// Generate, list, show, test, export and delete keys
     #[command(subcommand)]
     Key(key::Command),
-    /// List, show, import, export and delete certificates
+    /// Make, sign, list, show, import, export and delete certificates
     #[command(subcommand)]
     Cert(cert::Command),
     /// Sign a file with a key of the token

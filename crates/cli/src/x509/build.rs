@@ -4,7 +4,7 @@
 use super::Time;
 use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE, SET};
 use crate::failure::{Failure, Result};
-use crate::key::Family;
+use crate::key::{Family, Kind};
 use metaslot_ck::*;
 use metaslot_client::{self as client, Session};
 
@@ -18,6 +18,9 @@ pub(crate) struct Algorithm {
     digest: Option<CK_MECHANISM_TYPE>,
     identifier: &'static [u32],
 }
+
+/// The attribute of a request that has the extensions which it asks for.
+pub(super) const EXTENSION_REQUEST: &[u32] = &[1, 2, 840, 113_549, 1, 9, 14];
 
 const fn rsa(
     hash: &'static str,
@@ -45,12 +48,36 @@ const ALGORITHMS: &[Algorithm] = &[
     ec("sha256", CKM_SHA256, &[1, 2, 840, 10045, 4, 3, 2]),
     ec("sha384", CKM_SHA384, &[1, 2, 840, 10045, 4, 3, 3]),
     ec("sha512", CKM_SHA512, &[1, 2, 840, 10045, 4, 3, 4]),
+    // RFC 8410: it hashes within.
+    Algorithm {
+        family: Family::Ed25519,
+        hash: "none",
+        mechanism: CKM_EDDSA,
+        digest: None,
+        identifier: &[1, 3, 101, 112],
+    },
 ];
 
 impl Algorithm {
     pub(crate) fn find(family: Family, hash: &str) -> Result<&'static Self> {
         let row = ALGORITHMS.iter().find(|row| row.family == family && row.hash == hash);
         row.ok_or_else(|| Failure::usage(format!("such a key does not sign with {hash}")))
+    }
+
+    /// With this hash, or with one as strong as the key.
+    pub(crate) fn of(kind: &Kind, hash: Option<&str>) -> Result<&'static Self> {
+        let usual = match (kind.family, kind.size) {
+            (Family::Ed25519, _) => "none",
+            (Family::Ec, 49..) => "sha512",
+            (Family::Ec, 33..) => "sha384",
+            _ => "sha256",
+        };
+        let known = ALGORITHMS.iter().any(|row| row.family == kind.family);
+        match known {
+            true => Self::find(kind.family, hash.unwrap_or(usual)),
+            false => Err(Failure::usage(format!("a key of type {kind} signs no certificates"))
+                .hint("RSA, EC and Ed25519 keys do")),
+        }
     }
 
     /// The one with this `AlgorithmIdentifier`.
@@ -138,7 +165,7 @@ pub(crate) fn request(
     let attributes = match subject.extensions.is_empty() {
         true => Vec::new(),
         false => {
-            let wanted = der::identifier(&[1, 2, 840, 113_549, 1, 9, 14]);
+            let wanted = der::identifier(EXTENSION_REQUEST);
             let extensions = der::element(SET, &der::element(SEQUENCE, &subject.extensions));
             der::sequence(&[&wanted, &extensions])
         }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The extensions that `pktool` knows: what a key is for, and other names of its owner.
+//! Extensions: what a key is for, other names of its owner, whether it certifies others (RFC 5280, 4.2).
 
-use crate::encoding::der::{self, BIT_STRING, BOOLEAN, CONTEXT, OCTET_STRING};
+use crate::encoding::der::{
+    self, BIT_STRING, BOOLEAN, CONTEXT, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
+};
 use crate::failure::{Failure, Result};
 use std::net::IpAddr;
 
+const KEY_IDENTIFIER: &[u32] = &[2, 5, 29, 14];
 const KEY_USAGE: &[u32] = &[2, 5, 29, 15];
 const ALTERNATIVE_NAME: &[u32] = &[2, 5, 29, 17];
+const CONSTRAINTS: &[u32] = &[2, 5, 29, 19];
+const AUTHORITY: &[u32] = &[2, 5, 29, 35];
 const EXTENDED_USAGE: &[u32] = &[2, 5, 29, 37];
 
 /// In the order of their bits.
@@ -87,14 +92,98 @@ pub(crate) fn extended_usage(text: &str) -> Result<Vec<u8>> {
 /// `[critical:]type=value,type=value`
 pub(crate) fn alternative_names(text: &str) -> Result<Vec<u8>> {
     let (critical, list) = critical(text);
-    let mut names = Vec::new();
-    for word in list.split(',').map(str::trim) {
-        names.extend(alternative_name(word)?);
-    }
-    Ok(extension(ALTERNATIVE_NAME, critical, &der::sequence(&[&names])))
+    let names: Vec<Vec<u8>> =
+        list.split(',').map(|word| alternative_name(word.trim())).collect::<Result<_>>()?;
+    Ok(extension(ALTERNATIVE_NAME, critical, &der::sequence(&[&names.concat()])))
 }
 
-fn alternative_name(text: &str) -> Result<Vec<u8>> {
+/// Names that [`alternative_name`] and [`wanted_names`] gave.
+pub(crate) fn names(names: &[Vec<u8>]) -> Vec<u8> {
+    match names.is_empty() {
+        true => Vec::new(),
+        false => extension(ALTERNATIVE_NAME, false, &der::sequence(&[&names.concat()])),
+    }
+}
+
+/// Whether it certifies others.
+pub(crate) fn constraints(certifies: bool) -> Vec<u8> {
+    let certifies = if certifies { der::element(BOOLEAN, &[0xff]) } else { Vec::new() };
+    extension(CONSTRAINTS, true, &der::sequence(&[&certifies]))
+}
+
+/// The identifier of the subject's key.
+pub(crate) fn key_identifier(identifier: &[u8]) -> Vec<u8> {
+    extension(KEY_IDENTIFIER, false, &der::element(OCTET_STRING, identifier))
+}
+
+/// The identifier of the key that signs.
+pub(crate) fn authority(identifier: &[u8]) -> Vec<u8> {
+    extension(AUTHORITY, false, &der::sequence(&[&der::element(CONTEXT, identifier)]))
+}
+
+/// The identifier of its key in a certificate's extensions.
+pub(crate) fn identifier_in(extensions: &[u8]) -> Option<&[u8]> {
+    der::take(&mut value(extensions, KEY_IDENTIFIER)?, OCTET_STRING)
+}
+
+/// Whether a certificate with these extensions may certify others.
+pub(crate) fn certifies(extensions: &[u8]) -> bool {
+    let constraints = value(extensions, CONSTRAINTS);
+    constraints.and_then(|mut value| der::take(&mut value, SEQUENCE)).is_some_and(|mut inner| {
+        der::take(&mut inner, BOOLEAN).is_some_and(|certifies| certifies != [0])
+    })
+}
+
+/// The alternative names in a request's extensions; `None` where there is one that is not written here.
+pub(crate) fn wanted_names(extensions: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let Some(mut value) = value(extensions, ALTERNATIVE_NAME) else { return Some(Vec::new()) };
+    let mut rest = der::take(&mut value, SEQUENCE)?;
+    let mut names = Vec::new();
+    while !rest.is_empty() {
+        let name = der::next(&mut rest)?;
+        let is_text = name.content.is_ascii() && !name.content.iter().any(u8::is_ascii_control);
+        let is_known = match name.tag & !CONTEXT {
+            1 | 2 | 6 => is_text && !name.content.is_empty(),
+            7 => matches!(name.content.len(), 4 | 16),
+            _ => false,
+        };
+        (is_known && name.tag & 0xe0 == CONTEXT).then_some(())?;
+        names.push(name.whole.to_vec());
+    }
+    Some(names)
+}
+
+/// A name as [`alternative_name`] reads it.
+pub(crate) fn shown_name(name: &[u8]) -> Option<String> {
+    let element = der::next(&mut &*name)?;
+    let text = || String::from_utf8_lossy(element.content);
+    Some(match element.tag & !CONTEXT {
+        1 => format!("EMAIL={}", text()),
+        2 => format!("DNS={}", text()),
+        6 => format!("URI={}", text()),
+        _ => match element.content.len() {
+            4 => format!("IP={}", IpAddr::from(<[u8; 4]>::try_from(element.content).ok()?)),
+            _ => format!("IP={}", IpAddr::from(<[u8; 16]>::try_from(element.content).ok()?)),
+        },
+    })
+}
+
+/// The value of one among extensions.
+fn value<'a>(mut extensions: &'a [u8], identifier: &[u32]) -> Option<&'a [u8]> {
+    let wanted = der::identifier(identifier);
+    while !extensions.is_empty() {
+        let mut extension = der::take(&mut extensions, SEQUENCE)?;
+        let kind = der::next(&mut extension).filter(|it| it.tag == OBJECT_IDENTIFIER)?;
+        if kind.whole == wanted {
+            der::take(&mut extension, BOOLEAN);
+            return der::take(&mut extension, OCTET_STRING);
+        }
+    }
+    None
+}
+
+/// `type=value`
+pub(crate) fn alternative_name(text: &str) -> Result<Vec<u8>> {
     let wrong = || {
         Failure::usage(format!("'{text}' is no alternative name"))
             .hint("it is EMAIL=, DNS=, URI= or IP= with a value")

@@ -9,8 +9,11 @@ mod request;
 mod time;
 
 pub(crate) use build::{Algorithm, Subject, certificate, request};
-pub(crate) use extension::{alternative_names, extended_usage, usage};
+pub(crate) use extension::{
+    alternative_name, alternative_names, authority, certifies, constraints, extended_usage,
+    identifier_in, key_identifier, names, shown_name, usage, wanted_names,
+};
 pub(crate) use name::{is_name, name, shown};
-pub(crate) use read::Certificate;
+pub(crate) use read::{Certificate, key_bits};
 pub(crate) use request::Request;
 pub(crate) use time::{Time, seconds};

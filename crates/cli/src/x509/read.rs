@@ -2,7 +2,7 @@
 //! What stands in a certificate that anybody may have written.
 
 use super::Time;
-use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE};
+use crate::encoding::der::{self, BIT_STRING, CONSTRUCTED, CONTEXT, INTEGER, SEQUENCE};
 
 /// The parts that are shown, looked for, or kept beside it in a token.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Certificate<'a> {
     pub(crate) public_key: &'a [u8],
     pub(crate) from: Time,
     pub(crate) until: Time,
+    /// One beside the other; empty where there are none.
+    pub(crate) extensions: &'a [u8],
 }
 
 impl<'a> Certificate<'a> {
@@ -30,6 +32,10 @@ impl<'a> Certificate<'a> {
         let mut name = || der::next(&mut contents).filter(|it| it.tag == SEQUENCE);
         let (issuer, validity, subject) = (name()?, name()?, name()?);
         let public_key = name()?.whole;
+        der::take(&mut contents, CONTEXT | 1);
+        der::take(&mut contents, CONTEXT | 2);
+        let extensions = der::take(&mut contents, CONSTRUCTED | 3);
+        let extensions = extensions.and_then(|mut inner| der::take(&mut inner, SEQUENCE));
         let mut validity = validity.content;
         let mut time = || der::next(&mut validity).and_then(Time::read);
         rest.is_empty().then_some(Self {
@@ -40,8 +46,16 @@ impl<'a> Certificate<'a> {
             public_key,
             from: time()?,
             until: time()?,
+            extensions: extensions.unwrap_or_default(),
         })
     }
+}
+
+/// The key itself in a `SubjectPublicKeyInfo`.
+pub(crate) fn key_bits(public_key: &[u8]) -> Option<&[u8]> {
+    let mut outer = der::take(&mut &*public_key, SEQUENCE)?;
+    der::take(&mut outer, SEQUENCE)?;
+    der::take(&mut outer, BIT_STRING)?.strip_prefix(&[0])
 }
 
 #[cfg(test)]

@@ -2,20 +2,23 @@
 //! Requests that anybody may have written (RFC 2986), and whether they who wrote one have its key.
 
 use super::Algorithm;
+use super::build::EXTENSION_REQUEST;
 use crate::encoding::der::{
-    self, BIT_STRING, CONSTRUCTED, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
+    self, BIT_STRING, CONSTRUCTED, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, SET,
 };
 use crate::failure::Result;
-use crate::key::{Family, Kind};
+use crate::key::{ED25519_OID, Family, Kind};
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
 
-/// What stands in a request. The extensions that it asks for are not looked at.
+/// What stands in a request.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) subject: &'a [u8],
     /// `SubjectPublicKeyInfo`
     pub(crate) public_key: &'a [u8],
+    /// The extensions that it asks for, one beside the other.
+    pub(crate) extensions: &'a [u8],
     contents: &'a [u8],
     algorithm: &'static Algorithm,
     signature: &'a [u8],
@@ -34,10 +37,11 @@ impl<'a> Request<'a> {
         let mut part = || der::next(&mut inner).filter(|it| it.tag == SEQUENCE);
         let (subject, public_key) = (part()?.whole, part()?.whole);
         // What it asks for; some programs leave out that it is nothing.
-        der::take(&mut inner, CONSTRUCTED);
+        let attributes = der::take(&mut inner, CONSTRUCTED).unwrap_or_default();
+        let extensions = wanted(attributes).unwrap_or_default();
         let contents = contents.whole;
         let is_all = [rest, outer, inner].iter().all(|more| more.is_empty());
-        is_all.then_some(Self { subject, public_key, contents, algorithm, signature })
+        is_all.then_some(Self { subject, public_key, extensions, contents, algorithm, signature })
     }
 
     /// Its key; `None` when it is not written as it must be, or of an unknown type.
@@ -48,7 +52,7 @@ impl<'a> Request<'a> {
     /// Whether the owner of its key has signed it.
     pub(crate) fn is_signed(&self, session: &Session, key: PublicKey) -> Result<bool> {
         let raw = match key.kind.family {
-            Family::Rsa => Some(self.signature.to_vec()),
+            Family::Rsa | Family::Ed25519 => Some(self.signature.to_vec()),
             _ => der::raw_signature(self.signature, key.kind.size),
         };
         let Some(raw) = raw else { return Ok(false) };
@@ -61,6 +65,19 @@ impl<'a> Request<'a> {
             other => Ok(other.map(|()| true)?),
         }
     }
+}
+
+/// The extensions among a request's attributes.
+fn wanted(mut attributes: &[u8]) -> Option<&[u8]> {
+    let extensions = der::identifier(EXTENSION_REQUEST);
+    while !attributes.is_empty() {
+        let mut attribute = der::take(&mut attributes, SEQUENCE)?;
+        if der::next(&mut attribute)?.whole == extensions {
+            let mut set = der::take(&mut attribute, SET)?;
+            return der::take(&mut set, SEQUENCE);
+        }
+    }
+    None
 }
 
 /// What a signature is that is not this key's.
@@ -97,6 +114,13 @@ impl PublicKey {
             let template = template.bytes(CKA_PUBLIC_EXPONENT, exponent);
             let kind = Kind::of(CKK_RSA, None, Some(modulus), None);
             let is_exact = der::rsa_public_key(modulus, exponent) == der;
+            return is_exact.then_some(Self { template, kind });
+        }
+        if kind == ED25519_OID {
+            let template = template.key_type(CKK_EC_EDWARDS).bytes(CKA_EC_PARAMS, kind);
+            let template = template.bytes(CKA_EC_POINT, der::element(OCTET_STRING, key));
+            let is_exact = key.len() == 32 && der::edwards_public_key(kind, key) == der;
+            let kind = Kind::of(CKK_EC_EDWARDS, Some(kind), None, None);
             return is_exact.then_some(Self { template, kind });
         }
         let params = der::next(&mut algorithm)?.whole;

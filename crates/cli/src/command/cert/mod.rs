@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert`
 
+mod csr;
 mod delete;
 mod export;
 mod found;
 mod import;
+mod issue;
 mod list;
+mod selfsign;
 mod show;
+mod sign;
+mod who;
 
 use crate::app::App;
 use crate::failure::Result;
@@ -31,6 +36,17 @@ pub(crate) enum Command {
     ///
     /// Needs no PIN.
     Export(export::Args),
+    /// Make a certificate that a key gives to itself
+    ///
+    /// For a server that is known by its certificate, for tests, and for a CA's root.
+    Selfsign(selfsign::Args),
+    /// Make a request for a certificate, which a CA signs
+    Csr(csr::Args),
+    /// Sign a request as a CA
+    ///
+    /// The request must be signed by its own key. The names that it asks for are certified and told, unless names
+    /// are said here; of the rest that it asks for nothing is taken over: --for says what the certificate is for.
+    Sign(sign::Args),
     /// Delete a certificate
     ///
     /// Its key stays.
@@ -43,6 +59,9 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::Show(args) => show::run(app, &args),
         Command::Import(args) => import::run(app, &args),
         Command::Export(args) => export::run(app, &args),
+        Command::Selfsign(args) => selfsign::run(app, &args),
+        Command::Csr(args) => csr::run(app, &args),
+        Command::Sign(args) => sign::run(app, &args),
         Command::Delete(args) => delete::run(app, &args),
     }
 }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the verbs share that sign: the key, the certificate's number, and where the certificate goes.
+
+use crate::app::App;
+use crate::certificate::{Stored, store};
+use crate::command::payload::write_beside;
+use crate::encoding::pem;
+use crate::failure::{Failure, Result};
+use crate::key::{Key, public_key};
+use crate::output::Report;
+use crate::uri::{Class, Uri};
+use crate::x509::{self, Algorithm};
+use metaslot_ck::{CKM_SHA256, ObjectHandle};
+use metaslot_client::{Access, Session};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// A key that signs.
+pub(super) struct Signer<'a> {
+    session: &'a Session,
+    algorithm: &'static Algorithm,
+    private: ObjectHandle,
+    /// `SubjectPublicKeyInfo`
+    pub(super) public_key: Vec<u8>,
+}
+
+impl<'a> Signer<'a> {
+    pub(super) fn new(session: &'a Session, key: &'a Key, hash: Option<&str>) -> Result<Self> {
+        let half = |class, name: &str| {
+            let missing = format!("the token does not have the {name} half of key '{}'", key.label);
+            key.part(class).ok_or_else(|| Failure::not_found(missing))
+        };
+        let algorithm = Algorithm::of(&key.kind, hash)?;
+        let (private, public) = (half(Class::Private, "private")?, half(Class::Public, "public")?);
+        let public_key = public_key(session, key, public)?;
+        Ok(Self { session, algorithm, private, public_key })
+    }
+
+    pub(super) fn how(&self) -> (&'static Algorithm, &'a Session, ObjectHandle) {
+        (self.algorithm, self.session, self.private)
+    }
+}
+
+/// The identifier of a key (RFC 7093, 2, method 1).
+pub(super) fn identifier(session: &Session, public_key: &[u8]) -> Result<Vec<u8>> {
+    let bits = x509::key_bits(public_key).ok_or_else(|| Failure::failed("that is no key"))?;
+    let mut identifier = session.digest(&CKM_SHA256.into(), bits)?;
+    identifier.truncate(20);
+    Ok(identifier)
+}
+
+/// A number that no other certificate has (RFC 5280, 4.1.2.2).
+pub(super) fn serial(session: &Session) -> Result<Vec<u8>> {
+    let mut serial = [0; 16];
+    session.random(&mut serial)?;
+    // Neither negative nor shorter.
+    serial[0] = serial[0] & 0x3f | 0x40;
+    Ok(serial.to_vec())
+}
+
+/// How a certificate is made, and where it goes.
+#[derive(clap::Args, Debug)]
+pub(super) struct Made {
+    /// How long it is valid, in days
+    #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u64).range(1..=36_500))]
+    days: u64,
+    /// The hash: sha256, sha384, sha512 [default: one as strong as the key]
+    #[arg(long, value_name = "NAME")]
+    pub(super) hash: Option<String>,
+    /// Put it into the token, beside its key
+    #[arg(long)]
+    store: bool,
+    /// Where it goes, in PEM [default: standard output, unless it is stored]
+    #[arg(long = "out", short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Made {
+    pub(super) const fn access(&self) -> Access {
+        if self.store { Access::ReadWrite } else { Access::ReadOnly }
+    }
+
+    pub(super) const fn seconds(&self) -> u64 {
+        self.days * 24 * 60 * 60
+    }
+
+    /// Writes and stores it, under the names of its key.
+    pub(super) fn finish(
+        &self,
+        app: &App,
+        (session, token): (&Session, &Uri),
+        der: Vec<u8>,
+        (label, id): (String, Vec<u8>),
+    ) -> Result<()> {
+        let text = pem("CERTIFICATE", &der);
+        let stored = match self.store {
+            true => {
+                let handle = store(session, &der, &label, &id)?;
+                Some(Stored { handle, der, label, id })
+            }
+            false => None,
+        };
+        let uri = stored.as_ref().map(|stored| stored.uri(token).to_string());
+        let json = json!({"certificate": text, "stored": uri});
+        let report = |text| Report { text, json, uris: uri.iter().cloned().collect() };
+        let written = match (&uri, &self.output) {
+            (Some(uri), None) => app.output.print(&report(format!("stored {uri}\n"))),
+            (_, file) => {
+                write_beside(&app.output, file.as_deref(), text.as_bytes(), &report(String::new()))
+            }
+        };
+        if let (Err(_), Some(stored)) = (&written, stored) {
+            // Why it came to this is the failure that counts.
+            session.destroy(stored.handle).ok();
+        }
+        written
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot cert selfsign`
+
+use super::issue::{Made, Signer, identifier, serial};
+use super::who::{Names, Purposes};
+use crate::app::App;
+use crate::command::arguments::{PinArg, TokenArg};
+use crate::failure::Result;
+use crate::key;
+use crate::x509::{self, Subject};
+
+const EXAMPLES: &str = "\
+Examples:
+  metaslot cert selfsign site --dns www.example.org --out site.pem
+  metaslot cert selfsign root --for ca --subject 'CN=Acme Root, O=Acme' --days 3650 --store";
+
+/// Arguments of `cert selfsign`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The key: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    key: String,
+    #[command(flatten)]
+    names: Names,
+    #[command(flatten)]
+    purposes: Purposes,
+    #[command(flatten)]
+    made: Made,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.key(&args.key)?;
+    let others = args.names.others()?;
+    let login = args.pin.login_with(app, &uri)?;
+    let (session, _) = app.log_in(&login, args.made.access())?;
+    let token = login.token.uri();
+    let key = key::one(&session, &token, &uri)?;
+    let signer = Signer::new(&session, &key, args.made.hash.as_deref())?;
+    let name = args.names.subject(&key)?;
+    let identifier = identifier(&session, &signer.public_key)?;
+    let extensions = [
+        args.purposes.extensions(key.kind.family)?,
+        x509::key_identifier(&identifier),
+        x509::names(&others),
+    ];
+    let public_key = signer.public_key.clone();
+    let subject = Subject { name, public_key, extensions: extensions.concat() };
+    let (number, seconds) = (serial(&session)?, args.made.seconds());
+    let der = x509::certificate(&subject, &subject.name, &number, seconds, signer.how())?;
+    args.made.finish(app, (&session, &token), der, (key.label.clone(), key.id.clone()))
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot cert sign`
+
+use super::found;
+use super::issue::{Made, Signer, identifier, serial};
+use super::who::{Names, Purposes};
+use crate::app::App;
+use crate::certificate::{key_of, read};
+use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::payload::Payload;
+use crate::encoding::der_of;
+use crate::failure::{Failure, Result};
+use crate::x509::{self, Request, Subject, Time};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  metaslot cert sign site.csr --issuer root --out site.pem
+  metaslot cert sign site.csr --issuer root --dns www.example.org --days 90 > site.pem";
+
+/// Arguments of `cert sign`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The request: PEM or DER; '-' is standard input
+    #[arg(value_name = "FILE")]
+    request: PathBuf,
+    /// The issuer's certificate in the token, beside its key: a PKCS#11 URI or its label
+    #[arg(long, value_name = "URI|LABEL")]
+    issuer: String,
+    #[command(flatten)]
+    names: Names,
+    #[command(flatten)]
+    purposes: Purposes,
+    #[command(flatten)]
+    made: Made,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.key(&args.issuer)?;
+    let file = args.request.display();
+    let unknown = || {
+        let message = format!("{file} is no request for a certificate, or of an unknown algorithm");
+        Failure::failed(message)
+    };
+    let der =
+        der_of(&contents(&args.request)?, &["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"]);
+    let der = der.ok_or_else(unknown)?;
+    let request = Request::read(&der).ok_or_else(unknown)?;
+    let asking = request.key().ok_or_else(unknown)?;
+    if asking.is_weak() {
+        return Err(Failure::failed(format!("the key in {file} is too weak: {}", asking.kind)));
+    }
+    let family = asking.kind.family;
+    let (name, others) = granted(args, &request)?;
+    let login = args.pin.login(app, &uri)?;
+    let (session, _) = app.log_in(&login, args.made.access())?;
+    let token = login.token.uri();
+    if !request.is_signed(&session, asking)? {
+        let message = format!("the request in {file} is not signed by its own key");
+        return Err(Failure::failed(message));
+    }
+    let issuer = found::one(&session, &token, &uri)?;
+    let certificate = read(&issuer.der)?;
+    if !x509::certifies(certificate.extensions) {
+        let message = format!("the certificate '{}' is not one of a CA", issuer.label);
+        return Err(Failure::failed(message)
+            .hint("'metaslot cert selfsign KEY --for ca --store' makes one that is"));
+    }
+    if certificate.until < Time::from_now(0) {
+        let message =
+            format!("the certificate '{}' is over since {}", issuer.label, certificate.until);
+        return Err(Failure::failed(message));
+    }
+    let key = key_of(&session, certificate.public_key)?.ok_or_else(|| {
+        Failure::not_found(format!("the token does not have the key of '{}'", issuer.label))
+    })?;
+    let signer = Signer::new(&session, &key, args.made.hash.as_deref())?;
+    let by = x509::identifier_in(certificate.extensions);
+    let own = identifier(&session, request.public_key)?;
+    let extensions = [
+        args.purposes.extensions(family)?,
+        x509::key_identifier(&own),
+        by.map(x509::authority).unwrap_or_default(),
+        x509::names(&others),
+    ];
+    let shown: Vec<String> = others.iter().filter_map(|name| x509::shown_name(name)).collect();
+    let subject =
+        Subject { name, public_key: request.public_key.to_vec(), extensions: extensions.concat() };
+    let (number, seconds) = (serial(&session)?, args.made.seconds());
+    let made = x509::certificate(&subject, certificate.subject, &number, seconds, signer.how())?;
+    let who = x509::shown(&subject.name).unwrap_or_default();
+    let of_key = key_of(&session, request.public_key)?.map(|key| (key.label, key.id));
+    let names = of_key.unwrap_or_else(|| (who.clone(), Vec::new()));
+    args.made.finish(app, (&session, &token), made, names)?;
+    let shown = if shown.is_empty() { String::new() } else { format!(", {}", shown.join(", ")) };
+    app.output.note(&format!("certified {who}{shown}"));
+    Ok(())
+}
+
+/// The names that are certified: those that are said here, otherwise what the request asks for.
+fn granted(args: &Args, request: &Request<'_>) -> Result<(Vec<u8>, Vec<Vec<u8>>)> {
+    let name = match args.names.said()? {
+        Some(name) => name,
+        None if x509::is_name(request.subject) => request.subject.to_vec(),
+        None => {
+            return Err(Failure::failed("the request's subject is no name to be certified")
+                .hint("give one with --subject"));
+        }
+    };
+    let others = args.names.others()?;
+    if !others.is_empty() {
+        return Ok((name, others));
+    }
+    let wanted = x509::wanted_names(request.extensions).ok_or_else(|| {
+        Failure::failed("the request asks for a name of a kind that is not certified here")
+            .hint("give the names with --dns, --ip, --email, --uri")
+    })?;
+    Ok((name, wanted))
+}
+
+/// All of a request, which is short.
+fn contents(file: &Path) -> Result<Vec<u8>> {
+    const LONGEST: usize = 1 << 20;
+    let mut bytes = vec![0; LONGEST];
+    let length = Payload::open(Some(file))?.fill(&mut bytes)?;
+    bytes.truncate(length);
+    Ok(bytes)
+}
