@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface "Vendor Metaslot" 1.3 of libmetaslot.so: what return codes cannot say.
+/* The interface "Vendor Metaslot" 1.4 of libmetaslot.so: what return codes cannot say.
  *
  *	CK_INTERFACE *interface;
  *	if (C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL_PTR, &interface, 0) == CKR_OK) {
@@ -127,6 +127,12 @@ typedef struct METASLOT_FUNCTION_LIST {
 	 * in the job what each takes, with keys that are made for that, and whether they agree: they do it in turns,
 	 * by the calling thread; several threads at once show what a crowd takes. */
 	CK_RV (*Estimates)(const METASLOT_JOB *pJob, METASLOT_ESTIMATE *pList, CK_ULONG *pulCount);
+	/* Since 1.4. Copies the token, sealed as it is, into a file that must not be there, while others use
+	 * it, and looks at all of the copy as ExamineToken does; or with bRestore makes such a file the token of a
+	 * slot that has none. Where something is found wrong, nothing is made. The PINs stay the same. */
+	CK_RV (*CopyToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin, CK_ULONG ulPinLen,
+	    CK_UTF8CHAR *pPath, CK_ULONG ulPathLen, CK_BBOOL bRestore, METASLOT_NOTIFY notify,
+	    void *pApplication, METASLOT_EXAMINED *pExamined);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

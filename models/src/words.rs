@@ -6,8 +6,8 @@ use metaslot_engine::{Config, Engine, Output, Policy, SlotConfig};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{
-    Change, Examined, Found, ObjectRow, PinState, Record, Remark, Role, Scope, Store, Term,
-    TokenRow,
+    Change, Examination, Examined, Found, ObjectRow, PinState, Record, Remark, Role, Scope, Store,
+    Term, TokenRow,
 };
 use metaslot_spi::{Attributes, Params, RawValue, Secrets, Template};
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ impl Store for MemoryStore {
         &self,
         _: Role,
         _: &[u8],
-        _: bool,
+        _: Examination<'_>,
         _: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined> {
         Err(Error::FUNCTION_NOT_SUPPORTED)

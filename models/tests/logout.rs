@@ -90,10 +90,10 @@ impl Store for Slow {
         &self,
         role: Role,
         pin: &[u8],
-        repair: bool,
+        what: Examination<'_>,
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined> {
-        self.store.examine(role, pin, repair, remark)
+        self.store.examine(role, pin, what, remark)
     }
 
     fn generation(&self) -> Option<u64> {

@@ -14,6 +14,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use metaslot_ck::{self as ck, *};
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, ptr};
@@ -186,6 +187,23 @@ impl Module {
     ) -> Option<Result<Examined>> {
         let vendor = self.0.vendor.as_ref()?;
         let (rv, examined) = vendor.examine(slot, user, pin, repair, remark)?;
+        Some(Error::check(Function::Login, rv).map(|()| examined))
+    }
+
+    /// Copies a token into a file, or with `restore` makes such a file the token of a slot that has none; telling
+    /// `remark` what is wrong with it, in which case nothing is made. `None` when the module cannot.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn copy_token(
+        &self,
+        whose: (SlotId, CK_USER_TYPE, &[u8]),
+        path: &Path,
+        restore: bool,
+        remark: &mut dyn FnMut(Remark) -> bool,
+    ) -> Option<Result<Examined>> {
+        let vendor = self.0.vendor.as_ref()?;
+        let (rv, examined) = vendor.copy(whose, path.as_os_str().as_bytes(), restore, remark)?;
         Some(Error::check(Function::Login, rv).map(|()| examined))
     }
 

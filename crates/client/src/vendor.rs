@@ -68,6 +68,19 @@ type ExamineToken = unsafe extern "C" fn(
     *mut Examined,
 ) -> CK_RV;
 
+type CopyToken = unsafe extern "C" fn(
+    CK_SLOT_ID,
+    CK_USER_TYPE,
+    *const CK_UTF8CHAR,
+    CK_ULONG,
+    *const CK_UTF8CHAR,
+    CK_ULONG,
+    CK_BBOOL,
+    Option<Notify>,
+    *mut c_void,
+    *mut Examined,
+) -> CK_RV;
+
 /// The function list behind the name. Later versions only append.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -102,6 +115,18 @@ struct FunctionList12 {
 struct FunctionList13 {
     v1_2: FunctionList12,
     estimates: Option<Lister<RawEstimate, NonNull<Job>>>,
+}
+
+/// What 1.4 appended.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FunctionList14 {
+    v1_3: FunctionList13,
+    copy: Option<CopyToken>,
+}
+
+impl FunctionList14 {
+    const NONE: Self = Self { v1_3: FunctionList13::NONE, copy: None };
 }
 
 impl FunctionList13 {
@@ -299,7 +324,7 @@ unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK
 }
 
 /// A module's vendor functions.
-pub(crate) struct Vendor(FunctionList13);
+pub(crate) struct Vendor(FunctionList14);
 
 impl Vendor {
     /// The vendor functions, where the module has them.
@@ -318,10 +343,11 @@ impl Vendor {
             (1, 0) => size_of::<FunctionList>(),
             (1, 1) => size_of::<FunctionList11>(),
             (1, 2) => size_of::<FunctionList12>(),
-            (1, _) => size_of::<FunctionList13>(),
+            (1, 3) => size_of::<FunctionList13>(),
+            (1, _) => size_of::<FunctionList14>(),
             _ => return None,
         };
-        let mut all = FunctionList13::NONE;
+        let mut all = FunctionList14::NONE;
         let into = NonNull::from(&mut all).cast::<u8>();
         // SAFETY: the module's list of this version is so long, and all functions are optional in ours,
         // which is at least as long.
@@ -338,7 +364,7 @@ impl Vendor {
         repair: bool,
         mut remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<(CK_RV, Examined)> {
-        let function = self.0.v1_2.v1_1.examine?;
+        let function = self.0.v1_3.v1_2.v1_1.examine?;
         let mut examined = Examined::default();
         // SAFETY: `pin` has so many bytes, `examined` is to be written, and `told` gets what it
         // expects; all of them live until the function returns.
@@ -357,9 +383,38 @@ impl Vendor {
         Some((rv, examined))
     }
 
+    /// Copies the token in `slot` into a file, or with `restore` makes the file its token; `None` when the module cannot.
+    pub(crate) fn copy(
+        &self,
+        (slot, user, pin): (SlotId, CK_USER_TYPE, &[u8]),
+        path: &[u8],
+        restore: bool,
+        mut remark: &mut dyn FnMut(Remark) -> bool,
+    ) -> Option<(CK_RV, Examined)> {
+        let function = self.0.copy?;
+        let mut examined = Examined::default();
+        // SAFETY: `pin` and `path` have so many bytes, `examined` is to be written, and `told` gets what it
+        // expects; all of them live until the function returns.
+        let rv = unsafe {
+            function(
+                slot.0,
+                user,
+                pin.as_ptr(),
+                ulong(pin.len()),
+                path.as_ptr(),
+                ulong(path.len()),
+                CK_BBOOL::from(restore),
+                Some(told),
+                (&raw mut remark).cast(),
+                &raw mut examined,
+            )
+        };
+        Some((rv, examined))
+    }
+
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.
     pub(crate) fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
-        let function = self.0.v1_2.v1_1.v1_0.token_status?;
+        let function = self.0.v1_3.v1_2.v1_1.v1_0.token_status?;
         let mut status = TokenStatus::default();
         // SAFETY: `status` is a structure of this layout to be written.
         let rv = unsafe { function(slot.0, &raw mut status) };
@@ -368,7 +423,7 @@ impl Vendor {
 
     /// What a guess at the PINs of the token in `slot` costs; `None` when the module does not say.
     pub(crate) fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
-        let function = self.0.v1_2.v1_1.token_cost?;
+        let function = self.0.v1_3.v1_2.v1_1.token_cost?;
         let mut cost = TokenCost::default();
         // SAFETY: `cost` is a structure of this layout to be written.
         let rv = unsafe { function(slot.0, &raw mut cost) };
@@ -377,7 +432,7 @@ impl Vendor {
 
     /// Who serves `mechanism`, in the order in which they are asked; `None` when the module does not say.
     pub(crate) fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
-        let function = self.0.v1_2.v1_1.v1_0.candidates?;
+        let function = self.0.v1_3.v1_2.v1_1.v1_0.candidates?;
         let mut list =
             [RawCandidate { provider: [0; 16], flags: 0, remark: [0; 96] }; MOST_CANDIDATES];
         let filled = listed(function, mechanism, &mut list)?;
@@ -388,13 +443,13 @@ impl Vendor {
     pub(crate) fn estimates(&self, mut job: Job) -> Option<Vec<Estimate>> {
         let none = RawEstimate { provider: [0; 16], picoseconds: 0, failures: 0, flags: 0 };
         let mut list = [none; MOST_CANDIDATES];
-        let filled = listed(self.0.estimates?, NonNull::from(&mut job), &mut list)?;
+        let filled = listed(self.0.v1_3.estimates?, NonNull::from(&mut job), &mut list)?;
         Some(filled.iter().map(Estimate::from).collect())
     }
 
     /// What the policy of the token in `slot` refuses; `None` when the module does not say.
     pub(crate) fn token_policy(&self, slot: SlotId) -> Option<Vec<Rule>> {
-        let function = self.0.v1_2.token_policy?;
+        let function = self.0.v1_3.v1_2.token_policy?;
         let mut list = [RawRule { name: [0; 24], sentence: [0; 192], refused: 0 }; MOST_RULES];
         let filled = listed(function, slot.0, &mut list)?;
         let rule = |raw: &RawRule| Rule {
@@ -407,7 +462,7 @@ impl Vendor {
 
     /// The explanation of this thread's last failure; `None` when there is none.
     pub(crate) fn detail(&self) -> Option<String> {
-        let function = self.0.v1_2.v1_1.v1_0.detail?;
+        let function = self.0.v1_3.v1_2.v1_1.v1_0.detail?;
         let mut used: CK_ULONG = 0;
         // SAFETY: NULL asks for the length.
         let rv = unsafe { function(ptr::null_mut(), &raw mut used) };

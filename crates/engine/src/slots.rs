@@ -11,7 +11,7 @@ use crate::token::{HANDOVER, Login, Token};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::*;
 use metaslot_router::{Candidate, HomeRoute};
-use metaslot_spi::store::{Examined, OtherToken, PinState, Remark, Role};
+use metaslot_spi::store::{Examination, Examined, OtherToken, PinState, Remark, Role};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -190,7 +190,7 @@ impl Engine {
         }
     }
 
-    /// Looks at all of a token, and with `repair` takes out what is damaged; see [`Store::examine`].
+    /// Looks at all of a token, and mends, copies or restores it; see [`Store::examine`].
     ///
     /// # Errors
     /// `CKR_SLOT_ID_INVALID`, `CKR_TOKEN_NOT_RECOGNIZED`, and as [`Store::examine`] says.
@@ -201,7 +201,7 @@ impl Engine {
         slot: SlotId,
         role: Role,
         pin: &[u8],
-        repair: bool,
+        what: Examination<'_>,
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined> {
         let token = self.token(slot)?;
@@ -209,10 +209,10 @@ impl Engine {
         if pin.is_empty() {
             return Err(Error::PIN_INCORRECT);
         }
-        if !token.store.token()?.initialized {
+        if !matches!(what, Examination::Restore(_)) && !token.store.token()?.initialized {
             return Err(Error::TOKEN_NOT_RECOGNIZED);
         }
-        token.store.examine(role, pin, repair, remark)
+        token.store.examine(role, pin, what, remark)
     }
 
     /// `C_InitToken`: `label` is UTF-8 without padding.

@@ -147,6 +147,18 @@ impl Error {
         self
     }
 
+    /// The same, told of another file where it names one that is the token's.
+    pub(crate) fn of(mut self, file: &Path) -> Self {
+        if let Self::Database { path, .. }
+        | Self::NotToken { path, .. }
+        | Self::Damaged { path, .. }
+        | Self::Tampered { path, .. } = &mut self
+        {
+            file.clone_into(path);
+        }
+        self
+    }
+
     /// A row that fails a check.
     pub(crate) const fn damaged(id: u64, reason: &'static str) -> Self {
         Self::Damaged { path: PathBuf::new(), id, reason }

@@ -120,6 +120,17 @@ impl Files {
         Ok(())
     }
 
+    /// Takes away what a database that is gone has left.
+    pub(crate) fn remove_remains(&self) -> Result<()> {
+        for path in [&self.database].into_iter().chain(&self.logs) {
+            match fs::unlink(path) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(errno) => return Err(Error::system(path, "remove", errno)),
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the directory where it is missing, 0700, or 2770 for a group; an empty one is given
     /// to the group, and any other one must be the group's.
     pub(crate) fn create_directory(&self, group: Option<&str>) -> Result<()> {
@@ -267,7 +278,8 @@ fn open_or_make(path: &Path, mode: Mode) -> Result<File> {
     }
 }
 
-fn directory(database: &Path) -> &Path {
+/// The directory of a file.
+pub(crate) fn directory(database: &Path) -> &Path {
     match database.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -7,6 +7,7 @@
 
 mod anchor;
 mod apply;
+mod backup;
 mod commit;
 mod crypto;
 mod error;

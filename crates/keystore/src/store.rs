@@ -8,13 +8,13 @@ use crate::gate::Database;
 use crate::open::{Announce, SqliteStore};
 use crate::schema::{Head, Stored, Token};
 use crate::state::Known;
-use crate::{apply, pin, schema, search, verify};
+use crate::{apply, backup, pin, schema, search, verify};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
 use metaslot_spi::detail;
 use metaslot_spi::store::{
-    Change, Examined, Found, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
+    Change, Examination, Examined, Found, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -264,10 +264,15 @@ impl Store for SqliteStore {
         &self,
         role: Role,
         pin: &[u8],
-        repair: bool,
+        what: Examination<'_>,
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> ck::Result<Examined> {
-        self.report(verify::examine(self, role, pin, repair, remark))
+        self.report(match what {
+            Examination::Look => verify::examine(self, role, pin, false, remark),
+            Examination::Repair => verify::examine(self, role, pin, true, remark),
+            Examination::Backup(to) => backup::backup(self, role, pin, to, remark),
+            Examination::Restore(from) => backup::restore(self, role, pin, from, remark),
+        })
     }
 
     fn generation(&self) -> Option<u64> {

@@ -7,7 +7,7 @@ mod common;
 use common::{Sandbox, find, insert, private, term};
 use metaslot_ck::{CKA_ID, CKA_LABEL, CKA_VALUE, Error};
 use metaslot_keystore::SqliteStore;
-use metaslot_spi::store::{Record, Remark, Role, Scope, Store};
+use metaslot_spi::store::{Examination, Record, Remark, Role, Scope, Store};
 use metaslot_spi::{Attributes, Secrets};
 use std::fs;
 use std::path::Path;
@@ -113,7 +113,8 @@ fn version_1_with_other_rows_than_it_should_have_is_not_made_the_current_one() {
     let mut remarks = Vec::new();
     let mut examine = |repair| {
         remarks.clear();
-        let examined = store.examine(Role::User, b"example-user-pin", repair, &mut |remark| {
+        let what = if repair { Examination::Repair } else { Examination::Look };
+        let examined = store.examine(Role::User, b"example-user-pin", what, &mut |remark| {
             if let Remark::Finding { what, .. } = remark {
                 remarks.push(what.to_owned());
             }

@@ -9,7 +9,7 @@ use common::{SO, Sandbox, USER, examine, find, insert, private, public};
 use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::Secret;
-use metaslot_spi::store::{Change, Record, Remark, Role, Scope, Store};
+use metaslot_spi::store::{Change, Examination, Record, Remark, Role, Scope, Store};
 
 const NEW: &[u8] = b"another-pin";
 
@@ -480,11 +480,11 @@ fn a_damaged_hash_stops_its_rows_until_they_are_looked_at() {
 fn a_check_ends_when_its_caller_says_so() {
     let (place, store, ids) = place();
     place.raw().execute("DELETE FROM object WHERE id = ?1", [ids[0].cast_signed()]).unwrap();
-    let ended = store.examine(Role::User, USER, true, &mut |_| false);
+    let ended = store.examine(Role::User, USER, Examination::Repair, &mut |_| false);
     assert_eq!(ended.unwrap_err(), Error::FUNCTION_CANCELED);
     // The last remark comes when everything is found, and nothing is repaired yet.
     let mut last = None;
-    let ended = store.examine(Role::User, USER, true, &mut |remark| match remark {
+    let ended = store.examine(Role::User, USER, Examination::Repair, &mut |remark| match remark {
         Remark::Progress { done, total } => {
             last = Some((done, total));
             done < total

@@ -11,6 +11,7 @@ use crate::sink::{Sink, is_plain, now, program};
 use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_engine::{Answer, Engine, Object};
+use metaslot_spi::store::Examination;
 use metaslot_spi::{Template, Value, detail};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -181,9 +182,14 @@ pub(crate) struct Act {
 
 impl Act {
     /// What the vendor interface does to a token.
-    pub(crate) const fn examination(repair: bool) -> Self {
-        let event = if repair { "repaired" } else { "examined" };
-        Self { event, function: "ExamineToken", of_objects: false }
+    pub(crate) const fn examination(what: Examination<'_>) -> Self {
+        let (event, function) = match what {
+            Examination::Look => ("examined", "ExamineToken"),
+            Examination::Repair => ("repaired", "ExamineToken"),
+            Examination::Backup(_) => ("copied-out", "CopyToken"),
+            Examination::Restore(_) => ("restored", "CopyToken"),
+        };
+        Self { event, function, of_objects: false }
     }
 
     pub(crate) const fn of(function: Function) -> Self {

@@ -9,7 +9,8 @@
 use metaslot_ck::Result;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
-    Change, Examined, Found, Home, ObjectRow, Remark, Role, Scope, Store, Term, TokenRow,
+    Change, Examination, Examined, Found, Home, ObjectRow, Remark, Role, Scope, Store, Term,
+    TokenRow,
 };
 use std::ffi::c_int;
 
@@ -109,11 +110,11 @@ impl<S: Store> Store for UncancelledStore<S> {
         &self,
         role: Role,
         pin: &[u8],
-        repair: bool,
+        what: Examination<'_>,
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined> {
         let _uncancelled = Uncancelled::begin();
-        self.0.examine(role, pin, repair, remark)
+        self.0.examine(role, pin, what, remark)
     }
 
     fn generation(&self) -> Option<u64> {

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Our own interface, `Vendor Metaslot` 1.3: what return codes cannot say.
+//! Our own interface, `Vendor Metaslot` 1.4: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
 use crate::audit::{Act, audited};
 use crate::caught::caught;
 use crate::decode::Caller;
 use crate::enter::{enter, enter_library};
+use crate::library::Library;
 use crate::routing::{self, Estimate, Job};
 use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;
 use metaslot_spi::detail;
-use metaslot_spi::store::{PinState, Remark as Told, Role};
-use std::ffi::{CStr, c_void};
+use metaslot_spi::store::{Examination, Examined as Seen, PinState, Remark as Told, Role};
+use std::ffi::{CStr, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
-pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 3 };
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 4 };
 
 /// `METASLOT_PIN_STATUS`
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +133,18 @@ pub(crate) struct List {
     ) -> CK_RV,
     token_policy: unsafe extern "C" fn(CK_SLOT_ID, *mut Rule, *mut CK_ULONG) -> CK_RV,
     estimates: unsafe extern "C" fn(*const Job, *mut Estimate, *mut CK_ULONG) -> CK_RV,
+    copy_token: unsafe extern "C" fn(
+        CK_SLOT_ID,
+        CK_USER_TYPE,
+        *const CK_UTF8CHAR,
+        CK_ULONG,
+        *const CK_UTF8CHAR,
+        CK_ULONG,
+        CK_BBOOL,
+        Notify,
+        *mut c_void,
+        *mut Examined,
+    ) -> CK_RV,
 }
 
 pub(crate) static LIST: List = List {
@@ -143,6 +157,7 @@ pub(crate) static LIST: List = List {
     examine_token,
     token_policy,
     estimates: routing::estimates,
+    copy_token,
 };
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
@@ -253,49 +268,94 @@ unsafe extern "C" fn examine_token(
     application: *mut c_void,
     examined: *mut Examined,
 ) -> CK_RV {
+    let what = if repair == CK_FALSE { Examination::Look } else { Examination::Repair };
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     unsafe {
         enter_library(Function::Login, |library, caller| {
-            let engine = library.engine()?;
             let place = caller.place(examined)?;
             let pin = caller.pin(pin, pin_length)?;
-            let role = match user {
-                CKU_SO => Role::So,
-                CKU_USER => Role::User,
-                _ => return Err(Error::USER_TYPE_INVALID),
+            let asked = Asked { slot: SlotId(slot), user, notify, application };
+            place.set(asked.examine(library, pin.expose(), what)?);
+            Ok(())
+        })
+    }
+}
+
+/// Copies a token into a file, or makes a file the token.
+unsafe extern "C" fn copy_token(
+    slot: CK_SLOT_ID,
+    user: CK_USER_TYPE,
+    pin: *const CK_UTF8CHAR,
+    pin_length: CK_ULONG,
+    path: *const CK_UTF8CHAR,
+    path_length: CK_ULONG,
+    restore: CK_BBOOL,
+    notify: Notify,
+    application: *mut c_void,
+    examined: *mut Examined,
+) -> CK_RV {
+    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
+    unsafe {
+        enter_library(Function::Login, |library, caller| {
+            let place = caller.place(examined)?;
+            let pin = caller.pin(pin, pin_length)?;
+            let path = Path::new(OsStr::from_bytes(caller.bytes(path, path_length)?));
+            let what = match restore {
+                CK_FALSE => Examination::Backup(path),
+                _ => Examination::Restore(path),
             };
-            let (mut done, mut total) = (0, 0);
-            let mut remark = |told: Told<'_>| {
-                let (object, what) = match told {
-                    Told::Progress { done: so_many, total: of } => {
-                        (done, total) = (so_many, of);
-                        (UNAVAILABLE, "")
-                    }
-                    Told::Finding { id, what } => (id.unwrap_or(UNAVAILABLE), what),
-                };
-                let remark = Remark { done, total, object, text: padded(what) };
-                tell(notify, application, &remark)
+            let asked = Asked { slot: SlotId(slot), user, notify, application };
+            place.set(asked.examine(library, pin.expose(), what)?);
+            Ok(())
+        })
+    }
+}
+
+/// An examination as the application asks for it.
+struct Asked {
+    slot: SlotId,
+    user: CK_USER_TYPE,
+    notify: Notify,
+    application: *mut c_void,
+}
+
+impl Asked {
+    fn examine(&self, library: &Library, pin: &[u8], what: Examination<'_>) -> Result<Examined> {
+        let engine = library.engine()?;
+        let role = match self.user {
+            CKU_SO => Role::So,
+            CKU_USER => Role::User,
+            _ => return Err(Error::USER_TYPE_INVALID),
+        };
+        let (mut done, mut total) = (0, 0);
+        let mut remark = |told: Told<'_>| {
+            let (object, what) = match told {
+                Told::Progress { done: so_many, total: of } => {
+                    (done, total) = (so_many, of);
+                    (UNAVAILABLE, "")
+                }
+                Told::Finding { id, what } => (id.unwrap_or(UNAVAILABLE), what),
             };
-            let repair = repair != CK_FALSE;
-            let slot = SlotId(slot);
-            audited(
-                library.log(),
-                Act::examination(repair),
-                |log| log.slot(engine, slot),
-                |note| {
-                    note.user(user);
-                    let found =
-                        engine.examine_token(slot, role, pin.expose(), repair, &mut remark)?;
-                    note.number("removed", found.removed);
-                    place.set(Examined {
-                        objects: found.rows,
-                        unverified: found.unverified,
-                        findings: found.findings,
-                        removed: found.removed,
-                    });
-                    Ok(())
-                },
-            )
+            let remark = Remark { done, total, object, text: padded(what) };
+            tell(self.notify, self.application, &remark)
+        };
+        let mut seen = Seen::default();
+        audited(
+            library.log(),
+            Act::examination(what),
+            |log| log.slot(engine, self.slot),
+            |note| {
+                note.user(self.user);
+                seen = engine.examine_token(self.slot, role, pin, what, &mut remark)?;
+                note.number("removed", seen.removed);
+                Ok(())
+            },
+        )?;
+        Ok(Examined {
+            objects: seen.rows,
+            unverified: seen.unverified,
+            findings: seen.findings,
+            removed: seen.removed,
         })
     }
 }

@@ -10,6 +10,7 @@ use metaslot_memory::Secret;
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::num::NonZeroU64;
+use std::path::Path;
 
 /// One token's place. All functions may be called from any thread.
 pub trait Store: Send + Sync + Debug {
@@ -85,8 +86,7 @@ pub trait Store: Send + Sync + Debug {
     fn search(&self, query: &[Term], scope: Scope, after: u64, limit: usize) -> Result<Vec<Found>>;
 
     /// Looks at all of the token, whether or not a user is logged in: the PIN is tried, and counts
-    /// like a login. What is wrong is told while it goes on; `false` from `remark` ends it. With
-    /// `repair` whatever is damaged is then taken out, all in one transaction.
+    /// like a login. What is wrong is told while it goes on; `false` from `remark` ends it.
     ///
     /// # Errors
     /// As [`Self::login`]; `CKR_FUNCTION_CANCELED`; `CKR_DEVICE_ERROR` where it cannot be repaired.
@@ -94,7 +94,7 @@ pub trait Store: Send + Sync + Debug {
         &self,
         role: Role,
         pin: &[u8],
-        repair: bool,
+        what: Examination<'_>,
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined>;
 
@@ -220,6 +220,19 @@ impl Ticket {
     pub fn presented() -> Option<Self> {
         PRESENTED.take()
     }
+}
+
+/// What [`Store::examine`] does besides looking.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Examination<'a> {
+    /// Nothing.
+    Look,
+    /// It takes out whatever is damaged, all in one transaction.
+    Repair,
+    /// It looks at a copy, and that becomes this file, which must not be there; with findings it does not.
+    Backup(&'a Path),
+    /// It looks at this file, and that becomes the token, where none is; with findings it does not.
+    Restore(&'a Path),
 }
 
 /// What [`Store::examine`] tells while it goes on.

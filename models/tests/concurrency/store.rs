@@ -7,7 +7,8 @@ use metaslot_keystore::{Config, Cost, Kdf, SqliteStore};
 use metaslot_memory::Secret;
 use metaslot_models::chance;
 use metaslot_spi::store::{
-    Change, Examined, Found, ObjectRow, Record, Remark, Role, Scope, Store, Term, TokenRow,
+    Change, Examination, Examined, Found, ObjectRow, Record, Remark, Role, Scope, Store, Term,
+    TokenRow,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -319,7 +320,7 @@ impl Store for SharedStore {
         &self,
         _: Role,
         _: &[u8],
-        _: bool,
+        _: Examination<'_>,
         _: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined> {
         Err(Error::FUNCTION_NOT_SUPPORTED)

@@ -5,7 +5,9 @@
 use metaslot_ck::{CK_ATTRIBUTE_TYPE, CKA_CLASS, CKA_ID, CKA_LABEL};
 use metaslot_keystore::{Config, Cost, Kdf, SqliteStore};
 use metaslot_memory::Secret;
-use metaslot_spi::store::{Change, Examined, Record, Remark, Role, Scope, Store, Term};
+use metaslot_spi::store::{
+    Change, Examination, Examined, Record, Remark, Role, Scope, Store, Term,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -144,7 +146,8 @@ pub(crate) fn examine(
 ) -> metaslot_ck::Result<(Examined, Findings)> {
     let role = if pin == SO { Role::So } else { Role::User };
     let mut findings = Vec::new();
-    let examined = store.examine(role, pin, repair, &mut |remark| {
+    let what = if repair { Examination::Repair } else { Examination::Look };
+    let examined = store.examine(role, pin, what, &mut |remark| {
         if let Remark::Finding { id, what } = remark {
             findings.push((id, what.to_owned()));
         }

@@ -10,8 +10,8 @@ use metaslot_client::{Result as Called, Session, Template, TokenInfo};
 use metaslot_memory::Secret;
 use metaslot_spi::provider::Provider;
 use metaslot_spi::store::{
-    Change, Examined, Found, Home, ObjectRow, OtherToken, PinState, Remark, Role, Scope, Store,
-    Term, TokenRow,
+    Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, PinState, Remark, Role,
+    Scope, Store, Term, TokenRow,
 };
 use metaslot_spi::{Attributes, Secrets, detail};
 
@@ -228,7 +228,7 @@ impl Store for ForeignStore {
         &self,
         _: Role,
         _: &[u8],
-        _: bool,
+        _: Examination<'_>,
         _: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined> {
         detail::set(format_args!("{} looks after its token itself", self.0.name));

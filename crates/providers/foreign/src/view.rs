@@ -6,7 +6,8 @@ use crate::store::ForeignStore;
 use metaslot_ck::{Error, Result};
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
-    Change, Examined, Found, Home, ObjectRow, Remark, Role, Row, Scope, Store, Term, TokenRow,
+    Change, Examination, Examined, Found, Home, ObjectRow, Remark, Role, Row, Scope, Store, Term,
+    TokenRow,
 };
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -301,10 +302,10 @@ impl Store for View {
         &self,
         role: Role,
         pin: &[u8],
-        repair: bool,
+        what: Examination<'_>,
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined> {
-        self.own.examine(role, pin, repair, remark)
+        self.own.examine(role, pin, what, remark)
     }
 
     /// Odd where the own token's is: guests count in twos.

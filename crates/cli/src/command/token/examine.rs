@@ -41,8 +41,9 @@ pub(crate) struct RepairArgs {
     yes: bool,
 }
 
+/// The token, and the PIN that opens it.
 #[derive(clap::Args, Debug)]
-struct Who {
+pub(super) struct Who {
     #[command(flatten)]
     token: TokenArg,
     /// Use the SO PIN
@@ -57,18 +58,38 @@ struct Who {
 }
 
 /// A token, and a PIN that opens it.
-struct Opened<'a> {
-    host: &'a Host,
-    token: Token,
-    role: Role,
-    pin: Secret,
+pub(super) struct Opened<'a> {
+    pub(super) host: &'a Host,
+    pub(super) token: Token,
+    pub(super) role: Role,
+    pub(super) pin: Secret,
 }
 
 /// What one look found.
 struct Found {
     examined: Examined,
-    /// With which object, and what; `None` for the token as a whole.
-    findings: Vec<(Option<u64>, String)>,
+    findings: Findings,
+}
+
+/// With which object what is wrong; `None` for the token as a whole.
+pub(super) type Findings = Vec<(Option<u64>, String)>;
+
+/// Shows how far it is, and keeps what is found.
+pub(super) fn tell(output: Output, findings: &mut Findings, remark: Remark) -> bool {
+    output.progress(remark.done, remark.total, "objects");
+    if !remark.what.is_empty() {
+        findings.push((remark.object, remark.what));
+    }
+    true
+}
+
+/// A line for each.
+pub(super) fn lines(findings: &Findings) -> String {
+    let line = |(object, what): &(Option<u64>, String)| match object {
+        Some(object) => format!("object {object}: {what}\n"),
+        None => format!("token: {what}\n"),
+    };
+    findings.iter().map(line).collect()
 }
 
 pub(crate) fn verify(app: &App, args: &VerifyArgs) -> Result<()> {
@@ -107,7 +128,7 @@ fn confirm(token: &Token) -> Result<()> {
 }
 
 impl Who {
-    fn open<'a>(&self, app: &'a App) -> Result<Opened<'a>> {
+    pub(super) fn open<'a>(&self, app: &'a App) -> Result<Opened<'a>> {
         let uri = self.token.uri()?;
         let token = app.token(&uri)?;
         let host = app.host(&uri)?;
@@ -124,14 +145,8 @@ impl Who {
 impl Opened<'_> {
     fn examine(&self, output: Output, repair: bool) -> Result<Found> {
         let user = if self.role == Role::So { CKU_SO } else { CKU_USER };
-        let mut findings = Vec::new();
-        let mut told = |remark: Remark| {
-            output.progress(remark.done, remark.total, "objects");
-            if !remark.what.is_empty() {
-                findings.push((remark.object, remark.what));
-            }
-            true
-        };
+        let mut findings = Findings::new();
+        let mut told = |remark: Remark| tell(output, &mut findings, remark);
         let module = self.host.module();
         let slot = self.token.slot;
         let examined = module.examine_token(slot, user, self.pin.expose(), repair, &mut told);
@@ -143,19 +158,10 @@ impl Opened<'_> {
 }
 
 impl Found {
-    /// One for each finding.
-    fn lines(&self) -> String {
-        let line = |(object, what): &(Option<u64>, String)| match object {
-            Some(object) => format!("object {object}: {what}\n"),
-            None => format!("token: {what}\n"),
-        };
-        self.findings.iter().map(line).collect()
-    }
-
     fn report(&self, token: &Token) -> Report {
         let Examined { objects, unverified, removed, .. } = self.examined;
         let uri = token.uri().to_string();
-        let mut text = self.lines();
+        let mut text = lines(&self.findings);
         text += &match (self.findings.len(), removed) {
             (0, _) => format!("{}: {objects} objects, nothing is wrong\n", token.name()),
             (_, 0) => format!("{}: {objects} objects\n", token.name()),

@@ -95,7 +95,7 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
         return Err(Failure::usage("a label has 1 to 32 bytes"));
     }
     let host = app.host(&Uri::default())?;
-    let token = slot(host, order.slot)?;
+    let token = first_free(host, order.slot)?;
     if let Some(problem) = &token.problem {
         let what = format!("the token in slot {} cannot be read: {problem}", token.slot);
         return Err(Failure::failed(what).hint("it was left as it is"));
@@ -129,7 +129,7 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
 }
 
 /// The slot that was named, else the first without a token, else the only one.
-fn slot(host: &Host, wanted: Option<u64>) -> Result<Token> {
+pub(super) fn first_free(host: &Host, wanted: Option<u64>) -> Result<Token> {
     let mut tokens = host.tokens()?;
     let at = match wanted {
         Some(number) => tokens.iter().position(|token| token.slot == SlotId(number)),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token`
 
+mod copy;
 mod examine;
 pub(crate) mod init;
 mod list;
@@ -24,6 +25,19 @@ pub(crate) enum Command {
     ///
     /// The state says whether a PIN is missing, locked or close to it.
     List(list::Args),
+    /// Copy a token into a file, while others use it
+    ///
+    /// The file is sealed as the token is, and opens with the same PINs, so it can be kept anywhere. All of the copy is
+    /// looked at before the file appears. Keys made since then are not in it, and keys deleted since are.
+    Backup(copy::BackupArgs),
+    /// Make such a file the token of a slot that has none
+    ///
+    /// All of it is looked at before. What is there already is never replaced. Its PINs are those that it had.
+    Restore(copy::RestoreArgs),
+    /// Give the user a new PIN, as security officer
+    ///
+    /// This also unlocks it, if it is locked: the same as 'metaslot token pin --reset'.
+    Unlock(pin::UnlockArgs),
     /// Change a PIN, or give the user a new one
     ///
     /// Without an option the user changes the user PIN.
@@ -45,6 +59,9 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
     match command {
         Command::Init(args) => init::run(app, &args),
         Command::List(args) => list::run(app, &args),
+        Command::Backup(args) => copy::backup(app, &args),
+        Command::Restore(args) => copy::restore(app, &args),
+        Command::Unlock(args) => pin::unlock(app, &args),
         Command::Pin(args) => pin::run(app, &args),
         Command::Repair(args) => examine::repair(app, &args),
         Command::Verify(args) => examine::verify(app, &args),

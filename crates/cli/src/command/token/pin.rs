@@ -51,9 +51,33 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         Role::So => args.so_pin_source.as_deref(),
     };
     let new = args.new_pin_source.as_deref();
-    let done = change(app, &Change { uri: &uri, changer, changed, present, new })?;
+    changed_by(app, &Change { uri: &uri, changer, changed, present, new })
+}
+
+/// Arguments of `token unlock`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct UnlockArgs {
+    #[command(flatten)]
+    token: TokenArg,
+    /// The SO PIN's place: a file, 'file:/path' or '|command' [default: ask]
+    #[arg(long, value_name = "SOURCE")]
+    so_pin_source: Option<String>,
+    /// The new PIN's place [default: ask]
+    #[arg(long, value_name = "SOURCE")]
+    new_pin_source: Option<String>,
+}
+
+pub(crate) fn unlock(app: &App, args: &UnlockArgs) -> Result<()> {
+    let (present, new) = (args.so_pin_source.as_deref(), args.new_pin_source.as_deref());
+    let uri = args.token.uri()?;
+    changed_by(app, &Change { uri: &uri, changer: Role::So, changed: Role::User, present, new })
+}
+
+/// Makes the change, and says so.
+fn changed_by(app: &App, order: &Change<'_>) -> Result<()> {
+    let done = change(app, order)?;
     let report = Report {
-        text: format!("the {} of {} is changed\n", changed.words(), done.token.name()),
+        text: format!("the {} of {} is changed\n", order.changed.words(), done.token.name()),
         json: json!({"token": super::list::json(&done.token)}),
         uris: vec![done.token.uri().to_string()],
     };

@@ -6,8 +6,8 @@ use crate::store::ForeignStore;
 use metaslot_ck::*;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{
-    Change, Examined, Found, Home, ObjectRow, OtherToken, PinState, Remark, Role, Scope, Store,
-    Term, TokenRow,
+    Change, Examination, Examined, Found, Home, ObjectRow, OtherToken, PinState, Remark, Role,
+    Scope, Store, Term, TokenRow,
 };
 use metaslot_spi::{Secrets, detail};
 
@@ -145,7 +145,7 @@ impl Store for PoolStore {
         &self,
         _: Role,
         _: &[u8],
-        _: bool,
+        _: Examination<'_>,
         _: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> Result<Examined> {
         self.refused();

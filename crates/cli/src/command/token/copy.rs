@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot token backup` and `metaslot token restore`
+
+use super::examine::{Findings, Opened, Who, lines, tell};
+use super::init::first_free;
+use crate::app::App;
+use crate::failure::{Failure, Result};
+use crate::output::Report;
+use crate::pin::{self, Role, Source};
+use crate::uri::Uri;
+use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKU_SO, CKU_USER};
+use metaslot_client::{Examined, Remark};
+use serde_json::json;
+use std::path::{Path, PathBuf, absolute};
+
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  metaslot token backup web.token
+  metaslot token backup --token web --pin-source /etc/metaslot/pin /backup/web-$(date +%F).token";
+
+const RESTORE_EXAMPLES: &str = "\
+Examples:
+  metaslot token restore web.token";
+
+/// Arguments of `token backup`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = BACKUP_EXAMPLES)]
+pub(crate) struct BackupArgs {
+    /// The file, which must not be there
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    who: Who,
+}
+
+/// Arguments of `token restore`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = RESTORE_EXAMPLES)]
+pub(crate) struct RestoreArgs {
+    /// The file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The slot [default: the first without a token]
+    #[arg(long, value_name = "N")]
+    slot: Option<u64>,
+    /// Use the SO PIN
+    #[arg(long, conflicts_with = "pin_source")]
+    so: bool,
+    /// The place of the user PIN that the token had: a file, 'file:/path' or '|command' [default: ask]
+    #[arg(long, value_name = "SOURCE")]
+    pin_source: Option<String>,
+    /// The SO PIN's place [default: ask]
+    #[arg(long, value_name = "SOURCE", requires = "so")]
+    so_pin_source: Option<String>,
+}
+
+pub(crate) fn backup(app: &App, args: &BackupArgs) -> Result<()> {
+    let file = args.file.display().to_string();
+    if args.file.symlink_metadata().is_ok() {
+        let message = format!("{file} is there already");
+        return Err(Failure::failed(message).hint("a file is never replaced: give another name"));
+    }
+    let opened = args.who.open(app)?;
+    let examined = copied(app, &opened, &args.file, false)?;
+    app.output.print(&Report {
+        text: format!("{}: {} objects copied into {file}\n", opened.token.name(), examined.objects),
+        json: json!({
+            "token": opened.token.uri().to_string(),
+            "file": file,
+            "objects": examined.objects,
+        }),
+        uris: vec![file],
+    })
+}
+
+pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
+    let host = app.host(&Uri::default())?;
+    let token = first_free(host, args.slot)?;
+    if token.has(CKF_TOKEN_INITIALIZED) {
+        let message = format!("slot {} already has {}", token.slot, token.name());
+        return Err(Failure::failed(message)
+            .hint("a token is never replaced: give this one a [[token]] of its own in the configuration, or move the other one's files away"));
+    }
+    let (role, option) = match args.so {
+        true => (Role::So, args.so_pin_source.as_deref()),
+        false => (Role::User, args.pin_source.as_deref()),
+    };
+    let source = Source::find(role, option, &Uri::default())?;
+    let label = args.file.display().to_string();
+    let pin = pin::existing(role, &label, source.as_ref())?;
+    let slot = token.slot;
+    let examined = copied(app, &Opened { host, token, role, pin }, &args.file, true)?;
+    let made = app.token(&Uri { slot_id: Some(slot.0), ..Uri::default() })?;
+    let uri = made.uri().to_string();
+    let objects = examined.objects;
+    app.output.print(&Report {
+        text: format!("{}: {objects} objects restored into slot {slot}\n{uri}\n", made.name()),
+        json: json!({"token": super::list::json(&made), "objects": objects}),
+        uris: vec![uri],
+    })
+}
+
+/// Copies, and says what stands in the way.
+fn copied(app: &App, opened: &Opened<'_>, file: &Path, restore: bool) -> Result<Examined> {
+    let path = absolute(file).map_err(|error| Failure::io("cannot find the file", &error))?;
+    let mut findings = Findings::new();
+    let mut told = |remark: Remark| tell(app.output, &mut findings, remark);
+    let user = if opened.role == Role::So { CKU_SO } else { CKU_USER };
+    let whose = (opened.token.slot, user, opened.pin.expose());
+    let copied = opened.host.module().copy_token(whose, &path, restore, &mut told);
+    let copied = copied.ok_or_else(|| Failure::failed("the module cannot do that"))?;
+    let examined =
+        copied.map_err(|error| opened.host.login_failure(&opened.token, opened.role, error))?;
+    if findings.is_empty() {
+        return Ok(examined);
+    }
+    app.output.note(lines(&findings).trim_end());
+    let (what, hint) = match restore {
+        true => ("the file is not as it should be; nothing was made", "take an older one"),
+        false => (
+            "the token is not as it should be; no copy was made",
+            "'metaslot token verify' says the same, 'metaslot token repair' takes out what is damaged",
+        ),
+    };
+    Err(Failure::failed(what).hint(hint))
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A copy of a token in one file, taken while others use it, and a token made of such a file. What is in it is sealed as
+//! it is in the token, and opens with the same PINs.
+
+use crate::error::{Error, Result};
+use crate::files::directory;
+use crate::open::{Config, SqliteStore};
+use crate::{crypto, pin, verify};
+use metaslot_spi::store::{Examined, Remark, Role};
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{self, CWD, Mode, OFlags, RenameFlags};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Copies the token into the file `to`, which must not be there. Nothing is left there where the copy is not sound.
+pub(crate) fn backup(
+    store: &SqliteStore,
+    role: Role,
+    pin: &[u8],
+    to: &Path,
+    remark: &mut dyn FnMut(Remark<'_>) -> bool,
+) -> Result<Examined> {
+    if fs::lstat(to).is_ok() {
+        return Err(Error::file(to, "create", "it is there already"));
+    }
+    // A wrong PIN counts on the token itself.
+    drop(pin::keys(store, role, pin)?);
+    let room = Room::new(directory(to))?;
+    let copy = room.token();
+    let name = copy.to_str().ok_or_else(|| Error::file(to, "create", "its name is not UTF-8"))?;
+    store.gate.read(|database| {
+        database.connection.execute("VACUUM INTO ?1", [name])?;
+        Ok(())
+    })?;
+    let seen = room.examine(store, role, pin, remark)?;
+    if seen.findings == 0 {
+        room.give(to, Mode::RUSR | Mode::WUSR)?;
+    }
+    Ok(seen)
+}
+
+/// Makes the file `from` the token of a store that has none. Nothing is changed where the file is not sound.
+pub(crate) fn restore(
+    store: &SqliteStore,
+    role: Role,
+    pin: &[u8],
+    from: &Path,
+    remark: &mut dyn FnMut(Remark<'_>) -> bool,
+) -> Result<Examined> {
+    let taken = |path: &Path| Err(Error::file(path, "restore", "a token is there already"));
+    if store.files.has_database()? {
+        return taken(&store.files.database);
+    }
+    store.files.create_directory(store.config.group.as_deref())?;
+    let files = store.files.resolve()?;
+    files.check_directory()?;
+    let room = Room::new(directory(&files.database))?;
+    room.take(from)?;
+    let seen = room.examine(store, role, pin, remark).map_err(|error| error.of(from))?;
+    if seen.findings > 0 {
+        return Ok(seen);
+    }
+    let mode = files.mode(store.config.group.is_some());
+    let locks = store.gate.locks()?;
+    let _attempt = locks.login.hold()?;
+    let _turn = locks.queue.hold()?;
+    if files.has_database()? {
+        return taken(&files.database);
+    }
+    // What was left of another token would be taken for a part of this one.
+    files.remove_remains()?;
+    room.give(&files.database, mode)?;
+    Ok(seen)
+}
+
+/// A directory of our own beside the place where a file is to be. It goes when it is dropped.
+struct Room(PathBuf);
+
+impl Room {
+    fn new(beside: &Path) -> Result<Self> {
+        let random = u64::from_ne_bytes(crypto::random::<8>()?);
+        let path = beside.join(format!(".metaslot-{random:016x}"));
+        fs::mkdir(&path, Mode::RWXU).map_err(|errno| Error::system(beside, "write", errno))?;
+        Ok(Self(path))
+    }
+
+    fn token(&self) -> PathBuf {
+        self.0.join("token")
+    }
+
+    /// Copies a file into it.
+    fn take(&self, from: &Path) -> Result<()> {
+        let refused = |errno| Error::system(from, "open", errno);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut source = File::from(fs::open(from, flags, Mode::empty()).map_err(refused)?);
+        if !source.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Err(Error::file(from, "open", "not a regular file"));
+        }
+        let mut copy = self.create("token")?;
+        std::io::copy(&mut source, &mut copy)
+            .map_err(|error| Error::file(from, "read", error))
+            .map(drop)
+    }
+
+    fn create(&self, name: &str) -> Result<File> {
+        let path = self.0.join(name);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = fs::open(&path, flags, Mode::RUSR | Mode::WUSR);
+        file.map(File::from).map_err(|errno| Error::system(&path, "create", errno))
+    }
+
+    /// Looks at all of a second copy: what is given away is as it was written.
+    fn examine(
+        &self,
+        store: &SqliteStore,
+        role: Role,
+        pin: &[u8],
+        remark: &mut dyn FnMut(Remark<'_>) -> bool,
+    ) -> Result<Examined> {
+        let token = self.token();
+        let length =
+            store.gate.apart(|| begin_log(&token).map_err(|e| Error::from(e).at(&token)))?;
+        // SQLite reads zeros behind the end.
+        if std::fs::metadata(&token).is_ok_and(|file| file.len() != length) {
+            return Err(Error::not_token("its end is missing"));
+        }
+        let path = self.0.join("examined");
+        std::fs::copy(&token, &path).map_err(|error| Error::file(&path, "write", error))?;
+        let config = Config {
+            kdf: store.config.kdf.clone(),
+            pepper: store.config.pepper.clone(),
+            ..Config::new(path)
+        };
+        verify::examine(&SqliteStore::new(config), role, pin, false, remark)
+    }
+
+    /// Gives the file, durably, a name that nothing has.
+    fn give(&self, to: &Path, mode: Mode) -> Result<()> {
+        let token = self.token();
+        let refused = |errno| Error::system(to, "create", errno);
+        let file = File::open(&token).map_err(|error| Error::file(&token, "open", error))?;
+        fs::fchmod(&file, mode).and_then(|()| fs::fsync(&file)).map_err(refused)?;
+        fs::renameat_with(CWD, &token, CWD, to, RenameFlags::NOREPLACE).map_err(refused)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = fs::open(directory(to), flags, Mode::empty());
+        directory.and_then(fs::fsync).map_err(refused)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // What cannot be removed is in a directory that only we can read.
+        std::fs::remove_dir_all(&self.0).unwrap_or_default();
+    }
+}
+
+/// As a token has it; the copy that SQLite makes does not. Gives the bytes that the file should have.
+fn begin_log(token: &Path) -> rusqlite::Result<u64> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(token, flags)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, u32>(0));
+    Ok(u64::from(number("page_size")?) * u64::from(number("page_count")?))
+}
