@@ -127,7 +127,7 @@ impl Room {
         let path = self.0.join("examined");
         std::fs::copy(&token, &path).map_err(|error| Error::file(&path, "write", error))?;
         let config = Config {
-            kdf: store.config.kdf.clone(),
+            kdf: store.config.kdf,
             pepper: store.config.pepper.clone(),
             ..Config::new(path)
         };
