@@ -10,6 +10,7 @@ mod apart;
 mod others;
 mod outcome;
 mod process;
+mod summary;
 mod token;
 
 pub use apart::{apart, is_inside, user_session};

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -16,6 +16,8 @@ use anyhow::{Context, Result, bail, ensure};
 const LIMIT: Duration = Duration::from_secs(120);
 /// How long a server may take until it listens.
 const UNTIL_LISTENING: Duration = Duration::from_secs(60);
+/// How long a server may take to end when it is asked to.
+const UNTIL_ENDED: Duration = Duration::from_secs(5);
 /// How often a running program is looked at.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -160,21 +162,36 @@ impl Program {
     /// # Errors
     ///
     /// When it cannot be started or ends before it listens: then with what it wrote.
-    pub fn serve(mut self, port: u16, home: &Path) -> Result<Server> {
+    pub fn serve(self, port: u16, home: &Path) -> Result<Server> {
+        let listens = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        self.serve_when(listens, home.join(format!("server-{port}.log")))
+    }
+
+    /// The same on a Unix socket.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::serve`].
+    pub fn serve_socket(self, socket: &Path, home: &Path) -> Result<Server> {
+        self.serve_when(|| socket.exists(), home.join("server.log"))
+    }
+
+    fn serve_when(mut self, listens: impl Fn() -> bool, log: PathBuf) -> Result<Server> {
         let shown = shown(&self.command);
-        let log = home.join(format!("server-{port}.log"));
         let file = std::fs::File::create(&log).context("make the server's log")?;
         let child = self
             .command
             .stdin(Stdio::piped())
             .stdout(file.try_clone().context("share the server's log")?)
             .stderr(file)
+            // Some servers end their whole group.
+            .process_group(0)
             .spawn()
             .with_context(|| format!("start {shown}"))?;
         let mut server = Server { child, log };
         let deadline = Instant::now() + UNTIL_LISTENING;
         loop {
-            if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            if listens() {
                 return Ok(server);
             }
             if let Some(status) = server.child.try_wait().context("wait")? {
@@ -234,8 +251,36 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Sends it a signal, such as `HUP`.
+    ///
+    /// # Errors
+    ///
+    /// When it has ended.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        let pid = self.child.id().to_string();
+        Program::new("kill").args(["-s", name, &pid]).run().map(drop)
+    }
+
+    /// Whether it ended before the deadline.
+    fn ends(&mut self, within: Duration) -> bool {
+        let deadline = Instant::now() + within;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return true;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        false
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
+        // One that has children ends them.
+        if self.signal("TERM").is_ok() && self.ends(UNTIL_ENDED) {
+            return;
+        }
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -3,6 +3,8 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,6 +13,7 @@ use anyhow::{Context, Result};
 
 use crate::others;
 use crate::process::Program;
+use crate::summary;
 
 /// The user's PIN of every test token.
 pub const USER_PIN: &str = "123456";
@@ -165,6 +168,53 @@ impl TestToken {
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
+    }
+
+    /// From now on programs are given OpenSC's spy in the module's place, which writes down what they call.
+    ///
+    /// # Errors
+    ///
+    /// When it is not installed.
+    pub fn spy(&mut self) -> Result<()> {
+        self.set("PKCS11SPY", self.module.clone());
+        self.set("PKCS11SPY_OUTPUT", self.path("spy.log"));
+        let log = self.write("spy.log", "")?;
+        // Servers write it as another user.
+        fs::set_permissions(&log, Permissions::from_mode(0o666)).context("share the log")?;
+        self.module = summary::spy()?;
+        Ok(())
+    }
+
+    /// Begins the spy's log anew: what prepared the test is not the program's.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn spied(&self) -> Result<()> {
+        fs::write(self.path("spy.log"), "").context("empty the spy's log")
+    }
+
+    /// Compares what the programs have called since [`TestToken::spy`] with `testdata/clients/NAME.txt`.
+    ///
+    /// # Errors
+    ///
+    /// When they called something else.
+    pub fn called(&self, name: &str) -> Result<()> {
+        let log = fs::read(self.path("spy.log")).context("read the spy's log")?;
+        summary::compare(name, &summary::of(&String::from_utf8_lossy(&log)))
+    }
+
+    /// Lets a group's members use the token, as a service does that gives up root's rights.
+    ///
+    /// # Errors
+    ///
+    /// When its files cannot be given to the group.
+    pub fn share(&self, group: &str) -> Result<()> {
+        let line =
+            format!("chgrp -R {group} tokens && chmod 2770 tokens && chmod 660 tokens/*.db*");
+        self.program("sh").args(["-c", &line]).run()?;
+        fs::set_permissions(self.path("run"), Permissions::from_mode(0o1777))
+            .context("share the counters")
     }
 
     /// Is the module under test our own?

@@ -2,13 +2,24 @@
 //! Real programs with the module: one file per client. Each check has a token of its own.
 #![forbid(unsafe_code)]
 
+mod apache;
 mod binary_curves;
 mod bpftrace;
 mod c_program;
 mod curl;
+mod git;
+mod gnutls;
 mod java;
+mod knot;
+mod nginx;
+mod nss;
 mod opensc;
 mod openssh;
 mod openssl;
+mod osslsigncode;
+mod p11_kit;
+mod postgresql;
 mod pykcs11;
 mod rust_cryptoki;
+mod strongswan;
+mod stunnel;

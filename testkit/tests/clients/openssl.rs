@@ -26,7 +26,7 @@ pub(crate) fn configure(token: &mut TestToken) -> Result<()> {
 }
 
 /// Where OpenSSL keeps its engines.
-fn engine() -> Result<PathBuf> {
+pub(crate) fn engine() -> Result<PathBuf> {
     let output = Program::new("openssl").line("version -e").run()?.text();
     let directory = output.split('"').nth(1).context("openssl names no engine directory")?;
     let path = PathBuf::from(directory).join("pkcs11.so");

@@ -2,6 +2,7 @@
 /* What the module promises its hosts beyond the standard's words, one function per promise. */
 #include "common.h"
 #include <stddef.h>
+#include <sys/stat.h>
 
 static CK_SESSION_HANDLE session;
 
@@ -423,7 +424,7 @@ static void the_vendor_interface_explains(void)
 	CK_ULONG length;
 	OK(p11->C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL, &interface, 0));
 	metaslot = interface->pFunctionList;
-	CHECK(metaslot->version.major == 1 && metaslot->version.minor == 3);
+	CHECK(metaslot->version.major == 1 && metaslot->version.minor == 4);
 	OK(metaslot->TokenStatus(0, &status));
 	CHECK(status.user.ulFailures == 0 && status.user.ulLeft == 10);
 	EXPECT(p11->C_Login(session, CKU_USER, wrong, 4), CKR_PIN_INCORRECT);
@@ -452,6 +453,46 @@ static void the_vendor_interface_explains(void)
 	rule_count = 1;
 	EXPECT(metaslot->TokenPolicy(0, rules, &rule_count), CKR_BUFFER_TOO_SMALL);
 	OK(p11->C_Logout(session));
+}
+
+static void a_token_is_copied_and_restored_by_the_vendor_interface(void)
+{
+	CK_INTERFACE *interface;
+	METASLOT_FUNCTION_LIST *metaslot;
+	METASLOT_EXAMINED examined = {7, 7, 7, 7};
+	CK_UTF8CHAR path[600], wrong[] = "9999";
+	CK_ULONG length;
+	struct stat file;
+	OK(p11->C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL, &interface, 0));
+	metaslot = interface->pFunctionList;
+	CHECK(getcwd((char *)path, 500) != NULL);
+	strcat((char *)path, "/copied.token");
+	length = strlen((char *)path);
+	unlink((char *)path);
+	EXPECT(metaslot->CopyToken(0, CKU_USER, user_pin, 4, path, length, CK_FALSE, NULL, NULL, NULL),
+	    CKR_ARGUMENTS_BAD);
+	EXPECT(metaslot->CopyToken(0, CKU_USER, NULL, 4, path, length, CK_FALSE, NULL, NULL, &examined),
+	    CKR_ARGUMENTS_BAD);
+	EXPECT(metaslot->CopyToken(0, CKU_USER, user_pin, 4, NULL, 5, CK_FALSE, NULL, NULL, &examined),
+	    CKR_ARGUMENTS_BAD);
+	EXPECT(metaslot->CopyToken(99, CKU_USER, user_pin, 4, path, length, CK_FALSE, NULL, NULL, &examined),
+	    CKR_SLOT_ID_INVALID);
+	EXPECT(metaslot->CopyToken(0, 17, user_pin, 4, path, length, CK_FALSE, NULL, NULL, &examined),
+	    CKR_USER_TYPE_INVALID);
+	EXPECT(metaslot->CopyToken(0, CKU_USER, wrong, 4, path, length, CK_FALSE, NULL, NULL, &examined),
+	    CKR_PIN_INCORRECT);
+	CHECK(stat((char *)path, &file) != 0 && examined.ulObjects == 7);
+	/* Nobody is logged in, and nobody is afterwards. */
+	OK(metaslot->CopyToken(0, CKU_USER, user_pin, 4, path, length, CK_FALSE, NULL, NULL, &examined));
+	CHECK(examined.ulFindings == 0);
+	CHECK(stat((char *)path, &file) == 0 && (file.st_mode & 0777) == 0600 && file.st_size > 0);
+	EXPECT(metaslot->CopyToken(0, CKU_USER, user_pin, 4, path, length, CK_FALSE, NULL, NULL, &examined),
+	    CKR_DEVICE_ERROR);
+	EXPECT(metaslot->CopyToken(0, CKU_USER, user_pin, 4, path, length, CK_TRUE, NULL, NULL, &examined),
+	    CKR_DEVICE_ERROR);
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	OK(p11->C_Logout(session));
+	unlink((char *)path);
 }
 
 static volatile int generating;
@@ -534,6 +575,7 @@ int main(void)
 	session = open_session();
 	copies_work_with_every_template();
 	the_vendor_interface_explains();
+	a_token_is_copied_and_restored_by_the_vendor_interface();
 	session_info_takes_no_lock();
 	no_thread_is_made();
 	initialization_costs_microseconds();

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Apache: a process for each connection, forked, and of another user.
+
+use anyhow::{Result, ensure};
+use metaslot_testkit::{Server, TestToken, check, find_program, free_port};
+
+use crate::{nginx, openssl};
+
+const CLIENT: &str = "Apache, engine pkcs11";
+const NEEDS: &[&str] = &["apache2", "curl", "openssl", "pkcs11-tool"];
+
+fn start(token: &TestToken) -> Result<(Server, u16)> {
+    let (port, home) = (free_port()?, token.home().display());
+    let apache = find_program("apache2").unwrap_or_default();
+    let modules = apache.with_file_name("").join("../lib/apache2/modules");
+    let module =
+        |name: &str| format!("LoadModule {name}_module {}/mod_{name}.so\n", modules.display());
+    let modules: String =
+        ["mpm_prefork", "authz_core", "ssl", "alias"].iter().map(|name| module(name)).collect();
+    let key = openssl::uri(token, "site");
+    token.write(
+        "apache.conf",
+        format!(
+            "ServerRoot {home}\nServerName localhost\nPidFile {home}/apache.pid\nListen 127.0.0.1:{port}\n\
+             User www-data\nGroup www-data\n{modules}Mutex file:{home}/run default\nErrorLog {home}/error.log\n\
+             SSLCryptoDevice pkcs11\nSSLEngine on\nSSLCertificateFile {home}/site.pem\n\
+             SSLCertificateKeyFile \"{key}\"\nRedirect 404 /\nErrorDocument 404 \"from the server\"\n"
+        ),
+    )?;
+    let program = token.program("apache2").arg("-DFOREGROUND").arg("-f");
+    let server = program.arg(token.path("apache.conf")).serve(port, token.home())?;
+    Ok((server, port))
+}
+
+#[test]
+fn children_without_rights_serve_before_and_after_a_restart() {
+    check(CLIENT, "forked children, a restart", NEEDS, |token| {
+        token.key_pair("rsa:2048", "01", "site")?;
+        token.share("www-data")?;
+        token.spy()?;
+        openssl::configure(token)?;
+        openssl::certificate(token, "site", "site.pem")?;
+        token.spied()?;
+        let (server, port) = start(token)?;
+        for signal in ["USR1", "CONT"] {
+            for version in ["--tlsv1.3", "--tls-max 1.2"].repeat(3) {
+                let answer = nginx::fetch(token, port, version)?;
+                ensure!(answer == "from the server", "{answer}");
+            }
+            server.signal(signal)?;
+        }
+        drop(server);
+        token.called("apache")
+    });
+}

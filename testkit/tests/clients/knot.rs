@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Knot DNS: it makes a zone's keys in the token, and signs the zone.
+
+use anyhow::ensure;
+use metaslot_testkit::{USER_PIN, check};
+
+const CLIENT: &str = "Knot DNS";
+const NEEDS: &[&str] = &["keymgr", "kzonesign", "pkcs11-tool"];
+
+fn signs(what: &str, algorithm: &str, summary: &str) {
+    check(CLIENT, what, NEEDS, |token| {
+        token.spy()?;
+        let home = token.home().display();
+        let (module, label) = (token.module().display(), token.label());
+        for directory in ["zones", "signed"] {
+            std::fs::create_dir(token.path(directory))?;
+        }
+        token.write(
+            "knot.conf",
+            format!(
+                "server:\n    rundir: \"{home}\"\n    user: root:root\ndatabase:\n    storage: \"{home}\"\n\
+                 keystore:\n  - id: token\n    backend: pkcs11\n    config: \"pkcs11:token={label};pin-value={USER_PIN} \
+                 {module}\"\n    key-label: on\npolicy:\n  - id: signed\n    algorithm: {algorithm}\n    \
+                 keystore: token\n    single-type-signing: on\n    manual: on\nzone:\n  - domain: example.test\n    \
+                 storage: \"{home}/zones\"\n    file: zone\n    dnssec-signing: on\n    dnssec-policy: signed\n"
+            ),
+        )?;
+        let names: String = (0..50).map(|name| format!("name{name} IN A 192.0.2.1\n")).collect();
+        let text = format!(
+            "$TTL 300\n@ IN SOA ns.example.test. admin.example.test. 1 3600 600 86400 300\n\
+             @ IN NS ns.example.test.\nns IN A 192.0.2.1\n{names}"
+        );
+        token.write("zones/zone", text)?;
+        token
+            .program("keymgr")
+            .line("-c knot.conf example.test generate ksk=yes zsk=yes")
+            .arg(format!("algorithm={algorithm}"))
+            .run()?;
+        token.program("kzonesign").line("-c knot.conf -o signed example.test").run()?;
+        let zone = std::fs::read_to_string(token.path("signed/zone"))?;
+        let signatures = zone.matches("RRSIG").count();
+        ensure!(signatures > 100, "{signatures} signatures in\n{zone}");
+        token.write("zones/zone", &zone)?;
+        token.program("kzonesign").line("-c knot.conf --verify example.test").run()?;
+        token.called(summary)
+    });
+}
+
+#[test]
+fn a_zone_is_signed_with_p256() {
+    signs("keymgr, kzonesign, P-256", "ECDSAP256SHA256", "knot-ec");
+}
+
+#[test]
+fn a_zone_is_signed_with_rsa() {
+    signs("keymgr, kzonesign, RSA", "RSASHA256", "knot");
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! nginx: the master loads the module as root, its workers are forked and give up root's rights, and a reload forks new ones.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+use metaslot_testkit::{Server, TestToken, check, free_port};
+
+use crate::openssl;
+
+const CLIENT: &str = "nginx, engine pkcs11";
+const NEEDS: &[&str] = &["nginx", "curl", "openssl", "pkcs11-tool"];
+
+/// Two workers of another user, with their key in the token.
+pub(crate) fn start(token: &TestToken) -> Result<(Server, u16)> {
+    let (port, home) = (free_port()?, token.home().display());
+    let key = openssl::uri(token, "site");
+    token.write(
+        "nginx.conf",
+        format!(
+            "daemon off;\nuser www-data;\nworker_processes 2;\npid {home}/nginx.pid;\nerror_log {home}/error.log;\n\
+             env METASLOT_CONF;\nenv SOFTHSM2_CONF;\nenv OPENSSL_CONF;\nenv PKCS11SPY;\nenv PKCS11SPY_OUTPUT;\n\
+             ssl_engine pkcs11;\nevents {{ worker_connections 64; }}\nhttp {{\naccess_log off;\n\
+             client_body_temp_path {home}/tmp;\nproxy_temp_path {home}/tmp;\nfastcgi_temp_path {home}/tmp;\n\
+             uwsgi_temp_path {home}/tmp;\nscgi_temp_path {home}/tmp;\n\
+             server {{ listen 127.0.0.1:{port} ssl;\nssl_session_tickets off;\nssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {home}/site.pem;\n\
+             ssl_certificate_key \"engine:pkcs11:{key}\";\nlocation / {{ return 200 \"worker $pid\\n\"; }} }} }}\n"
+        ),
+    )?;
+    let nginx = token.program("nginx").arg("-e").arg(token.path("error.log"));
+    let server = nginx.arg("-c").arg(token.path("nginx.conf")).serve(port, token.home())?;
+    Ok((server, port))
+}
+
+/// What a new connection is answered.
+pub(crate) fn fetch(token: &TestToken, port: u16, more: &str) -> Result<String> {
+    let curl = token.program("curl").env("OPENSSL_CONF", "/dev/null");
+    let output = curl
+        .args(["--silent", "--show-error", "--cacert", "site.pem", "--max-time", "20"])
+        .args(["--resolve", &format!("localhost:{port}:127.0.0.1")])
+        .line(more)
+        .arg(format!("https://localhost:{port}/"))
+        .run()?;
+    Ok(output.text())
+}
+
+fn workers(token: &TestToken, port: u16) -> Result<BTreeSet<String>> {
+    let mut workers = BTreeSet::new();
+    for version in ["--tlsv1.3", "--tls-max 1.2"].repeat(8) {
+        let answer = fetch(token, port, version)?;
+        ensure!(answer.starts_with("worker "), "{answer}");
+        workers.insert(answer);
+    }
+    Ok(workers)
+}
+
+fn serves(what: &str, kind: &str, summary: &str) {
+    check(CLIENT, what, NEEDS, |token| {
+        token.key_pair(kind, "01", "site")?;
+        token.share("www-data")?;
+        token.spy()?;
+        openssl::configure(token)?;
+        openssl::certificate(token, "site", "site.pem")?;
+        token.spied()?;
+        let (server, port) = start(token)?;
+        let before = workers(token, port)?;
+        server.signal("HUP")?;
+        // Until the old ones have gone.
+        let is_new = |worker: &String| !before.contains(worker);
+        for _ in 0..50 {
+            let after = workers(token, port)?;
+            if after.iter().all(is_new) {
+                drop(server);
+                return token.called(summary);
+            }
+        }
+        anyhow::bail!("the reload made no new workers: {before:?}")
+    });
+}
+
+#[test]
+fn workers_without_rights_serve_an_rsa_key_before_and_after_a_reload() {
+    serves("two workers, a reload, RSA", "rsa:2048", "nginx");
+}
+
+#[test]
+fn workers_without_rights_serve_a_p256_key_before_and_after_a_reload() {
+    serves("two workers, a reload, P-256", "EC:prime256v1", "nginx-ec");
+}

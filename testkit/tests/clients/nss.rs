@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! NSS: its tools make keys and certificates, take PKCS#12 in, and its server uses them. OpenSC's spy crashes in it, so there is
+//! no summary of what it calls.
+
+use anyhow::{Result, ensure};
+use metaslot_testkit::{TestToken, USER_PIN, check, free_port};
+
+const CLIENT: &str = "NSS";
+const NEEDS: &[&str] =
+    &["certutil", "modutil", "pk12util", "selfserv", "curl", "openssl", "pkcs11-tool"];
+
+/// A database of certificates that knows the module.
+fn prepare(token: &TestToken) -> Result<()> {
+    std::fs::create_dir(token.path("nss"))?;
+    token.program("certutil").line("-N -d sql:nss --empty-password").run()?;
+    let modutil = token.program("modutil").line("-force -dbdir sql:nss -add metaslot -libfile");
+    modutil.arg(token.module()).run()?;
+    token.write("passwords", format!("{}:{USER_PIN}\n", token.label()))?;
+    token.write("noise", [7; 64]).map(drop)
+}
+
+fn certutil(token: &TestToken, line: &str) -> metaslot_testkit::Program {
+    let program = token.program("certutil").line("-d sql:nss -f pin -h");
+    program.arg(token.label()).line(line)
+}
+
+fn serve_and_fetch(token: &TestToken, nickname: &str) -> Result<()> {
+    let port = free_port()?;
+    let _server = token
+        .program("selfserv")
+        .line("-d sql:nss -f passwords -V tls1.2:tls1.3 -n")
+        .args([&format!("{}:{nickname}", token.label()), "-p", &port.to_string()])
+        .serve(port, token.home())?;
+    for version in ["--tlsv1.3", "--tls-max 1.2"] {
+        let fetched = token
+            .program("curl")
+            .args(["--silent", "--show-error", "--insecure", "--max-time", "20"])
+            .line(version)
+            .arg(format!("https://127.0.0.1:{port}/"))
+            .run()?;
+        ensure!(fetched.text().contains("GET / HTTP/1.1"), "{}", fetched.told());
+    }
+    Ok(())
+}
+
+#[test]
+fn a_key_that_nss_makes_serves() {
+    check(CLIENT, "modutil, certutil, selfserv", NEEDS, |token| {
+        prepare(token)?;
+        certutil(token, "-S -n site -s CN=localhost -x -t CTu,Cu,Cu -g 2048 -z noise -v 12")
+            .run()?;
+        certutil(token, "-K").run()?.with(&["rsa", "site"])?;
+        certutil(token, "-L").run()?.with(&["site", "CTu,Cu,Cu"])?;
+        serve_and_fetch(token, "site")
+    });
+}
+
+#[test]
+fn a_pkcs12_file_is_taken_in_and_serves() {
+    check(CLIENT, "pk12util -i", NEEDS, |token| {
+        prepare(token)?;
+        for (kind, name) in [("rsa:2048", "rsa"), ("ec -pkeyopt ec_paramgen_curve:P-256", "ec")] {
+            token
+                .program("openssl")
+                .line("req -x509 -nodes -keyout key.pem -out cert.pem -newkey")
+                .line(kind)
+                // Of two certificates for one subject NSS gives the second one the first one's name.
+                .args(["-subj", &format!("/CN={name}")])
+                .run()?;
+            token
+                .program("openssl")
+                .line(
+                    "pkcs12 -export -inkey key.pem -in cert.pem -out both.p12 -passout pass:secret",
+                )
+                .args(["-name", name])
+                .run()?;
+            token
+                .program("pk12util")
+                .line("-i both.p12 -d sql:nss -k pin -W secret -h")
+                .arg(token.label())
+                .run()?;
+            certutil(token, "-K").run()?.with(&[name])?;
+            serve_and_fetch(token, name)?;
+        }
+        Ok(())
+    });
+}

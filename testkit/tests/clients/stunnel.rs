@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! stunnel: a thread for each connection.
+
+use anyhow::Result;
+use metaslot_testkit::{Server, TestToken, USER_PIN, check, free_port};
+
+use crate::openssl;
+
+const CLIENT: &str = "stunnel, engine pkcs11";
+const NEEDS: &[&str] = &["stunnel4", "openssl", "pkcs11-tool"];
+
+fn start(token: &TestToken) -> Result<(Server, u16)> {
+    let (port, home) = (free_port()?, token.home().display());
+    let (module, key) = (token.module().display(), openssl::uri(token, "site"));
+    token.write(
+        "stunnel.conf",
+        format!(
+            "foreground = yes\npid =\nengine = pkcs11\nengineCtrl = MODULE_PATH:{module}\n\
+             engineCtrl = PIN:{USER_PIN}\nengineCtrl = INIT\n[site]\nengineId = pkcs11\n\
+             accept = 127.0.0.1:{port}\nexec = /bin/echo\nexecArgs = echo through the tunnel\n\
+             cert = {home}/site.pem\nkey = {key}\n"
+        ),
+    )?;
+    let program = token.program("stunnel4").env("OPENSSL_CONF", "/dev/null");
+    let server = program.arg(token.path("stunnel.conf")).serve(port, token.home())?;
+    Ok((server, port))
+}
+
+#[test]
+fn threads_serve_a_key_in_the_token() {
+    check(CLIENT, "a thread for each connection", NEEDS, |token| {
+        token.key_pair("rsa:2048", "01", "site")?;
+        token.spy()?;
+        openssl::configure(token)?;
+        openssl::certificate(token, "site", "site.pem")?;
+        token.spied()?;
+        let (server, port) = start(token)?;
+        for version in ["-tls1_3", "-tls1_2"].repeat(3) {
+            token
+                .program("openssl")
+                .env("OPENSSL_CONF", "/dev/null")
+                .line("s_client -quiet -verify_return_error -servername localhost")
+                .args(["-CAfile", "site.pem", version, "-connect", &format!("127.0.0.1:{port}")])
+                .run()?
+                .with(&["through the tunnel"])?;
+        }
+        drop(server);
+        token.called("stunnel")
+    });
+}
