@@ -6,10 +6,9 @@ use metaslot_testkit::{USER_PIN, check};
 const CLIENT: &str = "strongSwan pki";
 const NEEDS: &[&str] = &["pki", "openssl", "pkcs11-tool"];
 
-#[test]
-fn a_certificate_is_signed_by_a_key_in_the_token() {
-    check(CLIENT, "pki --self", NEEDS, |token| {
-        token.key_pair("rsa:2048", "0a01", "vpn")?;
+fn signs(what: &str, kind: &str, family: &str, summary: &str) {
+    check(CLIENT, what, NEEDS, |token| {
+        token.key_pair(kind, "0a01", "vpn")?;
         token.spy()?;
         let module = token.module().display();
         let configuration = token.write(
@@ -22,7 +21,8 @@ fn a_certificate_is_signed_by_a_key_in_the_token() {
         let made = token
             .program("pki")
             .env("STRONGSWAN_CONF", configuration)
-            .line("--self --type rsa --keyid 0a01 --dn CN=vpn --ca --outform pem")
+            .line("--self --keyid 0a01 --dn CN=vpn --ca --outform pem --type")
+            .arg(family)
             .input(format!("{USER_PIN}\n"))
             .run()?
             .text();
@@ -30,6 +30,16 @@ fn a_certificate_is_signed_by_a_key_in_the_token() {
         let start = made.find("-----BEGIN").unwrap_or_default();
         token.write("ca.pem", &made[start..])?;
         token.program("openssl").line("verify -check_ss_sig -CAfile ca.pem ca.pem").run()?;
-        token.called("strongswan-pki")
+        token.called(summary)
     });
+}
+
+#[test]
+fn a_certificate_is_signed_by_an_rsa_key_in_the_token() {
+    signs("pki --self, RSA", "rsa:2048", "rsa", "strongswan-pki");
+}
+
+#[test]
+fn a_certificate_is_signed_by_a_p256_key_in_the_token() {
+    signs("pki --self, P-256", "EC:prime256v1", "ecdsa", "strongswan-pki-ec");
 }
