@@ -75,6 +75,7 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("osslsigncode", Probe::Program("osslsigncode")),
     ("postgresql", Probe::File("/usr/lib/postgresql")),
     ("git", Probe::Program("git")),
+    ("golang-go", Probe::Program("go")),
     ("python3", Probe::File(SYSTEM_PYTHON)),
     ("python3-cryptography", Probe::Python("cryptography")),
     ("python3-venv", Probe::Python("ensurepip")),

@@ -48,6 +48,16 @@ pub(crate) fn run() -> Result<()> {
             let mut cargo = prepared(&arguments);
             // The lines for each file of vectors are worth seeing when they pass, too.
             let shown: &[&str] = if binary == "vectors" { &["--", "--nocapture"] } else { &[] };
+            if binary == "clients" {
+                check(&mut prepared(&[
+                    "build",
+                    "--locked",
+                    "--package",
+                    "metaslot-testkit",
+                    "--example",
+                    "sign",
+                ]))?;
+            }
             tests(cargo.arg("--no-fail-fast").args(shown))
         });
     }

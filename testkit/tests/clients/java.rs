@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 /// SunPKCS11's configuration, as `docs/clients.md` gives it. `compatibility` is what its own handbook
 /// gives for tokens that follow the standard's defaults; by itself it makes private keys readable.
-fn configure(token: &TestToken) -> Result<()> {
+pub(crate) fn configure(token: &TestToken) -> Result<()> {
     let slot = if token.is_ours() { "slotListIndex = 0" } else { return configure_by_id(token) };
     write(token, slot)
 }
@@ -50,7 +50,7 @@ fn store(program: Program) -> Program {
         .args(["-storepass", USER_PIN])
 }
 
-fn key_pair(token: &TestToken, algorithm: &str, alias: &str) -> Result<()> {
+pub(crate) fn key_pair(token: &TestToken, algorithm: &str, alias: &str) -> Result<()> {
     let program = keytool(token).arg("-genkeypair").line(algorithm).args(["-alias", alias]);
     let program = program.line("-dname CN=localhost -ext san=dns:localhost,ip:127.0.0.1");
     store(program).line("-providername SunPKCS11-Testing").run().map(|_| ())

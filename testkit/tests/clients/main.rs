@@ -7,6 +7,7 @@ mod binary_curves;
 mod bpftrace;
 mod c_program;
 mod curl;
+mod examples;
 mod git;
 mod gnutls;
 mod java;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! osslsigncode: a Windows program signed by a key in the token.
 
-use metaslot_testkit::{USER_PIN, check};
+use metaslot_testkit::check;
 
 use crate::openssl;
 

@@ -8,7 +8,7 @@ use metaslot_testkit::{TestToken, USER_PIN, check};
 const CLIENT: &str = "PyKCS11";
 
 /// The Python with PyKCS11 in it: `cargo xtask test` makes it.
-fn python() -> String {
+pub(crate) fn python() -> String {
     let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/venv/bin/python3");
     std::env::var_os("METASLOT_TEST_PYTHON")
         .map_or(made, PathBuf::from)
