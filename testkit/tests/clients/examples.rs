@@ -77,7 +77,7 @@ fn python() {
 fn rust() {
     // `cargo build --example sign` builds it beside the tests.
     let test = std::env::current_exe().unwrap_or_default();
-    let target = test.parent().and_then(Path::parent).unwrap_or(Path::new("."));
+    let target = test.parent().and_then(Path::parent).unwrap_or_else(|| Path::new("."));
     let built = target.join("examples/sign").to_string_lossy().into_owned();
     example("Rust", &[&built], |token| {
         source("sign.rs")?;
