@@ -3,8 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    cert, doctor, explain, import, key, lab, mechanisms, pages, policy, provider, random, sign,
-    stat, token, top, tune, verify,
+    cert, doctor, explain, import, key, lab, mechanisms, pages, policy, provider, random, setup,
+    sign, stat, token, top, tune, verify,
 };
 use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
@@ -122,6 +122,12 @@ pub(crate) enum Command {
     /// Show and set what tokens refuse although the standard allows it
     #[command(subcommand)]
     Policy(policy::Command),
+    /// Say how a program uses a key of the token, and write what it needs for that
+    ///
+    /// Files are printed, and with --apply written into a directory of their own; another program's configuration is never
+    /// changed: what is to be typed or included there is said below them. A file that somebody else made is left as it is,
+    /// and of one that changes the last version is kept beside it.
+    Setup(setup::Args),
     /// Check the installation: configuration, module, tokens, files, limits
     ///
     /// Each line is ok, a warning or an error, with what helps. Exit code 1 says that there is an

@@ -66,6 +66,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => command::explain::run(&app, &args),
         Command::Tune(args) => command::tune::run(&app, &args),
         Command::Random(args) => command::random::run(&app, &args),
+        Command::Setup(args) => command::setup::run(&app, &args),
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
         Command::Doctor(args) => command::doctor::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),

@@ -15,6 +15,7 @@ pub(crate) mod payload;
 pub(crate) mod policy;
 pub(crate) mod provider;
 pub(crate) mod random;
+pub(crate) mod setup;
 pub(crate) mod sign;
 pub(crate) mod stat;
 pub(crate) mod target;

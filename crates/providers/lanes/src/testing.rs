@@ -78,7 +78,14 @@ pub(crate) fn judge(what: &str, random: &mut Random, rounds: usize, mut run: imp
     let usual = (0..9).map(|_| spent(ticks, || run(0))).min().unwrap();
     // What takes long is interrupted by other programs, which the clock of the thread does not count.
     let clock = if usual > 100_000 { thread_time } else { ticks };
-    let t = t_of_timing(random, rounds, clock, &mut run);
+    let mut t = t_of_timing(random, rounds, clock, &mut run);
+    // A leak is there each time; what other programs do to the caches and the clock is not.
+    for _ in 0..2 {
+        if t.abs() >= TOLD_APART {
+            println!("{what}: t = {t:.1}, once more");
+            t = t_of_timing(random, rounds, clock, &mut run);
+        }
+    }
     let mut twin = |class| {
         run(class);
         if class == 1 {
