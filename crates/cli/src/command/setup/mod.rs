@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot setup`
+
+mod program;
+
+use super::arguments::{TokenArg, key_uri};
+use crate::app::App;
+use crate::command::payload::write_beside;
+use crate::encoding::hex;
+use crate::failure::{Failure, Result};
+use crate::key::{self, Family, Key};
+use crate::output::{Output, Report};
+use crate::uri::{Class, Uri};
+use metaslot_client::Access;
+use metaslot_memory::Secret;
+use program::{Plan, Program};
+use serde_json::{Value, json};
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  metaslot setup nginx --key site --cert /etc/nginx/site.pem --pin-source /etc/metaslot/pin
+  metaslot setup java --apply --directory ~/java";
+
+/// The first line of what this command has written, after the mark of a comment.
+const OURS: &str = "# Made by 'metaslot setup'; a change here is lost the next time.\n";
+
+/// Arguments of `setup`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// openssl, nginx, apache, stunnel, postgresql, curl, osslsigncode, java, nss, gnutls, p11-kit, ssh, git, knot,
+    /// strongswan or openvpn
+    #[arg(value_name = "PROGRAM")]
+    program: String,
+    /// The key: a PKCS#11 URI or its label [default: the only one there is]
+    #[arg(long, value_name = "URI|LABEL")]
+    key: Option<String>,
+    /// The file with its certificate, as the program reads it
+    #[arg(long, value_name = "FILE", default_value = "site.pem")]
+    cert: String,
+    /// A file with the user PIN, which the URI then names [default: the program asks, if it can]
+    #[arg(long, value_name = "FILE")]
+    pin_source: Option<PathBuf>,
+    /// Write the files; without it they are printed
+    #[arg(long)]
+    apply: bool,
+    /// Where the files are [default: /etc/metaslot for root, ~/.config/metaslot otherwise]
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+    #[command(flatten)]
+    token: TokenArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let program = Program::find(&args.program)?;
+    let directory = directory(args.directory.as_deref())?;
+    let plan = program.plan(&values(app, args, program, &directory)?);
+    let is_here = in_path(program.command);
+    let package = program.package;
+    if !is_here && args.apply {
+        return Err(Failure::failed(format!("{} is not installed", program.name))
+            .hint(format!("apt-get install {package}, or have it printed, without --apply")));
+    }
+    let written = if args.apply { apply(&directory, &plan)? } else { Vec::new() };
+    report(app.output, &directory, &plan, &written)?;
+    if !is_here {
+        app.output.note(&format!(
+            "note: {} is not installed here: apt-get install {package}",
+            program.name
+        ));
+    }
+    Ok(())
+}
+
+/// What stands in the place of names in a recipe.
+fn values(
+    app: &App,
+    args: &Args,
+    program: &Program,
+    directory: &Path,
+) -> Result<Vec<(&'static str, String)>> {
+    let uri = args.key.as_deref().map(key_uri).transpose()?.unwrap_or_default();
+    let uri = args.token.of(uri)?;
+    let host = app.host(&uri)?;
+    let token = app.token_with(&uri)?;
+    let session = host.module().open_session(token.slot, Access::ReadOnly)?;
+    let key = one(key::search(&session, &uri)?, &uri, &token.uri())?;
+    let mut full = Uri { class: Some(Class::Private), ..key.uri(&token.uri()) };
+    // A label is enough where there is one, and some programs take no id.
+    full.id = full.id.filter(|_| key.label.is_empty());
+    let source = args.pin_source.as_deref().map(|path| pin_file(path, program)).transpose()?;
+    let query = source.map(|path| format!("?pin-source=file:{}", path.display()));
+    let module = fs::canonicalize(host.module().path())
+        .map_err(|error| Failure::io("cannot find the module", &error))?;
+    let engine = if program.engine { engine()? } else { PathBuf::new() };
+    let family = if key.kind.family == Family::Rsa { "rsa" } else { "ecdsa" };
+    Ok(vec![
+        ("module", module.display().to_string()),
+        ("engine", engine.display().to_string()),
+        ("directory", directory.display().to_string()),
+        ("uri", format!("{full}{}", query.unwrap_or_default())),
+        ("token", token.info.label.clone()),
+        ("label", key.label.clone()),
+        ("id", hex(&key.id)),
+        ("slot", token.slot.to_string()),
+        ("cert", args.cert.clone()),
+        ("family", family.to_owned()),
+    ])
+}
+
+/// The whole name of the PIN's file, if the program takes what is in it for the PIN.
+fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
+    let cannot = |error| Failure::io(format!("cannot read {}", path.display()), &error);
+    let bytes = Secret::taken(fs::read(path).map_err(cannot)?);
+    if program.engine && bytes.expose().ends_with(b"\n") {
+        let message = format!(
+            "{} ends with a newline, which OpenSSL's engine takes for a part of the PIN: each start would cost a try",
+            path.display()
+        );
+        return Err(Failure::failed(message).hint("write it by printf %s"));
+    }
+    fs::canonicalize(path).map_err(cannot)
+}
+
+/// The one key pair.
+fn one(mut keys: Vec<Key>, uri: &Uri, token: &Uri) -> Result<Key> {
+    keys.retain(|key| key.part(Class::Public).is_some());
+    if keys.is_empty() && uri.object.is_none() {
+        return Err(Failure::not_found("the token has no key pair yet")
+            .hint("metaslot key generate --label site"));
+    }
+    key::only(keys, uri, token)
+}
+
+/// Where OpenSSL keeps the engine that speaks PKCS#11.
+fn engine() -> Result<PathBuf> {
+    let places = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
+    let mut places = places.iter().map(|arch| format!("/usr/lib/{arch}/engines-3/pkcs11.so"));
+    places.find(|path| Path::new(path).exists()).map(PathBuf::from).ok_or_else(|| {
+        Failure::failed("OpenSSL's engine for PKCS#11 is not installed")
+            .hint("apt-get install libengine-pkcs11-openssl")
+    })
+}
+
+fn directory(said: Option<&Path>) -> Result<PathBuf> {
+    let home = || env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let user = || {
+        let config = env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty());
+        config.map_or_else(|| home().join(".config"), PathBuf::from).join("metaslot")
+    };
+    let directory = match said {
+        Some(said) => said.to_owned(),
+        None if rustix::process::geteuid().is_root() => PathBuf::from("/etc/metaslot"),
+        None => user(),
+    };
+    std::path::absolute(directory).map_err(|error| Failure::io("cannot find a directory", &error))
+}
+
+fn in_path(command: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    env::split_paths(&path).chain(more).any(|directory| directory.join(command).is_file())
+}
+
+/// Writes what is not there as it should be, and says what became of each file. Before anything is written it is known that
+/// every file is ours to write.
+fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
+    let mut before = Vec::new();
+    for (name, _) in &plan.files {
+        let path = directory.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) if text.starts_with(OURS) => before.push(Some(text)),
+            Ok(_) => {
+                let message = format!("{} was not made by this command", path.display());
+                return Err(Failure::failed(message)
+                    .hint("nothing was written: say another --directory, or move the file away"));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => before.push(None),
+            Err(error) => {
+                return Err(Failure::io(format!("cannot read {}", path.display()), &error));
+            }
+        }
+    }
+    fs::create_dir_all(directory)
+        .map_err(|error| Failure::io(format!("cannot make {}", directory.display()), &error))?;
+    let write = |((name, content), before): (&(&str, String), Option<String>)| {
+        let path = directory.join(name);
+        let content = format!("{OURS}{content}");
+        match before {
+            Some(before) if before == content => return Ok("unchanged"),
+            Some(before) => {
+                let old = directory.join(format!("{name}.old"));
+                save(&old, &before)?;
+            }
+            None => {}
+        }
+        save(&path, &content)?;
+        Ok("written")
+    };
+    plan.files.iter().zip(before).map(write).collect()
+}
+
+fn save(path: &Path, content: &str) -> Result<()> {
+    let output = Output { json: false, quiet: false };
+    write_beside(&output, Some(path), content.as_bytes(), &Report::default())
+}
+
+fn report(output: Output, directory: &Path, plan: &Plan, written: &[&str]) -> Result<()> {
+    let mut text = String::new();
+    let mut files: Vec<Value> = Vec::new();
+    for (at, (name, content)) in plan.files.iter().enumerate() {
+        let path = directory.join(name).display().to_string();
+        let state = written.get(at).copied();
+        text += &match state {
+            Some(state) => format!("{state} {path}\n"),
+            None => format!("# {path}\n{content}\n"),
+        };
+        files.push(json!({"path": path, "content": content, "state": state}));
+    }
+    text += "# then\n";
+    text.extend(plan.then.iter().map(|line| format!("{line}\n")));
+    let uris = plan.files.iter().map(|file| directory.join(file.0).display().to_string());
+    output.print(&Report {
+        text,
+        json: json!({"files": files, "then": plan.then}),
+        uris: uris.collect(),
+    })
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The programs that `metaslot setup` knows. A program is a row here and a file in `crates/cli/setup`, where `= NAME`
+//! begins a file of its configuration and `= then` what is typed afterwards.
+
+use crate::failure::{Failure, Result};
+
+/// A program, and what it needs to use a key of a token.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    /// What is looked for in the search path.
+    pub(super) command: &'static str,
+    /// What it is in a Debian system.
+    pub(super) package: &'static str,
+    /// Whether it needs OpenSSL's engine, and the configuration for that.
+    pub(super) engine: bool,
+    text: &'static str,
+}
+
+const fn row(
+    name: &'static str,
+    command: &'static str,
+    package: &'static str,
+    engine: bool,
+    text: &'static str,
+) -> Program {
+    Program { name, command, package, engine, text }
+}
+
+/// Names, in the order of the help text.
+pub(super) const PROGRAMS: &[Program] = &[
+    row("openssl", "openssl", "openssl", true, include_str!("../../../setup/openssl.txt")),
+    row("nginx", "nginx", "nginx", true, include_str!("../../../setup/nginx.txt")),
+    row("apache", "apache2", "apache2", true, include_str!("../../../setup/apache.txt")),
+    row("stunnel", "stunnel4", "stunnel4", true, include_str!("../../../setup/stunnel.txt")),
+    row(
+        "postgresql",
+        "psql",
+        "postgresql-client",
+        true,
+        include_str!("../../../setup/postgresql.txt"),
+    ),
+    row("curl", "curl", "curl", true, include_str!("../../../setup/curl.txt")),
+    row(
+        "osslsigncode",
+        "osslsigncode",
+        "osslsigncode",
+        true,
+        include_str!("../../../setup/osslsigncode.txt"),
+    ),
+    row("java", "keytool", "default-jre-headless", false, include_str!("../../../setup/java.txt")),
+    row("nss", "modutil", "libnss3-tools", false, include_str!("../../../setup/nss.txt")),
+    row("gnutls", "p11tool", "gnutls-bin", false, include_str!("../../../setup/gnutls.txt")),
+    row("p11-kit", "p11-kit", "p11-kit", false, include_str!("../../../setup/p11-kit.txt")),
+    row("ssh", "ssh", "openssh-client", false, include_str!("../../../setup/ssh.txt")),
+    row("git", "git", "git", false, include_str!("../../../setup/git.txt")),
+    row("knot", "keymgr", "knot", false, include_str!("../../../setup/knot.txt")),
+    row(
+        "strongswan",
+        "pki",
+        "strongswan-pki",
+        false,
+        include_str!("../../../setup/strongswan.txt"),
+    ),
+    row("openvpn", "openvpn", "openvpn", false, include_str!("../../../setup/openvpn.txt")),
+];
+
+/// Programs that cannot use a token yet, and why.
+const MISSING: &[(&str, &str)] = &[
+    ("haproxy", "HAProxy takes keys from PEM files, and Debian's has no engine"),
+    ("mariadb", "MariaDB's server takes its key from a PEM file"),
+];
+
+/// What stands in its configuration: files, and what is to be done with them.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Name and content.
+    pub(super) files: Vec<(&'static str, String)>,
+    pub(super) then: Vec<String>,
+}
+
+impl Program {
+    pub(super) fn find(name: &str) -> Result<&'static Self> {
+        if let Some(program) = PROGRAMS.iter().find(|program| program.name == name) {
+            return Ok(program);
+        }
+        if let Some((_, why)) = MISSING.iter().find(|row| row.0 == name) {
+            return Err(Failure::failed(*why)
+                .hint("a provider of OpenSSL 3 that reads a URI from such a file serves it"));
+        }
+        let names: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+        Err(Failure::usage(format!("no recipe for '{name}'"))
+            .hint(format!("there is one for {}", names.join(", "))))
+    }
+
+    /// With values in the place of `{name}`.
+    pub(super) fn plan(&self, values: &[(&str, String)]) -> Plan {
+        let mut plan = Plan { files: Vec::new(), then: Vec::new() };
+        if self.engine && self.name != "openssl" {
+            let openssl = PROGRAMS[0].plan(values);
+            plan.files = openssl.files;
+        }
+        for section in self.text.split("\n= ") {
+            let section = section.strip_prefix("= ").unwrap_or(section);
+            let (name, content) = section.split_once('\n').unwrap_or((section, ""));
+            let content = filled(content, values);
+            match name {
+                "then" => plan.then = content.lines().map(str::to_owned).collect(),
+                _ => plan.files.push((name, content.trim_end().to_owned() + "\n")),
+            }
+        }
+        plan
+    }
+}
+
+fn filled(text: &str, values: &[(&str, String)]) -> String {
+    let replace =
+        |text: String, (name, value): &(&str, String)| text.replace(&format!("{{{name}}}"), value);
+    values.iter().fold(text.to_owned(), replace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_is_filled() {
+        let names = "module engine directory uri token label id slot cert family";
+        let values: Vec<(&str, String)> =
+            names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
+        for program in PROGRAMS {
+            let plan = program.plan(&values);
+            assert!(!plan.then.is_empty(), "{}", program.name);
+            let all = plan.files.iter().map(|file| &file.1).chain(&plan.then);
+            for text in all {
+                let open = text.match_indices('{').find(|(at, _)| {
+                    text[at + 1..].starts_with(|next: char| next.is_ascii_lowercase())
+                });
+                assert!(open.is_none(), "{}: {text}", program.name);
+            }
+            assert!(!program.engine || plan.files[0].0 == "openssl.cnf");
+        }
+    }
+}
