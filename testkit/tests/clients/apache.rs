@@ -9,7 +9,8 @@ use crate::{nginx, openssl};
 const CLIENT: &str = "Apache, engine pkcs11";
 const NEEDS: &[&str] = &["apache2", "curl", "openssl", "pkcs11-tool"];
 
-fn start(token: &TestToken) -> Result<(Server, u16)> {
+/// Children of another user; `directives` are what the token needs.
+pub(crate) fn start(token: &TestToken, directives: &str) -> Result<(Server, u16)> {
     let (port, home) = (free_port()?, token.home().display());
     let apache = find_program("apache2").unwrap_or_default();
     let modules = apache.with_file_name("").join("../lib/apache2/modules");
@@ -17,14 +18,12 @@ fn start(token: &TestToken) -> Result<(Server, u16)> {
         |name: &str| format!("LoadModule {name}_module {}/mod_{name}.so\n", modules.display());
     let modules: String =
         ["mpm_prefork", "authz_core", "ssl", "alias"].iter().map(|name| module(name)).collect();
-    let key = openssl::uri(token, "site");
     token.write(
         "apache.conf",
         format!(
             "ServerRoot {home}\nServerName localhost\nPidFile {home}/apache.pid\nListen 127.0.0.1:{port}\n\
              User www-data\nGroup www-data\n{modules}Mutex file:{home}/run default\nErrorLog {home}/error.log\n\
-             SSLCryptoDevice pkcs11\nSSLEngine on\nSSLCertificateFile {home}/site.pem\n\
-             SSLCertificateKeyFile \"{key}\"\nRedirect 404 /\nErrorDocument 404 \"from the server\"\n"
+             {directives}\nRedirect 404 /\nErrorDocument 404 \"from the server\"\n"
         ),
     )?;
     let program = token.program("apache2").arg("-DFOREGROUND").arg("-f");
@@ -41,7 +40,12 @@ fn children_without_rights_serve_before_and_after_a_restart() {
         openssl::configure(token)?;
         openssl::certificate(token, "site", "site.pem")?;
         token.spied()?;
-        let (server, port) = start(token)?;
+        let directives = format!(
+            "SSLCryptoDevice pkcs11\nSSLEngine on\nSSLCertificateFile {}/site.pem\nSSLCertificateKeyFile \"{}\"",
+            token.home().display(),
+            openssl::uri(token, "site")
+        );
+        let (server, port) = start(token, &directives)?;
         for signal in ["USR1", "CONT"] {
             for version in ["--tlsv1.3", "--tls-max 1.2"].repeat(3) {
                 let answer = nginx::fetch(token, port, version)?;

@@ -22,5 +22,6 @@ mod p11_kit;
 mod postgresql;
 mod pykcs11;
 mod rust_cryptoki;
+mod setup;
 mod strongswan;
 mod stunnel;

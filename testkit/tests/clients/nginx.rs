@@ -11,20 +11,19 @@ use crate::openssl;
 const CLIENT: &str = "nginx, engine pkcs11";
 const NEEDS: &[&str] = &["nginx", "curl", "openssl", "pkcs11-tool"];
 
-/// Two workers of another user, with their key in the token.
-pub(crate) fn start(token: &TestToken) -> Result<(Server, u16)> {
+/// Two workers of another user; `main` and `server` are what the token needs in the two places.
+pub(crate) fn start(token: &TestToken, main: &str, server: &str) -> Result<(Server, u16)> {
     let (port, home) = (free_port()?, token.home().display());
-    let key = openssl::uri(token, "site");
     token.write(
         "nginx.conf",
         format!(
             "daemon off;\nuser www-data;\nworker_processes 2;\npid {home}/nginx.pid;\nerror_log {home}/error.log;\n\
-             env METASLOT_CONF;\nenv SOFTHSM2_CONF;\nenv OPENSSL_CONF;\nenv PKCS11SPY;\nenv PKCS11SPY_OUTPUT;\n\
-             ssl_engine pkcs11;\nevents {{ worker_connections 64; }}\nhttp {{\naccess_log off;\n\
+             env SOFTHSM2_CONF;\nenv PKCS11SPY;\nenv PKCS11SPY_OUTPUT;\n{main}\n\
+             events {{ worker_connections 64; }}\nhttp {{\naccess_log off;\n\
              client_body_temp_path {home}/tmp;\nproxy_temp_path {home}/tmp;\nfastcgi_temp_path {home}/tmp;\n\
              uwsgi_temp_path {home}/tmp;\nscgi_temp_path {home}/tmp;\n\
-             server {{ listen 127.0.0.1:{port} ssl;\nssl_session_tickets off;\nssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {home}/site.pem;\n\
-             ssl_certificate_key \"engine:pkcs11:{key}\";\nlocation / {{ return 200 \"worker $pid\\n\"; }} }} }}\n"
+             server {{ listen 127.0.0.1:{port} ssl;\nssl_session_tickets off;\n{server}\n\
+             location / {{ return 200 \"worker $pid\\n\"; }} }} }}\n"
         ),
     )?;
     let nginx = token.program("nginx").arg("-e").arg(token.path("error.log"));
@@ -62,7 +61,13 @@ fn serves(what: &str, kind: &str, summary: &str) {
         openssl::configure(token)?;
         openssl::certificate(token, "site", "site.pem")?;
         token.spied()?;
-        let (server, port) = start(token)?;
+        let (home, key) = (token.home().display(), openssl::uri(token, "site"));
+        let main = "env METASLOT_CONF;\nenv OPENSSL_CONF;\nssl_engine pkcs11;";
+        let directives = format!(
+            "ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {home}/site.pem;\n\
+             ssl_certificate_key \"engine:pkcs11:{key}\";"
+        );
+        let (server, port) = start(token, main, &directives)?;
         let before = workers(token, port)?;
         server.signal("HUP")?;
         // Until the old ones have gone.

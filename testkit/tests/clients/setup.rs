@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What `metaslot setup` writes is what the programs need: each is run with it, and asks for no PIN.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use metaslot_testkit::{Program, TestToken, check, free_port};
+
+use crate::{apache, nginx};
+
+const CLIENT: &str = "metaslot setup";
+
+/// The command: `cargo xtask test` names it.
+fn command() -> String {
+    let named = std::env::var_os("METASLOT_COMMAND").map(PathBuf::from);
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
+    let built = ["release", "debug"].map(|profile| target.join(profile).join("metaslot"));
+    let found = named.into_iter().chain(built).find(|path| path.exists());
+    found.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A key with a certificate, and what the command writes for a program, in `conf`.
+fn set_up(token: &mut TestToken, program: &str) -> Result<()> {
+    let metaslot = |line: &str| token.program(&command()).line(line);
+    token.key_pair("rsa:2048", "0a01", "site")?;
+    metaslot("cert selfsign site --dns localhost --pin-source pin --out site.pem --store").run()?;
+    metaslot("cert export site --out site.pem").run()?;
+    let apply = || {
+        let setup = metaslot("setup --key site --cert").arg(token.path("site.pem"));
+        setup.line("--pin-source pin --directory conf --apply").arg(program).run()
+    };
+    apply()?;
+    ensure!(!apply()?.text().contains("written"), "twice is not as good as once");
+    if token.path("conf/openssl.cnf").exists() {
+        token.set("OPENSSL_CONF", token.path("conf/openssl.cnf"));
+    }
+    Ok(())
+}
+
+fn works(program: &str, needs: &[&str], work: impl FnOnce(&mut TestToken) -> Result<()>) {
+    let command = command();
+    let needs: Vec<&str> = needs.iter().copied().chain([&*command, "pkcs11-tool"]).collect();
+    check(CLIENT, program, &needs, |token| {
+        set_up(token, program)?;
+        work(token)
+    });
+}
+
+/// The lines that are to be typed.
+fn then(token: &TestToken, program: &str) -> Result<Vec<String>> {
+    let setup = token.program(&command()).line("setup --json --key site --cert site.pem");
+    let setup = setup.line("--pin-source pin --directory conf").arg(program).run()?;
+    let document: serde_json::Value = serde_json::from_slice(&setup.stdout)?;
+    let lines = document["then"].as_array().context("no lines")?;
+    Ok(lines.iter().filter_map(|line| line.as_str().map(str::to_owned)).collect())
+}
+
+fn shell(token: &TestToken, line: &str) -> Program {
+    token.program("sh").args(["-c", line]).limit(Duration::from_secs(60))
+}
+
+#[test]
+fn openssl() {
+    works("openssl", &["openssl"], |token| {
+        token.write("file", "what is signed")?;
+        let lines = then(token, "openssl")?;
+        let sign = lines.iter().find(|line| line.contains("dgst")).context("no line for dgst")?;
+        shell(token, sign).run()?;
+        let line = "openssl x509 -in site.pem -noout -pubkey > public.pem && \
+                    openssl dgst -sha256 -verify public.pem -signature file.sig file";
+        shell(token, line).env("OPENSSL_CONF", "/dev/null").run()?.with(&["Verified OK"]).map(drop)
+    });
+}
+
+#[test]
+fn nginx() {
+    works("nginx", &["nginx", "curl"], |token| {
+        token.share("www-data")?;
+        let conf = token.path("conf");
+        let main = format!("include {}/nginx-main.conf;", conf.display());
+        let server = format!("include {}/nginx-server.conf;", conf.display());
+        let (_server, port) = nginx::start(token, &main, &server)?;
+        for version in ["--tlsv1.3", "--tls-max 1.2"] {
+            let answer = nginx::fetch(token, port, version)?;
+            ensure!(answer.starts_with("worker "), "{answer}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn apache() {
+    works("apache", &["apache2", "curl"], |token| {
+        token.share("www-data")?;
+        let conf = token.path("conf").display().to_string();
+        let directives =
+            format!("Include {conf}/apache-main.conf\nInclude {conf}/apache-server.conf");
+        let (_server, port) = apache::start(token, &directives)?;
+        let answer = nginx::fetch(token, port, "--tlsv1.3")?;
+        ensure!(answer == "from the server", "{answer}");
+        Ok(())
+    });
+}
+
+#[test]
+fn stunnel() {
+    works("stunnel", &["stunnel4", "openssl"], |token| {
+        let port = free_port()?;
+        let text = std::fs::read_to_string(token.path("conf/stunnel.conf"))?
+            .replace("accept = 4433", &format!("accept = 127.0.0.1:{port}"))
+            .replace("connect = 127.0.0.1:8080", "exec = /bin/echo\nexecArgs = echo through");
+        token.write("stunnel.conf", format!("foreground = yes\npid =\n{text}"))?;
+        let stunnel = token.program("stunnel4").env("OPENSSL_CONF", "/dev/null");
+        let _server = stunnel.arg(token.path("stunnel.conf")).serve(port, token.home())?;
+        token
+            .program("openssl")
+            .env("OPENSSL_CONF", "/dev/null")
+            .line("s_client -quiet -verify_return_error -CAfile site.pem -connect")
+            .arg(format!("127.0.0.1:{port}"))
+            .run()?
+            .with(&["through"])
+            .map(drop)
+    });
+}
+
+#[test]
+fn java() {
+    works("java", &["keytool"], |token| {
+        let lines = then(token, "java")?;
+        let list = lines.first().context("no line")?;
+        let listed = shell(token, &format!("{list} -storepass 123456")).run()?;
+        listed.with(&["site, PrivateKeyEntry"]).map(drop)
+    });
+}
+
+#[test]
+fn strongswan() {
+    works("strongswan", &["pki", "openssl"], |token| {
+        let lines = then(token, "strongswan")?.join("\n");
+        let made = shell(token, &lines).input("123456\n").run()?.text();
+        ensure!(made.contains("-----BEGIN CERTIFICATE"), "{made}");
+        Ok(())
+    });
+}
+
+#[test]
+fn gnutls() {
+    works("gnutls", &["p11tool"], |token| {
+        let lines = then(token, "gnutls")?;
+        let list = lines.first().context("no line")?;
+        shell(token, list).env("GNUTLS_PIN", "123456").run()?.with(&["Label: site"]).map(drop)
+    });
+}
+
+#[test]
+fn osslsigncode_curl_and_psql_have_lines() {
+    works("curl", &["curl"], |token| {
+        for program in [
+            "osslsigncode",
+            "curl",
+            "postgresql",
+            "nss",
+            "p11-kit",
+            "ssh",
+            "git",
+            "knot",
+            "openvpn",
+        ] {
+            ensure!(!then(token, program)?.is_empty(), "{program}");
+        }
+        Ok(())
+    });
+}
