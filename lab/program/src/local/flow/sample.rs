@@ -68,9 +68,9 @@ impl Outstanding {
         self.most = self.most.max(writes);
     }
 
-    /// The mean of all looks.
+    /// The mean of all looks. Rounding does not take it beyond the largest.
     pub(super) fn mean(&self) -> f64 {
-        self.sum / f64::from(self.looks.max(1))
+        (self.sum / f64::from(self.looks.max(1))).min(self.most)
     }
 }
 
@@ -230,6 +230,14 @@ mod tests {
                 assert!(sample.outstanding.most >= sample.outstanding.mean(), "{path:?} {size}");
             }
         }
+    }
+
+    #[test]
+    fn a_mean_of_equal_looks_is_not_more_than_each() {
+        let mut outstanding = Outstanding::default();
+        // Three times a tenth is more than three tenths.
+        (0..3).for_each(|_| outstanding.look(1, 0, 10));
+        assert!(outstanding.most >= outstanding.mean());
     }
 
     #[test]
