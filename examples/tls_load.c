@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Full TLS 1.3 handshakes with a server on this machine, one after the other in each of some threads, for some seconds.
+/* Full TLS 1.3 handshakes with a server on this machine, one after the other in each of some threads, for some seconds. A server
+ * that speaks first is listened to; another one is asked for a page.
  *
  *   cc -O2 tls_load.c -o tls_load -lssl -lcrypto -lpthread
- *   ./tls_load 4433 cert.pem 16 5
+ *   ./tls_load 4433 cert.pem 16 5 [page]
  */
 #include <netinet/in.h>
 #include <openssl/ssl.h>
@@ -16,6 +17,8 @@
 
 #define MOST 200000
 
+static const char request[] = "GET / HTTP/1.0\r\n\r\n";
+static int asks;
 static SSL_CTX *context;
 static struct sockaddr_in address;
 static double end;
@@ -41,6 +44,7 @@ static void *load(void *argument)
 		SSL_set_fd(ssl, connection);
 		int good = connect(connection, (struct sockaddr *)&address, sizeof(address)) == 0 &&
 			   SSL_connect(ssl) == 1 && !SSL_session_reused(ssl) &&
+			   (!asks || SSL_write(ssl, request, sizeof(request) - 1) > 0) &&
 			   SSL_read(ssl, line, sizeof(line)) > 0;
 		SSL_free(ssl);
 		close(connection);
@@ -62,10 +66,11 @@ static int compare(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-	if (argc != 5) {
-		fprintf(stderr, "usage: tls_load PORT CERTIFICATE THREADS SECONDS\n");
+	if (argc != 5 && argc != 6) {
+		fprintf(stderr, "usage: tls_load PORT CERTIFICATE THREADS SECONDS [page]\n");
 		return 2;
 	}
+	asks = argc == 6;
 	context = SSL_CTX_new(TLS_client_method());
 	SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);

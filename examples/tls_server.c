@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TLS 1.3 server with many threads, each of which accepts, shakes hands, says one line and closes. The RSA key is in a file or
- * in a token. It ends when its standard input does, and prints what it did and what processor time it took.
+/* A TLS 1.3 server with many threads, each of which accepts, shakes hands, says one line and closes. The key, RSA or P-256, is in a
+ * file or in a token. It ends when its standard input does, and prints what it did and what processor time it took.
  *
  *   cc -O2 -I ../include tls_server.c -o tls_server -lssl -lcrypto -lpthread -ldl
  *   ./tls_server 4433 16 cert.pem key.pem
@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <metaslot/pkcs11.h>
 #include <netinet/in.h>
+#include <openssl/ec.h>
 #include <openssl/rsa.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -62,11 +63,27 @@ static int exponentiate(int length, const unsigned char *from, unsigned char *to
 	return (int)room;
 }
 
-static void log_in(const char *module, const char *pin)
+/* The token gives r beside s, TLS wants them in DER. */
+static int sign(int type, const unsigned char *digest, int length, unsigned char *der, unsigned int *written,
+		const BIGNUM *inverse, const BIGNUM *r, EC_KEY *unused)
+{
+	CK_MECHANISM ecdsa = {CKM_ECDSA, NULL, 0};
+	CK_BYTE raw[64];
+	CK_ULONG room = sizeof raw;
+	(void)type, (void)inverse, (void)r, (void)unused;
+	if (p11->C_SignInit(session(), &ecdsa, key) != CKR_OK) return 0;
+	if (p11->C_Sign(session(), (CK_BYTE *)digest, (CK_ULONG)length, raw, &room) != CKR_OK) return 0;
+	ECDSA_SIG *signature = ECDSA_SIG_new();
+	ECDSA_SIG_set0(signature, BN_bin2bn(raw, 32, NULL), BN_bin2bn(raw + 32, 32, NULL));
+	*written = (unsigned int)i2d_ECDSA_SIG(signature, &der);
+	ECDSA_SIG_free(signature);
+	return 1;
+}
+
+static void log_in(const char *module, const char *pin, CK_KEY_TYPE type)
 {
 	CK_RV (*list)(CK_FUNCTION_LIST **);
 	CK_OBJECT_CLASS class = CKO_PRIVATE_KEY;
-	CK_KEY_TYPE type = CKK_RSA;
 	CK_ATTRIBUTE wanted[] = {{CKA_CLASS, &class, sizeof class}, {CKA_KEY_TYPE, &type, sizeof type}};
 	CK_ULONG found = 0;
 	void *library = dlopen(module, RTLD_NOW);
@@ -79,19 +96,28 @@ static void log_in(const char *module, const char *pin)
 	ok(p11->C_FindObjectsInit(session(), wanted, 2), "C_FindObjectsInit");
 	ok(p11->C_FindObjects(session(), &key, 1, &found), "C_FindObjects");
 	ok(p11->C_FindObjectsFinal(session()), "C_FindObjectsFinal");
-	if (found == 0) die("no RSA key in the token");
+	if (found == 0) die("no such key in the token");
 }
 
 static void use_token(const char *module, const char *pin)
 {
-	log_in(module, pin);
-	RSA_METHOD *method = RSA_meth_dup(RSA_PKCS1_OpenSSL());
-	RSA_meth_set_priv_enc(method, exponentiate);
 	EVP_PKEY *public = X509_get0_pubkey(SSL_CTX_get0_certificate(context));
-	RSA *rsa = RSAPublicKey_dup(EVP_PKEY_get0_RSA(public));
-	RSA_set_method(rsa, method);
 	EVP_PKEY *private = EVP_PKEY_new();
-	EVP_PKEY_assign_RSA(private, rsa);
+	if (EVP_PKEY_is_a(public, "RSA")) {
+		log_in(module, pin, CKK_RSA);
+		RSA_METHOD *method = RSA_meth_dup(RSA_PKCS1_OpenSSL());
+		RSA_meth_set_priv_enc(method, exponentiate);
+		RSA *rsa = RSAPublicKey_dup(EVP_PKEY_get0_RSA(public));
+		RSA_set_method(rsa, method);
+		EVP_PKEY_assign_RSA(private, rsa);
+	} else {
+		log_in(module, pin, CKK_EC);
+		EC_KEY_METHOD *method = EC_KEY_METHOD_new(EC_KEY_OpenSSL());
+		EC_KEY_METHOD_set_sign(method, sign, NULL, NULL);
+		EC_KEY *ec = EC_KEY_dup(EVP_PKEY_get0_EC_KEY(public));
+		EC_KEY_set_method(ec, method);
+		EVP_PKEY_assign_EC_KEY(private, ec);
+	}
 	if (SSL_CTX_use_PrivateKey(context, private) != 1) die("the token's key is not the certificate's");
 }
 
