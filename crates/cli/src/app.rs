@@ -82,7 +82,7 @@ impl App {
             return Err(Failure::pin(format!("{} has no user PIN yet", login.token.name()))
                 .hint("set one as security officer: metaslot token pin --reset"));
         }
-        let pin = pin::existing(Role::User, &login.token.info.label, login.source()?.as_ref())?;
+        let pin = login.token.pin(Role::User, login.source()?.as_ref())?;
         match session.login(User::User, pin.expose()) {
             Ok(()) => Ok((session, pin)),
             Err(error) if error.code == ck::Error::USER_ALREADY_LOGGED_IN => Ok((session, pin)),

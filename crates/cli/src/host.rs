@@ -2,12 +2,13 @@
 //! The module and its tokens: found, loaded, listed, chosen.
 
 use crate::failure::{self, Failure, Result};
-use crate::pin::{Role, tries};
+use crate::pin::{self, Role, Source, tries};
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
 use metaslot_client::{
     self as client, Access, Module, Template, TokenCost, TokenInfo, TokenStatus,
 };
+use metaslot_memory::Secret;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -257,6 +258,11 @@ impl Token {
             serial: self.serial_needed.then(|| self.info.serial.clone()),
             ..Uri::default()
         }
+    }
+
+    /// A PIN of it, from `source`, else from the terminal.
+    pub(crate) fn pin(&self, role: Role, source: Option<&Source>) -> Result<Secret> {
+        pin::existing(role, &self.info.label, self.status.as_ref(), source)
     }
 
     /// As messages call it.

@@ -77,7 +77,11 @@ fn main() -> ExitCode {
         Command::Version => command::pages::version(&app),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            // A command whose result is bytes has printed none.
+            output::print_warnings();
+            ExitCode::SUCCESS
+        }
         Err(failure) => app.report(&failure),
     }
 }

@@ -6,7 +6,9 @@ use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// How results are shown.
 #[derive(Clone, Copy, Debug)]
@@ -37,22 +39,17 @@ impl Output {
     /// Prints a result and what is dangerous about it: in the document, else on standard error, with
     /// `--quiet` too.
     pub(crate) fn print_warning(self, report: &Report, warnings: &[String]) -> Result<()> {
-        if self.json && !warnings.is_empty() {
-            let mut document = report.json.clone();
-            document["warnings"] = warnings.into();
-            return self.line(&format!("{document:#}"));
+        warnings.iter().for_each(|warning| warn(warning.clone()));
+        if self.json {
+            return self.line(&format!("{:#}", with_warnings(report.json.clone())));
         }
         self.result(report)?;
-        warnings
-            .iter()
-            .for_each(|warning| write_error(&format!("warning: {}\n", printable(warning))));
+        print_warnings();
         Ok(())
     }
 
     fn result(self, report: &Report) -> Result<()> {
-        if self.json {
-            self.line(&format!("{:#}", report.json))
-        } else if self.quiet {
+        if self.quiet {
             report.uris.iter().try_for_each(|uri| self.line(uri))
         } else {
             write_out(report.text.as_bytes())
@@ -92,10 +89,41 @@ impl Output {
     /// An error, as JSON when the results are.
     pub(crate) fn failure(self, failure: &Failure) {
         if self.json {
-            write_error(&format!("{:#}\n", failure.json()));
+            write_error(&format!("{:#}\n", with_warnings(failure.json())));
         } else {
+            print_warnings();
             write_error(&failure.text(colour(&io::stderr())));
         }
+    }
+}
+
+/// What the user should know and was not told yet.
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Has something dangerous said with the result or the error, whichever comes; once.
+pub(crate) fn warn(warning: String) {
+    let mut warnings = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !warnings.contains(&warning) {
+        warnings.push(warning);
+    }
+}
+
+fn take_warnings() -> Vec<String> {
+    mem::take(&mut *WARNINGS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn with_warnings(mut document: Value) -> Value {
+    let warnings = take_warnings();
+    if !warnings.is_empty() {
+        document["warnings"] = warnings.into();
+    }
+    document
+}
+
+/// On standard error: those that no document has taken.
+pub(crate) fn print_warnings() {
+    for warning in take_warnings() {
+        write_error(&format!("warning: {}\n", printable(&warning)));
     }
 }
 

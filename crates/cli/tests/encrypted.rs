@@ -5,8 +5,9 @@
 mod sandbox;
 
 use sandbox::Sandbox;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -33,7 +34,9 @@ impl Files {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {
-        fs::write(self.directory.join(name), bytes).expect("a file can be written");
+        let file = self.directory.join(name);
+        fs::write(&file, bytes).expect("a file can be written");
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("it is ours");
     }
 
     fn read(&self, name: &str) -> Vec<u8> {

@@ -52,6 +52,33 @@ fn a_new_token_asks_for_both_pins_twice_and_shows_neither() {
 }
 
 #[test]
+fn no_pin_is_asked_for_that_would_not_be_tried() {
+    let sandbox = sandbox();
+    let pins = "--so-pin-source so.pin --pin-source user.pin";
+    sandbox.run(&format!("metaslot token init --label web {pins}"));
+    sandbox.run("echo 00000000 > wrong.pin");
+    // A pause begins after the third one; until it is over the next ones are not tried.
+    for _ in 0..3 {
+        sandbox.run("metaslot key list --pin-source wrong.pin");
+    }
+    let (screen, code) = loop {
+        let mut terminal = start(&sandbox, &["key", "list"]);
+        let shown = terminal.expect_one(&["user PIN of token 'web': ", "would not be tried now"]);
+        if shown == 1 {
+            break terminal.end();
+        }
+        // The machine was so slow that the pause is over. The next one is longer.
+        terminal.answer("00000000\n");
+        terminal.end();
+    };
+    assert!(
+        screen.contains("tries are left before the PIN is locked; the next one in"),
+        "{screen}"
+    );
+    assert_eq!(code, Some(4));
+}
+
+#[test]
 fn pins_that_differ_change_nothing() {
     let sandbox = sandbox();
     let mut terminal = start(&sandbox, &["token", "init", "--label", "web"]);

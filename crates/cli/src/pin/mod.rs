@@ -13,15 +13,27 @@ pub(crate) use role::Role;
 pub(crate) use source::Source;
 
 use crate::failure::{Failure, Result};
+use metaslot_client::TokenStatus;
 use metaslot_memory::Secret;
 
-/// A PIN that is already set: from `source`, else from the terminal.
-pub(crate) fn existing(role: Role, token: &str, source: Option<&Source>) -> Result<Secret> {
-    match source {
-        Some(source) => source.read(),
-        None if is_interactive() => prompt::secret(&format!("{} of token '{token}'", role.words())),
-        None => Err(missing(role)),
+/// A PIN that is already set: from `source`, else from the terminal. Nothing is asked for that would not be tried; `status`
+/// is how the token's PINs stand, where that is known.
+pub(crate) fn existing(
+    role: Role,
+    token: &str,
+    status: Option<&TokenStatus>,
+    source: Option<&Source>,
+) -> Result<Secret> {
+    if let Some(source) = source {
+        return source.read();
     }
+    if !is_interactive() {
+        return Err(missing(role));
+    }
+    if let Some(why) = status.and_then(|status| tries::in_vain(role.of(status))) {
+        return Err(Failure::pin(format!("the {} would not be tried now", role.words())).hint(why));
+    }
+    prompt::secret(&format!("{} of token '{token}'", role.words()))
 }
 
 /// A new PIN: from `source`, else typed twice.

@@ -3,16 +3,21 @@
 
 use super::Role;
 use crate::failure::{Failure, Result};
+use crate::output::warn;
 use crate::uri::{PinValue, Uri};
 use metaslot_memory::Secret;
 use std::env;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A PIN has 4 to 255 bytes in practice; what is longer is not one, nor is its beginning.
 pub(super) const LONGEST: usize = 1024;
+
+/// What a file of PINs is not for: it may be for a group, as services have it.
+const FOR_OTHERS: u32 = 0o006;
 
 /// What is wrong with more.
 pub(super) fn too_long() -> io::Error {
@@ -98,6 +103,13 @@ fn read_file(path: &Path) -> Result<Secret> {
     let what = format!("cannot read the PIN file {}", path.display());
     let cannot = |error| Failure::io(&what, &error).about_pin();
     let file = File::open(path).map_err(cannot)?;
+    let metadata = file.metadata().map_err(cannot)?;
+    if metadata.is_file() && metadata.mode() & FOR_OTHERS != 0 {
+        let path = path.display();
+        warn(format!(
+            "every user of this machine may read or change the PIN file {path}: chmod 600 {path}"
+        ));
+    }
     first_line(file).map_err(cannot)
 }
 

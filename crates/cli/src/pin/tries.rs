@@ -6,16 +6,25 @@ use metaslot_ck::{self as ck, CK_FLAGS};
 use metaslot_client::PinStatus;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// Why no PIN would be tried now, if that is so.
+pub(crate) fn in_vain(pin: PinStatus) -> Option<String> {
+    (pin.left == 0 || wait(pin) > 0).then(|| exact(pin))
+}
+
+/// Seconds until a PIN is tried again.
+fn wait(pin: PinStatus) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    pin.retry_at.saturating_sub(now)
+}
+
 /// What Metaslot says.
 pub(crate) fn exact(pin: PinStatus) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let wait = pin.retry_at.saturating_sub(now);
     let left = match pin.left {
         0 => return "the PIN is locked now".to_owned(),
         1 => "one try is left before the PIN is locked".to_owned(),
         left => format!("{left} tries are left before the PIN is locked"),
     };
-    match wait {
+    match wait(pin) {
         0 => left,
         1 => format!("{left}; the next one in a second"),
         wait => format!("{left}; the next one in {wait} seconds"),
@@ -54,6 +63,15 @@ mod tests {
         assert_eq!(exact(status(1, 0)), "one try is left before the PIN is locked");
         assert_eq!(exact(status(9, 0)), "9 tries are left before the PIN is locked");
         assert!(exact(status(4, u64::MAX)).contains("; the next one in "));
+    }
+
+    #[test]
+    fn nothing_is_asked_for_that_would_not_be_tried() {
+        let status = |left, retry_at| PinStatus { failures: 7, left, retry_at };
+        assert_eq!(in_vain(status(3, 0)), None);
+        assert_eq!(in_vain(status(3, 1)), None, "that time is over");
+        assert!(in_vain(status(3, u64::MAX)).is_some());
+        assert!(in_vain(status(0, 0)).is_some());
     }
 
     #[test]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A directory, a configuration and a module for one test of the command.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,8 +32,11 @@ impl Sandbox {
         let token = directory.join("token.db");
         let configuration = format!("[[token]]\npath = {token:?}\nkdf = \"weak-for-tests\"\n");
         fs::write(directory.join("metaslot.toml"), configuration).expect("a file can be written");
-        fs::write(directory.join("user.pin"), "23456789\n").expect("a file can be written");
-        fs::write(directory.join("so.pin"), "12345678\n").expect("a file can be written");
+        for (name, pin) in [("user.pin", "23456789\n"), ("so.pin", "12345678\n")] {
+            let file = directory.join(name);
+            fs::write(&file, pin).expect("a file can be written");
+            fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("it is ours");
+        }
         Self { directory, module: module.to_owned() }
     }
 
@@ -56,7 +61,9 @@ impl Sandbox {
     /// Runs one command line and gives its lines, the exit code last when it is not 0.
     pub(crate) fn run(&self, command: &str) -> Vec<String> {
         let mut shell = self.program("bash");
-        shell.args(["-c", &format!("exec 2>&1\n{command}")]).stdin(process::Stdio::null());
+        shell
+            .args(["-c", &format!("exec 2>&1\numask 077\n{command}")])
+            .stdin(process::Stdio::null());
         let output = shell.output().expect("bash runs");
         let text = String::from_utf8_lossy(&output.stdout);
         let text = text.replace(&self.directory.display().to_string(), "/home/you");

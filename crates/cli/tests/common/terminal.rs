@@ -35,12 +35,19 @@ impl Terminal {
 
     /// Waits until `text` is on the screen, and takes everything up to it away.
     pub(crate) fn expect(&mut self, text: &str) -> String {
+        self.expect_one(&[text]);
+        let at = self.screen.find(text).expect("it is there");
+        let rest = self.screen.split_off(at + text.len());
+        std::mem::replace(&mut self.screen, rest)
+    }
+
+    /// Waits until one of `texts` is on the screen, and says which.
+    pub(crate) fn expect_one(&mut self, texts: &[&str]) -> usize {
         loop {
-            if let Some(at) = self.screen.find(text) {
-                let rest = self.screen.split_off(at + text.len());
-                return std::mem::replace(&mut self.screen, rest);
+            if let Some(found) = texts.iter().position(|text| self.screen.contains(text)) {
+                return found;
             }
-            assert!(self.read_more(), "{text:?} did not come, but {:?}", self.screen);
+            assert!(self.read_more(), "{texts:?} did not come, but {:?}", self.screen);
         }
     }
 

@@ -87,7 +87,7 @@ pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
     };
     let source = Source::find(role, option, &Uri::default())?;
     let label = args.file.display().to_string();
-    let pin = pin::existing(role, &label, source.as_ref())?;
+    let pin = pin::existing(role, &label, None, source.as_ref())?;
     let slot = token.slot;
     let examined = copied(app, &Opened { host, token, role, pin }, &args.file, true)?;
     let made = app.token(&Uri { slot_id: Some(slot.0), ..Uri::default() })?;

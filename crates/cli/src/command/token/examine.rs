@@ -137,7 +137,7 @@ impl Who {
             false => (Role::User, self.pin_source.as_deref()),
         };
         let source = Source::find(role, option, &uri)?;
-        let pin = pin::existing(role, &token.info.label, source.as_ref())?;
+        let pin = token.pin(role, source.as_ref())?;
         Ok(Opened { host, token, role, pin })
     }
 }

@@ -115,7 +115,7 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
     let none = Uri::default();
     let so_source = Source::find(Role::So, order.so_pin, &none)?;
     let so_pin = if exists {
-        pin::existing(Role::So, &token.info.label, so_source.as_ref())?
+        token.pin(Role::So, so_source.as_ref())?
     } else {
         pin::chosen(Role::So, label, so_source.as_ref())?
     };

@@ -101,7 +101,7 @@ pub(crate) fn change(app: &App, change: &Change<'_>) -> Result<NewPins> {
     let host = app.host(uri)?;
     let source = Source::find(changer, change.present, uri)?;
     let label = &token.info.label;
-    let present = pin::existing(changer, label, source.as_ref())?;
+    let present = token.pin(changer, source.as_ref())?;
     let new_source = change.new.map(Source::parse).transpose()?;
     let new = pin::chosen(changed, label, new_source.as_ref())?;
     check_length(changed, &new, &token.info)?;
