@@ -118,13 +118,32 @@ impl Metadata {
 /// The release build that every client, the tarball and `run` use.
 pub(crate) fn build() -> Result<()> {
     let packages = ["module", "cli", "lab"].map(|name| format!("--package=metaslot-{name}"));
-    check(cargo(&["build", "--release", "--locked"]).args(packages)).map(|_| ())
+    check(release()?.args(packages)).map(|_| ())
 }
 
 /// The release module with an OpenSSL of its own, as it is installed; the other one has its place again after the next [`build`].
 pub(crate) fn build_with_openssl() -> Result<()> {
     let module = ["--package=metaslot-module", "--features=openssl"];
-    check(cargo(&["build", "--release", "--locked"]).args(module)).map(|_| ())
+    check(release()?.args(module)).map(|_| ())
+}
+
+/// A release build in which nothing says where it was made: who makes it again elsewhere gets the same.
+fn release() -> Result<Command> {
+    let home = std::env::home_dir().context("there is no home directory")?;
+    let home = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
+    let places = [(home, "/cargo"), (target(), "/target"), (root(), "/metaslot")]
+        .map(|(place, name)| format!("{}={name}", place.display()));
+    let flags = |variable: &str, option: &str| {
+        let given = std::env::var(variable).into_iter();
+        let all: Vec<String> =
+            given.chain(places.iter().map(|place| format!("{option}={place}"))).collect();
+        all.join(" ")
+    };
+    let mut command = cargo(&["build", "--release", "--locked"]);
+    command.env("RUSTFLAGS", flags("RUSTFLAGS", "--remap-path-prefix"));
+    // Cargo has set it for this program as .cargo/config.toml says.
+    command.env("CFLAGS", flags("CFLAGS", "-ffile-prefix-map"));
+    Ok(command)
 }
 
 /// Every package that is built into `name` on this platform, itself not counted.

@@ -82,7 +82,7 @@ impl Package {
 }
 
 /// Modes that do not depend on the umask.
-fn settle(directory: &Path) -> Result<()> {
+pub(crate) fn settle(directory: &Path) -> Result<()> {
     let mode = |path: &Path, mode| {
         fs::set_permissions(path, Permissions::from_mode(mode))
             .with_context(|| format!("set the mode of {}", path.display()))
@@ -102,7 +102,7 @@ fn settle(directory: &Path) -> Result<()> {
 }
 
 /// When the sources were committed, in seconds since 1970: no file of a package is later.
-fn committed() -> Result<String> {
+pub(crate) fn committed() -> Result<String> {
     let git = Command::new("git")
         .args(["log", "-1", "--format=%ct"])
         .current_dir(root())

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tarballs and Debian packages of what is installed: the token's in one, the lab's in another one.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::{build, build_with_openssl, command, lab, target};
+use crate::cargo::{build, build_with_openssl, cargo, command, lab, root, target};
 use crate::deb;
 use crate::report::check;
-use crate::tree::{Tree, write};
+use crate::tree::{Tree, files_below, write};
 
 /// Man pages and completions, written by the commands themselves from their own definitions; a directory for each.
 pub(crate) fn man() -> Result<PathBuf> {
@@ -68,6 +69,32 @@ pub(crate) fn run(library: Library) -> Result<()> {
     Ok(())
 }
 
+/// Builds the committed state in two folders, and compares what `dist` makes there, byte for byte.
+pub(crate) fn reproduce() -> Result<()> {
+    let home = target().join("reproduce");
+    drop(fs::remove_dir_all(&home));
+    let mut made: Vec<BTreeMap<PathBuf, Vec<u8>>> = Vec::new();
+    for folder in ["one", "another/with a longer name"] {
+        let folder = home.join(folder);
+        println!("==> {}", folder.display());
+        check(Command::new("git").args(["clone", "--quiet"]).arg(root()).arg(&folder))?;
+        check(cargo(&["xtask", "dist"]).current_dir(&folder).env_remove("CARGO_TARGET_DIR"))?;
+        let dist = folder.join("target/dist");
+        let packed = |path: &PathBuf| path.is_file();
+        let files = files_below(&dist)?
+            .into_iter()
+            .filter(packed)
+            .filter(|path| path.parent() == Some(&dist));
+        let read = |path: PathBuf| Ok((path.strip_prefix(&dist)?.to_owned(), fs::read(&path)?));
+        made.push(files.map(read).collect::<Result<_>>().context("read what was made")?);
+    }
+    let (one, other) = (&made[0], &made[1]);
+    let differ: Vec<_> = one.keys().filter(|name| one.get(*name) != other.get(*name)).collect();
+    ensure!(one.len() == other.len() && differ.is_empty(), "made twice, these differ: {differ:?}");
+    println!("{} files, equal byte for byte", one.len());
+    fs::remove_dir_all(&home).context("remove the two folders")
+}
+
 /// An empty directory for a package's files, and its name.
 fn begin(package: &str) -> Result<(String, PathBuf)> {
     let name = format!("{package}-{}-x86_64-linux", env!("CARGO_PKG_VERSION"));
@@ -79,9 +106,12 @@ fn begin(package: &str) -> Result<(String, PathBuf)> {
 
 fn pack(name: &str) -> Result<()> {
     let tarball = target().join("dist").join(format!("{name}.tar.gz"));
+    deb::settle(&target().join("dist").join(name))?;
     check(
         Command::new("tar")
-            .args(["--owner=0", "--group=0", "--numeric-owner", "--sort=name", "-czf"])
+            .args(["--owner=0", "--group=0", "--numeric-owner", "--sort=name"])
+            .arg(format!("--mtime=@{}", deb::committed()?))
+            .arg("-czf")
             .arg(&tarball)
             .arg("-C")
             .arg(target().join("dist"))
