@@ -28,9 +28,16 @@ const AGAIN: (&str, &str) = ("Re-enter passphrase: ", "a phrase\n");
 const SO_PIN: &str = "12345678\n";
 const LAB: Line = Elsewhere("the lab measures with release builds: its own tests run it");
 
+const FIRST: Line =
+    Elsewhere("cargo xtask test runs these lines, as root of a system of their own");
+
 const LINES: &[(&str, Line)] = &[
     ("cargo xtask run", Elsewhere("cargo xtask test runs it")),
     ("cargo xtask install", Elsewhere("cargo xtask test packs and installs the same files")),
+    ("dpkg -i metaslot_0.1.0_amd64.deb", FIRST),
+    ("metaslot setup nginx --apply --new site --dns localhost --enable", FIRST),
+    ("OPENSSL_CONF=/etc/metaslot/openssl.cnf nginx", FIRST),
+    ("curl --cacert /etc/metaslot/site.pem https://localhost/", FIRST),
     (
         "metaslot token init --label web",
         Ends(&[

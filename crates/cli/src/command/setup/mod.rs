@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot setup`
 
+mod fresh;
 mod program;
 
 use super::arguments::{TokenArg, key_uri};
@@ -18,15 +19,20 @@ use serde_json::{Value, json};
 use std::env;
 use std::fs;
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   metaslot setup nginx --key site --cert /etc/nginx/site.pem --pin-source /etc/metaslot/pin
-  metaslot setup java --apply --directory ~/java";
+  metaslot setup java --apply --directory ~/java
+  metaslot setup nginx --apply --new site --dns www.example.org --enable";
 
 /// The first line of what this command has written, after the mark of a comment.
 const OURS: &str = "# Made by 'metaslot setup'; a change here is lost the next time.\n";
+
+/// libp11's engine reads so many bytes of a file with a PIN, and takes them for the PIN.
+const LONGEST_OF_ENGINE: usize = 31;
 
 /// Arguments of `setup`.
 #[derive(clap::Args, Debug)]
@@ -39,15 +45,25 @@ pub(crate) struct Args {
     /// The key: a PKCS#11 URI or its label [default: the only one there is]
     #[arg(long, value_name = "URI|LABEL")]
     key: Option<String>,
-    /// The file with its certificate, as the program reads it
-    #[arg(long, value_name = "FILE", default_value = "site.pem")]
-    cert: String,
+    /// The file with its certificate, as the program reads it [default: site.pem, or the new one]
+    #[arg(long, value_name = "FILE")]
+    cert: Option<String>,
     /// A file with the user PIN, which the URI then names [default: the program asks, if it can]
     #[arg(long, value_name = "FILE")]
     pin_source: Option<PathBuf>,
     /// Write the files; without it they are printed
     #[arg(long)]
     apply: bool,
+    /// Make what is missing for it: a token, whose PINs are in files of the directory, a key pair of this label, and a
+    /// certificate that it signs itself
+    #[arg(long, value_name = "LABEL", requires = "apply", conflicts_with = "key")]
+    new: Option<String>,
+    /// The new certificate's name in the DNS; several times for several
+    #[arg(long, value_name = "NAME", requires = "new")]
+    dns: Vec<String>,
+    /// Write files where Debian's package of the program includes them, too: the program then serves with the key
+    #[arg(long, requires = "apply")]
+    enable: bool,
     /// Where the files are [default: /etc/metaslot for root, ~/.config/metaslot otherwise]
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
@@ -58,12 +74,28 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let program = Program::find(&args.program)?;
     let directory = directory(args.directory.as_deref())?;
-    let plan = program.plan(&values(app, args, program, &directory)?);
     let is_here = in_path(program.command);
     let package = program.package;
     if !is_here && args.apply {
         return Err(Failure::failed(format!("{} is not installed", program.name))
             .hint(format!("apt-get install {package}, or have it printed, without --apply")));
+    }
+    let mut chosen = Chosen {
+        key: args.key.clone(),
+        cert: args.cert.clone().unwrap_or_else(|| "site.pem".to_owned()),
+        pin: args.pin_source.clone(),
+    };
+    if let Some(label) = &args.new {
+        chosen = fresh::make(app, args, program, (&directory, label))?;
+    }
+    let mut plan = program.plan(&values(app, args, &chosen, program, &directory)?);
+    if args.enable {
+        if plan.included.is_empty() {
+            return Err(Failure::failed(format!("{} includes no files of others", program.name))
+                .hint("leave out --enable: what is to be done is said then"));
+        }
+        plan.files.append(&mut plan.included);
+        plan.then = mem::take(&mut plan.start);
     }
     let written = if args.apply { apply(&directory, &plan)? } else { Vec::new() };
     report(app.output, &directory, &plan, &written)?;
@@ -76,14 +108,25 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Which key a program is to use.
+#[derive(Debug)]
+struct Chosen {
+    /// A URI or a label; otherwise the only one that there is.
+    key: Option<String>,
+    cert: String,
+    /// The file with the PIN.
+    pin: Option<PathBuf>,
+}
+
 /// What stands in the place of names in a recipe.
 fn values(
     app: &App,
     args: &Args,
+    chosen: &Chosen,
     program: &Program,
     directory: &Path,
 ) -> Result<Vec<(&'static str, String)>> {
-    let uri = args.key.as_deref().map(key_uri).transpose()?.unwrap_or_default();
+    let uri = chosen.key.as_deref().map(key_uri).transpose()?.unwrap_or_default();
     let uri = args.token.of(uri)?;
     let host = app.host(&uri)?;
     let token = app.token_with(&uri)?;
@@ -92,7 +135,7 @@ fn values(
     let mut full = Uri { class: Some(Class::Private), ..key.uri(&token.uri()) };
     // A label is enough where there is one, and some programs take no id.
     full.id = full.id.filter(|_| key.label.is_empty());
-    let source = args.pin_source.as_deref().map(|path| pin_file(path, program)).transpose()?;
+    let source = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
     let query = source.map(|path| format!("?pin-source=file:{}", path.display()));
     let module = fs::canonicalize(host.module().path())
         .map_err(|error| Failure::io("cannot find the module", &error))?;
@@ -107,7 +150,7 @@ fn values(
         ("label", key.label.clone()),
         ("id", hex(&key.id)),
         ("slot", token.slot.to_string()),
-        ("cert", args.cert.clone()),
+        ("cert", chosen.cert.clone()),
         ("family", family.to_owned()),
     ])
 }
@@ -122,6 +165,13 @@ fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
             path.display()
         );
         return Err(Failure::failed(message).hint("write it by printf %s"));
+    }
+    if program.engine && bytes.expose().len() > LONGEST_OF_ENGINE {
+        let message = format!(
+            "{} is longer than the {LONGEST_OF_ENGINE} bytes that OpenSSL's engine reads: each start would cost a try",
+            path.display()
+        );
+        return Err(Failure::failed(message).hint("set a shorter PIN: metaslot token pin"));
     }
     fs::canonicalize(path).map_err(cannot)
 }
@@ -185,8 +235,6 @@ fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
             }
         }
     }
-    fs::create_dir_all(directory)
-        .map_err(|error| Failure::io(format!("cannot make {}", directory.display()), &error))?;
     let write = |((name, content), before): (&(&str, String), Option<String>)| {
         let path = directory.join(name);
         let content = format!("{OURS}{content}");
@@ -196,12 +244,17 @@ fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
                 let old = directory.join(format!("{name}.old"));
                 save(&old, &before)?;
             }
-            None => {}
+            None => make_directory(path.parent().unwrap_or(directory))?,
         }
         save(&path, &content)?;
         Ok("written")
     };
     plan.files.iter().zip(before).map(write).collect()
+}
+
+fn make_directory(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory)
+        .map_err(|error| Failure::io(format!("cannot make {}", directory.display()), &error))
 }
 
 fn save(path: &Path, content: &str) -> Result<()> {

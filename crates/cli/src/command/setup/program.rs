@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The programs that `metaslot setup` knows. A program is a row here and a file in `crates/cli/setup`, where `= NAME`
-//! begins a file of its configuration and `= then` what is typed afterwards.
+//! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves,
+//! `= start` how it is started with the latter, and `= then` what is typed without them.
 
 use crate::failure::{Failure, Result};
 
@@ -72,11 +73,15 @@ const MISSING: &[(&str, &str)] = &[
 ];
 
 /// What stands in its configuration: files, and what is to be done with them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Plan {
     /// Name and content.
     pub(super) files: Vec<(&'static str, String)>,
+    /// The same, where Debian's package of the program includes them.
+    pub(super) included: Vec<(&'static str, String)>,
     pub(super) then: Vec<String>,
+    /// How it is started with what it includes.
+    pub(super) start: Vec<String>,
 }
 
 impl Program {
@@ -95,21 +100,36 @@ impl Program {
 
     /// With values in the place of `{name}`.
     pub(super) fn plan(&self, values: &[(&str, String)]) -> Plan {
-        let mut plan = Plan { files: Vec::new(), then: Vec::new() };
+        let mut plan = Plan::default();
         if self.engine && self.name != "openssl" {
             let openssl = PROGRAMS[0].plan(values);
             plan.files = openssl.files;
         }
-        for section in self.text.split("\n= ") {
-            let section = section.strip_prefix("= ").unwrap_or(section);
-            let (name, content) = section.split_once('\n').unwrap_or((section, ""));
+        for (name, content) in self.sections() {
             let content = filled(content, values);
+            let lines = || content.lines().map(str::to_owned).collect();
+            let file = (name, content.trim_end().to_owned() + "\n");
             match name {
-                "then" => plan.then = content.lines().map(str::to_owned).collect(),
-                _ => plan.files.push((name, content.trim_end().to_owned() + "\n")),
+                "then" => plan.then = lines(),
+                "start" => plan.start = lines(),
+                "user" => {}
+                _ if name.starts_with('/') => plan.included.push(file),
+                _ => plan.files.push(file),
             }
         }
         plan
+    }
+
+    /// The user whose processes use the key, where that is not the user who starts the program.
+    pub(super) fn user(&self) -> Option<&'static str> {
+        self.sections().find(|(name, _)| *name == "user").map(|(_, user)| user.trim())
+    }
+
+    fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.text.split("\n= ").map(|section| {
+            let section = section.strip_prefix("= ").unwrap_or(section);
+            section.split_once('\n').unwrap_or((section, ""))
+        })
     }
 }
 
@@ -131,7 +151,9 @@ mod tests {
         for program in PROGRAMS {
             let plan = program.plan(&values);
             assert!(!plan.then.is_empty(), "{}", program.name);
-            let all = plan.files.iter().map(|file| &file.1).chain(&plan.then);
+            assert_eq!(plan.included.is_empty(), plan.start.is_empty(), "{}", program.name);
+            let all = plan.files.iter().chain(&plan.included).map(|file| &file.1);
+            let all = all.chain(&plan.then).chain(&plan.start);
             for text in all {
                 let open = text.match_indices('{').find(|(at, _)| {
                     text[at + 1..].starts_with(|next: char| next.is_ascii_lowercase())
