@@ -13,6 +13,7 @@ mod cycles;
 mod deb;
 mod deny;
 mod dist;
+mod first;
 mod floors;
 mod fuzz;
 mod header;
@@ -37,7 +38,7 @@ usage: cargo xtask TASK
   run                 build, make a token, serve TLS with a key in it, sign a file; a table at the end
   test                everything that decides whether a change may go in
   bench [ARGUMENTS]   metaslot lab speed with the release build; bench lanes [ARGUMENTS]: metaslot lab lanes;
-                      bench tls: handshakes of a Java server
+                      bench tls: handshakes of threaded servers and nginx
   search [--policy default|legacy] [--allow NAME] [--minutes N] [--seed N]
                       look for attacks on the interface; --allow: would one be found, were this not refused?
   histories [COUNT]   histories of threads beside a model, a million of them; METASLOT_MIXTURE and METASLOT_THREADS
@@ -57,6 +58,7 @@ usage: cargo xtask TASK
                       take that out again
   man                 write man pages and completions to target/man
   dist                write tarballs and Debian packages to target/dist
+  reproduce           build the committed state in two folders, and compare what dist makes of it
 ";
 
 fn main() -> ExitCode {
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
         Some("uninstall") => install::uninstall(rest),
         Some("man") => dist::man().map(|_| ()),
         Some("dist") => dist::run(dist::Library::Whole),
+        Some("reproduce") => dist::reproduce(),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

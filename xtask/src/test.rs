@@ -11,7 +11,7 @@ use anyhow::Result;
 use crate::cargo::{build, cargo, command, module, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
 use crate::report::{Count, Report, all_pass, check, tests};
-use crate::{codegen, deb, dist, install, run, structure};
+use crate::{codegen, deb, dist, first, install, run, structure};
 
 /// Runs every step, whatever fails, and prints the summary.
 pub(crate) fn run() -> Result<()> {
@@ -75,6 +75,7 @@ pub(crate) fn run() -> Result<()> {
     });
     report.step("installation", install::test);
     report.step("a package, installed", || deb::test(&dist::man()?).map(|()| Count::ONE));
+    report.step("the README, from a package to a TLS server", first::test);
     report.step("the demonstration", || run::run().map(|()| Count::ONE));
     report.finish(print_clients)
 }
