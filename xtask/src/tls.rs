@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::cargo::{build, target};
 use crate::packages::{self, FOR_RUN, FOR_TESTS};
-use server::{KINDS, SERVERS, Server};
+use server::{KINDS, Place, SERVERS, Server};
 
 /// Threads of each threaded server, and of the client.
 const THREADS: &str = "64";
@@ -24,15 +24,6 @@ const ROUNDS: usize = 5;
 const SECONDS: &str = "4";
 /// Rounds until Java has compiled what it runs.
 const WARM_UP: usize = 2;
-
-/// Where the key is.
-#[derive(Clone, Copy, PartialEq)]
-enum Place {
-    File,
-    Token,
-    /// With `lanes = false`.
-    TokenWithoutLanes,
-}
 
 /// A server with its key in one place.
 struct Arm {

@@ -7,7 +7,6 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::Place;
 use crate::cargo::{command, module, root};
 use crate::report::check;
 
@@ -18,6 +17,15 @@ pub(super) const KINDS: &[&str] = &["rsa:2048", "ec:p256"];
 const LANES: &str = "metaslot.toml";
 const NO_LANES: &str = "without-lanes.toml";
 const PIN: &str = "7482910365";
+
+/// Where the key is.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Place {
+    File,
+    Token,
+    /// With `lanes = false`.
+    TokenWithoutLanes,
+}
 
 /// A program that serves TLS.
 pub(super) struct Server {

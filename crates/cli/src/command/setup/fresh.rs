@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot setup --new`: what a program needs before it can use a key, made by the commands that a person would type.
 
+use super::files::{OURS, make_directory, save};
 use super::program::Program;
-use super::{Args, Chosen, OURS, make_directory, save};
+
 use crate::app::App;
 use crate::command::target::Target;
 use crate::failure::{Failure, Result};
@@ -19,21 +20,46 @@ const SYSTEM: &str = "/etc/metaslot/metaslot.toml";
 /// Bytes of a PIN that nobody types, two digits each.
 const PIN_BYTES: &str = "12";
 
+/// Which key a program is to use.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    /// A URI or a label; otherwise the only one that there is.
+    pub(super) key: Option<String>,
+    pub(super) cert: String,
+    /// The file with the PIN.
+    pub(super) pin: Option<PathBuf>,
+}
+
+/// What is to be made where it is missing.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    /// The key's label.
+    pub(super) label: &'a str,
+    /// The certificate's names in the DNS.
+    pub(super) names: &'a [String],
+    pub(super) token: Uri,
+    /// The certificate's file [default: in the directory, by the key's label].
+    pub(super) cert: Option<&'a str>,
+    /// The file with the user PIN [default: in the directory].
+    pub(super) pin: Option<PathBuf>,
+}
+
 /// Makes what is missing, and leaves alone what is there.
 pub(super) fn make(
     app: &App,
-    args: &Args,
+    wanted: Wanted<'_>,
     program: &Program,
-    (directory, label): (&Path, &str),
+    directory: &Path,
 ) -> Result<Chosen> {
+    let label = wanted.label;
     make_directory(directory)?;
     if let Some(user) = program.user() {
         configure(app, user)?;
     }
     let step = |line: &[&str]| run(app, line);
-    let pin = pin(app, args, directory)?;
+    let pin = pin(app, &wanted, directory)?;
     let source = format!("file:{}", pin.display());
-    let token = args.token.uri()?;
+    let token = wanted.token;
     if !has_token(app, &token)? {
         let so = directory.join("so-pin");
         new_pin(&so)?;
@@ -46,13 +72,13 @@ pub(super) fn make(
     if run_quietly(&["key", "show", label, "--token", &token]).is_err() {
         step(&[&["key", "generate", "--label", label], &of_token[..]].concat())?;
     }
-    let cert = match &args.cert {
+    let cert = match wanted.cert {
         Some(cert) => std::path::absolute(cert).unwrap_or_else(|_| PathBuf::from(cert)),
         None => directory.join(format!("{label}.pem")),
     };
     if !cert.exists() {
         let file = cert.display().to_string();
-        let names: Vec<&str> = args.dns.iter().flat_map(|name| ["--dns", name]).collect();
+        let names: Vec<&str> = wanted.names.iter().flat_map(|name| ["--dns", name]).collect();
         let line = [&["cert", "selfsign", label, "--out", &*file][..], &names, &of_token].concat();
         step(&line)?;
     }
@@ -77,15 +103,15 @@ fn configure(app: &App, user: &str) -> Result<()> {
 }
 
 /// The file with the user PIN: the one that was named, or one of our own.
-fn pin(app: &App, args: &Args, directory: &Path) -> Result<PathBuf> {
-    if let Some(named) = &args.pin_source {
+fn pin(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<PathBuf> {
+    if let Some(named) = &wanted.pin {
         return Ok(named.clone());
     }
     let pin = directory.join("pin");
     if pin.exists() {
         return Ok(pin);
     }
-    if has_token(app, &args.token.uri()?)? {
+    if has_token(app, &wanted.token)? {
         return Err(Failure::pin("the token is there already, and its PIN is not known")
             .hint("name a file with the user PIN, without a newline: --pin-source FILE"));
     }

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot setup`
 
+mod files;
 mod fresh;
 mod program;
 
 use super::arguments::{TokenArg, key_uri};
 use crate::app::App;
-use crate::command::payload::write_beside;
 use crate::encoding::hex;
 use crate::failure::{Failure, Result};
 use crate::key::{self, Family, Key};
 use crate::output::{Output, Report};
 use crate::uri::{Class, Uri};
+use files::apply;
+use fresh::{Chosen, Wanted};
 use metaslot_client::Access;
 use metaslot_memory::Secret;
 use program::{Plan, Program};
 use serde_json::{Value, json};
 use std::env;
 use std::fs;
-use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
 
@@ -27,9 +28,6 @@ Examples:
   metaslot setup nginx --key site --cert /etc/nginx/site.pem --pin-source /etc/metaslot/pin
   metaslot setup java --apply --directory ~/java
   metaslot setup nginx --apply --new site --dns www.example.org --enable";
-
-/// The first line of what this command has written, after the mark of a comment.
-const OURS: &str = "# Made by 'metaslot setup'; a change here is lost the next time.\n";
 
 /// libp11's engine reads so many bytes of a file with a PIN, and takes them for the PIN.
 const LONGEST_OF_ENGINE: usize = 31;
@@ -86,7 +84,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         pin: args.pin_source.clone(),
     };
     if let Some(label) = &args.new {
-        chosen = fresh::make(app, args, program, (&directory, label))?;
+        let wanted = Wanted {
+            label,
+            names: &args.dns,
+            token: args.token.uri()?,
+            cert: args.cert.as_deref(),
+            pin: chosen.pin,
+        };
+        chosen = fresh::make(app, wanted, program, &directory)?;
     }
     let mut plan = program.plan(&values(app, args, &chosen, program, &directory)?);
     if args.enable {
@@ -106,16 +111,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Which key a program is to use.
-#[derive(Debug)]
-struct Chosen {
-    /// A URI or a label; otherwise the only one that there is.
-    key: Option<String>,
-    cert: String,
-    /// The file with the PIN.
-    pin: Option<PathBuf>,
 }
 
 /// What stands in the place of names in a recipe.
@@ -214,52 +209,6 @@ fn in_path(command: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     env::split_paths(&path).chain(more).any(|directory| directory.join(command).is_file())
-}
-
-/// Writes what is not there as it should be, and says what became of each file. Before anything is written it is known that
-/// every file is ours to write.
-fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
-    let mut before = Vec::new();
-    for (name, _) in &plan.files {
-        let path = directory.join(name);
-        match fs::read_to_string(&path) {
-            Ok(text) if text.starts_with(OURS) => before.push(Some(text)),
-            Ok(_) => {
-                let message = format!("{} was not made by this command", path.display());
-                return Err(Failure::failed(message)
-                    .hint("nothing was written: say another --directory, or move the file away"));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => before.push(None),
-            Err(error) => {
-                return Err(Failure::io(format!("cannot read {}", path.display()), &error));
-            }
-        }
-    }
-    let write = |((name, content), before): (&(&str, String), Option<String>)| {
-        let path = directory.join(name);
-        let content = format!("{OURS}{content}");
-        match before {
-            Some(before) if before == content => return Ok("unchanged"),
-            Some(before) => {
-                let old = directory.join(format!("{name}.old"));
-                save(&old, &before)?;
-            }
-            None => make_directory(path.parent().unwrap_or(directory))?,
-        }
-        save(&path, &content)?;
-        Ok("written")
-    };
-    plan.files.iter().zip(before).map(write).collect()
-}
-
-fn make_directory(directory: &Path) -> Result<()> {
-    fs::create_dir_all(directory)
-        .map_err(|error| Failure::io(format!("cannot make {}", directory.display()), &error))
-}
-
-fn save(path: &Path, content: &str) -> Result<()> {
-    let output = Output { json: false, quiet: false };
-    write_beside(&output, Some(path), content.as_bytes(), &Report::default())
 }
 
 fn report(output: Output, directory: &Path, plan: &Plan, written: &[&str]) -> Result<()> {
