@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Program, TestToken, USER_PIN, check};
 
 use crate::setup::command;
-use crate::{java, pykcs11};
+use crate::{go, java, pykcs11};
 
 const CLIENT: &str = "examples";
 /// Lines: a reader shall see all of it at once.
@@ -91,18 +91,8 @@ fn rust() {
 fn go() {
     example("Go", &["go", "gcc"], |token| {
         let source = source("go/sign.go")?;
-        let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/go");
-        let built = token
-            .program("go")
-            .env("GOPATH", &cache)
-            .env("GOCACHE", cache.join("cache"))
-            .env("GOFLAGS", "-modcacherw -buildvcs=false")
-            .limit(Duration::from_secs(300))
-            .directory(source.parent().context("no directory")?)
-            .args(["build", "-o"])
-            .arg(token.path("sign"))
-            .arg(".");
-        built.run()?;
+        let directory = source.parent().context("no directory")?;
+        go::go(token, directory).args(["build", "-o"]).arg(token.path("sign")).arg(".").run()?;
         Ok(token.program("./sign"))
     });
 }
