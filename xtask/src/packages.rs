@@ -2,12 +2,13 @@
 //! What has to be on the machine: Debian packages and one Python environment. Installed when that
 //! is allowed, and otherwise named exactly.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::cargo::target;
+use crate::cargo::{root, target};
 
 /// How one sees that a package is there.
 #[derive(Clone, Copy)]
@@ -76,6 +77,16 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("postgresql", Probe::File("/usr/lib/postgresql")),
     ("git", Probe::Program("git")),
     ("golang-go", Probe::Program("go")),
+    ("openvpn", Probe::Program("openvpn")),
+    ("gnupg-pkcs11-scd", Probe::Program("gnupg-pkcs11-scd")),
+    ("gpg", Probe::Program("gpg")),
+    ("gpg-agent", Probe::Program("gpg-agent")),
+    ("gpgsm", Probe::Program("gpgsm")),
+    ("nodejs", Probe::Program("node")),
+    ("npm", Probe::Program("npm")),
+    ("libnode-dev", Probe::File("/usr/include/node/node.h")),
+    ("g++", Probe::Program("g++")),
+    ("make", Probe::Program("make")),
     ("python3", Probe::File(SYSTEM_PYTHON)),
     ("python3-cryptography", Probe::Python("cryptography")),
     ("python3-venv", Probe::Python("ensurepip")),
@@ -140,27 +151,49 @@ pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-/// The Python environment with PyKCS11, made under the target directory when it is not there yet.
+/// What the Python environment has: a package, and the module in it.
+const PYTHON: &[(&str, &str)] =
+    &[("PyKCS11==1.5.20", "PyKCS11"), ("python-pkcs11==0.10.1", "pkcs11")];
+
+/// The Python environment of the tests, made under the target directory when it is not there yet.
 pub(crate) fn python() -> Result<PathBuf> {
     let home = target().join("venv");
     let python = home.join("bin/python3");
-    if imports(&python, "PyKCS11") {
+    let complete = || PYTHON.iter().all(|(_, module)| imports(&python, module));
+    if complete() {
         return Ok(python);
     }
-    println!("    making a Python environment with PyKCS11 in {}", home.display());
+    println!("    making a Python environment in {}", home.display());
     quietly(Command::new(SYSTEM_PYTHON).args(["-m", "venv", "--clear"]).arg(&home))?;
-    quietly(Command::new(&python).args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "PyKCS11==1.5.20",
-    ]))?;
-    if !imports(&python, "PyKCS11") {
-        bail!("PyKCS11 was installed and cannot be imported");
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    quietly(pip.args(PYTHON.iter().map(|(package, _)| package)))?;
+    if !complete() {
+        bail!("the Python packages were installed and cannot be imported");
     }
     Ok(python)
+}
+
+/// The packages of Node.js that `testdata/node` names, fetched and compiled under the target directory.
+pub(crate) fn node() -> Result<PathBuf> {
+    let home = target().join("node");
+    let addon = home.join("node_modules/pkcs11js/build/Release/pkcs11.node");
+    if addon.exists() {
+        return Ok(home);
+    }
+    println!("    installing packages of Node.js in {}", home.display());
+    fs::create_dir_all(&home).context("make the directory of Node's packages")?;
+    for name in ["package.json", "package-lock.json"] {
+        fs::copy(root().join("testdata/node").join(name), home.join(name)).context("copy")?;
+    }
+    // With the headers of Debian's package: they are fetched otherwise.
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--no-audit", "--no-fund"]).env("npm_config_nodedir", "/usr");
+    quietly(npm.current_dir(&home))?;
+    if !addon.exists() {
+        bail!("npm has installed pkcs11js and not compiled it");
+    }
+    Ok(home)
 }
 
 fn imports(python: &Path, module: &str) -> bool {

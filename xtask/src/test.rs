@@ -19,7 +19,8 @@ pub(crate) fn run() -> Result<()> {
     drop(fs::remove_file(clients_report()));
     report.step("packages", || {
         packages::install(&[FOR_RUN, FOR_TESTS])?;
-        packages::python().map(|_| Count::ONE)
+        packages::python()?;
+        packages::node().map(|_| Count::ONE)
     });
     report.step("format", || check(&mut cargo(&["fmt", "--all", "--check"])));
     report.step("structure", || structure::run().map(|()| Count::ONE));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Java's SunPKCS11: keytool, and `testdata/java/TokenClient.java` for everything else.
+//! Java's SunPKCS11: keytool and jarsigner, `testdata/java/TokenClient.java` for what the provider does where it is named, and
+//! `Checks.java` for what it does where it is not.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{Program, TestToken, USER_PIN, check};
+use metaslot_testkit::{Output, Program, TestToken, USER_PIN, check};
 
 const CLIENT: &str = "Java SunPKCS11";
 const NEEDS: &[&str] = &["java", "javac", "keytool", "pkcs11-tool"];
@@ -72,28 +73,69 @@ fn compile() -> Result<PathBuf> {
     Program::new("javac")
         .arg("-d")
         .arg(&out)
-        .arg(root.join("testdata/java/TokenClient.java"))
+        .args(["TokenClient.java", "Checks.java"].map(|name| root.join("testdata/java").join(name)))
         .limit(LIMIT)
         .run()?;
     std::fs::canonicalize(out).context("find the classes")
+}
+
+fn both_keys(token: &TestToken) -> Result<()> {
+    key_pair(token, "-keyalg RSA -keysize 2048", "jrsa")?;
+    key_pair(token, "-keyalg EC -groupname secp256r1", "jec")
+}
+
+fn run(token: &TestToken, class: &str, what: &str) -> Result<Output> {
+    let java = token.program("java").line("-Xshare:auto -XX:TieredStopAtLevel=1 -cp");
+    java.arg(classes()?).args([class, "p11.cfg", USER_PIN, what]).limit(LIMIT).run()
 }
 
 fn client(what: &str, part: &str) {
     check(CLIENT, what, NEEDS, |token| {
         configure(token)?;
         if ["keystore", "tls"].contains(&part) {
-            key_pair(token, "-keyalg RSA -keysize 2048", "jrsa")?;
-            key_pair(token, "-keyalg EC -groupname secp256r1", "jec")?;
+            both_keys(token)?;
         }
-        token
-            .program("java")
-            .line("-Xshare:auto -XX:TieredStopAtLevel=1 -cp")
-            .arg(classes()?)
-            .args(["TokenClient", "p11.cfg", USER_PIN, part])
-            .limit(LIMIT)
-            .run()?
-            .with(&["done"])
-            .map(|_| ())
+        run(token, "TokenClient", part)?.with(&["done"]).map(drop)
+    });
+}
+
+fn checks(order: &str) {
+    check(CLIENT, &format!("21 checks, the provider {order}"), NEEDS, |token| {
+        configure(token)?;
+        both_keys(token)?;
+        run(token, "Checks", order)?.with(&["21 checks passed"]).map(drop)
+    });
+}
+
+#[test]
+fn keys_of_the_token_find_a_provider_that_is_last() {
+    checks("last");
+}
+
+#[test]
+fn a_provider_that_is_first_does_all_that_it_has() {
+    checks("first");
+}
+
+#[test]
+fn a_jar_is_signed_by_a_key_in_the_token() {
+    let needs: Vec<&str> = NEEDS.iter().copied().chain(["jar", "jarsigner"]).collect();
+    check("jarsigner", "sign and verify", &needs, |token| {
+        token.spy()?;
+        configure(token)?;
+        token.spied()?;
+        both_keys(token)?;
+        token.called("keytool")?;
+        token.spied()?;
+        token.write("file", "what is signed")?;
+        token.program("jar").line("--create --file plain.jar file").limit(LIMIT).run()?;
+        for alias in ["jrsa", "jec"] {
+            let jarsigner = |line: &str| token.program("jarsigner").limit(LIMIT).line(line);
+            let signs = jarsigner("-J-XX:TieredStopAtLevel=1 -signedjar signed.jar");
+            store(signs).args(["plain.jar", alias]).run()?.with(&["jar signed."])?;
+            jarsigner("-verify signed.jar").run()?.with(&["jar verified."])?;
+        }
+        token.called("jarsigner")
     });
 }
 

@@ -27,16 +27,22 @@ fn public_keys(token: &TestToken) -> Result<String> {
     Ok(keys)
 }
 
-/// A local sshd that lets in who has a key of `authorized`.
+/// A local sshd that lets in who has a key of `authorized`, with a host key in a file.
 fn sshd(token: &TestToken, authorized: &str, more: &str) -> Result<(Server, u16)> {
+    token.program("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", "host"]).run()?;
+    let host = token.path("host");
+    sshd_as(token, authorized, &format!("HostKey {}\n{more}", host.display()))
+}
+
+/// The same, where `more` says what its host key is.
+fn sshd_as(token: &TestToken, authorized: &str, more: &str) -> Result<(Server, u16)> {
     let port = free_port()?;
     let home = token.home().display();
     token.write("authorized", authorized)?;
-    token.program("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", "host"]).run()?;
     token.write(
         "sshd_config",
         format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {home}/host\nPidFile {home}/sshd.pid\n\
+            "Port {port}\nListenAddress 127.0.0.1\nPidFile {home}/sshd.pid\n\
              AuthorizedKeysFile {home}/authorized\nStrictModes no\nUsePAM no\n\
              PermitRootLogin prohibit-password\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nSubsystem sftp internal-sftp\n{more}"
@@ -72,6 +78,7 @@ fn public_keys_are_listed_without_a_pin() {
 fn login_with_a_key_in_the_token() {
     check(CLIENT, "ssh -I", NEEDS, |token| {
         prepare(token)?;
+        token.spy()?;
         let keys = public_keys(token)?;
         for key in keys.lines() {
             let (_server, port) = sshd(token, key, "")?;
@@ -85,7 +92,7 @@ fn login_with_a_key_in_the_token() {
                 .with(&["inside"])?;
             std::fs::remove_file(token.path("host"))?;
         }
-        Ok(())
+        token.called("openssh-client")
     });
 }
 
@@ -93,6 +100,7 @@ fn login_with_a_key_in_the_token() {
 fn agent_serves_logins_and_copies() {
     check(CLIENT, "ssh-agent, ssh and scp", NEEDS, |token| {
         prepare(token)?;
+        token.spy()?;
         let (_server, port) = sshd(token, &public_keys(token)?, "")?;
         let script = format!(
             "set -e\nssh-add -s {module}\nssh-add -l\nssh {options} -p {port} {me}@127.0.0.1 echo \
@@ -111,7 +119,7 @@ fn agent_serves_logins_and_copies() {
             .run()?
             .with(&["Card added", "RSA", "ECDSA", "inside", "Card removed", "no identities"])?;
         ensure!(std::fs::read_to_string(token.path("copied"))? == USER_PIN, "not what was copied");
-        Ok(())
+        token.called("openssh-agent")
     });
 }
 
@@ -119,6 +127,7 @@ fn agent_serves_logins_and_copies() {
 fn certificate_is_signed_by_an_authority_in_the_token() {
     check(CLIENT, "user certificate", NEEDS, |token| {
         prepare(token)?;
+        token.spy()?;
         let authority = public_keys(token)?;
         let authority = authority.lines().next().context("no key")?;
         token.write("ca.pub", authority)?;
@@ -138,7 +147,52 @@ fn certificate_is_signed_by_an_authority_in_the_token() {
             .args(["-i", "user", "-p", &port.to_string(), &format!("{}@127.0.0.1", me())])
             .args(["echo", "inside"])
             .run()?
-            .with(&["inside"])
-            .map(|_| ())
+            .with(&["inside"])?;
+        token.called("openssh-ca")
+    });
+}
+
+/// The agent that sshd asks, with the token's keys in it; the socket is relative to the test's directory, since a socket's path is short.
+fn agent(token: &mut TestToken) -> Result<Server> {
+    let directory = token.module().parent().context("a module without directory")?;
+    let agent = token
+        .program("ssh-agent")
+        .args(["-D", "-a", "agent", "-P", &format!("{}/*", directory.display())])
+        .serve_socket(&token.path("agent"), token.home())?;
+    token.set("SSH_AUTH_SOCK", "agent");
+    token.program("ssh-add").arg("-s").arg(token.module()).run()?;
+    Ok(agent)
+}
+
+#[test]
+fn a_server_proves_itself_by_keys_in_the_token() {
+    check(CLIENT, "host keys, HostKeyAgent", NEEDS, |token| {
+        prepare(token)?;
+        token.spy()?;
+        let _agent = agent(token)?;
+        let keys = token.program("ssh-add").arg("-L").run()?.text();
+        token.program("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", "user"]).run()?;
+        let mut hosts = String::new();
+        for (number, key) in keys.lines().enumerate() {
+            let file = token.write(&format!("host{number}.pub"), key)?;
+            hosts += &format!("HostKey {}\n", file.display());
+        }
+        hosts += &format!("HostKeyAgent {}\n", token.path("agent").display());
+        let user = std::fs::read_to_string(token.path("user.pub"))?;
+        let (_server, port) = sshd_as(token, &user, &hosts)?;
+        for algorithm in ["rsa-sha2-512", "ecdsa-sha2-nistp256"] {
+            let known: String =
+                keys.lines().map(|key| format!("[127.0.0.1]:{port} {key}\n")).collect();
+            token.write("known", known)?;
+            let ssh = token.program("ssh").args(["-F", "/dev/null", "-i", "user"]);
+            ssh.arg("-o")
+                .arg(format!("UserKnownHostsFile={}", token.path("known").display()))
+                .args(["-o", "StrictHostKeyChecking=yes", "-o", "LogLevel=ERROR"])
+                .args(["-o", &format!("HostKeyAlgorithms={algorithm}"), "-p", &port.to_string()])
+                .args([&format!("{}@127.0.0.1", me()), "echo", "inside"])
+                .run()?
+                .with(&["inside"])?;
+        }
+        token.called("openssh-host")
     });
 }

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! p11-kit: a server that gives the token to other processes by a socket.
+//! p11-kit: a server that gives the token to other processes by a socket, the proxy, and a module in another process.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{USER_PIN, check};
+use metaslot_testkit::{TestToken, USER_PIN, check};
 
 const CLIENT: &str = "p11-kit";
 const NEEDS: &[&str] = &["p11-kit", "pkcs11-tool", "openssl"];
 const LIBRARIES: &[&str] = &["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"];
 
-fn client() -> Result<String> {
-    let paths = LIBRARIES.iter().map(|at| format!("{at}/pkcs11/p11-kit-client.so"));
-    paths.into_iter().find(|path| std::path::Path::new(path).exists()).context("p11-kit-modules")
+fn library(name: &str) -> Result<String> {
+    let mut paths = LIBRARIES.iter().map(|at| format!("{at}/{name}"));
+    paths.find(|path| Path::new(path).exists()).with_context(|| format!("{name} is not installed"))
 }
 
 #[test]
@@ -38,7 +40,13 @@ fn a_token_is_used_through_its_server() {
                 .program("pkcs11-tool")
                 .env("P11_KIT_SERVER_ADDRESS", &address)
                 .limit(Duration::from_secs(20))
-                .args(["--module", &client()?, "--login", "--pin", USER_PIN])
+                .args([
+                    "--module",
+                    &library("pkcs11/p11-kit-client.so")?,
+                    "--login",
+                    "--pin",
+                    USER_PIN,
+                ])
                 .line("--sign -m SHA256-RSA-PKCS --id 01")
                 .line("--input-file message --output-file signature")
                 .run()?;
@@ -57,18 +65,60 @@ fn a_token_is_used_through_its_server() {
     });
 }
 
+/// Puts the module into a user's configuration of p11-kit, and no other. What root wants is not read there, so programs
+/// run as another user from now on.
+fn configure(token: &mut TestToken, line: &str) -> Result<()> {
+    let directory = token.path("config/pkcs11");
+    std::fs::create_dir_all(directory.join("modules")).context("make the directory")?;
+    std::fs::write(directory.join("pkcs11.conf"), "user-config: only\n")?;
+    std::fs::write(directory.join("modules/metaslot.module"), line)?;
+    if token.program("id").arg("-u").run()?.text().trim() == "0" {
+        std::fs::set_permissions(token.home(), std::fs::Permissions::from_mode(0o755))?;
+        token.program("chown").line("-R nobody:nogroup .").run()?;
+        let user = "setpriv --reuid nobody --regid nogroup --clear-groups";
+        token.within(user.split(' ').map(Into::into));
+    }
+    Ok(())
+}
+
+/// Signs through the module of all modules, with what `line` says of ours.
+fn signs_through_the_proxy(what: &str, summary: &str, line: impl FnOnce(&TestToken) -> String) {
+    let needs: Vec<&str> = NEEDS.iter().copied().chain(["setpriv"]).collect();
+    check(CLIENT, what, &needs, |token| {
+        token.key_pair("rsa:2048", "01", "site")?;
+        token.write("message", "what is signed")?;
+        token.pkcs11_tool().line("--read-object --type pubkey --id 01 -o public.der").run()?;
+        token.spy()?;
+        let line = line(token);
+        configure(token, &line)?;
+        token
+            .program("p11-kit")
+            .arg("list-modules")
+            .run()?
+            .with(&["metaslot:", "token: testing"])?;
+        let signs = token.program("pkcs11-tool").args(["--module", &library("p11-kit-proxy.so")?]);
+        signs
+            .args(["--token-label", token.label(), "--login", "--pin", USER_PIN])
+            .line("--sign -m SHA256-RSA-PKCS --id 01 -i message -o signature")
+            .run()?;
+        token
+            .program("openssl")
+            .line("dgst -sha256 -keyform DER -verify public.der -signature signature message")
+            .run()?;
+        token.called(summary)
+    });
+}
+
 #[test]
-fn the_module_is_listed_by_its_file() {
-    check(CLIENT, "list-modules", NEEDS, |token| {
-        let modules = token.path("config/pkcs11/modules");
-        std::fs::create_dir_all(&modules)?;
-        let text = format!("module: {}\n", token.module().display());
-        std::fs::write(modules.join("metaslot.module"), text)?;
-        if token.program("id").arg("-u").run()?.text().trim() == "0" {
-            // It does not read a user's files for root.
-            return Ok(());
-        }
-        token.program("p11-kit").arg("list-modules").run()?.with(&["metaslot", token.label()])?;
-        Ok(())
+fn a_module_file_makes_it_one_of_the_proxys_modules() {
+    signs_through_the_proxy("list-modules, proxy", "p11-kit-proxy", |token| {
+        format!("module: {}\n", token.module().display())
+    });
+}
+
+#[test]
+fn a_module_is_run_in_a_process_of_its_own() {
+    signs_through_the_proxy("remote", "p11-kit-remote", |token| {
+        format!("remote: |p11-kit remote {}\n", token.module().display())
     });
 }

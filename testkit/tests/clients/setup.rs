@@ -12,7 +12,7 @@ use crate::{apache, nginx};
 const CLIENT: &str = "metaslot setup";
 
 /// The command: `cargo xtask test` names it.
-fn command() -> String {
+pub(crate) fn command() -> String {
     let named = std::env::var_os("METASLOT_COMMAND").map(PathBuf::from);
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let built = ["release", "debug"].map(|profile| target.join(profile).join("metaslot"));
