@@ -14,6 +14,7 @@ mod encoding;
 mod failure;
 mod host;
 mod key;
+mod keyfile;
 mod output;
 mod personality;
 mod pin;

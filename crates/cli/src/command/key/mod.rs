@@ -4,6 +4,7 @@
 mod delete;
 mod export;
 mod generate;
+mod import;
 mod list;
 mod report;
 mod show;
@@ -35,9 +36,15 @@ pub(crate) enum Command {
     ///
     /// Signs a text of the command's own and verifies it, by what 'metaslot sign' would take, or encrypts and decrypts it.
     Test(test::Args),
-    /// Write the public half of a key pair
+    /// Bring a key of a file into the token
     ///
-    /// The form is SubjectPublicKeyInfo, which OpenSSL, Java and other programs read. Needs no PIN.
+    /// Of a pair both halves are made, and certificates that are in the file, too. A private key is sensitive in the token and,
+    /// without --extractable, leaves it in no form; the file stays as it was. All of it is stored, or nothing.
+    Import(import::Args),
+    /// Write the public half of a key pair, or the value of a readable secret key
+    ///
+    /// A public half is written as SubjectPublicKeyInfo, which OpenSSL, Java and other programs read, or as a line for OpenSSH.
+    /// It needs no PIN; the value of a secret key does, and is written only where the key is neither sensitive nor unextractable.
     Export(export::Args),
     /// Delete a key, both halves of a pair
     ///
@@ -51,6 +58,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::List(args) => list::run(app, &args),
         Command::Show(args) => show::run(app, &args),
         Command::Test(args) => test::run(app, &args),
+        Command::Import(args) => import::run(app, &args),
         Command::Export(args) => export::run(app, &args),
         Command::Delete(args) => delete::run(app, &args),
     }
