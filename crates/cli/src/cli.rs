@@ -33,7 +33,7 @@ pub(crate) enum Command {
     /// Make, list and re-key tokens
     #[command(subcommand)]
     Token(token::Command),
-    /// Generate, import, list, show, test, export and delete keys
+    /// Generate, import, list, show, test, export, copy, change and delete keys
     #[command(subcommand)]
     Key(key::Command),
     /// Make, sign, list, show, import, export and delete certificates
