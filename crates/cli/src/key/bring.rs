@@ -109,13 +109,13 @@ fn protected(template: Template, how: &Brought<'_>) -> Template {
 }
 
 fn private(values: &Template, kind: &Kind, how: &Brought<'_>, token: bool) -> Template {
-    let usages = how.usages.unwrap_or_else(|| kind.generation().usages);
+    let usages = kind.usages(how.usages);
     let template = protected(named(CKO_PRIVATE_KEY, how, token), how);
     with(usage::private(template, usages), values)
 }
 
 fn public(public_key: &[u8], kind: &Kind, how: &Brought<'_>, token: bool) -> Result<Template> {
-    let usages = how.usages.unwrap_or_else(|| kind.generation().usages);
+    let usages = kind.usages(how.usages);
     let values = public_values(public_key).map_err(Failure::failed)?;
     let template = named(CKO_PUBLIC_KEY, how, token).bool(CKA_PRIVATE, false);
     Ok(with(usage::public(template, usages), &values))
@@ -126,6 +126,16 @@ fn with(mut template: Template, values: &Template) -> Template {
     template
 }
 
+/// The public half of a key that came otherwise.
+pub(crate) fn public_half(
+    session: &Session,
+    public_key: &[u8],
+    kind: &Kind,
+    how: &Brought<'_>,
+) -> Result<ObjectHandle> {
+    Ok(session.create(&public(public_key, kind, how, true)?)?)
+}
+
 /// A secret key of these bytes.
 pub(crate) fn secret(
     session: &Session,
@@ -134,7 +144,7 @@ pub(crate) fn secret(
     how: &Brought<'_>,
 ) -> Result<ObjectHandle> {
     let template = protected(named(CKO_SECRET_KEY, how, true), how).key_type(kind.key_type());
-    let usages = how.usages.unwrap_or_else(|| kind.generation().usages);
+    let usages = kind.usages(how.usages);
     let template = usage::secret(template, usages).bytes(CKA_VALUE, value.expose());
     Ok(session.create(&template)?)
 }

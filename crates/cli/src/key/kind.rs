@@ -228,6 +228,11 @@ impl Kind {
         }
     }
 
+    /// What a key is for: what was asked for, or what its type is for.
+    pub(crate) fn usages<'a>(&self, asked: Option<&'a [Usage]>) -> &'a [Usage] {
+        asked.unwrap_or_else(|| self.generation().usages)
+    }
+
     /// How to make such a key.
     pub(crate) fn generation(&self) -> Generation {
         let length = |bytes: usize| Template::new().ulong(CKA_VALUE_LEN, bytes as CK_ULONG);

@@ -87,7 +87,7 @@ fn generate(
     how: &Generation,
     id: &[u8],
 ) -> Result<Vec<ObjectHandle>> {
-    let usages = order.usages.unwrap_or(how.usages);
+    let usages = order.kind.usages(order.usages);
     let named = || Template::new().token(true).label(order.label).bytes(CKA_ID, id);
     let protected = |template: Template| {
         template

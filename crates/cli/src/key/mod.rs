@@ -9,7 +9,9 @@ mod public;
 mod read;
 pub(crate) mod usage;
 
-pub(crate) use bring::{Brought, Trial, identifier, secret as bring_secret};
+pub(crate) use bring::{
+    Brought, Trial, identifier, public_half as bring_public, secret as bring_secret,
+};
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID};
 pub(crate) use make::{Order, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};

@@ -31,6 +31,17 @@ pub(crate) fn read(opener: &Opener<'_>, file: &[u8]) -> Result<Contents> {
     }
 }
 
+/// The public key of a file that has one: in PEM or DER, alone or of a certificate.
+pub(crate) fn public_key(file: &[u8]) -> Result<Pair> {
+    let no = || Failure::failed("that is no public key");
+    let bytes = crate::encoding::der_of(file, &["PUBLIC KEY", "CERTIFICATE", "X509 CERTIFICATE"]);
+    let bytes = bytes.ok_or_else(no)?;
+    if let Some(certificate) = x509::Certificate::read(&bytes) {
+        return private::public(certificate.public_key).map_err(Failure::failed);
+    }
+    private::public(&bytes).map_err(|_| no())
+}
+
 fn pem(opener: &Opener<'_>, text: &str) -> Result<Contents> {
     let (blocks, cut) = blocks(text);
     if let Some(label) = cut {

@@ -15,6 +15,7 @@ mod test;
 use crate::app::App;
 use crate::failure::Result;
 use clap::Subcommand;
+pub(super) use report::report;
 
 /// Verbs for keys.
 #[derive(Debug, Subcommand)]
