@@ -82,3 +82,13 @@ pub(crate) fn key_of(session: &Session, public_key: &[u8]) -> Result<Option<Key>
     };
     Ok(key::search(session, &Uri::default())?.into_iter().find(is_it))
 }
+
+/// The certificates of a key, by what stands in them.
+pub(crate) fn of_key(session: &Session, key: &Key) -> Result<Vec<Stored>> {
+    let Some(handle) = key.part(Class::Public) else { return Ok(Vec::new()) };
+    let Ok(public) = key::public_key(session, key, handle) else { return Ok(Vec::new()) };
+    let is_its = |der: &[u8]| Certificate::read(der).is_some_and(|read| read.public_key == public);
+    let mut all = labelled(session, None)?;
+    all.retain(|one| is_its(&one.der));
+    Ok(all)
+}

@@ -3,8 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    cert, doctor, explain, import, key, lab, mechanisms, pages, policy, provider, random, setup,
-    sign, stat, token, top, tune, verify,
+    cert, derive, doctor, explain, import, key, lab, mechanisms, pages, policy, provider, random,
+    setup, sign, stat, token, top, tune, verify, wrap,
 };
 use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
@@ -33,7 +33,7 @@ pub(crate) enum Command {
     /// Make, list and re-key tokens
     #[command(subcommand)]
     Token(token::Command),
-    /// Generate, list, show, test, export and delete keys
+    /// Generate, import, list, show, test, export, copy, change and delete keys
     #[command(subcommand)]
     Key(key::Command),
     /// Make, sign, list, show, import, export and delete certificates
@@ -50,6 +50,20 @@ pub(crate) enum Command {
     ///
     /// Exit code 0 says that the signature is valid, 5 that it is not. Public keys need no PIN.
     Verify(verify::Args),
+    /// Take a key out of the token, encrypted by another one
+    ///
+    /// The key must be extractable. By default a Metaslot writes a bound form, which says what the key is and is for, and
+    /// which it reads only itself; -m kwp and -m oaep write what other tokens read.
+    Wrap(wrap::Args),
+    /// Bring a key into the token that another one encrypted
+    ///
+    /// Of a private key the public half is made, too. What arrives is sensitive and, without --extractable, stays.
+    Unwrap(wrap::open::Args),
+    /// Derive a secret key from a key of the token
+    ///
+    /// From a pair and the other side's public key: ECDH and X25519. From a secret key: HKDF. What is derived is kept in the
+    /// token, or its value is written where the policy lets it be read.
+    Derive(derive::Args),
     /// Digest files, as the Solaris command of this name does
     ///
     /// Prints the digest of each file in hexadecimal. Exit codes: 0 done, 1 failed, 2 wrong usage. Called as

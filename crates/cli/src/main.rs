@@ -14,6 +14,7 @@ mod encoding;
 mod failure;
 mod host;
 mod key;
+mod keyfile;
 mod output;
 mod personality;
 mod pin;
@@ -55,6 +56,9 @@ fn main() -> ExitCode {
         Command::ImportSofttoken(args) => command::import::run(&app, &args),
         Command::Sign(args) => command::sign::run(&app, &args),
         Command::Verify(args) => command::verify::run(&app, &args),
+        Command::Wrap(args) => command::wrap::run(&app, &args),
+        Command::Unwrap(args) => command::wrap::open::run(&app, &args),
+        Command::Derive(args) => command::derive::run(&app, &args),
         Command::Digest(args) => personality::digest(&app, &args),
         Command::Mac(args) => personality::mac(&app, &args),
         Command::Encrypt(args) => personality::encrypt(&app, &args),

@@ -141,6 +141,17 @@ fn hash(name: &str) -> Result<&'static Hash> {
     })
 }
 
+/// The mechanism of a hash.
+pub(crate) fn digest(name: &str) -> Result<CK_MECHANISM_TYPE> {
+    Ok(hash(name)?.digest)
+}
+
+/// The parameter of OAEP with a hash.
+pub(crate) fn oaep(name: &str) -> Result<Params<'static>> {
+    let Hash { digest, mgf, .. } = hash(name)?;
+    Ok(Params::Oaep { hash: *digest, mgf: *mgf, label: &[] })
+}
+
 impl Scheme {
     /// What a key of this kind signs with. `mechanism` and `hash` are as the user wrote them;
     /// `offered` is what the token has.

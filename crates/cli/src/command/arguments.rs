@@ -2,6 +2,7 @@
 //! Arguments that several commands have.
 
 use crate::app::{App, Login};
+use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
 use crate::uri::Uri;
 use clap::Args;
@@ -62,6 +63,14 @@ fn uri(text: &str) -> Result<Uri> {
     text.parse().map_err(|error| {
         Failure::usage(format!("not a PKCS#11 URI: {error}"))
             .hint("put the URI between quotes: ';' and '?' mean something to the shell")
+    })
+}
+
+/// `CKA_ID`, as `--id` has it.
+pub(crate) fn id(text: &str) -> Result<Vec<u8>> {
+    from_hex(text).ok_or_else(|| {
+        Failure::usage(format!("the id '{text}' is not bytes in hexadecimal, two digits each"))
+            .hint("for example --id 01 or --id 0a1b2c")
     })
 }
 

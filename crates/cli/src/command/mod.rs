@@ -4,6 +4,7 @@
 mod agreement;
 pub(crate) mod arguments;
 pub(crate) mod cert;
+pub(crate) mod derive;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod import;
@@ -23,3 +24,4 @@ pub(crate) mod token;
 pub(crate) mod top;
 pub(crate) mod tune;
 pub(crate) mod verify;
+pub(crate) mod wrap;

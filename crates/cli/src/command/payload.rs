@@ -117,17 +117,36 @@ pub(crate) fn write_beside(
     bytes: &[u8],
     report: &Report,
 ) -> Result<()> {
+    written(output, (path, 0o666), bytes, report)
+}
+
+/// The same for what only its owner may read.
+pub(crate) fn write_secret(
+    output: &Output,
+    path: Option<&Path>,
+    bytes: &[u8],
+    report: &Report,
+) -> Result<()> {
+    written(output, (path, 0o600), bytes, report)
+}
+
+fn written(
+    output: &Output,
+    (path, mode): (Option<&Path>, u32),
+    bytes: &[u8],
+    report: &Report,
+) -> Result<()> {
     if !output.json {
-        return write(path, bytes);
+        return write(path, mode, bytes);
     }
     let file = path.filter(|path| *path != Path::new("-"));
-    file.map_or(Ok(()), |file| write(Some(file), bytes))?;
+    file.map_or(Ok(()), |file| write(Some(file), mode, bytes))?;
     output.print(report)
 }
 
 /// Writes a result: to a file that appears whole or not at all, or to standard output.
-fn write(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
-    let mut target = Target::open(path, 0o666)?;
+fn write(path: Option<&Path>, mode: u32, bytes: &[u8]) -> Result<()> {
+    let mut target = Target::open(path, mode)?;
     target.write(bytes)?;
     target.finish()
 }

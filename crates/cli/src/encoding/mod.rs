@@ -5,8 +5,8 @@ mod base64;
 pub(crate) mod der;
 mod pem;
 
-pub(crate) use base64::{base64, from_base64};
-pub(crate) use pem::{der_of, pem};
+pub(crate) use base64::{base64, from_base64, secret_from_base64};
+pub(crate) use pem::{Block, blocks, der_of, pem};
 
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -25,9 +25,53 @@ pub(crate) fn der_of(file: &[u8], labels: &[&str]) -> Option<Vec<u8>> {
     })
 }
 
+/// One part of a PEM file.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Block<'a> {
+    pub(crate) label: &'a str,
+    /// `Name: value` lines, which encrypted keys of old programs have.
+    pub(crate) headers: Vec<(&'a str, &'a str)>,
+    /// Base64.
+    pub(crate) content: &'a str,
+}
+
+/// The parts of a PEM file in their order, and the label of the last one where its END is missing.
+pub(crate) fn blocks(text: &str) -> (Vec<Block<'_>>, Option<&str>) {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("-----BEGIN ") {
+        let Some((label, after)) = after.split_once("-----") else { return (found, Some("?")) };
+        let Some((body, after)) = after.split_once(&format!("-----END {label}-----")) else {
+            return (found, Some(label));
+        };
+        let (headers, content) =
+            match body.split_once("\n\n").or_else(|| body.split_once("\r\n\r\n")) {
+                Some((headers, content)) if headers.contains(": ") => (headers, content),
+                _ => ("", body),
+            };
+        let headers = headers.lines().filter_map(|line| line.split_once(": ")).collect();
+        found.push(Block { label, headers, content });
+        rest = after;
+    }
+    (found, None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_has_many_blocks_and_may_be_cut() {
+        let old = "-----BEGIN OLD-----\nDEK-Info: AES,00\n\nAAAA\n-----END OLD-----\n";
+        let text = format!("remark\n{}{old}", pem("THING", &[7; 3]));
+        let (found, cut) = blocks(&text);
+        assert_eq!(found.iter().map(|block| block.label).collect::<Vec<_>>(), ["THING", "OLD"]);
+        assert_eq!(found[1].headers, [("DEK-Info", "AES,00")]);
+        assert_eq!(found[1].content.trim(), "AAAA");
+        assert_eq!(cut, None);
+        let (found, cut) = blocks(&text[..text.len() - 3]);
+        assert_eq!((found.len(), cut), (1, Some("OLD")));
+    }
 
     #[test]
     fn a_file_is_pem_or_der() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Types of keys: how they are written (`ec:p256`), generated and recognised. One row per type.
 
+use crate::failure::Failure;
 use crate::key::Usage;
 use metaslot_ck::*;
 use metaslot_client::Template;
@@ -124,8 +125,6 @@ pub(crate) struct Generation {
     pub(crate) pair: bool,
     /// What the key is for when nothing is said.
     pub(crate) usages: &'static [Usage],
-    /// What such a key can be used for at all.
-    pub(crate) possible: &'static [Usage],
 }
 
 impl Kind {
@@ -170,6 +169,40 @@ impl Kind {
         }
     }
 
+    /// `CKA_EC_PARAMS` of a key on a curve that has a name here.
+    pub(crate) fn params(&self) -> Option<&'static [u8]> {
+        match self.family {
+            Family::Ed25519 => Some(ED25519_OID),
+            Family::X25519 => Some(X25519_OID),
+            _ => self.name.strip_prefix("ec:").and_then(curve).map(|curve| curve.2),
+        }
+    }
+
+    /// `CKA_KEY_TYPE`, of a type that can be written.
+    pub(crate) const fn key_type(&self) -> CK_KEY_TYPE {
+        match self.family {
+            Family::Aes => CKK_AES,
+            Family::ChaCha20 => CKK_CHACHA20,
+            Family::Des2 => CKK_DES2,
+            Family::Des3 => CKK_DES3,
+            Family::Ec => CKK_EC,
+            Family::Ed25519 => CKK_EC_EDWARDS,
+            Family::Rc4 => CKK_RC4,
+            Family::Rsa => CKK_RSA,
+            Family::X25519 => CKK_EC_MONTGOMERY,
+            Family::Generic | Family::Other => CKK_GENERIC_SECRET,
+        }
+    }
+
+    /// How many bytes the value of a secret key has; none of a pair.
+    pub(crate) const fn secret_length(&self) -> Option<usize> {
+        match self.family {
+            Family::Aes | Family::Rc4 => Some(self.size / 8),
+            Family::ChaCha20 | Family::Des2 | Family::Des3 | Family::Generic => Some(self.size),
+            Family::Ec | Family::Ed25519 | Family::Other | Family::Rsa | Family::X25519 => None,
+        }
+    }
+
     const fn possible(&self) -> &'static [Usage] {
         match self.family {
             Family::Rsa => &[Usage::Sign, Usage::Decrypt, Usage::Unwrap],
@@ -186,17 +219,25 @@ impl Kind {
         }
     }
 
+    /// A use that the type cannot have would make a key that is good for nothing.
+    pub(crate) fn check_usages(&self, asked: Option<&[Usage]>) -> std::result::Result<(), Failure> {
+        let possible = self.possible();
+        match asked.iter().copied().flatten().find(|usage| !possible.contains(usage)) {
+            None => Ok(()),
+            Some(wrong) => Err(Failure::usage(format!("{self} keys cannot {}", wrong.name()))),
+        }
+    }
+
+    /// What a key is for: what was asked for, or what its type is for.
+    pub(crate) fn usages<'a>(&self, asked: Option<&'a [Usage]>) -> &'a [Usage] {
+        asked.unwrap_or_else(|| self.generation().usages)
+    }
+
     /// How to make such a key.
     pub(crate) fn generation(&self) -> Generation {
         let length = |bytes: usize| Template::new().ulong(CKA_VALUE_LEN, bytes as CK_ULONG);
-        let possible = self.possible();
-        let secret = |mechanism, template, usages| Generation {
-            mechanism,
-            template,
-            pair: false,
-            usages,
-            possible,
-        };
+        let secret =
+            |mechanism, template, usages| Generation { mechanism, template, pair: false, usages };
         let pair = |mechanism, template, usages| Generation {
             pair: true,
             ..secret(mechanism, template, usages)
@@ -211,8 +252,7 @@ impl Kind {
                 &[Usage::Sign, Usage::Decrypt],
             ),
             Family::Ec => {
-                let curve = self.name.strip_prefix("ec:").and_then(curve);
-                let params = params(curve.map_or(&[][..], |curve| curve.2));
+                let params = params(self.params().unwrap_or_default());
                 pair(CKM_EC_KEY_PAIR_GEN, params, &[Usage::Sign, Usage::Derive])
             }
             Family::Ed25519 => {

@@ -35,7 +35,7 @@ pub(crate) fn make(session: &Session, slot: SlotId, order: Order<'_>) -> Result<
         None => random_id(session)?,
     };
     let how = order.kind.generation();
-    check_usage(&order, &how)?;
+    order.kind.check_usages(order.usages)?;
     check_size(session, slot, order.kind)?;
     let made = generate(session, &order, &how, &id);
     let made = made.map_err(|failure| {
@@ -53,28 +53,19 @@ fn with_article(kind: &Kind) -> String {
     format!("{} {name}", if vowel { "an" } else { "a" })
 }
 
-fn random_id(session: &Session) -> Result<Vec<u8>> {
+pub(crate) fn random_id(session: &Session) -> Result<Vec<u8>> {
     let mut id = vec![0; ID_LENGTH];
     session.random(&mut id)?;
     Ok(id)
 }
 
-fn refuse_same_label(session: &Session, label: &str) -> Result<()> {
+pub(crate) fn refuse_same_label(session: &Session, label: &str) -> Result<()> {
     let same = Uri { object: Some(label.to_owned()), ..Uri::default() };
     if search(session, &same)?.is_empty() {
         return Ok(());
     }
     Err(Failure::failed(format!("the token already has a key '{label}'"))
         .hint("choose another label, or allow two with --same-label"))
-}
-
-/// A use that the type cannot have would make a key that is good for nothing.
-fn check_usage(order: &Order<'_>, how: &Generation) -> Result<()> {
-    let wrong = order.usages.iter().copied().flatten().find(|usage| !how.possible.contains(usage));
-    match wrong {
-        None => Ok(()),
-        Some(wrong) => Err(Failure::usage(format!("{} keys cannot {}", order.kind, wrong.name()))),
-    }
 }
 
 /// How many bits an RSA key may have is the token's to say; the other types have their sizes by name.
@@ -96,7 +87,7 @@ fn generate(
     how: &Generation,
     id: &[u8],
 ) -> Result<Vec<ObjectHandle>> {
-    let usages = order.usages.unwrap_or(how.usages);
+    let usages = order.kind.usages(order.usages);
     let named = || Template::new().token(true).label(order.label).bytes(CKA_ID, id);
     let protected = |template: Template| {
         template

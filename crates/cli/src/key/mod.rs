@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys as the command shows them: a public and a private object that belong together are one key.
 
+mod bring;
 mod kind;
 mod make;
 mod pairs;
@@ -8,9 +9,12 @@ mod public;
 mod read;
 pub(crate) mod usage;
 
+pub(crate) use bring::{
+    Brought, Trial, identifier, public_half as bring_public, secret as bring_secret,
+};
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID};
-pub(crate) use make::{Order, make};
-pub(crate) use public::public_key;
+pub(crate) use make::{Order, make, random_id, refuse_same_label};
+pub(crate) use public::{public_key, ssh_line};
 pub(crate) use read::{one, only, search, search_all, value};
 pub(crate) use usage::{Usage, Usages};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a key may be used for, in four words: each covers what the two halves of a pair do.
 
+use crate::uri::Class;
 use metaslot_ck::*;
 use metaslot_client::Template;
 use std::str::FromStr;
@@ -102,6 +103,11 @@ impl Usages {
         self.0.extend(&other.0);
     }
 
+    /// Whether this attribute is true.
+    pub(crate) fn has(&self, attribute: CK_ATTRIBUTE_TYPE) -> bool {
+        self.0.contains(&attribute)
+    }
+
     /// The words of `CKA_…`, in a fixed order.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         let name = |attribute: CK_ATTRIBUTE_TYPE| {
@@ -112,6 +118,20 @@ impl Usages {
         let set = ATTRIBUTES.iter().filter(|attribute| self.0.contains(attribute));
         set.map(|attribute| name(*attribute)).collect()
     }
+}
+
+/// The attributes of an object of a class, and whether these uses switch them on.
+pub(crate) fn of_class(
+    class: Class,
+    usages: &[Usage],
+) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, bool)> {
+    let private = matches!(class, Class::Private | Class::Secret);
+    let public = matches!(class, Class::Public | Class::Secret);
+    USAGES.iter().flat_map(move |row| {
+        let is_on = usages.contains(&row.usage);
+        let attributes = [Some(row.private).filter(|_| private), row.public.filter(|_| public)];
+        attributes.into_iter().flatten().map(move |attribute| (attribute, is_on))
+    })
 }
 
 /// Sets every use of the private half, or of a secret key, explicitly: modules differ in what they

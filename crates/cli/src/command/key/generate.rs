@@ -3,9 +3,8 @@
 
 use super::report::report;
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
-use crate::encoding::from_hex;
-use crate::failure::{Failure, Result};
+use crate::command::arguments::{PinArg, TokenArg, id};
+use crate::failure::Result;
 use crate::key::{self, Generation, Kind, Order, Usage, usage};
 use crate::output::Report;
 use clap::builder::NonEmptyStringValueParser;
@@ -70,13 +69,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let how = args.kind.generation();
     let warnings: Vec<String> = beyond_purpose(args, &how).filter(|_| ours).into_iter().collect();
     app.output.print_warning(&Report { text, ..report }, &warnings)
-}
-
-fn id(text: &str) -> Result<Vec<u8>> {
-    from_hex(text).ok_or_else(|| {
-        Failure::usage(format!("the id '{text}' is not bytes in hexadecimal, two digits each"))
-            .hint("for example --id 01 or --id 0a1b2c")
-    })
 }
 
 /// Programs state uses that they do not need, so the module takes them, and refuses them when asked.

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot key`
 
+mod copy;
 mod delete;
 mod export;
 mod generate;
+mod import;
 mod list;
 mod report;
+mod set;
 mod show;
 mod test;
 
 use crate::app::App;
 use crate::failure::Result;
 use clap::Subcommand;
+pub(super) use report::report;
 
 /// Verbs for keys.
 #[derive(Debug, Subcommand)]
@@ -35,10 +39,25 @@ pub(crate) enum Command {
     ///
     /// Signs a text of the command's own and verifies it, by what 'metaslot sign' would take, or encrypts and decrypts it.
     Test(test::Args),
-    /// Write the public half of a key pair
+    /// Bring a key of a file into the token
     ///
-    /// The form is SubjectPublicKeyInfo, which OpenSSL, Java and other programs read. Needs no PIN.
+    /// Of a pair both halves are made, and certificates that are in the file, too. A private key is sensitive in the token and,
+    /// without --extractable, leaves it in no form; the file stays as it was. All of it is stored, or nothing.
+    Import(import::Args),
+    /// Write the public half of a key pair, or the value of a readable secret key
+    ///
+    /// A public half is written as SubjectPublicKeyInfo, which OpenSSL, Java and other programs read, or as a line for OpenSSH.
+    /// It needs no PIN; the value of a secret key does, and is written only where the key is neither sensitive nor unextractable.
     Export(export::Args),
+    /// Make another key of the same value in the token
+    ///
+    /// Of a pair both halves are copied, under a new label and a new id. The copy may do less than the key, and never more.
+    Copy(copy::Args),
+    /// Change what a key is called, what it is for, and how it is kept
+    ///
+    /// Both halves of a pair are changed. What protects a key goes one way: a key that is hidden or kept in the token stays so. A
+    /// usage can be switched off, and by the default policy not on.
+    Set(set::Args),
     /// Delete a key, both halves of a pair
     ///
     /// A URI with type=public or type=private deletes that half only. Certificates and data stay.
@@ -51,7 +70,10 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::List(args) => list::run(app, &args),
         Command::Show(args) => show::run(app, &args),
         Command::Test(args) => test::run(app, &args),
+        Command::Import(args) => import::run(app, &args),
         Command::Export(args) => export::run(app, &args),
+        Command::Copy(args) => copy::run(app, &args),
+        Command::Set(args) => set::run(app, &args),
         Command::Delete(args) => delete::run(app, &args),
     }
 }

@@ -7,7 +7,7 @@ use crate::output::{Report, Table};
 use serde_json::{Value, json};
 
 /// Keys of one token in the three forms.
-pub(super) fn report(token: &Token, keys: &[Key]) -> Report {
+pub(in crate::command) fn report(token: &Token, keys: &[Key]) -> Report {
     let uri = token.uri();
     // A column for homes where there are any.
     let homes = keys.iter().any(|key| key.home.is_some());

@@ -8,8 +8,7 @@ use crate::encoding::hex;
 use crate::failure::Result;
 use crate::key::{self, Key};
 use crate::output::Report;
-use crate::uri::{Class, Uri};
-use crate::x509::Certificate;
+use crate::uri::Class;
 use metaslot_ck::*;
 use metaslot_client::{Access, Session};
 
@@ -49,7 +48,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let (session, logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
     let token = login.token.uri();
     let key = key::one(&session, &token, &uri)?;
-    let certificates = certificates(&session, &key, &token)?;
+    let certificates = certificate::of_key(&session, &key)?;
+    let certificates: Vec<String> =
+        certificates.iter().map(|one| one.uri(&token).to_string()).collect();
     let mut json = key.json(&token);
     let mut sentences = Vec::new();
     for (name, value, sentence) in facts(&session, &key) {
@@ -97,13 +98,4 @@ fn facts(session: &Session, key: &Key) -> Vec<(&'static str, bool, &'static str)
         Some((*name, value, if said(*attribute) { "" } else { sentence }))
     };
     FACTS.iter().filter_map(fact).collect()
-}
-
-/// The certificates of a key, by what stands in them.
-fn certificates(session: &Session, key: &Key, token: &Uri) -> Result<Vec<String>> {
-    let Some(handle) = key.part(Class::Public) else { return Ok(Vec::new()) };
-    let Ok(public) = key::public_key(session, key, handle) else { return Ok(Vec::new()) };
-    let is_its = |der: &[u8]| Certificate::read(der).is_some_and(|read| read.public_key == public);
-    let all = certificate::labelled(session, None)?;
-    Ok(all.iter().filter(|one| is_its(&one.der)).map(|one| one.uri(token).to_string()).collect())
 }

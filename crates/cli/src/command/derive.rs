@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot derive`
+
+use super::arguments::{self, PinArg, TokenArg};
+use super::key::report;
+use super::payload::{self, Payload};
+use crate::app::App;
+use crate::encoding::{from_hex, hex};
+use crate::failure::{Failure, Result};
+use crate::key::{self, Family, Key, Kind, Usage, usage};
+use crate::keyfile;
+use crate::output::Report;
+use crate::scheme::{self, mechanism_number};
+use crate::uri::{Class, Uri};
+use crate::x509;
+use clap::builder::NonEmptyStringValueParser;
+use metaslot_ck::*;
+use metaslot_client::{Access, Mechanism, Params, Session, Template};
+use serde_json::json;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  metaslot derive --key me --peer theirs.pem --type aes:256 --hash sha256 --label shared
+  metaslot derive --key me --peer theirs.pem --type generic:32 --out secret.bin
+  metaslot derive --key master --info backup-2026 --type aes:256 --label backup-2026";
+
+/// Arguments of `derive`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The key that is derived from: an EC or X25519 pair, or a secret key with --usage derive
+    #[arg(long, value_name = "URI|LABEL")]
+    key: String,
+    /// The other side's public key, or its certificate: PEM or DER
+    #[arg(long, value_name = "FILE")]
+    peer: Option<PathBuf>,
+    /// The mechanism: ecdh, ecdh-cofactor or hkdf, or its name [default: ecdh for pairs, hkdf for secret keys]
+    #[arg(long, short, value_name = "NAME")]
+    mechanism: Option<String>,
+    /// The hash: of hkdf [default: sha256], or of what is made of the agreed value [default: the value itself]
+    #[arg(long, value_name = "NAME")]
+    hash: Option<String>,
+    /// The salt of hkdf in hexadecimal [default: none]
+    #[arg(long, value_name = "HEX")]
+    salt: Option<String>,
+    /// What the key is bound to, a text
+    #[arg(long, value_name = "TEXT", conflicts_with = "info_hex")]
+    info: Option<String>,
+    /// The same in hexadecimal
+    #[arg(long, value_name = "HEX")]
+    info_hex: Option<String>,
+    /// What is derived: aes:128, aes:192, aes:256, chacha20, generic:32 (bytes)
+    #[arg(long = "type", short = 't', value_name = "TYPE", default_value = "aes:256")]
+    kind: Kind,
+    /// Keep it in the token under this name
+    #[arg(long, value_name = "LABEL", required_unless_present = "output", value_parser = NonEmptyStringValueParser::new())]
+    label: Option<String>,
+    /// Its id in hexadecimal [default: random]
+    #[arg(long, value_name = "HEX", requires = "label")]
+    id: Option<String>,
+    /// What it is for: sign, decrypt, unwrap, derive, with their counterparts [default: what the
+    /// type is for; never unwrap]
+    #[arg(long, value_name = "USE", value_delimiter = ',', requires = "label")]
+    usage: Option<Vec<Usage>>,
+    /// Let the key leave the token, encrypted by a wrapping key
+    #[arg(long, requires = "label")]
+    extractable: bool,
+    /// Allow a second key with the same label
+    #[arg(long)]
+    same_label: bool,
+    /// Write its value to a file, and keep nothing; '-' is standard output
+    #[arg(long = "out", short, value_name = "FILE", conflicts_with = "label")]
+    output: Option<PathBuf>,
+    /// Write the value in hexadecimal
+    #[arg(long, requires = "output")]
+    hex: bool,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+/// Mechanisms by their short names.
+const NAMES: &[(&str, CK_MECHANISM_TYPE)] = &[
+    ("ecdh", CKM_ECDH1_DERIVE),
+    ("x25519", CKM_ECDH1_DERIVE),
+    ("ecdh-cofactor", CKM_ECDH1_COFACTOR_DERIVE),
+    ("hkdf", CKM_HKDF_DERIVE),
+];
+
+/// What makes a key of the agreed value (X9.63), by the hash.
+const KDFS: &[(CK_MECHANISM_TYPE, CK_ULONG)] = &[
+    (CKM_SHA_1, CKD_SHA1_KDF),
+    (CKM_SHA224, CKD_SHA224_KDF),
+    (CKM_SHA256, CKD_SHA256_KDF),
+    (CKM_SHA384, CKD_SHA384_KDF),
+    (CKM_SHA512, CKD_SHA512_KDF),
+];
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let Some(length) = args.kind.secret_length() else {
+        return Err(Failure::usage(format!(
+            "{} is a pair, and what is derived is a secret key",
+            args.kind
+        )));
+    };
+    args.kind.check_usages(args.usage.as_deref())?;
+    let input = Input::read(args)?;
+    let uri = args.token.key(&args.key)?;
+    let login = args.pin.login(app, &uri)?;
+    let access = if args.label.is_some() { Access::ReadWrite } else { Access::ReadOnly };
+    let (session, _) = app.log_in(&login, access)?;
+    let token = login.token.uri();
+    let key = key::one(&session, &token, &uri)?;
+    let base = key.part(Class::Private).or_else(|| key.part(Class::Secret));
+    let base = base.ok_or_else(|| {
+        Failure::not_found(format!("the token has only the public half of '{}'", key.label))
+    })?;
+    let mechanism = input.mechanism(&key, args)?;
+    let template = template(&args.kind, length);
+    match &args.label {
+        Some(label) => {
+            let made = store(&session, args, label, |named| {
+                Ok(session.derive(&mechanism, base, &with(named, &template))?)
+            })?;
+            let report = report(&login.token, &made);
+            let text = format!("derived {} key '{label}'\n{}\n", args.kind, report.uris.join("\n"));
+            app.output.print(&Report { text, ..report })
+        }
+        None => {
+            let open =
+                Template::new().token(false).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
+            let value =
+                key::value(&session, session.derive(&mechanism, base, &with(open, &template))?)?;
+            let json = json!({
+                "key": key.uri(&token).to_string(),
+                "type": args.kind.to_string(),
+                "bytes": value.len(),
+            });
+            let report = Report { json, ..Report::default() };
+            let line = format!("{}\n", hex(value.expose()));
+            let bytes = if args.hex { line.as_bytes() } else { value.expose() };
+            payload::write_secret(&app.output, args.output.as_deref(), bytes, &report)
+        }
+    }
+}
+
+fn template(kind: &Kind, length: usize) -> Template {
+    let template = Template::new().class(CKO_SECRET_KEY).key_type(kind.key_type());
+    match kind.family {
+        // PKCS#11 3.2 §5.18.5: of a type with one length none is said.
+        Family::Des2 | Family::Des3 | Family::ChaCha20 => template,
+        _ => template.ulong(CKA_VALUE_LEN, length as CK_ULONG),
+    }
+}
+
+fn with(mut template: Template, more: &Template) -> Template {
+    template.extend(more.iter().map(|(number, value)| (number, value.clone())));
+    template
+}
+
+/// Derives into the token, by a template that names the key.
+fn store(
+    session: &Session,
+    args: &Args,
+    label: &str,
+    derive: impl FnOnce(Template) -> Result<ObjectHandle>,
+) -> Result<Vec<Key>> {
+    if !args.same_label {
+        key::refuse_same_label(session, label)?;
+    }
+    let id = args.id.as_deref().map(arguments::id).transpose()?;
+    let id = id.map_or_else(|| key::random_id(session), Ok)?;
+    let usages = args.kind.usages(args.usage.as_deref());
+    let named = Template::new()
+        .token(true)
+        .label(label)
+        .bytes(CKA_ID, &id)
+        .bool(CKA_PRIVATE, true)
+        .bool(CKA_SENSITIVE, true)
+        .bool(CKA_EXTRACTABLE, args.extractable);
+    let handle = derive(usage::secret(named, usages))?;
+    let wanted = Uri { id: Some(id), object: Some(label.to_owned()), ..Uri::default() };
+    let mut keys = key::search(session, &wanted)?;
+    keys.retain(|key| key.part(Class::Secret) == Some(handle));
+    Ok(keys)
+}
+
+/// What goes into the derivation beside the key.
+#[derive(Debug)]
+struct Input {
+    /// The type of the other side's key, and its point.
+    peer: Option<(Kind, Vec<u8>)>,
+    salt: Option<Vec<u8>>,
+    info: Vec<u8>,
+}
+
+impl Input {
+    fn read(args: &Args) -> Result<Self> {
+        let bytes = |option: &str, text: &Option<String>| {
+            let wrong = || Failure::usage(format!("{option} is no hexadecimal"));
+            text.as_deref().map(|text| from_hex(text).ok_or_else(wrong)).transpose()
+        };
+        let peer = match &args.peer {
+            None => None,
+            Some(path) => {
+                let pair = keyfile::public_key(&Payload::open(Some(path))?.all()?)
+                    .map_err(|failure| failure.context(path.display()))?;
+                let point = x509::key_bits(&pair.public.unwrap_or_default()).map(<[u8]>::to_vec);
+                Some((pair.kind, point.unwrap_or_default()))
+            }
+        };
+        let info = bytes("--info-hex", &args.info_hex)?;
+        let info = info.or_else(|| args.info.clone().map(String::into_bytes)).unwrap_or_default();
+        Ok(Self { peer, salt: bytes("--salt", &args.salt)?, info })
+    }
+
+    fn mechanism(&self, key: &Key, args: &Args) -> Result<Mechanism<'_>> {
+        let agrees = matches!(key.kind.family, Family::Ec | Family::X25519);
+        let usual = if agrees { CKM_ECDH1_DERIVE } else { CKM_HKDF_DERIVE };
+        let named = |name: &String| {
+            let row = NAMES.iter().find(|row| row.0.eq_ignore_ascii_case(name));
+            row.map_or_else(|| mechanism_number(name), |row| Ok(row.1))
+        };
+        let number = args.mechanism.as_ref().map_or(Ok(usual), named)?;
+        match number {
+            CKM_HKDF_DERIVE => self.hkdf(args),
+            CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE => self.agreement(number, key, args),
+            _ => Err(Failure::usage("that mechanism is not served by this command")
+                .hint("one of ecdh, ecdh-cofactor, hkdf")),
+        }
+    }
+
+    fn hkdf(&self, args: &Args) -> Result<Mechanism<'_>> {
+        if self.peer.is_some() {
+            return Err(Failure::usage("hkdf has no --peer"));
+        }
+        let salt_type = if self.salt.is_some() { CKF_HKDF_SALT_DATA } else { CKF_HKDF_SALT_NULL };
+        let params = Params::Hkdf {
+            extract: true,
+            expand: true,
+            prf: scheme::digest(args.hash.as_deref().unwrap_or("sha256"))?,
+            salt_type,
+            salt: self.salt.as_deref().unwrap_or_default(),
+            salt_key: ObjectHandle(0),
+            info: &self.info,
+        };
+        Ok(Mechanism::with(CKM_HKDF_DERIVE, params))
+    }
+
+    fn agreement(
+        &self,
+        number: CK_MECHANISM_TYPE,
+        key: &Key,
+        args: &Args,
+    ) -> Result<Mechanism<'_>> {
+        let Some((kind, public)) = &self.peer else {
+            return Err(Failure::usage("an agreement needs the other side's public key: --peer"));
+        };
+        if *kind != key.kind {
+            return Err(Failure::failed(format!(
+                "the other side's key is {kind}, and '{}' is {}",
+                key.label, key.kind
+            )));
+        }
+        if self.salt.is_some() {
+            return Err(Failure::usage("--salt is for hkdf"));
+        }
+        let kdf = match args.hash.as_deref().map(scheme::digest).transpose()? {
+            None if !self.info.is_empty() => {
+                return Err(Failure::usage("--info goes into a hash: say which with --hash"));
+            }
+            None => CKD_NULL,
+            Some(hash) => {
+                KDFS.iter().find(|row| row.0 == hash).map(|row| row.1).ok_or_else(|| {
+                    Failure::usage("that hash makes no key of an agreed value")
+                        .hint("one of sha1, sha224, sha256, sha384, sha512")
+                })?
+            }
+        };
+        Ok(Mechanism::with(number, Params::Ecdh1 { kdf, shared: &self.info, public }))
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot key copy`
+
+use super::report::report;
+use crate::app::App;
+use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::failure::{Failure, Result};
+use crate::key::{self, Key, Part};
+use crate::output::Report;
+use crate::uri::{Class, Uri};
+use clap::builder::NonEmptyStringValueParser;
+use metaslot_ck::*;
+use metaslot_client::{Access, Session, Template};
+
+/// Arguments of `key copy`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The key: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    key: String,
+    /// The copy's name
+    #[arg(long, value_name = "LABEL", value_parser = NonEmptyStringValueParser::new())]
+    label: String,
+    /// The copy's id in hexadecimal [default: random]
+    #[arg(long, value_name = "HEX")]
+    id: Option<String>,
+    /// Make a copy only if it can leave the token, encrypted by a wrapping key
+    #[arg(long, conflicts_with = "unextractable")]
+    extractable: bool,
+    /// Keep the copy in the token, though the key can leave it
+    #[arg(long)]
+    unextractable: bool,
+    /// Hide the copy's value, though the key's can be read
+    #[arg(long)]
+    sensitive: bool,
+    /// Allow a second key with the same label
+    #[arg(long)]
+    same_label: bool,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let id = args.id.as_deref().map(arguments::id).transpose()?;
+    let uri = args.token.key(&args.key)?;
+    let login = args.pin.login(app, &uri)?;
+    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    let key = key::one(&session, &login.token.uri(), &uri)?;
+    check(&session, &key, args)?;
+    if !args.same_label {
+        key::refuse_same_label(&session, &args.label)?;
+    }
+    let id = id.map_or_else(|| key::random_id(&session), Ok)?;
+    let handles = copies(&session, &key, args, &id)?;
+    let wanted = Uri { id: Some(id), object: Some(args.label.clone()), ..Uri::default() };
+    let mut keys = key::search(&session, &wanted)?;
+    keys.retain(|key| key.parts.iter().any(|part| handles.contains(&part.handle)));
+    let report = report(&login.token, &keys);
+    let text = format!("copied '{}' to '{}'\n{}\n", key.label, args.label, report.uris.join("\n"));
+    app.output.print(&Report { text, ..report })
+}
+
+/// What the standard has refused by a code that says less.
+fn check(session: &Session, key: &Key, args: &Args) -> Result<()> {
+    let refused = |why: &str| Err(Failure::failed(format!("'{}' {why}", key.label)));
+    if args.extractable && key.extractable != Some(true) {
+        return refused(
+            "is not extractable (CKA_EXTRACTABLE), and a copy can do no more than the key",
+        );
+    }
+    for Part { handle, .. } in &key.parts {
+        if session.attribute_bool(*handle, CKA_COPYABLE).is_ok_and(|copyable| !copyable) {
+            return refused("is not to be copied (CKA_COPYABLE)");
+        }
+    }
+    Ok(())
+}
+
+/// Copies every half, or none.
+fn copies(session: &Session, key: &Key, args: &Args, id: &[u8]) -> Result<Vec<ObjectHandle>> {
+    let mut made = Vec::new();
+    for part in &key.parts {
+        let mut changes = Template::new().token(true).label(&args.label).bytes(CKA_ID, id);
+        if part.class != Class::Public {
+            let asked = [
+                (args.unextractable, CKA_EXTRACTABLE, false),
+                (args.sensitive, CKA_SENSITIVE, true),
+            ];
+            changes = asked
+                .into_iter()
+                .filter(|(is_asked, ..)| *is_asked)
+                .fold(changes, |changes, (_, attribute, value)| changes.bool(attribute, value));
+        }
+        match session.copy(part.handle, &changes) {
+            Ok(handle) => made.push(handle),
+            Err(error) => {
+                // Before the module's words for it are replaced by those of the next call.
+                let failure = Failure::from(error);
+                made.iter().try_for_each(|copy| session.destroy(*copy))?;
+                return Err(failure);
+            }
+        }
+    }
+    Ok(made)
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot key set`
+
+use super::report::report;
+use crate::app::App;
+use crate::certificate;
+use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::failure::{Failure, Result};
+use crate::host::Token;
+use crate::key::{self, Key, Part, Usage};
+use crate::output::Report;
+use crate::pin::{self, Role, Source};
+use crate::uri::{Class, Uri};
+use clap::ArgGroup;
+use clap::builder::NonEmptyStringValueParser;
+use metaslot_ck::*;
+use metaslot_client::{Access, Session, Template, User, Value};
+
+const EXAMPLES: &str = "\
+Examples:
+  metaslot key set site --label site-2026
+  metaslot key set backup --unextractable
+  metaslot key set partner --trusted        as security officer";
+
+/// Arguments of `key set`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("change").required(true).multiple(true))]
+pub(crate) struct Args {
+    /// The key: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    key: String,
+    /// Its name from now on
+    #[arg(long, group = "change", value_name = "LABEL", value_parser = NonEmptyStringValueParser::new())]
+    label: Option<String>,
+    /// Its id in hexadecimal from now on, and that of its certificates
+    #[arg(long, group = "change", value_name = "HEX")]
+    id: Option<String>,
+    /// What it states that it is for: sign, decrypt, unwrap, derive, with their counterparts
+    #[arg(long, group = "change", value_name = "USE", value_delimiter = ',')]
+    usage: Option<Vec<Usage>>,
+    /// Hide its value; there is no way back
+    #[arg(long, group = "change")]
+    sensitive: bool,
+    /// Keep it in the token; there is no way back
+    #[arg(long, group = "change")]
+    unextractable: bool,
+    /// As security officer, trust it to wrap others
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "usage", "sensitive", "unextractable"])]
+    trusted: bool,
+    /// As security officer, trust it no more
+    #[arg(long, group = "change", conflicts_with_all = ["label", "id", "usage", "sensitive", "unextractable", "trusted"])]
+    untrusted: bool,
+    /// Allow a second key with the same label
+    #[arg(long)]
+    same_label: bool,
+    /// The SO PIN's place, for --trusted: a file, 'file:/path' or '|command' [default: ask]
+    #[arg(long, value_name = "SOURCE")]
+    so_pin_source: Option<String>,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.key(&args.key)?;
+    if args.trusted || args.untrusted {
+        return trust(app, args, &uri);
+    }
+    let id = args.id.as_deref().map(arguments::id).transpose()?;
+    let login = args.pin.login(app, &uri)?;
+    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    let key = key::one(&session, &login.token.uri(), &uri)?;
+    check(&session, &key, args)?;
+    let new = args.label.as_ref().filter(|label| **label != key.label);
+    if let Some(label) = new.filter(|_| !args.same_label) {
+        key::refuse_same_label(&session, label)?;
+    }
+    let certificates = match id {
+        Some(_) => certificate::of_key(&session, &key)?,
+        None => Vec::new(),
+    };
+    for part in &key.parts {
+        let changes = args.changes(&key, *part, id.as_deref());
+        if changes.iter().next().is_some() {
+            let set = session.set_attributes(part.handle, &changes);
+            set.map_err(|error| {
+                Failure::from(error).context(format!("the {} half", part.class.name()))
+            })?;
+        }
+    }
+    for certificate in certificates {
+        let id = Value::Bytes(id.clone().unwrap_or_default());
+        session.set_attribute(certificate.handle, CKA_ID, id)?;
+    }
+    finish(app, &session, &login.token, &key)
+}
+
+/// What the standard has refused by a code that says less.
+fn check(session: &Session, key: &Key, args: &Args) -> Result<()> {
+    let refused = |why: &str| Err(Failure::failed(format!("'{}' {why}", key.label)));
+    if let Some(usages) = &args.usage {
+        key.kind.check_usages(Some(usages))?;
+    }
+    let hides = args.sensitive || args.unextractable;
+    if hides && key.parts.iter().all(|part| part.class == Class::Public) {
+        return refused("is a public half alone, which hides nothing");
+    }
+    for Part { handle, .. } in &key.parts {
+        if session.attribute_bool(*handle, CKA_MODIFIABLE).is_ok_and(|modifiable| !modifiable) {
+            return refused("cannot be changed (CKA_MODIFIABLE)");
+        }
+    }
+    Ok(())
+}
+
+/// The officer sees what anybody sees, and trusts what wraps: secret keys and public halves.
+fn trust(app: &App, args: &Args, uri: &Uri) -> Result<()> {
+    let token = app.token(uri)?;
+    let host = app.host(uri)?;
+    let source = Source::find(Role::So, args.so_pin_source.as_deref(), uri)?;
+    let pin = pin::existing(Role::So, &token.info.label, source.as_ref())?;
+    let session = host.module().open_session(token.slot, Access::ReadWrite)?;
+    let logged_in = session.login(User::SecurityOfficer, pin.expose());
+    logged_in.map_err(|error| host.login_failure(&token, Role::So, error))?;
+    let keys = key::search(&session, uri)?;
+    if keys.is_empty() {
+        let failure =
+            Failure::not_found(format!("no key that the officer sees matches {}", uri.key_part()));
+        return Err(
+            failure.hint("the officer sees what is public: no private half, and few secret keys")
+        );
+    }
+    let key = key::only(keys, uri, &token.uri())?;
+    for part in &key.parts {
+        session.set_attribute(part.handle, CKA_TRUSTED, Value::Bool(args.trusted))?;
+    }
+    finish(app, &session, &token, &key)
+}
+
+/// Shows the key as it is now.
+fn finish(app: &App, session: &Session, token: &Token, key: &Key) -> Result<()> {
+    let mut keys = key::search(session, &Uri::default())?;
+    keys.retain(|it| it.parts.iter().any(|part| key.part(part.class) == Some(part.handle)));
+    let report = report(token, &keys);
+    let text = format!("changed '{}'\n{}", key.label, report.text);
+    app.output.print(&Report { text, ..report })
+}
+
+impl Args {
+    /// What is to be changed in one object.
+    fn changes(&self, key: &Key, part: Part, id: Option<&[u8]>) -> Template {
+        let mut changes = Template::new();
+        changes
+            .extend(self.label.iter().map(|label| (CKA_LABEL, Value::Bytes(label.clone().into()))));
+        changes.extend(id.map(|id| (CKA_ID, Value::Bytes(id.to_vec()))));
+        if part.class != Class::Public {
+            let hidden = [
+                (self.sensitive, CKA_SENSITIVE, true),
+                (self.unextractable, CKA_EXTRACTABLE, false),
+            ];
+            let asked = hidden.into_iter().filter(|row| row.0);
+            changes.extend(asked.map(|(_, attribute, value)| (attribute, Value::Bool(value))));
+        }
+        if let Some(usages) = &self.usage {
+            let said = key::usage::of_class(part.class, usages);
+            let other = said.filter(|(attribute, is_on)| key.usages.has(*attribute) != *is_on);
+            changes.extend(other.map(|(attribute, is_on)| (attribute, Value::Bool(is_on))));
+        }
+        changes
+    }
+}

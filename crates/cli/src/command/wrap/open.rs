@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot unwrap`
+
+use super::way::{Way, WayArg};
+use crate::app::App;
+use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::command::key::report;
+use crate::command::payload::Payload;
+use crate::encoding::from_base64;
+use crate::failure::{Failure, Result};
+use crate::key::{self, Brought, Family, Key, Kind, Usage, usage};
+use crate::output::Report;
+use crate::uri::{Class, Uri};
+use clap::builder::NonEmptyStringValueParser;
+use metaslot_ck::*;
+use metaslot_client::{Access, Session, Template, Value};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  metaslot unwrap --with kek --in backup.wrapped --type aes:256 --label backup
+  metaslot unwrap --with kek --in site.wrapped --type rsa --label site -m kwp";
+
+/// Arguments of `unwrap`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The key that unwraps
+    #[arg(long = "with", value_name = "URI|LABEL")]
+    by: String,
+    /// The wrapped key, as 'metaslot wrap' writes it [default: standard input]
+    #[arg(long = "in", short, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// What it is: aes:256 and other secret keys, or rsa, ec, ed25519, x25519
+    #[arg(long = "type", short = 't', value_name = "TYPE", value_parser = kind)]
+    kind: Kind,
+    /// The key's name
+    #[arg(long, value_name = "LABEL", value_parser = NonEmptyStringValueParser::new())]
+    label: String,
+    /// The key's id in hexadecimal [default: the SHA-1 of its public half; of a secret key random]
+    #[arg(long, value_name = "HEX")]
+    id: Option<String>,
+    /// What it is for: sign, decrypt, unwrap, derive [default: what a bound form says, or the type is for]
+    #[arg(long, value_name = "USE", value_delimiter = ',')]
+    usage: Option<Vec<Usage>>,
+    /// Let the key leave the token again, encrypted by a wrapping key
+    #[arg(long)]
+    extractable: bool,
+    /// Allow a second key with the same label
+    #[arg(long)]
+    same_label: bool,
+    #[command(flatten)]
+    way: WayArg,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+/// A wrapped key of a pair says its size itself.
+fn kind(text: &str) -> std::result::Result<Kind, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "rsa" => "rsa:2048".parse(),
+        "ec" => "ec:p256".parse(),
+        other => other.parse(),
+    }
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let id = args.id.as_deref().map(arguments::id).transpose()?;
+    args.kind.check_usages(args.usage.as_deref())?;
+    let by = args.token.key(&args.by)?;
+    let login = args.pin.login(app, &by)?;
+    let wrapped = Payload::open(args.input.as_deref())?.all()?;
+    let wrapped = from_base64(&wrapped).unwrap_or(wrapped);
+    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    let by = key::one(&session, &login.token.uri(), &by)?;
+    let unwraps = by.part(Class::Secret).or_else(|| by.part(Class::Private));
+    let unwraps = unwraps.ok_or_else(|| {
+        Failure::not_found(format!("the token has no half of '{}' that unwraps", by.label))
+    })?;
+    if !args.same_label {
+        key::refuse_same_label(&session, &args.label)?;
+    }
+    let way = Way::choose(&by.kind, &args.way, session.module().is_metaslot())?;
+    let id =
+        id.map_or_else(|| Ok((key::random_id(&session)?, false)), |id| Result::Ok((id, true)))?;
+    let template = args.template(&way, &id.0);
+    let unwrapped = session.unwrap(&way.mechanism(), unwraps, &wrapped, &template);
+    let handle = unwrapped.map_err(|error| args.explained(error.into()))?;
+    let made = complete(&session, args, handle, id).inspect_err(|_| {
+        session.destroy(handle).ok();
+    })?;
+    let report = report(&login.token, std::slice::from_ref(&made));
+    let text =
+        format!("unwrapped {} key '{}'\n{}\n", made.kind, made.label, report.uris.join("\n"));
+    app.output.print(&Report { text, ..report })?;
+    if made.part(Class::Private).is_some() && made.part(Class::Public).is_none() {
+        app.output.note("note: the module does not say its public half, so the token has none");
+    }
+    Ok(())
+}
+
+/// The key as it is, with a public half where there can be one.
+fn complete(
+    session: &Session,
+    args: &Args,
+    handle: ObjectHandle,
+    (id, is_said): (Vec<u8>, bool),
+) -> Result<Key> {
+    let made = found(session, args, &id, handle)?;
+    if let Some(length) = args.kind.secret_length() {
+        if made.kind == args.kind {
+            return Ok(made);
+        }
+        let failure =
+            Failure::failed(format!("what is wrapped is {}, and not {}", made.kind, args.kind));
+        return Err(failure.hint(format!("{} has {length} bytes", args.kind)));
+    }
+    let info = session.attribute(handle, CKA_PUBLIC_KEY_INFO).unwrap_or_default();
+    if info.is_empty() {
+        return Ok(made);
+    }
+    let id = if is_said { id } else { key::identifier(session, &info)? };
+    session.set_attribute(handle, CKA_ID, Value::Bytes(id.clone()))?;
+    let usages = args.usage.as_deref();
+    let how = Brought { label: &args.label, id: &id, usages, sensitive: true, extractable: false };
+    key::bring_public(session, &info, &made.kind, &how)?;
+    found(session, args, &id, handle)
+}
+
+fn found(session: &Session, args: &Args, id: &[u8], handle: ObjectHandle) -> Result<Key> {
+    let (id, object) = (Some(id.to_vec()), Some(args.label.clone()));
+    let wanted = Uri { id, object, ..Uri::default() };
+    let keys = key::search(session, &wanted)?;
+    let is_it = |key: &Key| key.parts.iter().any(|part| part.handle == handle);
+    keys.into_iter().find(is_it).ok_or_else(|| Failure::failed("the key went away meanwhile"))
+}
+
+impl Args {
+    /// The standard has one code for every template that does not fit what arrives.
+    fn explained(&self, failure: Failure) -> Failure {
+        let is_vague = failure.code() == Some(Error::TEMPLATE_INCONSISTENT);
+        if !is_vague || failure.advice().is_some() {
+            return failure;
+        }
+        let kind = self.kind.to_string();
+        let family = kind.split(':').next().unwrap_or_default();
+        failure.saying(&format!("what is wrapped is no {family} key"))
+    }
+
+    fn template(&self, way: &Way, id: &[u8]) -> Template {
+        let is_secret = self.kind.secret_length().is_some();
+        let class = if is_secret { CKO_SECRET_KEY } else { CKO_PRIVATE_KEY };
+        let template = Template::new()
+            .class(class)
+            .key_type(self.kind.key_type())
+            .token(true)
+            .label(&self.label)
+            .bytes(CKA_ID, id)
+            .bool(CKA_PRIVATE, true)
+            .bool(CKA_SENSITIVE, true)
+            .bool(CKA_EXTRACTABLE, self.extractable);
+        if way.is_bound() && self.usage.is_none() {
+            // It says what the key is for, and takes no more.
+            return template;
+        }
+        let usages = self.kind.usages(self.usage.as_deref());
+        match self.kind.family {
+            Family::Rsa | Family::Ec | Family::Ed25519 | Family::X25519 => {
+                usage::private(template, usages)
+            }
+            _ => usage::secret(template, usages),
+        }
+    }
+}

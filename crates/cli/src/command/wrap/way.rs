@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How a key is wrapped: the mechanism and its parameter.
+
+use crate::failure::{Failure, Result};
+use crate::key::{Family, Kind};
+use crate::scheme::{mechanism_number, oaep};
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params};
+
+/// What both directions take.
+#[derive(clap::Args, Debug)]
+pub(super) struct WayArg {
+    /// The mechanism: bound, kwp, kw or oaep, or its name [default: bound for AES keys of a Metaslot, kwp of another token,
+    /// oaep for RSA]
+    #[arg(long, short, value_name = "NAME")]
+    mechanism: Option<String>,
+    /// The hash of oaep [default: sha256]
+    #[arg(long, value_name = "NAME")]
+    hash: Option<String>,
+}
+
+/// A mechanism that wraps, by a short name.
+struct Row(&'static str, CK_MECHANISM_TYPE, Family);
+
+const ROWS: &[Row] = &[
+    Row("bound", CKM_AES_GCM, Family::Aes),
+    Row("kwp", CKM_AES_KEY_WRAP_KWP, Family::Aes),
+    Row("kw", CKM_AES_KEY_WRAP, Family::Aes),
+    Row("oaep", CKM_RSA_PKCS_OAEP, Family::Rsa),
+];
+
+/// One way.
+#[derive(Debug)]
+pub(super) struct Way(Mechanism<'static>);
+
+impl Way {
+    pub(super) fn choose(by: &Kind, args: &WayArg, is_metaslot: bool) -> Result<Self> {
+        let number = match &args.mechanism {
+            Some(name) => Self::named(name)?,
+            None => match by.family {
+                Family::Aes if is_metaslot => CKM_AES_GCM,
+                Family::Aes => CKM_AES_KEY_WRAP_KWP,
+                Family::Rsa => CKM_RSA_PKCS_OAEP,
+                _ => {
+                    return Err(Failure::usage(format!("{by} keys wrap nothing"))
+                        .hint("AES keys with --usage unwrap do, and RSA keys"));
+                }
+            },
+        };
+        let row = ROWS.iter().find(|row| row.1 == number);
+        let Row(name, _, family) = row.ok_or_else(|| {
+            Failure::usage("that mechanism does not wrap here").hint(format!("one of {}", names()))
+        })?;
+        if *family != by.family {
+            return Err(Failure::usage(format!("{name} does not go with {by} keys")));
+        }
+        if args.hash.is_some() && number != CKM_RSA_PKCS_OAEP {
+            return Err(Failure::usage(format!("{name} takes no --hash")));
+        }
+        let params = match number {
+            // PKCS#11 3.2 §6.13.4 has an IV of the token's; without one the form says what the key is.
+            CKM_AES_GCM => Params::Gcm { iv: &[], aad: &[], tag_bits: 128 },
+            CKM_RSA_PKCS_OAEP => oaep(args.hash.as_deref().unwrap_or("sha256"))?,
+            _ => Params::None,
+        };
+        Ok(Self(Mechanism::with(number, params)))
+    }
+
+    fn named(name: &str) -> Result<CK_MECHANISM_TYPE> {
+        let row = ROWS.iter().find(|row| row.0.eq_ignore_ascii_case(name));
+        row.map_or_else(|| mechanism_number(name), |row| Ok(row.1))
+    }
+
+    pub(super) const fn mechanism(&self) -> Mechanism<'static> {
+        self.0
+    }
+
+    /// Whether the wrapped form says what the key is.
+    pub(super) const fn is_bound(&self) -> bool {
+        self.0.number == CKM_AES_GCM
+    }
+
+    /// Of the mechanism, for messages and JSON.
+    pub(super) fn name(&self) -> String {
+        mechanism_name(self.0.number)
+            .map_or_else(|| format!("0x{:x}", self.0.number), str::to_owned)
+    }
+}
+
+fn names() -> String {
+    ROWS.iter().map(|row| row.0).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys that come from outside, as objects of a token: both halves, or none.
+
+use super::{Kind, Usage, usage};
+use crate::failure::{Failure, Result};
+use crate::keyfile::{Pair, public_values};
+use crate::x509;
+use metaslot_ck::*;
+use metaslot_client::{Session, Template};
+use metaslot_memory::Secret;
+
+/// How a key that is brought is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Brought<'a> {
+    pub(crate) label: &'a str,
+    pub(crate) id: &'a [u8],
+    /// What it is for; none for what its type is for.
+    pub(crate) usages: Option<&'a [Usage]>,
+    pub(crate) sensitive: bool,
+    pub(crate) extractable: bool,
+}
+
+/// `CKA_ID` of a key: the SHA-1 of its public half, as certificates have it (RFC 5280, 4.2.1.2, method 1).
+pub(crate) fn identifier(session: &Session, public_key: &[u8]) -> Result<Vec<u8>> {
+    let bits = x509::key_bits(public_key).ok_or_else(|| Failure::failed("that is no key"))?;
+    Ok(session.digest(&CKM_SHA_1.into(), bits)?)
+}
+
+/// A key that the token took for the length of a session: nothing of it is kept yet.
+#[derive(Debug)]
+pub(crate) struct Trial<'a> {
+    pair: &'a Pair,
+    /// `SubjectPublicKeyInfo`: that of the file, or that the module made of the private half.
+    pub(crate) public_key: Vec<u8>,
+}
+
+impl<'a> Trial<'a> {
+    /// What the token refuses, and halves that are not of one key, are seen before anything is stored.
+    pub(crate) fn of(session: &Session, pair: &'a Pair, usages: Option<&[Usage]>) -> Result<Self> {
+        pair.kind.check_usages(usages)?;
+        let how = Brought { label: "", id: &[], usages, sensitive: true, extractable: false };
+        let made = match &pair.private {
+            Some(values) => public_of(session, &private(values, &pair.kind, &how, false))?,
+            None => None,
+        };
+        let public_key = match (made, pair.public.clone()) {
+            (None, None) => {
+                return Err(Failure::failed("it has no public half, and the module makes none")
+                    .hint("'openssl pkey' writes EC keys with it"));
+            }
+            (Some(made), Some(said)) if made != said && !is_compressed(&said) => {
+                return Err(Failure::failed("its two halves are not of one key"));
+            }
+            (Some(made), _) => made,
+            (None, Some(said)) => said,
+        };
+        let public = public(&public_key, &pair.kind, &how, false)?;
+        session.destroy(session.create(&public)?)?;
+        Ok(Self { pair, public_key })
+    }
+
+    /// Stores both halves, the private one first; their handles.
+    pub(crate) fn store(&self, session: &Session, how: &Brought<'_>) -> Result<Vec<ObjectHandle>> {
+        let mut made = Vec::new();
+        if let Some(values) = &self.pair.private {
+            made.push(session.create(&private(values, &self.pair.kind, how, true))?);
+        }
+        let public = public(&self.public_key, &self.pair.kind, how, true)?;
+        match session.create(&public) {
+            Ok(handle) => made.push(handle),
+            Err(error) => {
+                // Before the module's words for it are replaced by those of the next call.
+                let failure = Failure::from(error);
+                made.iter().try_for_each(|half| session.destroy(*half))?;
+                return Err(failure);
+            }
+        }
+        Ok(made)
+    }
+
+    /// Whether there is a private half.
+    pub(crate) const fn is_private(&self) -> bool {
+        self.pair.private.is_some()
+    }
+}
+
+/// Whether the point of a public key has one coordinate only, and so is written otherwise than modules write it.
+fn is_compressed(public_key: &[u8]) -> bool {
+    matches!(x509::key_bits(public_key), Some([2 | 3, ..]))
+}
+
+/// What a module knows of the public half of a private key.
+fn public_of(session: &Session, private: &Template) -> Result<Option<Vec<u8>>> {
+    let handle = session.create(private)?;
+    let info = session.attribute(handle, CKA_PUBLIC_KEY_INFO);
+    session.destroy(handle)?;
+    Ok(info.ok().filter(|info| !info.is_empty()))
+}
+
+fn named(class: CK_OBJECT_CLASS, how: &Brought<'_>, token: bool) -> Template {
+    Template::new().class(class).token(token).label(how.label).bytes(CKA_ID, how.id)
+}
+
+fn protected(template: Template, how: &Brought<'_>) -> Template {
+    template
+        .bool(CKA_PRIVATE, true)
+        .bool(CKA_SENSITIVE, how.sensitive)
+        .bool(CKA_EXTRACTABLE, how.extractable)
+}
+
+fn private(values: &Template, kind: &Kind, how: &Brought<'_>, token: bool) -> Template {
+    let usages = kind.usages(how.usages);
+    let template = protected(named(CKO_PRIVATE_KEY, how, token), how);
+    with(usage::private(template, usages), values)
+}
+
+fn public(public_key: &[u8], kind: &Kind, how: &Brought<'_>, token: bool) -> Result<Template> {
+    let usages = kind.usages(how.usages);
+    let values = public_values(public_key).map_err(Failure::failed)?;
+    let template = named(CKO_PUBLIC_KEY, how, token).bool(CKA_PRIVATE, false);
+    Ok(with(usage::public(template, usages), &values))
+}
+
+fn with(mut template: Template, values: &Template) -> Template {
+    template.extend(values.iter().map(|(number, value)| (number, value.clone())));
+    template
+}
+
+/// The public half of a key that came otherwise.
+pub(crate) fn public_half(
+    session: &Session,
+    public_key: &[u8],
+    kind: &Kind,
+    how: &Brought<'_>,
+) -> Result<ObjectHandle> {
+    Ok(session.create(&public(public_key, kind, how, true)?)?)
+}
+
+/// A secret key of these bytes.
+pub(crate) fn secret(
+    session: &Session,
+    kind: &Kind,
+    value: &Secret,
+    how: &Brought<'_>,
+) -> Result<ObjectHandle> {
+    let template = protected(named(CKO_SECRET_KEY, how, true), how).key_type(kind.key_type());
+    let usages = kind.usages(how.usages);
+    let template = usage::secret(template, usages).bytes(CKA_VALUE, value.expose());
+    Ok(session.create(&template)?)
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether a PKCS #12 file is as it was written (RFC 7292, 4).
+
+use super::diversified::{AUTHENTICATION, Diversified, Hash, SHA1, diversified, wide};
+use super::passphrase::{Opener, count, few, identified, is, wrong_passphrase};
+use super::private::damaged;
+use crate::encoding::der::{self, OCTET_STRING, SEQUENCE};
+use crate::failure::{Failure, Result};
+use crate::personality::material::{Purpose, imported};
+use metaslot_ck::*;
+use metaslot_memory::Secret;
+
+const HASHES: &[Hash] = &[
+    SHA1,
+    Hash {
+        identifier: &[2, 16, 840, 1, 101, 3, 4, 2, 1],
+        mechanism: CKM_SHA256,
+        mac: CKM_SHA256_HMAC,
+        result: 32,
+        block: 64,
+    },
+    Hash {
+        identifier: &[2, 16, 840, 1, 101, 3, 4, 2, 2],
+        mechanism: CKM_SHA384,
+        mac: CKM_SHA384_HMAC,
+        result: 48,
+        block: 128,
+    },
+    Hash {
+        identifier: &[2, 16, 840, 1, 101, 3, 4, 2, 3],
+        mechanism: CKM_SHA512,
+        mac: CKM_SHA512_HMAC,
+        result: 64,
+        block: 128,
+    },
+];
+
+impl Opener<'_> {
+    /// Whether the MAC of a PKCS #12 file is right: `MacData`, and what it is over. Files without a passphrase have an
+    /// empty one.
+    pub(super) fn authenticate(&self, mac_data: &[u8], content: &[u8]) -> Result<()> {
+        if self.passphrase.get().is_none() {
+            let nothing = Secret::zeroed(0);
+            if self.authentic(&nothing, mac_data, content)? {
+                self.passphrase.get_or_init(|| nothing);
+                return Ok(());
+            }
+        }
+        match self.authentic(self.passphrase()?, mac_data, content)? {
+            true => Ok(()),
+            false => Err(wrong_passphrase()),
+        }
+    }
+
+    fn authentic(&self, passphrase: &Secret, mac_data: &[u8], content: &[u8]) -> Result<bool> {
+        let cut = || Failure::failed(damaged("PKCS #12 file"));
+        let (algorithm, mac, salt, iterations) = mac_parts(mac_data).ok_or_else(cut)?;
+        let (identifier, _) = identified(algorithm).ok_or_else(cut)?;
+        let hash = HASHES.iter().find(|hash| is(identifier, hash.identifier)).ok_or_else(|| {
+            Failure::failed("the algorithm of its authentication is not supported")
+        })?;
+        let iterations = few(iterations)?;
+        let input = Diversified { id: AUTHENTICATION, salt, iterations, length: hash.result };
+        let key = diversified(self.session, hash, &wide(passphrase), &input)?;
+        let purpose = Purpose { key_type: CKK_GENERIC_SECRET, usage: CKA_VERIFY, lengths: &[] };
+        let handle = imported(self.session, &key, purpose)?;
+        let verified = self.session.verify(&hash.mac.into(), handle, content, mac);
+        self.session.destroy(handle)?;
+        match verified {
+            Ok(()) => Ok(true),
+            Err(error) => match error.code {
+                Error::SIGNATURE_INVALID | Error::SIGNATURE_LEN_RANGE => Ok(false),
+                _ => Err(error.into()),
+            },
+        }
+    }
+}
+
+type MacParts<'a> = (&'a [u8], &'a [u8], &'a [u8], u64);
+
+fn mac_parts(mac_data: &[u8]) -> Option<MacParts<'_>> {
+    let mut rest = der::take(&mut &*mac_data, SEQUENCE)?;
+    let mut info = der::take(&mut rest, SEQUENCE)?;
+    let algorithm = der::next(&mut info)?.whole;
+    let mac = der::take(&mut info, OCTET_STRING)?;
+    let salt = der::take(&mut rest, OCTET_STRING)?;
+    let iterations = if rest.is_empty() { 1 } else { count(&mut rest)? };
+    Some((algorithm, mac, salt, iterations))
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//! OpenSSH's private keys (its PROTOCOL.key), plain or under a passphrase.
+
+use super::bcrypt;
+use super::passphrase::{Opener, wrong_passphrase};
+use super::private::{self, Pair, damaged};
+use crate::encoding::der;
+use crate::failure::{Failure, Result};
+use crate::key::{ED25519_OID, Family, Kind};
+use crate::personality::material::{Purpose, imported};
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params, Template};
+use metaslot_memory::Secret;
+
+const MAGIC: &[u8] = b"openssh-key-v1\0";
+
+/// More rounds than this cost more than ten seconds or so.
+const MOST_ROUNDS: u32 = 1000;
+
+/// A cipher by its name: bytes of the key, and the mode.
+struct Cipher(&'static str, usize, CK_MECHANISM_TYPE);
+
+const CIPHERS: &[Cipher] = &[
+    Cipher("aes256-ctr", 32, CKM_AES_CTR),
+    Cipher("aes192-ctr", 24, CKM_AES_CTR),
+    Cipher("aes128-ctr", 16, CKM_AES_CTR),
+    Cipher("aes256-cbc", 32, CKM_AES_CBC),
+    Cipher("aes192-cbc", 24, CKM_AES_CBC),
+    Cipher("aes128-cbc", 16, CKM_AES_CBC),
+];
+
+const BLOCK: usize = 16;
+
+fn cut() -> Failure {
+    Failure::failed(damaged("OpenSSH key"))
+}
+
+/// A key that is written in another form by OpenSSH itself.
+fn unsupported(what: &str) -> Failure {
+    Failure::failed(format!("{what} is not supported"))
+        .hint("'ssh-keygen -p -m PKCS8 -f COPY' rewrites a copy of the key in a form that is")
+}
+
+/// Takes a length of four bytes and so many bytes.
+fn string<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, after) = rest.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    let (string, after) = after.split_at_checked(length)?;
+    *rest = after;
+    Some(string)
+}
+
+fn number(rest: &mut &[u8]) -> Option<u32> {
+    let (number, after) = rest.split_first_chunk::<4>()?;
+    *rest = after;
+    Some(u32::from_be_bytes(*number))
+}
+
+/// The one key of a file.
+pub(super) fn read(opener: &Opener<'_>, bytes: &[u8]) -> Result<Pair> {
+    let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(cut)?;
+    let mut next = || string(&mut rest).ok_or_else(cut);
+    let (cipher, kdf, options) = (next()?, next()?, next()?);
+    if number(&mut rest).ok_or_else(cut)? != 1 {
+        return Err(unsupported("a file of several OpenSSH keys"));
+    }
+    string(&mut rest).ok_or_else(cut)?;
+    let sealed = string(&mut rest).ok_or_else(cut)?;
+    if (cipher, kdf) == (b"none", b"none") {
+        return parsed(sealed).map_err(|damage| damage.unwrap_or_else(cut));
+    }
+    let opened = decrypted(opener, (cipher, kdf, options), sealed)?;
+    // What says that the passphrase is wrong is that it makes no sense.
+    parsed(opened.expose()).map_err(|damage| damage.unwrap_or_else(wrong_passphrase))
+}
+
+fn decrypted(
+    opener: &Opener<'_>,
+    (cipher, kdf, mut options): (&[u8], &[u8], &[u8]),
+    sealed: &[u8],
+) -> Result<Secret> {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let known = CIPHERS.iter().find(|row| row.0.as_bytes() == cipher);
+    let Cipher(_, length, mechanism) =
+        known.ok_or_else(|| unsupported(&format!("an OpenSSH key under {}", text(cipher))))?;
+    if kdf != b"bcrypt" {
+        return Err(unsupported(&format!("an OpenSSH key under a passphrase by {}", text(kdf))));
+    }
+    let salt = string(&mut options).ok_or_else(cut)?;
+    let rounds = number(&mut options).filter(|rounds| *rounds > 0).ok_or_else(cut)?;
+    if rounds > MOST_ROUNDS {
+        return Err(unsupported(&format!("a passphrase of {rounds} rounds")));
+    }
+    if !sealed.len().is_multiple_of(BLOCK) || sealed.is_empty() {
+        return Err(cut());
+    }
+    let session = opener.session;
+    let sha512 = |parts: &[&[u8]], into: &mut [u8; 64]| -> Result<()> {
+        session.digest_init(&CKM_SHA512.into())?;
+        parts.iter().try_for_each(|part| session.digest_update(part))?;
+        into.copy_from_slice(&session.digest_final()?);
+        Ok(())
+    };
+    let made = bcrypt::pbkdf(sha512, opener.passphrase()?, (salt, rounds), length + BLOCK)?;
+    let (key, iv) = made.expose().split_at(*length);
+    let purpose = Purpose { key_type: CKK_AES, usage: CKA_DECRYPT, lengths: &[] };
+    let handle = imported(session, &Secret::copy_of(key), purpose)?;
+    let mut block = [0; BLOCK];
+    block.copy_from_slice(iv);
+    let params = match *mechanism {
+        CKM_AES_CTR => Params::Ctr { bits: 128, block },
+        _ => Params::Bytes(iv),
+    };
+    session.decrypt_init(&Mechanism::with(*mechanism, params), handle)?;
+    let mut plain = Secret::zeroed(sealed.len());
+    let length = session.decrypt_into(sealed, plain.expose_mut())?;
+    session.destroy(handle)?;
+    Ok(plain.truncated(length.min(sealed.len())))
+}
+
+/// What is inside; `Err(None)` says that it is no key at all.
+type Parsed = std::result::Result<Pair, Option<Failure>>;
+
+fn parsed(plain: &[u8]) -> Parsed {
+    let mut rest = plain;
+    let (one, two) = (number(&mut rest).ok_or(None)?, number(&mut rest).ok_or(None)?);
+    if one != two {
+        return Err(None);
+    }
+    let kind = string(&mut rest).ok_or(None)?;
+    let pair = key(kind, &mut rest)?;
+    let name = string(&mut rest).ok_or(None)?;
+    // Padding counts: 1, 2, 3, …
+    let is_padding = rest.iter().zip(1_u8..).all(|(byte, count)| *byte == count);
+    if !is_padding || rest.len() > 255 {
+        return Err(None);
+    }
+    let name = Some(String::from_utf8_lossy(name).into_owned()).filter(|name| !name.is_empty());
+    Ok(Pair { name, ..pair })
+}
+
+fn key(kind: &[u8], rest: &mut &[u8]) -> Parsed {
+    match kind {
+        b"ssh-rsa" => rsa(rest).ok_or(None),
+        b"ssh-ed25519" => ed25519(rest).ok_or(None),
+        b"ecdsa-sha2-nistp256" | b"ecdsa-sha2-nistp384" | b"ecdsa-sha2-nistp521" => {
+            ecdsa(kind, rest).ok_or(None)
+        }
+        other => {
+            let name = String::from_utf8_lossy(other);
+            Err(Some(match name.starts_with("sk-") {
+                true => Failure::failed(format!(
+                    "{name}: the key is in a security key, and not in this file"
+                )),
+                false => {
+                    Failure::failed(format!("OpenSSH keys of the type {name} are not supported"))
+                }
+            }))
+        }
+    }
+}
+
+fn rsa(rest: &mut &[u8]) -> Option<Pair> {
+    // The module computes the exponents of the primes; the file has none.
+    const ORDER: [CK_ATTRIBUTE_TYPE; 6] = [
+        CKA_MODULUS,
+        CKA_PUBLIC_EXPONENT,
+        CKA_PRIVATE_EXPONENT,
+        CKA_COEFFICIENT,
+        CKA_PRIME_1,
+        CKA_PRIME_2,
+    ];
+    let mut values = Template::new();
+    for attribute in ORDER {
+        let value = string(rest)?;
+        let zeros = value.iter().take_while(|byte| **byte == 0).count();
+        values = values.bytes(attribute, &value[zeros..]);
+    }
+    Some(private::rsa(values))
+}
+
+fn ed25519(rest: &mut &[u8]) -> Option<Pair> {
+    let public = string(rest).filter(|public| public.len() == 32)?;
+    let both = string(rest).filter(|both| both.len() == 64)?;
+    let (seed, again) = both.split_at(32);
+    let info = der::edwards_public_key(ED25519_OID, public);
+    let pair = private::modern(Family::Ed25519, CKK_EC_EDWARDS, ED25519_OID, seed, Some(info));
+    (public == again).then_some(pair)
+}
+
+fn ecdsa(kind: &[u8], rest: &mut &[u8]) -> Option<Pair> {
+    let curve = string(rest)?;
+    let name = curve.strip_prefix(b"nist").filter(|_| kind.ends_with(curve))?;
+    let named: Kind = format!("ec:{}", str::from_utf8(name).ok()?).parse().ok()?;
+    let params = named.params()?;
+    let (point, value) = (string(rest)?, string(rest)?);
+    let zeros = value.iter().take_while(|byte| **byte == 0).count();
+    let info = der::ec_public_key(params, point);
+    Some(private::ec(params, &value[zeros..], Some(info)))
+}

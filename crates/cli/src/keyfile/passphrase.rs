@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a passphrase opens: PKCS #5 (RFC 8018) and OpenSSL's old PEM. The module does the cryptography, with keys of the
+//! session.
+
+use super::diversified::{Diversified, ENCRYPTION, IV, SHA1, diversified, wide};
+use super::private::damaged;
+use crate::encoding::der::{self, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
+use crate::encoding::from_hex;
+use crate::failure::{Failure, Result};
+use crate::personality::material::{Purpose, Stretch, imported, stretched};
+use crate::pin;
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params, Session};
+use metaslot_memory::Secret;
+use std::cell::OnceCell;
+
+/// No file is worth more work than this: ten seconds or so.
+const MOST_ITERATIONS: u64 = 10_000_000;
+
+/// A passphrase that is asked for when it is first needed, and the session that works with it.
+#[derive(Debug)]
+pub(crate) struct Opener<'a> {
+    pub(super) session: &'a Session,
+    source: Option<&'a str>,
+    pub(super) passphrase: OnceCell<Secret>,
+}
+
+/// A block cipher in CBC mode.
+#[derive(Debug)]
+pub(super) struct Cipher {
+    identifier: &'static [u32],
+    /// As `DEK-Info` of a PEM file calls it.
+    name: &'static str,
+    key_type: CK_KEY_TYPE,
+    mechanism: CK_MECHANISM_TYPE,
+    key: usize,
+    block: usize,
+}
+
+const fn aes(identifier: &'static [u32], name: &'static str, key: usize) -> Cipher {
+    let (key_type, mechanism) = (CKK_AES, CKM_AES_CBC_PAD);
+    Cipher { identifier, name, key_type, mechanism, key, block: 16 }
+}
+
+const CIPHERS: &[Cipher] = &[
+    aes(&[2, 16, 840, 1, 101, 3, 4, 1, 2], "AES-128-CBC", 16),
+    aes(&[2, 16, 840, 1, 101, 3, 4, 1, 22], "AES-192-CBC", 24),
+    aes(&[2, 16, 840, 1, 101, 3, 4, 1, 42], "AES-256-CBC", 32),
+    Cipher {
+        identifier: &[1, 2, 840, 113_549, 3, 7],
+        name: "DES-EDE3-CBC",
+        key_type: CKK_DES3,
+        mechanism: CKM_DES3_CBC_PAD,
+        key: 24,
+        block: 8,
+    },
+];
+
+const PBES2: &[u32] = &[1, 2, 840, 113_549, 1, 5, 13];
+const PBKDF2: &[u32] = &[1, 2, 840, 113_549, 1, 5, 12];
+
+/// The functions that PBKDF2 repeats.
+const FUNCTIONS: &[(&[u32], CK_ULONG)] = &[
+    (&[1, 2, 840, 113_549, 2, 7], CKP_PKCS5_PBKD2_HMAC_SHA1),
+    (&[1, 2, 840, 113_549, 2, 8], CKP_PKCS5_PBKD2_HMAC_SHA224),
+    (&[1, 2, 840, 113_549, 2, 9], CKP_PKCS5_PBKD2_HMAC_SHA256),
+    (&[1, 2, 840, 113_549, 2, 10], CKP_PKCS5_PBKD2_HMAC_SHA384),
+    (&[1, 2, 840, 113_549, 2, 11], CKP_PKCS5_PBKD2_HMAC_SHA512),
+];
+
+/// `pbeWithSHAAnd3-KeyTripleDES-CBC`
+const PKCS12_DES3: &[u32] = &[1, 2, 840, 113_549, 1, 12, 1, 3];
+
+/// What is known and not served.
+const OTHERS: &[(&[u32], &str)] = &[
+    (&[1, 2, 840, 113_549, 1, 12, 1, 1], "RC4"),
+    (&[1, 2, 840, 113_549, 1, 12, 1, 2], "RC4"),
+    (&[1, 2, 840, 113_549, 1, 12, 1, 4], "two-key triple DES"),
+    (&[1, 2, 840, 113_549, 1, 12, 1, 5], "RC2"),
+    (&[1, 2, 840, 113_549, 1, 12, 1, 6], "RC2"),
+    (&[1, 2, 840, 113_549, 1, 5, 1], "DES"),
+    (&[1, 2, 840, 113_549, 1, 5, 3], "DES"),
+    (&[1, 2, 840, 113_549, 1, 5, 4], "RC2"),
+    (&[1, 2, 840, 113_549, 1, 5, 6], "RC2"),
+    (&[1, 2, 840, 113_549, 1, 5, 10], "DES"),
+    (&[1, 2, 840, 113_549, 1, 5, 11], "RC2"),
+    (&[1, 3, 6, 1, 4, 1, 11591, 4, 11], "a key of scrypt"),
+    (&[1, 2, 840, 113_549, 3, 2], "RC2"),
+    (&[1, 3, 14, 3, 2, 7], "DES"),
+];
+
+/// How a file says what it is encrypted by.
+#[derive(Debug)]
+struct Scheme<'a> {
+    key: Key<'a>,
+    cipher: &'static Cipher,
+    iv: &'a [u8],
+}
+
+#[derive(Debug)]
+enum Key<'a> {
+    Pbkdf2 { prf: CK_ULONG, salt: &'a [u8], iterations: u64 },
+    Pkcs12 { salt: &'a [u8], iterations: u64 },
+}
+
+impl<'a> Opener<'a> {
+    pub(crate) const fn new(session: &'a Session, source: Option<&'a str>) -> Self {
+        Self { session, source, passphrase: OnceCell::new() }
+    }
+
+    /// The passphrase.
+    pub(super) fn passphrase(&self) -> Result<&Secret> {
+        if let Some(known) = self.passphrase.get() {
+            return Ok(known);
+        }
+        let passphrase =
+            pin::passphrase(self.source, false).map_err(|failure| match self.source {
+                Some(_) => failure,
+                None => failure.hint("give the file's with --passphrase-source FILE"),
+            })?;
+        Ok(self.passphrase.get_or_init(|| passphrase))
+    }
+
+    /// What an `AlgorithmIdentifier` says how to decrypt. Nothing says a wrong passphrase but what comes out.
+    pub(super) fn decrypted(&self, algorithm: &[u8], data: &[u8]) -> Result<Secret> {
+        let scheme = Scheme::read(algorithm)?;
+        let (key, iv) = self.key(&scheme)?;
+        let iv = if scheme.iv.is_empty() { iv.expose() } else { scheme.iv };
+        self.cbc(scheme.cipher, &key, iv, data)
+    }
+
+    /// The key, and an IV where it is made like the key.
+    fn key(&self, scheme: &Scheme<'_>) -> Result<(Secret, Secret)> {
+        let (passphrase, cipher) = (self.passphrase()?, scheme.cipher);
+        match scheme.key {
+            Key::Pbkdf2 { prf, salt, iterations } => {
+                let length = cipher.key as u64;
+                let how = Stretch { prf, salt, iterations, length };
+                Ok((stretched(self.session, passphrase, &how)?, Secret::zeroed(0)))
+            }
+            Key::Pkcs12 { salt, iterations } => {
+                let made = |id, length| {
+                    let input = Diversified { id, salt, iterations, length };
+                    diversified(self.session, &SHA1, &wide(passphrase), &input)
+                };
+                Ok((made(ENCRYPTION, cipher.key)?, made(IV, cipher.block)?))
+            }
+        }
+    }
+
+    fn cbc(&self, cipher: &Cipher, key: &Secret, iv: &[u8], data: &[u8]) -> Result<Secret> {
+        let mut key = Secret::copy_of(key.expose());
+        if cipher.key_type == CKK_DES3 {
+            key.expose_mut().iter_mut().for_each(|byte| *byte = with_parity(*byte));
+        }
+        let purpose = Purpose { key_type: cipher.key_type, usage: CKA_DECRYPT, lengths: &[] };
+        let handle = imported(self.session, &key, purpose)?;
+        let mechanism = Mechanism::with(cipher.mechanism, Params::Bytes(iv));
+        self.session.decrypt_init(&mechanism, handle)?;
+        let mut plain = Secret::zeroed(data.len());
+        let opened = self.session.decrypt_into(data, plain.expose_mut());
+        self.session.destroy(handle)?;
+        match opened {
+            Ok(length) => Ok(plain.truncated(length.min(data.len()))),
+            Err(error) => match error.code {
+                Error::ENCRYPTED_DATA_INVALID | Error::ENCRYPTED_DATA_LEN_RANGE => {
+                    Err(wrong_passphrase())
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    /// A PEM file's content that OpenSSL encrypted before there was PKCS #8: `DEK-Info: AES-256-CBC,IV`.
+    pub(super) fn traditional(&self, info: &str, data: &[u8]) -> Result<Secret> {
+        let (name, iv) = info.split_once(',').unwrap_or((info, ""));
+        let cipher = CIPHERS.iter().find(|cipher| cipher.name == name).ok_or_else(|| {
+            Failure::failed(format!("it is encrypted by {name}, which is not supported"))
+                .hint("'openssl pkey -in FILE -aes256' writes it in a form that is")
+        })?;
+        let iv = from_hex(iv).filter(|iv| iv.len() == cipher.block);
+        let iv = iv.ok_or_else(|| Failure::failed(damaged("DEK-Info line")))?;
+        let passphrase = self.passphrase()?.expose();
+        let mut key = Secret::zeroed(cipher.key.next_multiple_of(MD5_LENGTH));
+        for at in (0..key.len()).step_by(MD5_LENGTH) {
+            let (before, after) = key.expose_mut().split_at_mut(at);
+            let previous = &before[at.saturating_sub(MD5_LENGTH)..];
+            let session = self.session;
+            session.digest_init(&CKM_MD5.into())?;
+            for part in [previous, passphrase, &iv[..8]] {
+                session.digest_update(part)?;
+            }
+            after[..MD5_LENGTH].copy_from_slice(&session.digest_final()?);
+        }
+        self.cbc(cipher, &key.truncated(cipher.key), &iv, data)
+    }
+}
+
+const MD5_LENGTH: usize = 16;
+
+/// With an odd number of ones.
+fn with_parity(byte: u8) -> u8 {
+    let seven = byte & 0xfe;
+    seven | u8::from(seven.count_ones().is_multiple_of(2))
+}
+
+/// That nothing came out as it should.
+pub(super) fn wrong_passphrase() -> Failure {
+    Failure::pin("the passphrase is wrong, or the file was changed")
+}
+
+fn cut() -> Failure {
+    Failure::failed(damaged("description of how it is encrypted"))
+}
+
+impl<'a> Scheme<'a> {
+    fn read(algorithm: &'a [u8]) -> Result<Self> {
+        let (identifier, params) = identified(algorithm).ok_or_else(cut)?;
+        if is(identifier, PKCS12_DES3) {
+            let (salt, iterations) = pkcs12_params(params).ok_or_else(cut)?;
+            let cipher = CIPHERS.iter().find(|cipher| cipher.key_type == CKK_DES3);
+            let key = Key::Pkcs12 { salt, iterations: few(iterations)? };
+            return Ok(Self { key, cipher: cipher.ok_or_else(cut)?, iv: &[] });
+        }
+        if !is(identifier, PBES2) {
+            return Err(unsupported(identifier));
+        }
+        let mut both = der::take(&mut &*params, SEQUENCE).ok_or_else(cut)?;
+        let derivation = der::next(&mut both).ok_or_else(cut)?.whole;
+        let cipher = der::next(&mut both).ok_or_else(cut)?.whole;
+        let key = pbkdf2(derivation)?;
+        let (identifier, params) = identified(cipher).ok_or_else(cut)?;
+        let cipher = CIPHERS.iter().find(|cipher| is(identifier, cipher.identifier));
+        let cipher = cipher.ok_or_else(|| unsupported(identifier))?;
+        let iv = der::take(&mut &*params, OCTET_STRING).filter(|iv| iv.len() == cipher.block);
+        Ok(Self { key, cipher, iv: iv.ok_or_else(cut)? })
+    }
+}
+
+fn pbkdf2(derivation: &[u8]) -> Result<Key<'_>> {
+    let (identifier, params) = identified(derivation).ok_or_else(cut)?;
+    if !is(identifier, PBKDF2) {
+        return Err(unsupported(identifier));
+    }
+    let mut params = der::take(&mut &*params, SEQUENCE).ok_or_else(cut)?;
+    let salt = der::take(&mut params, OCTET_STRING).ok_or_else(cut)?;
+    let iterations = count(&mut params).ok_or_else(cut)?;
+    // The length of the key, which the cipher says.
+    der::take(&mut params, INTEGER);
+    let function = der::next(&mut params).map_or(&[][..], |element| element.whole);
+    let prf = match identified(function) {
+        None if function.is_empty() => Some(CKP_PKCS5_PBKD2_HMAC_SHA1),
+        None => None,
+        Some((identifier, _)) => {
+            FUNCTIONS.iter().find(|row| is(identifier, row.0)).map(|row| row.1)
+        }
+    };
+    let prf =
+        prf.ok_or_else(|| Failure::failed("the hash function of its passphrase is not supported"))?;
+    Ok(Key::Pbkdf2 { prf, salt, iterations: few(iterations)? })
+}
+
+pub(super) fn few(iterations: u64) -> Result<u64> {
+    match iterations {
+        0 => Err(cut()),
+        1..=MOST_ITERATIONS => Ok(iterations),
+        more => Err(Failure::failed(format!(
+            "its passphrase takes {more} iterations, more than {MOST_ITERATIONS}"
+        ))),
+    }
+}
+
+/// An algorithm that is not served, by its name where it has one.
+fn unsupported(identifier: &[u8]) -> Failure {
+    let name = OTHERS.iter().find(|row| is(identifier, row.0)).map(|row| row.1);
+    let name = name.unwrap_or("an unknown algorithm");
+    Failure::failed(format!("it is encrypted by {name}, which is not supported")).hint(
+        "OpenSSL reads it: 'openssl pkey -in FILE -aes256', and 'openssl pkcs12 -legacy -in FILE -nodes' of a PKCS #12 file, \
+         write what is",
+    )
+}
+
+pub(super) fn is(identifier: &[u8], arcs: &[u32]) -> bool {
+    identifier == der::identifier(arcs)
+}
+
+/// The identifier of an `AlgorithmIdentifier` as a whole element, and its parameters.
+pub(super) fn identified(algorithm: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut content = der::take(&mut &*algorithm, SEQUENCE)?;
+    let identifier = der::next(&mut content).filter(|it| it.tag == OBJECT_IDENTIFIER)?;
+    Some((identifier.whole, content))
+}
+
+/// A positive number of at most eight bytes.
+pub(super) fn count(der: &mut &[u8]) -> Option<u64> {
+    let integer = der::take(der, INTEGER)?;
+    let is_small = integer.len() <= 8 && integer.first().is_some_and(|byte| byte & 0x80 == 0);
+    is_small.then(|| integer.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+/// `pkcs-12PbeParams`
+fn pkcs12_params(params: &[u8]) -> Option<(&[u8], u64)> {
+    let mut params = der::take(&mut &*params, SEQUENCE)?;
+    Some((der::take(&mut params, OCTET_STRING)?, count(&mut params)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parity_is_odd_and_changes_no_other_bit() {
+        for byte in 0..=u8::MAX {
+            assert_eq!(with_parity(byte).count_ones() % 2, 1);
+            assert_eq!(with_parity(byte) & 0xfe, byte & 0xfe);
+        }
+    }
+
+    #[test]
+    fn every_cipher_has_one_identifier() {
+        let all = CIPHERS.iter().map(|row| row.identifier).chain(OTHERS.iter().map(|row| row.0));
+        let all: Vec<_> = all.chain([PBES2, PBKDF2, PKCS12_DES3]).map(der::identifier).collect();
+        assert!(all.iter().enumerate().all(|(at, one)| !all[..at].contains(one)));
+    }
+}

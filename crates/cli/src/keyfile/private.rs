@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys in DER: PKCS #8 (RFC 5958), PKCS #1 (RFC 8017), SEC 1 (RFC 5915), and public keys (RFC 5280), as attributes.
+
+use crate::encoding::der::{
+    self, BIT_STRING, CONSTRUCTED, CONTEXT, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
+};
+use crate::key::{ED25519_OID, Family, Kind, X25519_OID};
+use metaslot_ck::*;
+use metaslot_client::{Template, Value};
+
+/// A key of a file: the values of its halves, and what the file calls it.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) kind: Kind,
+    /// `CKA_KEY_TYPE` and the values of the private half; a file of a public key has none.
+    pub(crate) private: Option<Template>,
+    /// `SubjectPublicKeyInfo`, where the file has it.
+    pub(crate) public: Option<Vec<u8>>,
+    pub(crate) name: Option<String>,
+}
+
+/// Why a key is not taken.
+pub(super) type Refused = String;
+
+/// What is read, or why it is not taken.
+pub(crate) type Read<T> = std::result::Result<T, Refused>;
+
+/// `1.2.840.113549.1.1.1`, and `1.2.840.113549.1.1.10`, whose keys are the same numbers.
+const RSA: [&[u32]; 2] = [&[1, 2, 840, 113_549, 1, 1, 1], &[1, 2, 840, 113_549, 1, 1, 10]];
+const EC: &[u32] = &[1, 2, 840, 10045, 2, 1];
+
+/// Algorithms that have a name and no place here.
+const OTHERS: &[(&[u32], &str)] = &[
+    (&[1, 2, 840, 10040, 4, 1], "DSA"),
+    (&[1, 2, 840, 113_549, 1, 3, 1], "Diffie-Hellman"),
+    (&[1, 2, 840, 10046, 2, 1], "Diffie-Hellman"),
+    (&[1, 3, 101, 111], "X448"),
+    (&[1, 3, 101, 113], "Ed448"),
+    (&[2, 16, 840, 1, 101, 3, 4, 3, 17], "ML-DSA-44"),
+    (&[2, 16, 840, 1, 101, 3, 4, 3, 18], "ML-DSA-65"),
+    (&[2, 16, 840, 1, 101, 3, 4, 3, 19], "ML-DSA-87"),
+    (&[2, 16, 840, 1, 101, 3, 4, 4, 1], "ML-KEM-512"),
+    (&[2, 16, 840, 1, 101, 3, 4, 4, 2], "ML-KEM-768"),
+    (&[2, 16, 840, 1, 101, 3, 4, 4, 3], "ML-KEM-1024"),
+];
+
+/// What is to be said of bytes that end too early or are no DER.
+pub(super) fn damaged(what: &str) -> Refused {
+    format!("its {what} is damaged or cut")
+}
+
+/// Which algorithm: its identifier as a whole element, and its parameters.
+#[derive(Clone, Copy)]
+struct Algorithm<'a> {
+    identifier: &'a [u8],
+    params: &'a [u8],
+}
+
+impl<'a> Algorithm<'a> {
+    fn take(der: &mut &'a [u8]) -> Option<Self> {
+        let mut content = der::take(der, SEQUENCE)?;
+        let identifier =
+            der::next(&mut content).filter(|element| element.tag == OBJECT_IDENTIFIER)?;
+        Some(Self { identifier: identifier.whole, params: content })
+    }
+
+    fn is(self, arcs: &[u32]) -> bool {
+        self.identifier == der::identifier(arcs)
+    }
+
+    fn is_rsa(self) -> bool {
+        RSA.iter().any(|arcs| self.is(arcs))
+    }
+
+    /// RFC 8410: the algorithm is the curve.
+    fn modern(self) -> Option<(Family, CK_KEY_TYPE)> {
+        match self.identifier {
+            ED25519_OID => Some((Family::Ed25519, CKK_EC_EDWARDS)),
+            X25519_OID => Some((Family::X25519, CKK_EC_MONTGOMERY)),
+            _ => None,
+        }
+    }
+
+    fn refused(self) -> Refused {
+        let name = OTHERS.iter().find(|row| self.is(row.0)).map(|row| row.1);
+        match name {
+            Some(name) => format!("{name} keys are not supported"),
+            None => String::from("its algorithm is not known"),
+        }
+    }
+}
+
+/// A number without what stands before it.
+fn number(integer: &[u8]) -> &[u8] {
+    let zeros = integer.iter().take_while(|byte| **byte == 0).count();
+    &integer[zeros..]
+}
+
+/// `PrivateKeyInfo` or `OneAsymmetricKey`.
+pub(super) fn pkcs8(der: &[u8]) -> Read<Pair> {
+    let (algorithm, key, public) = pkcs8_parts(der).ok_or_else(|| damaged("PKCS #8 key"))?;
+    if algorithm.is_rsa() {
+        return pkcs1(key);
+    }
+    if algorithm.is(EC) {
+        return sec1(key, Some(algorithm.params));
+    }
+    let Some((family, key_type)) = algorithm.modern() else { return Err(algorithm.refused()) };
+    let seed = der::take(&mut &*key, OCTET_STRING).filter(|seed| seed.len() == 32);
+    let seed = seed.ok_or_else(|| damaged("private key"))?;
+    let oid = algorithm.identifier;
+    let public = public.map(|point| der::edwards_public_key(oid, point));
+    Ok(modern(family, key_type, oid, seed, public))
+}
+
+/// An Ed25519 or X25519 key.
+pub(super) fn modern(
+    family: Family,
+    key_type: CK_KEY_TYPE,
+    oid: &[u8],
+    seed: &[u8],
+    public: Option<Vec<u8>>,
+) -> Pair {
+    let kind = Kind::of(key_type, Some(oid), None, None);
+    debug_assert_eq!(kind.family, family);
+    let private = Template::new().key_type(key_type).bytes(CKA_EC_PARAMS, oid);
+    Pair { kind, private: Some(private.bytes(CKA_VALUE, seed)), public, name: None }
+}
+
+type Parts<'a> = (Algorithm<'a>, &'a [u8], Option<&'a [u8]>);
+
+fn pkcs8_parts(der: &[u8]) -> Option<Parts<'_>> {
+    let mut rest = der::take(&mut &*der, SEQUENCE)?;
+    der::take(&mut rest, INTEGER).filter(|version| matches!(version, [0 | 1]))?;
+    let algorithm = Algorithm::take(&mut rest)?;
+    let key = der::take(&mut rest, OCTET_STRING)?;
+    der::take(&mut rest, CONSTRUCTED);
+    // [1] IMPLICIT BIT STRING
+    let public = der::take(&mut rest, CONTEXT | 1).and_then(|bits| bits.strip_prefix(&[0]));
+    rest.is_empty().then_some((algorithm, key, public))
+}
+
+/// `RSAPrivateKey`
+pub(super) fn pkcs1(der: &[u8]) -> Read<Pair> {
+    const VALUES: [CK_ATTRIBUTE_TYPE; 8] = [
+        CKA_MODULUS,
+        CKA_PUBLIC_EXPONENT,
+        CKA_PRIVATE_EXPONENT,
+        CKA_PRIME_1,
+        CKA_PRIME_2,
+        CKA_EXPONENT_1,
+        CKA_EXPONENT_2,
+        CKA_COEFFICIENT,
+    ];
+    let cut = || damaged("RSA key");
+    let mut rest = der::take(&mut &*der, SEQUENCE).ok_or_else(cut)?;
+    match der::take(&mut rest, INTEGER) {
+        Some([0]) => {}
+        Some([1]) => {
+            return Err(String::from("RSA keys of more than two primes are not supported"));
+        }
+        _ => return Err(cut()),
+    }
+    let mut private = Template::new();
+    for attribute in VALUES {
+        let value = number(der::take(&mut rest, INTEGER).ok_or_else(cut)?);
+        private.push(attribute, Value::Bytes(value.to_vec()));
+    }
+    if !rest.is_empty() {
+        return Err(cut());
+    }
+    Ok(rsa(private))
+}
+
+/// From the values of an RSA key.
+pub(super) fn rsa(private: Template) -> Pair {
+    let bytes = |attribute| match private.find(attribute) {
+        Some(Value::Bytes(bytes)) => bytes.as_slice(),
+        _ => &[],
+    };
+    let (modulus, exponent) = (bytes(CKA_MODULUS), bytes(CKA_PUBLIC_EXPONENT));
+    let public = Some(der::rsa_public_key(modulus, exponent));
+    let kind = Kind::of(CKK_RSA, None, Some(modulus), None);
+    Pair { kind, public, private: Some(private.key_type(CKK_RSA)), name: None }
+}
+
+/// `ECPrivateKey`; PKCS #8 says the curve outside.
+pub(super) fn sec1(der: &[u8], params: Option<&[u8]>) -> Read<Pair> {
+    let (value, inside, point) = sec1_parts(der).ok_or_else(|| damaged("EC key"))?;
+    let params = params.or(inside).ok_or("it does not say which curve its key is on")?;
+    check_curve(params)?;
+    let public = point.map(|point| der::ec_public_key(params, point));
+    Ok(ec(params, value, public))
+}
+
+/// A key on a named curve.
+pub(super) fn ec(params: &[u8], value: &[u8], public: Option<Vec<u8>>) -> Pair {
+    let kind = Kind::of(CKK_EC, Some(params), None, None);
+    let private = Template::new().key_type(CKK_EC).bytes(CKA_EC_PARAMS, params);
+    Pair { kind, private: Some(private.bytes(CKA_VALUE, value)), public, name: None }
+}
+
+fn check_curve(params: &[u8]) -> Read<()> {
+    match params.first() {
+        Some(&OBJECT_IDENTIFIER) => Ok(()),
+        Some(&SEQUENCE) => Err(String::from(
+            "its curve is written out and not named: 'openssl ec -param_enc named_curve' names it",
+        )),
+        _ => Err(damaged("EC key")),
+    }
+}
+
+type EcParts<'a> = (&'a [u8], Option<&'a [u8]>, Option<&'a [u8]>);
+
+fn sec1_parts(der: &[u8]) -> Option<EcParts<'_>> {
+    let mut rest = der::take(&mut &*der, SEQUENCE)?;
+    der::take(&mut rest, INTEGER).filter(|version| *version == [1])?;
+    let value = der::take(&mut rest, OCTET_STRING)?;
+    let params = der::take(&mut rest, CONSTRUCTED);
+    let point = der::take(&mut rest, CONSTRUCTED | 1)
+        .and_then(|mut bits| der::take(&mut bits, BIT_STRING)?.strip_prefix(&[0]));
+    rest.is_empty().then_some((value, params, point))
+}
+
+/// `SubjectPublicKeyInfo`
+pub(super) fn public(der: &[u8]) -> Read<Pair> {
+    let template = public_values(der)?;
+    let bytes = |attribute| match template.find(attribute) {
+        Some(Value::Bytes(bytes)) => Some(bytes.as_slice()),
+        _ => None,
+    };
+    let key_type = match template.find(CKA_KEY_TYPE) {
+        Some(Value::Ulong(key_type)) => *key_type,
+        _ => CK_UNAVAILABLE_INFORMATION,
+    };
+    let kind = Kind::of(key_type, bytes(CKA_EC_PARAMS), bytes(CKA_MODULUS), None);
+    Ok(Pair { kind, private: None, public: Some(der.to_vec()), name: None })
+}
+
+/// `CKA_KEY_TYPE` and the values of a public key in its `SubjectPublicKeyInfo`.
+pub(crate) fn public_values(der: &[u8]) -> Read<Template> {
+    let (algorithm, key) = public_parts(der).ok_or_else(|| damaged("public key"))?;
+    let on = |key_type, params| {
+        let point = der::element(OCTET_STRING, key);
+        let values = Template::new().key_type(key_type).bytes(CKA_EC_PARAMS, params);
+        Ok(values.bytes(CKA_EC_POINT, point))
+    };
+    if algorithm.is_rsa() {
+        let (modulus, exponent) = rsa_numbers(key).ok_or_else(|| damaged("public key"))?;
+        let values = Template::new().key_type(CKK_RSA).bytes(CKA_MODULUS, number(modulus));
+        return Ok(values.bytes(CKA_PUBLIC_EXPONENT, number(exponent)));
+    }
+    if algorithm.is(EC) {
+        check_curve(algorithm.params)?;
+        return on(CKK_EC, algorithm.params);
+    }
+    match algorithm.modern() {
+        Some((_, key_type)) => on(key_type, algorithm.identifier),
+        None => Err(algorithm.refused()),
+    }
+}
+
+fn public_parts(der: &[u8]) -> Option<(Algorithm<'_>, &[u8])> {
+    let mut rest = der;
+    let mut outer = der::take(&mut rest, SEQUENCE)?;
+    let algorithm = Algorithm::take(&mut outer)?;
+    let key = der::take(&mut outer, BIT_STRING)?.strip_prefix(&[0])?;
+    (rest.is_empty() && outer.is_empty()).then_some((algorithm, key))
+}
+
+fn rsa_numbers(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut numbers = der::take(&mut &*key, SEQUENCE)?;
+    Some((der::take(&mut numbers, INTEGER)?, der::take(&mut numbers, INTEGER)?))
+}
