@@ -120,7 +120,7 @@ fn trust(app: &App, args: &Args, uri: &Uri) -> Result<()> {
     let token = app.token(uri)?;
     let host = app.host(uri)?;
     let source = Source::find(Role::So, args.so_pin_source.as_deref(), uri)?;
-    let pin = pin::existing(Role::So, &token.info.label, source.as_ref())?;
+    let pin = token.pin(Role::So, source.as_ref())?;
     let session = host.module().open_session(token.slot, Access::ReadWrite)?;
     let logged_in = session.login(User::SecurityOfficer, pin.expose());
     logged_in.map_err(|error| host.login_failure(&token, Role::So, error))?;
