@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys and certificates in files that other programs wrote: what a file is, and what is in it.
 
-mod bcrypt;
 mod contents;
 mod diversified;
 mod mac;

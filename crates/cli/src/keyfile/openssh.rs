@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! OpenSSH's private keys (its PROTOCOL.key), plain or under a passphrase.
 
-use super::bcrypt;
 use super::passphrase::{Opener, wrong_passphrase};
 use super::private::{self, Pair, damaged};
 use crate::encoding::der;
@@ -94,14 +93,9 @@ fn decrypted(
     if !sealed.len().is_multiple_of(BLOCK) || sealed.is_empty() {
         return Err(cut());
     }
-    let session = opener.session;
-    let sha512 = |parts: &[&[u8]], into: &mut [u8; 64]| -> Result<()> {
-        session.digest_init(&CKM_SHA512.into())?;
-        parts.iter().try_for_each(|part| session.digest_update(part))?;
-        into.copy_from_slice(&session.digest_final()?);
-        Ok(())
-    };
-    let made = bcrypt::pbkdf(sha512, opener.passphrase()?, (salt, rounds), length + BLOCK)?;
+    let (session, mut made) = (opener.session, Secret::zeroed(length + BLOCK));
+    bcrypt_pbkdf::bcrypt_pbkdf(opener.passphrase()?.expose(), salt, rounds, made.expose_mut())
+        .map_err(|_| cut())?;
     let (key, iv) = made.expose().split_at(*length);
     let purpose = Purpose { key_type: CKK_AES, usage: CKA_DECRYPT, lengths: &[] };
     let handle = imported(session, &Secret::copy_of(key), purpose)?;

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::key::{self, Key, Part, Usage};
 use crate::output::Report;
-use crate::pin::{self, Role, Source};
+use crate::pin::{Role, Source};
 use crate::uri::{Class, Uri};
 use clap::ArgGroup;
 use clap::builder::NonEmptyStringValueParser;
