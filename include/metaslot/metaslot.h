@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface "Vendor Metaslot" 1.4 of libmetaslot.so: what return codes cannot say.
+/* The interface "Vendor Metaslot" 1.5 of libmetaslot.so: what return codes cannot say.
  *
  *	CK_INTERFACE *interface;
  *	if (C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL_PTR, &interface, 0) == CKR_OK) {
@@ -133,6 +133,14 @@ typedef struct METASLOT_FUNCTION_LIST {
 	CK_RV (*CopyToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin, CK_ULONG ulPinLen,
 	    CK_UTF8CHAR *pPath, CK_ULONG ulPathLen, CK_BBOOL bRestore, METASLOT_NOTIFY notify,
 	    void *pApplication, METASLOT_EXAMINED *pExamined);
+	/* Since 1.5. Gives the token another label, of 1 to 32 bytes of UTF-8. CKU_USER or CKU_SO with the PIN, which
+	 * counts like a login; needs no session. Other processes see it at once. */
+	CK_RV (*RenameToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin, CK_ULONG ulPinLen,
+	    CK_UTF8CHAR *pLabel, CK_ULONG ulLabelLen);
+	/* Since 1.5. Takes all files of the token away that has this label; CKU_SO with the PIN. CKR_DEVICE_ERROR
+	 * while another process has the token open. The slot then waits for C_InitToken. */
+	CK_RV (*RemoveToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin, CK_ULONG ulPinLen,
+	    CK_UTF8CHAR *pLabel, CK_ULONG ulLabelLen);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    cert, derive, doctor, explain, import, key, lab, mechanisms, pages, policy, provider, random,
-    setup, sign, stat, token, top, tune, verify, wrap,
+    cert, config, derive, doctor, explain, import, key, lab, mechanisms, pages, policy, provider,
+    random, setup, sign, stat, token, top, tune, uri2pem, verify, wrap,
 };
 use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
@@ -142,6 +142,14 @@ pub(crate) enum Command {
     /// changed: what is to be typed or included there is said below them. A file that somebody else made is left as it is,
     /// and of one that changes the last version is kept beside it.
     Setup(setup::Args),
+    /// Write a file in which programs that read keys from PEM files find a key of the token
+    ///
+    /// The file has no key in it, but the key's URI, in the form of pkcs11-provider: programs that read PEM files through
+    /// OpenSSL 3 with that provider use the token then.
+    Uri2pem(uri2pem::Args),
+    /// Check the configuration, and show what counts and where it comes from
+    #[command(subcommand)]
+    Config(config::Command),
     /// Check the installation: configuration, module, tokens, files, limits
     ///
     /// Each line is ok, a warning or an error, with what helps. Exit code 1 says that there is an

@@ -244,7 +244,7 @@ impl Token {
     }
 
     /// Whether it is a token of another module, or a pool of such.
-    fn is_others(&self) -> bool {
+    pub(crate) fn is_others(&self) -> bool {
         self.info.manufacturer != "Metaslot" || self.info.model == "pool"
     }
 

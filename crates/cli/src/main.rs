@@ -9,6 +9,7 @@ mod app;
 mod certificate;
 mod cli;
 mod command;
+mod configured;
 mod draft;
 mod encoding;
 mod failure;
@@ -72,6 +73,8 @@ fn main() -> ExitCode {
         Command::Random(args) => command::random::run(&app, &args),
         Command::Setup(args) => command::setup::run(&app, &args),
         Command::Mechanisms(args) => command::mechanisms::run(&app, &args),
+        Command::Uri2pem(args) => command::uri2pem::run(&app, &args),
+        Command::Config(command) => command::config::run(&app, &command),
         Command::Doctor(args) => command::doctor::run(&app, &args),
         Command::Stat(args) => command::stat::run(&app, &args),
         Command::Top(args) => command::top::run(&app, &args),

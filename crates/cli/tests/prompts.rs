@@ -221,3 +221,19 @@ fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
     let (screen, ended) = terminal.end();
     assert_eq!((ended, screen.trim()), (Some(0), "23456789"), "{screen}");
 }
+
+#[test]
+fn a_token_goes_when_its_label_was_typed() {
+    let sandbox = sandbox();
+    sandbox.run("metaslot token init --label web --so-pin-source so.pin --pin-source user.pin");
+    let line = ["token", "delete", "--so-pin-source", "so.pin"];
+    for (answer, code, left) in [("yes\n", 1, "pkcs11:token=web"), ("web\n", 0, "pkcs11:slot-id=0")]
+    {
+        let mut terminal = start(&sandbox, &line);
+        terminal.expect("Type its label to delete it: ");
+        terminal.answer(answer);
+        let (screen, ended) = terminal.end();
+        assert_eq!(ended, Some(code), "{screen}");
+        assert_eq!(sandbox.run("metaslot token list --quiet"), [left]);
+    }
+}

@@ -207,6 +207,28 @@ impl Module {
         Some(Error::check(Function::Login, rv).map(|()| examined))
     }
 
+    /// Gives a token another label, by the PIN of its user or officer. `None` when the module cannot.
+    ///
+    /// # Errors
+    /// The module's code.
+    pub fn rename_token(
+        &self,
+        whose: (SlotId, CK_USER_TYPE, &[u8]),
+        label: &str,
+    ) -> Option<Result<()>> {
+        let rv = self.0.vendor.as_ref()?.change(whose, label, false)?;
+        Some(Error::check(Function::Login, rv))
+    }
+
+    /// Takes all files of the token away that has this label, by the officer's PIN. `None` when the module cannot.
+    ///
+    /// # Errors
+    /// The module's code; `CKR_DEVICE_ERROR` while another process has the token open.
+    pub fn remove_token(&self, slot: SlotId, so_pin: &[u8], label: &str) -> Option<Result<()>> {
+        let rv = self.0.vendor.as_ref()?.change((slot, CKU_SO, so_pin), label, true)?;
+        Some(Error::check(Function::Login, rv))
+    }
+
     /// `C_Initialize` with `CKF_OS_LOCKING_OK`.
     ///
     /// # Errors

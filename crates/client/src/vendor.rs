@@ -81,13 +81,22 @@ type CopyToken = unsafe extern "C" fn(
     *mut Examined,
 ) -> CK_RV;
 
+type ChangeToken = unsafe extern "C" fn(
+    CK_SLOT_ID,
+    CK_USER_TYPE,
+    *const CK_UTF8CHAR,
+    CK_ULONG,
+    *const CK_UTF8CHAR,
+    CK_ULONG,
+) -> CK_RV;
+
 /// The function list behind the name. Later versions only append.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct FunctionList {
     version: CK_VERSION,
     detail: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
-    token_status: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut TokenStatus) -> CK_RV>,
+    token_status: Option<Teller<TokenStatus>>,
     counters_path: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
     candidates: Option<Lister<RawCandidate>>,
 }
@@ -97,7 +106,7 @@ struct FunctionList {
 #[derive(Clone, Copy)]
 struct FunctionList11 {
     v1_0: FunctionList,
-    token_cost: Option<unsafe extern "C" fn(CK_SLOT_ID, *mut TokenCost) -> CK_RV>,
+    token_cost: Option<Teller<TokenCost>>,
     examine: Option<ExamineToken>,
 }
 
@@ -125,6 +134,19 @@ struct FunctionList14 {
     copy: Option<CopyToken>,
 }
 
+/// What 1.5 appended.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FunctionList15 {
+    v1_4: FunctionList14,
+    rename: Option<ChangeToken>,
+    remove: Option<ChangeToken>,
+}
+
+impl FunctionList15 {
+    const NONE: Self = Self { v1_4: FunctionList14::NONE, rename: None, remove: None };
+}
+
 impl FunctionList14 {
     const NONE: Self = Self { v1_3: FunctionList13::NONE, copy: None };
 }
@@ -147,6 +169,17 @@ impl FunctionList13 {
         },
         estimates: None,
     };
+}
+
+/// A function that says something of a slot's token.
+type Teller<T> = unsafe extern "C" fn(CK_SLOT_ID, *mut T) -> CK_RV;
+
+/// What such a function says; `None` when it fails.
+fn said<T: Default>(function: Teller<T>, slot: SlotId) -> Option<T> {
+    let mut told = T::default();
+    // SAFETY: only Metaslot's lists have such a function, and `told` is a structure of its layout to be written.
+    let rv = unsafe { function(slot.0, &raw mut told) };
+    (rv == CKR_OK).then_some(told)
 }
 
 /// A function that lists what there is of a mechanism, a slot or a job.
@@ -324,7 +357,7 @@ unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK
 }
 
 /// A module's vendor functions.
-pub(crate) struct Vendor(FunctionList14);
+pub(crate) struct Vendor(FunctionList15);
 
 impl Vendor {
     /// The vendor functions, where the module has them.
@@ -344,10 +377,11 @@ impl Vendor {
             (1, 1) => size_of::<FunctionList11>(),
             (1, 2) => size_of::<FunctionList12>(),
             (1, 3) => size_of::<FunctionList13>(),
-            (1, _) => size_of::<FunctionList14>(),
+            (1, 4) => size_of::<FunctionList14>(),
+            (1, _) => size_of::<FunctionList15>(),
             _ => return None,
         };
-        let mut all = FunctionList14::NONE;
+        let mut all = FunctionList15::NONE;
         let into = NonNull::from(&mut all).cast::<u8>();
         // SAFETY: the module's list of this version is so long, and all functions are optional in ours,
         // which is at least as long.
@@ -364,7 +398,7 @@ impl Vendor {
         repair: bool,
         mut remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<(CK_RV, Examined)> {
-        let function = self.0.v1_3.v1_2.v1_1.examine?;
+        let function = self.0.v1_4.v1_3.v1_2.v1_1.examine?;
         let mut examined = Examined::default();
         // SAFETY: `pin` has so many bytes, `examined` is to be written, and `told` gets what it
         // expects; all of them live until the function returns.
@@ -391,7 +425,7 @@ impl Vendor {
         restore: bool,
         mut remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<(CK_RV, Examined)> {
-        let function = self.0.copy?;
+        let function = self.0.v1_4.copy?;
         let mut examined = Examined::default();
         // SAFETY: `pin` and `path` have so many bytes, `examined` is to be written, and `told` gets what it
         // expects; all of them live until the function returns.
@@ -412,27 +446,32 @@ impl Vendor {
         Some((rv, examined))
     }
 
+    /// Gives a token another label, or with `remove` takes its files away; `None` when the module cannot.
+    pub(crate) fn change(
+        &self,
+        (slot, user, pin): (SlotId, CK_USER_TYPE, &[u8]),
+        label: &str,
+        remove: bool,
+    ) -> Option<CK_RV> {
+        let function = if remove { self.0.remove? } else { self.0.rename? };
+        let (pin, pin_length) = (pin.as_ptr(), ulong(pin.len()));
+        // SAFETY: `pin` and `label` have so many bytes, and live until the function returns.
+        Some(unsafe { function(slot.0, user, pin, pin_length, label.as_ptr(), ulong(label.len())) })
+    }
+
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.
     pub(crate) fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
-        let function = self.0.v1_3.v1_2.v1_1.v1_0.token_status?;
-        let mut status = TokenStatus::default();
-        // SAFETY: `status` is a structure of this layout to be written.
-        let rv = unsafe { function(slot.0, &raw mut status) };
-        (rv == CKR_OK).then_some(status)
+        said(self.0.v1_4.v1_3.v1_2.v1_1.v1_0.token_status?, slot)
     }
 
     /// What a guess at the PINs of the token in `slot` costs; `None` when the module does not say.
     pub(crate) fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
-        let function = self.0.v1_3.v1_2.v1_1.token_cost?;
-        let mut cost = TokenCost::default();
-        // SAFETY: `cost` is a structure of this layout to be written.
-        let rv = unsafe { function(slot.0, &raw mut cost) };
-        (rv == CKR_OK).then_some(cost)
+        said(self.0.v1_4.v1_3.v1_2.v1_1.token_cost?, slot)
     }
 
     /// Who serves `mechanism`, in the order in which they are asked; `None` when the module does not say.
     pub(crate) fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
-        let function = self.0.v1_3.v1_2.v1_1.v1_0.candidates?;
+        let function = self.0.v1_4.v1_3.v1_2.v1_1.v1_0.candidates?;
         let mut list =
             [RawCandidate { provider: [0; 16], flags: 0, remark: [0; 96] }; MOST_CANDIDATES];
         let filled = listed(function, mechanism, &mut list)?;
@@ -443,13 +482,13 @@ impl Vendor {
     pub(crate) fn estimates(&self, mut job: Job) -> Option<Vec<Estimate>> {
         let none = RawEstimate { provider: [0; 16], picoseconds: 0, failures: 0, flags: 0 };
         let mut list = [none; MOST_CANDIDATES];
-        let filled = listed(self.0.v1_3.estimates?, NonNull::from(&mut job), &mut list)?;
+        let filled = listed(self.0.v1_4.v1_3.estimates?, NonNull::from(&mut job), &mut list)?;
         Some(filled.iter().map(Estimate::from).collect())
     }
 
     /// What the policy of the token in `slot` refuses; `None` when the module does not say.
     pub(crate) fn token_policy(&self, slot: SlotId) -> Option<Vec<Rule>> {
-        let function = self.0.v1_3.v1_2.token_policy?;
+        let function = self.0.v1_4.v1_3.v1_2.token_policy?;
         let mut list = [RawRule { name: [0; 24], sentence: [0; 192], refused: 0 }; MOST_RULES];
         let filled = listed(function, slot.0, &mut list)?;
         let rule = |raw: &RawRule| Rule {
@@ -462,7 +501,7 @@ impl Vendor {
 
     /// The explanation of this thread's last failure; `None` when there is none.
     pub(crate) fn detail(&self) -> Option<String> {
-        let function = self.0.v1_3.v1_2.v1_1.v1_0.detail?;
+        let function = self.0.v1_4.v1_3.v1_2.v1_1.v1_0.detail?;
         let mut used: CK_ULONG = 0;
         // SAFETY: NULL asks for the length.
         let rv = unsafe { function(ptr::null_mut(), &raw mut used) };

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::ffi::OsString;
 use std::fs::File;
@@ -131,6 +132,34 @@ impl Files {
         Ok(())
     }
 
+    /// Takes all files away.
+    pub(crate) fn remove(&self) -> Result<()> {
+        self.remove_remains()?;
+        for path in [&self.generation, &self.login, &self.queue] {
+            match fs::unlink(path) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(errno) => return Err(Error::system(path, "remove", errno)),
+            }
+        }
+        self.sync_directory()
+    }
+
+    /// Another process that has the database open, where that can be known: SQLite then has a lock on the log's index. This
+    /// process has it closed, or its own locks would go.
+    pub(crate) fn user(&self) -> Result<Option<String>> {
+        let [_, _, index] = &self.logs;
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match fs::open(index, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(Error::system(index, "open", errno)),
+        };
+        let wanted = Flock::from(FlockType::WriteLock);
+        let held = fcntl_getlk(&file, &wanted);
+        let held = held.map_err(|errno| Error::system(index, "lock", errno))?;
+        Ok(held.map(|lock| process(&lock)))
+    }
+
     /// Makes the directory where it is missing, 0700, or 2770 for a group; an empty one is given
     /// to the group, and any other one must be the group's.
     pub(crate) fn create_directory(&self, group: Option<&str>) -> Result<()> {
@@ -239,6 +268,14 @@ impl Inode {
     /// Whether another file has this name now, or none.
     pub(crate) fn has_lost(self, path: &Path) -> bool {
         Self::at(path).is_ok_and(|now| now != Some(self))
+    }
+}
+
+/// Who has a lock, in words. Of a process of another name space nothing is known.
+pub(crate) fn process(lock: &Flock) -> String {
+    match lock.pid.map(Pid::as_raw_nonzero) {
+        Some(pid) if pid.get() > 0 => format!("process {pid}"),
+        _ => String::from("another process"),
     }
 }
 

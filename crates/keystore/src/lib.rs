@@ -18,6 +18,7 @@ mod format;
 mod gate;
 mod generation;
 mod kdf;
+mod label;
 mod lock;
 mod open;
 mod pepper;

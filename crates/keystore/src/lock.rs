@@ -6,11 +6,11 @@
 //! descriptor per file and process, however many stores are opened.
 
 use crate::error::{Error, Result};
-use crate::files::{self, Inode};
+use crate::files::{self, Inode, process};
 use metaslot_memory::PerProcess;
 use rustix::fs::{FlockOperation, Mode, fcntl_lock, fstat, lstat};
 use rustix::io::Errno;
-use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -113,12 +113,7 @@ impl Lock {
     fn held_by_another(&self, patience: Duration) -> Error {
         let wanted = Flock::from(FlockType::WriteLock);
         let holder = self.file.as_ref().and_then(|file| fcntl_getlk(file, &wanted).ok()?);
-        let holder = holder.and_then(|lock| lock.pid);
-        // None, or a negative number, for a process of another namespace or a lock of another kind.
-        let holder = match holder.map(Pid::as_raw_nonzero) {
-            Some(pid) if pid.get() > 0 => format!("process {pid}"),
-            _ => String::from("another process"),
-        };
+        let holder = holder.map_or_else(|| String::from("another process"), |it| process(&it));
         let reason = format!("{holder} has held it for {} seconds", patience.as_secs());
         Error::file(&self.path, "lock", reason)
     }

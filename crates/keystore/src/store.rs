@@ -8,7 +8,7 @@ use crate::gate::Database;
 use crate::open::{Announce, SqliteStore};
 use crate::schema::{Head, Stored, Token};
 use crate::state::Known;
-use crate::{apply, backup, pin, schema, search, verify};
+use crate::{apply, backup, label, pin, schema, search, verify};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
@@ -272,6 +272,8 @@ impl Store for SqliteStore {
             Examination::Repair => verify::examine(self, role, pin, true, remark),
             Examination::Backup(to) => backup::backup(self, role, pin, to, remark),
             Examination::Restore(from) => backup::restore(self, role, pin, from, remark),
+            Examination::Rename(label) => label::rename(self, role, pin, label),
+            Examination::Remove(label) => label::remove(self, role, pin, label),
         })
     }
 

@@ -188,6 +188,8 @@ impl Act {
             Examination::Repair => ("repaired", "ExamineToken"),
             Examination::Backup(_) => ("copied-out", "CopyToken"),
             Examination::Restore(_) => ("restored", "CopyToken"),
+            Examination::Rename(_) => ("renamed", "RenameToken"),
+            Examination::Remove(_) => ("removed", "RemoveToken"),
         };
         Self { event, function, of_objects: false }
     }

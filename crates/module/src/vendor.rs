@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Our own interface, `Vendor Metaslot` 1.4: what return codes cannot say.
+//! Our own interface, `Vendor Metaslot` 1.5: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
 use crate::audit::{Act, audited};
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::ptr;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
-pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 4 };
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 5 };
 
 /// `METASLOT_PIN_STATUS`
 #[derive(Clone, Copy, Debug)]
@@ -145,19 +145,37 @@ pub(crate) struct List {
         *mut c_void,
         *mut Examined,
     ) -> CK_RV,
+    rename_token: unsafe extern "C" fn(
+        CK_SLOT_ID,
+        CK_USER_TYPE,
+        *const CK_UTF8CHAR,
+        CK_ULONG,
+        *const CK_UTF8CHAR,
+        CK_ULONG,
+    ) -> CK_RV,
+    remove_token: unsafe extern "C" fn(
+        CK_SLOT_ID,
+        CK_USER_TYPE,
+        *const CK_UTF8CHAR,
+        CK_ULONG,
+        *const CK_UTF8CHAR,
+        CK_ULONG,
+    ) -> CK_RV,
 }
 
 pub(crate) static LIST: List = List {
     version: VERSION,
     last_error,
-    token_status,
+    token_status: token_says,
     counters_path,
     candidates,
-    token_cost,
+    token_cost: token_says,
     examine_token,
     token_policy,
     estimates: routing::estimates,
     copy_token,
+    rename_token: change_token::<false>,
+    remove_token: change_token::<true>,
 };
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
@@ -170,16 +188,24 @@ unsafe extern "C" fn last_error(text: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -
     caught(|| detail::with(|detail| caller.list(detail.as_bytes(), text, length)))
 }
 
-/// How the PINs of a slot's token stand.
-unsafe extern "C" fn token_status(slot: CK_SLOT_ID, status: *mut TokenStatus) -> CK_RV {
+/// What a slot's token says of its PINs.
+unsafe extern "C" fn token_says<T: Copy + From<metaslot_engine::TokenInfo>>(
+    slot: CK_SLOT_ID,
+    said: *mut T,
+) -> CK_RV {
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     unsafe {
         enter(Function::GetTokenInfo, |engine, caller| {
-            let place = caller.place(status)?;
-            let token = engine.token_info(SlotId(slot))?;
-            place.set(TokenStatus { user: status_of(token.user), so: status_of(token.so) });
+            let place = caller.place(said)?;
+            place.set(engine.token_info(SlotId(slot))?.into());
             Ok(())
         })
+    }
+}
+
+impl From<metaslot_engine::TokenInfo> for TokenStatus {
+    fn from(token: metaslot_engine::TokenInfo) -> Self {
+        Self { user: status_of(token.user), so: status_of(token.so) }
     }
 }
 
@@ -188,16 +214,9 @@ fn status_of(pin: PinState) -> PinStatus {
     PinStatus { failures, left, retry_at: pin.retry_at }
 }
 
-/// What a guess at the PINs of a slot's token costs who has its file.
-unsafe extern "C" fn token_cost(slot: CK_SLOT_ID, cost: *mut TokenCost) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    unsafe {
-        enter(Function::GetTokenInfo, |engine, caller| {
-            let place = caller.place(cost)?;
-            let token = engine.token_info(SlotId(slot))?;
-            place.set(TokenCost { user: cost_of(token.user), so: cost_of(token.so) });
-            Ok(())
-        })
+impl From<metaslot_engine::TokenInfo> for TokenCost {
+    fn from(token: metaslot_engine::TokenInfo) -> Self {
+        Self { user: cost_of(token.user), so: cost_of(token.so) }
     }
 }
 
@@ -307,6 +326,34 @@ unsafe extern "C" fn copy_token(
             let asked = Asked { slot: SlotId(slot), user, notify, application };
             place.set(asked.examine(library, pin.expose(), what)?);
             Ok(())
+        })
+    }
+}
+
+/// Gives a token another label, or takes away the files of the token that has this one.
+unsafe extern "C" fn change_token<const REMOVE: bool>(
+    slot: CK_SLOT_ID,
+    user: CK_USER_TYPE,
+    pin: *const CK_UTF8CHAR,
+    pin_length: CK_ULONG,
+    label: *const CK_UTF8CHAR,
+    label_length: CK_ULONG,
+) -> CK_RV {
+    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
+    unsafe {
+        enter_library(Function::Login, |library, caller| {
+            let pin = caller.pin(pin, pin_length)?;
+            let label = str::from_utf8(caller.bytes(label, label_length)?).ok();
+            // As long as the field of CK_TOKEN_INFO (PKCS#11 3.2 §3.2).
+            let label = label.filter(|label| (1..=32).contains(&label.len()));
+            let label = label.ok_or(Error::ARGUMENTS_BAD)?;
+            let what = match REMOVE {
+                true => Examination::Remove(label),
+                false => Examination::Rename(label),
+            };
+            let (notify, application) = (None, ptr::null_mut());
+            let asked = Asked { slot: SlotId(slot), user, notify, application };
+            asked.examine(library, pin.expose(), what).map(drop)
         })
     }
 }

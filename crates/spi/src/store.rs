@@ -222,10 +222,10 @@ impl Ticket {
     }
 }
 
-/// What [`Store::examine`] does besides looking.
+/// What [`Store::examine`] does to a token that its PIN opens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Examination<'a> {
-    /// Nothing.
+    /// It looks, and changes nothing.
     Look,
     /// It takes out whatever is damaged, all in one transaction.
     Repair,
@@ -233,6 +233,10 @@ pub enum Examination<'a> {
     Backup(&'a Path),
     /// It looks at this file, and that becomes the token, where none is; with findings it does not.
     Restore(&'a Path),
+    /// The token gets this label. Nothing is looked at.
+    Rename(&'a str),
+    /// The files of the token that has this label go, by the officer's PIN: an error while another process has them open.
+    Remove(&'a str),
 }
 
 /// What [`Store::examine`] tells while it goes on.

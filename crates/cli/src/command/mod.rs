@@ -4,6 +4,7 @@
 mod agreement;
 pub(crate) mod arguments;
 pub(crate) mod cert;
+pub(crate) mod config;
 pub(crate) mod derive;
 pub(crate) mod doctor;
 pub(crate) mod explain;
@@ -23,5 +24,6 @@ pub(crate) mod target;
 pub(crate) mod token;
 pub(crate) mod top;
 pub(crate) mod tune;
+pub(crate) mod uri2pem;
 pub(crate) mod verify;
 pub(crate) mod wrap;

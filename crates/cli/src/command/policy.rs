@@ -82,7 +82,7 @@ pub(crate) fn run(app: &App, command: &Command) -> Result<()> {
 }
 
 /// The name of what a token refuses.
-fn name(rules: &[Rule], token: &Token) -> &'static str {
+pub(crate) fn name(rules: &[Rule], token: &Token) -> &'static str {
     let approved_only = rules.iter().any(|rule| rule.name == NOT_APPROVED && rule.refused);
     let mut others = rules.iter().filter(|rule| rule.name != NOT_APPROVED);
     let long_pins = token.info.pin_lengths.0 >= STRICT_PIN;

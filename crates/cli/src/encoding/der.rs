@@ -13,6 +13,7 @@ pub(crate) const TELETEX_STRING: u8 = 20;
 pub(crate) const IA5_STRING: u8 = 22;
 pub(crate) const UTC_TIME: u8 = 23;
 pub(crate) const GENERALIZED_TIME: u8 = 24;
+pub(crate) const VISIBLE_STRING: u8 = 26;
 pub(crate) const SEQUENCE: u8 = 0x30;
 pub(crate) const SET: u8 = 0x31;
 /// `[n]`, primitive.

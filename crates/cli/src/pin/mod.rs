@@ -8,7 +8,7 @@ mod role;
 mod source;
 pub(crate) mod tries;
 
-pub(crate) use prompt::{confirm, is_interactive};
+pub(crate) use prompt::{ask, confirm, is_interactive};
 pub(crate) use role::Role;
 pub(crate) use source::Source;
 

@@ -23,14 +23,20 @@ pub(crate) fn is_interactive() -> bool {
 
 /// Asks a question whose answer is shown; true for `y` or `yes`.
 pub(crate) fn confirm(question: &str) -> Result<bool> {
+    let answer = ask(&format!("{question} [y/N] "))?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Asks a question, and gives the line that is typed.
+pub(crate) fn ask(question: &str) -> Result<String> {
     let mut terminal = open().map_err(cannot)?;
-    write!(terminal, "{} [y/N] ", printable(question)).map_err(cannot)?;
-    let mut answer = String::new();
+    write!(terminal, "{}", printable(question)).map_err(cannot)?;
+    let mut answer = Vec::new();
     let mut byte = [0];
     while terminal.read(&mut byte).map_err(cannot)? == 1 && byte[0] != b'\n' {
-        answer.push(char::from(byte[0]));
+        answer.push(byte[0]);
     }
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 /// Asks for something secret.

@@ -424,7 +424,7 @@ static void the_vendor_interface_explains(void)
 	CK_ULONG length;
 	OK(p11->C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL, &interface, 0));
 	metaslot = interface->pFunctionList;
-	CHECK(metaslot->version.major == 1 && metaslot->version.minor == 4);
+	CHECK(metaslot->version.major == 1 && metaslot->version.minor == 5);
 	OK(metaslot->TokenStatus(0, &status));
 	CHECK(status.user.ulFailures == 0 && status.user.ulLeft == 10);
 	EXPECT(p11->C_Login(session, CKU_USER, wrong, 4), CKR_PIN_INCORRECT);
@@ -493,6 +493,38 @@ static void a_token_is_copied_and_restored_by_the_vendor_interface(void)
 	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
 	OK(p11->C_Logout(session));
 	unlink((char *)path);
+}
+
+static void a_token_gets_another_label_and_goes_by_its_officer_only(void)
+{
+	CK_INTERFACE *interface;
+	METASLOT_FUNCTION_LIST *metaslot;
+	CK_TOKEN_INFO info;
+	CK_UTF8CHAR before[33] = {0}, wrong[] = "9999", other[] = "another", long_one[33];
+	CK_ULONG length = 32;
+	OK(p11->C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL, &interface, 0));
+	metaslot = interface->pFunctionList;
+	OK(p11->C_GetTokenInfo(0, &info));
+	memcpy(before, info.label, 32);
+	while (length > 0 && before[length - 1] == ' ')
+		length--;
+	memset(long_one, 'x', sizeof long_one);
+	EXPECT(metaslot->RenameToken(0, CKU_USER, user_pin, 4, NULL, 3), CKR_ARGUMENTS_BAD);
+	EXPECT(metaslot->RenameToken(0, CKU_USER, user_pin, 4, other, 0), CKR_ARGUMENTS_BAD);
+	EXPECT(metaslot->RenameToken(0, CKU_USER, user_pin, 4, long_one, 33), CKR_ARGUMENTS_BAD);
+	EXPECT(metaslot->RenameToken(0, CKU_USER, user_pin, 4, (CK_UTF8CHAR *)"\xff", 1), CKR_ARGUMENTS_BAD);
+	EXPECT(metaslot->RenameToken(99, CKU_USER, user_pin, 4, other, 7), CKR_SLOT_ID_INVALID);
+	EXPECT(metaslot->RenameToken(0, CKU_USER, wrong, 4, other, 7), CKR_PIN_INCORRECT);
+	EXPECT(metaslot->RemoveToken(0, CKU_USER, user_pin, 4, before, length), CKR_USER_NOT_LOGGED_IN);
+	OK(metaslot->RenameToken(0, CKU_USER, user_pin, 4, other, 7));
+	OK(p11->C_GetTokenInfo(0, &info));
+	CHECK(memcmp(info.label, "another ", 8) == 0);
+	OK(metaslot->RenameToken(0, CKU_USER, user_pin, 4, before, length));
+	OK(p11->C_GetTokenInfo(0, &info));
+	CHECK(memcmp(info.label, before, 32) == 0);
+	/* Nobody is logged in. */
+	OK(p11->C_Login(session, CKU_USER, user_pin, 4));
+	OK(p11->C_Logout(session));
 }
 
 static volatile int generating;
@@ -576,6 +608,7 @@ int main(void)
 	copies_work_with_every_template();
 	the_vendor_interface_explains();
 	a_token_is_copied_and_restored_by_the_vendor_interface();
+	a_token_gets_another_label_and_goes_by_its_officer_only();
 	session_info_takes_no_lock();
 	no_thread_is_made();
 	initialization_costs_microseconds();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Checks of the module, of its tokens, and of what the system grants.
 
-use super::configuration::Configuration;
 use super::finding::Finding;
 use crate::app::App;
 use crate::command::token::states;
 use crate::command::tune::{costs_file, machine as machine_here};
+use crate::configured::{Configuration, TokenSection};
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
 use crate::pin::cost::LONG_ENOUGH;
@@ -151,7 +151,7 @@ pub(super) fn pins(setup: &Setup<'_>) -> Vec<Finding> {
 }
 
 pub(super) fn policy(setup: &Setup<'_>) -> Vec<Finding> {
-    let one = |token: &super::configuration::TokenSection| {
+    let one = |token: &TokenSection| {
         let path = token.path.display();
         let fix = "docs/policy.md says what each entry re-opens; a token of its own for old keys keeps the others safe";
         match (token.policy.as_deref(), &token.allow[..]) {

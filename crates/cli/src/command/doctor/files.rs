@@ -2,8 +2,8 @@
 //! Checks of files and directories.
 
 use super::checks::Setup;
-use super::configuration::TokenSection;
 use super::finding::Finding;
+use crate::configured::TokenSection;
 use crate::failure::Failure;
 use crate::host::INSTALLED;
 use crate::places::config_home;

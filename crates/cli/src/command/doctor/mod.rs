@@ -2,7 +2,6 @@
 //! `metaslot doctor`: one table of checks, each with what helps.
 
 mod checks;
-mod configuration;
 mod files;
 mod finding;
 

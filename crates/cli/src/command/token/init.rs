@@ -91,9 +91,7 @@ impl NewPins {
 /// Reads or asks for the PINs, and makes the token.
 pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
     let label = order.label;
-    if label.is_empty() || label.len() > 32 {
-        return Err(Failure::usage("a label has 1 to 32 bytes"));
-    }
+    check_label(label)?;
     let host = app.host(&Uri::default())?;
     let token = first_free(host, order.slot)?;
     if let Some(problem) = &token.problem {
@@ -126,6 +124,14 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
     check_length(Role::User, &user_pin, &token.info)?;
     let token = make(host, &token, label, &so_pin, &user_pin)?;
     Ok(NewPins { token, pins: vec![(Role::User, user_pin.len()), (Role::So, so_pin.len())] })
+}
+
+/// Refuses a label that has no room (PKCS#11 3.2 §3.2).
+pub(super) fn check_label(label: &str) -> Result<()> {
+    match label.len() {
+        1..=32 => Ok(()),
+        _ => Err(Failure::usage("a label has 1 to 32 bytes")),
+    }
 }
 
 /// The slot that was named, else the first without a token, else the only one.
@@ -163,7 +169,7 @@ fn none_is_free(tokens: &[Token]) -> Failure {
 }
 
 /// Two tokens of one label need their serial numbers in every URI.
-fn refuse_same_label(host: &Host, token: &Token, label: &str) -> Result<()> {
+pub(super) fn refuse_same_label(host: &Host, token: &Token, label: &str) -> Result<()> {
     let is_it = |other: &&Token| {
         other.slot != token.slot
             && other.has(ck::CKF_TOKEN_INITIALIZED)

@@ -2,10 +2,13 @@
 //! `metaslot token`
 
 mod copy;
+mod delete;
 mod examine;
 pub(crate) mod init;
 mod list;
 pub(crate) mod pin;
+mod rename;
+mod show;
 
 pub(crate) use list::states;
 
@@ -25,6 +28,19 @@ pub(crate) enum Command {
     ///
     /// The state says whether a PIN is missing, locked or close to it.
     List(list::Args),
+    /// Show all that is known of a token
+    ///
+    /// What 'metaslot token list --json' says, how many objects there are, the policy, and where it is.
+    /// With the PIN private objects are counted, too.
+    Show(show::Args),
+    /// Give a token another label
+    ///
+    /// Programs that run see it at once. URIs with the old label name it no longer.
+    Rename(rename::Args),
+    /// Delete a token, and every key in it
+    ///
+    /// On a terminal its label is asked for. Takes the SO PIN, and is refused while another process has the token open.
+    Delete(delete::Args),
     /// Copy a token into a file, while others use it
     ///
     /// The file is sealed as the token is, and opens with the same PINs, so it can be kept anywhere. All of the copy is
@@ -59,6 +75,9 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
     match command {
         Command::Init(args) => init::run(app, &args),
         Command::List(args) => list::run(app, &args),
+        Command::Show(args) => show::run(app, &args),
+        Command::Rename(args) => rename::run(app, &args),
+        Command::Delete(args) => delete::run(app, &args),
         Command::Backup(args) => copy::backup(app, &args),
         Command::Restore(args) => copy::restore(app, &args),
         Command::Unlock(args) => pin::unlock(app, &args),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `metaslot doctor` must know of the configuration: the module reads all of it, refuses what is
+//! What commands must know of the configuration: the module reads all of it, refuses what is
 //! wrong in it (`docs/configuration.md`), and keeps to itself what it says.
 
 use crate::failure::Failure;
@@ -7,37 +7,44 @@ use crate::places;
 use std::path::PathBuf;
 use toml::de::{DeArray, DeTable, DeValue};
 
+/// Room in `CK_SLOT_INFO` (PKCS#11 3.2 §3.2), in bytes.
+const SLOT_DESCRIPTION: usize = 64;
+
 /// The first configuration that is there.
 #[derive(Debug, Default)]
-pub(super) struct Configuration {
+pub(crate) struct Configuration {
     /// `None` where there is no file.
-    pub(super) file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Why it is not known.
-    pub(super) problem: Option<String>,
-    pub(super) tokens: Vec<TokenSection>,
+    pub(crate) problem: Option<String>,
+    pub(crate) tokens: Vec<TokenSection>,
     /// The `[[foreign]]` sections; their path is that of the module.
-    pub(super) foreign: Vec<TokenSection>,
+    pub(crate) foreign: Vec<TokenSection>,
+    /// Which token is slot 0's own, by its label.
+    pub(crate) metaslot: Option<String>,
     /// The directory of the counters; `None` where the usual ones are used.
-    pub(super) counters: Option<PathBuf>,
+    pub(crate) counters: Option<PathBuf>,
     /// `counters = false`
-    pub(super) counters_off: bool,
+    pub(crate) counters_off: bool,
 }
 
 /// One `[[token]]`.
 #[derive(Debug, Default)]
-pub(super) struct TokenSection {
-    pub(super) path: PathBuf,
-    pub(super) policy: Option<String>,
-    pub(super) allow: Vec<String>,
-    pub(super) kdf: Option<String>,
-    pub(super) anchor: Option<PathBuf>,
-    pub(super) pepper: Option<PathBuf>,
-    pub(super) fast_login: bool,
+pub(crate) struct TokenSection {
+    pub(crate) path: PathBuf,
+    /// As its slot is described; the path where nothing is said.
+    pub(crate) description: Option<String>,
+    pub(crate) policy: Option<String>,
+    pub(crate) allow: Vec<String>,
+    pub(crate) kdf: Option<String>,
+    pub(crate) anchor: Option<PathBuf>,
+    pub(crate) pepper: Option<PathBuf>,
+    pub(crate) fast_login: bool,
 }
 
 impl Configuration {
     /// Looks where the module looks.
-    pub(super) fn read() -> Self {
+    pub(crate) fn read() -> Self {
         match places::in_force() {
             Some((file, Ok(text))) => Self { file: Some(file), ..Self::parse(&text) },
             Some((file, Err(error))) => {
@@ -45,20 +52,34 @@ impl Configuration {
                 Self { file: Some(file), problem, ..Self::default() }
             }
             None => {
-                let token = TokenSection { path: places::usual_token(), ..<_>::default() };
+                let description = Some(String::from("Metaslot"));
+                let token =
+                    TokenSection { path: places::usual_token(), description, ..<_>::default() };
                 Self { tokens: vec![token], ..Self::default() }
             }
         }
     }
 
+    /// The one section of ours whose slot is described so; blanks at the end do not count, nor what a slot has no room for.
+    pub(crate) fn described(self, description: &str) -> Option<TokenSection> {
+        let is_it = |section: &TokenSection| {
+            let path = || section.path.display().to_string();
+            let said = section.description.clone().unwrap_or_else(path);
+            let end = said.floor_char_boundary(said.len().min(SLOT_DESCRIPTION));
+            said[..end].trim_end() == description
+        };
+        let mut found = self.tokens.into_iter().filter(is_it);
+        found.next().filter(|_| found.next().is_none())
+    }
+
     /// What of a message of the module's is about this file.
-    pub(super) fn complaint(&self, message: &str) -> Option<String> {
+    pub(crate) fn complaint(&self, message: &str) -> Option<String> {
         let named = format!("{}: ", self.file.as_ref()?.display());
         message.strip_prefix(&named).map(str::to_owned)
     }
 
     /// The module does not take it, so nothing in it counts.
-    pub(super) fn refused(&mut self, problem: String) {
+    pub(crate) fn refused(&mut self, problem: String) {
         *self = Self { file: self.file.take(), problem: Some(problem), ..Self::default() };
     }
 
@@ -74,12 +95,23 @@ impl Configuration {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("token", DeValue::Array(list)) => all.tokens = sections(list),
                 ("foreign", DeValue::Array(list)) => all.foreign = sections(list),
+                ("metaslot", DeValue::Table(section)) => {
+                    let named = section.iter().find(|(key, _)| key.get_ref() == "token");
+                    all.metaslot = named.and_then(|(_, value)| string(value.get_ref()));
+                }
                 ("counters", DeValue::String(path)) => all.counters = Some(path.as_ref().into()),
                 ("counters", DeValue::Boolean(false)) => all.counters_off = true,
                 _ => {}
             }
         }
         all
+    }
+}
+
+fn string(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        _ => None,
     }
 }
 
@@ -95,20 +127,17 @@ impl TokenSection {
     fn of(section: &DeTable<'_>) -> Self {
         let mut token = Self::default();
         for (key, value) in section {
-            let text = |value: &DeValue<'_>| match value {
-                DeValue::String(text) => Some(text.to_string()),
-                _ => None,
-            };
-            let said = text(value.get_ref());
+            let said = string(value.get_ref());
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("path" | "module", _) => token.path = said.unwrap_or_default().into(),
+                ("description", _) => token.description = said,
                 ("policy", _) => token.policy = said,
                 ("kdf", _) => token.kdf = said,
                 ("anchor", _) => token.anchor = said.map(PathBuf::from),
                 ("pepper", _) => token.pepper = said.map(PathBuf::from),
                 ("fast_login", _) => token.fast_login = true,
                 ("allow", DeValue::Array(names)) => {
-                    token.allow = names.iter().filter_map(|name| text(name.get_ref())).collect();
+                    token.allow = names.iter().filter_map(|name| string(name.get_ref())).collect();
                 }
                 _ => {}
             }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot config show`
+
+use super::check::complaint;
+use super::settings::{FOREIGN, METASLOT, POOL, PROVIDER, Settings, TOKEN, VARIABLES, WHOLE};
+use crate::app::App;
+use crate::failure::{Failure, Result};
+use crate::output::{Report, Table};
+use crate::places;
+use serde_json::{Value, json};
+use std::env;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// Arguments of `config show`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Leave out what nobody has set
+    #[arg(long)]
+    set: bool,
+}
+
+/// One setting that counts.
+#[derive(Debug)]
+struct Row {
+    /// As `token[0].path`.
+    name: String,
+    value: String,
+    origin: Origin,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Origin {
+    Default,
+    Variable(&'static str),
+    /// A file and a line of it.
+    File(String, usize),
+}
+
+/// A file, with its text.
+struct File {
+    name: String,
+    text: String,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    if let Some(told) = complaint(app)? {
+        return Err(Failure::failed(told).hint("nothing of it counts: 'metaslot config check'"));
+    }
+    let file = match places::in_force() {
+        Some((file, text)) => {
+            let name = file.display().to_string();
+            let text = text.map_err(|error| Failure::io(format!("cannot read {name}"), &error))?;
+            Some(File { name, text })
+        }
+        None => None,
+    };
+    let mut rows = file.as_ref().map_or_else(unconfigured, File::rows);
+    let ours = |(setting, variable): &(&str, &'static str)| {
+        let value = env::var(variable).ok().filter(|value| !value.is_empty())?;
+        let name = format!("metaslot.{setting}");
+        Some(Row { name, value: format!("{value:?}"), origin: Origin::Variable(variable) })
+    };
+    let variables: Vec<Row> = VARIABLES.iter().filter_map(ours).collect();
+    for row in variables {
+        rows.retain(|other| other.name != row.name);
+        rows.push(row);
+    }
+    rows.retain(|row| !args.set || row.origin != Origin::Default);
+    report(app, file.as_ref(), &rows)
+}
+
+fn report(app: &App, file: Option<&File>, rows: &[Row]) -> Result<()> {
+    let mut table = Table::new(&["SETTING", "VALUE", "FROM"], &[]);
+    for row in rows {
+        table.push(vec![row.name.clone(), row.value.clone(), row.origin.to_string()]);
+    }
+    let json: Vec<Value> = rows.iter().map(Row::json).collect();
+    app.output.print(&Report {
+        text: table.text(),
+        json: json!({"file": file.map(|file| &file.name), "settings": json}),
+        uris: file.map(|file| file.name.clone()).into_iter().collect(),
+    })
+}
+
+/// What counts without a file.
+fn unconfigured() -> Vec<Row> {
+    let path = places::usual_token().display().to_string();
+    let mut rows = Vec::new();
+    fill(&mut rows, "token[0].", TOKEN, &[]);
+    rows[0].value = format!("{path:?}");
+    rows.extend(rest(&[], &[]));
+    rows
+}
+
+/// Settings of the whole and of slot 0, which are there whatever else is.
+fn rest(whole: &[Said], metaslot: &[Said]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    fill(&mut rows, "metaslot.", METASLOT, metaslot);
+    fill(&mut rows, "", WHOLE, whole);
+    rows
+}
+
+/// What a section says: a setting, its value, where.
+type Said = (String, String, Origin);
+
+/// Rows of one section, in the order of the table.
+fn fill(rows: &mut Vec<Row>, before: &str, settings: Settings, said: &[Said]) {
+    for (setting, default) in settings {
+        let found = said.iter().find(|(name, ..)| name == setting);
+        let (value, origin) = match found {
+            Some((_, value, origin)) => (value.clone(), origin.clone()),
+            None => ((*default).to_owned(), Origin::Default),
+        };
+        rows.push(Row { name: format!("{before}{setting}"), value, origin });
+    }
+}
+
+impl File {
+    fn rows(&self) -> Vec<Row> {
+        let Ok(table) = DeTable::parse(&self.text) else { return Vec::new() };
+        let table = table.get_ref();
+        let mut rows = Vec::new();
+        for (kind, settings) in [("token", TOKEN), ("foreign", FOREIGN), ("pool", POOL)] {
+            for (number, section) in sections(table, kind).iter().enumerate() {
+                fill(&mut rows, &format!("{kind}[{number}]."), settings, &self.said(section));
+            }
+        }
+        for (name, section) in table_of(table, "provider").into_iter().flatten() {
+            if let DeValue::Table(section) = section.get_ref() {
+                let before = format!("provider.{}.", name.get_ref());
+                fill(&mut rows, &before, PROVIDER, &self.said(section));
+            }
+        }
+        let metaslot = table_of(table, "metaslot").map(|section| self.said(section));
+        rows.extend(rest(&self.said(table), &metaslot.unwrap_or_default()));
+        rows
+    }
+
+    fn said(&self, section: &DeTable<'_>) -> Vec<Said> {
+        let one = |(name, value): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
+            let name: &std::borrow::Cow<'_, str> = name.get_ref();
+            (name.to_string(), self.written(value.span()), self.origin(value.span()))
+        };
+        section.iter().map(one).collect()
+    }
+
+    /// As it stands in the file, in one line.
+    fn written(&self, span: Range<usize>) -> String {
+        let text = self.text.get(span).unwrap_or_default();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn origin(&self, span: Range<usize>) -> Origin {
+        let before = self.text.bytes().take(span.start);
+        Origin::File(self.name.clone(), before.filter(|byte| *byte == b'\n').count() + 1)
+    }
+}
+
+fn sections<'a>(table: &'a DeTable<'_>, kind: &str) -> Vec<&'a DeTable<'a>> {
+    let found = table.iter().find(|(key, _)| key.get_ref() == kind);
+    let Some(DeValue::Array(list)) = found.map(|(_, value)| value.get_ref()) else {
+        return Vec::new();
+    };
+    let tables = list.iter().filter_map(|section| match section.get_ref() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    });
+    tables.collect()
+}
+
+fn table_of<'a>(table: &'a DeTable<'a>, kind: &str) -> Option<&'a DeTable<'a>> {
+    match table.iter().find(|(key, _)| key.get_ref() == kind)?.1.get_ref() {
+        DeValue::Table(section) => Some(section),
+        _ => None,
+    }
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        let (from, file, line) = match &self.origin {
+            Origin::Default => ("default", None, None),
+            Origin::Variable(name) => (*name, None, None),
+            Origin::File(file, line) => ("file", Some(file), Some(line)),
+        };
+        json!({"setting": self.name, "value": self.value, "from": from, "file": file, "line": line})
+    }
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Variable(name) => f.write_str(name),
+            Self::File(file, line) => write!(f, "{file}:{line}"),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a token is called, and its end.
+
+use crate::error::{Error, Result};
+use crate::fork;
+use crate::open::SqliteStore;
+use crate::pin;
+use crate::schema::{Head, Token};
+use crate::state;
+use metaslot_spi::store::{Examined, Role};
+
+/// Gives the token another label. It is authenticated, as everything in the token's row.
+pub(crate) fn rename(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -> Result<Examined> {
+    let keys = pin::keys(store, role, pin)?;
+    store.upgrade(&keys)?;
+    store.transact_sealed(&keys, |database| {
+        database.check_current()?;
+        let mut state = state::of(&database.connection, &keys)?;
+        state.label = state::name(Some(label.as_bytes()));
+        state.write(&database.connection, &keys)?;
+        database.connection.execute("UPDATE token SET label = ?1", [label])?;
+        Ok(Examined::default())
+    })
+}
+
+/// Takes the token's files away, by the officer's PIN.
+///
+/// # Errors
+/// [`Error::File`] while another process has the token open, which would go on with a token that is no more.
+pub(crate) fn remove(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -> Result<Examined> {
+    let keys = pin::keys(store, role, pin)?;
+    if role != Role::So {
+        return Err(Error::NotLoggedIn);
+    }
+    let files = store.files.resolve()?;
+    files.check_directory()?;
+    let locks = store.gate.locks()?;
+    let _attempt = locks.login.hold()?;
+    let _turn = locks.queue.hold()?;
+    // Another process may have made the token anew since the PIN was tried, or renamed it.
+    let now = store.gate.read(|database| {
+        let token = Token::read(&database.connection)?;
+        Ok((Head::read(&database.connection)?.key_id, token.map(|token| token.label)))
+    })?;
+    match now {
+        (key, _) if key != keys.id => return Err(Error::NotLoggedIn),
+        (_, named) if named.as_deref() != Some(label) => {
+            return Err(Error::file(&files.database, "remove", "it has another label"));
+        }
+        _ => store.set_keys(None),
+    }
+    let _closed = Closed::begin();
+    if let Some(user) = files.user()? {
+        return Err(Error::file(&files.database, "remove", format!("{user} has it open")));
+    }
+    files.remove()?;
+    Ok(Examined::default())
+}
+
+/// No connection of this process is open, nor opened, while this lives.
+struct Closed;
+
+impl Closed {
+    fn begin() -> Self {
+        fork::before();
+        Self
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        fork::after();
+    }
+}
