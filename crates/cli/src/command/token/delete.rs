@@ -40,7 +40,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         confirm(&token)?;
     }
     let source = Source::find(Role::So, args.so_pin_source.as_deref(), &uri)?;
-    let pin = pin::existing(Role::So, &token.info.label, source.as_ref())?;
+    let pin = token.pin(Role::So, source.as_ref())?;
     let removed = host.module().remove_token(token.slot, pin.expose(), &token.info.label);
     let removed = removed.ok_or_else(|| Failure::failed("the module cannot do that"))?;
     removed.map_err(|error| host.login_failure(&token, Role::So, error))?;
