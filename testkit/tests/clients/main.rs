@@ -9,6 +9,7 @@ mod c_program;
 mod curl;
 mod examples;
 mod git;
+mod gnupg;
 mod gnutls;
 mod go;
 mod java;
