@@ -20,6 +20,7 @@ mod nss;
 mod opensc;
 mod openssh;
 mod openssl;
+mod openvpn;
 mod osslsigncode;
 mod p11_kit;
 mod postgresql;
