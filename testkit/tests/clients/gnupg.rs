@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//! GnuPG: an OpenPGP key made of a key in the token, by gnupg-pkcs11-scd in the place of GnuPG's own smart card daemon.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use anyhow::{Context, Result, ensure};
+use metaslot_testkit::{TestToken, USER_PIN, check, find_program};
+
+use crate::setup::command;
+
+const CLIENT: &str = "gnupg-pkcs11-scd";
+const NEEDS: &[&str] = &["gpg", "gpg-agent", "gpgconf", "gnupg-pkcs11-scd", "pkcs11-tool"];
+
+/// GnuPG's files, in the test's directory: the paths of its sockets are short that way.
+fn configure(token: &mut TestToken) -> Result<()> {
+    let daemon = find_program("gnupg-pkcs11-scd").context("no daemon")?;
+    let module = token.module().display().to_string();
+    token.write(
+        "gnupg-pkcs11-scd.conf",
+        format!("providers token\nprovider-token-library {module}\n"),
+    )?;
+    let pinentry = token.write(
+        "pinentry",
+        format!(
+            "#!/bin/sh\necho OK\nwhile read -r command rest; do\n\
+             if [ \"$command\" = GETPIN ]; then echo 'D {USER_PIN}'; fi\necho OK\n\
+             if [ \"$command\" = BYE ]; then exit; fi\ndone\n"
+        ),
+    )?;
+    std::fs::set_permissions(&pinentry, std::fs::Permissions::from_mode(0o755))?;
+    std::fs::set_permissions(token.home(), std::fs::Permissions::from_mode(0o700))?;
+    let (daemon, pinentry) = (daemon.display(), pinentry.display());
+    token.write(
+        "gpg-agent.conf",
+        format!("scdaemon-program {daemon}\npinentry-program {pinentry}\n"),
+    )?;
+    let home = token.home().to_owned();
+    token.set("GNUPGHOME", home);
+    Ok(())
+}
+
+/// `--card-status` makes the agent note which keys there are; GnuPG then makes an OpenPGP key of it by its keygrip.
+const SESSION: &str = "set -e
+trap 'gpgconf --kill all' EXIT
+gpg --card-status
+grip=$(basename private-keys-v1.d/*.key .key)
+cat > parameters <<END
+Key-Type: RSA
+Key-Grip: $grip
+Key-Usage: sign encrypt
+Name-Email: me@example.org
+%no-protection
+%commit
+END
+gpg --batch --full-generate-key parameters
+gpg --batch -u me@example.org --detach-sign file
+gpg --verify file.sig file
+gpg --batch --trust-model always -r me@example.org -o sealed --encrypt file
+gpg --batch -o opened --decrypt sealed
+";
+
+#[test]
+fn an_openpgp_key_signs_and_decrypts_in_the_token() {
+    let command = command();
+    let needs: Vec<&str> = NEEDS.iter().copied().chain([&*command]).collect();
+    check(CLIENT, "OpenPGP", &needs, |token| {
+        token.key_pair("rsa:2048", "01", "me")?;
+        // The daemon shows keys that have a certificate.
+        let line = "cert selfsign me --pin-source pin --out me.pem --store";
+        token.program(&command).line(line).run()?;
+        token.spy()?;
+        configure(token)?;
+        token.write("file", "what is signed and sealed")?;
+        token.program("sh").args(["-c", SESSION]).run()?.with(&["Good signature from"])?;
+        let opened = std::fs::read(token.path("opened"))?;
+        ensure!(opened == b"what is signed and sealed", "not what was sealed");
+        token.called("gnupg")
+    });
+}
