@@ -75,6 +75,8 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("osslsigncode", Probe::Program("osslsigncode")),
     ("postgresql", Probe::File("/usr/lib/postgresql")),
     ("git", Probe::Program("git")),
+    ("zsh", Probe::Program("zsh")),
+    ("fish", Probe::Program("fish")),
     ("golang-go", Probe::Program("go")),
     ("python3", Probe::File(SYSTEM_PYTHON)),
     ("python3-cryptography", Probe::Python("cryptography")),

@@ -76,10 +76,6 @@ const ROWS: &[Row] = &[
     Row(CKM_DES3_ECB, Shape::Nothing, 0),
 ];
 
-/// Short names beside those of the standard.
-const NAMES: &[(&str, CK_MECHANISM_TYPE)] =
-    &[("rsa-oaep", CKM_RSA_PKCS_OAEP), ("oaep", CKM_RSA_PKCS_OAEP)];
-
 impl CipherArg {
     /// Whether a key is named here; then where it is.
     pub(crate) fn key(&self) -> Result<Option<Uri>> {
@@ -98,7 +94,7 @@ impl CipherArg {
         let login = Login { token: app.token_with(uri)?, uri, option: pin_source };
         let opened = self.open(app, &login, direction)?;
         let number = match &self.mechanism {
-            Some(name) => named(name)?,
+            Some(name) => mechanism_number(name)?,
             None => match opened.key.kind.family {
                 Family::Rsa => CKM_RSA_PKCS_OAEP,
                 Family::Aes => return Ok(false),
@@ -218,11 +214,6 @@ impl Opened {
         })?;
         Ok(Self { session, key, handle, pin })
     }
-}
-
-fn named(name: &str) -> Result<CK_MECHANISM_TYPE> {
-    let row = NAMES.iter().find(|row| row.0.eq_ignore_ascii_case(name));
-    row.map_or_else(|| mechanism_number(name), |row| Ok(row.1))
 }
 
 fn unserved() -> Failure {

@@ -12,7 +12,7 @@ use metaslot_client::Module;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Choice {
     /// List the algorithms
-    #[arg(short = 'l', required_unless_present_any = ["algorithm", "key"], conflicts_with = "algorithm")]
+    #[arg(short = 'l', required_unless_present = "algorithm", conflicts_with = "algorithm")]
     list: bool,
     /// The algorithm
     #[arg(short = 'a', value_name = "ALGORITHM")]

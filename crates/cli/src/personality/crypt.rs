@@ -52,6 +52,7 @@ pub(crate) struct DecryptArgs {
 
 /// What both have.
 #[derive(clap::Args, Debug)]
+#[command(mut_arg("list", |list| list.required_unless_present_any(["algorithm", "key"])))]
 struct What {
     #[command(flatten)]
     choice: Choice,
