@@ -76,6 +76,8 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("osslsigncode", Probe::Program("osslsigncode")),
     ("postgresql", Probe::File("/usr/lib/postgresql")),
     ("git", Probe::Program("git")),
+    ("zsh", Probe::Program("zsh")),
+    ("fish", Probe::Program("fish")),
     ("golang-go", Probe::Program("go")),
     ("openvpn", Probe::Program("openvpn")),
     ("gnupg-pkcs11-scd", Probe::Program("gnupg-pkcs11-scd")),

@@ -35,6 +35,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    command::complete::answer(Cli::command);
     let mut arguments: Vec<OsString> = personality::expanded(std::env::args_os().collect());
     match arguments.get(1) {
         None => return help(),
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
         Command::Stat(args) => command::stat::run(&app, &args),
         Command::Top(args) => command::top::run(&app, &args),
         Command::Lab(args) => command::lab::run(&app, &args),
-        Command::Completions(args) => command::pages::completions(&args, Cli::command()),
+        Command::Completions(args) => command::pages::completions(&args),
         Command::Man(args) => command::pages::man(&args, Cli::command()),
         Command::Version => command::pages::version(&app),
     };

@@ -281,13 +281,23 @@ impl Kind {
     }
 }
 
+/// Names that are shorter than the standard's.
+const SHORT: &[(&str, CK_MECHANISM_TYPE)] = &[
+    ("rsa-pss", CKM_RSA_PKCS_PSS),
+    ("pss", CKM_RSA_PKCS_PSS),
+    ("rsa-oaep", CKM_RSA_PKCS_OAEP),
+    ("oaep", CKM_RSA_PKCS_OAEP),
+    ("cmac", CKM_AES_CMAC),
+];
+
+/// Those names.
+pub(crate) fn short_mechanisms() -> impl Iterator<Item = &'static str> {
+    SHORT.iter().map(|row| row.0)
+}
+
 /// A mechanism by its name, with or without `CKM_`, by a short word, or by its number.
 pub(crate) fn mechanism_number(text: &str) -> Result<CK_MECHANISM_TYPE> {
-    let short = match text.to_ascii_lowercase().as_str() {
-        "rsa-pss" | "pss" => Some(CKM_RSA_PKCS_PSS),
-        "cmac" => Some(CKM_AES_CMAC),
-        _ => None,
-    };
+    let short = SHORT.iter().find(|row| row.0.eq_ignore_ascii_case(text)).map(|row| row.1);
     let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
     short.or_else(|| mechanism_by_name(text)).or(number).ok_or_else(|| {
         Failure::usage(format!("unknown mechanism '{text}'"))

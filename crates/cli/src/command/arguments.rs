@@ -16,6 +16,11 @@ pub(crate) struct TokenArg {
 }
 
 impl TokenArg {
+    /// From an option of another command.
+    pub(crate) const fn new(token: Option<String>) -> Self {
+        Self { token }
+    }
+
     /// As a URI; a label that looks like nothing else is a label.
     pub(crate) fn uri(&self) -> Result<Uri> {
         self.token.as_deref().map_or_else(|| Ok(Uri::default()), token_uri)

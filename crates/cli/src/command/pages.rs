@@ -2,12 +2,13 @@
 //! `metaslot completions`, `metaslot man`, `metaslot version`: all made from the command line's
 //! definition.
 
+use super::complete;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::{self, Report};
 use crate::uri::Uri;
 use clap::{Arg, Command, ValueEnum};
-use clap_complete::Shell as Generator;
+use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
 use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,11 +29,11 @@ enum Shell {
 }
 
 impl Shell {
-    const fn generator(self) -> Generator {
+    fn completer(self) -> &'static dyn EnvCompleter {
         match self {
-            Self::Bash => Generator::Bash,
-            Self::Fish => Generator::Fish,
-            Self::Zsh => Generator::Zsh,
+            Self::Bash => &Bash,
+            Self::Fish => &Fish,
+            Self::Zsh => &Zsh,
         }
     }
 }
@@ -44,10 +45,9 @@ pub(crate) struct Man {
     directory: PathBuf,
 }
 
-pub(crate) fn completions(args: &Completions, mut command: Command) -> Result<()> {
-    let mut text = Vec::new();
-    clap_complete::generate(args.shell.generator(), &mut command, "metaslot", &mut text);
-    output::write_out(&text)
+pub(crate) fn completions(args: &Completions) -> Result<()> {
+    let text = complete::function(args.shell.completer());
+    output::write_out(&text.map_err(|error| Failure::io("cannot write the completions", &error))?)
 }
 
 pub(crate) fn man(args: &Man, mut command: Command) -> Result<()> {

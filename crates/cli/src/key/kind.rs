@@ -71,6 +71,29 @@ pub(crate) const TYPES: &str = "rsa:BITS, ec:p224, ec:p256, ec:p384, ec:p521, ec
     ec:sect163k1 to ec:sect571r1, ed25519, x25519, aes:128, aes:192, aes:256, chacha20, generic:BYTES, \
     des2, des3, rc4:BITS";
 
+/// Types that are written as they are, or often of one of these sizes.
+const USUAL: &[&str] = &[
+    "rsa:2048",
+    "rsa:3072",
+    "rsa:4096",
+    "ed25519",
+    "x25519",
+    "aes:128",
+    "aes:192",
+    "aes:256",
+    "chacha20",
+    "generic:32",
+    "des2",
+    "des3",
+    "rc4:128",
+];
+
+/// Types that a shell offers.
+pub(crate) fn types() -> impl Iterator<Item = String> {
+    let curves = CURVES.iter().map(|curve| format!("ec:{}", curve.0));
+    USUAL.iter().map(ToString::to_string).chain(curves)
+}
+
 impl FromStr for Kind {
     type Err = String;
 
@@ -305,6 +328,9 @@ mod tests {
             "rc4:128",
         ];
         for name in names {
+            assert_eq!(name.parse::<Kind>().unwrap().to_string(), name);
+        }
+        for name in types() {
             assert_eq!(name.parse::<Kind>().unwrap().to_string(), name);
         }
         for name in [

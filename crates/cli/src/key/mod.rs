@@ -12,11 +12,11 @@ pub(crate) mod usage;
 pub(crate) use bring::{
     Brought, Trial, identifier, public_half as bring_public, secret as bring_secret,
 };
-pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID};
+pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID, types};
 pub(crate) use make::{Order, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};
 pub(crate) use read::{one, only, search, search_all, value};
-pub(crate) use usage::{Usage, Usages};
+pub(crate) use usage::{Usage, Usages, usage_names};
 
 use crate::encoding::hex;
 use crate::uri::{Class, Uri};

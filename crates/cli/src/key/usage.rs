@@ -70,6 +70,11 @@ impl Usage {
     }
 }
 
+/// Their first names.
+pub(crate) fn usage_names() -> impl Iterator<Item = &'static str> {
+    USAGES.iter().map(|row| row.names[0])
+}
+
 /// The uses among `asked` that go beyond the key's one purpose, as our module has it (docs/policy.md):
 /// use before transport before derivation. Agreement, what the derive of a pair is, is a use.
 pub(crate) fn beyond_purpose(asked: &[Usage], pair: bool) -> Vec<Usage> {

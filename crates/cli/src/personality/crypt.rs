@@ -6,9 +6,11 @@ use super::material::KeyArg;
 use super::progress::Progress;
 use super::{version1, version2};
 use crate::app::App;
+use crate::command::cipher::{CipherArg, Direction};
 use crate::command::payload::Payload;
 use crate::command::target::{Target, of_stream};
 use crate::failure::{Failure, Result};
+use crate::uri::Uri;
 use metaslot_ck as ck;
 use std::fs::Metadata;
 use std::io;
@@ -20,12 +22,14 @@ Examples:
   metaslot encrypt -l
   metaslot encrypt -a aes -i letter -o letter.enc
   metaslot encrypt -v -a aes -k key.bin -i disk.img -o disk.img.enc
-  tar c dir | metaslot encrypt -a aes -K backup -T web > dir.tar.enc";
+  tar c dir | metaslot encrypt -a aes -K backup -T web > dir.tar.enc
+  metaslot encrypt --key site -m rsa-oaep -i secret -o secret.enc";
 
 const DECRYPT_EXAMPLES: &str = "\
 Examples:
   metaslot decrypt -a aes -i letter.enc -o letter
-  metaslot decrypt -a 3des -k key.bin -i of-solaris.enc -o letter";
+  metaslot decrypt -a 3des -k key.bin -i of-solaris.enc -o letter
+  metaslot decrypt --key site -m rsa-oaep -i secret.enc -o secret";
 
 /// Only the owner may read what is written.
 const MODE: u32 = 0o600;
@@ -48,6 +52,7 @@ pub(crate) struct DecryptArgs {
 
 /// What both have.
 #[derive(clap::Args, Debug)]
+#[command(mut_arg("list", |list| list.required_unless_present_any(["algorithm", "key"])))]
 struct What {
     #[command(flatten)]
     choice: Choice,
@@ -62,6 +67,8 @@ struct What {
     output: Option<PathBuf>,
     #[command(flatten)]
     key: KeyArg,
+    #[command(flatten)]
+    cipher: CipherArg,
 }
 
 /// The files of one run.
@@ -74,10 +81,26 @@ struct Files {
 
 pub(crate) fn encrypt(app: &App, args: &EncryptArgs) -> Result<()> {
     let What { choice, key, .. } = &args.what;
+    if let Some(named) = args.what.cipher.key()? {
+        return encrypt_by(app, &args.what, &named);
+    }
     if choice.made(app, SEALS, "encrypt")?.is_none() {
         return Ok(());
     }
-    let Files { mut payload, mut target, mut progress } = args.what.files(app)?;
+    seal(app, key, args.what.files(app)?)
+}
+
+/// With a key of a token that `--key` names.
+fn encrypt_by(app: &App, what: &What, named: &Uri) -> Result<()> {
+    let mut files = what.files(app)?;
+    if what.by_mechanism(app, named, Direction::Encrypt, &mut files)? {
+        return files.target.finish();
+    }
+    seal(app, &what.key.of_token(named), files)
+}
+
+fn seal(app: &App, key: &KeyArg, files: Files) -> Result<()> {
+    let Files { mut payload, mut target, mut progress } = files;
     let mut header = version2::Header::new(&key.session(app)?, key.is_passphrase())?;
     let purpose = version2::purpose(ck::CKA_ENCRYPT);
     let (session, key) = key.open(app, purpose, &header.stretch(), true)?;
@@ -95,8 +118,23 @@ pub(crate) fn encrypt(app: &App, args: &EncryptArgs) -> Result<()> {
 
 pub(crate) fn decrypt(app: &App, args: &DecryptArgs) -> Result<()> {
     let What { choice, key, .. } = &args.what;
-    let Some(algorithm) = choice.made(app, CIPHERS, "decrypt")? else { return Ok(()) };
+    let named = args.what.cipher.key()?;
+    let algorithm = match &named {
+        Some(_) => &CIPHERS[0],
+        None => match choice.made(app, CIPHERS, "decrypt")? {
+            Some(algorithm) => algorithm,
+            None => return Ok(()),
+        },
+    };
     let mut files = args.what.files(app)?;
+    let mut of_token = None;
+    if let Some(named) = &named {
+        if args.what.by_mechanism(app, named, Direction::Decrypt, &mut files)? {
+            return files.target.finish();
+        }
+        of_token = Some(key.of_token(named));
+    }
+    let key = of_token.as_ref().unwrap_or(key);
     match version(&mut files.payload)? {
         version1::VERSION => decrypt_version1(app, key, algorithm, &mut files)?,
         _ => decrypt_version2(app, key, algorithm, &mut files)?,
@@ -163,6 +201,18 @@ fn version(payload: &mut Payload) -> Result<u32> {
 }
 
 impl What {
+    /// Whether it was done, by a mechanism without a format.
+    fn by_mechanism(
+        &self,
+        app: &App,
+        named: &Uri,
+        direction: Direction,
+        files: &mut Files,
+    ) -> Result<bool> {
+        let key = (named, self.key.pin_source());
+        self.cipher.run(app, key, direction, (&mut files.payload, &mut files.target))
+    }
+
     fn files(&self, app: &App) -> Result<Files> {
         let payload = Payload::open(self.input.as_deref())?;
         let read = payload.metadata()?;

@@ -53,6 +53,21 @@ pub(crate) struct Stretch<'a> {
 }
 
 impl KeyArg {
+    /// The key of a token that `--key` names, with the PIN that is said here.
+    pub(crate) fn of_token(&self, key: &Uri) -> Self {
+        Self {
+            key_file: None,
+            key_label: Some(key.to_string()),
+            token: Some(key.token_part().to_string()),
+            pin_source: self.pin_source.clone(),
+        }
+    }
+
+    /// The place of its PIN or passphrase.
+    pub(crate) fn pin_source(&self) -> Option<&str> {
+        self.pin_source.as_deref()
+    }
+
     /// Whether it is made from a passphrase.
     pub(crate) const fn is_passphrase(&self) -> bool {
         self.key_file.is_none() && self.key_label.is_none()

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a shell completes: names of commands and options by their definition, and by asking the module labels, types and
+//! mechanisms. Nothing is asked for, and a module that does not answer completes nothing.
+
+use super::arguments::token_uri;
+use crate::certificate;
+use crate::encoding::printable;
+use crate::failure::Result;
+use crate::host::Host;
+use crate::key::{self, types, usage_names};
+use crate::scheme::{hash_names, short_mechanisms};
+use crate::uri::Uri;
+use clap::Command;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, EnvCompleter};
+use metaslot_ck::mechanism_name;
+use metaslot_client::{Access, Session};
+use std::collections::BTreeSet;
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Set by the functions of the shells when they ask.
+const VARIABLE: &str = "METASLOT_COMPLETE";
+
+/// The function for bash, which takes a colon for the end of a word.
+const BASH: &str = include_str!("complete.bash");
+
+/// Answers a shell, and ends, where one asks.
+pub(crate) fn answer(command: impl Fn() -> Command) {
+    if env::var_os(VARIABLE).is_some() {
+        CompleteEnv::with_factory(|| with_values(command())).var(VARIABLE).complete();
+    }
+}
+
+/// What a shell is to load.
+pub(crate) fn function(shell: &dyn EnvCompleter) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    match shell.name() {
+        "bash" => text.extend(BASH.bytes()),
+        _ => {
+            shell.write_registration(VARIABLE, "metaslot", "metaslot", "metaslot", &mut text)?;
+        }
+    }
+    if shell.name() == "zsh" {
+        // A function that is loaded when it is first needed is to answer then.
+        text.extend(
+            b"\n[ \"$funcstack[1]\" = _metaslot ] && _clap_dynamic_completer_metaslot \"$@\"\n",
+        );
+    }
+    Ok(text)
+}
+
+/// Candidates for values, by the name of the argument in the code.
+type Values = fn() -> Vec<String>;
+
+const VALUES: &[(&[&str], Values)] = &[
+    (&["key", "keys", "by", "key_label"], labels_of_keys),
+    (&["certificate", "certificates", "issuer"], labels_of_certificates),
+    (&["token", "key_token"], labels_of_tokens),
+    (&["kind"], || types().collect()),
+    (&["usage"], || usage_names().map(str::to_owned).collect()),
+    (&["hash"], || hash_names().map(str::to_owned).collect()),
+    (&["mechanism"], mechanisms),
+];
+
+fn with_values(command: Command) -> Command {
+    let command = command.mut_args(|argument| {
+        let id = argument.get_id().as_str();
+        match VALUES.iter().find(|row| row.0.contains(&id) && argument.get_action().takes_values())
+        {
+            Some((_, values)) => argument.add(ArgValueCandidates::new(|| candidates(values()))),
+            None => argument,
+        }
+    });
+    command.mut_subcommands(with_values)
+}
+
+/// A label is somebody else's word: what means something to a shell is not put into its line.
+fn candidates(values: Vec<String>) -> Vec<CompletionCandidate> {
+    let plain = |value: &String| {
+        let is_plain = |c: char| c.is_alphanumeric() || "-_.,:/@%+".contains(c);
+        !value.is_empty()
+            && !value.starts_with('-')
+            && value.chars().all(is_plain)
+            && printable(value) == *value
+    };
+    let values: BTreeSet<String> = values.into_iter().filter(plain).collect();
+    values.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The value of an option in the line that is completed.
+fn said(option: &str) -> Option<String> {
+    let words: Vec<String> = env::args().skip_while(|word| word != "--").collect();
+    let with = format!("{option}=");
+    words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(&with) {
+        Some(value) => Some(value.to_owned()),
+        None => words.get(at + 1).filter(|_| word == option).cloned(),
+    })
+}
+
+fn host() -> Result<Host> {
+    let set = || env::var_os("METASLOT_MODULE").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let module = said("--module").map(PathBuf::from).or_else(set);
+    Host::load(module.as_deref().map(Path::new), &Uri::default())
+}
+
+/// What is seen without a login in the tokens that are meant.
+fn seen(labels: impl Fn(&Session) -> Result<Vec<String>>) -> Vec<String> {
+    let all = || -> Result<Vec<String>> {
+        let host = host()?;
+        let token = said("--token").map(|token| token_uri(&token)).transpose()?.unwrap_or_default();
+        let mut found = Vec::new();
+        for token in host.matching(&token)? {
+            // One that does not answer keeps no other back.
+            let session = host.module().open_session(token.slot, Access::ReadOnly);
+            found
+                .extend(session.ok().and_then(|session| labels(&session).ok()).unwrap_or_default());
+        }
+        Ok(found)
+    };
+    all().unwrap_or_default()
+}
+
+fn labels_of_keys() -> Vec<String> {
+    seen(|session| {
+        let keys = key::search(session, &Uri::default())?;
+        Ok(keys.into_iter().map(|key| key.label).collect())
+    })
+}
+
+fn labels_of_certificates() -> Vec<String> {
+    seen(|session| {
+        let all = certificate::labelled(session, None)?;
+        Ok(all.into_iter().map(|stored| stored.label).collect())
+    })
+}
+
+fn labels_of_tokens() -> Vec<String> {
+    let tokens = host().and_then(|host| host.tokens()).unwrap_or_default();
+    tokens.into_iter().map(|token| token.info.label).collect()
+}
+
+/// As they are usually written, and as the module names them.
+fn mechanisms() -> Vec<String> {
+    let offered = || -> Result<Vec<u64>> {
+        let host = host()?;
+        let slots = host.module().slots(true)?;
+        Ok(slots
+            .first()
+            .map(|slot| host.module().mechanisms(*slot))
+            .transpose()?
+            .unwrap_or_default())
+    };
+    let short = |name: &str| name.trim_start_matches("CKM_").to_ascii_lowercase().replace('_', "-");
+    let offered = offered().unwrap_or_default();
+    let names = offered.into_iter().filter_map(mechanism_name).map(short);
+    names.chain(short_mechanisms().map(str::to_owned)).collect()
+}
