@@ -70,6 +70,11 @@ fn a_changed_configuration_is_taken_over_and_a_wrong_one_is_not() {
 }
 
 #[test]
+fn drop_ins_add_to_the_configuration_that_they_stand_beside() {
+    Home::new("drop-ins").run(&program("drop_ins"), &[]);
+}
+
+#[test]
 fn the_error_log_says_what_a_code_does_not_and_no_secret() {
     let program = program("error_log");
     let run = |name: &str, log: Option<&str>, level: &str, stderr: Option<&str>| {
