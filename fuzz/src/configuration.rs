@@ -31,7 +31,7 @@ pub(crate) fn run(bytes: &[u8]) -> u64 {
     let mut seen = Seen::default();
     let file = file();
     fs::write(&file, bytes).expect("the file is written");
-    let source = config::Source::of_environment();
+    let source = config::source::Source::of_environment();
     let read = source.read();
     fs::remove_file(&file).expect("it was written");
     match read {

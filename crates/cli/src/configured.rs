@@ -10,12 +10,12 @@ use toml::de::{DeArray, DeTable, DeValue};
 /// Room in `CK_SLOT_INFO` (PKCS#11 3.2 §3.2), in bytes.
 const SLOT_DESCRIPTION: usize = 64;
 
-/// The first configuration that is there.
+/// The first configuration that is there, with its drop-ins.
 #[derive(Debug, Default)]
 pub(crate) struct Configuration {
-    /// `None` where there is no file.
-    pub(crate) file: Option<PathBuf>,
-    /// Why it is not known.
+    /// In their order; the first may be a drop-in.
+    pub(crate) files: Vec<PathBuf>,
+    /// Why it is not known, with the file.
     pub(crate) problem: Option<String>,
     pub(crate) tokens: Vec<TokenSection>,
     /// The `[[foreign]]` sections; their path is that of the module.
@@ -45,18 +45,38 @@ pub(crate) struct TokenSection {
 impl Configuration {
     /// Looks where the module looks.
     pub(crate) fn read() -> Self {
-        match places::in_force() {
-            Some((file, Ok(text))) => Self { file: Some(file), ..Self::parse(&text) },
-            Some((file, Err(error))) => {
-                let problem = Some(Failure::io("cannot be read", &error).message().to_owned());
-                Self { file: Some(file), problem, ..Self::default() }
-            }
-            None => {
-                let description = Some(String::from("Metaslot"));
-                let token =
-                    TokenSection { path: places::usual_token(), description, ..<_>::default() };
-                Self { tokens: vec![token], ..Self::default() }
-            }
+        let mut all = Self::default();
+        for (file, text) in places::in_force().into_iter().chain(places::drop_ins()) {
+            let one = match text {
+                Ok(text) => Self::parse(&text),
+                Err(error) => {
+                    let problem = Failure::io("cannot be read", &error).message().to_owned();
+                    Self { problem: Some(problem), ..Self::default() }
+                }
+            };
+            all.add(file, one);
+        }
+        if all.problem.is_none() && all.tokens.is_empty() && all.foreign.is_empty() {
+            let description = Some(String::from("Metaslot"));
+            all.tokens.push(TokenSection {
+                path: places::usual_token(),
+                description,
+                ..<_>::default()
+            });
+        }
+        all
+    }
+
+    /// One more file.
+    fn add(&mut self, file: PathBuf, one: Self) {
+        let problem = one.problem.map(|problem| format!("{}: {problem}", file.display()));
+        self.problem = self.problem.take().or(problem);
+        self.files.push(file);
+        self.tokens.extend(one.tokens);
+        self.foreign.extend(one.foreign);
+        self.metaslot = one.metaslot.or_else(|| self.metaslot.take());
+        if one.counters.is_some() || one.counters_off {
+            (self.counters, self.counters_off) = (one.counters, one.counters_off);
         }
     }
 
@@ -72,15 +92,16 @@ impl Configuration {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// What of a message of the module's is about this file.
+    /// What of a message of the module's is about one of the files.
     pub(crate) fn complaint(&self, message: &str) -> Option<String> {
-        let named = format!("{}: ", self.file.as_ref()?.display());
-        message.strip_prefix(&named).map(str::to_owned)
+        let is_named = |file: &PathBuf| message.starts_with(&format!("{}: ", file.display()));
+        self.files.iter().any(is_named).then(|| message.to_owned())
     }
 
     /// The module does not take it, so nothing in it counts.
     pub(crate) fn refused(&mut self, problem: String) {
-        *self = Self { file: self.file.take(), problem: Some(problem), ..Self::default() };
+        let files = std::mem::take(&mut self.files);
+        *self = Self { files, problem: Some(problem), ..Self::default() };
     }
 
     fn parse(text: &str) -> Self {
@@ -149,6 +170,22 @@ impl TokenSection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_joined_in_their_order() {
+        let mut all = Configuration::default();
+        for (file, text) in [
+            ("/a.toml", "counters = false\n[[token]]\npath = \"/a\"\n"),
+            ("/b.toml", "counters = \"/c\"\n[[token]]\npath = \"/b\"\n"),
+        ] {
+            all.add(file.into(), Configuration::parse(text));
+        }
+        assert_eq!((all.tokens.len(), all.counters_off), (2, false));
+        assert_eq!(all.complaint("/b.toml: line 1: no").as_deref(), Some("/b.toml: line 1: no"));
+        assert_eq!(all.complaint("/b: no"), None);
+        all.add("/d.toml".into(), Configuration::parse("[[token]"));
+        assert!(all.problem.is_some_and(|problem| problem.starts_with("/d.toml: ")));
+    }
 
     #[test]
     fn what_the_checks_need_is_read() {

@@ -2,38 +2,76 @@
 //! Where the module looks for its configuration, and for the token where it has none.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
-/// The first configuration that is there, and what stands in it; one that was named must be there.
-pub(crate) fn in_force() -> Option<(PathBuf, io::Result<String>)> {
-    if let Some(named) = env::var_os("METASLOT_CONF").filter(|named| !named.is_empty()) {
-        let named = PathBuf::from(named);
+/// A file of the configuration, and what stands in it.
+pub(crate) type Text = (PathBuf, io::Result<String>);
+
+/// Where the system's configuration is.
+const SYSTEM: &str = "/etc/metaslot";
+
+/// The first configuration that is there; one that was named must be there.
+pub(crate) fn in_force() -> Option<Text> {
+    if let Some(named) = named() {
         return Some((named.clone(), fs::read_to_string(named)));
     }
-    let all = own_file().into_iter().chain([PathBuf::from("/etc/metaslot/metaslot.toml")]);
+    let all = own_file().into_iter().chain([Path::new(SYSTEM).join("metaslot.toml")]);
     let mut read = all.map(|file| (file.clone(), fs::read_to_string(file)));
     read.find(|(_, text)| !text.as_ref().is_err_and(is_absent))
+}
+
+/// What is read after it, in that order.
+pub(crate) fn drop_ins() -> Vec<Text> {
+    if named().is_some() {
+        return Vec::new();
+    }
+    let own = own_file();
+    let is_own = in_force().is_some_and(|(file, _)| own.as_ref() == Some(&file));
+    let system = (!is_own).then(|| Path::new(SYSTEM).join("metaslot.d"));
+    let directories = system.into_iter().chain(own.map(|own| own.with_file_name("metaslot.d")));
+    directories.flat_map(|directory| drop_ins_of(&directory)).collect()
+}
+
+fn drop_ins_of(directory: &Path) -> Vec<Text> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_drop_in = |path: &PathBuf| {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.ends_with(".toml") && !name.starts_with('.')
+    };
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(is_drop_in).collect();
+    files.sort();
+    // The module says what is wrong with another kind of file.
+    let read = |file: PathBuf| match file.is_file() {
+        true => (file.clone(), fs::read_to_string(file)),
+        false => (file, Err(io::Error::other("it is no plain file"))),
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn named() -> Option<PathBuf> {
+    env::var_os("METASLOT_CONF").filter(|named| !named.is_empty()).map(PathBuf::from)
 }
 
 /// Where pages of counters may be: in the directory that the configuration names, and in the usual
 /// ones, because other programs have other configurations.
 pub(crate) fn counters() -> Vec<PathBuf> {
-    let text = in_force().and_then(|(_, text)| text.ok()).unwrap_or_default();
-    let named = counters_of(&text);
+    let texts = in_force().into_iter().chain(drop_ins()).filter_map(|(_, text)| text.ok());
+    let named = texts.filter_map(|text| counters_of(&text)).last().flatten();
     let usual = metaslot_counters::directories().filter(|usual| Some(usual) != named.as_ref());
     named.iter().cloned().chain(usual).collect()
 }
 
-fn counters_of(text: &str) -> Option<PathBuf> {
+/// What a file says of their directory, if it says something.
+fn counters_of(text: &str) -> Option<Option<PathBuf>> {
     let table = DeTable::parse(text).ok()?;
-    let setting = table.get_ref().iter().find(|(key, _)| key.get_ref() == "counters")?;
-    match setting.1.get_ref() {
+    Some(match table.get_ref().get("counters")?.get_ref() {
         DeValue::String(path) => Some(path.as_ref().into()),
         _ => None,
-    }
+    })
 }
 
 /// The user's own configuration.

@@ -36,12 +36,13 @@ pub(crate) struct Foreign {
 }
 
 impl Contents {
-    /// Of the configuration in force, which may be none.
+    /// Of the configuration in force, which may be none, with its drop-ins.
     pub(crate) fn read() -> Result<Self> {
-        match places::in_force() {
-            None => Ok(Self(DocumentMut::new())),
-            Some((file, text)) => Self::parse(&file, text),
+        let mut all = Self(DocumentMut::new());
+        for (file, text) in places::in_force().into_iter().chain(places::drop_ins()) {
+            join(&mut all.0, &Self::parse(&file, text)?.0);
         }
+        Ok(all)
     }
 
     fn parse(file: &Path, text: io::Result<String>) -> Result<Self> {
@@ -97,12 +98,30 @@ impl Contents {
     }
 }
 
+/// What a later file says as well: lists of sections grow, of single settings the last counts.
+fn join(all: &mut Table, more: &Table) {
+    for (key, item) in more {
+        match (all.get_mut(key), item) {
+            (Some(Item::ArrayOfTables(sections)), Item::ArrayOfTables(others)) => {
+                sections.extend(others.iter().cloned());
+            }
+            (Some(Item::Table(table)), Item::Table(other)) => join(table, other),
+            _ => drop(all.insert(key, item.clone())),
+        }
+    }
+}
+
 impl Settings {
     /// The file that the module reads; where there is none, a new one of the user's, with the token that
     /// there is without it.
     pub(crate) fn open() -> Result<Self> {
         let there = places::in_force();
         let is_new = there.is_none();
+        if let (true, Some((file, _))) = (is_new, places::drop_ins().first()) {
+            let named = file.display();
+            return Err(Failure::failed(format!("the configuration is drop-ins only, as {named}"))
+                .hint("change these, or make a metaslot.toml beside their directory"));
+        }
         let file = there.map(|(file, _)| file).or_else(places::own_file).ok_or_else(|| {
             Failure::failed("there is no configuration, and no home directory for one")
                 .hint("name a file by METASLOT_CONF")
@@ -117,8 +136,23 @@ impl Settings {
         Ok(Self { file, contents, draft })
     }
 
+    /// Refuses to change what a drop-in says, too: that counts.
+    fn check_drop_ins(&self, path: &[&str]) -> Result<()> {
+        for (file, text) in places::drop_ins() {
+            let contents = Contents::parse(&file, text)?;
+            let root = Some(contents.0.as_item());
+            if path.iter().fold(root, |item, key| item?.get(key)).is_some() {
+                let (section, file) = (path.join("."), file.display());
+                let said = format!("{file} has a section [{section}], which counts");
+                return Err(Failure::failed(said).hint("change that file"));
+            }
+        }
+        Ok(())
+    }
+
     /// The section of a provider, made where there is none.
     pub(crate) fn provider(&mut self, name: &str) -> Result<&mut Table> {
+        self.check_drop_ins(&["provider", name])?;
         let providers = self.contents.0.entry("provider").or_insert_with(|| {
             let mut sections = Table::new();
             sections.set_implicit(true);
@@ -159,6 +193,7 @@ impl Settings {
 
     /// Changes what is said of slot 0. A section that says nothing is none.
     pub(crate) fn metaslot(&mut self, change: impl FnOnce(&mut Table)) -> Result<()> {
+        self.check_drop_ins(&["metaslot"])?;
         let section = self.contents.0.entry("metaslot").or_insert_with(table).as_table_mut();
         let section = section.ok_or_else(|| {
             Failure::failed("slot 0 is not described by a [metaslot] section")

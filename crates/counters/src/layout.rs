@@ -86,6 +86,23 @@ pub const SHARDS: usize = EXCLUSIVE + 1;
 /// Words of the page.
 pub const WORDS: usize = HEADER + SHARDS * SHARD;
 
+/// What processes that have ended counted, word 0: `MTSLTEND`, little-endian.
+pub const ENDED_MAGIC: u64 = u64::from_le_bytes(*b"MTSLTEND");
+/// Word 1.
+pub const ENDED_VERSION: u64 = 1;
+/// Which of the two halves counts.
+pub const ENDED_ACTIVE: usize = 2;
+/// Words before the first half.
+pub const ENDED_HEADER: usize = 512;
+/// Words of a half: a header as a page has it, about the page that was added last, and one shard.
+pub const ENDED_HALF: usize = HEADER + SHARD;
+/// Words of the file.
+pub const ENDED_WORDS: usize = ENDED_HEADER + 2 * ENDED_HALF;
+/// Header of a half, in the place of the number of shards: how many processes were added.
+pub const ENDED_PROCESSES: usize = SHARD_COUNT;
+/// Header of a half, in the place of the length of a shard: when the first was added, in seconds since 1970.
+pub const ENDED_SINCE: usize = SHARD_LENGTH;
+
 /// Which class an operation on `bytes` belongs to.
 #[must_use]
 pub fn size_class(bytes: usize) -> usize {

@@ -7,9 +7,12 @@
 //! the layout. Nothing here draws conclusions: [`read`] gives the numbers, programs show them.
 #![forbid(unsafe_code)]
 
+mod directory;
+mod ended;
 mod event;
 pub mod layout;
 mod page;
+mod raw;
 pub mod read;
 mod record;
 mod shard;
@@ -122,6 +125,9 @@ mod tests {
         ] {
             assert!(book.contains(&format!("{what}{number}")), "{what}{number}");
         }
+        assert_eq!((layout::ENDED_HEADER, layout::ENDED_WORDS), (512, 17_920));
+        assert_eq!(layout::ENDED_HEADER + layout::ENDED_HALF, 9216);
+        assert_eq!(layout::ENDED_MAGIC, 0x444e_4554_4c53_544d);
         assert_eq!((layout::HEADER, layout::CODES, layout::CELLS), (512, 288, 512));
         assert_eq!((layout::SHARD, layout::SIZES, layout::BUCKETS), (8192, 5, 4));
     }

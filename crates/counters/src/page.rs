@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The page: a file under the runtime directory, or private memory.
 
+use crate::directory::{file_name, started};
+use crate::ended::remove_dead;
 use crate::layout::{self, CELLS, HEADER, SHARD, SHARDS, WORDS};
 use metaslot_memory::SharedWords;
-use rustix::fs::{Mode, OFlags};
-use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -191,73 +190,4 @@ pub(crate) fn name_of(provider: usize) -> &'static [AtomicU64; 2] {
     };
     let names = header()[layout::PROVIDER_NAMES..].as_chunks::<2>().0;
     names.get(provider).filter(|_| provider < layout::PROVIDERS).unwrap_or(NONE)
-}
-
-/// When `pid` started, in clock ticks after boot; `None` when there is no such process.
-pub(crate) fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may itself contain anything.
-    let (_, fields) = stat.rsplit_once(") ")?;
-    fields.split(' ').nth(19)?.parse().ok()
-}
-
-fn file_name(pid: u32, started: u64) -> String {
-    format!("{pid}-{started}.counters")
-}
-
-/// The users of a process, real and effective and two more; `None` when there is no such process.
-pub(crate) fn users(pid: u32) -> Option<Vec<u32>> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    line.split_whitespace().map(|user| user.parse().ok()).collect()
-}
-
-/// Whether what this user made is at stake, or the user is root, who may do anything.
-fn is_ours(metadata: &Metadata) -> bool {
-    let user = rustix::process::geteuid();
-    user.is_root() || user.as_raw() == metadata.uid()
-}
-
-/// A page of this user's, or any for root. Nothing that stands in its place holds the reader up: no pipe, no
-/// link, no device, no directory, and no file of another length.
-pub(crate) fn open_to_read(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.len() != (WORDS * 8) as u64 {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "no page of this version"));
-    }
-    if !is_ours(&metadata) {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    Ok(file)
-}
-
-/// Takes away the page of a process that is gone: its owner may, and root, whatever the directory allows.
-pub(crate) fn remove(path: &Path) {
-    if fs::symlink_metadata(path).is_ok_and(|metadata| is_ours(&metadata)) {
-        drop(fs::remove_file(path));
-    }
-}
-
-/// The process of a page's file name, and whether it is still the one that made it.
-pub(crate) fn owner(name: &OsStr) -> Option<(u32, bool)> {
-    let name = name.to_str()?;
-    let (pid, start) = name.strip_suffix(".counters")?.split_once('-')?;
-    let (pid, start) = (pid.parse().ok()?, start.parse::<u64>().ok()?);
-    // As it is written, and no other way to write the same numbers.
-    (name == file_name(pid, start)).then(|| (pid, started(pid) == Some(start)))
-}
-
-/// How many files are looked at when a page is made: enough that they do not pile up.
-const LOOK_AT: usize = 64;
-
-/// Takes away the pages of processes that are gone; those of others' are theirs to remove.
-pub(crate) fn remove_dead(directory: &Path) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    for entry in entries.flatten().take(LOOK_AT) {
-        if let Some((_, false)) = owner(&entry.file_name()) {
-            remove(&entry.path());
-        }
-    }
 }

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading the pages of all processes.
 
-use crate::layout::{self, CELL, CODE_COUNT, CODES, EVENTS, HEADER, ROWS, SHARD, SHARDS, SIZES};
-use crate::{Event, page, record};
+use crate::directory;
+use crate::ended::{Ended, PATIENTLY, bury};
+use crate::layout::{self, CELL, ENDED_PROCESSES, ENDED_SINCE, EVENTS, ROWS, SIZES};
+use crate::raw::Raw;
+use crate::{Event, record};
 use metaslot_ck::{CK_MECHANISM_TYPE, CK_RV, Function};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// One process's numbers at one moment.
+/// One process's numbers at one moment, or those of all that have ended.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
-    /// The process.
+    /// Of how many processes that have ended this is the sum; 0 for a process.
+    pub ended: u64,
+    /// The process; 0 for the sum.
     pub pid: u32,
-    /// The program's name, up to 15 bytes.
+    /// The program's name, up to 15 bytes; empty for the sum.
     pub program: String,
-    /// When the page was made, in seconds since 1970.
+    /// When the page was made, or the first of the sum had ended, in seconds since 1970.
     pub since: u64,
     /// Calls and errors, by function; only functions that were called.
     pub calls: Vec<(Function, Calls)>,
@@ -117,43 +122,62 @@ impl Cell {
     }
 }
 
-/// All processes that live and whose pages in these directories we may read. Pages of the dead are
-/// removed, as far as they are this user's; root removes all.
+/// All processes that live and whose pages in these directories we may read, and last, where there is one, the sum of those
+/// that have ended: each process is in one of both. Pages of the dead are added to the sum and removed, as far as they are
+/// this user's; root does so for all.
 #[must_use]
 pub fn processes(directories: &[PathBuf]) -> Vec<Process> {
     let mut found = Vec::new();
+    let mut ended = Raw::default();
     for directory in directories {
-        let Ok(entries) = fs::read_dir(directory) else { continue };
-        for entry in entries.flatten() {
-            match page::owner(&entry.file_name()) {
-                Some((pid, true)) => found.extend(page_of(&entry.path(), pid).ok()),
-                Some((_, false)) => page::remove(&entry.path()),
-                None => {}
-            }
+        for user in directory::users_of(directory) {
+            found.extend(of_user(directory, user, &mut ended));
         }
     }
-    found.sort_by_key(|process| process.pid);
+    found.sort_by_key(|process: &Process| process.pid);
+    if ended.header[ENDED_PROCESSES] > 0 {
+        found.push(of_sum(&ended));
+    }
+    found
+}
+
+/// Those of one user. Nobody adds a page to the sum meanwhile, where there is a sum already or has to be one.
+fn of_user(directory: &Path, user: u32, ended: &mut Raw) -> Vec<Process> {
+    let mut sum = Ended::open(directory, user, PATIENTLY).ok().flatten();
+    let mut found = Vec::new();
+    for (path, pid, lives) in directory::pages(directory, user) {
+        if lives {
+            found.extend(page_of(&path, pid).ok());
+            continue;
+        }
+        if sum.is_none() {
+            sum = Ended::make(directory, user, PATIENTLY).ok();
+        }
+        bury(&path, sum.as_mut());
+    }
+    if let Some(sum) = sum {
+        ended.join(sum.counted());
+    }
     found
 }
 
 /// The pages of one process, also of one that is gone: they stay until another process begins to
-/// count or [`processes`] looks.
+/// count or [`processes`] looks, and are then part of the sum.
 #[must_use]
 pub fn of(pid: u32, directories: &[PathBuf]) -> Vec<Process> {
     let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok());
-    let pages = entries
-        .flatten()
-        .flatten()
-        .filter(|entry| page::owner(&entry.file_name()).is_some_and(|(owner, _)| owner == pid));
+    let pages = entries.flatten().flatten().filter(|entry| {
+        directory::owner(&entry.file_name()).is_some_and(|(owner, _)| owner == pid)
+    });
     pages.filter_map(|entry| page_of(&entry.path(), pid).ok()).collect()
 }
 
 /// The page of a process that lives or has just ended: made by its user, and about it.
 fn page_of(path: &Path, pid: u32) -> io::Result<Process> {
-    let file = page::open_to_read(path)?;
+    let file = directory::open_to_read(path)?;
     // Of the file that is read: another one may stand in its place by now.
     let made_by = file.metadata()?.uid();
-    let users = page::users(pid);
+    let users = directory::users(pid);
     let found = counted(&file)?;
     match found.pid == pid && users.is_none_or(|users| users.contains(&made_by)) {
         true => Ok(found),
@@ -167,52 +191,38 @@ fn page_of(path: &Path, pid: u32) -> io::Result<Process> {
 /// # Errors
 /// What the file system says; [`io::ErrorKind::InvalidData`] for a page of another version.
 pub fn process(path: &Path) -> io::Result<Process> {
-    counted(&page::open_to_read(path)?)
+    counted(&directory::open_to_read(path)?)
 }
 
 fn counted(file: &File) -> io::Result<Process> {
-    let header = words(file, 0, HEADER)?;
-    let expected = [(0, layout::MAGIC), (1, layout::VERSION)];
-    let lengths = [(layout::SHARD_COUNT, SHARDS as u64), (layout::SHARD_LENGTH, SHARD as u64)];
-    if expected.iter().chain(&lengths).any(|(at, value)| header[*at] != *value) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a page of another version"));
-    }
-    let mut sums = vec![0_u64; SHARD];
-    let (mut codes, mut outside) = (BTreeMap::new(), Vec::new());
-    for index in 0..SHARDS {
-        // Read, not mapped: reading a page that was never written does not allocate it.
-        let shard = words(file, HEADER + index * SHARD, SHARD)?;
-        for (sum, word) in sums.iter_mut().zip(&shard) {
-            *sum = sum.saturating_add(*word);
-        }
-        if let since @ 1.. = shard[layout::OUTSIDE] {
-            outside.push(Duration::from_millis(record::now().saturating_sub(since)));
-        }
-        for pair in shard[CODES..CODES + 2 * CODE_COUNT].chunks_exact(2) {
-            let count: &mut u64 = codes.entry(pair[0]).or_default();
-            *count = count.saturating_add(pair[1]);
-        }
-    }
-    Ok(Process {
+    Ok(of_raw(&Raw::of(file)?))
+}
+
+fn of_raw(raw: &Raw) -> Process {
+    let Raw { header, sums, codes, outside } = raw;
+    let now = record::now();
+    let outside = outside.iter().map(|since| Duration::from_millis(now.saturating_sub(*since)));
+    Process {
+        ended: 0,
         pid: u32::try_from(header[layout::PID]).unwrap_or(0),
         program: text(&header[layout::PROGRAM..][..2]),
         since: header[layout::MADE],
-        calls: calls(&sums),
+        calls: calls(sums),
         codes: codes.iter().filter_map(|(key, count)| code(*key, *count)).collect(),
         events: Event::ALL
             .iter()
             .map(|(event, _)| (*event, sums[EVENTS + *event as usize]))
             .filter(|(_, count)| *count > 0)
             .collect(),
-        operations: operations(&header, &sums),
-        outside,
-    })
+        operations: operations(header, sums),
+        outside: outside.collect(),
+    }
 }
 
-fn words(file: &File, at: usize, count: usize) -> io::Result<Vec<u64>> {
-    let mut bytes = vec![0; count * 8];
-    file.read_exact_at(&mut bytes, (at * 8) as u64)?;
-    Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+/// The sum of processes that have ended.
+fn of_sum(sum: &Raw) -> Process {
+    let [ended, since] = [ENDED_PROCESSES, ENDED_SINCE].map(|at| sum.header[at]);
+    Process { ended, since, pid: 0, program: String::new(), ..of_raw(sum) }
 }
 
 fn text(words: &[u64]) -> String {

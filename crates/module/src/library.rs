@@ -4,7 +4,8 @@
 use crate::audit::Log;
 use crate::cancel::Uncancelled;
 use crate::caught::caught;
-use crate::config::{Config, Counters, Problem, Source};
+use crate::config::source::Source;
+use crate::config::{Config, Counters, Problem};
 use crate::environment::{self, runtime_directories};
 use crate::error_log::{ErrorLog, Wrong};
 use crate::outside::is_outside;
@@ -79,14 +80,13 @@ impl Library {
         }
         let source = Source::of_environment();
         let stamps = Stamps::of(&source);
-        let (mut config, file) = source.read()?;
-        let file = file.map(Path::to_owned);
+        let (mut config, found) = source.read()?;
         if let Some(audit) = config.audit.take() {
             self.log.get_or_init(|| Log::new(audit));
         }
-        let (engine, slots) =
-            engine(config).map_err(|reason| Problem::new(file.clone(), reason))?;
-        self.watch.get_or_init(|| Watch::new(source, stamps, file, slots));
+        let (engine, slots) = engine(config)
+            .map_err(|reason| Problem::new(found.first().map(Path::to_owned), reason))?;
+        self.watch.get_or_init(|| Watch::new(source, stamps, found, slots));
         Ok(engine)
     }
 

@@ -4,7 +4,8 @@
 
 use crate::audit::Log;
 use crate::cancel::Uncancelled;
-use crate::config::{Config, Source};
+use crate::config::Config;
+use crate::config::source::{Found, Source};
 use crate::providers::settings;
 use crate::slots::Named;
 use metaslot_ck::SlotId;
@@ -15,7 +16,7 @@ use metaslot_spi::detail;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -48,21 +49,16 @@ pub(crate) struct Watched {
 #[derive(Debug)]
 struct Seen {
     stamps: Stamps,
-    /// The file that counted.
-    file: Option<PathBuf>,
+    /// The files that counted.
+    found: Found,
     /// What is wrong with what is there since.
     problem: Option<String>,
 }
 
 impl Watch {
-    /// `stamps` are from before `file` was read.
-    pub(crate) fn new(
-        source: Source,
-        stamps: Stamps,
-        file: Option<PathBuf>,
-        watched: Watched,
-    ) -> Self {
-        let seen = Mutex::new(Seen { stamps, file, problem: None });
+    /// `stamps` are from before the files were read.
+    pub(crate) fn new(source: Source, stamps: Stamps, found: Found, watched: Watched) -> Self {
+        let seen = Mutex::new(Seen { stamps, found, problem: None });
         Self { source, watched, due: AtomicI64::new(0), seen }
     }
 
@@ -87,12 +83,12 @@ impl Watch {
 
     /// What is there now counts; says whether it is dealt with.
     fn take_over(&self, engine: &Engine, log: Option<&Log>, seen: &mut Seen) -> bool {
-        let (config, file) = match self.source.read() {
-            Ok((_, None)) if seen.file.is_some() => {
+        let (config, found) = match self.source.read() {
+            Ok((_, found)) if seen.found.main.is_some() && found.main.is_none() => {
                 seen.keep(log, "it is gone");
                 return true;
             }
-            Ok((config, file)) => (config, file.map(Path::to_owned)),
+            Ok(read) => read,
             Err(problem) => {
                 seen.keep(log, &problem.to_string());
                 return true;
@@ -103,7 +99,7 @@ impl Watch {
         let is_other = |(slot, policy): &(SlotId, Policy)| {
             engine.token_policy(*slot).is_ok_and(|old| old != *policy)
         };
-        seen.file = file.or_else(|| seen.file.take());
+        seen.found = found;
         if *engine.routes().settings() != settings || policies.iter().any(is_other) {
             if log.is_some_and(|log| log.configured(seen.file(), None).is_err()) {
                 seen.keep(None, "the audit log cannot be written");
@@ -178,7 +174,7 @@ impl Seen {
     }
 
     fn file(&self) -> &Path {
-        self.file.as_deref().unwrap_or_else(|| Path::new(""))
+        self.found.first().unwrap_or_else(|| Path::new(""))
     }
 }
 
@@ -197,8 +193,8 @@ type Stamp = (u64, u64, u64, SystemTime, (i64, i64));
 
 impl Stamps {
     pub(crate) fn of(source: &Source) -> Self {
-        let is_odd = |file: &PathBuf| fs::metadata(file).is_ok_and(|file| !file.is_file());
-        let odd = source.configurations().iter().any(is_odd);
+        let is_odd = |file: &Path| fs::metadata(file).is_ok_and(|file| !file.is_file());
+        let odd = source.configurations().any(is_odd);
         let stamp = |file| stamp(&fs::metadata(file).ok()?);
         let files: Vec<_> = source.files().map(stamp).collect();
         let now = SystemTime::now();

@@ -13,7 +13,7 @@ use metaslot_lanes::cpu::{self, Cpu};
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[test]
 fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
@@ -67,6 +67,11 @@ fn a_changed_configuration_is_taken_over_and_a_wrong_one_is_not() {
     assert!(has("configured", "metaslot.toml\"}"), "{log}");
     assert!(has("not-configured", "line 2: there is no setting \\\"colour\\\""), "{log}");
     assert!(has("not-configured", "cannot be read"), "{log}");
+}
+
+#[test]
+fn drop_ins_add_to_the_configuration_that_they_stand_beside() {
+    Home::new("drop-ins").run(&program("drop_ins"), &[]);
 }
 
 #[test]
@@ -526,13 +531,28 @@ fn counters_tell_the_truth_of_processes_that_fork_and_are_killed() {
     let variables = [("XDG_RUNTIME_DIR", runtime.parent().unwrap().as_os_str())];
     let truths = truths(&home.run_with(&program("truth"), &[], &variables));
     assert_eq!(truths.len(), 16);
-    let pages = fs::read_dir(&runtime).unwrap().flatten();
-    let pages = pages.map(|entry| read::process(&entry.path()).unwrap());
+    let pages = pages(&runtime).into_iter().map(|page| read::process(&page).unwrap());
     let pages: BTreeMap<u32, read::Process> = pages.map(|page| (page.pid, page)).collect();
     for (pid, truth) in &truths {
         compare(&pages[pid], truth);
     }
     assert!(truths.values().any(|truth| truth.killed));
+    // All have ended, and are added up once: these, and the one that began them.
+    let operations = |process: &read::Process| {
+        process.operations.iter().map(|(_, cell)| cell.operations).sum::<u64>()
+    };
+    for _ in 0..2 {
+        let all = read::processes(std::slice::from_ref(&runtime));
+        let [sum] = &all[..] else { panic!("one sum: {all:?}") };
+        assert_eq!(sum.ended, truths.len() as u64 + 1);
+        assert_eq!(operations(sum), pages.values().map(operations).sum::<u64>());
+    }
+}
+
+/// The pages in a directory, without what ended processes counted.
+fn pages(directory: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path());
+    files.filter(|file| file.extension().is_some_and(|end| end == "counters")).collect()
 }
 
 /// Equal, to the operation; a thread that was killed within a call may have been counted or not.
@@ -568,7 +588,7 @@ fn each_forked_child_has_a_page_of_its_own() {
     fs::create_dir_all(&runtime).unwrap();
     let variables = [("XDG_RUNTIME_DIR", runtime.parent().unwrap().as_os_str())];
     home.run_with(&program_with("fork", "forked", &[]), &[], &variables);
-    let pages: Vec<_> = fs::read_dir(&runtime).unwrap().flatten().map(|e| e.path()).collect();
+    let pages = pages(&runtime);
     let read: Vec<_> = pages.iter().map(|page| read::process(page).unwrap()).collect();
     // Those who came later removed the pages of those who were gone, so only some are left: at
     // least that of the last one.

@@ -4,9 +4,9 @@
 mod agreement;
 pub(crate) mod arguments;
 pub(crate) mod cert;
-pub(crate) mod config;
 pub(crate) mod cipher;
 pub(crate) mod complete;
+pub(crate) mod config;
 pub(crate) mod derive;
 pub(crate) mod doctor;
 pub(crate) mod explain;

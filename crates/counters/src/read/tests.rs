@@ -2,10 +2,11 @@
 //! What stands in the directory of pages and is none, or lies.
 
 use super::*;
+use crate::layout::{HEADER, SHARD, SHARDS};
 use metaslot_ck::CKM_SHA256;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::env;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::PathBuf;
 
 /// A directory for one test; removed on drop.
@@ -42,7 +43,7 @@ fn page(path: &Path, words: &[(usize, u64)]) {
 /// The name of this process's page.
 fn own() -> String {
     let pid = std::process::id();
-    format!("{pid}-{}.counters", page::started(pid).expect("it runs"))
+    format!("{pid}-{}.counters", directory::started(pid).expect("it runs"))
 }
 
 #[test]
@@ -162,8 +163,8 @@ fn numbers_that_no_process_reaches_do_not_overflow() {
 #[test]
 fn only_names_that_processes_write_are_pages() {
     let here = std::process::id();
-    let start = page::started(here).expect("it runs");
-    let owner = |name: String| page::owner(name.as_ref());
+    let start = directory::started(here).expect("it runs");
+    let owner = |name: String| directory::owner(name.as_ref());
     assert_eq!(owner(format!("{here}-{start}.counters")), Some((here, true)));
     assert_eq!(owner(format!("{here}-1.counters")), Some((here, false)));
     for name in [
@@ -188,7 +189,7 @@ fn a_dead_process_page_goes_and_what_it_links_to_stays() {
     symlink(at("kept"), at("1-1.counters")).expect("a link");
     page(&at("1-2.counters"), &[]);
     fs::write(at("notes.txt"), "").expect("a file");
-    page::remove_dead(&directory.0);
+    crate::ended::remove_dead(&directory.0);
     assert!(at("kept").exists() && at("notes.txt").exists());
     assert!(!at("1-2.counters").exists() && at("1-1.counters").symlink_metadata().is_err());
 }

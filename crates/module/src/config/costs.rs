@@ -29,11 +29,11 @@ pub(super) fn is_absent(error: &io::Error) -> bool {
 
 /// The text of a file, or its beginning, which then is longer than `most` bytes. A pipe or a device is refused: to
 /// read it could take forever.
-fn plain_text(file: &Path, most: usize) -> io::Result<String> {
+pub(super) fn plain_text(file: &Path, most: usize) -> io::Result<String> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(file)?;
     if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }
     let mut text = String::new();
     file.take(most as u64 + 1).read_to_string(&mut text)?;

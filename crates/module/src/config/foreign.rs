@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `[[foreign]]`: other PKCS#11 modules.
 
-use super::setting::{Complaint, at, boolean, text, wrong};
-use super::{Config, ForeignConfig, absolute, allow, duration, file_uri, preset};
+use super::setting::{
+    Complaint, Setting, absolute, apply, at, boolean, duration, set, table, text, wrong,
+};
+use super::token::{allow, preset};
+use super::{Config, ForeignConfig, simple_name};
 use metaslot_engine::Policy;
 use metaslot_foreign::{Config as Foreign, Isolation, MAX_MODULES, Serves};
 use std::path::PathBuf;
@@ -13,40 +16,72 @@ use toml::de::DeValue;
 /// How long a call of an isolated module may take that says nothing else.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// What a section says.
+struct Draft {
+    name: Option<String>,
+    module: Option<PathBuf>,
+    pin_source: Option<PathBuf>,
+    trusted: bool,
+    serves: Serves,
+    policy: Policy,
+    program: Option<PathBuf>,
+    limit: Option<Duration>,
+    shown: Option<bool>,
+    parameters: Option<String>,
+}
+
+/// First the preset, then what is allowed beyond it.
+const SETTINGS: &[Setting<Draft>] = &[
+    ("name", |module, value| set(&mut module.name, Some(simple_name(value)?))),
+    ("module", |module, value| set(&mut module.module, Some(absolute(value)?))),
+    ("pin-source", |module, value| set(&mut module.pin_source, Some(file_uri(value)?))),
+    ("trusted", |module, value| set(&mut module.trusted, boolean(value)?)),
+    ("serves", |module, value| set(&mut module.serves, services(value)?)),
+    ("policy", |module, value| set(&mut module.policy, preset(value)?.0)),
+    ("allow", |module, value| allow(&mut module.policy, value)),
+    ("isolated", |module, value| set(&mut module.program, isolated(value)?)),
+    ("limit", |module, value| set(&mut module.limit, Some(duration(value)?))),
+    ("metaslot", |module, value| set(&mut module.shown, Some(boolean(value)?))),
+    ("parameters", |module, value| set(&mut module.parameters, Some(text(value)?.to_owned()))),
+];
+
+impl Draft {
+    const EMPTY: Self = Self {
+        name: None,
+        module: None,
+        pin_source: None,
+        trusted: true,
+        serves: Serves { digest: false, random: false },
+        policy: Policy::DEFAULT,
+        program: None,
+        limit: None,
+        shown: None,
+        parameters: None,
+    };
+
+    fn isolation(&self) -> Result<Option<Isolation>, &'static str> {
+        match (&self.program, self.limit) {
+            (None, None) => Ok(None),
+            (None, Some(_)) => Err("only an isolated module has a limit"),
+            (Some(program), limit) => {
+                let (program, limit) = (program.clone(), limit.unwrap_or(LIMIT));
+                Ok(Some(Isolation { program, limit }))
+            }
+        }
+    }
+}
+
 impl Config {
     /// One `[[foreign]]`.
     pub(super) fn add_foreign(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
-        let DeValue::Table(table) = section.get_ref() else {
-            return Err(wrong(section, "a foreign module is a section"));
-        };
-        let (mut name, mut module, mut pin_source, mut parameters) = (None, None, None, None);
-        let (mut policy, mut trusted) = (Policy::DEFAULT, true);
-        let mut serves = Serves::default();
-        let (mut program, mut limit, mut shown) = (None, None, None);
-        for (key, value) in table {
-            match key.get_ref().as_ref() {
-                "serves" => serves = services(value)?,
-                "trusted" => trusted = boolean(value)?,
-                "isolated" => program = isolated(value)?,
-                "limit" => limit = Some(duration(value)?),
-                "metaslot" => shown = Some(boolean(value)?),
-                "name" => name = Some(self.new_name(value)?),
-                "module" => module = Some(absolute(value)?),
-                "pin-source" => pin_source = Some(file_uri(value)?),
-                "parameters" => parameters = Some(text(value)?.to_owned()),
-                "policy" => policy = preset(value)?.0,
-                "allow" => {}
-                other => {
-                    return Err(at(key, &format!("a foreign module has no setting {other:?}")));
-                }
-            }
-        }
-        if let Some(allowed) = table.iter().find(|(key, _)| key.get_ref() == "allow") {
-            allow(&mut policy, allowed.1)?;
-        }
-        let name = name.ok_or_else(|| at(section, "a foreign module needs a name"))?;
-        let module: PathBuf =
-            module.ok_or_else(|| at(section, "a foreign module needs a module"))?;
+        let settings = table(section, "a foreign module is a section")?;
+        let mut draft = Draft::EMPTY;
+        apply(settings, "a foreign module has no setting", SETTINGS, &mut draft)?;
+        let isolation = draft.isolation().map_err(|reason| at(section, reason));
+        let Draft { name, module, pin_source, trusted, serves, policy, shown, parameters, .. } =
+            draft;
+        let name = self.new_name(name, settings, section, "a foreign module needs a name")?;
+        let module = module.ok_or_else(|| at(section, "a foreign module needs a module"))?;
         if self.foreign.iter().any(|other| other.module.module == module) {
             return Err(at(section, "this module is named twice"));
         }
@@ -56,17 +91,19 @@ impl Config {
         if !trusted && serves != Serves::default() {
             return Err(at(section, "a module that is not trusted serves no other token"));
         }
-        let isolation = match (program, limit) {
-            (Some(program), limit) => Some(Isolation { program, limit: limit.unwrap_or(LIMIT) }),
-            (None, None) => None,
-            (None, Some(_)) => return Err(at(section, "only an isolated module has a limit")),
-        };
-        let without = Vec::new();
+        let (isolation, without) = (isolation?, Vec::new());
         let module =
             Foreign { isolation, name, module, pin_source, trusted, parameters, without, serves };
         self.foreign.push(ForeignConfig { module, policy, shown, enabled: true });
         Ok(())
     }
+}
+
+/// `file:/path`, as a `pin-source` of a PKCS#11 URI has it. What stands there instead may be the PIN, and is not repeated.
+fn file_uri(value: &Spanned<DeValue<'_>>) -> Result<PathBuf, Complaint> {
+    let path = text(value).ok().and_then(|text| text.strip_prefix("file:")).map(PathBuf::from);
+    let path = path.filter(|path| path.is_absolute());
+    path.ok_or_else(|| at(value, "must be a file such as \"file:/run/keys/pin\""))
 }
 
 /// What a module does for every caller.
@@ -93,6 +130,12 @@ fn isolated(value: &Spanned<DeValue<'_>>) -> Result<Option<PathBuf>, Complaint> 
     }
 }
 
+/// The names of the settings.
+#[cfg(test)]
+pub(super) fn names() -> Vec<&'static str> {
+    super::setting::names(SETTINGS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +146,8 @@ mod tests {
             let text = format!(
                 "[[token]]\npath = \"/a\"\n[[foreign]]\nname = \"a\"\nmodule = \"/m.so\"\n{more}\n"
             );
-            Config::parse(&text).map(|mut config| config.foreign.remove(0).module.isolation)
+            super::super::tests::parse(&text)
+                .map(|mut config| config.foreign.remove(0).module.isolation)
         };
         let isolation = |program: &str, seconds| {
             let (program, limit) = (PathBuf::from(program), Duration::from_secs(seconds));

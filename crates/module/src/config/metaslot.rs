@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `[metaslot]`: what slot 0 is, and the variables of the environment that say so for one process, as Solaris had them.
 
-use super::setting::{Complaint, at, boolean, text, wrong};
+use super::setting::{Complaint, Setting, apply, boolean, set, table, text};
 use crate::environment::variable;
 use std::ffi::CStr;
 use std::fmt;
@@ -32,22 +32,23 @@ impl MetaslotConfig {
     pub(super) const USUAL: Self =
         Self { enabled: true, keystore: Keystore { token: None, slot: None, by_variable: false } };
 
-    /// The `[metaslot]` section.
-    pub(super) fn parse(section: &Spanned<DeValue<'_>>) -> Result<Self, Complaint> {
-        let DeValue::Table(table) = section.get_ref() else {
-            return Err(wrong(section, "metaslot is a section"));
-        };
-        let mut config = Self::USUAL;
-        for (key, value) in table {
-            match key.get_ref().as_ref() {
-                "enabled" => config.enabled = boolean(value)?,
-                "token" => config.keystore.token = Some(text(value)?.to_owned()),
-                "slot" => config.keystore.slot = Some(text(value)?.to_owned()),
-                other => return Err(at(key, &format!("the metaslot has no setting {other:?}"))),
-            }
-        }
-        Ok(config)
+    /// A `[metaslot]` section, which says something of what was said before.
+    pub(super) fn read(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
+        let settings = table(section, "metaslot is a section")?;
+        apply(settings, "the metaslot has no setting", SETTINGS, self)
     }
+}
+
+const SETTINGS: &[Setting<MetaslotConfig>] = &[
+    ("enabled", |slot, value| set(&mut slot.enabled, boolean(value)?)),
+    ("token", |slot, value| set(&mut slot.keystore.token, Some(text(value)?.to_owned()))),
+    ("slot", |slot, value| set(&mut slot.keystore.slot, Some(text(value)?.to_owned()))),
+];
+
+/// The names of the settings.
+#[cfg(test)]
+pub(super) fn names() -> Vec<&'static str> {
+    super::setting::names(SETTINGS)
 }
 
 /// What the environment says instead of the configuration.
@@ -121,7 +122,7 @@ mod tests {
         let table = toml::de::DeTable::parse(text).map_err(|wrong| wrong.to_string())?;
         let mut config = MetaslotConfig::USUAL;
         for (_, section) in table.get_ref() {
-            config = MetaslotConfig::parse(section).map_err(|wrong| wrong.1)?;
+            config.read(section).map_err(|wrong| wrong.1)?;
         }
         let apply = variables.apply(&mut config);
         apply.map_err(|(name, reason)| format!("{name}: {reason}")).map(|()| config)

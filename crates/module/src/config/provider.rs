@@ -2,7 +2,7 @@
 //! `[provider.NAME]`: what a provider may do.
 
 use super::service;
-use super::setting::{Complaint, at, text, wrong};
+use super::setting::{Complaint, Setting, apply, at, set, table, text, wrong};
 use metaslot_ck::mechanism::MechanismRow;
 use metaslot_ck::{CK_MECHANISM_TYPE, mechanism_name};
 use toml::Spanned;
@@ -14,23 +14,55 @@ pub(super) const OURS: [&str; 4] = ["awslc", "kernel", "lanes", "openssl"];
 /// Those of our own that have to be wanted: their section says so.
 pub(crate) const WANTED: [&str; 2] = ["openssl", "kernel"];
 
-/// One `[provider.NAME]`.
-#[derive(Debug)]
+/// What the `[provider.NAME]` sections of one provider say together.
+#[derive(Debug, Default)]
 pub(super) struct ProviderConfig {
     pub(super) name: String,
-    /// Whether this process has it.
-    pub(super) enabled: bool,
+    enabled: Option<bool>,
+    /// Whether this process is one of those that alone have it.
+    only: Option<bool>,
+    /// Whether it is one of those that do without.
+    except: Option<bool>,
     /// Mechanisms that it may not do.
     pub(super) disabled: Vec<CK_MECHANISM_TYPE>,
 }
 
-/// The sections, by the names of their providers, of which those of `foreign` modules are some.
-pub(super) fn parse(
+const SETTINGS: &[Setting<ProviderConfig>] = &[
+    ("enabled", |provider, value| match value.get_ref() {
+        DeValue::Boolean(truth) => {
+            provider.check_dispensable(value, *truth)?;
+            set(&mut provider.enabled, Some(*truth))
+        }
+        _ => Err(wrong(value, "enabled is true or false")),
+    }),
+    ("only", |provider, value| {
+        provider.check_dispensable(value, false)?;
+        set(&mut provider.only, Some(service::is_one_of(value)?))
+    }),
+    ("except", |provider, value| {
+        provider.check_dispensable(value, false)?;
+        set(&mut provider.except, Some(service::is_one_of(value)?))
+    }),
+    ("disable", |provider, value| {
+        let DeValue::Array(names) = value.get_ref() else {
+            return Err(wrong(value, "disable is a list of mechanisms"));
+        };
+        provider.disabled.clear();
+        for name in names.iter() {
+            provider.disabled.extend(mechanisms(name)?);
+        }
+        Ok(())
+    }),
+];
+
+/// Reads the sections of one file, by the names of their providers, of which those of `foreign` modules are some. What an
+/// earlier file says of the same stays where this one says nothing.
+pub(super) fn read(
     sections: &DeTable<'_>,
     foreign: &[&str],
-) -> Result<Vec<ProviderConfig>, Complaint> {
+    all: &mut Vec<ProviderConfig>,
+) -> Result<(), Complaint> {
     let known: Vec<_> = OURS.into_iter().chain(foreign.iter().copied()).collect();
-    let mut all = Vec::new();
     for (name, section) in sections {
         if !known.contains(&name.get_ref().as_ref()) {
             let reason = format!("there is no such provider: there are {}", known.join(", "));
@@ -39,42 +71,42 @@ pub(super) fn parse(
         if name.get_ref() == "openssl" && !cfg!(feature = "openssl") {
             return Err(at(name, "this library was built without OpenSSL"));
         }
-        let DeValue::Table(settings) = section.get_ref() else {
-            return Err(wrong(section, "a provider is a section"));
-        };
-        all.push(ProviderConfig::parse(name.get_ref(), settings)?);
+        let settings = table(section, "a provider is a section")?;
+        let place = all.iter().position(|one| one.name == *name.get_ref());
+        let place = place.unwrap_or_else(|| {
+            all.push(ProviderConfig { name: name.get_ref().to_string(), ..<_>::default() });
+            all.len() - 1
+        });
+        apply(settings, "a provider has no setting", SETTINGS, &mut all[place])?;
     }
-    Ok(all)
+    Ok(())
 }
 
 impl ProviderConfig {
-    fn parse(name: &str, settings: &DeTable<'_>) -> Result<Self, Complaint> {
-        let (mut enabled, mut disabled) = (true, Vec::new());
-        for (key, value) in settings {
-            match (key.get_ref().as_ref(), value.get_ref()) {
-                ("enabled", DeValue::Boolean(false)) | ("only" | "except", _)
-                    if name == "awslc" =>
-                {
-                    let reason = "awslc makes random numbers and keys for the others: disable some of its mechanisms instead";
-                    return Err(at(value, reason));
-                }
-                ("enabled", DeValue::Boolean(truth)) => enabled &= *truth,
-                ("only", _) => enabled &= service::is_one_of(value)?,
-                ("except", _) => enabled &= !service::is_one_of(value)?,
-                ("enabled", _) => return Err(wrong(value, "enabled is true or false")),
-                ("disable", DeValue::Array(names)) => {
-                    for name in names.iter() {
-                        disabled.extend(mechanisms(name)?);
-                    }
-                }
-                ("disable", _) => return Err(wrong(value, "disable is a list of mechanisms")),
-                (other, _) => {
-                    return Err(at(key, &format!("a provider has no setting {other:?}")));
-                }
-            }
-        }
-        Ok(Self { name: name.to_owned(), enabled, disabled })
+    /// Whether this process has it.
+    pub(super) fn is_enabled(&self) -> bool {
+        self.enabled.unwrap_or(true) && self.only.unwrap_or(true) && !self.except.unwrap_or(false)
     }
+
+    fn check_dispensable(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        enabled: bool,
+    ) -> Result<(), Complaint> {
+        match enabled || self.name != "awslc" {
+            true => Ok(()),
+            false => Err(at(
+                value,
+                "awslc makes random numbers and keys for the others: disable some of its mechanisms instead",
+            )),
+        }
+    }
+}
+
+/// The names of the settings.
+#[cfg(test)]
+pub(super) fn names() -> Vec<&'static str> {
+    super::setting::names(SETTINGS)
 }
 
 /// The mechanisms of a name such as `CKM_AES_GCM`, or `CKM_AES_*`.

@@ -48,15 +48,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if let Some(told) = complaint(app)? {
         return Err(Failure::failed(told).hint("nothing of it counts: 'metaslot config check'"));
     }
-    let file = match places::in_force() {
-        Some((file, text)) => {
-            let name = file.display().to_string();
-            let text = text.map_err(|error| Failure::io(format!("cannot read {name}"), &error))?;
-            Some(File { name, text })
-        }
-        None => None,
-    };
-    let mut rows = file.as_ref().map_or_else(unconfigured, File::rows);
+    let files = places::in_force().into_iter().chain(places::drop_ins());
+    let files: Vec<File> = files.map(File::new).collect::<Result<_>>()?;
+    let mut rows = rows(&files);
     let ours = |(setting, variable): &(&str, &'static str)| {
         let value = env::var(variable).ok().filter(|value| !value.is_empty())?;
         let name = format!("metaslot.{setting}");
@@ -68,37 +62,70 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         rows.push(row);
     }
     rows.retain(|row| !args.set || row.origin != Origin::Default);
-    report(app, file.as_ref(), &rows)
+    report(app, &files, &rows)
 }
 
-fn report(app: &App, file: Option<&File>, rows: &[Row]) -> Result<()> {
+fn report(app: &App, files: &[File], rows: &[Row]) -> Result<()> {
     let mut table = Table::new(&["SETTING", "VALUE", "FROM"], &[]);
     for row in rows {
         table.push(vec![row.name.clone(), row.value.clone(), row.origin.to_string()]);
     }
     let json: Vec<Value> = rows.iter().map(Row::json).collect();
+    let names: Vec<&String> = files.iter().map(|file| &file.name).collect();
     app.output.print(&Report {
         text: table.text(),
-        json: json!({"file": file.map(|file| &file.name), "settings": json}),
-        uris: file.map(|file| file.name.clone()).into_iter().collect(),
+        json: json!({"file": names.first(), "files": names, "settings": json}),
+        uris: names.into_iter().cloned().collect(),
     })
 }
 
-/// What counts without a file.
+/// Every setting. Sections of one kind follow each other; of what is said more than once the last counts.
+fn rows(files: &[File]) -> Vec<Row> {
+    let parsed = files.iter().filter_map(|file| Some((file, DeTable::parse(&file.text).ok()?)));
+    let parsed: Vec<(&File, _)> = parsed.collect();
+    let tables: Vec<(&File, &DeTable<'_>)> =
+        parsed.iter().map(|(file, table)| (*file, table.get_ref())).collect();
+    let mut rows = Vec::new();
+    for (kind, settings) in [("token", TOKEN), ("foreign", FOREIGN), ("pool", POOL)] {
+        let of_file =
+            |&(file, table)| sections(table, kind).into_iter().map(move |section| (file, section));
+        for (number, (file, section)) in tables.iter().flat_map(of_file).enumerate() {
+            fill(&mut rows, &format!("{kind}[{number}]."), settings, &file.said(section));
+        }
+    }
+    if rows.is_empty() {
+        rows = unconfigured();
+    }
+    let mut providers: Vec<(String, Vec<Said>)> = Vec::new();
+    for (file, table) in &tables {
+        for (name, section) in table_of(table, "provider").into_iter().flatten() {
+            let DeValue::Table(section) = section.get_ref() else { continue };
+            let said = file.said(section);
+            match providers.iter_mut().find(|provider| provider.0 == *name.get_ref()) {
+                Some(provider) => provider.1.extend(said),
+                None => providers.push((name.get_ref().to_string(), said)),
+            }
+        }
+    }
+    for (name, said) in &providers {
+        fill(&mut rows, &format!("provider.{name}."), PROVIDER, said);
+    }
+    let metaslot = |(file, table): &(&File, &DeTable<'_>)| {
+        table_of(table, "metaslot").map_or_else(Vec::new, |section| file.said(section))
+    };
+    let metaslot: Vec<Said> = tables.iter().flat_map(metaslot).collect();
+    let whole: Vec<Said> = tables.iter().flat_map(|(file, table)| file.said(table)).collect();
+    fill(&mut rows, "metaslot.", METASLOT, &metaslot);
+    fill(&mut rows, "", WHOLE, &whole);
+    rows
+}
+
+/// The token that there is without a section.
 fn unconfigured() -> Vec<Row> {
     let path = places::usual_token().display().to_string();
     let mut rows = Vec::new();
     fill(&mut rows, "token[0].", TOKEN, &[]);
     rows[0].value = format!("{path:?}");
-    rows.extend(rest(&[], &[]));
-    rows
-}
-
-/// Settings of the whole and of slot 0, which are there whatever else is.
-fn rest(whole: &[Said], metaslot: &[Said]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    fill(&mut rows, "metaslot.", METASLOT, metaslot);
-    fill(&mut rows, "", WHOLE, whole);
     rows
 }
 
@@ -108,7 +135,7 @@ type Said = (String, String, Origin);
 /// Rows of one section, in the order of the table.
 fn fill(rows: &mut Vec<Row>, before: &str, settings: Settings, said: &[Said]) {
     for (setting, default) in settings {
-        let found = said.iter().find(|(name, ..)| name == setting);
+        let found = said.iter().rev().find(|(name, ..)| name == setting);
         let (value, origin) = match found {
             Some((_, value, origin)) => (value.clone(), origin.clone()),
             None => ((*default).to_owned(), Origin::Default),
@@ -118,24 +145,10 @@ fn fill(rows: &mut Vec<Row>, before: &str, settings: Settings, said: &[Said]) {
 }
 
 impl File {
-    fn rows(&self) -> Vec<Row> {
-        let Ok(table) = DeTable::parse(&self.text) else { return Vec::new() };
-        let table = table.get_ref();
-        let mut rows = Vec::new();
-        for (kind, settings) in [("token", TOKEN), ("foreign", FOREIGN), ("pool", POOL)] {
-            for (number, section) in sections(table, kind).iter().enumerate() {
-                fill(&mut rows, &format!("{kind}[{number}]."), settings, &self.said(section));
-            }
-        }
-        for (name, section) in table_of(table, "provider").into_iter().flatten() {
-            if let DeValue::Table(section) = section.get_ref() {
-                let before = format!("provider.{}.", name.get_ref());
-                fill(&mut rows, &before, PROVIDER, &self.said(section));
-            }
-        }
-        let metaslot = table_of(table, "metaslot").map(|section| self.said(section));
-        rows.extend(rest(&self.said(table), &metaslot.unwrap_or_default()));
-        rows
+    fn new((file, text): places::Text) -> Result<Self> {
+        let name = file.display().to_string();
+        let text = text.map_err(|error| Failure::io(format!("cannot read {name}"), &error))?;
+        Ok(Self { name, text })
     }
 
     fn said(&self, section: &DeTable<'_>) -> Vec<Said> {

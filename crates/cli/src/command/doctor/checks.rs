@@ -57,15 +57,16 @@ impl<'a> Setup<'a> {
 }
 
 pub(super) fn configuration(setup: &Setup<'_>) -> Vec<Finding> {
-    let Configuration { file, problem, tokens, .. } = &setup.configuration;
-    vec![match (file, problem) {
+    let Configuration { files, problem, tokens, .. } = &setup.configuration;
+    vec![match (files.split_first(), problem) {
         _ if !setup.ours => Finding::ok("the module is not Metaslot's: not checked"),
-        (Some(file), Some(problem)) => Finding::error(
-            format!("{}: {problem}", file.display()),
-            "docs/configuration.md has its form",
-        ),
-        (Some(file), None) => Finding::ok(file.display()),
-        (None, _) => {
+        (_, Some(problem)) => Finding::error(problem, "docs/configuration.md has its form"),
+        (Some((file, [])), None) => Finding::ok(file.display()),
+        (Some((file, more)), None) => {
+            let more: Vec<_> = more.iter().map(|file| file.display().to_string()).collect();
+            Finding::ok(format!("{}, then {}", file.display(), more.join(", ")))
+        }
+        (None, None) => {
             let path = tokens.first().map(|token| token.path.display().to_string());
             Finding::ok(format!("no file: one token, {}", path.unwrap_or_default()))
         }

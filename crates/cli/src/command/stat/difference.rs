@@ -3,17 +3,26 @@
 
 use metaslot_counters::read::{Calls, Cell, Process};
 
-/// What each process did since `before`; a process that is new did all of it.
+/// What each process did since `before`; a process that is new did all of it. Of those that have ended only what was not seen
+/// before counts.
 pub(in crate::command) fn since(now: &[Process], before: &[Process]) -> Vec<Process> {
+    let same = |one: &Process, other: &Process| match one.ended {
+        0 => one.pid == other.pid && one.since == other.since,
+        _ => other.ended > 0,
+    };
+    let is_gone = |old: &&Process| old.ended == 0 && !now.iter().any(|now| same(old, now));
+    let seen = sum(before.iter().filter(is_gone));
     let changes = now.iter().map(|now| {
-        let same = |old: &&Process| old.pid == now.pid && old.since == now.since;
-        before.iter().find(same).map_or_else(|| now.clone(), |old| change(now, old))
+        let old = before.iter().find(|old| same(now, old));
+        let changes = old.map_or_else(|| now.clone(), |old| change(now, old));
+        if now.ended == 0 { changes } else { change(&changes, &seen) }
     });
     changes.collect()
 }
 
 fn change(now: &Process, old: &Process) -> Process {
     let mut change = now.clone();
+    change.ended -= old.ended.min(now.ended.saturating_sub(1));
     for (function, calls) in &mut change.calls {
         if let Some((_, was)) = old.calls.iter().find(|row| row.0 == *function) {
             calls.calls = calls.calls.saturating_sub(was.calls);
@@ -109,6 +118,20 @@ mod tests {
     fn a_number_that_another_process_got_is_not_subtracted() {
         let reborn = Process { since: 9, ..process(1, 1) };
         assert_eq!(since(&[reborn], &[process(1, 5)])[0].calls[0].1.calls, 1);
+    }
+
+    #[test]
+    fn what_a_process_did_before_it_ended_is_told_once() {
+        let ended = |ended, count| Process { ended, program: String::new(), ..process(0, count) };
+        let calls = |now: &[Process], before: &[Process]| {
+            sum(&since(now, before)).calls.first().map_or(0, |row| row.1.calls)
+        };
+        let before = [process(1, 5), process(2, 7), ended(3, 100)];
+        // One has ended, with 2 calls more than were seen, and one that was never seen, with 4.
+        let now = [process(1, 6), ended(5, 100 + 9 + 4)];
+        assert_eq!(calls(&now, &before), 1 + 2 + 4);
+        assert_eq!(calls(&now, &now), 0);
+        assert_eq!(calls(&[ended(1, 4)], &[]), 4);
     }
 
     #[test]

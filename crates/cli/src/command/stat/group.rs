@@ -48,6 +48,7 @@ pub(in crate::command) enum Name {
     Provider(String),
     Mechanism(u64),
     Size(usize),
+    /// The number is 0 for those that have ended.
     Process(u32, String),
 }
 
@@ -58,6 +59,7 @@ impl Name {
             Self::Provider(name) => name.clone(),
             Self::Mechanism(number) => mechanism(*number),
             Self::Size(class) => size(*class),
+            Self::Process(0, _) => "ended".to_owned(),
             Self::Process(pid, program) => format!("{pid} {program}"),
         }
     }
@@ -70,8 +72,9 @@ impl Name {
             Self::Mechanism(number) => field("mechanism", mechanism(*number).into()),
             Self::Size(class) => field("size_limit", SIZE_LIMITS.get(*class).copied().into()),
             Self::Process(pid, program) => {
-                field("pid", (*pid).into());
-                field("program", program.as_str().into())
+                let lives = *pid > 0;
+                field("pid", lives.then_some(*pid).into());
+                field("program", lives.then_some(program.as_str()).into())
             }
         };
     }

@@ -13,17 +13,43 @@ pub(super) fn document(processes: &[Process], by: &[By], seconds: Option<f64>) -
     if let Some(seconds) = seconds {
         document.insert("seconds".to_owned(), seconds.into());
     }
-    let (name, rows): (_, Vec<Value>) = if by.is_empty() {
-        ("processes", processes.iter().map(process).collect())
+    if by.is_empty() {
+        let lives = |process: &&Process| process.ended == 0;
+        let all: Vec<_> = processes.iter().filter(lives).map(process).collect();
+        document.insert("processes".to_owned(), all.into());
+        let sum = processes.iter().find(|process| process.ended > 0);
+        document.insert("ended".to_owned(), sum.map(ended).into());
     } else {
         let rows = group::rows(processes, by);
-        ("rows", rows.iter().map(|(names, cell)| operation(names, cell)).collect())
-    };
-    document.insert(name.to_owned(), rows.into());
+        let rows: Vec<_> = rows.iter().map(|(names, cell)| operation(names, cell)).collect();
+        document.insert("rows".to_owned(), rows.into());
+    }
     document.into()
 }
 
+/// Those that have ended, together.
+fn ended(sum: &Process) -> Value {
+    let head = [("processes", sum.ended), ("since", sum.since)];
+    let head = head.map(|(name, value)| (name.to_owned(), value.into()));
+    head.into_iter().chain(numbers(sum)).collect::<Map<_, _>>().into()
+}
+
 fn process(process: &Process) -> Value {
+    let outside = json!({
+        "threads": process.outside.len(),
+        "longest_seconds": process.outside.iter().max().map(Duration::as_secs_f64),
+    });
+    let head = [
+        ("pid", process.pid.into()),
+        ("program", process.program.as_str().into()),
+        ("since", process.since.into()),
+    ];
+    let head = head.map(|(name, value)| (name.to_owned(), value));
+    let tail = [("in_other_modules".to_owned(), outside)];
+    head.into_iter().chain(numbers(process)).chain(tail).collect::<Map<_, _>>().into()
+}
+
+fn numbers(process: &Process) -> [(String, Value); 4] {
     let by = [By::Provider, By::Mechanism, By::Size];
     let rows = group::rows(std::slice::from_ref(process), &by);
     let operations = rows.iter().map(|(names, cell)| operation(names, cell));
@@ -35,19 +61,13 @@ fn process(process: &Process) -> Value {
     });
     let events =
         process.events.iter().map(|(what, count)| json!({"event": event(*what), "count": count}));
-    json!({
-        "pid": process.pid,
-        "program": process.program,
-        "since": process.since,
-        "operations": operations.collect::<Vec<Value>>(),
-        "functions": functions.collect::<Vec<Value>>(),
-        "answers": answers.collect::<Vec<Value>>(),
-        "events": events.collect::<Vec<Value>>(),
-        "in_other_modules": {
-            "threads": process.outside.len(),
-            "longest_seconds": process.outside.iter().max().map(Duration::as_secs_f64),
-        },
-    })
+    [
+        ("operations", operations.collect::<Vec<Value>>()),
+        ("functions", functions.collect()),
+        ("answers", answers.collect()),
+        ("events", events.collect()),
+    ]
+    .map(|(name, rows)| (name.to_owned(), rows.into()))
 }
 
 fn operation(names: &[Name], cell: &Cell) -> Value {

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
-  metaslot stat                 what was done since the processes started
+  metaslot stat                 what was done so far
   metaslot stat 1               what is done, a line each second
   metaslot stat 1 --by size     a table each second, with a row for each size
   metaslot stat 10 6 --json     six reports of ten seconds, one line of JSON each";
@@ -68,13 +68,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         return Err(Failure::usage("operations are not counted by key")
             .hint("a page has room for a process's providers and mechanisms, not for its keys"));
     }
+    match check_directory() {
+        // A collector gets what there is.
+        Err(_) if args.prometheus || args.textfile.is_some() => tell_none(app),
+        checked => checked?,
+    }
     if let Some(path) = &args.textfile {
         return textfile(path, args);
     }
     let Some(interval) = args.interval else { return once(app, args) };
-    if !places::counters().iter().any(|directory| directory.is_dir()) {
-        tell_none(app);
-    }
     let mut before = processes(args);
     let mut reported = Instant::now();
     for number in 0..args.count.unwrap_or(u64::MAX) {
@@ -89,6 +91,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         before = now;
     }
     Ok(())
+}
+
+/// Refuses to wait for counters where no process can have any that others see.
+pub(super) fn check_directory() -> Result<()> {
+    match places::counters().iter().any(|directory| directory.is_dir()) {
+        true => Ok(()),
+        false => Err(Failure::not_found("there is no directory for counters").hint(none())),
+    }
 }
 
 /// For node_exporter's collector, which reads at any time.
@@ -195,10 +205,17 @@ fn none() -> String {
             "a process counts in {} from its start: none runs that began when it was there",
             name(there)
         ),
-        None => format!(
-            "a process counts from its start, where {} exists: make the directory, then start the program",
-            directories.iter().map(name).collect::<Vec<_>>().join(" or ")
-        ),
+        None => {
+            let names: Vec<_> = directories.iter().map(name).collect();
+            let first = names.first().map_or("", String::as_str);
+            let none = match names.len() {
+                1 => format!("{first} is not there"),
+                _ => format!("neither {} is there", names.join(" nor ")),
+            };
+            format!(
+                "{none}; a process counts from its start: mkdir {first}, then start the program"
+            )
+        }
     }
 }
 

@@ -1,75 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The text format of Prometheus, version 0.0.4, one set of series for each process.
+//! The text format of Prometheus, version 0.0.4: what all processes did together, also those that have ended, and what each
+//! that lives does.
 
+use super::difference;
 use super::group::{self, By, Name};
 use super::name::{code, event, mechanism};
 use metaslot_counters::Event;
 use metaslot_counters::layout::{SIZE_LIMITS, bucket_end};
 use metaslot_counters::read::{Cell, Process};
 use std::fmt::Write;
+use std::slice;
 use std::time::Duration;
 
-/// Every counter of every process. Not added up over processes: a sum falls when one of them ends, and
-/// `rate` takes that for a restart of all.
+/// Every counter. Totals have no process: they go on when one ends. What has one ends with it.
 pub(super) fn text(processes: &[Process]) -> String {
-    let count = [(String::new(), processes.len() as u64)];
+    let (ended, living): (Vec<_>, Vec<_>) =
+        processes.iter().cloned().partition(|process| process.ended > 0);
+    let total = difference::sum(processes);
     let mut out = String::new();
-    metric(&mut out, "metaslot_processes", "gauge", "processes that count", &count);
-    operations(&mut out, processes);
-    calls(&mut out, processes);
+    let number = |count: u64| [(String::new(), count)];
+    let help = "processes that count";
+    metric(&mut out, "metaslot_processes", "gauge", help, &number(living.len() as u64));
+    let ended = ended.iter().fold(0, |sum: u64, one| sum.saturating_add(one.ended));
+    let help = "processes that counted and have ended";
+    metric(&mut out, "metaslot_processes_ended_total", "counter", help, &number(ended));
+    operations(&mut out, &total);
+    calls(&mut out, &total);
+    each(&mut out, &living);
     out
 }
 
 /// Name, help and value of a metric.
 type Metric = (&'static str, &'static str, fn(&Cell) -> u64);
 
-fn operations(out: &mut String, processes: &[Process]) {
-    let by = [By::Process, By::Provider, By::Mechanism, By::Size];
-    let rows = group::rows(processes, &by);
+fn operations(out: &mut String, total: &Process) {
+    let total = slice::from_ref(total);
+    let by = [By::Provider, By::Mechanism, By::Size];
     let metrics: [Metric; 3] = [
         ("metaslot_operations_total", "operations done", |cell| cell.operations),
         ("metaslot_operation_bytes_total", "bytes of input of operations", |cell| cell.bytes),
         ("metaslot_operation_errors_total", "operations that failed", |cell| cell.errors),
     ];
-    for (name, help, value) in metrics {
-        let rows = rows.iter().map(|(names, cell)| (name_labels(names), value(cell)));
-        metric(out, name, "counter", help, &rows.collect::<Vec<_>>());
-    }
+    counts(out, total, &by, metrics);
     let name = "metaslot_operation_seconds";
     header(out, name, "histogram", "time of the operations whose time was taken, a sample");
-    for (names, cell) in group::rows(processes, &by[..3]) {
+    for (names, cell) in group::rows(total, &by[..2]) {
         histogram(out, name, &name_labels(&names), &cell);
     }
 }
 
-fn calls(out: &mut String, processes: &[Process]) {
-    let (mut counts, mut answers, mut events, mut levels) = (vec![], vec![], vec![], vec![]);
-    let (mut waiting, mut longest) = (vec![], vec![]);
+fn counts(out: &mut String, processes: &[Process], by: &[By], metrics: [Metric; 3]) {
+    let rows = group::rows(processes, by);
+    for (name, help, value) in metrics {
+        let rows = rows.iter().map(|(names, cell)| (name_labels(names), value(cell)));
+        metric(out, name, "counter", help, &rows.collect::<Vec<_>>());
+    }
+}
+
+fn calls(out: &mut String, total: &Process) {
+    let calls = total.calls.iter();
+    let counts =
+        calls.map(|(function, calls)| (labels(&[("function", function.name())]), calls.calls));
+    let help = "calls of C functions";
+    metric(out, "metaslot_calls_total", "counter", help, &counts.collect::<Vec<_>>());
+    let answers = total.codes.iter().map(|(function, rv, count)| {
+        (labels(&[("function", function.name()), ("code", &code(*rv))]), *count)
+    });
+    let help = "calls that failed, by code";
+    metric(out, "metaslot_call_errors_total", "counter", help, &answers.collect::<Vec<_>>());
+    let events = total.events.iter().filter(|(what, _)| *what != Event::MemoryNotLocked);
+    let events = events.map(|(what, count)| (labels(&[("event", event(*what))]), *count));
+    metric(out, "metaslot_events_total", "counter", "rare events", &events.collect::<Vec<_>>());
+}
+
+/// What is of each process that lives.
+fn each(out: &mut String, processes: &[Process]) {
+    let metrics: [Metric; 3] = [
+        ("metaslot_process_operations_total", "operations of a process", |cell| cell.operations),
+        ("metaslot_process_operation_bytes_total", "bytes of their input", |cell| cell.bytes),
+        ("metaslot_process_operation_errors_total", "those that failed", |cell| cell.errors),
+    ];
+    counts(out, processes, &[By::Process, By::Provider, By::Mechanism, By::Size], metrics);
+    let (mut levels, mut waiting, mut longest) = (vec![], vec![], vec![]);
     for process in processes {
         let pid = process.pid.to_string();
-        let labels = |more: &[(&str, &str)]| {
-            labels(&[&[("pid", pid.as_str()), ("program", &process.program)], more].concat())
-        };
-        waiting.push((labels(&[]), process.outside.len() as u64));
+        let labels = labels(&[("pid", pid.as_str()), ("program", &process.program)]);
         let seconds = process.outside.iter().max().map_or(0, Duration::as_secs);
-        longest.push((labels(&[]), seconds));
-        for (function, calls) in &process.calls {
-            counts.push((labels(&[("function", function.name())]), calls.calls));
-        }
-        for (function, rv, count) in &process.codes {
-            let names = [("function", function.name()), ("code", &code(*rv))];
-            answers.push((labels(&names), *count));
-        }
-        for (what, count) in &process.events {
-            match what {
-                Event::MemoryNotLocked => levels.push((labels(&[]), *count)),
-                _ => events.push((labels(&[("event", event(*what))]), *count)),
-            }
-        }
+        let level = process.events.iter().find(|row| row.0 == Event::MemoryNotLocked);
+        levels.extend(level.map(|(_, level)| (labels.clone(), *level)));
+        waiting.push((labels.clone(), process.outside.len() as u64));
+        longest.push((labels, seconds));
     }
-    metric(out, "metaslot_calls_total", "counter", "calls of C functions", &counts);
-    metric(out, "metaslot_call_errors_total", "counter", "calls that failed, by code", &answers);
-    metric(out, "metaslot_events_total", "counter", "rare events", &events);
     let help = "1 where memory for secrets could not be locked";
     metric(out, "metaslot_memory_not_locked", "gauge", help, &levels);
     let help = "threads in calls of other modules";
@@ -159,18 +180,22 @@ mod tests {
 
     #[test]
     fn series_have_labels_and_histograms_add_up() {
-        let text = text(&[process(1), process(2)]);
+        let ended = Process { ended: 5, program: String::new(), ..process(0) };
+        let text = text(&[process(1), process(2), ended]);
         let program = r#"program="a\"\\\nb""#;
         let kind = r#"provider="awslc",mechanism="CKM_SHA256""#;
-        let time = format!("metaslot_operation_seconds_bucket{{pid=\"2\",{program},{kind}");
+        let each = format!("metaslot_process_operations_total{{pid=\"1\",{program},{kind}");
+        let time = format!("metaslot_operation_seconds_bucket{{{kind}");
         for line in [
             "metaslot_processes 2".to_owned(),
-            format!("metaslot_operations_total{{pid=\"1\",{program},{kind},size=\"1024\"}} 3"),
-            format!("{time},le=\"0.000000256\"}} 2"),
-            format!("{time},le=\"+Inf\"}} 4"),
-            format!("metaslot_operation_seconds_sum{{pid=\"1\",{program},{kind}}} 3.000001400"),
-            format!("metaslot_operation_seconds_count{{pid=\"1\",{program},{kind}}} 4"),
-            format!("metaslot_calls_total{{pid=\"1\",{program},function=\"C_Login\"}} 3"),
+            "metaslot_processes_ended_total 5".to_owned(),
+            format!("metaslot_operations_total{{{kind},size=\"1024\"}} 9"),
+            format!("{each},size=\"1024\"}} 3"),
+            format!("{time},le=\"0.000000256\"}} 6"),
+            format!("{time},le=\"+Inf\"}} 12"),
+            format!("metaslot_operation_seconds_sum{{{kind}}} 9.000004200"),
+            format!("metaslot_operation_seconds_count{{{kind}}} 12"),
+            "metaslot_calls_total{function=\"C_Login\"} 9".to_owned(),
             format!("metaslot_memory_not_locked{{pid=\"1\",{program}}} 1"),
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");

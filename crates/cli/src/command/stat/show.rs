@@ -11,19 +11,26 @@ use metaslot_counters::read::{Cell, Process};
 use std::collections::BTreeMap;
 use std::slice;
 
-/// Which programs count: `2 processes: nginx (2)`.
+/// Which programs count: `2 processes: nginx (2); 7 have ended`.
 pub(super) fn summary(processes: &[Process]) -> String {
     let mut programs: BTreeMap<&str, usize> = BTreeMap::new();
-    for process in processes {
+    for process in processes.iter().filter(|process| process.ended == 0) {
         *programs.entry(&process.program).or_default() += 1;
     }
+    let count: usize = programs.values().sum();
     let name = |(program, count): (&&str, &usize)| match count {
         1 => (*program).to_owned(),
         count => format!("{program} ({count})"),
     };
     let names: Vec<String> = programs.iter().map(name).collect();
-    let word = if processes.len() == 1 { "process" } else { "processes" };
-    format!("{} {word}: {}\n", processes.len(), names.join(", "))
+    let word = if count == 1 { "process" } else { "processes" };
+    let names = if count == 0 { String::new() } else { format!(": {}", names.join(", ")) };
+    let ended = match processes.iter().map(|process| process.ended).max() {
+        None | Some(0) => String::new(),
+        Some(1) => "; 1 has ended".to_owned(),
+        Some(ended) => format!("; {ended} have ended"),
+    };
+    format!("{count} {word}{names}{ended}\n")
 }
 
 /// Operations since the processes started.
@@ -101,7 +108,7 @@ pub(super) fn line(processes: &[Process], seconds: f64) -> String {
     let times = [50, 90, 99].map(|percent| format!("{:>8}", quantile(&cell, percent)));
     let line = format!(
         "{:>4} {:>8} {:>8} {:>6}{} {:>8} {fill:>5} {:>8}",
-        processes.len(),
+        processes.iter().filter(|process| process.ended == 0).count(),
         rate(cell.operations, seconds),
         megabytes(cell.bytes, seconds),
         rate(cell.errors, seconds),
@@ -117,6 +124,15 @@ mod tests {
     use super::*;
     use metaslot_ck::{CKM_SHA256, Function};
     use metaslot_counters::read::{Calls, Kind};
+
+    #[test]
+    fn those_that_have_ended_are_told_beside_those_that_live() {
+        let process = |ended| Process { ended, program: "a".into(), ..Process::default() };
+        assert_eq!(summary(&[process(0), process(0)]), "2 processes: a (2)\n");
+        assert_eq!(summary(&[process(0), process(1)]), "1 process: a; 1 has ended\n");
+        assert_eq!(summary(&[process(7)]), "0 processes; 7 have ended\n");
+        assert!(line(&[process(7)], 1.0).starts_with("   0 "));
+    }
 
     #[test]
     fn a_line_stands_under_its_headings() {

@@ -63,11 +63,8 @@ fn cannot() -> Failure {
 
 /// Where the configuration calls it by its old label.
 fn named(label: &str) -> Option<String> {
-    let configuration = Configuration::read();
-    let file = configuration.file?;
-    let is_it = |named: &String| named.trim_end() == label;
-    configuration
-        .metaslot
-        .filter(is_it)
-        .map(|_| format!("[metaslot] token in {} is '{label}' still: change it", file.display()))
+    let named = Configuration::read().metaslot.filter(|named| named.trim_end() == label)?;
+    Some(format!(
+        "the configuration's [metaslot] names '{named}' still: 'metaslot config show' says where"
+    ))
 }

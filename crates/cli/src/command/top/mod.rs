@@ -36,6 +36,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         return Err(Failure::usage("'metaslot top' needs a terminal")
             .hint("'metaslot stat 1' prints lines, with --json documents"));
     }
+    super::stat::check_directory()?;
     let cannot = |error: io::Error| Failure::io("cannot use the terminal", &error);
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

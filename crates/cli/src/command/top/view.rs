@@ -120,7 +120,8 @@ impl View {
         self.calls = all.calls.iter().fold(0, |sum: u64, row| sum.saturating_add(row.1.calls));
         (self.answers, self.events, self.seconds) = (all.codes, all.events, seconds);
         self.answers.sort_by_key(|row| Reverse(row.2));
-        self.processes = changes.iter().map(process).collect();
+        let lives = |change: &&Process| change.ended == 0;
+        self.processes = changes.iter().filter(lives).map(process).collect();
         self.processes.sort_by_key(|row| Reverse(row.2.operations));
     }
 

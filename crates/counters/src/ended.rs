@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What processes that have ended counted: a file for each user, to which whoever takes a dead process's page away adds it.
+//!
+//! It has two halves, of which one counts. A page is added by writing the other half whole, then the word that says which half
+//! counts, and is taken away last: who is killed in between leaves a page that is not yet added, or one that the half names.
+
+use crate::directory::{self, sum_name};
+use crate::layout::{
+    CODE_COUNT, CODES, ENDED_ACTIVE, ENDED_HALF, ENDED_HEADER, ENDED_MAGIC, ENDED_PROCESSES,
+    ENDED_SINCE, ENDED_VERSION, ENDED_WORDS, HEADER, MADE, PID, SHARD, STARTED,
+};
+use crate::raw::{Raw, words};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How often a reader asks for the lock: it is kept waiting for no more than a tenth of a second, for the owner may keep it.
+pub(crate) const PATIENTLY: u32 = 100;
+/// A process that begins does not wait.
+pub(crate) const ONCE: u32 = 1;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The sum of one user.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    file: File,
+    /// Nobody else adds to it meanwhile.
+    locked: bool,
+    /// The half that counts.
+    active: usize,
+    sum: Raw,
+}
+
+impl Ended {
+    /// The sum of a user's processes in a directory; `None` where none has been made. Its lock is asked for so many times.
+    ///
+    /// # Errors
+    /// What the file system says; [`io::ErrorKind::InvalidData`] for what is no such file.
+    pub(crate) fn open(place: &Path, user: u32, tries: u32) -> io::Result<Option<Self>> {
+        let path = place.join(sum_name(user));
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let metadata = file.metadata()?;
+        let length = (ENDED_WORDS * 8) as u64;
+        if !metadata.is_file() || metadata.uid() != user || metadata.len() != length {
+            return Err(invalid());
+        }
+        let locked = lock(&file, tries)?;
+        let head = words(&file, 0, ENDED_ACTIVE + 1)?;
+        if head[..2] != [ENDED_MAGIC, ENDED_VERSION] {
+            return Err(invalid());
+        }
+        let active = usize::from(head[ENDED_ACTIVE] == 1);
+        let at = ENDED_HEADER + active * ENDED_HALF;
+        let mut sum = Raw { header: words(&file, at, HEADER)?, ..Raw::default() };
+        sum.add(&words(&file, at + HEADER, SHARD)?);
+        if locked {
+            take_away_the_last(place, &sum);
+        }
+        Ok(Some(Self { file, locked, active, sum }))
+    }
+
+    /// The same, made where it is missing.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn make(place: &Path, user: u32, tries: u32) -> io::Result<Self> {
+        match Self::open(place, user, tries) {
+            Ok(Some(ended)) => return Ok(ended),
+            // Of another version, say.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                fs::remove_file(place.join(sum_name(user)))?;
+            }
+            opened => drop(opened?),
+        }
+        // It gets its name when it is whole, and with its space: a later write needs none.
+        let beside = place.join(format!(".{}.{}.new", sum_name(user), std::process::id()));
+        let made = write_new(&beside, user);
+        let named = made.and_then(|()| fs::hard_link(&beside, place.join(sum_name(user))));
+        drop(fs::remove_file(&beside));
+        match named {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        Self::open(place, user, tries)?.ok_or_else(invalid)
+    }
+
+    /// What they counted.
+    pub(crate) const fn counted(&self) -> &Raw {
+        &self.sum
+    }
+
+    /// Adds a page. It is to be taken away then.
+    ///
+    /// # Errors
+    /// What the file system says; [`io::ErrorKind::InvalidData`] for what is no page, [`io::ErrorKind::WouldBlock`] where
+    /// another process has the lock.
+    pub(crate) fn add(&mut self, file: &File) -> io::Result<()> {
+        if !self.locked {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let page = Raw::of(file)?;
+        self.sum.header[ENDED_PROCESSES] = self.sum.header[ENDED_PROCESSES].saturating_add(1);
+        for at in [PID, STARTED, MADE] {
+            self.sum.header[at] = page.header[at];
+        }
+        if self.sum.header[ENDED_SINCE] == 0 {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            self.sum.header[ENDED_SINCE] = now.map_or(0, |since| since.as_secs());
+        }
+        self.sum.add_counts(&page);
+        self.write()
+    }
+
+    /// Writes the other half, which then counts.
+    fn write(&mut self) -> io::Result<()> {
+        let other = 1 - self.active;
+        let mut half = self.sum.header.clone();
+        half.extend(&self.sum.sums);
+        let codes = &mut half[HEADER + CODES..][..2 * CODE_COUNT];
+        codes.fill(0);
+        let known = self.sum.codes.iter().filter(|(key, _)| **key != 0);
+        for (place, (key, count)) in codes.chunks_exact_mut(2).zip(known) {
+            place.copy_from_slice(&[*key, *count]);
+        }
+        write_words(&self.file, ENDED_HEADER + other * ENDED_HALF, &half)?;
+        write_words(&self.file, ENDED_ACTIVE, &[other as u64])?;
+        self.active = other;
+        Ok(())
+    }
+}
+
+/// Whoever added a page last may have been killed before it was gone.
+fn take_away_the_last(place: &Path, sum: &Raw) {
+    let last = [PID, STARTED, MADE].map(|at| sum.header[at]);
+    let Ok(pid) = u32::try_from(last[0]) else { return };
+    let path = place.join(directory::file_name(pid, last[1]));
+    let is_it = |file: File| Ok(words(&file, 0, MADE + 1)?[PID..] == last);
+    if directory::open_to_read(&path).and_then(is_it).unwrap_or(false) {
+        directory::remove(&path);
+    }
+}
+
+/// Adds the page of a process that is gone to what its user's others counted, and takes it away. Without a place for the sum it
+/// is lost.
+pub(crate) fn bury(path: &Path, sum: Option<&mut Ended>) {
+    match sum.map(|sum| directory::open_to_read(path).and_then(|file| sum.add(&file))) {
+        // Another time.
+        Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
+        _ => directory::remove(path),
+    }
+}
+
+/// How many files are looked at when a page is made: enough that they do not pile up.
+const LOOK_AT: usize = 64;
+
+/// Takes away the pages of this user's processes that are gone, and keeps what they counted.
+pub(crate) fn remove_dead(place: &Path) {
+    let user = rustix::process::geteuid().as_raw();
+    let dead = directory::pages(place, user).take(LOOK_AT).filter(|(_, _, lives)| !lives);
+    let mut dead = dead.peekable();
+    if dead.peek().is_some() {
+        let mut sum = Ended::make(place, user, ONCE).ok();
+        dead.for_each(|(path, ..)| bury(&path, sum.as_mut()));
+    }
+}
+
+/// Whether the lock was free at one of so many tries.
+fn lock(file: &File, tries: u32) -> io::Result<bool> {
+    for left in (0..tries).rev() {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) if left > 0 => thread::sleep(PAUSE),
+            Err(rustix::io::Errno::WOULDBLOCK) => {}
+            locked => return Ok(locked.map(|()| true)?),
+        }
+    }
+    Ok(false)
+}
+
+/// An empty sum, of this user also where root makes it.
+fn write_new(path: &PathBuf, user: u32) -> io::Result<()> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
+    if rustix::process::geteuid().as_raw() != user {
+        std::os::unix::fs::fchown(&file, Some(user), None)?;
+    }
+    write_words(&file, 0, &[0; ENDED_WORDS])?;
+    write_words(&file, 0, &[ENDED_MAGIC, ENDED_VERSION])
+}
+
+fn write_words(file: &File, at: usize, words: &[u64]) -> io::Result<()> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    file.write_all_at(&bytes, (at * 8) as u64)
+}
+
+fn invalid() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "no sum of this version")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where configurations are looked for: files, and the drop-ins after them.
+
+use super::problem::{Problem, Text};
+use super::{Config, TokenConfig, costs, metaslot};
+use crate::environment::{directory, variable};
+use metaslot_router::shipped;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The longest drop-in, in bytes.
+const LONGEST_DROP_IN: usize = 1 << 20;
+
+/// Where configurations are looked for. The environment is asked once: a host may change it later.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Of which the first whose file is there counts. The drop-ins of the last one count without a file, too.
+    places: Vec<Place>,
+    /// Who names a file means it: it must be there.
+    named: bool,
+    /// Where the user's own token is without a configuration.
+    data: Option<PathBuf>,
+    variables: metaslot::Variables,
+}
+
+/// A configuration's file, and the directories of what is read after it.
+#[derive(Debug)]
+struct Place {
+    file: PathBuf,
+    drop_ins: Vec<PathBuf>,
+}
+
+/// Which files were read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// The configuration that counted.
+    pub(crate) main: Option<PathBuf>,
+    /// Drop-ins, in their order.
+    pub(crate) drop_ins: Vec<PathBuf>,
+}
+
+impl Found {
+    /// The file that stands for all of them.
+    pub(crate) fn first(&self) -> Option<&Path> {
+        self.main.as_ref().or_else(|| self.drop_ins.first()).map(PathBuf::as_path)
+    }
+}
+
+impl Source {
+    pub(crate) fn of_environment() -> Self {
+        let variables = metaslot::Variables::of_environment();
+        if let Some(named) = variable(c"METASLOT_CONF").map(PathBuf::from) {
+            let places = vec![Place { file: named, drop_ins: Vec::new() }];
+            return Self { places, named: true, data: None, variables };
+        }
+        let home = directory(c"HOME");
+        let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        let data = directory(c"XDG_DATA_HOME").or_else(|| Some(home?.join(".local/share")));
+        let own = own.map(|own| own.join("metaslot"));
+        Self {
+            places: places(own.as_deref(), Path::new("/etc/metaslot")),
+            named: false,
+            data,
+            variables,
+        }
+    }
+
+    /// Files that may be the configuration.
+    pub(crate) fn configurations(&self) -> impl Iterator<Item = &Path> {
+        self.places.iter().map(|place| place.file.as_path())
+    }
+
+    /// Everything that says something, whether it is there or not: configurations, beside them what operations cost,
+    /// directories of drop-ins, and what is in them.
+    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.configurations().flat_map(|file| [file.to_owned(), costs::file(file)]);
+        // The last place has the directories of all.
+        let directories = self.places.last().into_iter().flat_map(|place| &place.drop_ins);
+        files.chain(directories.flat_map(|directory| {
+            let inside = drop_ins(directory).unwrap_or_default();
+            [directory.clone()].into_iter().chain(inside)
+        }))
+    }
+
+    /// Reads the first configuration that is there with its drop-ins, and says which files.
+    ///
+    /// # Errors
+    /// The file, the line and the reason.
+    pub(crate) fn read(&self) -> Result<(Config, Found), Problem> {
+        let (mut config, found) = self.texts()?;
+        let unfit =
+            |(name, reason): (&str, String)| Problem::new(Some(PathBuf::from(name)), reason);
+        self.variables.apply(&mut config.metaslot).map_err(unfit)?;
+        Ok((config, found))
+    }
+
+    fn texts(&self) -> Result<(Config, Found), Problem> {
+        let (main, directories) = self.main()?;
+        let mut found = Found::default();
+        let mut texts = Vec::from_iter(main);
+        found.main = texts.first().map(|text| text.file.clone());
+        for directory in directories {
+            let inside = drop_ins(directory);
+            let inside = inside.map_err(|error| {
+                Problem::new(Some(directory.clone()), format!("cannot be read: {error}"))
+            })?;
+            for file in inside {
+                texts.push(Text::new(&file, drop_in(&file))?);
+                found.drop_ins.push(file);
+            }
+        }
+        let mut config = Config::of(&texts)?;
+        if config.tokens.is_empty() && config.foreign.is_empty() {
+            match &found.main {
+                Some(_) => {
+                    let reason = "has no [[token]] section, nor a [[foreign]] one";
+                    return Err(Problem::new(found.main, String::from(reason)));
+                }
+                None => config.tokens.push(TokenConfig::usual(self.data.clone())),
+            }
+        }
+        config.routes.costs = self.costs(&config, &found);
+        Ok((config, found))
+    }
+
+    /// The file that counts, if one does, and where its drop-ins are.
+    fn main(&self) -> Result<(Option<Text>, &[PathBuf]), Problem> {
+        for place in &self.places {
+            match fs::read_to_string(&place.file) {
+                Err(error) if costs::is_absent(&error) && !self.named => {}
+                text => return Ok((Some(Text::new(&place.file, text)?), &place.drop_ins)),
+            }
+        }
+        Ok((None, self.places.last().map_or(&[], |place| &place.drop_ins)))
+    }
+
+    /// What is known of what operations cost: beside the file that counts, or without one in any place.
+    fn costs(&self, config: &Config, found: &Found) -> Vec<metaslot_router::cost::Cost> {
+        let known = match &found.main {
+            Some(main) => costs::beside(main),
+            None => self.configurations().find_map(costs::beside),
+        };
+        // Ours are in the order of their costs; to read the table takes a third of a millisecond.
+        let shipped = || if config.wanted.is_empty() { Vec::new() } else { shipped::costs() };
+        known.unwrap_or_else(shipped)
+    }
+}
+
+/// The user's configuration with the user's drop-ins, or else the system's with those of both.
+fn places(own: Option<&Path>, system: &Path) -> Vec<Place> {
+    let all = [own, Some(system)].into_iter().flatten();
+    let place = |directory: &Path| {
+        let mut drop_ins = vec![directory.join("metaslot.d")];
+        drop_ins.extend(own.filter(|own| *own != directory).map(|own| own.join("metaslot.d")));
+        Place { file: directory.join("metaslot.toml"), drop_ins }
+    };
+    all.map(place).collect()
+}
+
+/// The drop-ins of a directory, in the order of their names.
+fn drop_ins(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if costs::is_absent(&error) => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        // What an editor or a package manager leaves beside them has another ending, or a dot before it.
+        if name.to_str().is_some_and(|name| name.ends_with(".toml") && !name.starts_with('.')) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn drop_in(file: &Path) -> io::Result<String> {
+    let text = costs::plain_text(file, LONGEST_DROP_IN)?;
+    match text.len() > LONGEST_DROP_IN {
+        true => Err(io::Error::other("it has more than a MiB")),
+        false => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaslot_engine::Policy;
+    use std::os::unix::fs::symlink;
+
+    /// A user's directory and the system's, below one that goes with the test.
+    struct Directories(PathBuf);
+
+    impl Directories {
+        fn new(name: &str) -> Self {
+            let name = format!("metaslot-source-{name}-{}", std::process::id());
+            let directories = Self(std::env::temp_dir().join(name));
+            for directory in ["own/metaslot.d", "system/metaslot.d"] {
+                fs::create_dir_all(directories.0.join(directory)).unwrap();
+            }
+            directories
+        }
+
+        fn write(&self, name: &str, text: &str) -> &Self {
+            fs::write(self.0.join(name), text).unwrap();
+            self
+        }
+
+        fn source(&self) -> Source {
+            let places = places(Some(&self.0.join("own")), &self.0.join("system"));
+            let data = Some(PathBuf::from("/data"));
+            Source { places, named: false, data, variables: metaslot::Variables::default() }
+        }
+
+        /// The paths of the tokens.
+        fn tokens(&self) -> Vec<String> {
+            let config = self.source().read().unwrap_or_else(|problem| panic!("{problem}")).0;
+            config.tokens.iter().map(|token| token.path.display().to_string()).collect()
+        }
+
+        fn problem(&self) -> String {
+            let problem = self.source().read().expect_err("it is wrong").to_string();
+            problem.replace(&format!("{}/", self.0.display()), "")
+        }
+    }
+
+    impl Drop for Directories {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    fn token(path: &str) -> String {
+        format!("[[token]]\npath = \"{path}\"\n")
+    }
+
+    #[test]
+    fn sections_are_added_in_the_order_of_the_names_and_single_settings_override() {
+        let here = Directories::new("order");
+        here.write("system/metaslot.toml", &format!("lanes = false\n{}", token("/main")))
+            .write("system/metaslot.d/20-b.toml", &token("/b"))
+            .write("system/metaslot.d/10-a.toml", &format!("lanes = false\n{}", token("/a")))
+            .write("system/metaslot.d/README", "no TOML")
+            .write("system/metaslot.d/.hidden.toml", "no TOML")
+            .write("own/metaslot.d/05-own.toml", &format!("lanes = true\n{}", token("/own")));
+        assert_eq!(here.tokens(), ["/main", "/a", "/b", "/own"]);
+        let (config, found) = here.source().read().unwrap();
+        assert!(config.lanes);
+        assert_eq!(found.main, Some(here.0.join("system/metaslot.toml")));
+        assert_eq!(found.drop_ins.len(), 3);
+    }
+
+    #[test]
+    fn a_users_file_takes_the_place_of_all_that_is_the_systems() {
+        let here = Directories::new("own");
+        here.write("system/metaslot.toml", &token("/system"))
+            .write("system/metaslot.d/a.toml", &token("/a"))
+            .write("own/metaslot.toml", &token("/own"))
+            .write("own/metaslot.d/b.toml", &token("/b"));
+        assert_eq!(here.tokens(), ["/own", "/b"]);
+    }
+
+    #[test]
+    fn drop_ins_without_a_file_keep_the_usual_token_until_they_name_others() {
+        let here = Directories::new("alone");
+        here.write("own/metaslot.d/a.toml", "lanes = false\n");
+        assert_eq!(here.tokens(), ["/data/metaslot/token.db"]);
+        here.write("system/metaslot.d/b.toml", &token("/b"));
+        assert_eq!(here.tokens(), ["/b"]);
+        assert!(!here.source().read().unwrap().0.lanes);
+    }
+
+    #[test]
+    fn a_wrong_drop_in_is_named_with_the_line() {
+        let here = Directories::new("wrong");
+        here.write("system/metaslot.toml", &token("/main"));
+        for (text, said) in [
+            ("\ncolour = 3\n", "line 2: there is no setting \"colour\""),
+            ("[[token]]\npath = \"/main\"\n", "line 1: this token is named twice"),
+            ("[[token]\n", "line 1: "),
+            ("[provider.hsm]\nenabled = false\n", "line 1: there is no such provider: "),
+            ("audit_required = true\n", "line 1: audit_required needs audit"),
+        ] {
+            let problem = here.write("system/metaslot.d/a.toml", text).problem();
+            let named = format!("system/metaslot.d/a.toml: {said}");
+            assert!(problem.starts_with(&named), "{problem}");
+        }
+        fs::remove_file(here.0.join("system/metaslot.d/a.toml")).unwrap();
+        here.write("system/metaslot.toml", "lanes = true\n");
+        assert!(here.problem().starts_with("system/metaslot.toml: has no [[token]] section"));
+        here.write("system/metaslot.d/a.toml", &token("/a"));
+        assert_eq!(here.tokens(), ["/a"]);
+    }
+
+    #[test]
+    fn what_keeps_a_reader_waiting_is_no_drop_in() {
+        let here = Directories::new("pipe");
+        here.write("system/metaslot.toml", &token("/main"));
+        for target in ["/dev/zero", "/tmp", "/nowhere"] {
+            let link = here.0.join("system/metaslot.d/a.toml");
+            symlink(target, &link).unwrap();
+            let problem = here.problem();
+            assert!(problem.starts_with("system/metaslot.d/a.toml: cannot be read: "), "{problem}");
+            fs::remove_file(&link).unwrap();
+        }
+    }
+
+    #[test]
+    fn settings_of_providers_and_of_slot_0_are_joined_one_by_one() {
+        let here = Directories::new("joined");
+        let main = "[metaslot]\ntoken = \"web\"\n[provider.lanes]\nenabled = false\n\
+                    [provider.awslc]\ndisable = [\"CKM_MD5\"]\n";
+        let module = "[[foreign]]\nname = \"hsm\"\nmodule = \"/m.so\"\npolicy = \"legacy\"\n";
+        let drop_in = "[metaslot]\nenabled = false\n[provider.lanes]\nenabled = true\n\
+                       [provider.hsm]\nenabled = false\n";
+        here.write("system/metaslot.toml", &format!("{main}{}", token("/main")))
+            .write("system/metaslot.d/a.toml", drop_in)
+            .write("system/metaslot.d/b.toml", module);
+        let config = here.source().read().unwrap_or_else(|problem| panic!("{problem}")).0;
+        assert!(!config.metaslot.enabled);
+        assert_eq!(config.metaslot.keystore.token.as_deref(), Some("web"));
+        assert!(config.lanes);
+        assert_eq!(config.routes.disabled.len(), 1);
+        let [hsm] = &config.foreign[..] else { panic!("one module") };
+        assert_eq!((hsm.enabled, hsm.policy), (false, Policy::legacy()));
+    }
+
+    #[test]
+    fn what_changes_among_drop_ins_is_among_what_is_looked_at() {
+        let here = Directories::new("watched");
+        let watched = || Vec::from_iter(here.source().files());
+        let before = watched();
+        for directory in ["own/metaslot.d", "system/metaslot.d"] {
+            assert!(before.contains(&here.0.join(directory)), "{before:?}");
+        }
+        here.write("own/metaslot.d/a.toml", "");
+        assert!(watched().contains(&here.0.join("own/metaslot.d/a.toml")));
+    }
+}
