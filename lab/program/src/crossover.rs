@@ -9,7 +9,7 @@
 
 use crate::random::Random;
 use crate::ranks::CONFIDENCE;
-use crate::statistics::hodges_lehmann;
+use crate::statistics::{hodges_lehmann, median_in_place};
 use serde::Serialize;
 
 /// Fewer pairs at a size decide nothing: drawn again, they would only seem to.
@@ -143,8 +143,7 @@ fn draw(logs: &[f64], random: &mut Random) -> f64 {
     for (at, left) in drawn.iter().enumerate() {
         means.extend(drawn[at..].iter().map(|right| f64::midpoint(*left, *right)));
     }
-    let middle = means.len() / 2;
-    *means.select_nth_unstable_by(middle, f64::total_cmp).1
+    median_in_place(&mut means)
 }
 
 /// Which one costs less above, of the two possibilities the one that explains more. Where one costs less at
