@@ -32,7 +32,7 @@ pub(super) fn cells(experiment: &Experiment) -> Table {
                 cell.clone(),
                 arm.clone(),
                 experiment.of(&cell, arm).count().to_string(),
-                digits(typical(&|sample| experiment.cycles(sample))),
+                digits(typical(&|sample| experiment.ticks(sample))),
                 digits(rate),
                 ratio,
                 interval,
@@ -71,7 +71,7 @@ pub(crate) fn summary(experiment: &Experiment) -> Value {
             "doubtful": experiment.of(cell, arm).filter(|s| !s.measured.flags.is_empty()).count(),
             "cpu_ns_per_unit": typical(Sample::cpu_each),
             "wall_ns_per_unit": typical(Sample::wall_each),
-            "cycles": experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample))),
+            "ticks": experiment.typical(cell, arm, |sample| Some(experiment.ticks(sample))),
             "counters_per_unit": counters(experiment, cell, arm),
             "over_first_arm": compared.as_ref().map(Comparison::ratio),
             "verdict": compared.as_ref().map(|compared| compared.verdict(margin)),
@@ -81,7 +81,7 @@ pub(crate) fn summary(experiment: &Experiment) -> Value {
     let cells =
         cells.iter().flat_map(|name| experiment.plan.arms.iter().map(move |arm| cell(name, arm)));
     json!({
-        "schema": "metaslot-lab-summary/1",
+        "schema": "metaslot-lab-summary/2",
         "manifest": experiment.manifest,
         "state": experiment.state.to_string(),
         "margin_percent": margin.percent(),

@@ -69,7 +69,7 @@ fn experiment(path: &Path, unit: &str, source: &str, new: f64) {
         scenario: "made".to_owned(),
         unit: unit.to_owned(),
         sources: BTreeMap::from([("cpu".to_owned(), source.to_owned())]),
-        cycles_hz: Some(2e9),
+        ticks_hz: Some(2e9),
         ..Provenance::default()
     };
     let mut recorder = Recorder::create(path, provenance, ["cpu", "wall"], plan).unwrap();

@@ -64,8 +64,8 @@ impl Profiles {
         };
         let function = |row: profile::RatioRow| Function {
             function: row.function,
-            a_cost: row.b_cycles,
-            b_cost: row.a_cycles,
+            a_cost: row.b_cost,
+            b_cost: row.a_cost,
             a_over_b: row.ratio,
             few: row.few,
         };

@@ -277,7 +277,7 @@ pub(super) fn into(experiment: &Experiment) -> String {
         let Ok((state, size)) = parse(&cell) else { continue };
         let mut row = vec![format!("{}, {}", state.text(), shown(size))];
         row.extend(arms.iter().map(|arm| {
-            let cost = experiment.typical(&cell, arm, |sample| Some(experiment.cycles(sample)));
+            let cost = experiment.typical(&cell, arm, |sample| Some(experiment.ticks(sample)));
             cost.map_or_else(|| "-".to_owned(), digits)
         }));
         row.extend(arms.iter().skip(1).map(|arm| {

@@ -56,7 +56,7 @@ impl Manifest {
         let schema = value["schema"].as_str().unwrap_or_default();
         let version = schema.strip_prefix(SCHEMA).and_then(|number| number.parse::<u64>().ok());
         match version {
-            Some(VERSION) => Ok(serde_json::from_value(value)?),
+            Some(1..=VERSION) => Ok(serde_json::from_value(value)?),
             Some(newer) if newer > VERSION => Err(Failure::new(format!(
                 "was made by a newer version (schema {newer}); this one reads up to {VERSION}"
             ))

@@ -24,7 +24,7 @@ pub use source::{Floor, Provenance};
 /// The schema's name without its number.
 const SCHEMA: &str = "metaslot-labx/";
 /// The schema that is written, and the newest that can be read.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 const MANIFEST: &str = "manifest.json";
 const PLAN: &str = "plan.json";

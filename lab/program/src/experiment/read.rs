@@ -134,11 +134,11 @@ impl Experiment {
         (!values.is_empty()).then(|| median(&values))
     }
 
-    /// Ticks of the time stamp for 1024 bytes, or for a unit that is no byte: what the lab's tables show
-    /// as cycles. CPU time in nanoseconds where there is no counter.
+    /// Ticks of the time stamp for 1024 bytes, or for a unit that is no byte: what the lab's tables
+    /// show. CPU time in nanoseconds where there is no counter.
     #[must_use]
-    pub fn cycles(&self, sample: &Sample) -> f64 {
+    pub fn ticks(&self, sample: &Sample) -> f64 {
         let units = if self.manifest.provenance.unit == "byte" { 1024.0 } else { 1.0 };
-        sample.cpu_each() * units * self.manifest.provenance.cycles_hz.map_or(1.0, |hz| hz / 1e9)
+        sample.cpu_each() * units * self.manifest.provenance.ticks_hz.map_or(1.0, |hz| hz / 1e9)
     }
 }

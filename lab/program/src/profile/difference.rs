@@ -10,12 +10,12 @@ use super::svg::{Frame, NARROWEST, Picture, ROW, WIDTH};
 use super::tree::Node;
 use crate::table::digits;
 
-/// Both profiles' samples as cost: cycles for a unit of work in one sample.
+/// Both profiles' samples as cost: ticks for a unit of work in one sample.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
     a: f64,
     b: f64,
-    /// Width of a cycle.
+    /// Width of a tick.
     scale: f64,
 }
 

@@ -130,7 +130,7 @@ fn one(experiment: &Experiment, profile: &Profile, options: &Functions) -> Resul
 /// The profile with what its cell costs: the median of the runs that were not sampled.
 fn costed<'a>(experiment: &Experiment, profile: &'a Profile, unit: &'a str) -> Costed<'a> {
     let (cell, arm) = (&profile.details.cell, &profile.details.arm);
-    let cost = experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample)));
+    let cost = experiment.typical(cell, arm, |sample| Some(experiment.ticks(sample)));
     let plain = experiment.typical(cell, arm, |sample| Some(Sample::cpu_each(sample)));
     // Where the only run was sampled there is nothing to compare with.
     let unsampled = experiment

@@ -57,7 +57,7 @@ pub(super) fn compared(report: &compare::Report) -> Vec<Compared> {
 pub(super) fn profiled(experiment: &Experiment, known: &[Profile]) -> Profiled {
     let costed = |profile: &Profile| -> Option<(String, BTreeMap<String, f64>, f64)> {
         let details = &profile.details;
-        let cost = |sample: &Sample| Some(experiment.cycles(sample));
+        let cost = |sample: &Sample| Some(experiment.ticks(sample));
         let cost = experiment.typical(&details.cell, &details.arm, cost)?;
         let each = cost / profile.folded.total().max(1) as f64;
         let functions = profile.folded.charged_to_callers().functions().into_iter();

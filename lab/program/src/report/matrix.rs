@@ -48,7 +48,7 @@ struct Against {
 
 /// All tables of an experiment.
 pub(super) fn all(experiment: &Experiment) -> Vec<Matrix> {
-    let costs = experiment.samples.iter().map(|sample| experiment.cycles(sample));
+    let costs = experiment.samples.iter().map(|sample| experiment.ticks(sample));
     let scale = Scale::of(costs, 0.0, 1.0);
     let place = Context { experiment, scale, margin: margin(experiment) };
     match Axis::of(experiment, None) {
@@ -119,7 +119,7 @@ fn plain(place: &Context<'_>) -> Matrix {
 impl Context<'_> {
     fn cell(&self, cell: &str, arm: &str) -> Option<Cell> {
         let samples: Vec<&Sample> = self.experiment.of(cell, arm).collect();
-        let costs: Vec<f64> = samples.iter().map(|sample| self.experiment.cycles(sample)).collect();
+        let costs: Vec<f64> = samples.iter().map(|sample| self.experiment.ticks(sample)).collect();
         if costs.is_empty() {
             return None;
         }

@@ -215,7 +215,7 @@ fn charts(experiment: &Experiment, crossings: Option<&cross::Report>) -> Vec<Cha
 fn curve(experiment: &Experiment, series: &Series, arm: &str, name: &str) -> Curve {
     let point = |(x, cell): &(f64, String)| {
         let costs: Vec<f64> =
-            experiment.of(cell, arm).map(|sample| experiment.cycles(sample)).collect();
+            experiment.of(cell, arm).map(|sample| experiment.ticks(sample)).collect();
         let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(&costs, share));
         (low > 0.0 && high.is_finite()).then_some(Point { x: *x, low, middle, high })
     };

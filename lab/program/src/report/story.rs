@@ -44,7 +44,7 @@ fn cheapest(experiment: &Experiment) -> Option<String> {
     let plan = &experiment.plan;
     let first = plan.arms.first()?;
     let cost = |cell: &String, arm: &String| {
-        experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample)))
+        experiment.typical(cell, arm, |sample| Some(experiment.ticks(sample)))
     };
     let winner = |cell: &String| {
         let costs = plan.arms.iter().filter_map(|arm| Some((arm, cost(cell, arm)?)));
@@ -126,7 +126,7 @@ fn extremes(experiment: &Experiment) -> Option<String> {
     let plan = &experiment.plan;
     let arm = plan.arms.first()?;
     let cost =
-        |cell: &String| experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample)));
+        |cell: &String| experiment.typical(cell, arm, |sample| Some(experiment.ticks(sample)));
     let mut costs: Vec<(String, f64)> =
         plan.cells().into_iter().filter_map(|cell| Some((cell.clone(), cost(&cell)?))).collect();
     costs.sort_by(|left, right| left.1.total_cmp(&right.1));

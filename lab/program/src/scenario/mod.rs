@@ -108,10 +108,10 @@ pub(crate) const SECONDS: f64 = 30.0;
 pub(crate) const FEWEST: usize = 6;
 
 impl Provenance {
-    /// The name of what [`Experiment::cycles`] gives.
+    /// The name of what [`Experiment::ticks`] gives.
     #[must_use]
     pub fn cost(&self) -> String {
-        let cost = if self.cycles_hz.is_some() { "cycles" } else { "CPU ns" };
+        let cost = if self.ticks_hz.is_some() { "ticks" } else { "CPU ns" };
         if self.unit == "byte" { format!("{cost}/KB") } else { format!("{cost} each") }
     }
 }

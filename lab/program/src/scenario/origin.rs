@@ -13,8 +13,8 @@ use std::fmt::Write;
 
 /// What stands in the manifest.
 pub(crate) fn provenance(head: Head) -> Provenance {
-    let cycles_hz = cycles_hz();
-    let cycles = match cycles_hz {
+    let ticks_hz = ticks_hz();
+    let ticks = match ticks_hz {
         Some(hz) => {
             format!("time stamp counter at {:.6} GHz × CPU time: not core cycles", hz / 1e9)
         }
@@ -22,7 +22,7 @@ pub(crate) fn provenance(head: Head) -> Provenance {
     };
     let sources = BTreeMap::from([
         ("cpu".to_owned(), head.cpu),
-        ("cycles".to_owned(), cycles),
+        ("ticks".to_owned(), ticks),
         ("machine".to_owned(), "/proc/stat, in ticks of 10 ms; intr is irq + softirq".to_owned()),
     ]);
     let mut settings = head.settings;
@@ -31,7 +31,7 @@ pub(crate) fn provenance(head: Head) -> Provenance {
         scenario: head.name.to_owned(),
         unit: head.unit.to_owned(),
         sources,
-        cycles_hz,
+        ticks_hz,
         core_factor: [core_factor(), None],
         settings,
         floor: floor::known(),
@@ -50,7 +50,7 @@ fn general() -> impl Iterator<Item = (String, String)> {
 }
 
 /// Ticks of the time stamp counter in a second, where it is a clock.
-pub(crate) fn cycles_hz() -> Option<f64> {
+pub(crate) fn ticks_hz() -> Option<f64> {
     probe::figure(probe::time_stamp_rate, "hz")
 }
 
@@ -77,10 +77,12 @@ pub(crate) fn heading(experiment: &Experiment) -> String {
     let factor = |factor: Option<f64>| factor.map_or_else(|| "unknown".to_owned(), digits);
     let [before, after] = provenance.core_factor.map(factor);
     let cpu = provenance.sources.get("cpu").map_or("unknown", String::as_str);
-    let cycles = provenance.sources.get("cycles").map_or("unknown", String::as_str);
+    // What version 1 of the experiments called cycles.
+    let ticks = ["ticks", "cycles"].iter().find_map(|name| provenance.sources.get(*name));
+    let ticks = ticks.map_or("unknown", String::as_str);
     writeln!(
         text,
-        "CPU time: {cpu}\ncycles: {cycles} (core cycles in a tick: {before} before, {after} after)"
+        "CPU time: {cpu}\nticks: {ticks} (core cycles in a tick: {before} before, {after} after)"
     )
     .ok();
     let margin = margin(experiment);

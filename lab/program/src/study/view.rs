@@ -45,9 +45,9 @@ impl<'a> View<'a> {
         self.experiment.plan.arms.iter().any(|planned| planned == arm)
     }
 
-    /// Cycles for a unit: a byte, an operation.
-    pub(super) fn cycles(&self, cell: &str, arm: &str) -> f64 {
-        let rate = self.experiment.manifest.provenance.cycles_hz.map_or(1.0, |hz| hz / 1e9);
+    /// Ticks for a unit: a byte, an operation.
+    pub(super) fn ticks(&self, cell: &str, arm: &str) -> f64 {
+        let rate = self.experiment.manifest.provenance.ticks_hz.map_or(1.0, |hz| hz / 1e9);
         self.typical(cell, arm, Sample::cpu_each) * rate
     }
 
@@ -193,8 +193,8 @@ mod tests {
         let experiment = experiment("figures", 0.5);
         let view = View::of(&experiment);
         let cell = "bytes=64";
-        // Without a counter of cycles they are nanoseconds; 1 ns a byte are 1000 MB/s.
-        assert!((view.cycles(cell, "plain") - 1.0).abs() < 0.01);
+        // Without a counter of ticks they are nanoseconds; 1 ns a byte are 1000 MB/s.
+        assert!((view.ticks(cell, "plain") - 1.0).abs() < 0.01);
         assert!((view.cpu_rate(cell, "other") - 2000.0).abs() < 20.0);
         assert!((view.wall_rate(cell, "other") - 1000.0).abs() < 10.0);
         assert!((view.ratio(cell, "other", "plain") - 0.5).abs() < 1e-9);

@@ -70,7 +70,7 @@ fn row(experiment: &Experiment, cell: &str, arm: &str) -> Vec<String> {
         seconds("tx_system_ns"),
         seconds("rx_user_ns"),
         seconds("rx_system_ns"),
-        shown(typical(&|sample| Some(experiment.cycles(sample)))),
+        shown(typical(&|sample| Some(experiment.ticks(sample)))),
         shown(typical(&|sample| {
             let counters = &sample.measured.counters;
             Some(counters.get("segments")? / counters.get("acks")?)
