@@ -14,7 +14,7 @@ mod sides;
 
 use crate::experiment::Experiment;
 use crate::output::say;
-use crate::profile::View;
+use crate::profile::{View, alone};
 use crate::scenario::margin;
 use crate::verdict::{Comparison, Family, Margin};
 use crate::{Failure, Result};
@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let flame = report.functions.first().ok_or_else(|| {
             Failure::new("no cell has profiles on both sides").hint("measure with --profile")
         })?;
-        std::fs::write(path, &flame.flame).map_err(|error| Failure::file(path, &error))?;
+        std::fs::write(path, alone(&flame.flame)).map_err(|error| Failure::file(path, &error))?;
     }
     if options.json {
         return say(&(serde_json::to_string_pretty(&report)? + "\n"));
@@ -55,7 +55,8 @@ pub(crate) fn report(options: &Options, a: &Experiment, b: Option<&Experiment>) 
     );
     let metric = options.metric;
     let view = if options.exclusive { View::Exclusive } else { View::Inclusive };
-    let profiles = Profiles::read(&options.a, options.b.as_deref().unwrap_or(&options.a))?;
+    let other = options.b.as_deref().unwrap_or(&options.a);
+    let profiles = Profiles::read((&options.a, &a.plan), (other, &b.unwrap_or(a).plan))?;
     let compared = |sides: &Sides<'_>| Some((sides.name(), sides.compare(metric)?));
     let compared: Vec<(String, Comparison)> = sides.iter().filter_map(compared).collect();
     if compared.is_empty() {

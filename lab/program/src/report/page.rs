@@ -80,7 +80,7 @@ impl Page {
             b.map(|b| compare::report_of(&options.a, options.b.as_deref(), a, b, options.anyway));
         let compared = compared.transpose()?;
         let provenance = &a.manifest.provenance;
-        let known = profile::profiles(&options.a)?;
+        let known = profile::profiles(&options.a, &a.plan)?;
         let mut matrices = matrix::all(a);
         let left_out = matrices.len().saturating_sub(MAX_CHARTS);
         matrices.truncate(MAX_CHARTS);
