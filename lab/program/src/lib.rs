@@ -23,6 +23,7 @@ mod failure;
 mod filter;
 mod goal;
 mod interrupt;
+mod judged;
 pub mod kernels;
 mod kill;
 mod lanes;

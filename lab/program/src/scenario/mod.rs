@@ -15,8 +15,9 @@ pub(crate) use origin::{core_factor, heading, lab_share, provenance};
 pub(crate) use runs::{Made, make, measure};
 
 use crate::Result;
-use crate::experiment::{Experiment, Factor, Measured, Provenance, Run};
+use crate::experiment::{Experiment, Factor, Measured, Provenance, Run, cells};
 use crate::meter::Meter;
+use crate::verdict::fewest;
 use metaslot_perf::Target;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,7 +36,13 @@ pub(crate) trait Scenario {
     /// Repetitions that there must be however long they take: with fewer, nothing that is compared can be
     /// told apart.
     fn fewest(&self) -> usize {
-        if self.arms().len() > 1 { FEWEST } else { 1 }
+        if self.arms().len() > 1 { self.decisive() } else { 1 }
+    }
+
+    /// As many repetitions as it takes before a verdict can hold with all cells in view.
+    fn decisive(&self) -> usize {
+        let run = cells(&self.factors()).into_iter().filter(|cell| self.skip(cell).is_none());
+        fewest(run.count())
     }
 
     /// Why a cell cannot be run here, or makes no sense.
@@ -104,8 +111,6 @@ pub(crate) struct Head {
 
 /// How long a scenario runs when neither it nor anybody else says, in seconds.
 pub(crate) const SECONDS: f64 = 30.0;
-/// Fewer repetitions decide nothing between two arms.
-pub(crate) const FEWEST: usize = 6;
 
 impl Provenance {
     /// The name of what [`Experiment::ticks`] gives.

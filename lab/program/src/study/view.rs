@@ -2,6 +2,7 @@
 //! Figures and comparisons of an experiment, as the studies ask for them.
 
 use crate::experiment::{Experiment, Sample, level};
+use crate::judged::Judged;
 use crate::scenario;
 use crate::table::digits;
 use crate::verdict::{Comparison, Margin, Verdict};
@@ -10,6 +11,7 @@ use crate::verdict::{Comparison, Margin, Verdict};
 pub(super) struct View<'a> {
     pub(super) experiment: &'a Experiment,
     margin: Margin,
+    judged: Judged,
 }
 
 /// By which clock a version is judged.
@@ -21,7 +23,11 @@ pub(super) enum Clock {
 
 impl<'a> View<'a> {
     pub(super) fn of(experiment: &'a Experiment) -> Self {
-        Self { experiment, margin: scenario::margin(experiment) }
+        Self { experiment, margin: scenario::margin(experiment), judged: Judged::of(experiment) }
+    }
+
+    fn is_first(&self, arm: &str) -> bool {
+        self.experiment.plan.arms.first().is_some_and(|first| first == arm)
     }
 
     /// The cell with these levels, if it was run.
@@ -102,6 +108,11 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn verdict(&self, cell: &str, arm: &str, with: &str, clock: Clock) -> Verdict {
+        // Over the first version there is one verdict, whoever asks.
+        let judged = self.judged.over_first(cell, arm);
+        if let Some(judged) = judged.filter(|_| clock == Clock::Cpu && self.is_first(with)) {
+            return judged.verdict;
+        }
         let compared = self.compare(cell, arm, with, clock);
         compared.map_or(Verdict::Unresolved { more: None }, |c| c.verdict(self.margin(clock)))
     }
@@ -113,7 +124,8 @@ impl<'a> View<'a> {
             return format!("{what}: not measured here");
         };
         let margin = self.margin(clock);
-        let here = match compared.verdict(margin) {
+        let verdict = self.verdict(cell, arm, with, clock);
+        let here = match verdict {
             Verdict::Faster => "",
             Verdict::Slower => "absent, the opposite holds: ",
             Verdict::Same => "absent: ",
@@ -121,7 +133,7 @@ impl<'a> View<'a> {
         };
         let clock = if clock == Clock::Wall { ", by the wall clock" } else { "" };
         let times = digits(1.0 / compared.ratio().value);
-        let sentence = compared.sentence(arm, with, margin);
+        let sentence = compared.sentence_of(verdict, arm, with, margin);
         format!("{what}{clock}: {here}{sentence}, {times} times the rate")
     }
 }

@@ -22,6 +22,6 @@ mod words;
 
 pub use crate::ranks::Ranks;
 pub use crate::statistics::Estimate;
-pub use comparison::{Comparison, Pairs};
-pub use family::{Family, Headline, holm};
+pub use comparison::{Comparer, Comparison, Pairs};
+pub use family::{Family, Headline, fewest, holm};
 pub use judge::{Margin, Verdict};

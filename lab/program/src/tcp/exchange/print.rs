@@ -95,7 +95,7 @@ pub(crate) fn sentences(experiment: &Experiment) -> Vec<String> {
             said.push(format!(
                 "two stacks ({name}) against one, by write: {}; real time is {:.2} times [{:.2}, {:.2}] \
                  (Sun: {})",
-                words::finding(experiment, &cpu),
+                words::finding(cpu.verdict(margin(experiment)), &cpu),
                 ratio.value,
                 ratio.low,
                 ratio.high,
