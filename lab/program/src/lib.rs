@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod aa;
+mod apart;
 mod buffer;
 mod child;
 mod clock;

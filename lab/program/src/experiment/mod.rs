@@ -29,6 +29,8 @@ const VERSION: u64 = 2;
 const MANIFEST: &str = "manifest.json";
 const PLAN: &str = "plan.json";
 const SAMPLES: &str = "samples.jsonl";
+/// What the first arm cost again, when all was done and it was started afresh: samples outside of the plan.
+const AGAIN: &str = "again.jsonl";
 const LOG: &str = "log.txt";
 const SEAL: &str = "seal.json";
 /// What was made from the rest afterwards, and is no part of it.

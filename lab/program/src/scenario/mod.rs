@@ -2,6 +2,7 @@
 //! What all scenarios have in common: a plan, runs in its order, samples on disk, and an end in good
 //! order whatever happens.
 
+mod again;
 mod floor;
 mod options;
 mod origin;
@@ -11,7 +12,7 @@ mod runs;
 pub(crate) use floor::{keep as keep_floor, margin};
 pub(crate) use options::rate;
 pub use options::{RunOptions, SamplingOptions, TokenOptions};
-pub(crate) use origin::{core_factor, heading, lab_share, provenance};
+pub(crate) use origin::{Doubtful, core_factor, doubtful, heading, lab_share, provenance};
 pub(crate) use runs::{Made, make, measure};
 
 use crate::Result;
@@ -70,6 +71,25 @@ pub(crate) trait Scenario {
     /// # Errors
     /// The run failed; the experiment ends there and stays readable.
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured>;
+
+    /// How long a sample takes where nothing was warmed up and the number of repetitions was asked for.
+    /// Nothing where that is not known.
+    fn expected(&self, _cell: &str, _arm: &str) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Starts afresh whatever lives from one sample to the next: processes, connections, areas of memory.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    fn afresh(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether a sample can be taken once more when all are done, and means the same.
+    fn again(&self) -> bool {
+        true
+    }
 
     /// How long it is measured by default, in seconds.
     fn seconds(&self) -> f64 {

@@ -3,11 +3,13 @@
 //! `lab probe` tries it.
 
 use super::{Head, floor, margin};
-use crate::experiment::{Experiment, Provenance};
+use crate::apart::Apart;
+use crate::experiment::{Experiment, Provenance, Sample};
 use crate::machine::date;
 use crate::probe;
 use crate::table::digits;
 use crate::verdict::Margin;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -66,8 +68,7 @@ pub(crate) fn heading(experiment: &Experiment) -> String {
     let mut text = format!("{}\n", manifest.machine_line());
     let samples = experiment.samples.len();
     write!(text, "{}, {samples} samples, {}", provenance.scenario, experiment.state).ok();
-    let doubtful = experiment.samples.iter().filter(|sample| !sample.measured.flags.is_empty());
-    match doubtful.count() {
+    match doubtful(experiment).doubtful {
         0 => {}
         count => write!(text, "; {count} while others used the machine or otherwise doubtful")
             .ok()
@@ -95,6 +96,16 @@ pub(crate) fn heading(experiment: &Experiment) -> String {
         )
         .ok();
     }
+    let apart = Apart::of(experiment, Sample::cpu_each);
+    if let (Some(largest), Some(reach)) = (apart.largest(), apart.reach()) {
+        writeln!(
+            text,
+            "the same again in the end: up to {:.1} % apart; verdicts between runs leave room for {:.1} %",
+            largest.exp_m1() * 100.0,
+            reach.exp_m1() * 100.0
+        )
+        .ok();
+    }
     if let Some(lab) = lab_share(experiment) {
         writeln!(
             text,
@@ -106,10 +117,34 @@ pub(crate) fn heading(experiment: &Experiment) -> String {
     text
 }
 
+/// How many samples have a flag.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub(crate) struct Doubtful {
+    pub(crate) doubtful: usize,
+    pub(crate) samples: usize,
+}
+
+impl Doubtful {
+    /// For a headline; nothing where none is doubtful.
+    pub(crate) fn sentence(self) -> Option<String> {
+        let Self { doubtful, samples } = self;
+        (doubtful > 0).then(|| {
+            format!("{doubtful} of {samples} samples are doubtful: others used the machine, or it was not steady")
+        })
+    }
+}
+
+/// Of an experiment.
+pub(crate) fn doubtful(experiment: &Experiment) -> Doubtful {
+    let flagged = experiment.samples.iter().filter(|sample| !sample.measured.flags.is_empty());
+    Doubtful { doubtful: flagged.count(), samples: experiment.samples.len() }
+}
+
 /// The lab's own CPU time inside the windows over the experiment's.
 pub(crate) fn lab_share(experiment: &Experiment) -> Option<f64> {
     let samples = || experiment.samples.iter().map(|sample| &sample.measured);
-    let lab: f64 = samples().filter_map(|sample| sample.counters.get("lab_ns")).sum();
+    let lab = samples().filter_map(|sample| sample.counters.get("lab_ns").copied());
+    let lab: f64 = lab.reduce(|sum, one| sum + one)?;
     let own: f64 = samples().map(|sample| sample.cpu_ns).sum();
     (own > 0.0).then_some(lab / own)
 }

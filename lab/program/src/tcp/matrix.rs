@@ -124,6 +124,11 @@ impl Scenario for Matrix {
         Ok(measured)
     }
 
+    fn afresh(&mut self) -> Result<()> {
+        self.pairs.clear();
+        Ok(())
+    }
+
     fn account(&self) -> Target {
         let lab = std::iter::once(std::process::id());
         Target::Processes(lab.chain(self.pairs.values().flat_map(Pair::pids)).collect())
