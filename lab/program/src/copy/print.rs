@@ -81,6 +81,28 @@ fn advice(findings: &Findings<'_>) -> String {
     )
 }
 
+/// From which size on it pays to write past the cache, in one sentence; nothing where that was not compared.
+pub(super) fn finding(experiment: &Experiment) -> Option<String> {
+    let findings = Findings::of(experiment);
+    let (mut from, mut never, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    for sizes in &findings.groups {
+        let Some(crossover) = findings.crossover(sizes) else { continue };
+        let place = place(&crossover);
+        match place.as_str() {
+            "none" => never.push(sizes.words()),
+            "not resolved" => open.push(sizes.words()),
+            _ => from.push(format!("{} {place}", sizes.words())),
+        }
+    }
+    let told = [("", from), ("at no size: ", never), ("not resolved: ", open)];
+    let told = told.into_iter().filter(|(_, groups)| !groups.is_empty());
+    let told: Vec<String> =
+        told.map(|(word, groups)| format!("{word}{}", groups.join(", "))).collect();
+    (!told.is_empty()).then(|| {
+        format!("A stream costs less when it is written past the cache: {}", told.join("; "))
+    })
+}
+
 /// The same figure as the quoted one, if it was measured.
 fn at_128k(findings: &Findings<'_>) -> String {
     let like = |sizes: &&Sizes| {

@@ -93,7 +93,7 @@ impl Page {
             unit: provenance.cost(),
             matrices,
             left_out,
-            words: print::text(&options.a, a),
+            words: print::text(&options.a, a, false),
             charts: charts(a, crossings.as_ref()),
             axis: crossings.as_ref().map_or_else(String::new, |found| found.axis.name.clone()),
             uncrossed: crossings.as_ref().map_or(0, cross::Report::uncrossed),

@@ -20,6 +20,8 @@ pub(crate) struct Made {
     pub(crate) directory: PathBuf,
     pub(crate) experiment: Experiment,
     pub(crate) json: bool,
+    /// With goals, and whether they were reached.
+    pub(crate) goals: bool,
 }
 
 /// Runs a scenario to its end, into the directory that the options name.
@@ -30,7 +32,7 @@ pub(crate) fn make(scenario: &mut dyn Scenario, options: &RunOptions) -> Result<
     let directory = options.directory(scenario.head().name);
     let run = RunOptions { output: Some(directory.clone()), ..options.clone() };
     let experiment = measure(scenario, &run)?;
-    Ok(Made { directory, experiment, json: options.json })
+    Ok(Made { directory, experiment, json: options.json, goals: false })
 }
 
 /// Runs a scenario to its end and reads what was written.
