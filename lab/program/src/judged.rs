@@ -4,7 +4,7 @@
 
 use crate::experiment::{Experiment, Sample};
 use crate::scenario::margin;
-use crate::verdict::{Comparer, Comparison, Family, Margin, Verdict};
+use crate::verdict::{Comparer, Comparison, Family, Headline, Margin, Verdict};
 
 /// All comparisons of an experiment with its first arm.
 pub(crate) struct Judged {
@@ -17,6 +17,7 @@ struct JudgedArm {
     name: String,
     cells: Vec<(String, Comparison)>,
     verdicts: Vec<Verdict>,
+    headline: Headline,
 }
 
 /// One cell of one arm over the first arm.
@@ -45,8 +46,8 @@ impl Judged {
             };
             let cells: Vec<_> = cells.iter().filter_map(compared).collect();
             let family = Family::new(cells.clone(), margin);
-            let verdicts = family.verdicts();
-            JudgedArm { name: name.clone(), cells, verdicts }
+            let (verdicts, headline) = (family.verdicts(), family.headline());
+            JudgedArm { name: name.clone(), cells, verdicts, headline }
         };
         Self { margin, arms: others.iter().map(&mut arm).collect() }
     }
@@ -66,5 +67,10 @@ impl Judged {
                 verdict: *verdict,
             })
         })
+    }
+
+    /// In how many cells what holds, by arm.
+    pub(crate) fn headlines(&self) -> impl Iterator<Item = (&str, Headline)> {
+        self.arms.iter().map(|arm| (arm.name.as_str(), arm.headline))
     }
 }

@@ -202,10 +202,17 @@ fn names(svg: &mut String, curves: &[&Curve], y: Scale) {
             "<text class=\"label s{number}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             WIDTH - RIGHT + 4.0,
             place + 4.0,
-            escaped(&shortened(&curves[number].name))
+            escaped(&shortened(&levels(&curves[number].name)))
         )
         .ok();
     }
+}
+
+/// A curve's levels without the names of their factors where there are several: the table has them.
+fn levels(name: &str) -> String {
+    let levels: Vec<&str> =
+        name.split(' ').map(|word| word.split_once('=').map_or(word, |(_, level)| level)).collect();
+    if levels.len() > 1 { levels.join(" ") } else { name.to_owned() }
 }
 
 fn shortened(name: &str) -> String {

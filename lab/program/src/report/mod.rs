@@ -8,6 +8,7 @@ mod functions;
 mod matrix;
 mod options;
 mod page;
+mod rug;
 mod scale;
 mod story;
 
