@@ -9,7 +9,8 @@
 
 use crate::random::Random;
 use crate::ranks::CONFIDENCE;
-use crate::statistics::hodges_lehmann;
+use crate::statistics::{hodges_lehmann, median_in_place};
+use crate::verdict::Verdict;
 use serde::Serialize;
 
 /// Fewer pairs at a size decide nothing: drawn again, they would only seem to.
@@ -59,6 +60,24 @@ impl Crossover {
     /// Whether it can be anywhere: nothing is known then.
     pub(crate) fn is_unclear(&self) -> bool {
         self.low == SizePoint::Below && self.high == SizePoint::Above
+    }
+
+    /// The same as far as verdicts carry it, each of the first way's cost over the second's at one of the
+    /// sizes: some size on each side of the crossover must say which way costs less there, and where one
+    /// of them seems to cost less at every size, some size must say so. Otherwise nothing is known.
+    pub(crate) fn carried(self, sizes: &[f64], verdicts: &[Verdict]) -> Self {
+        let says = |way: Way, above: bool| {
+            let wanted = if way == Way::First { Verdict::Faster } else { Verdict::Slower };
+            sizes.iter().zip(verdicts).any(|(size, verdict)| {
+                *verdict == wanted && (SizePoint::At(*size) >= self.at) == above
+            })
+        };
+        let carried = match self.at {
+            SizePoint::At(_) => says(self.above, true) && says(self.above.other(), false),
+            SizePoint::Below => says(self.above, true),
+            SizePoint::Above => says(self.above.other(), false),
+        };
+        if carried { self } else { Self { low: SizePoint::Below, high: SizePoint::Above, ..self } }
     }
 
     /// Which one costs less at every size, if one does, with no doubt.
@@ -143,8 +162,7 @@ fn draw(logs: &[f64], random: &mut Random) -> f64 {
     for (at, left) in drawn.iter().enumerate() {
         means.extend(drawn[at..].iter().map(|right| f64::midpoint(*left, *right)));
     }
-    let middle = means.len() / 2;
-    *means.select_nth_unstable_by(middle, f64::total_cmp).1
+    median_in_place(&mut means)
 }
 
 /// Which one costs less above, of the two possibilities the one that explains more. Where one costs less at
@@ -233,6 +251,20 @@ mod tests {
         let logs = pairs(1e9, 0.2, 0.1, 9, &mut Random::new(3));
         let second = found(&logs);
         assert_eq!((second.at, second.always()), (SizePoint::Above, Some(Way::Second)));
+    }
+
+    #[test]
+    fn a_crossover_is_only_known_where_verdicts_on_both_sides_carry_it() {
+        let crossover = found(&pairs(40_000.0, 0.2, 0.1, 9, &mut Random::new(2)));
+        let (less, more) = (Verdict::Faster, Verdict::Slower);
+        let open = Verdict::Unresolved { more: None };
+        let is_known =
+            |verdicts: [Verdict; 6]| !crossover.clone().carried(&SIZES, &verdicts).is_unclear();
+        assert!(is_known([more, open, open, open, open, less]));
+        assert!(!is_known([more, more, more, open, open, open]));
+        assert!(!is_known([open, open, open, less, less, less]));
+        assert!(!is_known([less, less, less, more, more, more]));
+        assert!(!is_known([open; 6]));
     }
 
     #[test]

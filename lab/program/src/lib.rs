@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod aa;
+mod apart;
 mod buffer;
 mod child;
 mod clock;
@@ -22,7 +23,9 @@ pub mod experiment;
 mod failure;
 mod filter;
 mod goal;
+mod growth;
 mod interrupt;
+mod judged;
 pub mod kernels;
 mod kill;
 mod lanes;
@@ -38,6 +41,7 @@ mod progress;
 mod random;
 mod ranks;
 mod report;
+mod rerun;
 mod role;
 mod sandbox;
 mod scenario;
@@ -120,7 +124,7 @@ pub enum Command {
     /// Send through TCP: cost by connections, size of writes, buffers, and network stacks
     ///
     /// A sender and a receiver, two processes with thousands of connections. Both are in a control group
-    /// of their own, and only a window in the middle of steady traffic counts: cycles of both for each
+    /// of their own, and only a window in the middle of steady traffic counts: ticks of both for each
     /// KB, throughput, segments for each write, data segments for each acknowledgement. Every cell is
     /// visited in every repetition, in random order, so cells can be compared. Needs no privileges on
     /// the loopback interface; control groups and namespaces want root.

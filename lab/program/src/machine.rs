@@ -2,6 +2,7 @@
 //! Where an experiment ran: without this, its numbers mean nothing.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The machine, its system and its state at the start.
@@ -112,6 +113,13 @@ pub(crate) fn date(seconds: u64) -> String {
 /// The command line of this process, to be repeated.
 pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+}
+
+/// What the lab takes from its environment, where it is set.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    const NAMES: [&str; 1] = ["METASLOT_MODULE"];
+    let value = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
+    NAMES.into_iter().filter_map(value).collect()
 }
 
 #[cfg(test)]

@@ -27,6 +27,9 @@ pub struct Options {
     /// The same as --form json
     #[arg(long, conflicts_with = "form")]
     pub json: bool,
+    /// Beside its results, goals and whether they were reached, where the scenario has some
+    #[arg(long)]
+    pub goals: bool,
     /// Of its profiles
     #[command(flatten)]
     pub profiles: profile::Functions,
@@ -48,7 +51,7 @@ pub enum Form {
 /// Prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.experiment.is_file() {
-        return say(&earlier(&options.experiment)?);
+        return say(&earlier(&options.experiment, options.goals)?);
     }
     let experiment = Experiment::read(&options.experiment)?;
     let form = if options.json { Form::Json } else { options.form };
@@ -56,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return say(&functions(options, &experiment, form)?);
     }
     say(&match form {
-        Form::Text => text(&options.experiment, &experiment),
+        Form::Text => text(&options.experiment, &experiment, options.goals),
         Form::Json => serde_json::to_string_pretty(&json(&options.experiment, &experiment))? + "\n",
         Form::Csv => csv(&experiment),
         Form::Markdown => markdown(&experiment),
@@ -75,15 +78,15 @@ struct Earlier {
 }
 
 /// The tables of such a run.
-fn earlier(path: &Path) -> Result<String> {
+fn earlier(path: &Path, goals: bool) -> Result<String> {
     let file: Value = output::earlier(path)?;
     let no_run =
         |_| Failure::new("is no run of the lab").hint("an experiment is a directory NAME.labx");
     let run: Earlier = serde_json::from_value(file.clone())
         .map_err(|error| no_run(error).context(path.display()))?;
     let tables = match run.schema.as_str() {
-        "metaslot-lab-lanes/1" => lanes::earlier(file),
-        "metaslot-lab-speed/1" => speed::earlier_overhead(file),
+        "metaslot-lab-lanes/1" => lanes::earlier(file, goals),
+        "metaslot-lab-speed/1" => speed::earlier_overhead(file, goals),
         schema => Err(Failure::new(format!("{}: {schema} is not printed", path.display()))),
     };
     let Earlier { command, machine, seed, rounds, seconds, .. } = run;
@@ -94,11 +97,11 @@ fn earlier(path: &Path) -> Result<String> {
 
 /// Prints an experiment that was made just now.
 pub(crate) fn show(made: &Made) -> Result<()> {
-    let Made { directory, experiment, json: is_json } = made;
+    let Made { directory, experiment, json: is_json, goals } = made;
     say(&if *is_json {
         serde_json::to_string_pretty(&json(directory, experiment))? + "\n"
     } else {
-        text(directory, experiment)
+        text(directory, experiment, *goals)
     })
 }
 
@@ -118,27 +121,38 @@ fn functions(options: &Options, experiment: &Experiment, form: Form) -> Result<S
     }
 }
 
+/// What the scenario concludes, in one sentence, where it does.
+pub(crate) fn finding(directory: &Path, experiment: &Experiment) -> Option<String> {
+    match experiment.manifest.provenance.scenario.as_str() {
+        "copy" => copy::finding(experiment),
+        "lanes" => lanes::finding(directory, experiment),
+        "overhead" => speed::overhead_finding(directory, experiment),
+        _ => None,
+    }
+}
+
 /// What the scenario has to say of an experiment, and where it is; a table of cells of one that this
 /// program does not know.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+pub(crate) fn text(directory: &Path, experiment: &Experiment, goals: bool) -> String {
     let text = match experiment.manifest.provenance.scenario.as_str() {
         "aa" => return aa::text(directory, experiment),
         "copy" => copy::text(experiment),
         name if name.starts_with("study-") => study::text(experiment),
         "profile" => return profile::text(directory, experiment),
         "kill" => kill::text(directory, experiment),
-        "lanes" => lanes::text(directory, experiment),
+        "lanes" => lanes::text(directory, experiment, goals),
         "local" => local::text(experiment),
         "mechanisms" => speed::all_text(experiment),
         "mix" => speed::mix_text(experiment),
-        "overhead" => speed::overhead_text(directory, experiment),
+        "overhead" => speed::overhead_text(directory, experiment, goals),
         "speed" => speed::sun_text(directory, experiment),
         "store" => store::text(directory, experiment),
         "tcp" => tcp::text(experiment),
         "transfer" => tcp::transfer_text(experiment),
         _ => return format!("{}\n{}", scenario::heading(experiment), cells(experiment).render()),
     };
-    format!("{text}\nwritten: {}\n", directory.display())
+    let finding = finding(directory, experiment).map(|finding| format!("\n{finding}.\n"));
+    format!("{text}\nwritten: {}\n{}", directory.display(), finding.unwrap_or_default())
 }
 
 /// The summary, with what the scenario finds besides.

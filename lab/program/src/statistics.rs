@@ -30,9 +30,22 @@ impl Estimate {
     }
 }
 
-/// The middle value; NaN of nothing.
+/// The middle value, of an even number the mean of both middle ones; NaN of nothing. Whatever the lab shows
+/// as a median comes from here.
 pub(crate) fn median(values: &[f64]) -> f64 {
-    median_of_sorted(&sorted(values.to_vec()))
+    median_in_place(&mut values.to_vec())
+}
+
+/// The same of values that may be put into another order.
+pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let odd = values.len() % 2 == 1;
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp).filter(|_| !odd);
+    between(lower.unwrap_or(*upper), *upper, 0.5)
 }
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {
@@ -40,27 +53,23 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-fn median_of_sorted(values: &[f64]) -> f64 {
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        length if length % 2 == 1 => values[middle],
-        _ => f64::midpoint(values[middle - 1], values[middle]),
-    }
-}
-
-/// The value at `share` (0 to 1) of the sorted values, the nearest rank.
+/// The value at `share` (0 to 1) of the values, on the straight line between the two nearest ranks: at one
+/// half it is the median.
 pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
-    let values = sorted(values.to_vec());
-    match values.len().checked_sub(1) {
-        Some(last) => values[rank(share, last)],
-        None => f64::NAN,
-    }
+    quantile_of_sorted(&sorted(values.to_vec()), share)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length")]
-fn rank(share: f64, last: usize) -> usize {
-    ((share.clamp(0.0, 1.0) * last as f64).round() as usize).min(last)
+fn quantile_of_sorted(values: &[f64], share: f64) -> f64 {
+    let Some(last) = values.len().checked_sub(1) else { return f64::NAN };
+    let place = share.clamp(0.0, 1.0) * last as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to the last")]
+    let below = (place as usize).min(last);
+    between(values[below], values[(below + 1).min(last)], place - below as f64)
+}
+
+/// A point of the line between two values; at an end the value itself, even one that is infinite.
+fn between(low: f64, high: f64, share: f64) -> f64 {
+    if share <= 0.0 || low == high { low } else { (high - low).mul_add(share, low) }
 }
 
 /// The Hodges-Lehmann estimate of where paired differences lie: the median of all their pairwise
@@ -91,7 +100,7 @@ pub(crate) fn differences(first: &[f64], second: &[f64]) -> Vec<f64> {
 pub(crate) fn estimate(means: &[f64], rank: &Ranks) -> Option<Estimate> {
     let last = means.len().checked_sub(1)?;
     Some(Estimate {
-        value: median_of_sorted(means),
+        value: quantile_of_sorted(means, 0.5),
         low: means[rank.cut()],
         high: means[last - rank.cut()],
         confidence: rank.confidence(),
@@ -127,6 +136,17 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         assert!(median(&[]).is_nan());
+    }
+
+    #[test]
+    fn a_quantile_of_one_half_is_the_median() {
+        let mut random = crate::random::Random::new(8);
+        for count in 1..40 {
+            let values: Vec<f64> = (0..count).map(|_| random.unit()).collect();
+            assert_eq!(quantile(&values, 0.5), median(&values), "{values:?}");
+        }
+        assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0], 0.25), 1.75);
+        assert!(quantile(&[], 0.5).is_nan());
         assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.0), 1.0);
         assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0, 5.0], 1.0), 5.0);
     }

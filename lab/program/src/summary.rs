@@ -2,9 +2,8 @@
 //! Every cell and arm of an experiment: medians and verdicts, as a table and as JSON.
 
 use crate::experiment::{Experiment, Sample};
-use crate::scenario;
+use crate::judged::{Judged, OverFirst};
 use crate::table::{Table, digits};
-use crate::verdict::Comparison;
 use serde_json::{Value, json};
 
 /// Every cell and arm: what a unit of work costs.
@@ -20,6 +19,7 @@ pub(super) fn cells(experiment: &Experiment) -> Table {
         "over the first arm",
         "interval",
     ]);
+    let judged = Judged::of(experiment);
     for cell in experiment.plan.cells() {
         for arm in &experiment.plan.arms {
             let typical = |figure: &dyn Fn(&Sample) -> f64| {
@@ -27,12 +27,12 @@ pub(super) fn cells(experiment: &Experiment) -> Table {
             };
             let rate = typical(&|sample| 1e9 / sample.wall_each());
             let rate = if provenance.unit == "byte" { rate / 1e6 } else { rate };
-            let (ratio, interval) = over_first(experiment, &cell, arm);
+            let (ratio, interval) = over_first(&judged, &cell, arm);
             table.row(vec![
                 cell.clone(),
                 arm.clone(),
                 experiment.of(&cell, arm).count().to_string(),
-                digits(typical(&|sample| experiment.cycles(sample))),
+                digits(typical(&|sample| experiment.ticks(sample))),
                 digits(rate),
                 ratio,
                 interval,
@@ -42,12 +42,10 @@ pub(super) fn cells(experiment: &Experiment) -> Table {
     table
 }
 
-pub(super) fn over_first(experiment: &Experiment, cell: &str, arm: &str) -> (String, String) {
-    let first = &experiment.plan.arms[0];
-    let pairs = experiment.pairs_of(cell, [arm, first], Sample::cpu_each);
-    match Comparison::of(&pairs).filter(|_| arm != first) {
+pub(super) fn over_first(judged: &Judged, cell: &str, arm: &str) -> (String, String) {
+    match judged.over_first(cell, arm) {
         None => (String::new(), String::new()),
-        Some(comparison) => {
+        Some(OverFirst { comparison, .. }) => {
             let ratio = comparison.ratio();
             (format!("{:.3}", ratio.value), format!("{:.3} to {:.3}", ratio.low, ratio.high))
         }
@@ -56,14 +54,12 @@ pub(super) fn over_first(experiment: &Experiment, cell: &str, arm: &str) -> (Str
 
 /// Medians and verdicts.
 pub(crate) fn summary(experiment: &Experiment) -> Value {
-    let margin = scenario::margin(experiment);
-    let first = experiment.plan.arms.first().map_or("", String::as_str);
+    let judged = Judged::of(experiment);
     let cell = |cell: &String, arm: &String| {
         let typical = |figure: fn(&Sample) -> f64| {
             experiment.typical(cell, arm, |sample| Some(figure(sample)))
         };
-        let pairs = experiment.pairs_of(cell, [arm, first], Sample::cpu_each);
-        let compared = Comparison::of(&pairs).filter(|_| arm != first);
+        let compared = judged.over_first(cell, arm);
         json!({
             "cell": cell,
             "arm": arm,
@@ -71,20 +67,20 @@ pub(crate) fn summary(experiment: &Experiment) -> Value {
             "doubtful": experiment.of(cell, arm).filter(|s| !s.measured.flags.is_empty()).count(),
             "cpu_ns_per_unit": typical(Sample::cpu_each),
             "wall_ns_per_unit": typical(Sample::wall_each),
-            "cycles": experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample))),
+            "ticks": experiment.typical(cell, arm, |sample| Some(experiment.ticks(sample))),
             "counters_per_unit": counters(experiment, cell, arm),
-            "over_first_arm": compared.as_ref().map(Comparison::ratio),
-            "verdict": compared.as_ref().map(|compared| compared.verdict(margin)),
+            "over_first_arm": compared.map(|compared| compared.comparison.ratio()),
+            "verdict": compared.map(|compared| compared.verdict),
         })
     };
     let cells = experiment.plan.cells();
     let cells =
         cells.iter().flat_map(|name| experiment.plan.arms.iter().map(move |arm| cell(name, arm)));
     json!({
-        "schema": "metaslot-lab-summary/1",
+        "schema": "metaslot-lab-summary/2",
         "manifest": experiment.manifest,
         "state": experiment.state.to_string(),
-        "margin_percent": margin.percent(),
+        "margin_percent": judged.margin.percent(),
         "cells": cells.collect::<Vec<_>>(),
         "skipped": experiment.plan.skipped,
     })

@@ -1,96 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `lab compare` and `lab print` on experiments whose samples are known.
+//! `lab compare`, `lab cross` and `lab print` on experiments whose samples are known.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
-use metaslot_lab::experiment::{Factor, Measured, Plan, Provenance, Recorder};
+mod made;
+
+use made::{Made, Sandbox, experiment, made as make, measured, provenance};
+use metaslot_lab::experiment::{Factor, Measured, Plan, Provenance, Recorder, Run};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// A directory that goes away.
-struct Sandbox(PathBuf);
-
-impl Sandbox {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("compare-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn lab(&self, arguments: &[&str]) -> Output {
-        let mut lab = Command::new(env!("CARGO_BIN_EXE_metaslot-lab"));
-        lab.args(arguments).current_dir(&self.0).output().unwrap()
-    }
-
-    fn text(&self, arguments: &[&str]) -> String {
-        let output = self.lab(arguments);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.text(arguments)).unwrap()
-    }
-
-    fn refusal(&self, arguments: &[&str]) -> String {
-        let output = self.lab(arguments);
-        assert!(!output.status.success());
-        String::from_utf8(output.stderr).unwrap()
-    }
-}
-
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
-}
-
-/// The page without its style and pictures, tags balanced.
-fn assert_well_formed(html: &str) {
-    let mut open: Vec<&str> = Vec::new();
-    for tag in html.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
-        let name = tag.split([' ', '/', '\n']).find(|name| !name.is_empty()).unwrap_or(tag);
-        if tag.starts_with('/') {
-            assert_eq!(open.pop(), Some(name), "{tag}");
-        } else if !(tag.ends_with('/') || matches!(name, "!doctype" | "meta" | "link")) {
-            open.push(name);
-        }
-    }
-    assert!(open.is_empty(), "{open:?}");
-}
-
-/// Arm `new` costs `new` for each byte, `old` 100; a write of 8K a tenth more than one of 64K.
-fn experiment(path: &Path, unit: &str, source: &str, new: f64) {
-    let levels = vec!["8K".to_owned(), "64K".to_owned()];
-    let factor = Factor { name: "write".to_owned(), levels };
-    let plan = Plan::interleaved(vec![factor], &["new", "old"], 10, 1).unwrap();
-    let provenance = Provenance {
-        scenario: "made".to_owned(),
-        unit: unit.to_owned(),
-        sources: BTreeMap::from([("cpu".to_owned(), source.to_owned())]),
-        cycles_hz: Some(2e9),
-        ..Provenance::default()
-    };
-    let mut recorder = Recorder::create(path, provenance, ["cpu", "wall"], plan).unwrap();
-    while let Some(run) = recorder.next().cloned() {
-        let cost = if run.arm == "new" { new } else { 100.0 };
-        let cost = if run.level("write") == Some("8K") { cost * 1.1 } else { cost };
-        let cpu_ns = cost * 1000.0 * (1.0 + run.repetition as f64 * 1e-4);
-        recorder
-            .record(Measured {
-                window_ns: [0, 1],
-                work: 1000.0,
-                cpu_ns,
-                wall_ns: 2.0 * cpu_ns,
-                foreign_cpu: Some(0.0),
-                counters: BTreeMap::from([("segments".to_owned(), 50.0)]),
-                flags: Vec::new(),
-            })
-            .unwrap();
-    }
-    recorder.finish().unwrap();
-}
+use std::path::Path;
 
 #[test]
 fn arms_of_one_experiment_are_compared_in_pairs() {
@@ -135,6 +53,92 @@ fn two_experiments_are_compared_as_groups() {
     assert!(text.contains("A and B are the same within 60.0 %"), "{text}");
 }
 
+/// An experiment of one arm, whose first cells cost `again` times as much when they are run once more.
+fn with_again(path: &Path, cost: f64, again: f64) {
+    let factors: &[(&str, &[&str])] = &[("write", &["1K", "8K", "64K"])];
+    let like = Made { factors, arms: &["own"], repetitions: 9, provenance: provenance() };
+    let mut recorder =
+        make(path, &like, |run| measured(cost * (1.0 + run.repetition as f64 * 1e-4)));
+    for repetition in 9..12 {
+        for cell in ["write=1K", "write=8K", "write=64K"] {
+            let run = Run { cell: cell.to_owned(), repetition, arm: "own".to_owned() };
+            recorder.again(run, measured(cost * again)).unwrap();
+        }
+    }
+    recorder.finish().unwrap();
+}
+
+#[test]
+fn two_runs_of_the_same_code_are_no_verdict_where_each_lies_as_far_from_itself() {
+    let place = Sandbox::new("again");
+    with_again(&place.0.join("a.labx"), 123.3, 1.10);
+    with_again(&place.0.join("b.labx"), 100.0, 0.93);
+    let report = place.json(&["compare", "a.labx", "b.labx", "--json"]);
+    assert_eq!((&report["slower"], &report["paired"]), (&Value::from(0), &Value::Bool(false)));
+    let apart = report["apart_percent"].as_f64().unwrap();
+    assert!((20.0..25.0).contains(&apart), "{report}");
+    let ratio = &report["cells"][0]["ratio"];
+    assert!(ratio["low"].as_f64() < Some(1.02) && ratio["high"].as_f64() > Some(1.4), "{ratio}");
+    let text = place.text(&["compare", "a.labx", "b.labx"]);
+    assert!(
+        text.contains("unresolved, between runs") && text.contains("each interval is wider by")
+    );
+    assert!(text.contains("the same code lies as far apart from run to run"), "{text}");
+}
+
+#[test]
+fn a_difference_beyond_what_runs_differ_by_is_a_verdict_and_marked_as_one_between_runs() {
+    let place = Sandbox::new("beyond");
+    with_again(&place.0.join("a.labx"), 160.0, 1.04);
+    with_again(&place.0.join("b.labx"), 100.0, 0.98);
+    let text = place.text(&["compare", "a.labx", "b.labx"]);
+    assert_eq!(text.matches("slower, between runs").count(), 3, "{text}");
+    let printed = place.text(&["print", "a.labx"]);
+    assert!(printed.contains("the same again in the end: up to 4.0 % apart"), "{printed}");
+}
+
+#[test]
+fn runs_that_were_not_run_again_are_compared_with_a_warning() {
+    let place = Sandbox::new("unknown");
+    experiment(&place.0.join("a.labx"), "byte", "thread", 90.0);
+    experiment(&place.0.join("b.labx"), "byte", "thread", 60.0);
+    let text = place.text(&["compare", "a.labx", "b.labx"]);
+    assert!(text.contains("lie apart was not measured") && text.contains("slower, between runs"));
+}
+
+/// Six repetitions of one arm that is clearly cheaper above 4K and dearer below, with ten curves.
+fn few(path: &Path, repetitions: usize) {
+    let curves = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let factors: &[(&str, &[&str])] = &[("curve", &curves), ("size", &["1K", "4K", "16K", "64K"])];
+    let like = Made { factors, arms: &["flat", "falling"], repetitions, provenance: provenance() };
+    let sample = |run: &Run| {
+        let size = match run.level("size") {
+            Some("1K") => 0.5,
+            Some("4K") => 0.9,
+            Some("16K") => 1.5,
+            _ => 2.0,
+        };
+        let cost = if run.arm == "flat" { 100.0 } else { 100.0 / size };
+        measured(cost * (1.0 + run.repetition as f64 * 1e-4))
+    };
+    make(path, &like, sample).finish().unwrap();
+}
+
+#[test]
+fn no_crossover_is_claimed_that_no_verdict_carries() {
+    let place = Sandbox::new("carried");
+    few(&place.0.join("six.labx"), 6);
+    few(&place.0.join("twelve.labx"), 12);
+    let summary = place.json(&["print", "six.labx", "--json"]);
+    let open =
+        |cell: &Value| cell["verdict"].is_null() || cell["verdict"]["unresolved"].is_object();
+    assert!(summary["cells"].as_array().unwrap().iter().all(open), "{summary}");
+    let text = place.text(&["cross", "six.labx"]);
+    assert!(text.contains("unclear") && !text.contains("to 16K"), "{text}");
+    let text = place.text(&["cross", "twelve.labx"]);
+    assert!(text.contains("5.3K to 5.3K") && !text.contains("unclear"), "{text}");
+}
+
 #[test]
 fn what_cannot_be_compared_is_refused() {
     let place = Sandbox::new("refused");
@@ -158,6 +162,8 @@ fn every_form_of_print_is_of_the_same_samples() {
     let summary = place.json(&["print", "x.labx", "--json"]);
     assert_eq!(summary["cells"].as_array().unwrap().len(), 4);
     assert_eq!(summary["cells"][0]["samples"], 10);
+    assert_eq!(summary["schema"], "metaslot-lab-summary/2");
+    assert!(summary["cells"][0]["ticks"].is_number() && summary["cells"][0]["cycles"].is_null());
     assert_eq!(summary["cells"][0]["counters_per_unit"]["segments"], 0.05);
     let csv = place.text(&["print", "x.labx", "--form", "csv"]);
     assert_eq!(csv.lines().count(), 41);
@@ -169,31 +175,6 @@ fn every_form_of_print_is_of_the_same_samples() {
     );
     let text = place.text(&["print", "x.labx"]);
     assert!(text.contains("made, 40 samples, sealed"), "{text}");
-}
-
-#[test]
-fn a_report_is_one_file_without_network_or_script() {
-    let place = Sandbox::new("report");
-    experiment(&place.0.join("a<b.labx"), "byte", "thread", 90.0);
-    experiment(&place.0.join("b.labx"), "byte", "thread", 60.0);
-    let said = place.text(&["report", "a<b.labx", "b.labx"]);
-    assert!(said.starts_with("written: a<b.html ("), "{said}");
-    let html = std::fs::read_to_string(place.0.join("a<b.html")).unwrap();
-    assert_well_formed(&html);
-    assert!(html.len() < 200_000);
-    for foreign in ["http:", "https:", "<script", "src=", "@import", "url(", "NaN"] {
-        assert!(!html.contains(foreign), "{foreign}");
-    }
-    assert!(
-        html.contains("A is faster in 0, slower in 2, the same in 2")
-            && html.contains("a&lt;b.labx")
-    );
-    assert_eq!(html.matches("class=\"forest\"").count(), 4);
-    place.text(&["report", "b.labx", "-o", "one.html"]);
-    let html = std::fs::read_to_string(place.0.join("one.html")).unwrap();
-    assert_well_formed(&html);
-    assert!(html.contains("new is the cheapest of 2 in 2 of 2 cells"), "{html}");
-    assert!(place.refusal(&["report", "c.labx"]).contains("c.labx"));
 }
 
 #[test]

@@ -180,12 +180,25 @@ fn a_plan_that_was_changed_shows_even_without_a_seal() {
 fn a_newer_schema_is_refused_and_left_as_it_is() {
     let place = Sandbox::new("newer");
     place.finished();
-    place.change("manifest.json", "metaslot-labx/1", "metaslot-labx/2");
+    place.change("manifest.json", "metaslot-labx/2", "metaslot-labx/3");
     let before = fs::read(place.file("manifest.json")).unwrap();
-    assert!(place.refusal().contains("newer version (schema 2)"), "{}", place.refusal());
+    assert!(place.refusal().contains("newer version (schema 3)"), "{}", place.refusal());
     assert_eq!(fs::read(place.file("manifest.json")).unwrap(), before);
-    place.change("manifest.json", "metaslot-labx/2", "something");
+    place.change("manifest.json", "metaslot-labx/3", "something");
     assert!(place.refusal().contains("not an experiment's schema"), "{}", place.refusal());
+}
+
+#[test]
+fn an_experiment_of_version_1_is_read_with_its_clock() {
+    let place = Sandbox::new("older");
+    let mut recorder = place.begin();
+    run(&mut recorder, 32);
+    drop(recorder);
+    place.change("manifest.json", "metaslot-labx/2", "metaslot-labx/1");
+    place.change("manifest.json", "\"ticks_hz\": null", "\"cycles_hz\": 2000000000.0");
+    let experiment = Experiment::read(&place.experiment()).unwrap();
+    assert_eq!(experiment.manifest.provenance.ticks_hz, Some(2e9));
+    assert_eq!(experiment.manifest.provenance.cost(), "ticks each");
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn json_has_the_reasons_beside_the_cells() {
     let place = Sandbox::new("json");
     let printed = text(&lab(&place.0, &[&["study", "kasumi", "--json"][..], &RUN].concat()));
     let value: serde_json::Value = serde_json::from_str(&printed).unwrap();
-    assert_eq!(value["schema"], "metaslot-lab-summary/1");
+    assert_eq!(value["schema"], "metaslot-lab-summary/2");
     assert_eq!(value["study"]["reason"].as_array().unwrap().len(), 2);
     assert!(!value["study"]["sun"].as_array().unwrap().is_empty());
     let cells = value["cells"].as_array().unwrap();

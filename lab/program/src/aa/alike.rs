@@ -46,6 +46,10 @@ impl Scenario for Alike {
         self.inner.warm(cell, &self.arm)
     }
 
+    fn afresh(&mut self) -> Result<()> {
+        self.inner.afresh()
+    }
+
     fn account(&self) -> Target {
         self.inner.account()
     }

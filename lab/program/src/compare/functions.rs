@@ -3,6 +3,7 @@
 
 use super::{Metric, Side, Sides};
 use crate::Result;
+use crate::experiment::Plan;
 use crate::profile::{self, Profile, View};
 use crate::statistics::Estimate;
 use crate::table::{Table, digits};
@@ -46,8 +47,8 @@ pub(super) struct Profiles {
 }
 
 impl Profiles {
-    pub(super) fn read(a: &Path, b: &Path) -> Result<Self> {
-        Ok(Self { a: profile::profiles(a)?, b: profile::profiles(b)? })
+    pub(super) fn read(a: (&Path, &Plan), b: (&Path, &Plan)) -> Result<Self> {
+        Ok(Self { a: profile::profiles(a.0, a.1)?, b: profile::profiles(b.0, b.1)? })
     }
 
     /// Of these sides; `None` where one has no profile or nothing to cost it by.
@@ -64,8 +65,8 @@ impl Profiles {
         };
         let function = |row: profile::RatioRow| Function {
             function: row.function,
-            a_cost: row.b_cycles,
-            b_cost: row.a_cycles,
+            a_cost: row.b_cost,
+            b_cost: row.a_cost,
             a_over_b: row.ratio,
             few: row.few,
         };

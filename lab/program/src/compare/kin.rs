@@ -51,7 +51,7 @@ fn serious(a: &Experiment, b: &Experiment) -> Vec<String> {
         from.sources.get("cpu").cloned().unwrap_or_else(|| "unknown".to_owned())
     };
     differ("CPU time", &source(left), &source(right));
-    match (left.cycles_hz, right.cycles_hz) {
+    match (left.ticks_hz, right.ticks_hz) {
         (Some(one), Some(other)) if (one / other - 1.0).abs() <= RATE => {}
         (None, None) => {}
         _ => found.push("the clocks tick at different rates".to_owned()),

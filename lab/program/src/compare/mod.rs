@@ -12,11 +12,12 @@ mod print;
 mod report;
 mod sides;
 
+use crate::apart::Apart;
 use crate::experiment::Experiment;
 use crate::output::say;
-use crate::profile::View;
-use crate::scenario::margin;
-use crate::verdict::{Comparison, Family, Margin};
+use crate::profile::{View, alone};
+use crate::scenario::{doubtful, margin};
+use crate::verdict::{Comparison, Family, Margin, Verdict};
 use crate::{Failure, Result};
 use functions::Profiles;
 pub(crate) use functions::{Function, Functions};
@@ -37,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let flame = report.functions.first().ok_or_else(|| {
             Failure::new("no cell has profiles on both sides").hint("measure with --profile")
         })?;
-        std::fs::write(path, &flame.flame).map_err(|error| Failure::file(path, &error))?;
+        std::fs::write(path, alone(&flame.flame)).map_err(|error| Failure::file(path, &error))?;
     }
     if options.json {
         return say(&(serde_json::to_string_pretty(&report)? + "\n"));
@@ -55,16 +56,29 @@ pub(crate) fn report(options: &Options, a: &Experiment, b: Option<&Experiment>) 
     );
     let metric = options.metric;
     let view = if options.exclusive { View::Exclusive } else { View::Inclusive };
-    let profiles = Profiles::read(&options.a, options.b.as_deref().unwrap_or(&options.a))?;
-    let compared = |sides: &Sides<'_>| Some((sides.name(), sides.compare(metric)?));
-    let compared: Vec<(String, Comparison)> = sides.iter().filter_map(compared).collect();
-    if compared.is_empty() {
+    let other = options.b.as_deref().unwrap_or(&options.a);
+    let profiles = Profiles::read((&options.a, &a.plan), (other, &b.unwrap_or(a).plan))?;
+    let apart = b.map(|b| {
+        Apart::of(a, |sample| metric.of(sample)).and(Apart::of(b, |sample| metric.of(sample)))
+    });
+    let reach = apart.as_ref().and_then(Apart::reach);
+    let compared = |sides: &Sides<'_>| {
+        let comparison = sides.compare(metric)?;
+        Some((sides.name(), comparison.widened(reach.unwrap_or(0.0))))
+    };
+    let with_samples: Vec<&Sides<'_>> =
+        sides.iter().filter(|sides| sides.compare(metric).is_some()).collect();
+    let family =
+        Family::new(with_samples.iter().filter_map(|sides| compared(sides)).collect(), margin);
+    if with_samples.is_empty() {
         return Err(Failure::new("there are no samples of both sides"));
     }
-    let rows = sides.iter().filter_map(|sides| row(sides, metric, margin)).collect();
-    let headline = Family::new(compared, margin).headline();
+    let (verdicts, headline) = (family.verdicts(), family.headline());
+    let judged = family.cells().map(|(_, comparison, _)| comparison).zip(verdicts);
+    let rows = with_samples.iter().zip(judged);
+    let rows = rows.filter_map(|(sides, judged)| row(sides, metric, margin, judged)).collect();
     Ok(Report {
-        schema: "metaslot-lab-compare/1",
+        schema: "metaslot-lab-compare/2",
         a: shown(&options.a),
         b: shown(options.b.as_deref().unwrap_or(&options.a)),
         metric,
@@ -74,6 +88,8 @@ pub(crate) fn report(options: &Options, a: &Experiment, b: Option<&Experiment>) 
         },
         margin_percent: margin.percent(),
         paired: sides.iter().all(Sides::is_paired),
+        apart_percent: reach.map(|reach| reach.exp_m1() * 100.0),
+        doubtful: [doubtful(a), b.map_or_else(|| doubtful(a), doubtful)],
         differences,
         cells: rows,
         faster: headline.faster,
@@ -113,8 +129,12 @@ pub(crate) fn report_of(
     report(&options, a, Some(b))
 }
 
-fn row(sides: &Sides<'_>, metric: Metric, margin: Margin) -> Option<ComparisonRow> {
-    let comparison = sides.compare(metric)?;
+fn row(
+    sides: &Sides<'_>,
+    metric: Metric,
+    margin: Margin,
+    (comparison, verdict): (&Comparison, Verdict),
+) -> Option<ComparisonRow> {
     let [a_name, b_name] = sides.names();
     Some(ComparisonRow {
         name: sides.name(),
@@ -122,8 +142,8 @@ fn row(sides: &Sides<'_>, metric: Metric, margin: Margin) -> Option<ComparisonRo
         b_cost: sides.b.cost(metric)?,
         samples: [sides.a.samples().count(), sides.b.samples().count()],
         ratio: comparison.ratio(),
-        verdict: comparison.verdict(margin),
-        sentence: comparison.sentence(&a_name, &b_name, margin),
+        verdict,
+        sentence: comparison.sentence_of(verdict, &a_name, &b_name, margin),
     })
 }
 

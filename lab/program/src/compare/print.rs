@@ -32,6 +32,9 @@ pub(super) fn text(report: &Report) -> String {
     } else {
         writeln!(text, "{}", report.headline()).ok();
     }
+    for sentence in report.doubtful() {
+        writeln!(text, "{sentence}").ok();
+    }
     for functions in &report.functions {
         write!(text, "\n{}", functions.text(&report.cost)).ok();
     }

@@ -3,6 +3,7 @@
 
 use super::functions::Functions;
 use super::options::Metric;
+use crate::scenario::Doubtful;
 use crate::verdict::{Estimate, Verdict};
 use serde::Serialize;
 
@@ -18,6 +19,11 @@ pub(crate) struct Report {
     pub(super) margin_percent: f64,
     /// The runs were interleaved, and are compared in pairs.
     pub(super) paired: bool,
+    /// Between two experiments: by how much each interval was widened on both sides, because the same code
+    /// differed by about that when it was started afresh. `null` within one, or where it was not measured.
+    pub(super) apart_percent: Option<f64>,
+    /// Of A and of B: doubtful samples, and all.
+    pub(super) doubtful: [Doubtful; 2],
     /// What both do not have in common.
     pub(super) differences: Vec<String>,
     pub(crate) cells: Vec<ComparisonRow>,
@@ -43,12 +49,16 @@ pub(crate) struct ComparisonRow {
     pub(crate) sentence: String,
 }
 
+/// What is said of a verdict that no pair stands behind.
+const BETWEEN: &str = ", between runs";
+
 impl Report {
     /// In how many cells what holds.
     pub(crate) fn headline(&self) -> String {
         let decided = self.faster + self.slower + self.same;
+        let between = if self.paired { "" } else { "Between runs, " };
         format!(
-            "{} cells: A is faster in {}, slower in {}, the same in {}, unresolved in {}; margin {:.1} %, \
+            "{between}{} cells: A is faster in {}, slower in {}, the same in {}, unresolved in {}; margin {:.1} %, \
              all cells in view",
             self.cells.len(),
             self.faster,
@@ -59,22 +69,42 @@ impl Report {
         )
     }
 
+    /// What is doubtful on either side, for a headline.
+    pub(crate) fn doubtful(&self) -> impl Iterator<Item = String> {
+        let names: &[&str] = if self.paired { &[""] } else { &["A: ", "B: "] };
+        let sides = names.iter().zip(self.doubtful);
+        sides.filter_map(|(name, doubtful)| Some(format!("{name}{}", doubtful.sentence()?)))
+    }
+
     /// How the two were measured, and what they do not have in common.
     pub(crate) fn note(&self) -> String {
         let how = if self.paired {
             "run interleaved, compared in pairs"
         } else {
-            "two experiments, compared as two groups: what changed on the machine between them is not \
-             in the intervals"
+            "two experiments, compared as two groups"
+        };
+        let how = match (self.paired, self.apart_percent) {
+            (true, _) => how.to_owned(),
+            (false, Some(apart)) => format!(
+                "{how}; each interval is wider by {apart:.1} %: so far the same code may lie apart, by what it \
+                 differed when it was run again in the end of each"
+            ),
+            (false, None) => format!(
+                "{how}; how far two runs of the same code lie apart was not measured, and is not in the \
+                 intervals: a difference may be the machine's"
+            ),
         };
         let differences = self.differences.iter().map(|words| format!("\nnot the same: {words}"));
-        how.to_owned() + &differences.collect::<String>()
+        how + &differences.collect::<String>()
     }
 
     /// A row's verdict in words: of two groups there are samples, not pairs.
     pub(crate) fn verdict(&self, row: &ComparisonRow) -> String {
-        let words = row.verdict.to_string();
-        if self.paired { words } else { words.replace("pair", "sample") }
+        let words = match row.verdict {
+            Verdict::Unresolved { more: None } if !self.paired => "unresolved".to_owned(),
+            verdict => verdict.to_string(),
+        };
+        if self.paired { words } else { words.replace("pair", "sample") + BETWEEN }
     }
 
     /// The margin on the scale of logarithms.

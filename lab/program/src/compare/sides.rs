@@ -28,7 +28,7 @@ impl Side<'_> {
     /// The median, in the unit of tables.
     pub(crate) fn cost(&self, metric: Metric) -> Option<f64> {
         let values: Vec<f64> = match metric {
-            Metric::Cpu => self.samples().map(|sample| self.experiment.cycles(sample)).collect(),
+            Metric::Cpu => self.samples().map(|sample| self.experiment.ticks(sample)).collect(),
             Metric::Wall => self.samples().map(Sample::wall_each).collect(),
         };
         (!values.is_empty()).then(|| median(&values))

@@ -88,6 +88,11 @@ impl Bench {
         Self { areas: Vec::new(), largest, clock }
     }
 
+    /// Gives all memory back: what is copied next lies elsewhere.
+    pub(super) fn afresh(&mut self) {
+        self.areas.clear();
+    }
+
     fn areas(&mut self, pages: PageSize) -> Result<&mut Areas> {
         let at = match self.areas.iter().position(|areas| areas.pages == pages) {
             Some(at) => at,

@@ -8,7 +8,7 @@ use crate::crossover::{Crossover, crossover};
 use crate::experiment::{Experiment, Sample};
 use crate::random::Random;
 use crate::scenario;
-use crate::verdict::{Comparison, Family, Headline, Margin, Pairs, Verdict};
+use crate::verdict::{Comparer, Comparison, Family, Margin, Pairs, Verdict};
 use std::collections::BTreeMap;
 
 /// What others are compared with.
@@ -29,6 +29,8 @@ pub(super) struct Findings<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) margin: Margin,
     pub(super) groups: Vec<Sizes>,
+    /// By the words of the sizes, and the cell.
+    pasts: BTreeMap<(String, String), Past>,
 }
 
 /// A group's cells, by size; where another core reads, at one distance of the two.
@@ -72,7 +74,12 @@ pub(super) struct Past {
     pub(super) past: String,
     pub(super) into: String,
     pub(super) comparison: Comparison,
+    /// With all cells in view.
+    pub(super) verdict: Verdict,
 }
+
+/// Comparisons by size, each with its verdict.
+pub(super) type Ratios = BTreeMap<usize, (Comparison, Verdict)>;
 
 /// Whether a kernel writes past the cache. A name is all that an experiment from elsewhere has.
 fn is_past(kernel: &str) -> bool {
@@ -97,7 +104,28 @@ impl<'a> Findings<'a> {
             }
         }
         let groups = by_distance(groups, &distances(experiment));
-        Self { experiment, margin: scenario::margin(experiment), groups }
+        let margin = scenario::margin(experiment);
+        let mut findings = Self { experiment, margin, groups, pasts: BTreeMap::new() };
+        findings.pasts = findings.judge();
+        findings
+    }
+
+    /// The best kernel past the cache over the best one into it, everywhere.
+    fn judge(&self) -> BTreeMap<(String, String), Past> {
+        let mut pasts = BTreeMap::new();
+        let mut compared = Vec::new();
+        for sizes in &self.groups {
+            for (_, cell) in &sizes.cells {
+                if let Some(past) = self.compare(sizes, cell) {
+                    compared.push((cell.clone(), past.comparison.clone()));
+                    pasts.insert((sizes.words(), cell.clone()), (compared.len() - 1, past));
+                }
+            }
+        }
+        let verdicts = Family::new(compared, self.margin).verdicts();
+        let judged =
+            |(name, (at, past)): (_, (usize, Past))| (name, Past { verdict: verdicts[at], ..past });
+        pasts.into_iter().map(judged).collect()
     }
 
     /// Bytes in a nanosecond of CPU time, which are GB in a second.
@@ -132,46 +160,74 @@ impl<'a> Findings<'a> {
     }
 
     /// The best kernel past the cache over the best one into it.
-    pub(super) fn past(&self, sizes: &Sizes, cell: &str) -> Option<Past> {
+    pub(super) fn past(&self, sizes: &Sizes, cell: &str) -> Option<&Past> {
+        self.pasts.get(&(sizes.words(), cell.to_owned()))
+    }
+
+    fn compare(&self, sizes: &Sizes, cell: &str) -> Option<Past> {
         let cost = sizes.cost(Sample::cpu_each);
         let past = self.best_by(cell, &cost, is_past)?;
         let into = self.best_by(cell, &cost, is_into)?;
         let comparison = Comparison::of(&self.experiment.pairs_of(cell, [past, into], cost))?;
-        Some(Past { past: past.to_owned(), into: into.to_owned(), comparison })
+        let verdict = comparison.verdict(self.margin);
+        Some(Past { past: past.to_owned(), into: into.to_owned(), comparison, verdict })
     }
 
-    pub(super) fn verdict(&self, comparison: &Comparison) -> Verdict {
-        comparison.verdict(self.margin)
+    /// The kernels of a row that surely cost no more than any other of it, the same within the margin
+    /// among them; none where that cannot be told, or where all are the same.
+    pub(super) fn cheapest(&self, sizes: &Sizes, cell: &str) -> Vec<&'a str> {
+        let arms = || self.experiment.plan.arms.iter().map(String::as_str);
+        let mut comparer = Comparer::default();
+        let is_one = |arm: &&str| {
+            let others = arms().filter(|other| other != arm);
+            let mut over = |other| {
+                let cost = sizes.cost(Sample::cpu_each);
+                comparer.compare(&self.experiment.pairs_of(cell, [*arm, other], cost))
+            };
+            let compared = others.filter_map(|other| Some((other.to_owned(), over(other)?)));
+            let verdicts = Family::new(compared.collect(), self.margin).verdicts();
+            verdicts.contains(&Verdict::Faster)
+                && verdicts.iter().all(|verdict| matches!(verdict, Verdict::Faster | Verdict::Same))
+        };
+        arms().filter(is_one).collect()
     }
 
     /// From which size on a stream of copies is better written past the cache.
     pub(super) fn crossover(&self, sizes: &Sizes) -> Option<Crossover> {
-        self.crossover_by(sizes, Sample::cpu_each)
+        self.crossover_by(sizes, Sample::cpu_each, true)
     }
 
     /// The same of copies alone, by their latency.
     pub(super) fn crossover_alone(&self, sizes: &Sizes) -> Option<Crossover> {
-        self.crossover_by(sizes, latency)
+        self.crossover_by(sizes, latency, false)
     }
 
     /// Cells where a stream and a copy alone are both faster or slower past the cache, by those verdicts.
     pub(super) fn stream_and_alone(&self) -> Vec<(String, Verdict, Verdict)> {
         let differs = |verdict: &Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
-        let mut found = Vec::new();
+        let (mut streams, mut alone) = (Vec::new(), Vec::new());
         for sizes in &self.groups {
-            found.extend(sizes.cells.iter().filter_map(|(size, cell)| {
-                let past = self.past(sizes, cell)?;
+            for (size, cell) in &sizes.cells {
+                let Some(past) = self.past(sizes, cell) else { continue };
                 let arms = [past.past.as_str(), past.into.as_str()];
-                let alone = Comparison::of(&self.experiment.pairs_of(cell, arms, latency))?;
+                let one = Comparison::of(&self.experiment.pairs_of(cell, arms, latency));
                 let name = format!("{} {}", sizes.words(), shown(*size));
-                Some((name, self.verdict(&past.comparison), self.verdict(&alone)))
-            }));
+                if let Some(one) = one {
+                    alone.push((name, one));
+                    streams.push(past.verdict);
+                }
+            }
         }
+        let names: Vec<String> = alone.iter().map(|(name, _)| name.clone()).collect();
+        let alone = Family::new(alone, self.margin).verdicts();
+        let both = names.into_iter().zip(streams).zip(alone);
+        let mut found: Vec<(String, Verdict, Verdict)> =
+            both.map(|((name, stream), alone)| (name, stream, alone)).collect();
         found.retain(|(_, stream, alone)| differs(stream) && differs(alone));
         found
     }
 
-    fn crossover_by(&self, sizes: &Sizes, by: Cost) -> Option<Crossover> {
+    fn crossover_by(&self, sizes: &Sizes, by: Cost, stream: bool) -> Option<Crossover> {
         let cost = sizes.cost(by);
         let logs = |cell: &String| {
             let past = self.best_by(cell, &cost, is_past);
@@ -180,8 +236,30 @@ impl<'a> Findings<'a> {
             pairs.map_or_else(Vec::new, |pairs| pairs.logs().to_vec())
         };
         let logs: Vec<Vec<f64>> = sizes.cells.iter().map(|(_, cell)| logs(cell)).collect();
-        let sizes: Vec<f64> = sizes.cells.iter().map(|(size, _)| *size as f64).collect();
-        crossover(&sizes, &logs, &mut Random::new(self.experiment.plan.seed))
+        let values: Vec<f64> = sizes.cells.iter().map(|(size, _)| *size as f64).collect();
+        let verdicts = self.carrying(sizes, &logs, stream);
+        let random = &mut Random::new(self.experiment.plan.seed);
+        Some(crossover(&values, &logs, random)?.carried(&values, &verdicts))
+    }
+
+    /// The verdicts that carry a crossover: of streams those of the table, of copies alone those of their
+    /// row.
+    fn carrying(&self, sizes: &Sizes, logs: &[Vec<f64>], stream: bool) -> Vec<Verdict> {
+        let open = Verdict::Unresolved { more: None };
+        if stream {
+            let verdict = |(_, cell): &(usize, String)| {
+                self.past(sizes, cell).map_or(open, |past| past.verdict)
+            };
+            return sizes.cells.iter().map(verdict).collect();
+        }
+        let compared: Vec<Option<Comparison>> =
+            logs.iter().map(|logs| Comparison::of(&Pairs::of_logs(logs.clone()))).collect();
+        let some = compared.iter().flatten().map(|one| (String::new(), one.clone())).collect();
+        let mut verdicts = Family::new(some, self.margin).verdicts().into_iter();
+        compared
+            .iter()
+            .map(|one| one.as_ref().and_then(|_| verdicts.next()).unwrap_or(open))
+            .collect()
     }
 
     /// Kernels over the C library's, each in its cell.
@@ -212,7 +290,7 @@ impl<'a> Findings<'a> {
 
     /// By state and size: the C library's copy in large pages over the same in small ones, where
     /// nobody reads. Pairs are of one repetition.
-    pub(super) fn large_over_small(&self) -> Vec<(State, BTreeMap<usize, Comparison>)> {
+    pub(super) fn large_over_small(&self) -> Vec<(State, Ratios)> {
         let of = |state, pages| {
             let group = Group { state, pages, consumer: Consumer::Nobody };
             self.groups.iter().find(move |sizes| sizes.group == group)
@@ -233,7 +311,19 @@ impl<'a> Findings<'a> {
             });
             rows.push((state, compared.collect()));
         }
-        rows
+        self.judged(rows)
+    }
+
+    /// The same with verdicts, all of them in view.
+    fn judged(&self, rows: Vec<(State, BTreeMap<usize, Comparison>)>) -> Vec<(State, Ratios)> {
+        let all = rows.iter().flat_map(|(_, row)| row.values());
+        let all = all.map(|comparison| (String::new(), comparison.clone())).collect();
+        let mut verdicts = Family::new(all, self.margin).verdicts().into_iter();
+        let mut ratios = |row: BTreeMap<usize, Comparison>| -> Ratios {
+            let with = |(size, comparison)| Some((size, (comparison, verdicts.next()?)));
+            row.into_iter().filter_map(with).collect()
+        };
+        rows.into_iter().map(|(state, row)| (state, ratios(row))).collect()
     }
 
     /// The pairs of two cells, of the kernel that both have first.
@@ -261,10 +351,4 @@ fn by_distance(groups: Vec<Sizes>, distances: &[Distance]) -> Vec<Sizes> {
         distances.iter().map(at).collect()
     };
     groups.into_iter().flat_map(each).collect()
-}
-
-/// Cells where the first costs no more, whatever the others' intervals say.
-pub(super) fn at_least_as_good(family: &Family) -> (usize, Headline) {
-    let good = family.cells().filter(|(_, comparison, _)| comparison.ratio().value <= 1.0);
-    (good.count(), family.headline())
 }

@@ -19,12 +19,12 @@ pub(super) fn summary(experiment: &Experiment) -> Value {
 fn findings(findings: &Findings<'_>) -> Value {
     let groups = findings.groups.iter().map(|sizes| group(findings, sizes));
     let pages = findings.large_over_small().into_iter().flat_map(|(state, sizes)| {
-        sizes.into_iter().map(move |(size, comparison)| {
+        sizes.into_iter().map(move |(size, (comparison, verdict))| {
             json!({
                 "state": state.word(),
                 "size": size,
                 "large_over_small": comparison.ratio(),
-                "verdict": findings.verdict(&comparison),
+                "verdict": verdict,
             })
         })
     });
@@ -43,7 +43,7 @@ fn group(findings: &Findings<'_>, sizes: &Sizes) -> Value {
             "non_temporal": past.past,
             "allocating": past.into,
             "non_temporal_over_allocating": past.comparison.ratio(),
-            "verdict": findings.verdict(&past.comparison),
+            "verdict": past.verdict,
         }))
     });
     json!({

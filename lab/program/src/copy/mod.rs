@@ -57,6 +57,11 @@ pub(crate) fn json(experiment: &Experiment) -> serde_json::Value {
     json::summary(experiment)
 }
 
+/// What it comes to, in one sentence.
+pub(crate) fn finding(experiment: &Experiment) -> Option<String> {
+    if words::is_into(experiment) { None } else { print::finding(experiment) }
+}
+
 /// The text of an experiment that was made earlier.
 pub(crate) fn text(experiment: &Experiment) -> String {
     let body =

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The result as text: the advice first, then what it follows from.
 
-use super::findings::{Findings, LIBC, OURS, Sizes, at_least_as_good};
+use super::findings::{Findings, LIBC, OURS, Sizes};
 use super::words::{Consumer, MEMORY, PageSize, State, about, parse, shown};
 use crate::crossover::{Crossover, SizePoint, Way};
-use crate::experiment::{Experiment, Sample};
+use crate::experiment::Experiment;
+use crate::judged::Judged;
 use crate::table::{Table, digits};
 use crate::verdict::{Comparison, Family, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +49,7 @@ fn advice(findings: &Findings<'_>) -> String {
             let cell = sizes.cells.iter().find(|(other, _)| other == size);
             let past = cell.and_then(|(_, cell)| findings.past(sizes, cell));
             compared |= past.is_some();
-            let word = past.map(|past| word(findings.verdict(&past.comparison)));
+            let word = past.map(|past| word(past.verdict));
             row.push(word.unwrap_or("-").to_owned());
         }
         let place = |crossover: Option<Crossover>| {
@@ -78,6 +79,28 @@ fn advice(findings: &Findings<'_>) -> String {
         misled(findings),
         at_128k(findings)
     )
+}
+
+/// From which size on it pays to write past the cache, in one sentence; nothing where that was not compared.
+pub(super) fn finding(experiment: &Experiment) -> Option<String> {
+    let findings = Findings::of(experiment);
+    let (mut from, mut never, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    for sizes in &findings.groups {
+        let Some(crossover) = findings.crossover(sizes) else { continue };
+        let place = place(&crossover);
+        match place.as_str() {
+            "none" => never.push(sizes.words()),
+            "not resolved" => open.push(sizes.words()),
+            _ => from.push(format!("{} {place}", sizes.words())),
+        }
+    }
+    let told = [("", from), ("at no size: ", never), ("not resolved: ", open)];
+    let told = told.into_iter().filter(|(_, groups)| !groups.is_empty());
+    let told: Vec<String> =
+        told.map(|(word, groups)| format!("{word}{}", groups.join(", "))).collect();
+    (!told.is_empty()).then(|| {
+        format!("A stream costs less when it is written past the cache: {}", told.join("; "))
+    })
 }
 
 /// The same figure as the quoted one, if it was measured.
@@ -172,11 +195,11 @@ fn rates(findings: &Findings<'_>, which: impl Fn(&Sizes) -> bool) -> String {
         heading.extend(arms.iter().map(String::as_str));
         let mut table = Table::new(&heading);
         for (size, cell) in &sizes.cells {
-            let best = findings.best(sizes, cell, |_| true);
+            let cheapest = findings.cheapest(sizes, cell);
             let rate = |arm: &String| match findings.rate(sizes, cell, arm) {
                 None => "-".to_owned(),
                 Some(rate) => {
-                    let mark = if best == Some(arm.as_str()) { "*" } else { "" };
+                    let mark = if cheapest.contains(&arm.as_str()) { "*" } else { "" };
                     format!("{mark}{}", digits(rate))
                 }
             };
@@ -184,7 +207,7 @@ fn rates(findings: &Findings<'_>, which: impl Fn(&Sizes) -> bool) -> String {
         }
         text.push_str(&format!("{}\n{}\n", sizes.title(), table.render()));
     }
-    text.push_str("by CPU time, medians; *: the largest of its row\n");
+    text.push_str("by CPU time, medians; *: surely not slower than any other of its row\n");
     text
 }
 
@@ -200,8 +223,9 @@ fn large_pages(findings: &Findings<'_>) -> String {
     heading.extend(names.iter().map(String::as_str));
     let mut table = Table::new(&heading);
     for (state, sizes) in &rows {
-        let ratio =
-            |size: &usize| sizes.get(size).map_or_else(|| "-".to_owned(), |c| seen(findings, c));
+        let ratio = |size: &usize| {
+            sizes.get(size).map_or_else(|| "-".to_owned(), |(c, verdict)| seen(c, *verdict))
+        };
         table.row([state.text().to_owned()].into_iter().chain(all.iter().map(ratio)).collect());
     }
     let arm = findings.experiment.plan.arms.first().map_or("", String::as_str);
@@ -215,8 +239,8 @@ fn large_pages(findings: &Findings<'_>) -> String {
 }
 
 /// A ratio with a mark that says what it is worth.
-fn seen(findings: &Findings<'_>, comparison: &Comparison) -> String {
-    let mark = match findings.verdict(comparison) {
+fn seen(comparison: &Comparison, verdict: Verdict) -> String {
+    let mark = match verdict {
         Verdict::Faster | Verdict::Slower => "",
         Verdict::Same => "~",
         Verdict::Unresolved { .. } => "?",
@@ -240,8 +264,8 @@ fn ours(findings: &Findings<'_>) -> String {
 }
 
 fn standing(who: &str, family: &Family) -> String {
-    let (good, headline) = at_least_as_good(family);
-    let slower = family.cells().filter(|(_, _, verdict)| *verdict == Verdict::Slower);
+    let slower = family.cells().zip(family.verdicts());
+    let slower = slower.filter(|(_, verdict)| *verdict == Verdict::Slower).map(|(cell, _)| cell);
     let slower: Vec<String> = slower
         .map(|(cell, comparison, _)| format!("    {cell}: {:.2}", 1.0 / comparison.ratio().value))
         .collect();
@@ -250,7 +274,7 @@ fn standing(who: &str, family: &Family) -> String {
     } else {
         format!("    slower, as a share of memcpy's rate:\n{}\n", slower.join("\n"))
     };
-    format!("  {who}: at least as fast in {good} of {}\n    {headline}\n{list}", headline.cells)
+    format!("  {who}:\n    {}\n{list}", family.headline())
 }
 
 /// Why cells were not run: each reason once.
@@ -265,7 +289,7 @@ fn left_out(experiment: &Experiment) -> String {
 
 /// Copies into the kernel: what they cost, and over a copy in memory.
 pub(super) fn into(experiment: &Experiment) -> String {
-    let findings = Findings::of(experiment);
+    let judged = Judged::of(experiment);
     let arms = &experiment.plan.arms;
     let unit = experiment.manifest.provenance.cost();
     let mut heading = vec![unit];
@@ -277,12 +301,12 @@ pub(super) fn into(experiment: &Experiment) -> String {
         let Ok((state, size)) = parse(&cell) else { continue };
         let mut row = vec![format!("{}, {}", state.text(), shown(size))];
         row.extend(arms.iter().map(|arm| {
-            let cost = experiment.typical(&cell, arm, |sample| Some(experiment.cycles(sample)));
+            let cost = experiment.typical(&cell, arm, |sample| Some(experiment.ticks(sample)));
             cost.map_or_else(|| "-".to_owned(), digits)
         }));
         row.extend(arms.iter().skip(1).map(|arm| {
-            let pairs = experiment.pairs_of(&cell, [arm, MEMORY], Sample::cpu_each);
-            Comparison::of(&pairs).map_or_else(|| "-".to_owned(), |c| seen(&findings, &c))
+            let one = judged.over_first(&cell, arm);
+            one.map_or_else(|| "-".to_owned(), |one| seen(one.comparison, one.verdict))
         }));
         table.row(row);
     }
@@ -291,7 +315,7 @@ pub(super) fn into(experiment: &Experiment) -> String {
          pipe, socket:\nwritten, and thrown away without a second copy. ~: the same within {:.1} %; ?: \
          unresolved.\n{}",
         table.render(),
-        findings.margin.percent(),
+        judged.margin.percent(),
         left_out(experiment)
     )
 }

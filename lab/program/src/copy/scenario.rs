@@ -170,6 +170,11 @@ impl Scenario for Copies {
         self.bench.sample(&parse(&run.cell)?, kernel, copies, meter)
     }
 
+    fn afresh(&mut self) -> Result<()> {
+        self.bench.afresh();
+        Ok(())
+    }
+
     fn glance(&self, experiment: &Experiment) -> String {
         super::print::tables(experiment)
     }

@@ -106,7 +106,7 @@ fn the_best_kernels_are_compared_and_large_pages_too() {
     assert_eq!((headline.cells, headline.faster), (16, 16));
     let pages = findings.large_over_small();
     assert_eq!(pages.len(), 2);
-    for comparison in pages.iter().flat_map(|(_, sizes)| sizes.values()) {
+    for (comparison, _) in pages.iter().flat_map(|(_, sizes)| sizes.values()) {
         assert!((comparison.ratio().value - 0.75).abs() < 0.02);
     }
 }

@@ -3,14 +3,15 @@
 //! both sides of it explains. A write of 65,536 bytes instead of 65,483 over a loopback is one.
 
 use crate::statistics::{Estimate, hodges_lehmann};
+use crate::verdict::{Comparison, Family, Margin, Pairs, Verdict};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What a curve's neighbouring steps may say about a step: a cost per unit falls no faster than the
 /// unit's size grows, and hardly rises faster.
 const STEEPEST: f64 = 1.0;
-/// A jump that is surely larger than this is worth a line: 10 %.
-const LEAST: f64 = 0.095_310_179_8;
+/// A jump that is surely larger than this is worth a line, in percent.
+const LEAST: f64 = 10.0;
 
 /// A step of the axis that the curve around it does not explain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,9 +24,17 @@ pub(crate) struct Cliff {
     pub(crate) jump: Estimate,
 }
 
-/// Finds them. `values` increase; `costs[i]` has the costs at `values[i]` by repetition. A step is
+/// A step of a curve, and what it costs beyond what the curve explains.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    from: f64,
+    to: f64,
+    beyond: Comparison,
+}
+
+/// The steps of a curve. `values` increase; `costs[i]` has the costs at `values[i]` by repetition. A step is
 /// judged repetition by repetition, so whatever made one repetition dear made it so on both sides.
-pub(crate) fn cliffs(values: &[f64], costs: &[BTreeMap<usize, f64>]) -> Vec<Cliff> {
+pub(super) fn steps(values: &[f64], costs: &[BTreeMap<usize, f64>]) -> Vec<Step> {
     let steps: Vec<Vec<f64>> =
         (1..values.len()).map(|at| step(&costs[at - 1], &costs[at])).collect();
     let slopes: Vec<Option<f64>> = steps
@@ -37,21 +46,28 @@ pub(crate) fn cliffs(values: &[f64], costs: &[BTreeMap<usize, f64>]) -> Vec<Clif
             (slope.abs() <= STEEPEST).then_some(slope)
         })
         .collect();
-    let cliff = |at: usize| {
+    let beyond = |at: usize| {
         let width = (values[at + 1] / values[at]).ln();
         let before = at.checked_sub(1).and_then(|before| slopes[before]);
         let (low, high) = explained(before, slopes.get(at + 1).copied().flatten());
         let (low, high) = (low * width, high * width);
         let beyond = |rise: &f64| if *rise > high { rise - high } else { (rise - low).min(0.0) };
-        let jump = hodges_lehmann(&steps[at].iter().map(beyond).collect::<Vec<_>>())?;
-        let sure = jump.low > LEAST || jump.high < -LEAST;
-        (sure && jump.confidence > 0.9).then(|| Cliff {
-            from: values[at],
-            to: values[at + 1],
-            jump: jump.map(f64::exp),
-        })
+        let beyond = Comparison::of(&Pairs::of_logs(steps[at].iter().map(beyond).collect()))?;
+        Some(Step { from: values[at], to: values[at + 1], beyond })
     };
-    (0..steps.len()).filter_map(cliff).collect()
+    (0..steps.len()).filter_map(beyond).collect()
+}
+
+/// Which steps are cliffs, with all of them in view: by more than is worth a line.
+pub(super) fn cliffs(steps: &[Step]) -> Vec<Option<Cliff>> {
+    let cells = steps.iter().map(|step| (String::new(), step.beyond.clone())).collect();
+    let verdicts = Family::new(cells, Margin::of_percent(LEAST)).verdicts();
+    let cliff = |(step, verdict): (&Step, Verdict)| {
+        let Step { from, to, beyond } = step;
+        let is_one = matches!(verdict, Verdict::Faster | Verdict::Slower);
+        is_one.then(|| Cliff { from: *from, to: *to, jump: beyond.ratio() })
+    };
+    steps.iter().zip(verdicts).map(cliff).collect()
 }
 
 /// The logarithm of what a step costs more, for each repetition that has both sides.
@@ -89,38 +105,42 @@ mod tests {
         values.iter().map(of_value).collect()
     }
 
+    fn found(values: &[f64], costs: &[BTreeMap<usize, f64>]) -> Vec<Cliff> {
+        cliffs(&steps(values, costs)).into_iter().flatten().collect()
+    }
+
     const SIZES: [f64; 8] =
         [4096.0, 8192.0, 16_384.0, 32_768.0, 61_440.0, 65_483.0, 65_536.0, 131_072.0];
 
     #[test]
     fn a_curve_that_falls_as_sizes_grow_has_no_cliff() {
-        let found = cliffs(&SIZES, &costs(&SIZES, |size| 300.0 + 2e6 / size));
-        assert_eq!(found, []);
-        assert_eq!(cliffs(&SIZES, &costs(&SIZES, |_| 7.0)), []);
+        let cliffs = found(&SIZES, &costs(&SIZES, |size| 300.0 + 2e6 / size));
+        assert_eq!(cliffs, []);
+        assert_eq!(found(&SIZES, &costs(&SIZES, |_| 7.0)), []);
     }
 
     #[test]
     fn a_second_segment_for_a_few_bytes_is_a_cliff() {
         let segments = |size: f64| (size / 65_483.0).ceil();
-        let found =
-            cliffs(&SIZES, &costs(&SIZES, |size| (size + 30_000.0 * segments(size)) / size));
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!((found[0].from, found[0].to), (65_483.0, 65_536.0));
-        assert!((found[0].jump.value / 1.31 - 1.0).abs() < 0.03, "{found:?}");
+        let cliffs =
+            found(&SIZES, &costs(&SIZES, |size| (size + 30_000.0 * segments(size)) / size));
+        assert_eq!(cliffs.len(), 1, "{cliffs:?}");
+        assert_eq!((cliffs[0].from, cliffs[0].to), (65_483.0, 65_536.0));
+        assert!((cliffs[0].jump.value / 1.31 - 1.0).abs() < 0.03, "{cliffs:?}");
     }
 
     #[test]
     fn a_cache_that_ends_is_a_cliff_at_the_end_of_it() {
-        let found = cliffs(&SIZES, &costs(&SIZES, |size| if size > 20_000.0 { 4.0 } else { 1.0 }));
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].from, 16_384.0);
+        let cliffs = found(&SIZES, &costs(&SIZES, |size| if size > 20_000.0 { 4.0 } else { 1.0 }));
+        assert_eq!(cliffs.len(), 1, "{cliffs:?}");
+        assert_eq!(cliffs[0].from, 16_384.0);
     }
 
     #[test]
     fn one_repetition_proves_nothing() {
         let one: Vec<BTreeMap<usize, f64>> =
             [1.0, 1.0, 9.0, 9.0].into_iter().map(|cost| BTreeMap::from([(0, cost)])).collect();
-        assert_eq!(cliffs(&SIZES[..4], &one), []);
-        assert_eq!(cliffs(&[], &[]), []);
+        assert_eq!(found(&SIZES[..4], &one), []);
+        assert_eq!(found(&[], &[]), []);
     }
 }

@@ -10,10 +10,13 @@ use crate::crossover::crossover;
 use crate::experiment::{Experiment, Sample};
 use crate::output::say;
 use crate::random::Random;
+use crate::scenario::margin;
+use crate::verdict::{Comparison, Family, Verdict};
 use crate::{Failure, Result};
 pub(crate) use axis::{Axis, Series, short};
-use cliff::cliffs;
+use cliff::{Step, cliffs, steps};
 pub(crate) use report::{Crossing, Fall, Report};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The interval's draws are the same each time a file is read.
@@ -78,44 +81,66 @@ pub(crate) fn report(
 ) -> Result<Report> {
     let axis = Axis::of(experiment, x)?;
     let series = axis.series(experiment);
-    let crossings = |series: &Series| -> Vec<Crossing> {
-        arms.iter().filter_map(|arms| crossing(experiment, series, arms)).collect()
-    };
-    let falls = |series: &Series| -> Vec<Fall> {
-        let of_arm = |arm: &String| {
-            let costs = series.costs(experiment, arm, Sample::cpu_each);
-            cliffs(&series.values(), &costs)
-                .into_iter()
-                .map(|cliff| Fall { series: series.name.clone(), arm: arm.clone(), cliff })
-                .collect::<Vec<_>>()
-        };
-        experiment.plan.arms.iter().flat_map(of_arm).collect()
-    };
+    let crossings = arms.iter().flat_map(|arms| crossings(experiment, &series, arms));
+    let mut crossovers: Vec<Crossing> = crossings.collect();
+    let falls = experiment.plan.arms.iter().flat_map(|arm| falls(experiment, &series, arm));
+    let mut cliffs: Vec<Fall> = falls.collect();
+    // Curve by curve, however they were judged.
+    let place = |name: &str| series.iter().position(|series| series.name == name);
+    crossovers.sort_by_key(|crossing| place(&crossing.series));
+    cliffs.sort_by_key(|fall| place(&fall.series));
     Ok(Report {
         schema: "metaslot-lab-cross/1",
         x: axis.name.clone(),
-        crossovers: series.iter().flat_map(crossings).collect(),
-        cliffs: series.iter().flat_map(falls).collect(),
+        crossovers,
+        cliffs,
         curves: series.len() * experiment.plan.arms.len(),
         axis,
     })
 }
 
-fn crossing(experiment: &Experiment, series: &Series, arms: &[String; 2]) -> Option<Crossing> {
-    let logs: Vec<Vec<f64>> = series
-        .cells
-        .iter()
-        .map(|(_, cell)| {
-            let pairs =
-                experiment.pairs_of(cell, [arms[0].as_str(), arms[1].as_str()], Sample::cpu_each);
-            pairs.logs().to_vec()
+/// Where two arms change places on each curve: the verdicts at all places of all curves are one family.
+fn crossings(experiment: &Experiment, series: &[Series], arms: &[String; 2]) -> Vec<Crossing> {
+    let both = [arms[0].as_str(), arms[1].as_str()];
+    let pairs = |cell: &String| experiment.pairs_of(cell, both, Sample::cpu_each);
+    let cells = || series.iter().flat_map(|series| series.cells.iter().map(|(_, cell)| cell));
+    let compared = |cell: &String| Some((cell.clone(), Comparison::of(&pairs(cell))?));
+    let compared: Vec<(String, Comparison)> = cells().filter_map(compared).collect();
+    let names: Vec<String> = compared.iter().map(|(cell, _)| cell.clone()).collect();
+    let verdicts = Family::new(compared, margin(experiment)).verdicts();
+    let judged: BTreeMap<String, Verdict> = names.into_iter().zip(verdicts).collect();
+    let crossing = |series: &Series| {
+        let logs: Vec<Vec<f64>> =
+            series.cells.iter().map(|(_, cell)| pairs(cell).logs().to_vec()).collect();
+        let verdict = |(_, cell): &(f64, String)| {
+            judged.get(cell).copied().unwrap_or(Verdict::Unresolved { more: None })
+        };
+        let verdicts: Vec<Verdict> = series.cells.iter().map(verdict).collect();
+        let crossover = crossover(&series.values(), &logs, &mut Random::new(SEED))?;
+        Some(Crossing {
+            series: series.name.clone(),
+            arm: arms[0].clone(),
+            against: arms[1].clone(),
+            crossover: crossover.carried(&series.values(), &verdicts),
         })
-        .collect();
-    let crossover = crossover(&series.values(), &logs, &mut Random::new(SEED))?;
-    Some(Crossing {
-        series: series.name.clone(),
-        arm: arms[0].clone(),
-        against: arms[1].clone(),
-        crossover,
-    })
+    };
+    series.iter().filter_map(crossing).collect()
+}
+
+/// The cliffs of an arm: the steps of all its curves are one family.
+fn falls(experiment: &Experiment, series: &[Series], arm: &str) -> Vec<Fall> {
+    let of_curve = |series: &Series| {
+        let costs = series.costs(experiment, arm, Sample::cpu_each);
+        let name = series.name.clone();
+        steps(&series.values(), &costs)
+            .into_iter()
+            .map(move |step| (name.clone(), step))
+            .collect::<Vec<_>>()
+    };
+    let (names, steps): (Vec<String>, Vec<Step>) = series.iter().flat_map(of_curve).unzip();
+    let cliffs = names.into_iter().zip(cliffs(&steps));
+    let fall = |(series, cliff): (String, Option<_>)| {
+        Some(Fall { series, arm: arm.to_owned(), cliff: cliff? })
+    };
+    cliffs.filter_map(fall).collect()
 }

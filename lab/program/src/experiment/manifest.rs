@@ -2,10 +2,11 @@
 //! Who measured what, where and when.
 
 use super::{Provenance, SCHEMA, VERSION};
-use crate::machine::{Machine, command_line, commit_around, now};
+use crate::machine::{Machine, command_line, commit_around, environment, now};
 use crate::{Failure, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// `manifest.json`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -17,6 +18,9 @@ pub struct Manifest {
     pub commit: Option<String>,
     /// The command line, to be repeated.
     pub command: Vec<String>,
+    /// What the command took from its environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
     /// Seconds since 1970.
     pub started: u64,
     /// Seconds since 1970; absent while the experiment runs, and for ever if it was interrupted.
@@ -41,6 +45,7 @@ impl Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: program.as_deref().and_then(commit_around),
             command: command_line(),
+            environment: environment(),
             started: now(),
             stopped: None,
             machine: Machine::this(),
@@ -56,7 +61,7 @@ impl Manifest {
         let schema = value["schema"].as_str().unwrap_or_default();
         let version = schema.strip_prefix(SCHEMA).and_then(|number| number.parse::<u64>().ok());
         match version {
-            Some(VERSION) => Ok(serde_json::from_value(value)?),
+            Some(1..=VERSION) => Ok(serde_json::from_value(value)?),
             Some(newer) if newer > VERSION => Err(Failure::new(format!(
                 "was made by a newer version (schema {newer}); this one reads up to {VERSION}"
             ))

@@ -24,11 +24,13 @@ pub use source::{Floor, Provenance};
 /// The schema's name without its number.
 const SCHEMA: &str = "metaslot-labx/";
 /// The schema that is written, and the newest that can be read.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 const MANIFEST: &str = "manifest.json";
 const PLAN: &str = "plan.json";
 const SAMPLES: &str = "samples.jsonl";
+/// What the first arm cost again, when all was done and it was started afresh: samples outside of the plan.
+const AGAIN: &str = "again.jsonl";
 const LOG: &str = "log.txt";
 const SEAL: &str = "seal.json";
 /// What was made from the rest afterwards, and is no part of it.

@@ -147,6 +147,18 @@ impl Plan {
         self.factors.iter().find(|other| other.name == factor).map_or(&[], |other| &other.levels)
     }
 
+    /// A cell's name without the levels that all cells have in common, for a heading; what else is in the
+    /// name stays.
+    #[must_use]
+    pub fn short(&self, name: &str) -> String {
+        let common = |word: &&str| {
+            let level = word.split_once('=');
+            level.is_some_and(|(factor, _)| self.levels(factor).len() == 1)
+        };
+        let words: Vec<&str> = name.split(' ').filter(|word| !common(word)).collect();
+        if words.is_empty() { name.to_owned() } else { words.join(" ") }
+    }
+
     /// How often each cell is run.
     #[must_use]
     pub const fn repetitions(&self) -> usize {
@@ -221,6 +233,15 @@ mod tests {
             *first.entry(pair[0].arm.as_str()).or_insert(0) += 1;
         }
         assert!(first["a"] > 100 && first["b"] > 100, "{first:?}");
+    }
+
+    #[test]
+    fn a_short_name_has_only_what_is_varied() {
+        let mut factors = factors();
+        factors[1].levels.truncate(1);
+        let plan = Plan::interleaved(factors, &["a", "b"], 1, 1).unwrap();
+        assert_eq!(plan.short("size=1 page=4K a"), "size=1 a");
+        assert_eq!(plan.short("page=4K"), "page=4K");
     }
 
     #[test]

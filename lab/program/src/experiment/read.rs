@@ -3,7 +3,7 @@
 
 use super::plan::Plan;
 use super::sample::{self, Sample};
-use super::{MANIFEST, Manifest, PLAN, SAMPLES, seal};
+use super::{AGAIN, MANIFEST, Manifest, PLAN, SAMPLES, seal};
 use crate::statistics::median;
 use crate::verdict::Pairs;
 use crate::{Failure, Result};
@@ -48,6 +48,9 @@ pub struct Experiment {
     pub plan: Plan,
     /// What the runs gave, in their order.
     pub samples: Vec<Sample>,
+    /// What first arms cost again after all runs, started afresh: how far two runs of the same code lie
+    /// apart. Empty where that was not measured.
+    pub again: Vec<Sample>,
     /// Whether it came to its end.
     pub state: State,
 }
@@ -81,9 +84,16 @@ impl Experiment {
         let text = seal::read(directory, SAMPLES)?;
         let (samples, torn) =
             sample::parse(&text, &plan.order).map_err(|failure| failure.context(SAMPLES))?;
+        let again = match std::fs::read(directory.join(AGAIN)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            other => {
+                let text = other.map_err(|error| Failure::file(&directory.join(AGAIN), &error))?;
+                sample::again(&text).map_err(|failure| failure.context(AGAIN))?
+            }
+        };
         let (done, planned) = (samples.len(), plan.order.len());
         let state = if sealed { State::Sealed } else { State::Interrupted { done, planned, torn } };
-        Ok(Self { manifest, plan, samples, state })
+        Ok(Self { manifest, plan, samples, again, state })
     }
 
     /// The pairs of a cell's first two arms, by what a sample costs. A run without its partner is left
@@ -134,11 +144,11 @@ impl Experiment {
         (!values.is_empty()).then(|| median(&values))
     }
 
-    /// Ticks of the time stamp for 1024 bytes, or for a unit that is no byte: what the lab's tables show
-    /// as cycles. CPU time in nanoseconds where there is no counter.
+    /// Ticks of the time stamp for 1024 bytes, or for a unit that is no byte: what the lab's tables
+    /// show. CPU time in nanoseconds where there is no counter.
     #[must_use]
-    pub fn cycles(&self, sample: &Sample) -> f64 {
+    pub fn ticks(&self, sample: &Sample) -> f64 {
         let units = if self.manifest.provenance.unit == "byte" { 1024.0 } else { 1.0 };
-        sample.cpu_each() * units * self.manifest.provenance.cycles_hz.map_or(1.0, |hz| hz / 1e9)
+        sample.cpu_each() * units * self.manifest.provenance.ticks_hz.map_or(1.0, |hz| hz / 1e9)
     }
 }

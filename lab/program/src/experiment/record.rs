@@ -3,7 +3,7 @@
 
 use super::plan::{Plan, Run};
 use super::sample::{Measured, Sample};
-use super::{LOG, MANIFEST, Manifest, PLAN, Provenance, SAMPLES, seal};
+use super::{AGAIN, LOG, MANIFEST, Manifest, PLAN, Provenance, SAMPLES, seal};
 use crate::{Failure, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -18,6 +18,8 @@ pub struct Recorder {
     samples: File,
     log: File,
     done: usize,
+    again: Option<File>,
+    repeated: usize,
 }
 
 impl Recorder {
@@ -44,7 +46,8 @@ impl Recorder {
         let manifest = Manifest::begin(provenance, clocks, seal::digest(&written));
         seal::replace(directory, MANIFEST, &serde_json::to_vec_pretty(&manifest)?)?;
         let (samples, log) = (append(directory, SAMPLES)?, append(directory, LOG)?);
-        Ok(Self { directory: directory.to_owned(), manifest, plan, samples, log, done: 0 })
+        let directory = directory.to_owned();
+        Ok(Self { directory, manifest, plan, samples, log, done: 0, again: None, repeated: 0 })
     }
 
     /// The plan, as written.
@@ -73,6 +76,24 @@ impl Recorder {
             .write_all(&line)
             .map_err(|error| Failure::file(&self.directory.join(SAMPLES), &error))?;
         self.done += 1;
+        Ok(())
+    }
+
+    /// Appends a sample of a run that is outside of the plan: a cell's first arm, started afresh.
+    ///
+    /// # Errors
+    /// A value is no number, or the disk is full.
+    pub fn again(&mut self, run: Run, measured: Measured) -> Result<()> {
+        measured.check()?;
+        if self.again.is_none() {
+            self.again = Some(append(&self.directory, AGAIN)?);
+        }
+        let Some(file) = &mut self.again else { return Ok(()) };
+        let mut line = serde_json::to_vec(&Sample { order: self.repeated, run, measured })?;
+        line.push(b'\n');
+        file.write_all(&line)
+            .map_err(|error| Failure::file(&self.directory.join(AGAIN), &error))?;
+        self.repeated += 1;
         Ok(())
     }
 

@@ -75,15 +75,27 @@ impl Sample {
 /// Reads all lines, and says whether the last one was cut off. A line is whole when it has its end: it
 /// is written at once, so only the last one of an interrupted experiment can be without.
 pub(super) fn parse(text: &[u8], order: &[Run]) -> Result<(Vec<Sample>, bool)> {
-    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let mut samples = Vec::new();
-    for (number, line) in text[..whole].split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let wrong = |why: &str| Failure::new(format!("line {}: {why}", number + 1));
-        let sample: Sample = serde_json::from_slice(line).map_err(|e| wrong(&e.to_string()))?;
+    let (samples, torn) = lines(text)?;
+    for (number, sample) in samples.iter().enumerate() {
         if sample.order != number || order.get(number) != Some(&sample.run) {
-            return Err(wrong("is not the run that the plan has in this place"));
+            let why = "is not the run that the plan has in this place";
+            return Err(Failure::new(format!("line {}: {why}", number + 1)));
         }
-        samples.push(sample);
     }
-    Ok((samples, whole < text.len()))
+    Ok((samples, torn))
+}
+
+/// Reads the samples outside of the plan.
+pub(super) fn again(text: &[u8]) -> Result<Vec<Sample>> {
+    lines(text).map(|(samples, _)| samples)
+}
+
+fn lines(text: &[u8]) -> Result<(Vec<Sample>, bool)> {
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let lines = text[..whole].split_inclusive(|byte| *byte == b'\n').enumerate();
+    let sample = |(number, line): (usize, &[u8])| {
+        serde_json::from_slice(line)
+            .map_err(|error| Failure::new(format!("line {}: {error}", number + 1)))
+    };
+    Ok((lines.map(sample).collect::<Result<_>>()?, whole < text.len()))
 }

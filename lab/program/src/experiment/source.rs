@@ -11,10 +11,12 @@ pub struct Provenance {
     pub scenario: String,
     /// What a sample's work counts: `byte`, `operation`.
     pub unit: String,
-    /// Where the numbers come from, by name: `cpu`, `cycles`, `interrupts`, `profile`.
+    /// Where the numbers come from, by name: `cpu`, `ticks`, `interrupts`, `profile`.
     pub sources: BTreeMap<String, String>,
-    /// Ticks of the time stamp counter in a second; cycles are CPU time times this.
-    pub cycles_hz: Option<f64>,
+    /// Ticks of the time stamp counter in a second: costs in ticks are CPU time times this. Version 1
+    /// called it cycles, which these are not: a core's clock is another one.
+    #[serde(alias = "cycles_hz")]
+    pub ticks_hz: Option<f64>,
     /// Core cycles in a tick before the first run and after the last: published, never applied.
     pub core_factor: [Option<f64>; 2],
     /// What the result may depend on: congestion control, buffer limits, page sizes, versions.

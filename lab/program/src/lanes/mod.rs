@@ -9,6 +9,7 @@ mod compile;
 mod door;
 #[cfg(test)]
 mod example;
+mod finding;
 mod kernel;
 mod options;
 mod plan;
@@ -24,7 +25,7 @@ pub(crate) use print::text;
 use crate::experiment::Experiment;
 use crate::filter::wanted;
 use crate::output::say;
-use crate::scenario::{Made, RunOptions, make};
+use crate::scenario::{Made, RunOptions, make, margin};
 use crate::summary::summary;
 use crate::{Failure, Result};
 use plan::Plan;
@@ -39,12 +40,18 @@ use std::time::Duration;
 pub(crate) fn run(options: &Options) -> Result<Option<Made>> {
     let rows = wanted(ROWS, |row| row.name, &options.only, "row")?;
     if options.list {
-        return say(&print::list(&rows)).map(|()| None);
+        return say(&print::list(&rows, options.goals)).map(|()| None);
     }
     let plan = plan(options)?;
     let run = RunOptions::of(&options.token);
     let run = RunOptions { repetitions: Some(plan.rounds), ..run };
-    make(&mut Lanes::new(options, rows, plan)?, &run).map(Some)
+    let made = make(&mut Lanes::new(options, rows, plan)?, &run)?;
+    Ok(Some(Made { goals: options.goals, ..made }))
+}
+
+/// What it comes to, in one sentence.
+pub(crate) fn finding(directory: &Path, experiment: &Experiment) -> Option<String> {
+    finding::sentence(&Report::of(directory, experiment), margin(experiment))
 }
 
 /// The summary, with every operation's samples.
@@ -58,8 +65,8 @@ pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
 ///
 /// # Errors
 /// It is not of this kind.
-pub(crate) fn earlier(file: Value) -> Result<String> {
-    Ok(print::tables(&serde_json::from_value(file)?))
+pub(crate) fn earlier(file: Value, goals: bool) -> Result<String> {
+    Ok(print::tables(&serde_json::from_value(file)?, goals))
 }
 
 fn plan(options: &Options) -> Result<Plan> {

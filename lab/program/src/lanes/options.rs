@@ -43,9 +43,12 @@ pub struct Options {
     /// Instruction sets that kernels do without, as in the setting `lanes_without`
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub without: Vec<String>,
-    /// List the rows and their goals, and measure nothing
+    /// List the rows, and measure nothing
     #[arg(long)]
     pub list: bool,
+    /// Goals of each row, and whether they were reached
+    #[arg(long)]
+    pub goals: bool,
     /// The token
     #[command(flatten)]
     pub token: TokenOptions,

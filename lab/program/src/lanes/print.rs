@@ -17,9 +17,11 @@ const CONTAMINATED: f64 = 0.10;
 /// Share of the limit below which a kernel explains itself.
 const ENOUGH: f64 = 0.6;
 const NOTHING: &str = "-";
+/// The columns that are shown where goals are asked for.
+const GOAL: [&str; 2] = ["goal", ""];
 
 /// Everything that an experiment says.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+pub(crate) fn text(directory: &Path, experiment: &Experiment, goals: bool) -> String {
     let mut text = heading(experiment);
     let settings = &experiment.manifest.provenance.settings;
     for name in ["module", "openssl", "without", "sample, ms", "window, ms"] {
@@ -28,21 +30,21 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         }
     }
     writeln!(text, "seed {}\n", experiment.plan.seed).ok();
-    text.push_str(&tables(&Report::of(directory, experiment)));
+    text.push_str(&tables(&Report::of(directory, experiment), goals));
     text
 }
 
-pub(super) fn tables(report: &Report) -> String {
+pub(super) fn tables(report: &Report, goals: bool) -> String {
     let mut text = String::new();
     if report.rows.iter().any(|row| row.kernel.is_some()) {
-        text.push_str(&kernels(report));
+        text.push_str(&kernels(report, goals));
         text.push('\n');
         text.push_str(&limits(report));
         text.push_str(&notes(report));
         text.push('\n');
     }
     if report.rows.iter().any(|row| row.module.is_some()) {
-        text.push_str(&doors(report));
+        text.push_str(&doors(report, goals));
         text.push('\n');
         text.push_str(&latencies(report));
         text.push_str(&unserved(report));
@@ -51,19 +53,24 @@ pub(super) fn tables(report: &Report) -> String {
     text
 }
 
-/// The rows and what they have to reach.
-pub(crate) fn list(rows: &[Operation]) -> String {
-    let mut table =
-        Table::new(&["row", "mechanism", "policy", "full lanes", "16 threads", "asynchronous"]);
+/// The rows, and where it is asked for what they have to reach.
+pub(crate) fn list(rows: &[Operation], goals: bool) -> String {
+    let mut heading = vec!["row", "mechanism", "policy"];
+    if goals {
+        heading.extend(["full lanes", "16 threads", "asynchronous"]);
+    }
+    let mut table = Table::new(&heading);
     for row in rows {
-        table.row(vec![
-            row.name.to_owned(),
-            row.mechanism().to_owned(),
-            if row.legacy { "legacy" } else { "default" }.to_owned(),
-            row.kernel.map_or_else(String::new, |goal| format!("≥ {goal} × raw")),
-            goal(row.blocking),
-            goal(row.asynchronous),
-        ]);
+        let policy = if row.legacy { "legacy" } else { "default" };
+        let mut cells = vec![row.name.to_owned(), row.mechanism().to_owned(), policy.to_owned()];
+        if goals {
+            cells.extend([
+                row.kernel.map_or_else(String::new, |goal| format!("≥ {goal} × raw")),
+                goal(row.blocking),
+                goal(row.asynchronous),
+            ]);
+        }
+        table.row(cells);
     }
     table.render()
 }
@@ -76,17 +83,20 @@ fn goal(goal: Goal) -> String {
 }
 
 /// Each kernel's speed over the plain library, by filled lanes.
-fn kernels(report: &Report) -> String {
+fn kernels(report: &Report, goals: bool) -> String {
     let results: Vec<(&RowResult, &KernelResult)> = with_kernel(report).collect();
     let filled: BTreeSet<usize> =
         results.iter().flat_map(|(_, kernel)| &kernel.lanes).map(|lanes| lanes.filled).collect();
     let numbers: Vec<String> = filled.iter().map(ToString::to_string).collect();
     let mut heading = vec!["kernel, speed over raw by lanes filled", "raw", "full lanes"];
     heading.extend(numbers.iter().map(String::as_str));
-    heading.extend(["interval", "goal", ""]);
+    heading.push("interval");
+    heading.extend(GOAL.into_iter().filter(|_| goals));
     let mut table = Table::new(&heading);
     for (row, kernel) in results {
-        table.row(kernel_cells(row, kernel, &filled));
+        let mut cells = kernel_cells(row, kernel, &filled);
+        cells.extend(kernel_goal(row, kernel).into_iter().filter(|_| goals));
+        table.row(cells);
     }
     table.render()
 }
@@ -104,10 +114,17 @@ fn kernel_cells(row: &RowResult, kernel: &KernelResult, filled: &BTreeSet<usize>
         });
     }
     cells.push(full.map_or_else(String::new, interval));
-    cells.push(row.kernel_goal.map_or_else(String::new, |goal| format!("≥ {goal}")));
-    let judged = row.kernel_goal.zip(full).map(|(goal, full)| Verdict::at_least(full, goal).word());
-    cells.push(judged.unwrap_or_default().to_owned());
     cells
+}
+
+/// The goal of a kernel, and whether it was reached.
+fn kernel_goal(row: &RowResult, kernel: &KernelResult) -> [String; 2] {
+    let full = kernel.over_raw(kernel.full());
+    let judged = row.kernel_goal.zip(full).map(|(goal, full)| Verdict::at_least(full, goal).word());
+    [
+        row.kernel_goal.map_or_else(String::new, |goal| format!("≥ {goal}")),
+        judged.unwrap_or_default().to_owned(),
+    ]
 }
 
 fn with_kernel(report: &Report) -> impl Iterator<Item = (&RowResult, &KernelResult)> {
@@ -159,8 +176,8 @@ fn notes(report: &Report) -> String {
 }
 
 /// Through the C ABI: what an operation costs.
-fn doors(report: &Report) -> String {
-    let mut table = Table::new(&[
+fn doors(report: &Report, goals: bool) -> String {
+    let mut heading = vec![
         "C ABI, CPU time of one operation",
         "threads",
         "keys",
@@ -172,12 +189,15 @@ fn doors(report: &Report) -> String {
         "over raw",
         "in lanes",
         "batch",
-        "goal",
-        "",
-    ]);
+    ];
+    heading.extend(GOAL.into_iter().filter(|_| goals));
+    let mut table = Table::new(&heading);
     for (row, arm) in arms(report) {
         let raw = row.kernel.as_ref().filter(|kernel| !kernel.raw_ns.is_empty());
-        table.row(door_cells(row, arm, raw.map(|kernel| median(&kernel.raw_ns))));
+        let raw = raw.map(|kernel| median(&kernel.raw_ns));
+        let mut cells = door_cells(row, arm, raw);
+        cells.extend(door_goal(row, arm, raw).into_iter().filter(|_| goals));
+        table.row(cells);
     }
     table.render()
 }
@@ -200,10 +220,6 @@ fn time(value: Option<f64>) -> String {
 
 fn door_cells(row: &RowResult, arm: &Arm, raw: Option<f64>) -> Vec<String> {
     let plain = arm.over_plain();
-    let goal = arm.goal(row);
-    let against = goal.and_then(|goal| arm.against(goal, raw));
-    let judged =
-        against.map_or("", |(reached, goal)| if reached >= goal { "met" } else { "MISSED" });
     vec![
         door(row, arm),
         arm.threads.to_string(),
@@ -216,9 +232,16 @@ fn door_cells(row: &RowResult, arm: &Arm, raw: Option<f64>) -> Vec<String> {
         ratio(arm.over_raw(raw)),
         format!("{:.0} %", 100.0 * arm.batched_share()),
         arm.fill().map_or_else(|| NOTHING.to_owned(), digits),
-        goal.map_or_else(String::new, self::goal),
-        judged.to_owned(),
     ]
+}
+
+/// The goal of threads at a door, and whether it was reached.
+fn door_goal(row: &RowResult, arm: &Arm, raw: Option<f64>) -> [String; 2] {
+    let goal = arm.goal(row);
+    let against = goal.and_then(|goal| arm.against(goal, raw));
+    let judged =
+        against.map_or("", |(reached, goal)| if reached >= goal { "met" } else { "MISSED" });
+    [goal.map_or_else(String::new, self::goal), judged.to_owned()]
 }
 
 /// Through the C ABI: how long callers wait.
@@ -338,7 +361,7 @@ mod tests {
     #[test]
     fn each_table_says_what_was_reached() {
         let report = report();
-        let kernels = kernels(&report);
+        let kernels = kernels(&report, true);
         let cells = line(&kernels, "sha256-8k");
         assert_eq!(cells[..5], ["sha256-8k", "400", "ns", "100", "ns"]);
         assert_eq!(cells.last(), Some(&"met"), "{kernels}");
@@ -346,7 +369,7 @@ mod tests {
         assert_eq!(line(&limits, "sha256-8k")[1..3], ["vector", "shift"]);
         assert_eq!(line(&limits, "sha256-8k").last(), Some(&"%"));
         assert!(limits.contains("rc4-8k") && limits.contains("not on this processor"));
-        let doors = doors(&report);
+        let doors = doors(&report, true);
         assert_eq!(line(&doors, "sha256-8k waiting").last(), Some(&"met"), "{doors}");
         let sixteen = doors.lines().find(|line| line.contains("MISSED")).unwrap();
         assert!(sixteen.contains("16") && sixteen.contains("4.00 ×"), "{sixteen}");
@@ -355,9 +378,17 @@ mod tests {
     }
 
     #[test]
+    fn goals_are_shown_where_they_are_asked_for() {
+        let text = tables(&report(), false);
+        for word in ["met", "MISSED", "goal", "≥"] {
+            assert!(!text.contains(word), "{word} in\n{text}");
+        }
+    }
+
+    #[test]
     fn a_file_of_an_earlier_version_is_printed() {
         let file = include_str!("../../../../testdata/lab/lanes-1.json");
-        let text = tables(&serde_json::from_str(file).unwrap());
+        let text = tables(&serde_json::from_str(file).unwrap(), true);
         assert_eq!(line(&text, "md5-8k")[..3], ["md5-8k", "11.2", "µs"]);
         assert!(text.contains("md5-8k 64 in flight"), "{text}");
     }
@@ -375,6 +406,7 @@ mod tests {
 
     #[test]
     fn the_list_has_every_row() {
-        assert_eq!(list(ROWS).lines().count(), ROWS.len() + 2);
+        assert_eq!(list(ROWS, true).lines().count(), ROWS.len() + 2);
+        assert!(list(ROWS, true).contains("≥") && !list(ROWS, false).contains('≥'));
     }
 }

@@ -48,8 +48,8 @@ struct Spot {
 /// Prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
     // The experiment itself is read first: it says what is wrong with it.
-    crate::experiment::Experiment::read(&options.experiment)?;
-    let all = profiles(&options.experiment)?;
+    let experiment = crate::experiment::Experiment::read(&options.experiment)?;
+    let all = profiles(&options.experiment, &experiment.plan)?;
     let profile = choose(&all, &options.chosen)?;
     let addresses = addresses(profile, &options.function)?;
     let spots = if lined(&addresses) && !options.instructions {

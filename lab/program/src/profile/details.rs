@@ -3,6 +3,7 @@
 //! how they were taken and at which addresses each function was met.
 
 use super::Folded;
+use crate::experiment::Plan;
 use crate::{Failure, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -89,11 +90,21 @@ fn name(cell: &str, arm: &str) -> String {
     format!("{}~{}", fit(cell), fit(arm))
 }
 
-/// All profiles of an experiment, in the order of their names; none of one without.
+/// All profiles of an experiment, in the order in which its plan has the cells and arms; none of one without.
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be.
-pub(crate) fn profiles(directory: &Path) -> Result<Vec<Profile>> {
+pub(crate) fn profiles(directory: &Path, plan: &Plan) -> Result<Vec<Profile>> {
+    let (cells, arms) = (plan.cells(), &plan.arms);
+    let mut profiles = all(directory)?;
+    let place = |all: &[String], name: &String| all.iter().position(|one| one == name);
+    profiles.sort_by_cached_key(|Profile { details, .. }| {
+        [place(&cells, &details.cell), place(arms, &details.arm)].map(|at| at.unwrap_or(usize::MAX))
+    });
+    Ok(profiles)
+}
+
+fn all(directory: &Path) -> Result<Vec<Profile>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory.join(FOLDER)).into_iter().flatten() {
         let path = entry?.path();
@@ -151,16 +162,16 @@ pub(super) mod tests {
     fn what_is_written_is_read_and_what_was_changed_shows() {
         let place = std::env::temp_dir().join(format!("profiles-{}", std::process::id()));
         std::fs::create_dir_all(place.join(FOLDER)).unwrap();
-        assert!(profiles(&place.join("none")).unwrap().is_empty());
+        assert!(all(&place.join("none")).unwrap().is_empty());
         let one = profile("path=/a size=1K", "new", "a;b 3\n");
         for (name, bytes) in one.clone().files().unwrap() {
             std::fs::write(place.join(name), bytes).unwrap();
         }
-        let read = profiles(&place).unwrap();
+        let read = all(&place).unwrap();
         assert_eq!(read[0].folded, one.folded);
         assert_eq!(read[0].details.cell, "path=/a size=1K");
         std::fs::write(place.join(FOLDER).join("path=_a size=1K~new.folded"), "a;b 4\n").unwrap();
-        let failure = profiles(&place).unwrap_err();
+        let failure = all(&place).unwrap_err();
         assert!(failure.message.contains("holds 4 samples where 3 were taken"), "{failure}");
         std::fs::remove_dir_all(place).unwrap();
     }

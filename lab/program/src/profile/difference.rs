@@ -10,12 +10,12 @@ use super::svg::{Frame, NARROWEST, Picture, ROW, WIDTH};
 use super::tree::Node;
 use crate::table::digits;
 
-/// Both profiles' samples as cost: cycles for a unit of work in one sample.
+/// Both profiles' samples as cost: ticks for a unit of work in one sample.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
     a: f64,
     b: f64,
-    /// Width of a cycle.
+    /// Width of a tick.
     scale: f64,
 }
 
@@ -37,6 +37,7 @@ pub(crate) fn difference(title: &str, a: &Folded, a_cost: f64, b: &Folded, b_cos
     if shelves > 0 {
         picture.words(2.0, HEAD + 12.0, false, "only in A, in the same scale:");
     }
+    picture.beside();
     for frame in &gone {
         picture.frame(&Frame {
             left: frame.left,
@@ -52,6 +53,7 @@ pub(crate) fn difference(title: &str, a: &Folded, a_cost: f64, b: &Folded, b_cos
             ),
         });
     }
+    picture.end_beside();
     costs.frames(&mut picture, Some(&old), &new, bottom, 0.0);
     picture.end()
 }

@@ -23,9 +23,9 @@ pub enum Sort {
 /// What the columns are in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub enum Metric {
-    /// What a unit of work costs: cycles for a KB, or for an operation
-    #[value(name = "cycles_per_kb", alias = "cycles")]
-    Cycles,
+    /// What a unit of work costs: ticks of the time stamp for a KB, or for an operation
+    #[value(name = "ticks_per_kb", aliases = ["ticks", "cycles_per_kb", "cycles"])]
+    Ticks,
     /// Shares of all samples
     Percent,
 }
@@ -90,13 +90,13 @@ pub(super) fn table(costed: Costed<'_>, wanted: Wanted) -> String {
     let Costed { profile, cost: whole, unit, .. } = costed;
     let total = profile.folded.total();
     let share = |samples: u64| samples as f64 / total.max(1) as f64;
-    let (percent, cycles) =
-        (wanted.metric != Some(Metric::Cycles), wanted.metric != Some(Metric::Percent));
+    let (percent, ticks) =
+        (wanted.metric != Some(Metric::Ticks), wanted.metric != Some(Metric::Percent));
     let mut heading = vec!["function".to_owned(), "in".to_owned()];
     if percent {
         heading.extend(["incl. %", "excl. %", "as sampled"].map(str::to_owned));
     }
-    if cycles {
+    if ticks {
         heading.extend([format!("incl. {unit}"), format!("excl. {unit}")]);
     }
     let mut table = Table::new(&heading.iter().map(String::as_str).collect::<Vec<_>>());
@@ -105,13 +105,13 @@ pub(super) fn table(costed: Costed<'_>, wanted: Wanted) -> String {
             samples.map_or_else(String::new, |samples| text(share(samples)))
         };
         let percents = |share: f64| digits(share * 100.0);
-        let cycles_of = |share: f64| cost(share * whole);
+        let ticks_of = |share: f64| cost(share * whole);
         let mut cells = vec![name.to_owned(), place.to_owned()];
         if percent {
             cells.extend([incl, excl, raw].map(|samples| part(samples, &percents)));
         }
-        if cycles {
-            cells.extend([incl, excl].map(|samples| part(samples, &cycles_of)));
+        if ticks {
+            cells.extend([incl, excl].map(|samples| part(samples, &ticks_of)));
         }
         table.row(cells);
     };
@@ -155,12 +155,12 @@ pub(super) fn shortened(name: &str) -> String {
     format!("…{}", end.chars().rev().collect::<String>())
 }
 
-/// Cycles: three digits, and of many a unit.
-pub(super) fn cost(cycles: f64) -> String {
-    match cycles.abs() {
-        many if many >= 1e9 => format!("{} G", digits(cycles / 1e9)),
-        many if many >= 1e6 => format!("{} M", digits(cycles / 1e6)),
-        _ => digits(cycles),
+/// Ticks: three digits, and of many a unit.
+pub(super) fn cost(ticks: f64) -> String {
+    match ticks.abs() {
+        many if many >= 1e9 => format!("{} G", digits(ticks / 1e9)),
+        many if many >= 1e6 => format!("{} M", digits(ticks / 1e6)),
+        _ => digits(ticks),
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
                         main;[libx.so] 15\nmain 3\n[unknown] 2\n";
 
     fn costed(profile: &Profile) -> Costed<'_> {
-        Costed { profile, cost: 1000.0, unit: "cycles/KB", slower: Some(1.02), without: 3 }
+        Costed { profile, cost: 1000.0, unit: "ticks/KB", slower: Some(1.02), without: 3 }
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         let wanted = Wanted { sort: Sort::Excl, metric: Some(Metric::Percent), rows: 2 };
         let text = table(costed(&profile), wanted);
         let others = text.lines().find(|line| line.starts_with("(3 others)")).unwrap();
-        assert!(others.ends_with("18.0") && !text.contains("cycles"), "{text}");
+        assert!(others.ends_with("18.0") && !text.contains("ticks"), "{text}");
     }
 
     #[test]

@@ -37,3 +37,4 @@ pub use print::{Chosen, Functions};
 pub(crate) use print::{json, text as functions};
 pub(crate) use ratio::{RatioRow, View, ratios};
 pub(crate) use sampler::{Sampled, Sampler, Sampling};
+pub(crate) use svg::{SCRIPT as FLAME_SCRIPT, alone};

@@ -4,7 +4,7 @@
 use super::about::{TIMER, about};
 use super::functions::{self, Costed, Metric, Sort, Wanted};
 use super::neighbours::neighbours;
-use super::{Profile, flame, profiles};
+use super::{Profile, alone, flame, profiles};
 use crate::experiment::{Experiment, Sample};
 use crate::{Failure, Result};
 use serde_json::Value;
@@ -81,10 +81,10 @@ pub(crate) fn text(
     experiment: &Experiment,
     options: &Functions,
 ) -> Result<String> {
-    let all = profiles(directory)?;
+    let all = profiles(directory, &experiment.plan)?;
     if options.flame {
         let profile = choose(&all, &options.chosen)?;
-        return Ok(flame(&title(profile), &profile.folded));
+        return Ok(alone(&flame(&title(profile), &profile.folded)));
     }
     let mut texts = Vec::new();
     for profile in matching(&all, &options.chosen)? {
@@ -105,7 +105,7 @@ pub(crate) fn json(
     experiment: &Experiment,
     options: &Functions,
 ) -> Result<Value> {
-    let all = profiles(directory)?;
+    let all = profiles(directory, &experiment.plan)?;
     let unit = experiment.manifest.provenance.cost();
     let profiles = matching(&all, &options.chosen)?;
     let values = profiles
@@ -130,7 +130,7 @@ fn one(experiment: &Experiment, profile: &Profile, options: &Functions) -> Resul
 /// The profile with what its cell costs: the median of the runs that were not sampled.
 fn costed<'a>(experiment: &Experiment, profile: &'a Profile, unit: &'a str) -> Costed<'a> {
     let (cell, arm) = (&profile.details.cell, &profile.details.arm);
-    let cost = experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample)));
+    let cost = experiment.typical(cell, arm, |sample| Some(experiment.ticks(sample)));
     let plain = experiment.typical(cell, arm, |sample| Some(Sample::cpu_each(sample)));
     // Where the only run was sampled there is nothing to compare with.
     let unsampled = experiment

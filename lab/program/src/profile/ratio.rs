@@ -35,9 +35,9 @@ impl View {
 pub(crate) struct RatioRow {
     pub(crate) function: String,
     /// Its part of A's cost of a unit of work.
-    pub(crate) a_cycles: f64,
+    pub(crate) a_cost: f64,
     /// Its part of B's.
-    pub(crate) b_cycles: f64,
+    pub(crate) b_cost: f64,
     pub(crate) a_samples: u64,
     pub(crate) b_samples: u64,
     /// B's part over A's. The interval is that of the samples' numbers; what the whole costs is taken as
@@ -68,8 +68,8 @@ pub(crate) fn ratios(
         let (na, nb) = (count(&old), count(&new));
         RatioRow {
             function: name.clone(),
-            a_cycles: na as f64 * a_each,
-            b_cycles: nb as f64 * b_each,
+            a_cost: na as f64 * a_each,
+            b_cost: nb as f64 * b_each,
             a_samples: na,
             b_samples: nb,
             ratio: estimate([na, nb], [a_each, b_each]),
@@ -78,7 +78,7 @@ pub(crate) fn ratios(
     };
     let mut rows: Vec<RatioRow> = names.into_iter().map(row).collect();
     rows.retain(|row| row.a_samples + row.b_samples > 0);
-    let dearer = |row: &RatioRow| row.a_cycles.max(row.b_cycles);
+    let dearer = |row: &RatioRow| row.a_cost.max(row.b_cost);
     rows.sort_by(|one, other| dearer(other).total_cmp(&dearer(one)));
     rows
 }
@@ -108,12 +108,12 @@ mod tests {
         let b = Folded::parse("m;x 400\nm;y 400\n").unwrap();
         let rows = ratios(View::Inclusive, &a, 1000.0, &b, 1600.0);
         let x = row(&rows, "x");
-        assert_eq!((x.a_cycles, x.b_cycles), (900.0, 800.0));
+        assert_eq!((x.a_cost, x.b_cost), (900.0, 800.0));
         assert!((x.ratio.value - 800.0 / 900.0).abs() < 1e-9, "{x:?}");
         assert!(x.ratio.low < x.ratio.value && x.ratio.value < x.ratio.high);
         assert!((row(&rows, "m").ratio.value - 1.6).abs() < 1e-9);
         let own = ratios(View::Exclusive, &a, 1000.0, &b, 1600.0);
-        assert!((own.iter().map(|row| row.b_cycles).sum::<f64>() - 1600.0).abs() < 1e-9);
+        assert!((own.iter().map(|row| row.b_cost).sum::<f64>() - 1600.0).abs() < 1e-9);
         assert!(own.iter().all(|row| row.function != "m"));
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Frames of a flame graph as SVG: no script, readable in dark and in light.
+//! Frames of a flame graph as SVG, readable in dark and in light. A script of its own searches and zooms;
+//! without one the picture is the same, and stands still.
 
 use super::frame::plain;
 use std::fmt::Write;
@@ -8,8 +9,10 @@ use std::fmt::Write;
 pub(super) const WIDTH: f64 = 1200.0;
 /// Height of a row.
 pub(super) const ROW: f64 = 17.0;
-/// Narrower frames are not drawn.
-pub(super) const NARROWEST: f64 = 1.4;
+/// Narrower frames are not drawn: a zoom shows what is too narrow for a name, and no more than this.
+pub(super) const NARROWEST: f64 = 0.5;
+/// Search and zoom, for any number of pictures in one document.
+pub(crate) const SCRIPT: &str = include_str!("flame.js");
 /// Width of a letter.
 const LETTER: f64 = 6.7;
 
@@ -17,6 +20,8 @@ const LETTER: f64 = 6.7;
 const STYLE: &str = "\
 .flame{width:100%;height:auto;font:11px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\
 .flame text{fill:#1c1c1a;pointer-events:none}.flame .h{font-size:14px}.flame .s{fill:#66645f}\
+.flame g{cursor:pointer}.flame .b{fill:#0b6e8f;cursor:pointer}.flame .above{opacity:.55}\
+.flame .hit>rect{fill:#c94fc4}.flame .hit>text{fill:#fff}\
 .flame rect{stroke:#fff;stroke-width:.6}.flame g:hover rect{stroke:#1c1c1a;stroke-width:1.2}\
 .flame .k0{fill:#f2b880}.flame .k1{fill:#eda968}.flame .k2{fill:#f5c696}\
 .flame .u0{fill:#9cc5e3}.flame .u1{fill:#86b6da}.flame .u2{fill:#b3d3ea}.flame .x{fill:#d0cec8}\
@@ -24,7 +29,8 @@ const STYLE: &str = "\
 .flame .z{fill:#e4e2dd}.flame .p1{fill:#f6cfc4}.flame .p2{fill:#eea592}.flame .p3{fill:#e37a62}\
 .flame .p4{fill:#d24d35}.flame .few{fill:#eeece8}.flame .few+text{fill:#8d8a84}\
 .flame .m4+text,.flame .m3+text,.flame .p4+text,.flame .p3+text{fill:#fff}\
-@media(prefers-color-scheme:dark){.flame text{fill:#f1f0ec}.flame .s{fill:#a5a39c}\
+@media(prefers-color-scheme:dark){.flame text{fill:#f1f0ec}.flame .s{fill:#a5a39c}.flame .b{fill:#5cb9da}\
+.flame .hit>rect{fill:#a93da4}\
 .flame rect{stroke:#16171a}.flame g:hover rect{stroke:#f1f0ec}\
 .flame .k0{fill:#8f5524}.flame .k1{fill:#7f4a1e}.flame .k2{fill:#9c6230}\
 .flame .u0{fill:#2f6089}.flame .u1{fill:#285478}.flame .u2{fill:#386c98}.flame .x{fill:#4c4b48}\
@@ -108,10 +114,26 @@ impl Picture {
         self.text.push_str("</g>\n");
     }
 
+    /// Frames beside the graph, which no zoom moves: all until the end of them.
+    pub(super) fn beside(&mut self) {
+        self.text.push_str("<g class=\"gone\">\n");
+    }
+
+    pub(super) fn end_beside(&mut self) {
+        self.text.push_str("</g>\n");
+    }
+
     pub(super) fn end(mut self) -> String {
         self.text.push_str("</svg>\n");
         self.text
     }
+}
+
+/// The picture as a file of its own: with its script.
+pub(crate) fn alone(picture: &str) -> String {
+    let end = picture.rfind("</svg>").unwrap_or(picture.len());
+    let (body, rest) = picture.split_at(end);
+    format!("{body}<script><![CDATA[\n{SCRIPT}]]></script>\n{rest}")
 }
 
 /// As much of a name as fits, if that says anything.
@@ -143,6 +165,15 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_picture_alone_has_its_script_in_it_and_asks_for_nothing() {
+        let text = alone(&Picture::new("x", 50.0).end());
+        assert!(text.contains("<script><![CDATA[") && text.ends_with("]]></script>\n</svg>\n"));
+        // Inside of a page the script stands between two tags.
+        assert!(!SCRIPT.contains("</") && !SCRIPT.contains("]]>"));
+        assert!(!SCRIPT.replace("http://www.w3.org/2000/svg", "").contains("http"));
+    }
 
     #[test]
     fn names_are_cut_to_what_fits() {

@@ -202,10 +202,17 @@ fn names(svg: &mut String, curves: &[&Curve], y: Scale) {
             "<text class=\"label s{number}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             WIDTH - RIGHT + 4.0,
             place + 4.0,
-            escaped(&shortened(&curves[number].name))
+            escaped(&shortened(&levels(&curves[number].name)))
         )
         .ok();
     }
+}
+
+/// A curve's levels without the names of their factors where there are several: the table has them.
+fn levels(name: &str) -> String {
+    let levels: Vec<&str> =
+        name.split(' ').map(|word| word.split_once('=').map_or(word, |(_, level)| level)).collect();
+    if levels.len() > 1 { levels.join(" ") } else { name.to_owned() }
 }
 
 fn shortened(name: &str) -> String {
@@ -263,12 +270,12 @@ mod tests {
         let curves = [curve("x & y", 1.0), curve("z", 1.0)];
         let costs = costs([1.0, 3.0].into_iter()).unwrap();
         let band = Band { at: 2048.0, low: 1500.0, high: 3000.0, words: "here".to_owned() };
-        let svg = draw("t", &axis(), "cycles", &curves, &[band], costs).unwrap().svg;
+        let svg = draw("t", &axis(), "ticks", &curves, &[band], costs).unwrap().svg;
         assert_eq!(svg.matches("<circle").count(), 6);
         assert_eq!(svg.matches("class=\"crossing\"").count(), 1);
         assert!(svg.contains("x &amp; y") && svg.contains("a&lt;b") && !svg.contains("x & y"));
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
-        assert!(draw("t", &axis(), "cycles", &[], &[], costs).is_none());
+        assert!(draw("t", &axis(), "ticks", &[], &[], costs).is_none());
     }
 
     #[test]

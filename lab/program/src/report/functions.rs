@@ -57,14 +57,14 @@ pub(super) fn compared(report: &compare::Report) -> Vec<Compared> {
 pub(super) fn profiled(experiment: &Experiment, known: &[Profile]) -> Profiled {
     let costed = |profile: &Profile| -> Option<(String, BTreeMap<String, f64>, f64)> {
         let details = &profile.details;
-        let cost = |sample: &Sample| Some(experiment.cycles(sample));
+        let cost = |sample: &Sample| Some(experiment.ticks(sample));
         let cost = experiment.typical(&details.cell, &details.arm, cost)?;
         let each = cost / profile.folded.total().max(1) as f64;
         let functions = profile.folded.charged_to_callers().functions().into_iter();
         let functions = functions.map(|function| (function.name, function.exclusive as f64 * each));
         let many = experiment.plan.arms.len() > 1;
-        let name =
-            if many { format!("{} {}", details.cell, details.arm) } else { details.cell.clone() };
+        let cell = experiment.plan.short(&details.cell);
+        let name = if many { format!("{cell} {}", details.arm) } else { cell };
         Some((name, functions.collect(), cost))
     };
     let columns: Vec<_> = known.iter().take(COLUMNS).filter_map(costed).collect();
@@ -102,12 +102,17 @@ pub(super) fn profiled(experiment: &Experiment, known: &[Profile]) -> Profiled {
 
 /// Flame graphs: of the differences where two are compared, of every profile otherwise. No more than
 /// keeps the page small.
-pub(super) fn flames(known: &[Profile], compared: Option<&compare::Report>) -> Vec<[String; 2]> {
+pub(super) fn flames(
+    experiment: &Experiment,
+    known: &[Profile],
+    compared: Option<&compare::Report>,
+) -> Vec<[String; 2]> {
     let differences = compared.into_iter().flat_map(|report| &report.functions);
     let mut flames: Vec<[String; 2]> =
         differences.map(|of| [format!("B → A: {}", of.name), of.flame.clone()]).collect();
     flames.extend(known.iter().map(|profile| {
-        let name = format!("{} {}", profile.details.cell, profile.details.arm);
+        let cell = experiment.plan.short(&profile.details.cell);
+        let name = format!("{cell} {}", profile.details.arm);
         let graph = profile::flame(&name, &profile.folded);
         [name, graph]
     }));

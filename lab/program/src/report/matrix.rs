@@ -2,13 +2,13 @@
 //! Tables whose colour is the cost: one for each curve where arms are compared, one for all cells where
 //! the cells are the matter.
 
+use super::rug;
 use super::scale::{Scale, heat};
 use crate::cross::Axis;
 use crate::experiment::{Experiment, Sample};
-use crate::scenario::margin;
+use crate::judged::Judged;
 use crate::statistics::quantile;
 use crate::table::digits;
-use crate::verdict::{Comparison, Margin};
 use serde::Serialize;
 
 /// One table.
@@ -19,6 +19,16 @@ pub(super) struct Matrix {
     columns: Vec<String>,
     rows: Vec<MatrixRow>,
 }
+
+impl Matrix {
+    /// Whether something else has room beside it.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.columns.len() <= NARROW
+    }
+}
+
+/// Columns of a narrow table.
+const NARROW: usize = 6;
 
 #[derive(Clone, Debug, Serialize)]
 struct MatrixRow {
@@ -35,6 +45,8 @@ struct Cell {
     /// For anyone who points at it.
     detail: String,
     doubtful: bool,
+    /// Every sample beside the median.
+    rug: String,
     against: Option<Against>,
 }
 
@@ -47,10 +59,10 @@ struct Against {
 }
 
 /// All tables of an experiment.
-pub(super) fn all(experiment: &Experiment) -> Vec<Matrix> {
-    let costs = experiment.samples.iter().map(|sample| experiment.cycles(sample));
+pub(super) fn all(experiment: &Experiment, judged: &Judged) -> Vec<Matrix> {
+    let costs = experiment.samples.iter().map(|sample| experiment.ticks(sample));
     let scale = Scale::of(costs, 0.0, 1.0);
-    let place = Context { experiment, scale, margin: margin(experiment) };
+    let place = Context { experiment, judged, scale, reach: rug::reach(experiment) };
     match Axis::of(experiment, None) {
         Ok(axis) if experiment.plan.arms.len() > 1 => by_arm(&place, &axis),
         Ok(axis) => vec![by_level(&place, &axis)],
@@ -60,8 +72,10 @@ pub(super) fn all(experiment: &Experiment) -> Vec<Matrix> {
 
 struct Context<'a> {
     experiment: &'a Experiment,
+    judged: &'a Judged,
     scale: Option<Scale>,
-    margin: Margin,
+    /// Of the strips under the medians.
+    reach: f64,
 }
 
 /// For each curve: levels downwards, arms across.
@@ -119,7 +133,7 @@ fn plain(place: &Context<'_>) -> Matrix {
 impl Context<'_> {
     fn cell(&self, cell: &str, arm: &str) -> Option<Cell> {
         let samples: Vec<&Sample> = self.experiment.of(cell, arm).collect();
-        let costs: Vec<f64> = samples.iter().map(|sample| self.experiment.cycles(sample)).collect();
+        let costs: Vec<f64> = samples.iter().map(|sample| self.experiment.ticks(sample)).collect();
         if costs.is_empty() {
             return None;
         }
@@ -138,15 +152,14 @@ impl Context<'_> {
             heat: heat(middle, self.scale),
             detail,
             doubtful: doubtful * 2 > samples.len(),
+            rug: rug::draw(&samples, self.reach),
             against: self.against(cell, arm),
         })
     }
 
     fn against(&self, cell: &str, arm: &str) -> Option<Against> {
-        let first = self.experiment.plan.arms.first().filter(|first| *first != arm)?;
-        let pairs = self.experiment.pairs_of(cell, [arm, first], Sample::cpu_each);
-        let comparison = Comparison::of(&pairs)?;
-        let kind = comparison.verdict(self.margin).kind();
-        Some(Against { text: format!("×{:.2}", comparison.ratio().value), kind })
+        let judged = self.judged.over_first(cell, arm)?;
+        let ratio = judged.comparison.ratio().value;
+        Some(Against { text: format!("×{ratio:.2}"), kind: judged.verdict.kind() })
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `lab report`: experiments as one page. One file, no network and no script: it can be mailed, printed
-//! and read on a phone, in the dark or by day.
+//! `lab report`: experiments as one page. One file and no network: it can be mailed, printed and read on a
+//! phone, in the dark or by day. Its only script searches and zooms flame graphs; without it all is there.
 
 mod chart;
 mod forest;
@@ -8,11 +8,13 @@ mod functions;
 mod matrix;
 mod options;
 mod page;
+mod rug;
 mod scale;
 mod story;
 
 use crate::experiment::Experiment;
 use crate::output::say;
+use crate::profile::FLAME_SCRIPT;
 use crate::{Failure, Result};
 use minijinja::value::Serde;
 pub use options::Options;
@@ -39,7 +41,9 @@ fn render(page: &Page) -> Result<String> {
     // The name's ending makes every text that is put in safe for HTML.
     templates.add_template("page.html", TEMPLATE).map_err(failed)?;
     let template = templates.get_template("page.html").map_err(failed)?;
-    template.render(minijinja::context! { page => Serde(page), style => STYLE }).map_err(failed)
+    template
+        .render(minijinja::context! { page => Serde(page), style => STYLE, script => FLAME_SCRIPT })
+        .map_err(failed)
 }
 
 /// `x.html` for `there/x.labx`, here.

@@ -4,15 +4,18 @@
 use super::chart::{self, Band, Chart, Curve, Point};
 use super::functions::{self, Compared, Profiled};
 use super::matrix::{self, Matrix};
-use super::{Options, forest, story};
+use super::{Options, forest, rug, story};
 use crate::Result;
+use crate::apart::Apart;
 use crate::compare;
 use crate::cross::{self, Axis, Crossing, Series};
 use crate::crossover::SizePoint;
-use crate::experiment::{Experiment, Sample};
+use crate::experiment::{Experiment, Plan, Sample};
+use crate::judged::Judged;
 use crate::print;
 use crate::profile;
-use crate::scenario::{lab_share, margin};
+use crate::rerun;
+use crate::scenario::{Doubtful, doubtful, lab_share};
 use crate::statistics::quantile;
 use crate::table::digits;
 use serde::Serialize;
@@ -33,6 +36,8 @@ pub(super) struct Page {
     unit: String,
     matrices: Vec<Matrix>,
     left_out: usize,
+    /// One table, and room beside it.
+    paired: bool,
     charts: Vec<Chart>,
     axis: String,
     crossovers: Vec<[String; 5]>,
@@ -42,6 +47,8 @@ pub(super) struct Page {
     compared: Vec<Line>,
     compared_note: String,
     margin: String,
+    /// How far the strips under medians reach.
+    spread: String,
     functions: Vec<Compared>,
     profiles: Profiled,
     flames: Vec<[String; 2]>,
@@ -80,32 +87,36 @@ impl Page {
             b.map(|b| compare::report_of(&options.a, options.b.as_deref(), a, b, options.anyway));
         let compared = compared.transpose()?;
         let provenance = &a.manifest.provenance;
-        let known = profile::profiles(&options.a)?;
-        let mut matrices = matrix::all(a);
+        let known = profile::profiles(&options.a, &a.plan)?;
+        let judged = Judged::of(a);
+        let mut matrices = matrix::all(a, &judged);
+        let matrices_fit = matrices.len() == 1 && matrices[0].is_narrow();
         let left_out = matrices.len().saturating_sub(MAX_CHARTS);
         matrices.truncate(MAX_CHARTS);
         let crossings = cross::report(a, None, &cross::all_arms(a)).ok();
         Ok(Self {
             title: provenance.scenario.clone(),
             subtitle: name(&options.a, options.b.as_deref()),
-            story: story::tell(a, compared.as_ref()),
+            story: story::tell(a, &judged, compared.as_ref(), print::finding(&options.a, a)),
             facts: facts(a),
             unit: provenance.cost(),
             matrices,
             left_out,
-            words: print::text(&options.a, a),
+            words: print::text(&options.a, a, false),
+            spread: format!("{:.0} %", rug::reach(a).exp_m1() * 100.0),
             charts: charts(a, crossings.as_ref()),
             axis: crossings.as_ref().map_or_else(String::new, |found| found.axis.name.clone()),
             uncrossed: crossings.as_ref().map_or(0, cross::Report::uncrossed),
             crossovers: crossings.as_ref().map_or_else(Vec::new, cross::Report::crossed_rows),
             cliffs: crossings.as_ref().map_or_else(Vec::new, cross::Report::cliff_rows),
-            compared: compared.as_ref().map_or_else(Vec::new, lines),
+            compared: compared.as_ref().map_or_else(Vec::new, |report| lines(report, &a.plan)),
             compared_note: compared.as_ref().map_or_else(String::new, compare::Report::note),
-            margin: format!("{:.1} %", margin(a).percent()),
+            margin: format!("{:.1} %", judged.margin.percent()),
             functions: compared.as_ref().map_or_else(Vec::new, functions::compared),
             profiles: functions::profiled(a, &known),
-            flames: functions::flames(&known, compared.as_ref()),
+            flames: functions::flames(a, &known, compared.as_ref()),
             mechanism: mechanism(a),
+            paired: matrices_fit,
             skipped: a
                 .plan
                 .skipped
@@ -113,10 +124,7 @@ impl Page {
                 .map(|cell| [cell.cell.clone(), cell.why.clone()])
                 .collect(),
             provenance: facts_of_origin(a),
-            commands: std::iter::once(a)
-                .chain(b)
-                .map(|made| made.manifest.command.join(" "))
-                .collect(),
+            commands: std::iter::once(a).chain(b).map(rerun::command).collect(),
             files: options
                 .b
                 .iter()
@@ -136,9 +144,13 @@ fn name(a: &Path, b: Option<&Path>) -> String {
 }
 
 fn facts(experiment: &Experiment) -> Vec<[String; 2]> {
-    let (manifest, samples) = (&experiment.manifest, experiment.samples.len());
-    let doubtful =
-        experiment.samples.iter().filter(|sample| !sample.measured.flags.is_empty()).count();
+    let manifest = &experiment.manifest;
+    let Doubtful { doubtful, samples } = doubtful(experiment);
+    let apart = Apart::of(experiment, Sample::cpu_each);
+    let apart = apart.largest().map_or_else(
+        || "not measured".to_owned(),
+        |largest| format!("up to {:.1} % apart", largest.exp_m1() * 100.0),
+    );
     let floor = manifest.provenance.floor.as_ref();
     let floor = floor.map_or_else(
         || "not measured that day".to_owned(),
@@ -151,6 +163,7 @@ fn facts(experiment: &Experiment) -> Vec<[String; 2]> {
         ("samples", format!("{samples}, {doubtful} of them doubtful")),
         ("state", experiment.state.to_string()),
         ("two identical arms differed by", floor),
+        ("the same again in the end", apart),
         ("the lab's own share", share),
         ("processor", manifest.machine.processor.clone()),
         ("load at the start", format!("{:.2}", manifest.machine.load)),
@@ -215,7 +228,7 @@ fn charts(experiment: &Experiment, crossings: Option<&cross::Report>) -> Vec<Cha
 fn curve(experiment: &Experiment, series: &Series, arm: &str, name: &str) -> Curve {
     let point = |(x, cell): &(f64, String)| {
         let costs: Vec<f64> =
-            experiment.of(cell, arm).map(|sample| experiment.cycles(sample)).collect();
+            experiment.of(cell, arm).map(|sample| experiment.ticks(sample)).collect();
         let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(&costs, share));
         (low > 0.0 && high.is_finite()).then_some(Point { x: *x, low, middle, high })
     };
@@ -242,11 +255,11 @@ fn band(crossing: &Crossing) -> Option<Band> {
     Some(Band { at, low, high, words })
 }
 
-fn lines(report: &compare::Report) -> Vec<Line> {
+fn lines(report: &compare::Report, plan: &Plan) -> Vec<Line> {
     let margin = report.margin_log();
     let reach = forest::reach(report.cells.iter().map(|row| row.ratio), margin);
     let line = |row: &compare::ComparisonRow| Line {
-        name: row.name.clone(),
+        name: plan.short(&row.name),
         a: digits(row.a_cost),
         b: digits(row.b_cost),
         ratio: format!("{:.3}", row.ratio.value),
@@ -281,8 +294,9 @@ fn mechanism(experiment: &Experiment) -> Mechanism {
     };
     let rows = experiment.plan.cells().into_iter().flat_map(|cell| {
         let of_arm = |arm: &String| {
+            let short = experiment.plan.short(&cell);
             let name =
-                if experiment.plan.arms.len() > 1 { format!("{cell} {arm}") } else { cell.clone() };
+                if experiment.plan.arms.len() > 1 { format!("{short} {arm}") } else { short };
             (name, names.iter().map(|name| typical(&cell, arm, name)).collect())
         };
         experiment.plan.arms.iter().map(of_arm).collect::<Vec<_>>()

@@ -1,107 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What stands at the top: the experiment in one to three sentences that follow from its samples.
+//! What stands at the top: what was found, in a few sentences. They say what verdicts carry, with all cells
+//! in view, and nothing else; and how many samples are doubtful.
 
 use crate::compare;
 use crate::experiment::{Experiment, Sample};
-use crate::scenario::margin;
+use crate::growth;
+use crate::judged::Judged;
+use crate::scenario::doubtful;
+use crate::statistics::quantile;
 use crate::table::digits;
-use crate::verdict::{Comparison, Family, Headline};
-use std::fmt::Write;
+use crate::verdict::{Comparison, Headline, Pairs, Verdict};
+use std::collections::BTreeMap;
 
-/// The sentences.
-pub(super) fn tell(experiment: &Experiment, compared: Option<&compare::Report>) -> Vec<String> {
-    match compared {
-        Some(report) => against(report),
-        None if experiment.plan.arms.len() > 1 => arms(experiment),
-        None => extremes(experiment).into_iter().collect(),
+/// More arms than this are told together.
+const MAX_ARMS: usize = 3;
+
+/// The sentences. `finding` is what the scenario itself concludes.
+pub(super) fn tell(
+    experiment: &Experiment,
+    judged: &Judged,
+    compared: Option<&compare::Report>,
+    finding: Option<String>,
+) -> Vec<String> {
+    if let Some(report) = compared {
+        return against(report);
     }
+    let first = experiment.plan.arms.first().map_or("", String::as_str);
+    let mut story: Vec<String> = finding.into_iter().collect();
+    if experiment.plan.arms.len() > 1 {
+        story.extend(arms(experiment, judged));
+    }
+    // What a scenario says itself needs no second opinion.
+    if story.is_empty() || experiment.plan.arms.len() > 1 {
+        story.extend(growth::sentences(experiment, first));
+    }
+    if story.is_empty() {
+        story.extend(costs(experiment, first));
+    }
+    story.extend(doubtful(experiment).sentence());
+    story
 }
 
 fn against(report: &compare::Report) -> Vec<String> {
-    match report.cells.as_slice() {
-        [only] => vec![only.sentence.clone()],
-        _ => vec![report.headline()],
-    }
+    let first = match report.cells.as_slice() {
+        [only] => only.sentence.clone(),
+        _ => report.headline(),
+    };
+    std::iter::once(first).chain(report.doubtful()).collect()
 }
 
-/// Of two arms the verdict; of more which one is cheapest where, and which differ from the first one
-/// with all cells in view.
-fn arms(experiment: &Experiment) -> Vec<String> {
+/// Of few arms each over the first; of many, which differ from it in how many cells.
+fn arms(experiment: &Experiment, judged: &Judged) -> Vec<String> {
     let plan = &experiment.plan;
-    if let ([first, second], [cell]) = (plan.arms.as_slice(), plan.cells().as_slice()) {
-        let pairs = experiment.pairs_of(cell, [second, first], Sample::cpu_each);
-        let compared = Comparison::of(&pairs);
+    let first = plan.arms.first().map_or("", String::as_str);
+    if judged.all().all(|one| !one.verdict.is_resolved()) {
+        return vec![undecided(experiment, judged, first)];
+    }
+    if let ([_, second], [cell]) = (plan.arms.as_slice(), plan.cells().as_slice()) {
+        let compared = judged.over_first(cell, second).into_iter();
         return compared
-            .map(|of| of.sentence(second, first, margin(experiment)))
-            .into_iter()
+            .map(|of| of.comparison.sentence_of(of.verdict, second, first, judged.margin))
             .collect();
     }
-    cheapest(experiment).into_iter().chain(everywhere(experiment)).collect()
+    if plan.arms.len() > MAX_ARMS + 1 {
+        return together(judged, first);
+    }
+    judged
+        .headlines()
+        .map(|(arm, headline)| one(experiment, judged, [arm, first], headline))
+        .collect()
 }
 
-/// The arm that is cheapest in most cells, and how much it saves where it surely saves most.
-fn cheapest(experiment: &Experiment) -> Option<String> {
-    let plan = &experiment.plan;
-    let first = plan.arms.first()?;
-    let cost = |cell: &String, arm: &String| {
-        experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample)))
+/// Nothing can be told.
+fn undecided(experiment: &Experiment, judged: &Judged, first: &str) -> String {
+    let cells = experiment.plan.cells().len();
+    let more = judged.all().filter_map(|one| match one.verdict {
+        Verdict::Unresolved { more } => more,
+        _ => None,
+    });
+    let more = more.min().map_or_else(String::new, |more| {
+        format!("; {more} more repetitions would decide the clearest of them")
+    });
+    let who = match experiment.plan.arms.as_slice() {
+        [_, only] => format!("{only} cannot"),
+        _ => "no other arm can".to_owned(),
     };
-    let winner = |cell: &String| {
-        let costs = plan.arms.iter().filter_map(|arm| Some((arm, cost(cell, arm)?)));
-        costs.min_by(|left, right| left.1.total_cmp(&right.1)).map(|(arm, _)| arm)
-    };
-    let cells = plan.cells();
-    let winners: Vec<&String> = cells.iter().filter_map(winner).collect();
-    let wins = |arm: &String| winners.iter().filter(|winner| **winner == arm).count();
-    let best = plan.arms.iter().max_by_key(|arm| wins(arm))?;
-    let mut words = format!(
-        "{best} is the cheapest of {} in {} of {} cells",
-        plan.arms.len(),
-        wins(best),
-        winners.len()
-    );
-    if best != first {
-        let compared = |cell: &String| {
-            let pairs = experiment.pairs_of(cell, [best, first], Sample::cpu_each);
-            Some((cell.clone(), Comparison::of(&pairs)?.ratio()))
-        };
-        let saves = cells.iter().filter_map(compared);
-        if let Some((cell, ratio)) =
-            saves.min_by(|left, right| left.1.high.total_cmp(&right.1.high))
-        {
-            let less = |ratio: f64| (1.0 - ratio) * 100.0;
-            write!(
-                words,
-                "; at {cell} it costs {:.1} % less than {first} ({:.1} to {:.1} %)",
-                less(ratio.value),
-                less(ratio.high),
-                less(ratio.low)
-            )
-            .ok();
+    format!("Unresolved in {cells} of {cells} cells: {who} be told from {first}{more}")
+}
+
+/// One arm: in how many cells what holds, and by how much over all of them.
+fn one(
+    experiment: &Experiment,
+    judged: &Judged,
+    [arm, first]: [&str; 2],
+    headline: Headline,
+) -> String {
+    let counts = [
+        ("less than", headline.faster),
+        ("more than", headline.slower),
+        ("the same as", headline.same),
+    ];
+    let cells = headline.cells;
+    let told: Vec<String> = counts
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| format!("{word} {first} in {count} of {cells} cells"))
+        .collect();
+    let open = cells - headline.faster - headline.slower - headline.same;
+    let open = if open == 0 { String::new() } else { format!("; unresolved in {open}") };
+    let told = if told.is_empty() { "what cannot be told".to_owned() } else { told.join(", ") };
+    // A mean over cells that go different ways says nothing of any of them.
+    let one_way = headline.faster == 0 || headline.slower == 0;
+    let all = overall(experiment, [arm, first])
+        .filter(|_| one_way)
+        .filter(|all| all.verdict(judged.margin).is_resolved())
+        .map_or_else(String::new, |all| {
+            let ratio = all.ratio();
+            let (low, high) = (digits(ratio.low), digits(ratio.high));
+            format!("; over all cells {} times as much ({low} to {high})", digits(ratio.value))
+        });
+    format!("{arm} costs {told}{open}{all}")
+}
+
+/// The mean over all cells, repetition by repetition.
+fn overall(experiment: &Experiment, arms: [&str; 2]) -> Option<Comparison> {
+    let mut sums: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
+    let cells = experiment.plan.cells();
+    for cell in &cells {
+        let [a, b] = arms.map(|arm| -> BTreeMap<usize, f64> {
+            let samples = experiment.of(cell, arm);
+            samples.map(|sample| (sample.run.repetition, Sample::cpu_each(sample))).collect()
+        });
+        for (at, cost) in a {
+            if let Some(other) = b.get(&at) {
+                let sum = sums.entry(at).or_default();
+                *sum = (sum.0 + 1, sum.1 + (cost / other).ln());
+            }
         }
     }
-    Some(words)
+    let most = sums.values().map(|(count, _)| *count).max()?;
+    let whole = sums.into_values().filter(|(count, _)| *count == most);
+    Comparison::of(&Pairs::of_logs(whole.map(|(count, sum)| sum / count as f64).collect()))
 }
 
 /// Which arms differ from the first one, and in how many cells.
-fn everywhere(experiment: &Experiment) -> Vec<String> {
-    let plan = &experiment.plan;
-    let (margin, first) = (margin(experiment), &plan.arms[0]);
-    let headline = |arm: &String| {
-        let compared = |cell: String| {
-            let pairs = experiment.pairs_of(&cell, [arm, first], Sample::cpu_each);
-            Some((cell, Comparison::of(&pairs)?))
-        };
-        let cells: Vec<_> = plan.cells().into_iter().filter_map(compared).collect();
-        (arm.clone(), Family::new(cells, margin).headline())
-    };
-    let headlines: Vec<_> = plan.arms.iter().skip(1).map(headline).collect();
+fn together(judged: &Judged, first: &str) -> Vec<String> {
+    let headlines: Vec<(&str, Headline)> = judged.headlines().collect();
     let counted = |word: &str, count: fn(&Headline) -> usize| {
         let (all, some): (Vec<_>, Vec<_>) = headlines
             .iter()
             .filter(|(_, headline)| count(headline) > 0)
             .partition(|(_, headline)| count(headline) == headline.cells);
-        let all: Vec<&str> = all.iter().map(|(arm, _)| arm.as_str()).collect();
+        let all: Vec<&str> = all.iter().map(|(arm, _)| *arm).collect();
         let some = some
             .iter()
             .map(|(arm, headline)| format!("{arm} ({} of {})", count(headline), headline.cells));
@@ -115,30 +165,27 @@ fn everywhere(experiment: &Experiment) -> Vec<String> {
         counted("Faster than", |headline| headline.faster),
         counted("Slower than", |headline| headline.slower),
         counted("The same as", |headline| headline.same),
+        counted("Cannot be told from", |headline| {
+            headline.cells - headline.faster - headline.slower - headline.same
+        }),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// The dearest cell over the cheapest.
-fn extremes(experiment: &Experiment) -> Option<String> {
-    let plan = &experiment.plan;
-    let arm = plan.arms.first()?;
-    let cost =
-        |cell: &String| experiment.typical(cell, arm, |sample| Some(experiment.cycles(sample)));
-    let mut costs: Vec<(String, f64)> =
-        plan.cells().into_iter().filter_map(|cell| Some((cell.clone(), cost(&cell)?))).collect();
-    costs.sort_by(|left, right| left.1.total_cmp(&right.1));
-    let ((cheap, least), (dear, most)) = (costs.first()?, costs.last()?);
+/// What there is to say where nothing can be compared: of a single cell its cost.
+fn costs(experiment: &Experiment, arm: &str) -> Option<String> {
+    let cells = experiment.plan.cells();
+    let [cell] = cells.as_slice() else {
+        return Some(format!(
+            "{} cells, no factor of which is a number: see the table",
+            cells.len()
+        ));
+    };
+    let costs: Vec<f64> = experiment.of(cell, arm).map(|sample| experiment.ticks(sample)).collect();
+    let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| digits(quantile(&costs, share)));
     let unit = experiment.manifest.provenance.cost();
-    if costs.len() == 1 {
-        return Some(format!("{cheap}: {} {unit}", digits(*least)));
-    }
-    Some(format!(
-        "The dearest cell, {dear}, costs {} {unit}: {} times the {} of the cheapest, {cheap}",
-        digits(*most),
-        digits(most / least),
-        digits(*least)
-    ))
+    (!costs.is_empty())
+        .then(|| format!("{cell}: {middle} {unit}, half of the samples between {low} and {high}"))
 }

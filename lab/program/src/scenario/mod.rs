@@ -2,6 +2,7 @@
 //! What all scenarios have in common: a plan, runs in its order, samples on disk, and an end in good
 //! order whatever happens.
 
+mod again;
 mod floor;
 mod options;
 mod origin;
@@ -11,12 +12,13 @@ mod runs;
 pub(crate) use floor::{keep as keep_floor, margin};
 pub(crate) use options::rate;
 pub use options::{RunOptions, SamplingOptions, TokenOptions};
-pub(crate) use origin::{core_factor, heading, lab_share, provenance};
+pub(crate) use origin::{Doubtful, core_factor, doubtful, heading, lab_share, provenance};
 pub(crate) use runs::{Made, make, measure};
 
 use crate::Result;
-use crate::experiment::{Experiment, Factor, Measured, Provenance, Run};
+use crate::experiment::{Experiment, Factor, Measured, Provenance, Run, cells};
 use crate::meter::Meter;
+use crate::verdict::fewest;
 use metaslot_perf::Target;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,7 +37,13 @@ pub(crate) trait Scenario {
     /// Repetitions that there must be however long they take: with fewer, nothing that is compared can be
     /// told apart.
     fn fewest(&self) -> usize {
-        if self.arms().len() > 1 { FEWEST } else { 1 }
+        if self.arms().len() > 1 { self.decisive() } else { 1 }
+    }
+
+    /// As many repetitions as it takes before a verdict can hold with all cells in view.
+    fn decisive(&self) -> usize {
+        let run = cells(&self.factors()).into_iter().filter(|cell| self.skip(cell).is_none());
+        fewest(run.count())
     }
 
     /// Why a cell cannot be run here, or makes no sense.
@@ -63,6 +71,25 @@ pub(crate) trait Scenario {
     /// # Errors
     /// The run failed; the experiment ends there and stays readable.
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured>;
+
+    /// How long a sample takes where nothing was warmed up and the number of repetitions was asked for.
+    /// Nothing where that is not known.
+    fn expected(&self, _cell: &str, _arm: &str) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Starts afresh whatever lives from one sample to the next: processes, connections, areas of memory.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    fn afresh(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether a sample can be taken once more when all are done, and means the same.
+    fn again(&self) -> bool {
+        true
+    }
 
     /// How long it is measured by default, in seconds.
     fn seconds(&self) -> f64 {
@@ -104,14 +131,12 @@ pub(crate) struct Head {
 
 /// How long a scenario runs when neither it nor anybody else says, in seconds.
 pub(crate) const SECONDS: f64 = 30.0;
-/// Fewer repetitions decide nothing between two arms.
-pub(crate) const FEWEST: usize = 6;
 
 impl Provenance {
-    /// The name of what [`Experiment::cycles`] gives.
+    /// The name of what [`Experiment::ticks`] gives.
     #[must_use]
     pub fn cost(&self) -> String {
-        let cost = if self.cycles_hz.is_some() { "cycles" } else { "CPU ns" };
+        let cost = if self.ticks_hz.is_some() { "ticks" } else { "CPU ns" };
         if self.unit == "byte" { format!("{cost}/KB") } else { format!("{cost} each") }
     }
 }

@@ -3,18 +3,20 @@
 //! `lab probe` tries it.
 
 use super::{Head, floor, margin};
-use crate::experiment::{Experiment, Provenance};
+use crate::apart::Apart;
+use crate::experiment::{Experiment, Provenance, Sample};
 use crate::machine::date;
 use crate::probe;
 use crate::table::digits;
 use crate::verdict::Margin;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What stands in the manifest.
 pub(crate) fn provenance(head: Head) -> Provenance {
-    let cycles_hz = cycles_hz();
-    let cycles = match cycles_hz {
+    let ticks_hz = ticks_hz();
+    let ticks = match ticks_hz {
         Some(hz) => {
             format!("time stamp counter at {:.6} GHz × CPU time: not core cycles", hz / 1e9)
         }
@@ -22,7 +24,7 @@ pub(crate) fn provenance(head: Head) -> Provenance {
     };
     let sources = BTreeMap::from([
         ("cpu".to_owned(), head.cpu),
-        ("cycles".to_owned(), cycles),
+        ("ticks".to_owned(), ticks),
         ("machine".to_owned(), "/proc/stat, in ticks of 10 ms; intr is irq + softirq".to_owned()),
     ]);
     let mut settings = head.settings;
@@ -31,7 +33,7 @@ pub(crate) fn provenance(head: Head) -> Provenance {
         scenario: head.name.to_owned(),
         unit: head.unit.to_owned(),
         sources,
-        cycles_hz,
+        ticks_hz,
         core_factor: [core_factor(), None],
         settings,
         floor: floor::known(),
@@ -50,7 +52,7 @@ fn general() -> impl Iterator<Item = (String, String)> {
 }
 
 /// Ticks of the time stamp counter in a second, where it is a clock.
-pub(crate) fn cycles_hz() -> Option<f64> {
+pub(crate) fn ticks_hz() -> Option<f64> {
     probe::figure(probe::time_stamp_rate, "hz")
 }
 
@@ -66,8 +68,7 @@ pub(crate) fn heading(experiment: &Experiment) -> String {
     let mut text = format!("{}\n", manifest.machine_line());
     let samples = experiment.samples.len();
     write!(text, "{}, {samples} samples, {}", provenance.scenario, experiment.state).ok();
-    let doubtful = experiment.samples.iter().filter(|sample| !sample.measured.flags.is_empty());
-    match doubtful.count() {
+    match doubtful(experiment).doubtful {
         0 => {}
         count => write!(text, "; {count} while others used the machine or otherwise doubtful")
             .ok()
@@ -77,10 +78,12 @@ pub(crate) fn heading(experiment: &Experiment) -> String {
     let factor = |factor: Option<f64>| factor.map_or_else(|| "unknown".to_owned(), digits);
     let [before, after] = provenance.core_factor.map(factor);
     let cpu = provenance.sources.get("cpu").map_or("unknown", String::as_str);
-    let cycles = provenance.sources.get("cycles").map_or("unknown", String::as_str);
+    // What version 1 of the experiments called cycles.
+    let ticks = ["ticks", "cycles"].iter().find_map(|name| provenance.sources.get(*name));
+    let ticks = ticks.map_or("unknown", String::as_str);
     writeln!(
         text,
-        "CPU time: {cpu}\ncycles: {cycles} (core cycles in a tick: {before} before, {after} after)"
+        "CPU time: {cpu}\nticks: {ticks} (core cycles in a tick: {before} before, {after} after)"
     )
     .ok();
     let margin = margin(experiment);
@@ -90,6 +93,16 @@ pub(crate) fn heading(experiment: &Experiment) -> String {
             text,
             "margin of verdicts: {percent:.1} %, as far as two identical arms lay apart at {when}; metaslot lab \
              aa looks again"
+        )
+        .ok();
+    }
+    let apart = Apart::of(experiment, Sample::cpu_each);
+    if let (Some(largest), Some(reach)) = (apart.largest(), apart.reach()) {
+        writeln!(
+            text,
+            "the same again in the end: up to {:.1} % apart; verdicts between runs leave room for {:.1} %",
+            largest.exp_m1() * 100.0,
+            reach.exp_m1() * 100.0
         )
         .ok();
     }
@@ -104,10 +117,34 @@ pub(crate) fn heading(experiment: &Experiment) -> String {
     text
 }
 
+/// How many samples have a flag.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub(crate) struct Doubtful {
+    pub(crate) doubtful: usize,
+    pub(crate) samples: usize,
+}
+
+impl Doubtful {
+    /// For a headline; nothing where none is doubtful.
+    pub(crate) fn sentence(self) -> Option<String> {
+        let Self { doubtful, samples } = self;
+        (doubtful > 0).then(|| {
+            format!("{doubtful} of {samples} samples are doubtful: others used the machine, or it was not steady")
+        })
+    }
+}
+
+/// Of an experiment.
+pub(crate) fn doubtful(experiment: &Experiment) -> Doubtful {
+    let flagged = experiment.samples.iter().filter(|sample| !sample.measured.flags.is_empty());
+    Doubtful { doubtful: flagged.count(), samples: experiment.samples.len() }
+}
+
 /// The lab's own CPU time inside the windows over the experiment's.
 pub(crate) fn lab_share(experiment: &Experiment) -> Option<f64> {
     let samples = || experiment.samples.iter().map(|sample| &sample.measured);
-    let lab: f64 = samples().filter_map(|sample| sample.counters.get("lab_ns")).sum();
+    let lab = samples().filter_map(|sample| sample.counters.get("lab_ns").copied());
+    let lab: f64 = lab.reduce(|sum, one| sum + one)?;
     let own: f64 = samples().map(|sample| sample.cpu_ns).sum();
     (own > 0.0).then_some(lab / own)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A scenario from its plan to its end.
 
-use super::{RunOptions, Scenario, core_factor, profiled, provenance};
+use super::{RunOptions, Scenario, again, core_factor, profiled, provenance};
 use crate::experiment::{Experiment, Plan, Recorder, Skipped, cells};
 use crate::interrupt::Interrupt;
 use crate::meter::Meter;
@@ -20,6 +20,8 @@ pub(crate) struct Made {
     pub(crate) directory: PathBuf,
     pub(crate) experiment: Experiment,
     pub(crate) json: bool,
+    /// With goals, and whether they were reached.
+    pub(crate) goals: bool,
 }
 
 /// Runs a scenario to its end, into the directory that the options name.
@@ -30,7 +32,7 @@ pub(crate) fn make(scenario: &mut dyn Scenario, options: &RunOptions) -> Result<
     let directory = options.directory(scenario.head().name);
     let run = RunOptions { output: Some(directory.clone()), ..options.clone() };
     let experiment = measure(scenario, &run)?;
-    Ok(Made { directory, experiment, json: options.json })
+    Ok(Made { directory, experiment, json: options.json, goals: false })
 }
 
 /// Runs a scenario to its end and reads what was written.
@@ -40,7 +42,11 @@ pub(crate) fn make(scenario: &mut dyn Scenario, options: &RunOptions) -> Result<
 /// the error says where.
 pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Result<Experiment> {
     let (interrupt, progress) = (Interrupt::new()?, Progress::new());
-    let plan = plan(scenario, options, &interrupt, &progress)?;
+    let (plan, length) = plan(scenario, options, &interrupt, &progress)?;
+    if let Some(words) = announced(&plan, length) {
+        progress.say("");
+        eprintln!("{words}");
+    }
     let head = scenario.head();
     let directory = options.directory(head.name);
     let clocks = [head.cpu.clone(), "monotonic".to_owned()];
@@ -48,6 +54,7 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
     provenance.sources.extend(profiled::source(options));
     let mut recorder = Recorder::create(&directory, provenance, [&clocks[0], &clocks[1]], plan)?;
     let done = runs(scenario, &mut recorder, &interrupt, &progress)
+        .and_then(|()| again::again(scenario, &mut recorder, &interrupt, &progress))
         .and_then(|()| profiled::profile(scenario, &mut recorder, options, &interrupt, &progress));
     drop(progress);
     let kept = |failure: Failure| {
@@ -68,13 +75,38 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
     Experiment::read(&directory)
 }
 
-/// Everything that there is to run, as often as the time allows.
+/// Runs that take longer say so before they begin.
+const ANNOUNCED: Duration = Duration::from_secs(2);
+
+/// What there is to wait for.
+fn announced(plan: &Plan, length: Duration) -> Option<String> {
+    let (cells, repetitions) = (plan.cells().len(), plan.repetitions());
+    (length >= ANNOUNCED).then(|| {
+        format!(
+            "{}: {} samples, {repetitions} of each arm of {cells} cells; ^C keeps what was measured",
+            about(length),
+            plan.order.len()
+        )
+    })
+}
+
+/// A time for people.
+fn about(length: Duration) -> String {
+    let seconds = length.as_secs();
+    match seconds {
+        0..100 => format!("about {} s", seconds.max(1)),
+        100..6_000 => format!("about {} min", (seconds + 30) / 60),
+        _ => format!("about {} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// Everything that there is to run, as often as the time allows, and how long that takes.
 pub(super) fn plan(
     scenario: &mut dyn Scenario,
     options: &RunOptions,
     interrupt: &Interrupt,
     progress: &Progress,
-) -> Result<Plan> {
+) -> Result<(Plan, Duration)> {
     let (factors, arms) = (scenario.factors(), scenario.arms());
     let all = cells(&factors);
     let why =
@@ -86,7 +118,7 @@ pub(super) fn plan(
     }
     let left = all.iter().filter(|cell| !skipped.iter().any(|skipped| skipped.cell == **cell));
     let mut arms_skipped = Vec::new();
-    let (began, mut round) = (Instant::now(), Duration::ZERO);
+    let (began, mut rounds) = (Instant::now(), Rounds::default());
     for cell in left {
         for arm in &arms {
             if let Some(why) = scenario.skip_arm(cell, arm) {
@@ -95,21 +127,50 @@ pub(super) fn plan(
                 continue;
             }
             progress.say(format_args!("warming up: {cell} {arm}"));
-            round += scenario.warm(cell, arm).map_err(|failure| failure.context(cell))?;
+            let warm = scenario.warm(cell, arm).map_err(|failure| failure.context(cell))?;
+            rounds.add(warm.max(scenario.expected(cell, arm)), Some(arm) == arms.first());
             interrupt.failure().map_or(Ok(()), Err)?;
         }
     }
     skipped.extend(arms_skipped);
     let time = Duration::from_secs_f64(options.seconds.unwrap_or_else(|| scenario.seconds()))
         .saturating_sub(began.elapsed());
-    let fitting = time.as_secs_f64() * 0.9 / round.as_secs_f64().max(1e-6);
-    let fewest = scenario.fewest();
-    let fitting =
-        (fewest..=MAX_REPETITIONS).rev().find(|count| *count as f64 <= fitting).unwrap_or(fewest);
-    let repetitions = options.repetitions.unwrap_or(fitting);
+    let again = if scenario.again() { rounds.again() } else { Duration::ZERO };
+    let repetitions = options
+        .repetitions
+        .unwrap_or_else(|| rounds.fitting(time.saturating_sub(again), scenario.fewest()));
     let seed = options.seed.unwrap_or_else(Random::seed_from_clock);
     let arms: Vec<&str> = arms.iter().map(String::as_str).collect();
-    Plan::without(skipped, factors, &arms, repetitions, seed)
+    let length = rounds.all.mul_f64(repetitions as f64) + again;
+    Ok((Plan::without(skipped, factors, &arms, repetitions, seed)?, length))
+}
+
+/// How long samples take.
+#[derive(Default)]
+struct Rounds {
+    /// One of everything.
+    all: Duration,
+    /// Of each cell's first arm.
+    first: Vec<Duration>,
+}
+
+impl Rounds {
+    fn add(&mut self, sample: Duration, first: bool) {
+        self.all += sample;
+        self.first.extend(first.then_some(sample));
+    }
+
+    /// What is run once more in the end.
+    fn again(&self) -> Duration {
+        let count = again::count(self.first.len()) as f64 / self.first.len().max(1) as f64;
+        self.first.iter().sum::<Duration>().mul_f64(count)
+    }
+
+    /// How many repetitions fit.
+    fn fitting(&self, time: Duration, fewest: usize) -> usize {
+        let fitting = time.as_secs_f64() * 0.9 / self.all.as_secs_f64().max(1e-6);
+        (fewest..=MAX_REPETITIONS).rev().find(|count| *count as f64 <= fitting).unwrap_or(fewest)
+    }
 }
 
 /// All runs, in the plan's order.
@@ -139,4 +200,30 @@ pub(super) fn runs(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_said_as_people_say_them() {
+        let words = [1.2, 99.0, 150.0, 5_400.0, 8_520.0].map(|s| about(Duration::from_secs_f64(s)));
+        assert_eq!(
+            words,
+            ["about 1 s", "about 99 s", "about 3 min", "about 90 min", "about 2 h 22 min"]
+        );
+    }
+
+    #[test]
+    fn what_is_run_again_is_taken_off_the_time() {
+        let mut rounds = Rounds::default();
+        for _ in 0..4 {
+            rounds.add(Duration::from_millis(100), true);
+            rounds.add(Duration::from_millis(100), false);
+        }
+        assert_eq!(rounds.again(), Duration::from_millis(1200));
+        assert_eq!(rounds.fitting(Duration::from_secs(8), 6), 9);
+        assert_eq!(rounds.fitting(Duration::from_secs(1), 6), 6);
+    }
 }

@@ -14,7 +14,8 @@ pub(crate) use all::text as all_text;
 pub(crate) use mix::text as mix_text;
 pub use options::Options;
 pub(crate) use overhead::{
-    earlier as earlier_overhead, json as overhead_json, text as overhead_text,
+    earlier as earlier_overhead, finding as overhead_finding, json as overhead_json,
+    text as overhead_text,
 };
 pub(crate) use part::Part;
 pub(crate) use sun::{json as sun_json, text as sun_text};

@@ -39,9 +39,12 @@ pub struct Options {
     /// Leave out the comparison with `openssl speed`
     #[arg(long)]
     pub no_openssl: bool,
-    /// List the cells and their goals, and measure nothing
+    /// List the cells, and measure nothing
     #[arg(long)]
     pub list: bool,
+    /// Goals of each cell, and whether they were reached
+    #[arg(long, conflicts_with_all = ["sun", "all", "mix"])]
+    pub goals: bool,
     /// The token
     #[command(flatten)]
     pub token: TokenOptions,

@@ -209,7 +209,7 @@ fn reason(view: &View<'_>) -> [String; 2] {
     let decrypt = cell(view, "decrypt", "128", 1);
     let best = if view.has(WIDE) { WIDE } else { INSTRUCTIONS };
     if !view.has(INSTRUCTIONS) {
-        let [one, several] = [&single, &many].map(|cell| digits(view.cycles(cell, SLICED)));
+        let [one, several] = [&single, &many].map(|cell| digits(view.ticks(cell, SLICED)));
         return [
             format!(
                 "Bit slices cost {one} ticks a byte when one of eight blocks is used, {several} when all are."
@@ -217,7 +217,7 @@ fn reason(view: &View<'_>) -> [String; 2] {
             "This processor has no instructions for AES.".to_owned(),
         ];
     }
-    let block = view.cycles(&single, INSTRUCTIONS) * BLOCK as f64;
+    let block = view.ticks(&single, INSTRUCTIONS) * BLOCK as f64;
     let times = |cell: &str, arm: &str| digits(1.0 / view.ratio(cell, arm, TABLES));
     [
         format!(
@@ -226,8 +226,8 @@ fn reason(view: &View<'_>) -> [String; 2] {
              fill the time with each other's rounds, and a block costs {} ticks by {best}.",
             digits(block),
             digits(block / 10.0),
-            digits(view.cycles(&single, best) * BLOCK as f64),
-            digits(view.cycles(&many, best) * BLOCK as f64),
+            digits(view.ticks(&single, best) * BLOCK as f64),
+            digits(view.ticks(&many, best) * BLOCK as f64),
         ),
         format!(
             "So the instructions are worth {} times the tables in one stream's encryption, which is what \

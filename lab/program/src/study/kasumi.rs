@@ -137,7 +137,7 @@ struct Cells {
 
 /// Ticks of one FI.
 fn call(view: &View<'_>, cell: &str, arm: &str) -> f64 {
-    view.cycles(cell, arm) * BLOCK as f64 / CALLS
+    view.ticks(cell, arm) * BLOCK as f64 / CALLS
 }
 
 fn tables_reason(view: &View<'_>, cells: &Cells) -> String {
@@ -165,7 +165,7 @@ fn tables_reason(view: &View<'_>, cells: &Cells) -> String {
 
 fn equations_reason(view: &View<'_>, cells: &Cells, all: &str, threads: &str) -> String {
     let scale = |arm: &str| digits(view.wall_rate(all, arm) / view.wall_rate(&cells.blocks, arm));
-    let dearer = |arm: &str| digits(view.cycles(all, arm) / view.cycles(&cells.blocks, arm));
+    let dearer = |arm: &str| digits(view.ticks(all, arm) / view.ticks(&cells.blocks, arm));
     let constant = format!(
         "By equations an FI costs {} ticks when 64 blocks share it and {} when one block has it alone",
         digits(call(view, &cells.blocks, "equations")),

@@ -30,7 +30,7 @@ pub(super) fn text(experiment: &Experiment, findings: &Findings) -> String {
 /// The setting that names what this machine cannot run.
 pub(super) const ABSENT: &str = "left out";
 
-/// A heading, and the versions in rows: cycles for a unit in each of the named cells, and in the first
+/// A heading, and the versions in rows: ticks for a unit in each of the named cells, and in the first
 /// of them the cost over the first version.
 pub(super) fn versions(view: &View<'_>, heading: &str, cells: &[(&str, String)]) -> String {
     let Some((_, main)) = cells.first() else { return String::new() };
@@ -42,7 +42,7 @@ pub(super) fn versions(view: &View<'_>, heading: &str, cells: &[(&str, String)])
     let mut table = Table::new(&titles);
     for arm in &view.experiment.plan.arms {
         let mut row = vec![arm.clone()];
-        row.extend(cells.iter().map(|(_, cell)| digits(view.cycles(cell, arm))));
+        row.extend(cells.iter().map(|(_, cell)| digits(view.ticks(cell, arm))));
         row.push(digits(view.cpu_rate(main, arm)));
         row.extend(compared(view, main, arm, Clock::Cpu));
         table.row(row);
@@ -109,7 +109,7 @@ pub(super) fn scaling(view: &View<'_>, heading: &str, one: &str, all: &str) -> S
     for arm in &view.experiment.plan.arms {
         let (single, several) = (view.wall_rate(one, arm), view.wall_rate(all, arm));
         let count = super::view::threads(all) as f64;
-        let alone = count * view.cycles(one, arm) / view.cycles(all, arm);
+        let alone = count * view.ticks(one, arm) / view.ticks(all, arm);
         table.row(vec![
             arm.clone(),
             digits(single),
@@ -132,7 +132,7 @@ pub(super) fn glance(experiment: &Experiment) -> String {
         let mut row = vec![cell.clone()];
         let kilo = if experiment.manifest.provenance.unit == "byte" { 1024.0 } else { 1.0 };
         let arms = &experiment.plan.arms;
-        row.extend(arms.iter().map(|arm| digits(view.cycles(cell, arm) * kilo)));
+        row.extend(arms.iter().map(|arm| digits(view.ticks(cell, arm) * kilo)));
         table.row(row);
     }
     table.render()

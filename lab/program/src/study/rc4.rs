@@ -235,7 +235,7 @@ fn effects(view: &View<'_>, main: &str) -> Vec<String> {
 }
 
 fn reason(view: &View<'_>, main: &str) -> [String; 2] {
-    let cycles = |arm: &str| view.cycles(main, arm);
+    let ticks = |arm: &str| view.ticks(main, arm);
     let small = view.ratio(main, "1, words", "1, bytes");
     let [byte, word] = [State::<u8>::table_bytes(), State::<u32>::table_bytes()];
     let room = if small < 1.0 {
@@ -244,8 +244,8 @@ fn reason(view: &View<'_>, main: &str) -> [String; 2] {
         "so parts of words are no burden on this processor"
     };
     let cheapest = |arms: &[&'static str]| {
-        let cheapest = arms.iter().min_by(|one, other| cycles(one).total_cmp(&cycles(other)));
-        cheapest.map_or((ARMS[0], f64::NAN), |arm| (*arm, cycles(arm)))
+        let cheapest = arms.iter().min_by(|one, other| ticks(one).total_cmp(&ticks(other)));
+        cheapest.map_or((ARMS[0], f64::NAN), |arm| (*arm, ticks(arm)))
     };
     let (single, alone) = cheapest(&ARMS[..6]);
     let (several, together) = cheapest(&ARMS[6..]);
@@ -264,8 +264,8 @@ fn reason(view: &View<'_>, main: &str) -> [String; 2] {
         format!(
             "A table of {word} bytes costs {} ticks a byte and one of {byte} bytes {} with the same \
              loop, {room}.",
-            digits(cycles("1, words")),
-            digits(cycles("1, bytes")),
+            digits(ticks("1, words")),
+            digits(ticks("1, bytes")),
         ),
         format!(
             "The best single stream ({single}) takes {} ticks a byte, and {several} in one loop {}: {waits}.",

@@ -152,8 +152,8 @@ pub(super) fn findings(view: &View<'_>) -> Findings {
 
 /// How much of the expansion is hidden behind the rounds by itself.
 fn overlap(view: &View<'_>, cell: &str) -> String {
-    let cycles = |arm: &str| view.cycles(cell, arm);
-    let (expansion, rounds, inline) = (cycles(EXPANSION), cycles(ROUNDS), cycles(INLINE));
+    let ticks = |arm: &str| view.ticks(cell, arm);
+    let (expansion, rounds, inline) = (ticks(EXPANSION), ticks(ROUNDS), ticks(INLINE));
     let hidden = ((expansion + rounds - inline) / expansion * 100.0).clamp(0.0, 100.0);
     let left = if view.verdict(cell, VECTORS, INLINE, Clock::Cpu) == Verdict::Faster {
         "the vector units still save some of the rest"
@@ -167,20 +167,20 @@ fn overlap(view: &View<'_>, cell: &str) -> String {
         digits(expansion),
         digits(rounds),
         digits(inline),
-        digits(cycles(VECTORS)),
+        digits(ticks(VECTORS)),
     )
 }
 
 /// What a second thread may gain, and what it costs.
 fn second(view: &View<'_>, cell: &str) -> String {
-    let cycles = |arm: &str| view.cycles(cell, arm);
+    let ticks = |arm: &str| view.ticks(cell, arm);
     format!(
         "A second thread could take away at most what inline has above the rounds alone, {} of {} ticks; \
          passing 80 words a block from one to the other makes the CPU cost {} times that of inline, and \
          the wall time {} times.",
-        digits((cycles(INLINE) - cycles(ROUNDS)).max(0.0)),
-        digits(cycles(INLINE)),
-        digits(cycles(PAIR) / cycles(INLINE)),
+        digits((ticks(INLINE) - ticks(ROUNDS)).max(0.0)),
+        digits(ticks(INLINE)),
+        digits(ticks(PAIR) / ticks(INLINE)),
         digits(view.wall_rate(cell, INLINE) / view.wall_rate(cell, PAIR)),
     )
 }

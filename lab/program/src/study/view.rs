@@ -2,6 +2,7 @@
 //! Figures and comparisons of an experiment, as the studies ask for them.
 
 use crate::experiment::{Experiment, Sample, level};
+use crate::judged::Judged;
 use crate::scenario;
 use crate::table::digits;
 use crate::verdict::{Comparison, Margin, Verdict};
@@ -10,6 +11,7 @@ use crate::verdict::{Comparison, Margin, Verdict};
 pub(super) struct View<'a> {
     pub(super) experiment: &'a Experiment,
     margin: Margin,
+    judged: Judged,
 }
 
 /// By which clock a version is judged.
@@ -21,7 +23,11 @@ pub(super) enum Clock {
 
 impl<'a> View<'a> {
     pub(super) fn of(experiment: &'a Experiment) -> Self {
-        Self { experiment, margin: scenario::margin(experiment) }
+        Self { experiment, margin: scenario::margin(experiment), judged: Judged::of(experiment) }
+    }
+
+    fn is_first(&self, arm: &str) -> bool {
+        self.experiment.plan.arms.first().is_some_and(|first| first == arm)
     }
 
     /// The cell with these levels, if it was run.
@@ -45,9 +51,9 @@ impl<'a> View<'a> {
         self.experiment.plan.arms.iter().any(|planned| planned == arm)
     }
 
-    /// Cycles for a unit: a byte, an operation.
-    pub(super) fn cycles(&self, cell: &str, arm: &str) -> f64 {
-        let rate = self.experiment.manifest.provenance.cycles_hz.map_or(1.0, |hz| hz / 1e9);
+    /// Ticks for a unit: a byte, an operation.
+    pub(super) fn ticks(&self, cell: &str, arm: &str) -> f64 {
+        let rate = self.experiment.manifest.provenance.ticks_hz.map_or(1.0, |hz| hz / 1e9);
         self.typical(cell, arm, Sample::cpu_each) * rate
     }
 
@@ -102,6 +108,11 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn verdict(&self, cell: &str, arm: &str, with: &str, clock: Clock) -> Verdict {
+        // Over the first version there is one verdict, whoever asks.
+        let judged = self.judged.over_first(cell, arm);
+        if let Some(judged) = judged.filter(|_| clock == Clock::Cpu && self.is_first(with)) {
+            return judged.verdict;
+        }
         let compared = self.compare(cell, arm, with, clock);
         compared.map_or(Verdict::Unresolved { more: None }, |c| c.verdict(self.margin(clock)))
     }
@@ -113,7 +124,8 @@ impl<'a> View<'a> {
             return format!("{what}: not measured here");
         };
         let margin = self.margin(clock);
-        let here = match compared.verdict(margin) {
+        let verdict = self.verdict(cell, arm, with, clock);
+        let here = match verdict {
             Verdict::Faster => "",
             Verdict::Slower => "absent, the opposite holds: ",
             Verdict::Same => "absent: ",
@@ -121,7 +133,7 @@ impl<'a> View<'a> {
         };
         let clock = if clock == Clock::Wall { ", by the wall clock" } else { "" };
         let times = digits(1.0 / compared.ratio().value);
-        let sentence = compared.sentence(arm, with, margin);
+        let sentence = compared.sentence_of(verdict, arm, with, margin);
         format!("{what}{clock}: {here}{sentence}, {times} times the rate")
     }
 }
@@ -193,8 +205,8 @@ mod tests {
         let experiment = experiment("figures", 0.5);
         let view = View::of(&experiment);
         let cell = "bytes=64";
-        // Without a counter of cycles they are nanoseconds; 1 ns a byte are 1000 MB/s.
-        assert!((view.cycles(cell, "plain") - 1.0).abs() < 0.01);
+        // Without a counter of ticks they are nanoseconds; 1 ns a byte are 1000 MB/s.
+        assert!((view.ticks(cell, "plain") - 1.0).abs() < 0.01);
         assert!((view.cpu_rate(cell, "other") - 2000.0).abs() < 20.0);
         assert!((view.wall_rate(cell, "other") - 1000.0).abs() < 10.0);
         assert!((view.ratio(cell, "other", "plain") - 0.5).abs() < 1e-9);

@@ -12,7 +12,7 @@ use super::{print, socket, words};
 use crate::Result;
 use crate::experiment::{Experiment, Factor, Measured, Run};
 use crate::meter::{Account, Group, Meter};
-use crate::scenario::{FEWEST, Head, Scenario};
+use crate::scenario::{Head, Scenario};
 use metaslot_perf::Target;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ impl Scenario for Matrix {
 
     fn fewest(&self) -> usize {
         // Cells are compared with each other.
-        FEWEST
+        self.decisive()
     }
 
     fn skip(&self, cell: &str) -> Option<String> {
@@ -122,6 +122,11 @@ impl Scenario for Matrix {
         refuse(&mut measured, "reads", "empty_reads", received.again, received.calls);
         flag(&mut measured, "clamped_buffer", pair.clamped());
         Ok(measured)
+    }
+
+    fn afresh(&mut self) -> Result<()> {
+        self.pairs.clear();
+        Ok(())
     }
 
     fn account(&self) -> Target {

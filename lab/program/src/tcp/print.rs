@@ -97,8 +97,7 @@ fn row(experiment: &Experiment, cell: &str, arm: &str) -> Vec<String> {
     let percent = |name| {
         counter(name).map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0))
     };
-    let costs: Vec<f64> =
-        experiment.of(cell, arm).map(|sample| experiment.cycles(sample)).collect();
+    let costs: Vec<f64> = experiment.of(cell, arm).map(|sample| experiment.ticks(sample)).collect();
     let rates: Vec<f64> =
         experiment.of(cell, arm).map(|sample| sample.wall_each().recip()).collect();
     let ratio = |over: &'static str, under: &'static str| {
@@ -116,7 +115,7 @@ fn row(experiment: &Experiment, cell: &str, arm: &str) -> Vec<String> {
         percent("machine_sys"),
         percent("machine_intr"),
         percent("machine_idle"),
-        shown(typical(&|sample| Some(experiment.cycles(sample)))),
+        shown(typical(&|sample| Some(experiment.ticks(sample)))),
         spread(&costs),
         shown(typical(&|sample| Some(8.0 / sample.wall_each()))),
         spread(&rates),

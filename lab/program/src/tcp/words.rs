@@ -4,7 +4,7 @@
 
 use crate::experiment::{Experiment, Sample, level};
 use crate::scenario::margin;
-use crate::verdict::{Comparison, Verdict};
+use crate::verdict::{Comparison, Family, Verdict};
 
 /// Why a combination that is not wanted is left out.
 pub(super) const UNWANTED: &str = "not asked for";
@@ -13,14 +13,20 @@ pub(super) const UNWANTED: &str = "not asked for";
 pub(super) fn sentences(experiment: &Experiment) -> Vec<String> {
     let mut said = Vec::new();
     if experiment.plan.arms.iter().any(|arm| arm == OWN) {
-        said.extend(along(experiment, "connections", |few, many| {
+        let mut compared = along(experiment, "connections", |few, many| {
             format!("{many} connections against {few}")
-        }));
-        said.extend(along(experiment, "write", |first, last| {
+        });
+        compared.extend(along(experiment, "write", |first, last| {
             format!("writes of {last} against {first}")
         }));
-        said.extend(along(experiment, "buffer", |first, last| {
+        compared.extend(along(experiment, "buffer", |first, last| {
             format!("buffers of {last} against {first}")
+        }));
+        let family = Family::new(compared, margin(experiment));
+        let verdicts = family.verdicts();
+        let judged = family.cells().zip(verdicts);
+        said.extend(judged.map(|((what, comparison, _), verdict)| {
+            format!("{what} {}", finding(verdict, comparison))
         }));
     }
     if let Some(other) = experiment.plan.arms.iter().find(|arm| *arm != OWN) {
@@ -50,29 +56,29 @@ fn along(
     experiment: &Experiment,
     factor: &str,
     words: impl Fn(&str, &str) -> String,
-) -> Vec<String> {
+) -> Vec<(String, Comparison)> {
     let factors = &experiment.plan.factors;
     let Some(levels) = factors.iter().find(|known| known.name == factor).map(|f| &f.levels) else {
         return Vec::new();
     };
     let [first, .., last] = levels.as_slice() else { return Vec::new() };
     let cells = experiment.plan.cells();
-    let mut said = Vec::new();
+    let mut compared = Vec::new();
     for cell in cells.iter().filter(|cell| level(cell, factor) == Some(last)) {
         let other = with_level(cell, factor, first);
         let pairs = experiment.pairs_between([(cell, OWN), (&other, OWN)], Sample::cpu_each);
         if let Some(comparison) = Comparison::of(&pairs) {
             let rest = without(cell, factor);
-            said.push(format!("{}{rest} {}", words(first, last), finding(experiment, &comparison)));
+            compared.push((format!("{}{rest}", words(first, last)), comparison));
         }
     }
-    said
+    compared
 }
 
 /// The verdict in words, with the ratio and its interval.
-pub(super) fn finding(experiment: &Experiment, comparison: &Comparison) -> String {
+pub(super) fn finding(verdict: Verdict, comparison: &Comparison) -> String {
     let ratio = comparison.ratio();
-    let word = match comparison.verdict(margin(experiment)) {
+    let word = match verdict {
         Verdict::Slower => "cost more".to_owned(),
         Verdict::Faster => "cost less".to_owned(),
         Verdict::Same => "cost the same".to_owned(),

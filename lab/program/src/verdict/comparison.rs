@@ -3,6 +3,7 @@
 
 use super::{Estimate, Margin, Ranks, Verdict};
 use crate::statistics::{differences, estimate, log_ratios, pairwise_means};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One logarithm of A's cost over B's for each pair.
@@ -50,6 +51,8 @@ pub struct Comparison {
     means: Vec<f64>,
     rank: Arc<Ranks>,
     log: Estimate,
+    /// By how much the interval is wider than the ranks say, on both sides.
+    wider: f64,
 }
 
 impl Comparison {
@@ -68,7 +71,7 @@ impl Comparison {
         }
         let means = pairwise_means(&pairs.logs);
         let log = estimate(&means, rank)?;
-        Some(Self { means, rank: Arc::clone(rank), log })
+        Some(Self { means, rank: Arc::clone(rank), log, wider: 0.0 })
     }
 
     /// Compares two groups of costs that were not measured in pairs: two experiments. What the machine
@@ -82,7 +85,23 @@ impl Comparison {
         let rank = Arc::new(Ranks::of_two(a.len(), b.len()));
         let means = differences(&a, &b);
         let log = estimate(&means, &rank)?;
-        Some(Self { means, rank, log })
+        Some(Self { means, rank, log, wider: 0.0 })
+    }
+
+    /// The same with an interval that is wider on both sides, on the scale of logarithms: by what lies
+    /// between the two groups and in neither of them. A verdict and its chances follow.
+    #[must_use]
+    pub fn widened(mut self, by: f64) -> Self {
+        self.wider += by;
+        self.log.low -= by;
+        self.log.high += by;
+        self
+    }
+
+    /// Whether the interval holds more than the samples themselves say.
+    #[must_use]
+    pub fn is_widened(&self) -> bool {
+        self.wider > 0.0
     }
 
     /// How many pairs there were, or values in the smaller group.
@@ -113,15 +132,20 @@ impl Comparison {
     /// Judges by the interval.
     #[must_use]
     pub fn verdict(&self, margin: Margin) -> Verdict {
-        Verdict::of(self.log, self.pairs(), margin)
+        match Verdict::of(self.log, self.pairs(), margin) {
+            // What was added to the interval does not shrink with the number of pairs.
+            Verdict::Unresolved { .. } if self.wider > 0.0 => Verdict::Unresolved { more: None },
+            verdict => verdict,
+        }
     }
 
     /// The two-sided p-value of "the arms differ by no more than the margin": at most 0.05 exactly
     /// when the verdict is faster or slower.
     #[must_use]
     pub fn p_different(&self, margin: Margin) -> f64 {
-        let slower = self.rank.at_least(self.above(margin.log()));
-        let faster = self.rank.at_least(self.below(-margin.log()));
+        let margin = margin.log() + self.wider;
+        let slower = self.rank.at_least(self.above(margin));
+        let faster = self.rank.at_least(self.below(-margin));
         (2.0 * slower.min(faster)).min(1.0)
     }
 
@@ -129,8 +153,9 @@ impl Comparison {
     /// is same. Two one-sided tests, each at half the level, as the interval has it.
     #[must_use]
     pub fn p_same(&self, margin: Margin) -> f64 {
-        let not_faster = self.rank.at_least(self.above(-margin.log()));
-        let not_slower = self.rank.at_least(self.below(margin.log()));
+        let margin = margin.log() - self.wider;
+        let not_faster = self.rank.at_least(self.above(-margin));
+        let not_slower = self.rank.at_least(self.below(margin));
         (2.0 * not_faster.max(not_slower)).min(1.0)
     }
 
@@ -143,6 +168,20 @@ impl Comparison {
     /// The sum of the negative ranks.
     fn below(&self, log: f64) -> usize {
         self.means.partition_point(|mean| *mean < log)
+    }
+}
+
+/// Compares many cells: distributions take longer than all the rest, and cells mostly have as many pairs as
+/// the others.
+#[derive(Debug, Default)]
+pub struct Comparer(BTreeMap<usize, Arc<Ranks>>);
+
+impl Comparer {
+    /// As [`Comparison::of`].
+    pub fn compare(&mut self, pairs: &Pairs) -> Option<Comparison> {
+        let count = pairs.count();
+        let rank = self.0.entry(count).or_insert_with(|| Arc::new(Ranks::signed(count)));
+        Comparison::with(pairs, rank)
     }
 }
 
@@ -254,6 +293,8 @@ mod tests {
         for round in 0..2_000 {
             let count = 1 + round % 30;
             let comparison = compare(random_pairs(&mut random, count));
+            let wider = if round % 3 == 0 { random.unit() * 0.03 } else { 0.0 };
+            let comparison = comparison.widened(wider);
             let margin = Margin::new(Some(0.02 + random.unit() * 0.06));
             let verdict = comparison.verdict(margin);
             let (different, same) = (comparison.p_different(margin), comparison.p_same(margin));

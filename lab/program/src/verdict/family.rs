@@ -57,25 +57,67 @@ impl Family {
             .map(|(name, comparison)| (name.as_str(), comparison, comparison.verdict(self.margin)))
     }
 
-    /// What still holds with all cells in view. Differences are one family of claims and equalities
-    /// another: each has its own chance of 5 % to hold a false one.
+    /// The verdicts that hold with all cells in view, in the cells' order: what every table, mark and
+    /// headline shows. Differences are one family of claims and equalities another: each has its own
+    /// chance of 5 % to hold a false one.
     #[must_use]
-    pub fn headline(&self) -> Headline {
+    pub fn verdicts(&self) -> Vec<Verdict> {
         let adjusted = |p: fn(&Comparison, Margin) -> f64| {
             holm(&self.cells.iter().map(|(_, cell)| p(cell, self.margin)).collect::<Vec<_>>())
         };
         let different = adjusted(Comparison::p_different);
         let same = adjusted(Comparison::p_same);
-        let mut headline = Headline { cells: self.cells.len(), ..Headline::default() };
-        for ((_, _, verdict), (different, same)) in self.cells().zip(different.iter().zip(&same)) {
-            let (different, same) = (*different <= LEVEL, *same <= LEVEL);
-            headline.faster += usize::from(verdict == Verdict::Faster && different);
-            headline.slower += usize::from(verdict == Verdict::Slower && different);
-            headline.same += usize::from(verdict == Verdict::Same && same);
+        let adjusted = different.into_iter().zip(same);
+        let held =
+            |((_, comparison, verdict), (different, same)): ((_, &Comparison, Verdict), _)| {
+                match verdict {
+                    Verdict::Faster | Verdict::Slower if different > LEVEL => {
+                        self.open(comparison, comparison.p_different(self.margin))
+                    }
+                    Verdict::Same if same > LEVEL => {
+                        self.open(comparison, comparison.p_same(self.margin))
+                    }
+                    verdict => verdict,
+                }
+            };
+        self.cells().zip(adjusted).map(held).collect()
+    }
+
+    /// A cell that is clear by itself and not in this family. The chance of a false claim falls by about
+    /// the same factor with each pair.
+    fn open(&self, comparison: &Comparison, chance: f64) -> Verdict {
+        let (pairs, cells) = (comparison.pairs(), self.cells.len());
+        let wanted = (LEVEL / cells as f64).ln() / chance.max(f64::MIN_POSITIVE).ln();
+        let more = (fewest(cells)..=MAX_ADVICE)
+            .find(|count| *count > pairs && (*count as f64 - 1.0) >= (pairs as f64 - 1.0) * wanted);
+        let more = more.map(|count| count - pairs).filter(|_| !comparison.is_widened());
+        Verdict::Unresolved { more }
+    }
+
+    /// In how many cells what holds.
+    #[must_use]
+    pub fn headline(&self) -> Headline {
+        let verdicts = self.verdicts();
+        let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+        Headline {
+            cells: verdicts.len(),
+            faster: count(Verdict::Faster),
+            slower: count(Verdict::Slower),
+            same: count(Verdict::Same),
         }
-        headline
     }
 }
+
+/// Fewer pairs than this cannot decide a cell with so many in view, however clear they are: the least chance
+/// that signs can have, 2 of 2^pairs, times the cells.
+#[must_use]
+pub fn fewest(cells: usize) -> usize {
+    let chances = std::iter::successors(Some(cells.max(1) as f64), |chance| Some(chance / 2.0));
+    1 + chances.take_while(|chance| *chance > LEVEL).count()
+}
+
+/// More pairs are not advised.
+const MAX_ADVICE: usize = 1000;
 
 /// 0.05, less what the subtraction leaves: no p-value of signed ranks is that near.
 const LEVEL: f64 = 1.0 - CONFIDENCE;
@@ -124,9 +166,22 @@ mod tests {
         let cells = vec![cell("x", 0.1, 6), cell("y", 0.0, 6), cell("z", -0.1, 6)];
         let family = Family::new(cells, Margin::new(None));
         assert!(family.cells().all(|(_, _, verdict)| verdict.is_resolved()));
+        assert_eq!(family.verdicts(), [Verdict::Unresolved { more: Some(1) }; 3]);
         assert_eq!(family.headline(), Headline { cells: 3, ..Headline::default() });
         let cells = vec![cell("x", 0.1, 12), cell("y", 0.0, 12), cell("z", -0.1, 12)];
         let expected = Headline { cells: 3, faster: 1, slower: 1, same: 1 };
         assert_eq!(Family::new(cells, Margin::new(None)).headline(), expected);
+    }
+
+    #[test]
+    fn as_many_pairs_as_are_fewest_decide_every_cell_and_one_less_decides_none() {
+        assert_eq!([1, 2, 12, 84].map(fewest), [6, 7, 9, 12]);
+        for cells in [1, 2, 12, 84] {
+            let family = |pairs: usize| {
+                let cells = (0..cells).map(|at| cell(&at.to_string(), 0.1, pairs)).collect();
+                Family::new(cells, Margin::new(None)).headline().slower
+            };
+            assert_eq!((family(fewest(cells)), family(fewest(cells) - 1)), (cells, 0));
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! What a comparison of two arms, A and B, allows to say: `faster`, `slower`, `same`, or how many more
 //! pairs would be needed.
 //!
-//! **Signs.** A sample is a cost: time, cycles, energy for the same work, less is better. A pair gives
+//! **Signs.** A sample is a cost: time, ticks, energy for the same work, less is better. A pair gives
 //! the logarithm of A's cost over B's. Below zero A costs less, and a verdict speaks of A:
 //! [`Verdict::Faster`] is an interval below the margin's negative, [`Verdict::Slower`] one above the
 //! margin. Of rates, where more is better, [`Pairs::of_rates`] makes costs. On the scale of
@@ -22,6 +22,6 @@ mod words;
 
 pub use crate::ranks::Ranks;
 pub use crate::statistics::Estimate;
-pub use comparison::{Comparison, Pairs};
-pub use family::{Family, Headline, holm};
+pub use comparison::{Comparer, Comparison, Pairs};
+pub use family::{Family, Headline, fewest, holm};
 pub use judge::{Margin, Verdict};

@@ -2,9 +2,8 @@
 //! Pairs out of thin air, to see how often a verdict is wrong: the truth is known, and the noise is of
 //! the kinds that machines make.
 
-use super::{Comparison, Margin, Pairs, Ranks, Verdict};
+use super::{Comparer, Comparison, Margin, Pairs, Ranks, Verdict};
 use crate::random::Random;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What disturbs the samples. Each is on the scale of logarithms, in units of the spread.
@@ -104,29 +103,20 @@ impl World {
     #[must_use]
     pub fn advised(&self, pairs: usize, most: usize, runs: usize, seed: u64) -> Tally {
         let (mut random, margin) = (Random::new(seed), Margin::new(None));
-        let (mut tally, mut ranks) = (Tally::default(), BySize::new());
+        let (mut tally, mut comparer) = (Tally::default(), Comparer::default());
         for _ in 0..runs {
             let mut machine = Machine::new(*self, &mut random);
             let mut logs = machine.pairs(pairs);
-            let Some(mut comparison) = compare(&mut ranks, &logs) else { continue };
+            let mut compare = |logs: &[f64]| comparer.compare(&Pairs::of_logs(logs.to_vec()));
+            let Some(mut comparison) = compare(&logs) else { continue };
             if let Verdict::Unresolved { more: Some(more) } = comparison.verdict(margin) {
                 logs.extend(machine.pairs(more.min(most.saturating_sub(pairs))));
-                comparison = compare(&mut ranks, &logs).unwrap_or(comparison);
+                comparison = compare(&logs).unwrap_or(comparison);
             }
             tally.add(&comparison, comparison.verdict(margin), self.effect);
         }
         tally
     }
-}
-
-/// Distributions that were made already: they take longer than all the rest.
-type BySize = BTreeMap<usize, Arc<Ranks>>;
-
-fn compare(ranks: &mut BySize, logs: &[f64]) -> Option<Comparison> {
-    let pairs = Pairs::of_logs(logs.to_vec());
-    let count = pairs.count();
-    let rank = ranks.entry(count).or_insert_with(|| Arc::new(Ranks::signed(count)));
-    Comparison::with(&pairs, rank)
 }
 
 /// One experiment as it goes on.

@@ -21,9 +21,15 @@ impl Comparison {
     /// The verdict as a sentence about arms with these names.
     #[must_use]
     pub fn sentence(&self, a: &str, b: &str, margin: Margin) -> String {
+        self.sentence_of(self.verdict(margin), a, b, margin)
+    }
+
+    /// The same of a verdict with other cells in view.
+    #[must_use]
+    pub fn sentence_of(&self, verdict: Verdict, a: &str, b: &str, margin: Margin) -> String {
         let limit = margin.percent();
         let seen = format!("{} ({})", difference(self.log().value), self.range());
-        match self.verdict(margin) {
+        match verdict {
             Verdict::Faster => format!("{a} is faster than {b}: it costs {seen}"),
             Verdict::Slower => format!("{a} is slower than {b}: it costs {seen}"),
             Verdict::Same => {
@@ -32,6 +38,9 @@ impl Comparison {
             Verdict::Unresolved { more: Some(more) } => format!(
                 "unresolved: {a} costs {seen} than {b}, the margin is {limit:.1} %; about {more} \
                  more pairs would tell"
+            ),
+            Verdict::Unresolved { more: None } if self.is_widened() => format!(
+                "unresolved: {a} costs {seen} than {b}, and the same code lies as far apart from run to run"
             ),
             Verdict::Unresolved { more: None } => format!(
                 "unresolved: {a} costs {seen} than {b}, which is the margin of {limit:.1} % itself; \

@@ -5,7 +5,7 @@
 use crate::experiment::{Experiment, Sample, level};
 use crate::local::path::LocalPath;
 use crate::scenario::margin;
-use crate::verdict::{Comparison, Verdict};
+use crate::verdict::{Comparison, Family, Verdict};
 
 /// The largest write that one segment of the loopback interface holds.
 const SEGMENT: usize = 65_483;
@@ -46,12 +46,15 @@ impl From<Verdict> for Side {
 
 fn against_tcp(experiment: &Experiment, path: LocalPath) -> Option<String> {
     let arms = [path.word(), LocalPath::Tcp.word()];
-    let margin = margin(experiment);
-    let side = |cell: &String| {
+    let compared = |cell: &String| {
         let comparison = Comparison::of(&experiment.pairs_of(cell, arms, Sample::cpu_each))?;
-        Some((level(cell, SIZE)?.to_owned(), comparison.verdict(margin).into()))
+        Some((level(cell, SIZE)?.to_owned(), comparison))
     };
-    let sides: Vec<(String, Side)> = experiment.plan.cells().iter().filter_map(side).collect();
+    let sizes: Vec<_> = experiment.plan.cells().iter().filter_map(compared).collect();
+    let names: Vec<String> = sizes.iter().map(|(size, _)| size.clone()).collect();
+    let verdicts = Family::new(sizes, margin(experiment)).verdicts();
+    let sides: Vec<(String, Side)> =
+        names.into_iter().zip(verdicts.into_iter().map(Side::from)).collect();
     (!sides.is_empty()).then(|| format!("{} against TCP: {} bytes.", path.name(), parts(&sides)))
 }
 

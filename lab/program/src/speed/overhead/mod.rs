@@ -3,6 +3,7 @@
 //! has to reach.
 
 mod cells;
+mod finding;
 mod print;
 mod report;
 mod scenario;
@@ -14,7 +15,7 @@ use crate::Result;
 use crate::experiment::Experiment;
 use crate::filter::wanted;
 use crate::output::say;
-use crate::scenario::Made;
+use crate::scenario::{Made, margin};
 use crate::summary::summary;
 use cells::CELLS;
 use report::Report;
@@ -25,9 +26,15 @@ use std::path::Path;
 pub(super) fn run(options: &Options) -> Result<Option<Made>> {
     let cells = wanted(CELLS, |cell| cell.name, &options.filter, "cell")?;
     if options.list {
-        return say(&print::list(&cells)).map(|()| None);
+        return say(&print::list(&cells, options.goals)).map(|()| None);
     }
-    scenario::jobs(options, &cells)?.make(options).map(Some)
+    let made = scenario::jobs(options, &cells)?.make(options)?;
+    Ok(Some(Made { goals: options.goals, ..made }))
+}
+
+/// What it comes to, in one sentence.
+pub(crate) fn finding(directory: &Path, experiment: &Experiment) -> Option<String> {
+    finding::sentence(&Report::of(directory, experiment), margin(experiment))
 }
 
 /// The summary, with every cell's samples.
@@ -41,6 +48,6 @@ pub(crate) fn json(directory: &Path, experiment: &Experiment) -> Value {
 ///
 /// # Errors
 /// It is not of this kind.
-pub(crate) fn earlier(file: Value) -> Result<String> {
-    Ok(print::tables(&serde_json::from_value(file)?))
+pub(crate) fn earlier(file: Value, goals: bool) -> Result<String> {
+    Ok(print::tables(&serde_json::from_value(file)?, goals))
 }

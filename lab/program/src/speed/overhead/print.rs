@@ -15,9 +15,11 @@ use std::path::Path;
 
 /// Foreign CPU use above which a run says so.
 const CONTAMINATED: f64 = 0.10;
+/// The columns that are shown where goals are asked for.
+const GOAL: [&str; 2] = ["goal", ""];
 
 /// Everything that an experiment says.
-pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
+pub(crate) fn text(directory: &Path, experiment: &Experiment, goals: bool) -> String {
     let settings = &experiment.manifest.provenance.settings;
     let mut text = heading(experiment);
     for (name, shown) in [(BARE, RAW), (LANES, MODULE), (OTHER, RIVAL)] {
@@ -25,31 +27,34 @@ pub(crate) fn text(directory: &Path, experiment: &Experiment) -> String {
         writeln!(text, "{shown}: {who}").ok();
     }
     writeln!(text, "seed {}\n", experiment.plan.seed).ok();
-    text.push_str(&tables(&Report::of(directory, experiment)));
+    text.push_str(&tables(&Report::of(directory, experiment), goals));
     text
 }
 
-pub(super) fn tables(report: &Report) -> String {
-    let mut text = one_thread(report);
+pub(super) fn tables(report: &Report, goals: bool) -> String {
+    let mut text = one_thread(report, goals);
     if report.cells.iter().any(|cell| cell.most_threads().is_some()) {
         text.push('\n');
-        text.push_str(&threads(report));
+        text.push_str(&threads(report, goals));
     }
     text.push_str(&notes(report));
     text
 }
 
-/// The cells and what they have to reach.
-pub(crate) fn list(cells: &[Cell]) -> String {
-    let mut table = Table::new(&["cell", "mechanism", "bytes", "goal", "scaling"]);
+/// The cells, and where it is asked for what they have to reach.
+pub(crate) fn list(cells: &[Cell], goals: bool) -> String {
+    let mut heading = vec!["cell", "mechanism", "bytes"];
+    heading.extend(["goal", "scaling"].into_iter().filter(|_| goals));
+    let mut table = Table::new(&heading);
     for cell in cells {
-        table.row(vec![
-            cell.name.to_owned(),
-            cell.mechanism_name().to_owned(),
-            cell.bytes.to_string(),
+        let goals = [
             cell.goal.map_or_else(String::new, goal),
             cell.scaling.map_or_else(String::new, |goal| format!("≥ {goal} of raw")),
-        ]);
+        ]
+        .into_iter()
+        .filter(|_| goals);
+        let (mechanism, bytes) = (cell.mechanism_name().to_owned(), cell.bytes.to_string());
+        table.row([cell.name.to_owned(), mechanism, bytes].into_iter().chain(goals).collect());
     }
     table.render()
 }
@@ -63,8 +68,8 @@ fn goal(goal: Goal) -> String {
 }
 
 /// Per operation, CPU time at one thread.
-fn one_thread(report: &Report) -> String {
-    let mut table = Table::new(&[
+fn one_thread(report: &Report, goals: bool) -> String {
+    let mut heading = vec![
         "1 thread, CPU time",
         "raw",
         "module",
@@ -74,13 +79,13 @@ fn one_thread(report: &Report) -> String {
         "rival",
         "of raw",
         "raw twice",
-        "goal",
-        "",
-    ]);
+    ];
+    heading.extend(GOAL.into_iter().filter(|_| goals));
+    let mut table = Table::new(&heading);
     for cell in &report.cells {
         let time = |name: &str| cell.cpu_ns(name).map_or_else(|| dash(cell, name), nanoseconds);
         let ratio = cell.ratio(MODULE);
-        table.row(vec![
+        let mut cells = vec![
             cell.name.clone(),
             time(RAW),
             time(MODULE),
@@ -90,19 +95,23 @@ fn one_thread(report: &Report) -> String {
             time(RIVAL),
             value(cell.ratio(RIVAL)),
             value(cell.ratio(AGAIN)),
+        ];
+        let goal = [
             cell.goal.map_or_else(String::new, goal),
             cell.verdict().map_or("", Verdict::word).to_owned(),
-        ]);
+        ];
+        cells.extend(goal.into_iter().filter(|_| goals));
+        table.row(cells);
     }
     table.render()
 }
 
 /// Scaling: the rate at N threads over the rate at one.
-fn threads(report: &Report) -> String {
+fn threads(report: &Report, goals: bool) -> String {
     let most = report.threads.iter().max().copied().unwrap_or(1);
-    let heading = format!("{most} threads over 1");
-    let mut table = Table::new(&[
-        &heading,
+    let first = format!("{most} threads over 1");
+    let mut heading = vec![
+        first.as_str(),
         "raw",
         "module",
         "of raw",
@@ -112,9 +121,9 @@ fn threads(report: &Report) -> String {
         "of raw",
         "CPU/op",
         "rival CPU/op",
-        "goal",
-        "",
-    ]);
+    ];
+    heading.extend(GOAL.into_iter().filter(|_| goals));
+    let mut table = Table::new(&heading);
     for cell in report.cells.iter().filter(|cell| cell.most_threads().is_some()) {
         let over = cell.scaling_over_raw(MODULE);
         let (goal, verdict) = match (cell.scaling_goal, cell.goal) {
@@ -122,7 +131,7 @@ fn threads(report: &Report) -> String {
             (None, Some(wanted @ Goal::CpuGrowth(_))) => (goal(wanted), cell.verdict()),
             (None, _) => (String::new(), None),
         };
-        table.row(vec![
+        let mut cells = vec![
             cell.name.clone(),
             value(cell.scaling(RAW)),
             value(cell.scaling(MODULE)),
@@ -133,9 +142,10 @@ fn threads(report: &Report) -> String {
             value(cell.scaling_over_raw(RIVAL)),
             value(cell.cpu_growth(MODULE)),
             value(cell.cpu_growth(RIVAL)),
-            goal,
-            verdict.map_or("", Verdict::word).to_owned(),
-        ]);
+        ];
+        let goal = [goal, verdict.map_or("", Verdict::word).to_owned()];
+        cells.extend(goal.into_iter().filter(|_| goals));
+        table.row(cells);
     }
     table.render()
 }
@@ -252,13 +262,21 @@ mod tests {
     #[test]
     fn a_file_of_an_earlier_version_is_printed() {
         let file = include_str!("../../../../../testdata/lab/speed-1.json");
-        let text = tables(&serde_json::from_str(file).unwrap());
+        let text = tables(&serde_json::from_str(file).unwrap(), true);
         assert_eq!(row(&text, "sha256-16").last(), Some(&"met"));
     }
 
     #[test]
+    fn goals_are_shown_where_they_are_asked_for() {
+        let text = tables(&report(), false);
+        for word in ["met", "MISSED", "goal", "≤", "≥"] {
+            assert!(!text.contains(word), "{word} in\n{text}");
+        }
+    }
+
+    #[test]
     fn a_row_says_time_ratio_addition_and_verdict() {
-        let text = one_thread(&report());
+        let text = one_thread(&report(), true);
         let cells = row(&text, "sha256-16");
         assert_eq!(cells[1..6], ["50.0", "ns", "150", "ns", "0.333"]);
         assert!(text.contains("100 ns"), "{text}");
@@ -268,7 +286,7 @@ mod tests {
 
     #[test]
     fn scaling_that_falls_behind_raw_is_missed() {
-        let text = threads(&report());
+        let text = threads(&report(), true);
         let cells = row(&text, "sha256-16");
         assert_eq!(cells[1..4], ["2.000", "1.000", "0.500"]);
         assert_eq!(cells.last(), Some(&"MISSED"));

@@ -10,11 +10,10 @@ use crate::progress::Progress;
 use crate::scenario::{Head, Made, RunOptions, Scenario, make};
 use crate::speed::Options;
 use crate::speed::openssl::Readings;
+use crate::verdict::fewest;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-/// Repetitions with fewer than which nothing can be told apart.
-const FEWEST: usize = 6;
 /// Wall time of one sample.
 const SAMPLE: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(40)];
 
@@ -105,7 +104,7 @@ impl Scenario for Jobs {
     }
 
     fn fewest(&self) -> usize {
-        FEWEST
+        fewest(self.plan.cells.len())
     }
 
     fn skip(&self, cell: &str) -> Option<String> {

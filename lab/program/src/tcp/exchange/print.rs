@@ -70,7 +70,7 @@ fn row(experiment: &Experiment, cell: &str, arm: &str) -> Vec<String> {
         seconds("tx_system_ns"),
         seconds("rx_user_ns"),
         seconds("rx_system_ns"),
-        shown(typical(&|sample| Some(experiment.cycles(sample)))),
+        shown(typical(&|sample| Some(experiment.ticks(sample)))),
         shown(typical(&|sample| {
             let counters = &sample.measured.counters;
             Some(counters.get("segments")? / counters.get("acks")?)
@@ -95,7 +95,7 @@ pub(crate) fn sentences(experiment: &Experiment) -> Vec<String> {
             said.push(format!(
                 "two stacks ({name}) against one, by write: {}; real time is {:.2} times [{:.2}, {:.2}] \
                  (Sun: {})",
-                words::finding(experiment, &cpu),
+                words::finding(cpu.verdict(margin(experiment)), &cpu),
                 ratio.value,
                 ratio.low,
                 ratio.high,

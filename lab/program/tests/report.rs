@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `lab report` on experiments whose samples are known: what the page says, and that all of it says the same.
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+mod made;
+
+use made::{Made, Sandbox, experiment, made as make, measured, provenance};
+use metaslot_lab::experiment::{Measured, Run};
+use std::collections::BTreeMap;
+
+impl Sandbox {
+    /// The page of an experiment.
+    fn page(&self, name: &str) -> String {
+        self.text(&["report", name, "-o", "page.html"]);
+        std::fs::read_to_string(self.0.join("page.html")).unwrap()
+    }
+}
+
+/// What stands at the top.
+fn story(html: &str) -> Vec<&str> {
+    let story = html.split("<div class=\"story\">").nth(1).unwrap().split("</div>").next().unwrap();
+    story.split("<p>").skip(1).map(|rest| rest.split("</p>").next().unwrap()).collect()
+}
+
+/// The page without its style and pictures, tags balanced.
+fn assert_well_formed(html: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for tag in html.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
+        let name = tag.split([' ', '/', '\n']).find(|name| !name.is_empty()).unwrap_or(tag);
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else if !(tag.ends_with('/') || matches!(name, "!doctype" | "meta" | "link")) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn a_report_is_one_file_without_network() {
+    let place = Sandbox::new("report");
+    experiment(&place.0.join("a<b.labx"), "byte", "thread", 90.0);
+    experiment(&place.0.join("b.labx"), "byte", "thread", 60.0);
+    let said = place.text(&["report", "a<b.labx", "b.labx"]);
+    assert!(said.starts_with("written: a<b.html ("), "{said}");
+    let html = std::fs::read_to_string(place.0.join("a<b.html")).unwrap();
+    assert_well_formed(&html);
+    assert!(html.len() < 200_000);
+    for foreign in ["http:", "https:", "<script", "src=", "@import", "url(", "NaN", "cycles/KB"] {
+        assert!(!html.contains(foreign), "{foreign}");
+    }
+    assert!(
+        html.contains("A is faster in 0, slower in 2, the same in 2")
+            && html.contains("a&lt;b.labx")
+    );
+    assert_eq!(html.matches("class=\"forest\"").count(), 4);
+    place.text(&["report", "b.labx", "-o", "one.html"]);
+    let html = std::fs::read_to_string(place.0.join("one.html")).unwrap();
+    assert_well_formed(&html);
+    assert_eq!(
+        story(&html),
+        [
+            "old costs more than new in 2 of 2 cells; over all cells 1.67 times as much (1.67 to 1.67)",
+            "Along write, from 64K to 8K, a KB by new costs 1.10 times as much (1.10 to 1.10)",
+        ]
+    );
+    assert!(place.refusal(&["report", "c.labx"]).contains("c.labx"));
+}
+
+#[test]
+fn table_and_text_have_one_median_of_an_even_number_of_samples() {
+    let place = Sandbox::new("median");
+    let factors: &[(&str, &[&str])] = &[("write", &["8K", "64K"])];
+    let like = Made { factors, arms: &["own"], repetitions: 10, provenance: provenance() };
+    // Two states: five samples of each, and no sample is the median.
+    let sample = |run: &Run| measured(if run.repetition.is_multiple_of(2) { 1.0 } else { 3.0 });
+    make(&place.0.join("x.labx"), &like, sample).finish().unwrap();
+    let html = place.page("x.labx");
+    let text = place.text(&["print", "x.labx"]);
+    // 2 ns a byte by a clock of 2 GHz.
+    assert!(text.contains(" 4096 ") && html.contains(">4096<svg"), "{text}{html}");
+    assert!(!html.contains(">6144<"));
+}
+
+#[test]
+fn a_headline_of_an_experiment_that_decides_nothing_says_so() {
+    let place = Sandbox::new("nothing");
+    let sizes = ["1K", "2K", "4K", "8K", "16K", "32K", "64K", "128K", "256K", "512K"];
+    let factors: &[(&str, &[&str])] = &[("size", &sizes)];
+    let like = Made { factors, arms: &["libc", "new"], repetitions: 6, provenance: provenance() };
+    // Clear in each cell by itself, but not with ten of them in view.
+    let sample = |run: &Run| measured(if run.arm == "new" { 41.3 } else { 100.0 });
+    make(&place.0.join("x.labx"), &like, sample).finish().unwrap();
+    let html = place.page("x.labx");
+    let story = story(&html);
+    assert_eq!(
+        story[0],
+        "Unresolved in 10 of 10 cells: new cannot be told from libc; 3 more repetitions would decide the \
+         clearest of them"
+    );
+    assert!(!story.iter().any(|sentence| sentence.contains("less")), "{story:?}");
+    assert_eq!(html.matches("<small class=\"unresolved\">").count(), 10);
+    assert_eq!(html.matches("<small class=\"faster\">").count(), 0);
+}
+
+/// Cost grows with the connections, and so do acknowledgements; every third sample is doubtful.
+fn tcp(place: &Sandbox) {
+    let factors: &[(&str, &[&str])] =
+        &[("connections", &["1", "8", "1000"]), ("write", &["8K", "1K"])];
+    let like = Made { factors, arms: &["own"], repetitions: 10, provenance: provenance() };
+    let sample = |run: &Run| {
+        let (cost, acks) = match run.level("connections") {
+            Some("1") => (1.0, 10.0),
+            Some("8") => (1.2, 20.0),
+            _ => (2.0, 30.0),
+        };
+        let cost = if run.level("write") == Some("1K") { 4.0 * cost } else { cost };
+        let measured = measured(cost * (1.0 + run.repetition as f64 * 1e-4));
+        let counters = BTreeMap::from([
+            ("acks".to_owned(), acks),
+            ("segments".to_owned(), 5.0),
+            ("machine_idle".to_owned(), acks),
+        ]);
+        let doubtful = run.repetition.is_multiple_of(3).then(|| "contaminated".to_owned());
+        Measured { counters, flags: doubtful.into_iter().collect(), ..measured }
+    };
+    let mut recorder = make(&place.0.join("x.labx"), &like, sample);
+    // A plan's cells as profiles: sorted as text, 1000 would come before 8.
+    for connections in ["1", "8", "1000"] {
+        let cell = format!("connections={connections} write=8K");
+        let details = format!(
+            "{{\"schema\":\"metaslot-lab-profile/1\",\"cell\":\"{cell}\",\"arm\":\"own\",\"sampler\":\"cpu-clock\",\
+             \"period\":500250,\"hz\":1999,\"samples\":300,\"lost\":0,\"throttled\":0,\"broken\":0,\
+             \"user_only\":false,\"cpu_ns\":1e9,\"reader_ns\":0.0,\"cpu_each\":1.0,\"runs\":1,\
+             \"programs\":{{}},\"functions\":{{}}}}"
+        );
+        recorder.attach(&format!("profile/{cell}~own.json"), details.as_bytes()).unwrap();
+        let stacks = "main;send_[k] 200\nmain;wait_[k] 100\n";
+        recorder.attach(&format!("profile/{cell}~own.folded"), stacks.as_bytes()).unwrap();
+    }
+    recorder.finish().unwrap();
+}
+
+#[test]
+fn the_first_sentence_says_how_cost_grows_with_its_interval_and_what_grows_with_it() {
+    let place = Sandbox::new("story");
+    tcp(&place);
+    assert_eq!(
+        story(&place.page("x.labx")),
+        [
+            "Along connections, from 1 to 1000, a KB costs 2.00 times as much (2.00 to 2.00); write 8K: 2.00 \
+             (2.00 to 2.00), write 1K: 2.00 (2.00 to 2.00). With it come, for a KB, 3.00 times the acks",
+            "Along write, from 8K to 1K, a KB costs 4.00 times as much (4.00 to 4.00); connections 1: 4.00 (4.00 \
+             to 4.00), connections 8: 4.00 (4.00 to 4.00), connections 1000: 4.00 (4.00 to 4.00)",
+            "24 of 60 samples are doubtful: others used the machine, or it was not steady",
+        ]
+    );
+}
+
+#[test]
+fn cells_of_profiles_are_in_the_order_of_their_numbers() {
+    let place = Sandbox::new("order");
+    tcp(&place);
+    let places = |text: &str, before: &str| -> Vec<usize> {
+        let at =
+            |connections: &str| text.find(&format!("{before}connections={connections} ")).unwrap();
+        ["1", "8", "1000"].map(at).into()
+    };
+    assert!(places(&place.page("x.labx"), "<summary>").is_sorted());
+    assert!(places(&place.text(&["print", "x.labx", "--functions"]), "").is_sorted());
+}
+
+#[test]
+fn flame_graphs_on_a_page_and_alone_have_search_and_zoom_of_their_own() {
+    let place = Sandbox::new("flames");
+    tcp(&place);
+    let html = place.page("x.labx");
+    let (before, script) = html.split_once("<script>").unwrap();
+    assert_well_formed(&format!("{before}{}", script.split_once("</script>").unwrap().1));
+    assert_eq!((html.matches("<script>").count(), html.matches("</script>").count()), (1, 1));
+    assert!(html.contains("id=\"flame-search\"") && !html.contains("src="));
+    let cell = ["--cell", "connections=8 "];
+    let alone = place.text(&[&["print", "x.labx", "--flame"][..], &cell].concat());
+    assert_eq!(alone.matches("<script>").count(), 1);
+}
+
+#[test]
+fn the_verdict_stands_beside_the_name_and_every_median_over_its_samples() {
+    let place = Sandbox::new("verdict");
+    experiment(&place.0.join("a.labx"), "byte", "thread", 90.0);
+    experiment(&place.0.join("b.labx"), "byte", "thread", 60.0);
+    place.text(&["report", "a.labx", "b.labx", "-o", "page.html"]);
+    let html = std::fs::read_to_string(place.0.join("page.html")).unwrap();
+    let heading = html.split("<h2>A against B</h2>").nth(1).unwrap();
+    let columns: Vec<&str> = heading.split("<th").skip(2).take(2).collect();
+    assert!(columns[0].contains(">cell<") && columns[1].contains(">A is<"), "{columns:?}");
+    assert_eq!(html.matches("slower, between runs").count(), 2, "{html}");
+    assert_eq!(html.matches("<svg class=\"rug\"").count(), 4);
+}
+
+#[test]
+fn run_it_again_is_the_whole_command_in_quotes_that_a_shell_reads() {
+    let place = Sandbox::new("rerun");
+    let line = ["aa", "--of", "work", "--seconds", "0.05", "--repetitions", "2", "-o", "it's.labx"];
+    place.text(&line);
+    let html = place.page("it's.labx");
+    let again = html.split("<h2>Run it again</h2>\n<pre>").nth(1).unwrap();
+    let again = again.split("</pre>").next().unwrap();
+    let (command, seed) = again.split_once(" --seed ").unwrap();
+    assert_eq!(command, "metaslot lab aa --of work --seconds 0.05 --repetitions 2");
+    assert!(seed.parse::<u64>().is_ok(), "{again}");
+}
