@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 #[command(disable_help_subcommand = true, subcommand_required = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such module, token or key \
-(or several), 4 PIN wrong, locked or missing, 5 signature not valid"
+(or several), 4 PIN wrong, locked or missing, 5 signature not valid, 6 done in part"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

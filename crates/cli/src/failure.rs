@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     Pin = 4,
     /// The signature is not valid.
     Invalid = 5,
+    /// Some of it was done, and some could not be.
+    Partly = 6,
 }
 
 /// An error on its way to the user.
@@ -78,6 +80,11 @@ impl Failure {
     /// No PIN, or a wrong one.
     pub(crate) fn pin(message: impl Into<String>) -> Self {
         Self::new(Exit::Pin, message)
+    }
+
+    /// Some of it was done, and some could not be.
+    pub(crate) fn partly(message: impl Into<String>) -> Self {
+        Self::new(Exit::Partly, message)
     }
 
     /// The system refused; its words without the number that [`io::Error`] adds.

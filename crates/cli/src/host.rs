@@ -6,10 +6,11 @@ use crate::pin::{self, Role, Source, tries};
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
 use metaslot_client::{
-    self as client, Access, Module, Template, TokenCost, TokenInfo, TokenStatus,
+    self as client, Access, Initialize, Module, Template, TokenCost, TokenInfo, TokenStatus,
 };
 use metaslot_memory::Secret;
 use std::env;
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 /// The library's file name.
@@ -31,12 +32,16 @@ pub(crate) const INSTALLED: &[&str] = &[
 #[derive(Debug)]
 pub(crate) struct Host {
     module: Module,
+    /// Whether it was initialised here.
+    is_ours: bool,
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         // Nothing can be done about a failure at the end.
-        self.module.finalize().ok();
+        if self.is_ours {
+            self.module.finalize().ok();
+        }
     }
 }
 
@@ -53,7 +58,26 @@ impl Host {
         module.initialize().map_err(|error| {
             Failure::from(error).context(format!("cannot initialise {}", path.display()))
         })?;
-        Ok(Self { module })
+        Ok(Self { module, is_ours: true })
+    }
+
+    /// Another module beside the one in use, or that one, with what `C_Initialize` of it wants.
+    pub(crate) fn beside(path: &Path, parameters: Option<&str>) -> Result<Self> {
+        let module = Module::load(file(path))
+            .map_err(|error| Failure::from(error).hint("--from names that module's file"))?;
+        let text = parameters.map(CString::new).transpose();
+        let text = text.map_err(|_| Failure::usage("no parameter has a NUL in it"))?;
+        let how = Initialize::Flags(ck::CKF_OS_LOCKING_OK, text.as_deref());
+        match module.initialize_with(how) {
+            Ok(()) => Ok(Self { module, is_ours: true }),
+            Err(error) if error.code == ck::Error::CRYPTOKI_ALREADY_INITIALIZED => {
+                Ok(Self { module, is_ours: false })
+            }
+            Err(error) => {
+                let what = format!("cannot initialise {}", path.display());
+                Err(Failure::from(error).without_detail().context(what))
+            }
+        }
     }
 
     pub(crate) const fn module(&self) -> &Module {

@@ -11,7 +11,7 @@ mod private;
 
 pub(crate) use contents::{Certificate, Contents};
 pub(crate) use passphrase::Opener;
-pub(crate) use private::{Pair, public_values};
+pub(crate) use private::{Pair, pkcs8, public_values};
 
 use crate::encoding::der::{self, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
 use crate::encoding::{Block, blocks, secret_from_base64};
@@ -71,7 +71,7 @@ fn of_block(
     let said = |refused| if encrypted { wrong_passphrase() } else { Failure::failed(refused) };
     let der = bytes.expose();
     let pair = match block.label {
-        "PRIVATE KEY" => private::pkcs8(der).map_err(said)?,
+        "PRIVATE KEY" => pkcs8(der).map_err(said)?,
         "ENCRYPTED PRIVATE KEY" => shrouded(opener, der)?,
         "RSA PRIVATE KEY" => private::pkcs1(der).map_err(said)?,
         "EC PRIVATE KEY" => private::sec1(der, None).map_err(said)?,
@@ -111,7 +111,7 @@ fn der(opener: &Opener<'_>, file: &[u8]) -> Result<Contents> {
         return Ok(contents);
     }
     let pair = match shape(file) {
-        Some((INTEGER, SEQUENCE)) => private::pkcs8(file).map_err(Failure::failed)?,
+        Some((INTEGER, SEQUENCE)) => pkcs8(file).map_err(Failure::failed)?,
         Some((INTEGER, INTEGER)) => private::pkcs1(file).map_err(Failure::failed)?,
         Some((INTEGER, OCTET_STRING)) => private::sec1(file, None).map_err(Failure::failed)?,
         Some((SEQUENCE, OCTET_STRING)) => shrouded(opener, file)?,

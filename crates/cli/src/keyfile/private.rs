@@ -97,7 +97,7 @@ fn number(integer: &[u8]) -> &[u8] {
 }
 
 /// `PrivateKeyInfo` or `OneAsymmetricKey`.
-pub(super) fn pkcs8(der: &[u8]) -> Read<Pair> {
+pub(crate) fn pkcs8(der: &[u8]) -> Read<Pair> {
     let (algorithm, key, public) = pkcs8_parts(der).ok_or_else(|| damaged("PKCS #8 key"))?;
     if algorithm.is_rsa() {
         return pkcs1(key);

@@ -4,6 +4,7 @@
 mod copy;
 mod delete;
 mod examine;
+mod import;
 pub(crate) mod init;
 mod list;
 pub(crate) mod pin;
@@ -41,6 +42,11 @@ pub(crate) enum Command {
     ///
     /// On a terminal its label is asked for. Takes the SO PIN, and is refused while another process has the token open.
     Delete(delete::Args),
+    /// Move what is in another module's token here, through that module
+    ///
+    /// Keys that can be read or wrapped, certificates and data, with their attributes. The other token is not changed. What is
+    /// in this one already is not doubled. What cannot be moved is listed with the reason, and the exit code is then 6.
+    Import(import::Args),
     /// Copy a token into a file, while others use it
     ///
     /// The file is sealed as the token is, and opens with the same PINs, so it can be kept anywhere. All of the copy is
@@ -78,6 +84,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::Show(args) => show::run(app, &args),
         Command::Rename(args) => rename::run(app, &args),
         Command::Delete(args) => delete::run(app, &args),
+        Command::Import(args) => import::run(app, &args),
         Command::Backup(args) => copy::backup(app, &args),
         Command::Restore(args) => copy::restore(app, &args),
         Command::Unlock(args) => pin::unlock(app, &args),
