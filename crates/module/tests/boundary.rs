@@ -551,7 +551,10 @@ fn counters_tell_the_truth_of_processes_that_fork_and_are_killed() {
 
 /// The pages in a directory, without what ended processes counted.
 fn pages(directory: &Path) -> Vec<PathBuf> {
-    let files = fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path());
+    let files = fs::read_dir(directory)
+        .expect("the directory is there")
+        .flatten()
+        .map(|entry| entry.path());
     files.filter(|file| file.extension().is_some_and(|end| end == "counters")).collect()
 }
 
