@@ -84,7 +84,6 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("gnupg-pkcs11-scd", Probe::Program("gnupg-pkcs11-scd")),
     ("gpg", Probe::Program("gpg")),
     ("gpg-agent", Probe::Program("gpg-agent")),
-    ("gpgsm", Probe::Program("gpgsm")),
     ("nodejs", Probe::Program("node")),
     ("npm", Probe::Program("npm")),
     ("libnode-dev", Probe::File("/usr/include/node/node.h")),
