@@ -79,11 +79,13 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("zsh", Probe::Program("zsh")),
     ("fish", Probe::Program("fish")),
     ("golang-go", Probe::Program("go")),
+    ("haproxy", Probe::Program("haproxy")),
+    ("mariadb-server-core", Probe::Program("mariadbd")),
+    ("mariadb-client-core", Probe::Program("mariadb")),
     ("openvpn", Probe::Program("openvpn")),
     ("gnupg-pkcs11-scd", Probe::Program("gnupg-pkcs11-scd")),
     ("gpg", Probe::Program("gpg")),
     ("gpg-agent", Probe::Program("gpg-agent")),
-    ("gpgsm", Probe::Program("gpgsm")),
     ("nodejs", Probe::Program("node")),
     ("npm", Probe::Program("npm")),
     ("libnode-dev", Probe::File("/usr/include/node/node.h")),
@@ -196,6 +198,68 @@ pub(crate) fn node() -> Result<PathBuf> {
         bail!("npm has installed pkcs11js and not compiled it");
     }
     Ok(home)
+}
+
+/// Where pkcs11-provider is, below one of [`LIBRARIES`].
+const PROVIDER: &str = "ossl-modules/pkcs11.so";
+/// Debian 12's archive of newer packages, on the mirror that this machine takes its packages from.
+fn backports() -> Result<String> {
+    let archive = || -> Result<Option<String>> {
+        let mut apt_get = Command::new("apt-get");
+        apt_get.args(["indextargets", "--format", "$(REPO_URI) $(RELEASE)"]);
+        let output = apt_get.arg("Created-By: Packages").output().context("run apt-get")?;
+        let archives = String::from_utf8_lossy(&output.stdout);
+        Ok(archives.lines().find_map(|line| line.strip_suffix(" bookworm").map(str::to_owned)))
+    };
+    let mut uri = archive()?;
+    if uri.is_none() {
+        // It names those only whose lists are here.
+        apt(&["update", "-qq"])?;
+        uri = archive()?;
+    }
+    let uri = uri.context("no archive of bookworm among those of this machine")?;
+    let signed = "signed-by=/usr/share/keyrings/debian-archive-keyring.gpg";
+    Ok(format!("deb [{signed}] {uri} bookworm-backports main\n"))
+}
+
+/// OpenSSL's provider for PKCS#11 modules. Debian 12 has it in its backports: from there it is unpacked under the target directory, and
+/// the system's list of archives stays as it is. Later ones have a package.
+pub(crate) fn provider() -> Result<()> {
+    let home = target().join("pkcs11-provider");
+    let below = |root: &Path| {
+        LIBRARIES.iter().any(|at| root.join(at.trim_start_matches('/')).join(PROVIDER).exists())
+    };
+    if below(Path::new("/")) || below(&home) {
+        return Ok(());
+    }
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    if !release.contains("VERSION_CODENAME=bookworm") {
+        return install(&[&[("pkcs11-provider", Probe::Library(PROVIDER))]]);
+    }
+    println!("    unpacking pkcs11-provider of bookworm-backports in {}", home.display());
+    let apt = home.join("apt");
+    fs::create_dir_all(apt.join("lists/partial")).context("make the directory of lists")?;
+    fs::create_dir_all(apt.join("cache/archives/partial")).context("make the cache")?;
+    fs::write(apt.join("sources.list"), backports()?).context("write the list of archives")?;
+    let own = |name: &str, path: &str| format!("{name}={}", apt.join(path).display());
+    let options = [
+        own("Dir::Etc::SourceList", "sources.list"),
+        "Dir::Etc::SourceParts=/dev/null".to_owned(),
+        own("Dir::State::Lists", "lists"),
+        own("Dir::Cache", "cache"),
+    ];
+    for command in [["update", "-qq"], ["download", "pkcs11-provider"]] {
+        let mut apt_get = Command::new("apt-get");
+        for option in &options {
+            apt_get.args(["-o", option]);
+        }
+        quietly(apt_get.args(command).current_dir(&home))?;
+    }
+    let found = fs::read_dir(&home).context("look at what was fetched")?.flatten();
+    let package =
+        found.map(|entry| entry.path()).find(|path| path.extension() == Some("deb".as_ref()));
+    let package = package.context("apt-get fetched no package")?;
+    quietly(Command::new("dpkg-deb").arg("-x").args([&package, &home]))
 }
 
 fn imports(python: &Path, module: &str) -> bool {

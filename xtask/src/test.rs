@@ -20,6 +20,7 @@ pub(crate) fn run() -> Result<()> {
     report.step("packages", || {
         packages::install(&[FOR_RUN, FOR_TESTS])?;
         packages::python()?;
+        packages::provider()?;
         packages::node().map(|_| Count::ONE)
     });
     report.step("format", || check(&mut cargo(&["fmt", "--all", "--check"])));

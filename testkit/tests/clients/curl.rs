@@ -8,7 +8,7 @@ use crate::openssl;
 
 const CLIENT: &str = "curl, engine pkcs11";
 
-fn client_certificate(what: &str, kind: &str) {
+fn client_certificate(what: &str, kind: &str, summary: &str) {
     check(CLIENT, what, &["curl", "openssl", "pkcs11-tool"], |token| {
         openssl::configure(token)?;
         token.key_pair("rsa:2048", "01", "server")?;
@@ -25,21 +25,24 @@ fn client_certificate(what: &str, kind: &str) {
         };
         let refused = plain(token.program("curl")).output()?;
         ensure!(refused.status != 0, "served without a certificate: {}", refused.told());
+        // The server has the module itself: what curl calls is written down.
+        token.spy()?;
+        openssl::configure(token)?;
         plain(token.program("curl"))
             .line("--engine pkcs11 --key-type ENG --cert client.pem")
             .args(["--key", &openssl::uri(token, "client")])
             .run()?
-            .with(&["Client certificate", "BEGIN CERTIFICATE"])
-            .map(|_| ())
+            .with(&["Client certificate", "BEGIN CERTIFICATE"])?;
+        token.called(summary)
     });
 }
 
 #[test]
 fn rsa_client_certificate_is_presented() {
-    client_certificate("client certificate, RSA", "rsa:2048");
+    client_certificate("client certificate, RSA", "rsa:2048", "curl");
 }
 
 #[test]
 fn p256_client_certificate_is_presented() {
-    client_certificate("client certificate, P-256", "EC:prime256v1");
+    client_certificate("client certificate, P-256", "EC:prime256v1", "curl-ec");
 }

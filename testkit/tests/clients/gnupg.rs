@@ -2,6 +2,7 @@
 //! GnuPG: an OpenPGP key made of a key in the token, by gnupg-pkcs11-scd in the place of GnuPG's own smart card daemon.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{TestToken, USER_PIN, check, find_program};
@@ -11,6 +12,12 @@ use crate::setup::command;
 const CLIENT: &str = "gnupg-pkcs11-scd";
 const NEEDS: &[&str] = &["gpg", "gpg-agent", "gpgconf", "gnupg-pkcs11-scd", "pkcs11-tool"];
 
+fn executable(token: &TestToken, name: &str, text: &str) -> Result<PathBuf> {
+    let path = token.write(name, text)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(path)
+}
+
 /// GnuPG's files, in the test's directory: the paths of its sockets are short that way.
 fn configure(token: &mut TestToken) -> Result<()> {
     let daemon = find_program("gnupg-pkcs11-scd").context("no daemon")?;
@@ -19,16 +26,17 @@ fn configure(token: &mut TestToken) -> Result<()> {
         "gnupg-pkcs11-scd.conf",
         format!("providers token\nprovider-token-library {module}\n"),
     )?;
-    let pinentry = token.write(
-        "pinentry",
-        format!(
-            "#!/bin/sh\necho OK\nwhile read -r command rest; do\n\
-             if [ \"$command\" = GETPIN ]; then echo 'D {USER_PIN}'; fi\necho OK\n\
-             if [ \"$command\" = BYE ]; then exit; fi\ndone\n"
-        ),
-    )?;
-    std::fs::set_permissions(&pinentry, std::fs::Permissions::from_mode(0o755))?;
+    let text = format!(
+        "#!/bin/sh\necho OK\nwhile read -r command rest; do\n\
+         if [ \"$command\" = GETPIN ]; then echo 'D {USER_PIN}'; fi\necho OK\n\
+         if [ \"$command\" = BYE ]; then exit; fi\ndone\n"
+    );
+    let pinentry = executable(token, "pinentry", &text)?;
     std::fs::set_permissions(token.home(), std::fs::Permissions::from_mode(0o700))?;
+    // A test can wait for its end.
+    let text =
+        format!("#!/bin/sh\n{} \"$@\"\ntouch {}/ended\n", daemon.display(), token.home().display());
+    let daemon = executable(token, "daemon", &text)?;
     let (daemon, pinentry) = (daemon.display(), pinentry.display());
     token.write(
         "gpg-agent.conf",
@@ -57,6 +65,8 @@ gpg --batch -u me@example.org --detach-sign file
 gpg --verify file.sig file
 gpg --batch --trust-model always -r me@example.org -o sealed --encrypt file
 gpg --batch -o opened --decrypt sealed
+gpgconf --kill all
+while [ ! -e ended ]; do sleep 0.05; done
 ";
 
 #[test]

@@ -92,7 +92,7 @@ fn run(token: &TestToken, class: &str, what: &str) -> Result<Output> {
 fn client(what: &str, part: &str) {
     check(CLIENT, what, NEEDS, |token| {
         configure(token)?;
-        if ["keystore", "tls"].contains(&part) {
+        if part == "keystore" {
             both_keys(token)?;
         }
         run(token, "TokenClient", part)?.with(&["done"]).map(drop)
@@ -198,5 +198,12 @@ fn key_agreement_gives_both_sides_one_secret() {
 
 #[test]
 fn tls_server_has_its_key_in_the_token() {
-    client("TLS server", "tls");
+    check(CLIENT, "TLS server", NEEDS, |token| {
+        token.spy()?;
+        configure(token)?;
+        both_keys(token)?;
+        token.spied()?;
+        run(token, "TokenClient", "tls")?.with(&["done"])?;
+        token.called("java-tls")
+    });
 }

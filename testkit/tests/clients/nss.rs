@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! NSS: its tools make keys and certificates, take PKCS#12 in, and its server uses them. OpenSC's spy crashes in it, so there is
-//! no summary of what it calls.
+//! NSS: its tools make keys and certificates, take PKCS#12 in, and its server uses them.
 
 use anyhow::{Result, ensure};
 use metaslot_testkit::{TestToken, USER_PIN, check, free_port};
 
+use crate::classic;
+
 const CLIENT: &str = "NSS";
 const NEEDS: &[&str] =
-    &["certutil", "modutil", "pk12util", "selfserv", "curl", "openssl", "pkcs11-tool"];
+    &["certutil", "modutil", "pk12util", "selfserv", "curl", "openssl", "pkcs11-tool", "gcc"];
 
-/// A database of certificates that knows the module.
-fn prepare(token: &TestToken) -> Result<()> {
+/// A database of certificates that knows the module, with the spy behind it.
+fn prepare(token: &mut TestToken) -> Result<()> {
+    let module = classic::spy(token)?;
     std::fs::create_dir(token.path("nss"))?;
     token.program("certutil").line("-N -d sql:nss --empty-password").run()?;
     let modutil = token.program("modutil").line("-force -dbdir sql:nss -add metaslot -libfile");
-    modutil.arg(token.module()).run()?;
+    modutil.arg(module).run()?;
     token.write("passwords", format!("{}:{USER_PIN}\n", token.label()))?;
     token.write("noise", [7; 64]).map(drop)
 }
@@ -51,7 +53,8 @@ fn a_key_that_nss_makes_serves() {
             .run()?;
         certutil(token, "-K").run()?.with(&["rsa", "site"])?;
         certutil(token, "-L").run()?.with(&["site", "CTu,Cu,Cu"])?;
-        serve_and_fetch(token, "site")
+        serve_and_fetch(token, "site")?;
+        token.called("nss")
     });
 }
 
@@ -82,6 +85,6 @@ fn a_pkcs12_file_is_taken_in_and_serves() {
             certutil(token, "-K").run()?.with(&[name])?;
             serve_and_fetch(token, name)?;
         }
-        Ok(())
+        token.called("nss-pkcs12")
     });
 }

@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use anyhow::{Context, Result};
-use metaslot_testkit::{Server, TestToken, check, free_port};
+use metaslot_testkit::{Program, Server, TestToken, check, free_port};
 
 use crate::openssl;
 
@@ -19,26 +19,24 @@ fn programs() -> Result<std::path::PathBuf> {
     found.filter(|bin| bin.join("postgres").exists()).max().context("postgresql is not installed")
 }
 
-/// A server that lets in who has a certificate by `client.pem`. It does not run as root.
-fn start(token: &TestToken) -> Result<(Server, u16)> {
-    let (port, bin, home) = (free_port()?, programs()?, token.home().display());
-    token
-        .program("openssl")
-        .env("OPENSSL_CONF", "/etc/ssl/openssl.cnf")
-        .line("req -x509 -newkey rsa:2048 -nodes -keyout db/server.key -out db/server.pem -days 3")
-        .line("-subj /CN=localhost -addext subjectAltName=DNS:localhost")
-        .run()?;
-    std::fs::copy(token.path("client.pem"), token.path("db/root.pem"))?;
+/// A program of the server's, as another user: it does not run as root.
+fn as_postgres(token: &TestToken, program: &str) -> Result<Program> {
+    let launched = token.program("setpriv");
+    let launched = launched.line("--reuid postgres --regid postgres --clear-groups");
+    Ok(launched.arg(programs()?.join(program)))
+}
+
+/// A server with the certificate `db/server.pem` and the key `db/server.key`. It lets in who `allowed` says, of whom one may have
+/// a certificate by `db/root.pem`.
+pub(crate) fn start(token: &TestToken, allowed: &str) -> Result<(Server, u16)> {
+    let (port, home) = (free_port()?, token.home().display());
     token.program("chmod").line("600 db/server.key").run()?;
     token.program("chown").line("-R postgres:postgres db").run()?;
-    let as_postgres = |program: &str| {
-        let launched = token.program("setpriv").env("OPENSSL_CONF", "/dev/null");
-        launched.line("--reuid postgres --regid postgres --clear-groups").arg(bin.join(program))
-    };
-    as_postgres("initdb").line("-D db/data -A trust").run()?;
-    let allowed = "hostssl all all 127.0.0.1/32 cert\n";
-    std::fs::write(token.path("db/data/pg_hba.conf"), allowed)?;
-    let server = as_postgres("postgres")
+    std::fs::set_permissions(token.home(), std::fs::Permissions::from_mode(0o755))?;
+    let initdb = as_postgres(token, "initdb")?.env("OPENSSL_CONF", "/dev/null");
+    initdb.line("-D db/data -A trust --no-sync").run()?;
+    std::fs::write(token.path("db/data/pg_hba.conf"), format!("{allowed}\n"))?;
+    let server = as_postgres(token, "postgres")?
         .args(["-D", &format!("{home}/db/data")])
         .line("-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c ssl=on -c fsync=off")
         .args(["-c", &format!("port={port}"), "-c", &format!("ssl_cert_file={home}/db/server.pem")])
@@ -61,8 +59,17 @@ fn a_client_is_known_by_a_key_in_the_token() {
             .run()?;
         token.spied()?;
         std::fs::create_dir(token.path("db"))?;
-        std::fs::set_permissions(token.home(), std::fs::Permissions::from_mode(0o755))?;
-        let (server, port) = start(token)?;
+        token
+            .program("openssl")
+            .env("OPENSSL_CONF", "/etc/ssl/openssl.cnf")
+            .line("req -x509 -newkey rsa:2048 -nodes -keyout db/server.key -out db/server.pem")
+            .line("-days 3 -subj /CN=localhost -addext subjectAltName=DNS:localhost")
+            .run()?;
+        std::fs::copy(token.path("client.pem"), token.path("db/root.pem"))?;
+        let client = token.path("openssl.cnf");
+        token.set("OPENSSL_CONF", "/dev/null");
+        let (server, port) = start(token, "hostssl all all 127.0.0.1/32 cert")?;
+        token.set("OPENSSL_CONF", client);
         let connection = format!(
             "host=localhost hostaddr=127.0.0.1 port={port} user=postgres dbname=postgres \
              sslmode=verify-full sslrootcert=db/server.pem sslcert=client.pem sslkey=pkcs11:{}",

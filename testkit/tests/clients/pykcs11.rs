@@ -16,8 +16,10 @@ pub(crate) fn python() -> String {
         .into_owned()
 }
 
-fn client(what: &str, part: &str) {
+/// `summary` keeps what a part calls that uses keys.
+fn client(what: &str, part: &str, summary: Option<&str>) {
     check(CLIENT, what, &[&python(), "pkcs11-tool"], |token: &mut TestToken| {
+        token.spy()?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/python/client.py");
         token
             .program(&python())
@@ -25,27 +27,27 @@ fn client(what: &str, part: &str) {
             .arg(token.module())
             .args([token.label(), USER_PIN, part])
             .run()?
-            .with(&["done"])
-            .map(|_| ())
+            .with(&["done"])?;
+        summary.map_or(Ok(()), |summary| token.called(summary))
     });
 }
 
 #[test]
 fn signatures_are_made_and_verified() {
-    client("signatures", "sign");
+    client("signatures", "sign", Some("pykcs11-sign"));
 }
 
 #[test]
 fn ciphers_open_what_they_sealed() {
-    client("ciphers", "cipher");
+    client("ciphers", "cipher", Some("pykcs11-cipher"));
 }
 
 #[test]
 fn digests_match_those_of_python() {
-    client("digests", "digest");
+    client("digests", "digest", None);
 }
 
 #[test]
 fn objects_are_found_changed_and_destroyed() {
-    client("objects", "objects");
+    client("objects", "objects", None);
 }

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! python-pkcs11: `testdata/python/python_pkcs11.py` does the work.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use metaslot_testkit::{TestToken, USER_PIN, check};
 
-use crate::pykcs11;
+use crate::{classic, pykcs11};
 
 const CLIENT: &str = "python-pkcs11";
 
-fn testdata(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/python").join(name)
-}
-
 fn work(token: &TestToken, module: &Path) -> Result<()> {
-    let python = token.program(&pykcs11::python()).arg(testdata("python_pkcs11.py")).arg(module);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/python/python_pkcs11.py");
+    let python = token.program(&pykcs11::python()).arg(script).arg(module);
     python.args([token.label(), USER_PIN]).run()?.with(&["done"]).map(drop)
 }
 
@@ -29,11 +26,7 @@ fn it_works_by_the_newest_interface() {
 #[test]
 fn it_works_by_the_classic_list() {
     check(CLIENT, "C_GetFunctionList", &[&pykcs11::python(), "pkcs11-tool", "gcc"], |token| {
-        token.spy()?;
-        let classic = token.path("classic.so");
-        let gcc = token.program("gcc").line("-shared -fPIC -Wall -Wextra -Werror -o");
-        gcc.arg(&classic).arg(testdata("classic.c")).arg("-ldl").run()?;
-        token.set("METASLOT_SPY", token.module().to_owned());
+        let classic = classic::spy(token)?;
         work(token, &classic)?;
         token.called("python-pkcs11")
     });

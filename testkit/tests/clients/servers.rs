@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Servers that read PEM files and know no engine: PostgreSQL, MariaDB, HAProxy, and nginx in the same way. A file that names a key's
+//! URI is theirs, and pkcs11-provider reads it.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use metaslot_testkit::{Program, TestToken, check, free_port};
+
+use crate::setup::command;
+use crate::{nginx, postgresql, provider};
+
+/// A key of `kind` in a token that `group` may use, its certificate in `site.pem` and its name in `site.key`.
+fn prepare(token: &mut TestToken, kind: &str, group: &str) -> Result<()> {
+    token.key_pair(kind, "01", "site")?;
+    token.share(group)?;
+    provider::configure(token)?;
+    provider::certificate(token, "site")?;
+    // The user of the service reads it.
+    std::fs::set_permissions(token.path("pin"), std::fs::Permissions::from_mode(0o644))?;
+    token.spied()
+}
+
+fn serves(
+    client: &str,
+    what: &str,
+    more: &[&str],
+    work: impl FnOnce(&mut TestToken) -> Result<()>,
+) {
+    let (provider, command) = (provider::path(), command());
+    check(
+        &format!("{client}, pkcs11-provider"),
+        what,
+        &provider::needs(&provider, &command, more),
+        work,
+    );
+}
+
+#[test]
+fn nginx() {
+    serves("nginx", "two workers, a PEM file", &["nginx", "curl"], |token| {
+        prepare(token, "rsa:2048", "www-data")?;
+        let home = token.home().display().to_string();
+        let directives = format!(
+            "ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {home}/site.pem;\nssl_certificate_key {home}/site.key;"
+        );
+        let (server, port) =
+            nginx::start(token, "env METASLOT_CONF;\nenv OPENSSL_CONF;", &directives)?;
+        for version in ["--tlsv1.3", "--tls-max 1.2"].repeat(8) {
+            let answer = nginx::fetch(token, port, version)?;
+            ensure!(answer.starts_with("worker "), "{answer}");
+        }
+        drop(server);
+        token.called("provider-nginx")
+    });
+}
+
+#[test]
+fn haproxy() {
+    serves("HAProxy", "threads, a PEM file", &["haproxy", "curl"], |token| {
+        prepare(token, "rsa:2048", "root")?;
+        let read = |name: &str| std::fs::read_to_string(token.path(name));
+        let both = token.write("both.pem", read("site.pem")? + &read("site.key")?)?;
+        let port = free_port()?;
+        let text = format!(
+            "global\n    nbthread 2\ndefaults\n    mode http\n    timeout client 20s\n    timeout server 20s\n    \
+             timeout connect 20s\nfrontend site\n    bind 127.0.0.1:{port} ssl crt {}\n    \
+             http-request return status 200 content-type text/plain string \"from the server\"\n",
+            both.display()
+        );
+        let haproxy = token.program("haproxy").args(["-db", "-f"]);
+        let server = haproxy.arg(token.write("haproxy.cfg", text)?).serve(port, token.home())?;
+        for version in ["--tlsv1.3", "--tls-max 1.2"].repeat(4) {
+            let answer = nginx::fetch(token, port, version)?;
+            ensure!(answer == "from the server", "{answer}");
+        }
+        drop(server);
+        token.called("haproxy")
+    });
+}
+
+#[test]
+fn postgresql() {
+    serves("PostgreSQL", "its server, a PEM file", &["psql", "setpriv"], |token| {
+        prepare(token, "rsa:2048", "postgres")?;
+        std::fs::create_dir(token.path("db"))?;
+        for (from, to) in
+            [("site.pem", "server.pem"), ("site.key", "server.key"), ("site.pem", "root.pem")]
+        {
+            std::fs::copy(token.path(from), token.path("db").join(to))?;
+        }
+        let (server, port) = postgresql::start(token, "hostssl all all 127.0.0.1/32 trust")?;
+        let connection = format!(
+            "host=localhost hostaddr=127.0.0.1 port={port} user=postgres dbname=postgres \
+             sslmode=verify-full sslrootcert=site.pem"
+        );
+        // A process for each connection.
+        for _ in 0..3 {
+            let psql =
+                token.program("psql").env("OPENSSL_CONF", "/dev/null").args([&connection, "-Atc"]);
+            psql.arg("SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+                .run()?
+                .with(&["TLSv1.3"])?;
+        }
+        drop(server);
+        token.called("postgresql")
+    });
+}
+
+/// As another user, with tables of nothing yet. It goes to its directory of data.
+fn mariadbd(token: &TestToken, port: u16) -> Program {
+    let home = token.home().display();
+    let launched = token.program("setpriv").line("--reuid nobody --regid nogroup --clear-groups");
+    launched
+        .line("mariadbd --no-defaults --skip-grant-tables --skip-networking=0 --skip-innodb")
+        .line("--default-storage-engine=Aria --bind-address=127.0.0.1 --socket=socket")
+        .args([format!("--ssl-cert={home}/site.pem"), format!("--ssl-key={home}/site.key")])
+        .args([format!("--datadir={home}/db"), format!("--port={port}")])
+}
+
+#[test]
+fn mariadb() {
+    serves("MariaDB", "its server, a PEM file", &["mariadbd", "mariadb", "setpriv"], |token| {
+        prepare(token, "EC:prime256v1", "nogroup")?;
+        std::fs::create_dir(token.path("db"))?;
+        token.program("chown").line("nobody:nogroup db").run()?;
+        std::fs::set_permissions(token.home(), std::fs::Permissions::from_mode(0o755))?;
+        let port = free_port()?;
+        let server = mariadbd(token, port).serve(port, token.home())?;
+        for _ in 0..3 {
+            let client = token.program("mariadb").env("OPENSSL_CONF", "/dev/null");
+            let client = client.line("--no-defaults --host=localhost --protocol=tcp --ssl");
+            client
+                .line("--ssl-ca=site.pem --ssl-verify-server-cert --connect-timeout=20 --execute")
+                .arg("SHOW STATUS LIKE 'Ssl_version'")
+                .arg(format!("--port={port}"))
+                .limit(Duration::from_secs(60))
+                .run()?
+                .with(&["TLSv1.3"])?;
+        }
+        drop(server);
+        token.called("mariadb")
+    });
+}
