@@ -3,8 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    cert, config, derive, doctor, explain, import, key, lab, mechanisms, pages, policy, provider,
-    random, setup, sign, stat, token, top, tune, uri2pem, verify, wrap,
+    cert, config, data, derive, doctor, explain, import, key, lab, mechanisms, pages, policy,
+    provider, random, setup, sign, stat, token, top, tune, uri2pem, verify, wrap,
 };
 use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
@@ -36,9 +36,12 @@ pub(crate) enum Command {
     /// Generate, import, list, show, test, export, copy, change and delete keys
     #[command(subcommand)]
     Key(key::Command),
-    /// Make, sign, list, show, import, export and delete certificates
+    /// Make, sign, list, show, import, export, change and delete certificates
     #[command(subcommand)]
     Cert(cert::Command),
+    /// Keep files in a token: import, list, export and delete them
+    #[command(subcommand)]
+    Data(data::Command),
     /// Sign a file with a key of the token
     ///
     /// Without --mechanism, RSA keys sign with PKCS#1 v1.5 and SHA-256, EC keys with ECDSA and a
