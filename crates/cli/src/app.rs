@@ -90,6 +90,23 @@ impl App {
         }
     }
 
+    /// A session whose security officer is logged in, on the token that a URI names.
+    pub(crate) fn log_in_officer(
+        &self,
+        uri: &Uri,
+        option: Option<&str>,
+    ) -> Result<(Session, Token)> {
+        let token = self.token(uri)?;
+        let host = self.host(uri)?;
+        let source = Source::find(Role::So, option, uri)?;
+        let pin = token.pin(Role::So, source.as_ref())?;
+        let session = host.module().open_session(token.slot, Access::ReadWrite)?;
+        match session.login(User::SecurityOfficer, pin.expose()) {
+            Ok(()) => Ok((session, token)),
+            Err(error) => Err(host.login_failure(&token, Role::So, error)),
+        }
+    }
+
     /// A session with the user logged in where a PIN is to be had, else without: then `false`.
     pub(crate) fn log_in_if_possible(
         &self,

@@ -3,8 +3,8 @@
 
 use crate::app::Common;
 use crate::command::{
-    cert, config, derive, doctor, explain, import, key, lab, mechanisms, pages, policy, provider,
-    random, setup, sign, stat, token, top, tune, uri2pem, verify, wrap,
+    cert, config, data, derive, doctor, explain, import, key, lab, mechanisms, pages, policy,
+    provider, random, setup, sign, stat, token, top, tune, uri2pem, verify, wrap,
 };
 use crate::personality::{crypt, cryptoadm, hash, pktool};
 use clap::{Parser, Subcommand};
@@ -36,9 +36,12 @@ pub(crate) enum Command {
     /// Generate, import, list, show, test, export, copy, change and delete keys
     #[command(subcommand)]
     Key(key::Command),
-    /// Make, sign, list, show, import, export and delete certificates
+    /// Make, sign, list, show, import, export, change and delete certificates
     #[command(subcommand)]
     Cert(cert::Command),
+    /// Keep files in a token: import, list, export and delete them
+    #[command(subcommand)]
+    Data(data::Command),
     /// Sign a file with a key of the token
     ///
     /// Without --mechanism, RSA keys sign with PKCS#1 v1.5 and SHA-256, EC keys with ECDSA and a
@@ -181,4 +184,43 @@ pub(crate) enum Command {
     Man(pages::Man),
     /// Print the versions of the command and of the module
     Version,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    /// A command line as the page writes it: words, and quotes around what means something to a shell.
+    fn words(line: &str) -> Vec<String> {
+        let parts = line.split('\'').enumerate();
+        let quoted = |(at, part): (usize, &str)| match at % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        };
+        parts.flat_map(quoted).collect()
+    }
+
+    #[test]
+    fn every_command_beside_another_tool_s_is_one() {
+        let page = include_str!("../../../docs/commands/other-tools.md");
+        let rows = page.lines().filter(|line| line.starts_with("| ") && line.contains('`'));
+        let mut count = 0;
+        for row in rows {
+            let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+            let [what, others @ .., here] = &*cells else { panic!("{row}") };
+            assert!(others.len() == 4 && !what.is_empty(), "{row}");
+            assert!(
+                others.iter().any(|other| other.starts_with('`')),
+                "another tool does it: {row}"
+            );
+            let command = here.trim_matches('`');
+            assert!(command.starts_with("metaslot "), "{row}");
+            if let Err(error) = Cli::try_parse_from(words(command)) {
+                panic!("{command}: {error}");
+            }
+            count += 1;
+        }
+        assert!(count > 60, "{count} rows");
+    }
 }

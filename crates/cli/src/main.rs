@@ -54,6 +54,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Token(command) => command::token::run(&app, command),
         Command::Cert(command) => command::cert::run(&app, command),
+        Command::Data(command) => command::data::run(&app, command),
         Command::Key(command) => command::key::run(&app, command),
         Command::ImportSofttoken(args) => command::import::run(&app, &args),
         Command::Sign(args) => command::sign::run(&app, &args),

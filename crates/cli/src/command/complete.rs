@@ -61,7 +61,7 @@ const VALUES: &[(&[&str], Values)] = &[
     (&["kind"], || types().collect()),
     (&["usage"], || usage_names().map(str::to_owned).collect()),
     (&["hash"], || hash_names().map(str::to_owned).collect()),
-    (&["mechanism"], mechanisms),
+    (&["mechanism", "only"], mechanisms),
 ];
 
 fn with_values(command: Command) -> Command {

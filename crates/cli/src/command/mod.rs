@@ -7,6 +7,7 @@ pub(crate) mod cert;
 pub(crate) mod cipher;
 pub(crate) mod complete;
 pub(crate) mod config;
+pub(crate) mod data;
 pub(crate) mod derive;
 pub(crate) mod doctor;
 pub(crate) mod explain;

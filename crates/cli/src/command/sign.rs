@@ -74,7 +74,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let (mechanism, hash) = (args.mechanism.as_deref(), args.hash.as_deref());
     let scheme = Scheme::choose(&key.kind, mechanism, hash, &offered)?;
     let again = key.always_authenticate.then_some(&pin);
-    let raw = sign(&session, &scheme, handle, again, &mut payload)?;
+    let raw = sign(&session, &scheme, handle, again, &mut payload)
+        .map_err(|failure| key::limited(&session, &key, handle, failure))?;
     let is_der = scheme.number != 0 && args.format != Some(Format::Raw);
     let signature = if is_der { der::signature(&raw) } else { raw };
     let report = Report {

@@ -23,6 +23,8 @@ pub(crate) struct Order<'a> {
     pub(crate) extractable: bool,
     /// Whether another key may have the label.
     pub(crate) same_label: bool,
+    /// What else the private half, or the secret key, is to have.
+    pub(crate) limits: Template,
 }
 
 /// Makes a key or a pair; the list has it alone.
@@ -95,15 +97,19 @@ fn generate(
             .bool(CKA_SENSITIVE, order.sensitive)
             .bool(CKA_EXTRACTABLE, order.extractable)
     };
+    let limited = |mut template: Template| {
+        template.extend(order.limits.iter().map(|(number, value)| (number, value.clone())));
+        template
+    };
     let mechanism = how.mechanism.into();
     if !how.pair {
-        let mut template = usage::secret(protected(named()), usages);
+        let mut template = usage::secret(limited(protected(named())), usages);
         template.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
         return Ok(vec![session.generate_key(&mechanism, &template)?]);
     }
     let mut public = usage::public(named().bool(CKA_PRIVATE, false), usages);
     public.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
-    let private = usage::private(protected(named()), usages);
+    let private = usage::private(limited(protected(named())), usages);
     let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
     Ok(vec![private, public])
 }

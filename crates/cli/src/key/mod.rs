@@ -15,7 +15,7 @@ pub(crate) use bring::{
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID, types};
 pub(crate) use make::{Order, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};
-pub(crate) use read::{one, only, search, search_all, value};
+pub(crate) use read::{limited, one, only, only_mechanisms, search, search_all, value};
 pub(crate) use usage::{Usage, Usages, usage_names};
 
 use crate::encoding::hex;

@@ -95,6 +95,35 @@ pub(crate) fn value(session: &Session, handle: ObjectHandle) -> Result<Secret> {
     Ok(Secret::taken(session.attribute(handle, CKA_VALUE)?))
 }
 
+/// The mechanisms that a key is limited to, by name; none where it is not.
+pub(crate) fn only_mechanisms(session: &Session, handle: ObjectHandle) -> Vec<String> {
+    let numbers = session.attribute(handle, CKA_ALLOWED_MECHANISMS).unwrap_or_default();
+    let (numbers, _) = numbers.as_chunks::<8>();
+    let numbers = numbers.iter().map(|bytes| CK_MECHANISM_TYPE::from_ne_bytes(*bytes));
+    numbers
+        .map(|it| mechanism_name(it).map_or_else(|| format!("0x{it:x}"), str::to_owned))
+        .collect()
+}
+
+/// The same failure, unless the code for a mechanism that is not there means one that the key is not to do.
+pub(crate) fn limited(
+    session: &Session,
+    key: &Key,
+    handle: ObjectHandle,
+    failure: Failure,
+) -> Failure {
+    if failure.code() != Some(Error::MECHANISM_INVALID) {
+        return failure;
+    }
+    let only = only_mechanisms(session, handle);
+    if only.is_empty() {
+        return failure;
+    }
+    failure
+        .saying(&format!("'{}' is limited to other mechanisms (CKA_ALLOWED_MECHANISMS)", key.label))
+        .hint(format!("it does {}", only.join(", ")))
+}
+
 const fn wanted(asked: Option<Class>, class: Class) -> bool {
     match asked {
         None => true,

@@ -3,13 +3,15 @@
 
 use super::found::{one, open};
 use crate::app::App;
-use crate::certificate;
+use crate::certificate::{self, Stored};
 use crate::command::arguments::TokenArg;
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::Report;
+use crate::x509::Certificate;
 use clap::ValueEnum;
+use metaslot_client::Session;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -22,6 +24,9 @@ pub(crate) struct Args {
     /// PEM or DER
     #[arg(long, short, value_enum, default_value_t = Format::Pem)]
     format: Format,
+    /// And those of its issuers that the token has, up to the root
+    #[arg(long)]
+    chain: bool,
     /// Where the certificate goes [default: standard output]
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -42,11 +47,46 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let (session, token) = open(app, &uri)?;
     let stored = one(&session, &token, &uri)?;
     certificate::read(&stored.der)?;
+    if args.chain && args.format == Format::Der {
+        return Err(Failure::usage("several certificates in one file are PEM: drop --format der"));
+    }
+    let issuers = if args.chain { issuers(&session, &stored)? } else { Vec::new() };
     let text = pem("CERTIFICATE", &stored.der);
-    let report = Report {
-        json: json!({"uri": stored.uri(&token).to_string(), "certificate": text}),
-        ..Report::default()
+    let chain: Vec<String> = issuers.iter().map(|issuer| pem("CERTIFICATE", &issuer.der)).collect();
+    let uri = stored.uri(&token).to_string();
+    let json = match args.chain {
+        true => json!({"uri": uri, "certificate": text, "issuers": chain}),
+        false => json!({"uri": uri, "certificate": text}),
     };
-    let bytes = if args.format == Format::Pem { text.into_bytes() } else { stored.der };
+    let report = Report { json, ..Report::default() };
+    let bytes = match args.format {
+        Format::Pem => (text + &chain.concat()).into_bytes(),
+        Format::Der => stored.der,
+    };
     write_beside(&app.output, args.output.as_deref(), &bytes, &report)
+}
+
+/// By the names that stand in them; whether each signed the one before is not looked at.
+fn issuers(session: &Session, stored: &Stored) -> Result<Vec<Stored>> {
+    let mut all = certificate::labelled(session, None)?;
+    let mut wanted = certificate::read(&stored.der)?.issuer.to_vec();
+    all.retain(|one| one.der != stored.der);
+    let mut chain = Vec::new();
+    let is_of = |one: &Stored, name: &[u8]| {
+        Certificate::read(&one.der).is_some_and(|read| read.subject == name)
+    };
+    if certificate::read(&stored.der)?.subject == wanted {
+        return Ok(chain);
+    }
+    // Each is taken once: names that go round end.
+    while let Some(at) = all.iter().position(|one| is_of(one, &wanted)) {
+        let issuer = all.swap_remove(at);
+        wanted = certificate::read(&issuer.der)?.issuer.to_vec();
+        let is_root = is_of(&issuer, &wanted);
+        chain.push(issuer);
+        if is_root {
+            break;
+        }
+    }
+    Ok(chain)
 }

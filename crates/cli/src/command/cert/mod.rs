@@ -9,6 +9,7 @@ mod import;
 mod issue;
 mod list;
 mod selfsign;
+mod set;
 mod show;
 mod sign;
 mod who;
@@ -47,6 +48,10 @@ pub(crate) enum Command {
     /// The request must be signed by its own key. The names that it asks for are certified and told, unless names
     /// are said here; of the rest that it asks for nothing is taken over: --for says what the certificate is for.
     Sign(sign::Args),
+    /// Change what a certificate is called, and whether it is trusted
+    ///
+    /// CKA_TRUSTED is the security officer's word; NSS and GnuTLS look at it.
+    Set(set::Args),
     /// Delete a certificate
     ///
     /// Its key stays.
@@ -62,6 +67,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::Selfsign(args) => selfsign::run(app, &args),
         Command::Csr(args) => csr::run(app, &args),
         Command::Sign(args) => sign::run(app, &args),
+        Command::Set(args) => set::run(app, &args),
         Command::Delete(args) => delete::run(app, &args),
     }
 }

@@ -8,6 +8,7 @@ use crate::key;
 use crate::output::Report;
 use crate::pin;
 use crate::uri::Class;
+use metaslot_ck::CKA_DESTROYABLE;
 use metaslot_client::Access;
 use serde_json::json;
 
@@ -36,6 +37,16 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         key.parts.retain(|part| part.class == half);
         if key.parts.is_empty() {
             return Err(Failure::not_found(format!("no key matches {}", uri.key_part())));
+        }
+    }
+    for part in &key.parts {
+        if session
+            .attribute_bool(part.handle, CKA_DESTROYABLE)
+            .is_ok_and(|destroyable| !destroyable)
+        {
+            let message = format!("'{}' cannot be deleted (CKA_DESTROYABLE)", key.label);
+            return Err(Failure::failed(message)
+                .hint("it goes with the token: 'metaslot token init --force' empties that"));
         }
     }
     let name = key.uri(&token).to_string();

@@ -4,11 +4,15 @@
 use super::report::report;
 use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg, id};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::key::{self, Generation, Kind, Order, Usage, usage};
 use crate::output::Report;
+use crate::scheme::mechanism_number;
 use clap::builder::NonEmptyStringValueParser;
-use metaslot_client::Access;
+use metaslot_ck::{
+    CKA_ALLOWED_MECHANISMS, CKA_ALWAYS_AUTHENTICATE, CKA_DESTROYABLE, CKA_MODIFIABLE,
+};
+use metaslot_client::{Access, Template, Value};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,6 +42,15 @@ pub(crate) struct Args {
     /// Let the key leave the token, encrypted by a wrapping key
     #[arg(long)]
     extractable: bool,
+    /// Ask for the PIN again whenever the private half of the pair is used
+    #[arg(long)]
+    always_authenticate: bool,
+    /// Do only this with it, whatever it is for: mechanisms by name
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Option<Vec<String>>,
+    /// Do not let it be changed or deleted, but with the token
+    #[arg(long)]
+    permanent: bool,
     /// Allow a second key with the same label
     #[arg(long)]
     same_label: bool,
@@ -60,6 +73,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         sensitive: true,
         extractable: args.extractable,
         same_label: args.same_label,
+        limits: args.limits()?,
     };
     let keys = key::make(&session, login.token.slot, order)?;
     let report = report(&login.token, &keys);
@@ -69,6 +83,29 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let how = args.kind.generation();
     let warnings: Vec<String> = beyond_purpose(args, &how).filter(|_| ours).into_iter().collect();
     app.output.print_warning(&Report { text, ..report }, &warnings)
+}
+
+impl Args {
+    /// What limits the key beside its usages.
+    fn limits(&self) -> Result<Template> {
+        let mut limits = Template::new();
+        if self.always_authenticate {
+            if !self.kind.generation().pair {
+                let message =
+                    format!("a use of a secret key cannot ask for the PIN: {}", self.kind);
+                return Err(Failure::usage(message).hint("--always-authenticate is for pairs"));
+            }
+            limits = limits.bool(CKA_ALWAYS_AUTHENTICATE, true);
+        }
+        if let Some(names) = &self.only {
+            let numbers = names.iter().map(|name| mechanism_number(name)).collect::<Result<_>>()?;
+            limits.push(CKA_ALLOWED_MECHANISMS, Value::Mechanisms(numbers));
+        }
+        if self.permanent {
+            limits = limits.bool(CKA_MODIFIABLE, false).bool(CKA_DESTROYABLE, false);
+        }
+        Ok(limits)
+    }
 }
 
 /// Programs state uses that they do not need, so the module takes them, and refuses them when asked.

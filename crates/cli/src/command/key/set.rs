@@ -9,12 +9,11 @@ use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::key::{self, Key, Part, Usage};
 use crate::output::Report;
-use crate::pin::{Role, Source};
 use crate::uri::{Class, Uri};
 use clap::ArgGroup;
 use clap::builder::NonEmptyStringValueParser;
 use metaslot_ck::*;
-use metaslot_client::{Access, Session, Template, User, Value};
+use metaslot_client::{Access, Session, Template, Value};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -117,13 +116,7 @@ fn check(session: &Session, key: &Key, args: &Args) -> Result<()> {
 
 /// The officer sees what anybody sees, and trusts what wraps: secret keys and public halves.
 fn trust(app: &App, args: &Args, uri: &Uri) -> Result<()> {
-    let token = app.token(uri)?;
-    let host = app.host(uri)?;
-    let source = Source::find(Role::So, args.so_pin_source.as_deref(), uri)?;
-    let pin = token.pin(Role::So, source.as_ref())?;
-    let session = host.module().open_session(token.slot, Access::ReadWrite)?;
-    let logged_in = session.login(User::SecurityOfficer, pin.expose());
-    logged_in.map_err(|error| host.login_failure(&token, Role::So, error))?;
+    let (session, token) = app.log_in_officer(uri, args.so_pin_source.as_deref())?;
     let keys = key::search(&session, uri)?;
     if keys.is_empty() {
         let failure =

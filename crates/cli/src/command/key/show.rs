@@ -67,6 +67,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ("usage", dash(key.usages.names().join(","))),
         ("value", [&[key.protection()], &sentences[..]].concat().join(", ")),
     ];
+    let only = [Class::Private, Class::Secret].into_iter().find_map(|it| key.part(it));
+    let only = only.map(|handle| key::only_mechanisms(&session, handle)).unwrap_or_default();
+    json["only"] = only.clone().into();
+    rows.extend((!only.is_empty()).then(|| ("only", only.join(", "))));
     rows.extend(key.home.clone().map(|home| ("home", home)));
     rows.extend(certificates.into_iter().map(|uri| ("certificate", uri)));
     rows.push(("URI", key.uri(&token).to_string()));

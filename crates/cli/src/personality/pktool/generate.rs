@@ -8,7 +8,7 @@ use crate::key::{self, Key, Kind, Order};
 use crate::output;
 use crate::personality::operands::{Choice, Operands};
 use crate::uri::Class;
-use metaslot_client::{Access, Session};
+use metaslot_client::{Access, Session, Template};
 use metaslot_memory::Secret;
 
 /// `keytype=` of secret keys.
@@ -141,7 +141,15 @@ pub(super) fn made(
     extractable: bool,
 ) -> Result<Vec<Key>> {
     let slot = session.info()?.slot;
-    let order =
-        Order { label, kind, id: None, usages: None, sensitive, extractable, same_label: true };
+    let order = Order {
+        label,
+        kind,
+        id: None,
+        usages: None,
+        sensitive,
+        extractable,
+        same_label: true,
+        limits: Template::new(),
+    };
     key::make(session, slot, order)
 }

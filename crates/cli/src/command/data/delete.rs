@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot data delete`
+
+use super::found::one;
+use crate::app::App;
+use crate::command::arguments::{PinArg, TokenArg};
+use crate::failure::{Failure, Result};
+use crate::output::Report;
+use crate::pin;
+use metaslot_client::Access;
+use serde_json::json;
+
+/// Arguments of `data delete`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The data: a PKCS#11 URI or its label
+    #[arg(value_name = "URI|LABEL")]
+    data: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.key(&args.data)?;
+    let login = args.pin.login(app, &uri)?;
+    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    let token = login.token.uri();
+    let stored = one(&session, &token, &uri)?;
+    let name = stored.uri(&token).to_string();
+    if !args.yes {
+        confirm(&name)?;
+    }
+    session.destroy(stored.handle)?;
+    app.output.print(&Report {
+        text: format!("deleted {name}\n"),
+        json: json!({"deleted": [name]}),
+        uris: vec![name],
+    })
+}
+
+fn confirm(name: &str) -> Result<()> {
+    if !pin::is_interactive() {
+        return Err(Failure::failed("no terminal to ask on whether to delete the data")
+            .hint("--yes deletes it without asking"));
+    }
+    match pin::confirm(&format!("delete {name}? there is no way back"))? {
+        true => Ok(()),
+        false => Err(Failure::failed("nothing was deleted")),
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot data import`
+
+use super::found::{one, search};
+use crate::app::App;
+use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::payload::Payload;
+use crate::failure::{Failure, Result};
+use crate::output::Report;
+use crate::uri::Uri;
+use clap::builder::NonEmptyStringValueParser;
+use metaslot_ck::*;
+use metaslot_client::{Access, Template};
+use metaslot_memory::Secret;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Arguments of `data import`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The file; '-' is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Its name in the token
+    #[arg(long, value_name = "LABEL", value_parser = NonEmptyStringValueParser::new())]
+    label: String,
+    /// Which program it is of
+    #[arg(long, value_name = "TEXT")]
+    application: Option<String>,
+    /// Let it be seen without a login
+    #[arg(long)]
+    public: bool,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+/// A token is no disk: an object is read as a whole by whoever looks at it.
+const LONGEST: usize = 1 << 20;
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.uri()?;
+    let login = args.pin.login(app, &uri)?;
+    let mut payload = Payload::open(Some(&args.file))?;
+    let mut buffer = Secret::zeroed(LONGEST + 1);
+    let length = payload.fill(buffer.expose_mut())?;
+    if length > LONGEST {
+        return Err(Failure::failed(format!("{} is longer than {LONGEST} bytes", payload.name())));
+    }
+    let value = buffer.truncated(length);
+    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    let named = Uri { object: Some(args.label.clone()), ..Uri::default() };
+    if !search(&session, &named)?.is_empty() {
+        return Err(Failure::failed(format!("the token already has data '{}'", args.label))
+            .hint("choose another label, or delete it: 'metaslot data delete'"));
+    }
+    let template = Template::new()
+        .class(CKO_DATA)
+        .token(true)
+        .bool(CKA_PRIVATE, !args.public)
+        .label(&args.label)
+        .bytes(CKA_APPLICATION, args.application.as_deref().unwrap_or_default())
+        .bytes(CKA_VALUE, value.expose());
+    session.create(&template)?;
+    let token = login.token.uri();
+    let stored = one(&session, &token, &named)?;
+    let name = stored.uri(&token).to_string();
+    app.output.print(&Report {
+        text: format!("imported {length} bytes\n{name}\n"),
+        json: json!({"imported": stored.json(&token)}),
+        uris: vec![name],
+    })
+}
