@@ -27,30 +27,54 @@ struct Mark {
 /// Compares a token's state with its anchor, and moves that on to it. The caller holds the writers'
 /// queue. An empty file has no anchor yet.
 pub(crate) fn advance(path: &Path, database: &Path, serial: &Serial, state: &State) -> Result<()> {
-    let (file, mark) = of_token(path, database, serial)?;
-    let Some(mark) = mark else { return write(&file, path, serial, state) };
-    let refused = |reason: String| Err(refused(path, database, &reason));
-    if state.commits < mark.commits {
-        return refused(format!(
-            "has seen change {} of it, and this is an older file with {}: restore the newer one, or \
-             empty the anchor to go on with this",
-            mark.commits, state.commits
-        ));
+    let (file, mark) = of_token(path, database, serial, OFlags::RDWR)?;
+    match mark {
+        Some(mark) => {
+            mark.check(path, database, state)?;
+            let is_newer = state.commits > mark.commits;
+            if is_newer { write(&file, path, serial, state) } else { Ok(()) }
+        }
+        None => write(&file, path, serial, state),
     }
-    if state.commits == mark.commits && state.mac != mark.mac {
-        return refused(format!("has seen another change {} of it", mark.commits));
+}
+
+/// Compares a token's state with its anchor, which stays where it is.
+pub(crate) fn compare(path: &Path, database: &Path, serial: &Serial, state: &State) -> Result<()> {
+    let (_, mark) = of_token(path, database, serial, OFlags::RDONLY)?;
+    mark.map_or(Ok(()), |mark| mark.check(path, database, state))
+}
+
+impl Mark {
+    /// Refuses a state that is not this one or a later one.
+    fn check(&self, path: &Path, database: &Path, state: &State) -> Result<()> {
+        let refused = |reason: String| Err(refused(path, database, &reason));
+        if state.commits < self.commits {
+            return refused(format!(
+                "has seen change {} of it, and this is an older file with {}: restore the newer one, or \
+                 empty the anchor to go on with this",
+                self.commits, state.commits
+            ));
+        }
+        if state.commits == self.commits && state.mac != self.mac {
+            return refused(format!("has seen another change {} of it", self.commits));
+        }
+        Ok(())
     }
-    if state.commits > mark.commits { write(&file, path, serial, state) } else { Ok(()) }
 }
 
 /// Whether an anchor can follow this token: asked before anything is written. Gives how many changes it
 /// has seen.
 pub(crate) fn check(path: &Path, database: &Path, serial: &Serial) -> Result<u64> {
-    Ok(of_token(path, database, serial)?.1.map_or(0, |mark| mark.commits))
+    Ok(of_token(path, database, serial, OFlags::RDWR)?.1.map_or(0, |mark| mark.commits))
 }
 
-fn of_token(path: &Path, database: &Path, serial: &Serial) -> Result<(File, Option<Mark>)> {
-    let file = open(path)?;
+fn of_token(
+    path: &Path,
+    database: &Path,
+    serial: &Serial,
+    access: OFlags,
+) -> Result<(File, Option<Mark>)> {
+    let file = open(path, access)?;
     let mark = read(&file, path)?;
     match mark.as_ref().is_none_or(|mark| mark.serial == *serial) {
         true => Ok((file, mark)),
@@ -62,8 +86,8 @@ fn refused(path: &Path, database: &Path, reason: &str) -> Error {
     Error::tampered(&format!("its anchor {} {reason}", path.display())).at(database)
 }
 
-fn open(path: &Path) -> Result<File> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+fn open(path: &Path, access: OFlags) -> Result<File> {
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match fs::open(path, flags, Mode::empty()) {
         Ok(file) => Ok(file.into()),
         Err(Errno::NOENT) => Err(Error::file(

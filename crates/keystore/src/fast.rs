@@ -2,13 +2,15 @@
 //! Fast login: a second wrap of the master key, for servers that fork a process per connection.
 //!
 //! Its key is made from the PIN and a random secret that the kernel keeps for this user, not longer
-//! than the wrap shall last; without either it opens nothing. A new PIN voids it.
+//! than the wrap shall last; without either it opens nothing. A new PIN voids it. Where the kernel keeps none (in containers),
+//! the secret is a file in memory.
 
 use crate::crypto::{self, KEY, Serial};
 use crate::error::Result;
 use crate::gate::Database;
 use crate::open::Config;
 use crate::schema::{Token, now, signed, unsigned};
+use crate::volatile::{self, Volatile};
 use crate::wrap::role_byte;
 use metaslot_awslc_wrapper::hkdf;
 use metaslot_memory::{Secret, keyring};
@@ -16,6 +18,7 @@ use metaslot_spi::store::Role;
 use rusqlite::OptionalExtension;
 use rustix::fs;
 use std::ffi::CString;
+use std::path::PathBuf;
 
 /// Where releases before this one had the secret: a file in the runtime directory.
 const FORMER: &str = "login-secret";
@@ -29,6 +32,10 @@ const SECRET: usize = 32;
 pub(crate) struct FastLogin {
     /// Of the secret in the user's keyring.
     name: CString,
+    /// Of its file.
+    file: String,
+    /// Where a directory of this user's may be.
+    bases: Vec<PathBuf>,
     owner: u32,
     role: Role,
     serial: Serial,
@@ -55,10 +62,12 @@ impl FastLogin {
         let serial = token.serial;
         let serial_number = u64::from_be_bytes(serial);
         let name = format!("metaslot:{serial_number:016x}:{}", role_byte(role));
+        let file = format!("{serial_number:016x}-{}.secret", role_byte(role));
+        let bases = config.volatile.clone();
         let owner = rustix::process::geteuid().as_raw();
         let name = CString::new(name).ok()?;
         let long = crate::state::name(long.as_deref());
-        Some(Self { name, owner, role, serial, long, lifetime })
+        Some(Self { name, file, bases, owner, role, serial, long, lifetime })
     }
 
     /// The stored wrap of this user and role, unless it has expired.
@@ -77,19 +86,35 @@ impl FastLogin {
 
     /// The master key, when PIN and secret are right.
     pub(crate) fn open(&self, wrap: &Wrap, pin: &[u8]) -> Result<Option<Secret>> {
-        let Ok(Some(secret)) = keyring::find(&self.name, SECRET) else { return Ok(None) };
+        let Some(secret) = self.secret() else { return Ok(None) };
         let key = self.key(&secret, pin)?;
         crypto::open_secret(&key, &self.aad(wrap.expires), &wrap.sealed)
     }
 
-    /// A wrap under a fresh secret; `None` where the kernel does not keep one.
-    pub(crate) fn seal(&self, pin: &[u8], master: &Secret) -> Result<Option<Wrap>> {
-        let secret = crypto::random_key()?;
+    fn secret(&self) -> Option<Secret> {
+        let kept = keyring::find(&self.name, SECRET).ok().flatten();
+        kept.or_else(|| Volatile::find(&self.bases)?.secret(&self.file, SECRET, now()))
+    }
+
+    fn keep(&self, secret: &Secret, expires: u64) -> bool {
         let seconds = u32::try_from(self.lifetime).unwrap_or(u32::MAX);
-        if keyring::keep(&self.name, &secret, seconds).is_err() {
+        if keyring::keep(&self.name, secret, seconds).is_ok() {
+            // What was kept elsewhere while the kernel kept nothing.
+            if let Some(place) = Volatile::find(&self.bases) {
+                place.forget(&self.file);
+            }
+            return true;
+        }
+        let place = Volatile::make(&self.bases);
+        place.is_ok_and(|place| place.keep(&self.file, secret, expires).is_ok())
+    }
+
+    /// A wrap under a fresh secret; `None` where there is no place for one.
+    pub(crate) fn seal(&self, pin: &[u8], master: &Secret) -> Result<Option<Wrap>> {
+        let (secret, expires) = (crypto::random_key()?, now() + self.lifetime);
+        if !self.keep(&secret, expires) {
             return Ok(None);
         }
-        let expires = now() + self.lifetime;
         let key = self.key(&secret, pin)?;
         let sealed = crypto::seal(&key, &self.aad(expires), master.expose())?;
         Ok(Some(Wrap { owner: self.owner, expires, sealed }))
@@ -128,6 +153,19 @@ impl Wrap {
             )?
             .execute((self.owner, role_byte(role), signed(self.expires), &self.sealed))?;
         Ok(())
+    }
+}
+
+/// Where secrets of this user's fast logins are kept, when one of these directories may have them; nothing is made.
+///
+/// # Errors
+/// Why nowhere.
+pub fn fast_login_place(bases: &[PathBuf]) -> std::result::Result<String, String> {
+    match keyring::find(c"metaslot:place", SECRET) {
+        Ok(_) => Ok(String::from("the kernel's keyring")),
+        Err(error) => volatile::place(bases)
+            .map(|path| path.display().to_string())
+            .map_err(|reason| format!("the kernel's keyring: {error}; {reason}")),
     }
 }
 

@@ -121,6 +121,12 @@ impl Files {
         Ok(())
     }
 
+    /// Whether it lies where nobody can write, without a log: SQLite could neither make one nor do without.
+    pub(crate) fn is_frozen(&self) -> bool {
+        let [_, log, _] = &self.logs;
+        fs::lstat(log).is_err_and(|errno| errno == Errno::NOENT) && is_read_only(&self.database)
+    }
+
     /// Takes away what a database that is gone has left.
     pub(crate) fn remove_remains(&self) -> Result<()> {
         for path in [&self.database].into_iter().chain(&self.logs) {
@@ -313,6 +319,12 @@ fn open_or_make(path: &Path, mode: Mode) -> Result<File> {
         Err(Errno::EXIST) => fs::open(path, flags, Mode::empty()).map(File::from).map_err(refused),
         Err(errno) => Err(refused(errno)),
     }
+}
+
+/// Whether nobody can write a file where it is: its file system is read-only here.
+pub(crate) fn is_read_only(path: &Path) -> bool {
+    let system = fs::statvfs(directory(path));
+    system.is_ok_and(|system| system.f_flag.contains(fs::StatVfsMountFlags::RDONLY))
 }
 
 /// The directory of a file.

@@ -15,6 +15,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, FileControl, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::cell::Cell;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -476,6 +477,19 @@ fn open_unmoved<T>(
     Err(Error::file(path, "open", "its files are replaced again and again"))
 }
 
+/// The name of a database that nobody can write, as SQLite reads it without locks and a log.
+fn immutable(path: &Path) -> String {
+    let mut name = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => name.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => name.push(char::from(*byte)),
+            byte => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name + "?immutable=1"
+}
+
 /// A page that is odd while no process writes was left so by a writer that died.
 fn repair(page: &Generation, files: &Files) {
     if page.is_odd()
@@ -547,7 +561,14 @@ impl Database {
         files.check_logs()?;
         let counted = Counted::new(&files.database)?;
         let connect = || -> rusqlite::Result<Connection> {
-            let connection = Connection::open_with_flags(&files.database, flags)?;
+            let connection = match files.is_frozen() {
+                // A log that appears is another file than there was, and then this is opened anew.
+                true => Connection::open_with_flags(
+                    immutable(&files.database),
+                    flags | OpenFlags::SQLITE_OPEN_URI,
+                )?,
+                false => Connection::open_with_flags(&files.database, flags)?,
+            };
             connection.busy_timeout(BUSY)?;
             connection.execute_batch(SETTINGS)?;
             // The log stays and the close is cheap: anyone who opens next may be another user, who
@@ -625,6 +646,12 @@ impl Database {
         {
             pages("TRUNCATE").unwrap_or_default();
         }
+    }
+
+    /// Moves the log into the database, as far as no reader needs it: the next writer then begins it anew in its place. That needs
+    /// no space but for new pages of the database.
+    pub(crate) fn empty_log(&self) -> Result<()> {
+        Ok(self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()))?)
     }
 
     /// Refuses where this process may not write.

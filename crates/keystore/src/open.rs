@@ -13,7 +13,7 @@ use crate::schema::Head;
 use crate::state::{self, Memory, State};
 use crate::v1;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -25,8 +25,11 @@ pub struct Config {
     /// A group whose members use the token: name or number. Matters when the directory is made.
     pub group: Option<String>,
     /// How long a fast login lasts after a login that took the long way; `None` for never. Only with
-    /// PINs of 8 bytes or more, and where the kernel keeps secrets for the user.
+    /// PINs of 8 bytes or more, and where the kernel keeps secrets for the user or there is a directory in memory.
     pub fast_login: Option<Duration>,
+    /// Directories in which there may be one of this user's, in memory: for secrets that the kernel does not keep, and counts
+    /// of attempts that the store cannot take.
+    pub volatile: Vec<PathBuf>,
     /// The runtime directory, where releases before this one kept fast login's secret: a login
     /// removes it.
     pub runtime: Option<PathBuf>,
@@ -50,6 +53,7 @@ impl Config {
             path: path.into(),
             group: None,
             fast_login: None,
+            volatile: Vec::new(),
             runtime: None,
             kdf: Cost::Argon2id,
             pepper: None,
@@ -95,6 +99,8 @@ pub struct SqliteStore {
     pub(crate) read_last: Memory,
     pub(crate) written_last: Memory,
     pub(crate) last_error: Mutex<Option<String>>,
+    /// Counts of right PINs, of the SO's and the user's, that could not be taken back yet.
+    pub(crate) owed: [AtomicU32; 2],
 }
 
 /// Whether other processes must look again after a commit.
@@ -122,6 +128,7 @@ impl SqliteStore {
             read_last: Memory::default(),
             written_last: Memory::default(),
             last_error: Mutex::new(None),
+            owed: Default::default(),
         }
     }
 
@@ -181,6 +188,15 @@ impl SqliteStore {
     /// Compares the state with the anchor, where there is one, and moves the anchor on to it. The
     /// writers' queue is held.
     pub(crate) fn advance_held(&self, database: &Database, keys: &Keys) -> Result<()> {
+        self.with_anchor(database, keys, anchor::advance)
+    }
+
+    fn with_anchor(
+        &self,
+        database: &Database,
+        keys: &Keys,
+        judge: impl FnOnce(&Path, &Path, &Serial, &State) -> Result<()>,
+    ) -> Result<()> {
         let Some(anchor) = &self.config.anchor else { return Ok(()) };
         let head = Head::read(&database.connection)?;
         if head.key_id != keys.id || database.pragma::<i64>("user_version")? < FORMAT {
@@ -189,7 +205,7 @@ impl SqliteStore {
             return Ok(());
         }
         let state = State::open(keys, &head.state)?;
-        anchor::advance(anchor, &self.config.path, &keys.serial, &state)
+        judge(anchor, &self.config.path, &keys.serial, &state)
     }
 
     /// Refuses a change of the state that the anchor, where there is one, could not follow. Gives how many it
@@ -204,7 +220,10 @@ impl SqliteStore {
         if self.config.anchor.is_none() {
             return Ok(());
         }
-        self.gate.write_in_turn(|database| self.advance_held(database, keys))
+        match self.gate.read(|database| Ok(database.writable))? {
+            true => self.gate.write_in_turn(|database| self.advance_held(database, keys)),
+            false => self.gate.read(|database| self.with_anchor(database, keys, anchor::compare)),
+        }
     }
 
     /// BEGIN, `work`, COMMIT, with the generation around the commit. The writers' queue is held.
@@ -254,7 +273,7 @@ impl SqliteStore {
     /// Refuses a token that is not as it was last written, as far as a login looks.
     pub(crate) fn confirm(&self, keys: &Keys) -> Result<()> {
         self.upgrade(keys)?;
-        self.gate.write(|database| {
+        self.look(|database| {
             database.snapshot(|connection| {
                 database.check_format()?;
                 state::of(connection, keys)?.check_count(connection)
@@ -263,12 +282,20 @@ impl SqliteStore {
         self.advance_anchor(keys)
     }
 
+    /// Runs `work`, which only reads, in the files that have the names now: by the writer's connection where there can be one.
+    fn look<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
+        match self.gate.read(|database| Ok(database.writable))? {
+            true => self.gate.write(work),
+            false => self.gate.read(work),
+        }
+    }
+
     /// Makes a store of an older format the current one.
     pub(crate) fn upgrade(&self, keys: &Keys) -> Result<()> {
         let is_old = |database: &Database| -> Result<bool> {
             Ok(database.pragma::<i64>("user_version")? < FORMAT)
         };
-        if !self.gate.write(is_old)? {
+        if !self.look(is_old)? {
             return Ok(());
         }
         self.transact_sealed(keys, |database| match is_old(database)? {

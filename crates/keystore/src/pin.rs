@@ -11,34 +11,24 @@ use crate::files;
 use crate::format::{APPLICATION, FORMAT};
 use crate::gate::Database;
 use crate::kdf::Kdf;
+use crate::limit::{MAX_FAILURES, may_try, retry_at};
 use crate::open::{Announce, SqliteStore};
 use crate::pepper;
 use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, now, signed};
 use crate::state::{self, State};
+use crate::uncounted;
 use crate::wrap;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
 use metaslot_spi::store::{PinState, Role};
-
-/// After so many failures in a row a PIN is locked.
-pub(crate) const MAX_FAILURES: u32 = 10;
-/// After so many the next attempt has to wait: 1 second, 2, 4, …
-const FREE_FAILURES: u32 = 3;
+use std::sync::atomic::Ordering;
 
 /// What may be told about a counter.
 pub(crate) fn state(row: &PinRow, now: u64) -> PinState {
-    let retry_at = match row.failures.checked_sub(FREE_FAILURES) {
-        Some(more) if row.failures < MAX_FAILURES => {
-            let delay = 1_u64 << more.min(MAX_FAILURES);
-            // A clock that was set back must not lock anybody out for longer than the delay.
-            let at = (row.failed_at + delay).min(now + delay);
-            if at > now { at } else { 0 }
-        }
-        _ => 0,
-    };
     let left = MAX_FAILURES.saturating_sub(row.failures);
     let kdf = row.wrap.as_deref().and_then(|wrap| wrap::kdf(wrap).ok());
     let cost = kdf.map(Kdf::cost).unwrap_or_default();
+    let retry_at = retry_at(row.failures, row.failed_at, now);
     PinState { failures: row.failures, left, retry_at, cost }
 }
 
@@ -205,59 +195,39 @@ struct Attempt {
 
 /// Counts, tries, settles.
 fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> Result<Attempt> {
-    let locks = store.gate.locks()?;
-    let _attempt = locks.login.hold()?;
     let pepper = pepper(store)?;
-    let fast_wanted = store.config.fast_login.is_some() && matches!(settle, Settle::Login);
     fast::remove_former_secret(&store.config);
-    let (token, fast, quick) = store.transact(Announce::No, |database| {
-        let token = Token::read(&database.connection)?;
-        let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
-        let wrapped = pin_row(&token, role).wrap.as_deref();
-        if pepper.is_none() && wrapped.is_some_and(wrap::needs_pepper) {
-            return Err(Error::not_token(
-                "its PINs are mixed with a file that its configuration does not name: set pepper",
-            ));
+    let locks = store.gate.locks();
+    let held = locks.as_ref().map_err(Clone::clone).and_then(|locks| locks.login.hold());
+    let begun = held.and_then(|held| {
+        let begun = in_place(store, |database| Begun::count(store, database, role, pin, settle))?;
+        store.owed[role as usize].store(0, Ordering::Relaxed);
+        Ok((held, begun))
+    });
+    let (_held, begun) = match begun {
+        // A right PIN opens a token whose store nobody can write.
+        Err(error)
+            if matches!(settle, Settle::Login)
+                && uncounted::is_needed(&store.config.path, &error) =>
+        {
+            return attempt_uncounted(store, role, pin, pepper.as_ref());
         }
-        if let Some(wrapped) = wrapped {
-            wrap::kdf(wrapped)?;
-        }
-        count(database, &token, role)?;
-        let fast = fast::FastLogin::new(&store.config, &token, role, pin);
-        let fast = fast.filter(|_| fast_wanted);
-        let quick = fast.as_ref().map(|place| place.read(database)).transpose()?.flatten();
-        Ok((token, fast, quick))
-    })?;
-    let (serial, row) = (token.serial, pin_row(&token, role));
-    if let (Some(place), Some(quick)) = (&fast, quick)
-        && let Some(master) = place.open(&quick, pin)?
-    {
-        store.counts.fast_hits.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        counters::event(counters::Event::FastLogin);
-        store.transact(Announce::No, |database| clear(database, role))?;
-        return Ok(Attempt { serial, master });
-    }
-    if fast_wanted {
-        store.counts.fast_misses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        counters::event(counters::Event::FastLoginMiss);
-    }
-    let wrapped = row.wrap.as_deref().ok_or(Error::PinNotInitialized)?;
-    let opened = wrap::open(wrapped, &serial, role, pin, pepper.as_ref());
-    let Some(master) = opened.map_err(|error| error.at(&store.config.path))? else {
-        let left = MAX_FAILURES.saturating_sub(row.failures + 1);
+        begun => begun?,
+    };
+    let Some(opened) = begun.open(store, role, pin, pepper.as_ref())? else {
+        let left = MAX_FAILURES.saturating_sub(pin_row(&begun.token, role).failures + 1);
         counters::event(counters::Event::LoginFailure);
         return Err(Error::PinIncorrect { left });
     };
+    let (serial, master) = (begun.token.serial, opened.master);
     match settle {
         Settle::Login => {
-            let renewed = fast.map(|place| place.seal(pin, &master)).transpose()?.flatten();
-            store.transact(Announce::No, |database| {
-                fast::tidy(database, role, renewed.is_some() || !fast_wanted)?;
-                if let Some(renewed) = &renewed {
-                    renewed.write(database, role)?;
-                }
-                clear(database, role)
-            })?;
+            let renewed = match begun.fast.filter(|_| !opened.fast) {
+                Some(place) => place.seal(pin, &master)?,
+                None => None,
+            };
+            let renewal = (!opened.fast).then_some(renewed);
+            settle_login(store, role, renewal.as_ref().map(Option::as_ref))?;
         }
         Settle::Change(new) => {
             let kdf = store.config.kdf.kdf()?;
@@ -277,6 +247,154 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     Ok(Attempt { serial, master })
 }
 
+/// An attempt at a token whose store nobody can write.
+fn attempt_uncounted(
+    store: &SqliteStore,
+    role: Role,
+    pin: &[u8],
+    pepper: Option<&Secret>,
+) -> Result<Attempt> {
+    let begun = store.gate.read(|database| Begun::read(store, database, role, pin, true))?;
+    let (serial, row) = (begun.token.serial, pin_row(&begun.token, role));
+    let opened = uncounted::attempt(&store.config.volatile, &serial, role, row, || {
+        let opened = begun.open(store, role, pin, pepper)?;
+        if opened.is_none() {
+            counters::event(counters::Event::LoginFailure);
+        }
+        Ok(opened)
+    })?;
+    if row.failures > 0 {
+        // As far as that can be had.
+        in_place(store, |database| clear(database, role)).unwrap_or_default();
+    }
+    Ok(Attempt { serial, master: opened.master })
+}
+
+/// An attempt that may be made: the token as it was before.
+struct Begun {
+    token: Token,
+    fast: Option<fast::FastLogin>,
+    quick: Option<fast::Wrap>,
+    fast_wanted: bool,
+}
+
+/// What a right PIN opened, and whether the fast way.
+struct Opened {
+    master: Secret,
+    fast: bool,
+}
+
+impl Begun {
+    /// Counts the attempt in the store.
+    fn count(
+        store: &SqliteStore,
+        database: &Database,
+        role: Role,
+        pin: &[u8],
+        settle: Settle<'_>,
+    ) -> Result<Self> {
+        let owed = store.owed[role as usize].load(Ordering::Relaxed);
+        if owed > 0 {
+            give_back(database, role, owed)?;
+        }
+        let begun = Self::read(store, database, role, pin, matches!(settle, Settle::Login))?;
+        count(database, &begun.token, role)?;
+        Ok(begun)
+    }
+
+    /// Reads what an attempt needs.
+    fn read(
+        store: &SqliteStore,
+        database: &Database,
+        role: Role,
+        pin: &[u8],
+        is_login: bool,
+    ) -> Result<Self> {
+        let token = Token::read(&database.connection)?;
+        let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+        let wrapped = pin_row(&token, role).wrap.as_deref().ok_or(Error::PinNotInitialized)?;
+        if store.config.pepper.is_none() && wrap::needs_pepper(wrapped) {
+            return Err(Error::not_token(
+                "its PINs are mixed with a file that its configuration does not name: set pepper",
+            ));
+        }
+        wrap::kdf(wrapped)?;
+        let fast_wanted = is_login && store.config.fast_login.is_some();
+        let fast = fast::FastLogin::new(&store.config, &token, role, pin);
+        let fast = fast.filter(|_| fast_wanted);
+        let quick = fast.as_ref().map(|place| place.read(database)).transpose()?.flatten();
+        Ok(Self { token, fast, quick, fast_wanted })
+    }
+
+    /// Tries the PIN; `None` for a wrong one.
+    fn open(
+        &self,
+        store: &SqliteStore,
+        role: Role,
+        pin: &[u8],
+        pepper: Option<&Secret>,
+    ) -> Result<Option<Opened>> {
+        if let (Some(place), Some(quick)) = (&self.fast, &self.quick)
+            && let Some(master) = place.open(quick, pin)?
+        {
+            store.counts.fast_hits.fetch_add(1, Ordering::Relaxed);
+            counters::event(counters::Event::FastLogin);
+            return Ok(Some(Opened { master, fast: true }));
+        }
+        if self.fast_wanted {
+            store.counts.fast_misses.fetch_add(1, Ordering::Relaxed);
+            counters::event(counters::Event::FastLoginMiss);
+        }
+        let wrapped = pin_row(&self.token, role).wrap.as_deref().ok_or(Error::PinNotInitialized)?;
+        let opened = wrap::open(wrapped, &self.token.serial, role, pin, pepper);
+        let opened = opened.map_err(|error| error.at(&store.config.path))?;
+        Ok(opened.map(|master| Opened { master, fast: false }))
+    }
+}
+
+/// What becomes of the store after a login by a right PIN. `renewal` is none after a fast login, which leaves everything as it
+/// is but the count.
+fn settle_login(
+    store: &SqliteStore,
+    role: Role,
+    renewal: Option<Option<&fast::Wrap>>,
+) -> Result<()> {
+    let whole = |database: &Database| {
+        if let Some(renewed) = renewal {
+            let is_possible = renewed.is_some() || store.config.fast_login.is_none();
+            fast::tidy(database, role, is_possible)?;
+            renewed.map_or(Ok(()), |renewed| renewed.write(database, role))?;
+        }
+        clear(database, role)
+    };
+    let cleared = match store.transact(Announce::No, whole) {
+        Err(Error::Full { .. }) => in_place(store, |database| clear(database, role)),
+        cleared => cleared,
+    };
+    match cleared {
+        // The PIN was right, whatever becomes of its count: that is taken back before the next one.
+        Err(
+            Error::Full { .. } | Error::WriteProtected { .. } | Error::File { action: "lock", .. },
+        ) => {
+            store.owed[role as usize].fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+        cleared => cleared,
+    }
+}
+
+/// A small change of a row that is there. On a full disk it is made once more after the log has gone into the database, whose
+/// pages are there already: then it begins anew in the space that it has.
+fn in_place<R>(store: &SqliteStore, work: impl Fn(&Database) -> Result<R>) -> Result<R> {
+    match store.transact(Announce::No, &work) {
+        Err(Error::Full { .. }) => {
+            store.gate.write(Database::empty_log)?;
+            store.transact(Announce::No, &work)
+        }
+        done => done,
+    }
+}
+
 const fn pin_row(token: &Token, role: Role) -> &PinRow {
     match role {
         Role::So => &token.so,
@@ -286,18 +404,8 @@ const fn pin_row(token: &Token, role: Role) -> &PinRow {
 
 /// One more failure, until the contrary is shown.
 fn count(database: &Database, token: &Token, role: Role) -> Result<()> {
-    let row = pin_row(token, role);
-    if row.wrap.is_none() {
-        return Err(Error::PinNotInitialized);
-    }
-    if row.failures >= MAX_FAILURES {
-        return Err(Error::PinLocked);
-    }
-    let now = now();
-    match state(row, now).retry_at {
-        0 => {}
-        retry_at => return Err(Error::TooSoon { retry_at }),
-    }
+    let (row, now) = (pin_row(token, role), now());
+    may_try(row.failures, row.failed_at, now)?;
     let statement = match role {
         Role::So => "UPDATE token SET so_failures = so_failures + 1, so_failed_at = ?1",
         Role::User => "UPDATE token SET user_failures = user_failures + 1, user_failed_at = ?1",
@@ -306,6 +414,17 @@ fn count(database: &Database, token: &Token, role: Role) -> Result<()> {
     Ok(())
 }
 
+/// Takes counts of right PINs back.
+fn give_back(database: &Database, role: Role, owed: u32) -> Result<()> {
+    let statement = match role {
+        Role::So => "UPDATE token SET so_failures = max(so_failures - ?1, 0)",
+        Role::User => "UPDATE token SET user_failures = max(user_failures - ?1, 0)",
+    };
+    database.connection.prepare_cached(statement)?.execute([owed])?;
+    Ok(())
+}
+
+/// No failures, after a right PIN.
 fn clear(database: &Database, role: Role) -> Result<()> {
     let statement = match role {
         Role::So => "UPDATE token SET so_failures = 0, so_failed_at = 0",

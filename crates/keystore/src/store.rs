@@ -8,7 +8,7 @@ use crate::gate::Database;
 use crate::open::{Announce, SqliteStore};
 use crate::schema::{Head, Stored, Token};
 use crate::state::Known;
-use crate::{apply, backup, label, pin, schema, search, verify};
+use crate::{apply, backup, label, pin, schema, search, uncounted, verify};
 use metaslot_ck as ck;
 use metaslot_counters as counters;
 use metaslot_memory::Secret;
@@ -65,7 +65,10 @@ impl SqliteStore {
         self.gate.follow_replacement();
         let read = self.gate.read(|database| {
             let token = Token::read(&database.connection)?;
-            let token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+            let mut token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
+            if !database.writable {
+                token.failed_elsewhere(uncounted::failures(&self.config.volatile, &token.serial));
+            }
             let now = schema::now();
             Ok(TokenRow {
                 initialized: true,

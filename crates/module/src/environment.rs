@@ -60,3 +60,9 @@ pub(crate) fn runtime_directories() -> impl Iterator<Item = PathBuf> {
     let own = directory(c"XDG_RUNTIME_DIR").map(|own| own.join("metaslot"));
     own.into_iter().chain([PathBuf::from("/run/metaslot")])
 }
+
+/// In which of them a directory of this user's may be made, where they are in memory.
+pub(crate) fn volatile_directories() -> impl Iterator<Item = PathBuf> {
+    let own = directory(c"XDG_RUNTIME_DIR");
+    own.into_iter().chain(["/run/metaslot", "/dev/shm"].map(PathBuf::from))
+}

@@ -4,7 +4,7 @@
 use crate::cancel::UncancelledStore;
 use crate::config::metaslot::Keystore;
 use crate::config::{Config, ForeignConfig, PoolConfig, TokenConfig};
-use crate::environment::runtime_directories;
+use crate::environment::{runtime_directories, volatile_directories};
 use crate::outside::apart;
 use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};
 use metaslot_foreign::{Curtain, ForeignStore, Guest, PoolStore, View};
@@ -223,6 +223,7 @@ fn own(token: TokenConfig) -> (Named, SlotConfig) {
         path: token.path.clone(),
         group: token.group,
         fast_login: token.fast_login,
+        volatile: volatile_directories().collect(),
         runtime: runtime_directories().find(|directory| directory.is_dir()),
         kdf: token.kdf,
         shortest_pin: token.pin_min,
