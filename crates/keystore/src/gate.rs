@@ -500,7 +500,25 @@ fn repair(page: &Generation, files: &Files) {
     }
 }
 
+/// Until it goes, commits are not synced; those that follow it are, and take these with them.
+#[derive(Debug)]
+pub(crate) struct Unsynced<'a>(&'a Connection);
+
+impl Drop for Unsynced<'_> {
+    fn drop(&mut self) {
+        // Within a transaction it stays as it is: one is open where a call panicked, and is none that counts.
+        let end = if self.0.is_autocommit() { "" } else { "ROLLBACK;" };
+        self.0.execute_batch(&format!("{end} PRAGMA synchronous = FULL")).ok();
+    }
+}
+
 impl Database {
+    /// See [`Unsynced`].
+    pub(crate) fn unsynced(&self) -> Result<Unsynced<'_>> {
+        self.connection.execute_batch("PRAGMA synchronous = NORMAL")?;
+        Ok(Unsynced(&self.connection))
+    }
+
     /// Opens an initialised token.
     fn open(files: Files) -> Result<Self> {
         let uninitialized = || Error::Uninitialized { path: files.database.clone() };
@@ -705,6 +723,20 @@ mod tests {
         assert_eq!(open(2).unwrap(), ("2/2".to_owned(), true, 3));
         assert!(matches!(open(u32::MAX), Err(Error::File { .. })));
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn commits_are_synced_again_even_after_a_panic() {
+        let connection = Connection::open_in_memory().unwrap();
+        let level = || connection.query_row("PRAGMA synchronous", (), |row| row.get::<_, i64>(0));
+        for begun in ["", "BEGIN IMMEDIATE"] {
+            connection.execute_batch("PRAGMA synchronous = NORMAL").unwrap();
+            let unsynced = Unsynced(&connection);
+            connection.execute_batch(begun).unwrap();
+            assert_eq!(level(), Ok(1));
+            drop(unsynced);
+            assert_eq!(level(), Ok(2), "FULL, after {begun:?}");
+        }
     }
 
     #[test]

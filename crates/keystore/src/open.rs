@@ -167,6 +167,17 @@ impl SqliteStore {
         self.gate.write_in_turn(|database| self.commit(database, announce, || work(database)))
     }
 
+    /// [`Self::transact`] for what a power cut may take back: it is on the disk with the next change that it may not.
+    pub(crate) fn transact_unsynced<R>(
+        &self,
+        work: impl FnOnce(&Database) -> Result<R>,
+    ) -> Result<R> {
+        self.gate.write_in_turn(|database| {
+            let _unsynced = database.unsynced()?;
+            self.commit(database, Announce::No, || work(database))
+        })
+    }
+
     /// [`Self::transact`] for work that writes the token's state.
     pub(crate) fn transact_sealed<R>(
         &self,
