@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface "Vendor Metaslot" 1.5 of libmetaslot.so: what return codes cannot say.
+/* The interface "Vendor Metaslot" 1.6 of libmetaslot.so: what return codes cannot say.
  *
  *	CK_INTERFACE *interface;
  *	if (C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL_PTR, &interface, 0) == CKR_OK) {
@@ -47,6 +47,13 @@ typedef struct METASLOT_TOKEN_COST {
 	METASLOT_PIN_COST user;
 	METASLOT_PIN_COST so;
 } METASLOT_TOKEN_COST;
+
+/* What becomes of the fast login that is configured for a token. */
+typedef struct METASLOT_FAST_LOGIN {
+	CK_ULONG ulSeconds;	/* how long one lasts after a login; 0: none is configured */
+	CK_BBOOL bPossible;	/* there is a place for its secret */
+	CK_UTF8CHAR text[256];	/* which, or why there is none, padded with blanks */
+} METASLOT_FAST_LOGIN;
 
 /* One provider that serves a mechanism, or could. Texts are padded with blanks. */
 typedef struct METASLOT_CANDIDATE {
@@ -141,6 +148,8 @@ typedef struct METASLOT_FUNCTION_LIST {
 	 * while another process has the token open. The slot then waits for C_InitToken. */
 	CK_RV (*RemoveToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin, CK_ULONG ulPinLen,
 	    CK_UTF8CHAR *pLabel, CK_ULONG ulLabelLen);
+	/* Since 1.6. Whether fast logins to the token are possible for this process. A PIN below 8 bytes has none. */
+	CK_RV (*FastLogin)(CK_SLOT_ID slotID, METASLOT_FAST_LOGIN *pFastLogin);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

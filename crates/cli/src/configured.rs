@@ -39,7 +39,6 @@ pub(crate) struct TokenSection {
     pub(crate) kdf: Option<String>,
     pub(crate) anchor: Option<PathBuf>,
     pub(crate) pepper: Option<PathBuf>,
-    pub(crate) fast_login: bool,
 }
 
 impl Configuration {
@@ -156,7 +155,6 @@ impl TokenSection {
                 ("kdf", _) => token.kdf = said,
                 ("anchor", _) => token.anchor = said.map(PathBuf::from),
                 ("pepper", _) => token.pepper = said.map(PathBuf::from),
-                ("fast_login", _) => token.fast_login = true,
                 ("allow", DeValue::Array(names)) => {
                     token.allow = names.iter().filter_map(|name| string(name.get_ref())).collect();
                 }
@@ -199,7 +197,7 @@ mod tests {
             (one.policy.as_deref(), &one.allow[..]),
             (Some("legacy"), &["weak-rsa".into()][..])
         );
-        assert_eq!((two.anchor.as_deref(), two.fast_login), (Some("/c".as_ref()), true));
+        assert_eq!(two.anchor.as_deref(), Some("/c".as_ref()));
         let [foreign] = &all.foreign[..] else { panic!("one module: {all:?}") };
         assert_eq!(
             (foreign.path.to_str(), foreign.policy.as_deref()),

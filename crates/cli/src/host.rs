@@ -6,7 +6,8 @@ use crate::pin::{self, Role, Source, tries};
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, CK_FLAGS, SlotId};
 use metaslot_client::{
-    self as client, Access, Initialize, Module, Template, TokenCost, TokenInfo, TokenStatus,
+    self as client, Access, FastLogin, Initialize, Module, Template, TokenCost, TokenInfo,
+    TokenStatus,
 };
 use metaslot_memory::Secret;
 use std::env;
@@ -93,7 +94,8 @@ impl Host {
                 Ok(info) => {
                     let (status, cost) =
                         (self.module.token_status(slot), self.module.token_cost(slot));
-                    tokens.push(Token { status, cost, ..Token::new(slot, info) });
+                    let fast_login = self.module.fast_login(slot);
+                    tokens.push(Token { status, cost, fast_login, ..Token::new(slot, info) });
                 }
                 Err(error) if error.code == ck::Error::TOKEN_NOT_PRESENT => {}
                 Err(error) => tokens.push(Token::unreadable(slot, &error.into())),
@@ -237,6 +239,8 @@ pub(crate) struct Token {
     pub(crate) status: Option<TokenStatus>,
     /// What a guess at its PINs costs, where the module says it.
     pub(crate) cost: Option<TokenCost>,
+    /// What becomes of fast logins, where they are configured.
+    pub(crate) fast_login: Option<FastLogin>,
     /// Why nothing is known of it.
     pub(crate) problem: Option<String>,
     /// Another token has the same label.
@@ -245,7 +249,15 @@ pub(crate) struct Token {
 
 impl Token {
     const fn new(slot: SlotId, info: TokenInfo) -> Self {
-        Self { slot, info, status: None, cost: None, problem: None, serial_needed: false }
+        Self {
+            slot,
+            info,
+            status: None,
+            cost: None,
+            fast_login: None,
+            problem: None,
+            serial_needed: false,
+        }
     }
 
     fn unreadable(slot: SlotId, failure: &Failure) -> Self {

@@ -52,7 +52,8 @@ pub use session::{Access, Session};
 pub use template::{Template, Value};
 pub use user::User;
 pub use vendor::{
-    Candidate, Estimate, Examined, Job, PinCost, PinStatus, Remark, Rule, TokenCost, TokenStatus,
+    Candidate, Estimate, Examined, FastLogin, Job, PinCost, PinStatus, Remark, Rule, TokenCost,
+    TokenStatus,
 };
 
 use metaslot_ck::{CK_ULONG, Function};

@@ -4,7 +4,7 @@
 use crate::interface::by_interface;
 use crate::remote::{Carrier, Remote};
 use crate::vendor::{
-    Candidate, Estimate, Examined, Job, Remark, Rule, TokenCost, TokenStatus, Vendor,
+    Candidate, Estimate, Examined, FastLogin, Job, Remark, Rule, TokenCost, TokenStatus, Vendor,
 };
 use crate::{
     Error, Info, Interface, LoadError, MechanismInfo, Result, SlotInfo, TokenInfo, length, room,
@@ -151,6 +151,12 @@ impl Module {
     #[must_use]
     pub fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
         self.0.vendor.as_ref().and_then(|vendor| vendor.token_cost(slot))
+    }
+
+    /// What becomes of the fast logins that are configured for a slot's token; only Metaslot says it.
+    #[must_use]
+    pub fn fast_login(&self, slot: SlotId) -> Option<FastLogin> {
+        self.0.vendor.as_ref().and_then(|vendor| vendor.fast_login(slot))
     }
 
     /// Who can do a job, in order, and what each is expected to take, or takes where the job has a time; `None` when the

@@ -7,6 +7,7 @@ use crate::interface::named_interface;
 use crate::{length, ulong};
 use metaslot_ck::*;
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
 /// Longest explanation that is fetched, in bytes.
@@ -99,76 +100,52 @@ struct FunctionList {
     token_status: Option<Teller<TokenStatus>>,
     counters_path: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
     candidates: Option<Lister<RawCandidate>>,
-}
-
-/// What 1.1 appended.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct FunctionList11 {
-    v1_0: FunctionList,
+    /// Since 1.1.
     token_cost: Option<Teller<TokenCost>>,
     examine: Option<ExamineToken>,
-}
-
-/// What 1.2 appended.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct FunctionList12 {
-    v1_1: FunctionList11,
+    /// Since 1.2.
     token_policy: Option<Lister<RawRule>>,
-}
-
-/// What 1.3 appended.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct FunctionList13 {
-    v1_2: FunctionList12,
+    /// Since 1.3.
     estimates: Option<Lister<RawEstimate, NonNull<Job>>>,
-}
-
-/// What 1.4 appended.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct FunctionList14 {
-    v1_3: FunctionList13,
+    /// Since 1.4.
     copy: Option<CopyToken>,
-}
-
-/// What 1.5 appended.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct FunctionList15 {
-    v1_4: FunctionList14,
+    /// Since 1.5.
     rename: Option<ChangeToken>,
     remove: Option<ChangeToken>,
+    /// Since 1.6.
+    fast_login: Option<Teller<RawFastLogin>>,
 }
 
-impl FunctionList15 {
-    const NONE: Self = Self { v1_4: FunctionList14::NONE, rename: None, remove: None };
-}
-
-impl FunctionList14 {
-    const NONE: Self = Self { v1_3: FunctionList13::NONE, copy: None };
-}
-
-impl FunctionList13 {
+impl FunctionList {
     const NONE: Self = Self {
-        v1_2: FunctionList12 {
-            v1_1: FunctionList11 {
-                v1_0: FunctionList {
-                    version: CK_VERSION { major: 0, minor: 0 },
-                    detail: None,
-                    token_status: None,
-                    counters_path: None,
-                    candidates: None,
-                },
-                token_cost: None,
-                examine: None,
-            },
-            token_policy: None,
-        },
+        version: CK_VERSION { major: 0, minor: 0 },
+        detail: None,
+        token_status: None,
+        counters_path: None,
+        candidates: None,
+        token_cost: None,
+        examine: None,
+        token_policy: None,
         estimates: None,
+        copy: None,
+        rename: None,
+        remove: None,
+        fast_login: None,
     };
+
+    /// How much of it there is.
+    const fn length(version: CK_VERSION) -> Option<usize> {
+        Some(match (version.major, version.minor) {
+            (1, 0) => offset_of!(Self, token_cost),
+            (1, 1) => offset_of!(Self, token_policy),
+            (1, 2) => offset_of!(Self, estimates),
+            (1, 3) => offset_of!(Self, copy),
+            (1, 4) => offset_of!(Self, rename),
+            (1, 5) => offset_of!(Self, fast_login),
+            (1, _) => size_of::<Self>(),
+            _ => return None,
+        })
+    }
 }
 
 /// A function that says something of a slot's token.
@@ -201,6 +178,32 @@ struct RawRule {
     name: [CK_UTF8CHAR; 24],
     sentence: [CK_UTF8CHAR; 192],
     refused: CK_BBOOL,
+}
+
+/// `METASLOT_FAST_LOGIN`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawFastLogin {
+    seconds: CK_ULONG,
+    possible: CK_BBOOL,
+    text: [CK_UTF8CHAR; 256],
+}
+
+impl Default for RawFastLogin {
+    fn default() -> Self {
+        Self { seconds: 0, possible: 0, text: [b' '; 256] }
+    }
+}
+
+/// What becomes of the fast login that is configured for a token.
+#[derive(Clone, Debug)]
+pub struct FastLogin {
+    /// How long one lasts after a login, in seconds.
+    pub seconds: CK_ULONG,
+    /// Whether there is a place for its secret.
+    pub possible: bool,
+    /// Which, or why there is none.
+    pub text: String,
 }
 
 /// Something that a token's policy refuses or allows.
@@ -357,7 +360,7 @@ unsafe extern "C" fn told(application: *mut c_void, raw: *const RawRemark) -> CK
 }
 
 /// A module's vendor functions.
-pub(crate) struct Vendor(FunctionList15);
+pub(crate) struct Vendor(FunctionList);
 
 impl Vendor {
     /// The vendor functions, where the module has them.
@@ -372,16 +375,8 @@ impl Vendor {
         let list = named_interface(function, c"Vendor Metaslot", None)?;
         // SAFETY: only Metaslot has an interface of this name, and its lists begin with the version.
         let version = unsafe { list.cast::<CK_VERSION>().read() };
-        let length = match (version.major, version.minor) {
-            (1, 0) => size_of::<FunctionList>(),
-            (1, 1) => size_of::<FunctionList11>(),
-            (1, 2) => size_of::<FunctionList12>(),
-            (1, 3) => size_of::<FunctionList13>(),
-            (1, 4) => size_of::<FunctionList14>(),
-            (1, _) => size_of::<FunctionList15>(),
-            _ => return None,
-        };
-        let mut all = FunctionList15::NONE;
+        let length = FunctionList::length(version)?;
+        let mut all = FunctionList::NONE;
         let into = NonNull::from(&mut all).cast::<u8>();
         // SAFETY: the module's list of this version is so long, and all functions are optional in ours,
         // which is at least as long.
@@ -398,7 +393,7 @@ impl Vendor {
         repair: bool,
         mut remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<(CK_RV, Examined)> {
-        let function = self.0.v1_4.v1_3.v1_2.v1_1.examine?;
+        let function = self.0.examine?;
         let mut examined = Examined::default();
         // SAFETY: `pin` has so many bytes, `examined` is to be written, and `told` gets what it
         // expects; all of them live until the function returns.
@@ -425,7 +420,7 @@ impl Vendor {
         restore: bool,
         mut remark: &mut dyn FnMut(Remark) -> bool,
     ) -> Option<(CK_RV, Examined)> {
-        let function = self.0.v1_4.copy?;
+        let function = self.0.copy?;
         let mut examined = Examined::default();
         // SAFETY: `pin` and `path` have so many bytes, `examined` is to be written, and `told` gets what it
         // expects; all of them live until the function returns.
@@ -461,17 +456,24 @@ impl Vendor {
 
     /// How the PINs of the token in `slot` stand; `None` when the module does not say.
     pub(crate) fn token_status(&self, slot: SlotId) -> Option<TokenStatus> {
-        said(self.0.v1_4.v1_3.v1_2.v1_1.v1_0.token_status?, slot)
+        said(self.0.token_status?, slot)
+    }
+
+    /// What becomes of fast logins to the token in `slot`; `None` where none are configured, or the module does not say.
+    pub(crate) fn fast_login(&self, slot: SlotId) -> Option<FastLogin> {
+        let raw = said(self.0.fast_login?, slot).filter(|raw| raw.seconds > 0)?;
+        let RawFastLogin { seconds, possible, text: raw } = raw;
+        Some(FastLogin { seconds, possible: possible != 0, text: text(&raw) })
     }
 
     /// What a guess at the PINs of the token in `slot` costs; `None` when the module does not say.
     pub(crate) fn token_cost(&self, slot: SlotId) -> Option<TokenCost> {
-        said(self.0.v1_4.v1_3.v1_2.v1_1.token_cost?, slot)
+        said(self.0.token_cost?, slot)
     }
 
     /// Who serves `mechanism`, in the order in which they are asked; `None` when the module does not say.
     pub(crate) fn candidates(&self, mechanism: CK_MECHANISM_TYPE) -> Option<Vec<Candidate>> {
-        let function = self.0.v1_4.v1_3.v1_2.v1_1.v1_0.candidates?;
+        let function = self.0.candidates?;
         let mut list =
             [RawCandidate { provider: [0; 16], flags: 0, remark: [0; 96] }; MOST_CANDIDATES];
         let filled = listed(function, mechanism, &mut list)?;
@@ -482,13 +484,13 @@ impl Vendor {
     pub(crate) fn estimates(&self, mut job: Job) -> Option<Vec<Estimate>> {
         let none = RawEstimate { provider: [0; 16], picoseconds: 0, failures: 0, flags: 0 };
         let mut list = [none; MOST_CANDIDATES];
-        let filled = listed(self.0.v1_4.v1_3.estimates?, NonNull::from(&mut job), &mut list)?;
+        let filled = listed(self.0.estimates?, NonNull::from(&mut job), &mut list)?;
         Some(filled.iter().map(Estimate::from).collect())
     }
 
     /// What the policy of the token in `slot` refuses; `None` when the module does not say.
     pub(crate) fn token_policy(&self, slot: SlotId) -> Option<Vec<Rule>> {
-        let function = self.0.v1_4.v1_3.v1_2.token_policy?;
+        let function = self.0.token_policy?;
         let mut list = [RawRule { name: [0; 24], sentence: [0; 192], refused: 0 }; MOST_RULES];
         let filled = listed(function, slot.0, &mut list)?;
         let rule = |raw: &RawRule| Rule {
@@ -501,7 +503,7 @@ impl Vendor {
 
     /// The explanation of this thread's last failure; `None` when there is none.
     pub(crate) fn detail(&self) -> Option<String> {
-        let function = self.0.v1_4.v1_3.v1_2.v1_1.v1_0.detail?;
+        let function = self.0.detail?;
         let mut used: CK_ULONG = 0;
         // SAFETY: NULL asks for the length.
         let rv = unsafe { function(ptr::null_mut(), &raw mut used) };

@@ -163,9 +163,11 @@ impl Wrap {
 pub fn fast_login_place(bases: &[PathBuf]) -> std::result::Result<String, String> {
     match keyring::find(c"metaslot:place", SECRET) {
         Ok(_) => Ok(String::from("the kernel's keyring")),
-        Err(error) => volatile::place(bases)
-            .map(|path| path.display().to_string())
-            .map_err(|reason| format!("the kernel's keyring: {error}; {reason}")),
+        Err(error) => {
+            volatile::place(bases).map(|path| path.display().to_string()).map_err(|reason| {
+                format!("the kernel's keyring: {}; {reason}", volatile::words(error))
+            })
+        }
     }
 }
 

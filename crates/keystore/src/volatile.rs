@@ -73,8 +73,9 @@ fn fit(base: &Path) -> Result<PathBuf, Reason> {
     }
 }
 
-fn words(errno: Errno) -> Reason {
-    let text = std::io::Error::from(errno).to_string();
+/// An error without its number.
+pub(crate) fn words(error: impl Into<std::io::Error>) -> Reason {
+    let text = error.into().to_string();
     text.split_once(" (os error").map_or_else(|| text.clone(), |(words, _)| words.to_lowercase())
 }
 

@@ -263,6 +263,50 @@ fn another_user_of_the_group_uses_a_store_that_was_closed_cleanly() {
     assert!(store.verify().unwrap().is_sound());
 }
 
+/// In a child that is another user of the same group: a fast login of his own.
+#[test]
+fn child_that_logs_in_fast() {
+    let Some(path) = std::env::var_os("METASLOT_TEST_PLACE") else { return };
+    log_in_fast(&Config { path: path.into(), ..fast(Config::new("")) });
+}
+
+fn fast(config: Config) -> Config {
+    let fast_login = Some(std::time::Duration::from_mins(10));
+    Config { fast_login, volatile: vec!["/dev/shm".into()], ..config }
+}
+
+/// Twice, the second time fast where there is a place for the secret.
+fn log_in_fast(config: &Config) {
+    let possible = metaslot_keystore::fast_login_place(&config.volatile).is_ok();
+    for hits in [0, u64::from(possible)] {
+        let store = SqliteStore::new(config.clone());
+        store.login(Role::User, USER).unwrap();
+        assert_eq!(store.statistics().fast_hits, hits);
+    }
+}
+
+#[test]
+fn each_user_of_a_group_has_a_fast_login_of_his_own() {
+    const GROUP: &str = "54322";
+    if !is_root() {
+        let what = "fast logins of two users";
+        return metaslot_testkit::not_run("keystore", what, "only root can be another user");
+    }
+    let place = Sandbox::new();
+    fs::create_dir_all(place.path()).unwrap();
+    chmod(place.path(), 0o755);
+    let path = place.path().join("shared/token.db");
+    let config = Config { group: Some(GROUP.to_owned()), path: path.clone(), ..place.config() };
+    common::initialize(&SqliteStore::new(config.clone()));
+    log_in_fast(&fast(config.clone()));
+    as_nobody("child_that_logs_in_fast", &format!("--groups={GROUP}"), &path);
+    // The second user took nothing from the first.
+    let store = SqliteStore::new(fast(config));
+    store.login(Role::User, USER).unwrap();
+    let possible = metaslot_keystore::fast_login_place(&["/dev/shm".into()]).is_ok();
+    assert_eq!(store.statistics().fast_hits, u64::from(possible));
+}
+
 /// A mapped file that is cut kills anyone who looks at it.
 #[test]
 fn a_generation_that_others_may_cut_is_not_mapped_and_a_cut_one_is_a_change() {

@@ -13,13 +13,14 @@ use crate::providers::{providers, settings};
 use crate::reload::{Stamps, Watch, Watched};
 use crate::slots::Slots;
 use metaslot_awslc_wrapper as awslc;
-use metaslot_ck::{Error, Result};
+use metaslot_ck::{Error, Result, SlotId};
 use metaslot_counters as counters;
 use metaslot_engine::{Config as EngineConfig, Engine};
 use metaslot_lanes::cpu;
 use metaslot_spi::detail;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// The engine, made at the first call that needs it.
 #[derive(Debug)]
@@ -102,6 +103,11 @@ impl Library {
                 Ok(())
             });
         }
+    }
+
+    /// How long a fast login to a slot's token lasts, where one is configured.
+    pub(crate) fn fast_login(&self, slot: SlotId) -> Option<Duration> {
+        self.watch.get()?.fast_login(slot)
     }
 
     /// What changes when this library is finalised.

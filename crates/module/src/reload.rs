@@ -62,6 +62,14 @@ impl Watch {
         Self { source, watched, due: AtomicI64::new(0), seen }
     }
 
+    /// How long a fast login to a slot's token lasts, where one is configured.
+    pub(crate) fn fast_login(&self, slot: SlotId) -> Option<Duration> {
+        match self.watched.slots.get(usize::try_from(slot.0).ok()?)? {
+            Named::Token(_, fast_login) => *fast_login,
+            Named::Foreign(_) | Named::Pool(_) => None,
+        }
+    }
+
     /// Whether it is time to look.
     pub(crate) fn is_due(&self) -> bool {
         now() >= self.due.load(Ordering::Relaxed)
@@ -123,7 +131,7 @@ impl Watch {
     /// What a configuration refuses in the slots that there are.
     fn policies(&self, config: &Config) -> impl Iterator<Item = (SlotId, Policy)> {
         let policy = |named: &Named| match named {
-            Named::Token(path) => {
+            Named::Token(path, _) => {
                 config.tokens.iter().find(|token| token.path == *path).map(|token| token.policy)
             }
             Named::Foreign(name) => {

@@ -12,12 +12,13 @@ use metaslot_keystore::{Config as StoreConfig, SqliteStore};
 use metaslot_spi::provider::Provider;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a slot is called in the configuration.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Named {
-    /// `path` of a `[[token]]`
-    Token(PathBuf),
+    /// `path` and `fast_login` of a `[[token]]`
+    Token(PathBuf, Option<Duration>),
     /// `name` of a `[[foreign]]`; each of its tokens has it.
     Foreign(String),
     /// `name` of a `[[pool]]`
@@ -235,5 +236,5 @@ fn own(token: TokenConfig) -> (Named, SlotConfig) {
         store: Box::new(UncancelledStore(store)),
         policy: token.policy,
     };
-    (Named::Token(token.path), slot)
+    (Named::Token(token.path, token.fast_login), slot)
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Our own interface, `Vendor Metaslot` 1.5: what return codes cannot say.
+//! Our own interface, `Vendor Metaslot` 1.6: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
 use crate::audit::{Act, audited};
 use crate::caught::caught;
 use crate::decode::Caller;
 use crate::enter::{enter, enter_library};
+use crate::environment::volatile_directories;
 use crate::library::Library;
 use crate::routing::{self, Estimate, Job};
 use crate::text::padded;
 use metaslot_ck::*;
 use metaslot_counters as counters;
+use metaslot_keystore::fast_login_place;
 use metaslot_spi::detail;
 use metaslot_spi::store::{Examination, Examined as Seen, PinState, Remark as Told, Role};
 use std::ffi::{CStr, OsStr, c_void};
@@ -19,7 +21,7 @@ use std::path::Path;
 use std::ptr;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
-pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 5 };
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 6 };
 
 /// `METASLOT_PIN_STATUS`
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +61,18 @@ pub(crate) struct PinCost {
 pub(crate) struct TokenCost {
     user: PinCost,
     so: PinCost,
+}
+
+/// `METASLOT_FAST_LOGIN`
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct FastLogin {
+    /// How long one lasts after a login; 0 where none is configured.
+    seconds: CK_ULONG,
+    /// Whether there is a place for its secret.
+    possible: CK_BBOOL,
+    /// Which, or why there is none, padded with blanks.
+    text: [CK_UTF8CHAR; 256],
 }
 
 /// `METASLOT_CANDIDATE`
@@ -161,6 +175,7 @@ pub(crate) struct List {
         *const CK_UTF8CHAR,
         CK_ULONG,
     ) -> CK_RV,
+    fast_login: unsafe extern "C" fn(CK_SLOT_ID, *mut FastLogin) -> CK_RV,
 }
 
 pub(crate) static LIST: List = List {
@@ -176,6 +191,7 @@ pub(crate) static LIST: List = List {
     copy_token,
     rename_token: change_token::<false>,
     remove_token: change_token::<true>,
+    fast_login: token_says,
 };
 
 /// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
@@ -188,24 +204,27 @@ unsafe extern "C" fn last_error(text: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -
     caught(|| detail::with(|detail| caller.list(detail.as_bytes(), text, length)))
 }
 
-/// What a slot's token says of its PINs.
-unsafe extern "C" fn token_says<T: Copy + From<metaslot_engine::TokenInfo>>(
-    slot: CK_SLOT_ID,
-    said: *mut T,
-) -> CK_RV {
+/// What is said of a slot's token.
+trait OfToken: Copy {
+    fn of(library: &Library, slot: SlotId) -> Result<Self>;
+}
+
+/// Says it.
+unsafe extern "C" fn token_says<T: OfToken>(slot: CK_SLOT_ID, said: *mut T) -> CK_RV {
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     unsafe {
-        enter(Function::GetTokenInfo, |engine, caller| {
+        enter_library(Function::GetTokenInfo, |library, caller| {
             let place = caller.place(said)?;
-            place.set(engine.token_info(SlotId(slot))?.into());
+            place.set(T::of(library, SlotId(slot))?);
             Ok(())
         })
     }
 }
 
-impl From<metaslot_engine::TokenInfo> for TokenStatus {
-    fn from(token: metaslot_engine::TokenInfo) -> Self {
-        Self { user: status_of(token.user), so: status_of(token.so) }
+impl OfToken for TokenStatus {
+    fn of(library: &Library, slot: SlotId) -> Result<Self> {
+        let token = library.engine()?.token_info(slot)?;
+        Ok(Self { user: status_of(token.user), so: status_of(token.so) })
     }
 }
 
@@ -214,9 +233,24 @@ fn status_of(pin: PinState) -> PinStatus {
     PinStatus { failures, left, retry_at: pin.retry_at }
 }
 
-impl From<metaslot_engine::TokenInfo> for TokenCost {
-    fn from(token: metaslot_engine::TokenInfo) -> Self {
-        Self { user: cost_of(token.user), so: cost_of(token.so) }
+impl OfToken for TokenCost {
+    fn of(library: &Library, slot: SlotId) -> Result<Self> {
+        let token = library.engine()?.token_info(slot)?;
+        Ok(Self { user: cost_of(token.user), so: cost_of(token.so) })
+    }
+}
+
+impl OfToken for FastLogin {
+    fn of(library: &Library, slot: SlotId) -> Result<Self> {
+        // That there is the slot, whose token may not be made yet.
+        drop(library.engine()?.slot_info(slot)?);
+        let Some(lifetime) = library.fast_login(slot) else {
+            return Ok(Self { seconds: 0, possible: CK_FALSE, text: padded("") });
+        };
+        let place = fast_login_place(&Vec::from_iter(volatile_directories()));
+        let possible = CK_BBOOL::from(place.is_ok());
+        let text = place.unwrap_or_else(|reason| reason);
+        Ok(Self { seconds: lifetime.as_secs(), possible, text: padded(&text) })
     }
 }
 

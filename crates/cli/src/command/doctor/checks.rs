@@ -189,13 +189,17 @@ pub(super) fn memory(_: &Setup<'_>) -> Vec<Finding> {
 }
 
 pub(super) fn keyring(setup: &Setup<'_>) -> Vec<Finding> {
-    let wanted = setup.configuration.tokens.iter().any(|token| token.fast_login);
-    vec![match (kernel::find(c"metaslot:doctor", 1), wanted) {
+    let fast = setup.tokens.iter().flatten().find_map(|token| token.fast_login.as_ref());
+    vec![match (kernel::find(c"metaslot:doctor", 1), fast) {
         (Ok(_), _) => Finding::ok("the kernel keeps secrets for this user"),
-        (Err(_), false) => Finding::ok("denied by the kernel; only fast_login needs it"),
-        (Err(error), true) => Finding::warning(
-            format!("{error}: fast_login has no effect, each login takes the long way"),
-            "allow add_key and keyctl in the container's profile, or take fast_login out",
+        (Err(_), None) => Finding::ok("denied by the kernel; only fast_login needs it"),
+        (Err(_), Some(fast)) if fast.possible => Finding::ok(format!(
+            "denied by the kernel; fast_login keeps its secret in {}",
+            fast.text
+        )),
+        (Err(_), Some(fast)) => Finding::warning(
+            format!("fast_login has no effect, each login takes the long way: {}", fast.text),
+            "allow add_key and keyctl in the container's profile, or give it a directory in memory: XDG_RUNTIME_DIR, /run/metaslot, /dev/shm",
         ),
     }]
 }

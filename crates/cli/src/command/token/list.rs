@@ -30,7 +30,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             token.slot.to_string(),
             shown(&info.label),
             shown(&info.serial),
-            states(token).join(", "),
+            states(token).into_iter().chain(fast_login(token)).collect::<Vec<_>>().join(", "),
             token.uri().to_string(),
         ]);
     }
@@ -44,6 +44,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             app.output.note(&format!("slot {}: {problem}", token.slot));
         }
     }
+    for token in tokens.iter().filter(|token| fast_login(token).is_some()) {
+        if let Some(fast) = token.fast_login.as_ref().filter(|fast| !fast.possible) {
+            let reason = &fast.text;
+            app.output.note(&format!("slot {}: fast_login has no effect: {reason}", token.slot));
+        }
+    }
     if tokens.is_empty() {
         app.output.note("no tokens");
     } else if tokens
@@ -53,6 +59,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         app.output.note("hint: make a token: metaslot token init --label NAME");
     }
     Ok(())
+}
+
+/// Whether fast logins are on, where they are configured; why not is said below the table.
+fn fast_login(token: &Token) -> Option<String> {
+    let fast = token.fast_login.as_ref().filter(|_| token.has(CKF_TOKEN_INITIALIZED))?;
+    Some(if fast.possible { "fast login" } else { "no fast login" }.to_owned())
 }
 
 /// What a person should know.
@@ -109,6 +121,13 @@ pub(super) fn json(token: &Token) -> Value {
     let left =
         |role: Role| token.status.filter(|_| initialised).map(|status| role.of(&status).left);
     let cost = |role: Role| token.cost.map(|cost| pin::cost::json(role.cost(&cost)));
+    let fast_login = token.fast_login.as_ref().map(|fast| {
+        let (place, problem) = match fast.possible {
+            true => (Some(&fast.text), None),
+            false => (None, Some(&fast.text)),
+        };
+        json!({"seconds": fast.seconds, "place": place, "problem": problem})
+    });
     let state = |role, set| if set { pin_state(token, role) } else { "unset" };
     json!({
         "uri": token.uri().to_string(),
@@ -127,5 +146,6 @@ pub(super) fn json(token: &Token) -> Value {
         "so_pin": state(Role::So, initialised),
         "so_tries_left": left(Role::So),
         "so_pin_cost": cost(Role::So),
+        "fast_login": fast_login,
     })
 }
