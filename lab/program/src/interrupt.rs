@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
+/// Someone looks for the mark between two runs, and ends in good order.
+static LOOKED_FOR: AtomicBool = AtomicBool::new(false);
+
 impl Interrupt {
     /// Takes the signals. A second one ends the program at once.
     ///
@@ -23,17 +26,25 @@ impl Interrupt {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&mark))?;
             signal_hook::flag::register(signal, Arc::clone(&mark))?;
         }
+        LOOKED_FOR.store(true, Ordering::SeqCst);
         Ok(Self(mark))
     }
 
-    /// For work that does not look in between: at a signal, `clear` is called and the program ends.
+    /// From here on the mark is not looked for: what is still to be done takes long in one piece.
+    pub(crate) fn looks_no_more(&self) {
+        LOOKED_FOR.store(false, Ordering::SeqCst);
+    }
+
+    /// For work that does not look in between: at a signal, `clear` is called and the program ends. While
+    /// someone looks for the mark, a signal is theirs.
     ///
     /// # Errors
     /// The kernel's.
     pub(crate) fn ends_after(clear: impl FnOnce() + Send + 'static) -> Result<()> {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            if let Some(signal) = signals.forever().next() {
+            let ends = |_: &i32| !LOOKED_FOR.load(Ordering::SeqCst);
+            if let Some(signal) = signals.forever().find(ends) {
                 clear();
                 std::process::exit(128 + signal);
             }

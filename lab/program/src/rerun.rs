@@ -10,6 +10,9 @@ const OUTPUT: [&str; 2] = ["--output", "-o"];
 const REPETITIONS: [(&str, Option<&str>); 4] =
     [("lanes", Some("--rounds")), ("kill", None), ("store", None), ("profile", None)];
 
+/// Scenarios that measure a module, which the environment may name.
+const MODULES: [&str; 7] = ["kill", "lanes", "mechanisms", "mix", "overhead", "speed", "store"];
+
 /// The command.
 pub(crate) fn command(experiment: &Experiment) -> String {
     let manifest = &experiment.manifest;
@@ -31,7 +34,8 @@ pub(crate) fn command(experiment: &Experiment) -> String {
     if let Some(option) = own.unwrap_or(Some("--repetitions")) {
         add(option, experiment.plan.repetitions().to_string());
     }
-    let environment = manifest.environment.iter();
+    let measures = MODULES.contains(&scenario);
+    let environment = manifest.environment.iter().filter(|_| measures);
     let environment = environment.map(|(name, value)| format!("{name}={}", quoted(value)));
     environment.chain(words.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
 }

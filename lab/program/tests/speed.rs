@@ -268,6 +268,46 @@ fn an_interrupted_store_goes_away_with_its_processes() {
     assert!(!directory.exists());
 }
 
+/// Ends a run after its first samples, and gives what it says and what is printed of it.
+fn interrupted(place: &Sandbox, arguments: &[&str]) -> [String; 2] {
+    let line = [arguments, &["--output", "x.labx"]].concat();
+    let child = lab(place, &line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let samples = place.experiment().join("samples.jsonl");
+    let began = std::time::Instant::now();
+    while std::fs::read(&samples).map_or(0, |text| text.split(|byte| *byte == b'\n').count()) < 12 {
+        assert!(began.elapsed().as_secs() < 120, "there are no samples");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    [said, text(&lab(place, &["print", "x.labx"]).output().unwrap())]
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_has_and_says_where() {
+    for (name, line) in [
+        ("speed", &["speed", "--filter", "sha256-16", "--rival", "none", "--no-openssl"][..]),
+        ("lanes", &["lanes", "--only", "md5", "--threads", "1", "--keys", "1", "--no-kernels"][..]),
+    ] {
+        let place = Sandbox::new(&format!("interrupted-{name}"));
+        let often = if name == "lanes" { "--rounds" } else { "--repetitions" };
+        let line = [line, &[often, "5000"]].concat();
+        let [said, printed] = interrupted(&place, &line);
+        // How long it takes stood there before the first sample.
+        assert!(
+            said.starts_with("about ") && said.contains("^C keeps what was measured"),
+            "{said}"
+        );
+        assert!(said.contains("error: interrupted") && said.contains("x.labx"), "{said}");
+        assert!(printed.contains("interrupted: "), "{printed}");
+        // And what was measured is told like everything else.
+        assert!(printed.trim_end().ends_with('.') && printed.contains(" operation"), "{printed}");
+    }
+}
+
 fn walk(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.flat_map(|entry| [walk(&entry.path()), vec![entry.path()]].concat()).collect()

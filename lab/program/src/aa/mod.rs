@@ -13,6 +13,7 @@ mod work;
 
 use crate::experiment::{Experiment, Floor};
 use crate::machine::now;
+use crate::ranks::CONFIDENCE;
 use crate::scenario::{RunOptions, Scenario, keep_floor, measure};
 use crate::{Failure, Result, copy, tcp};
 use alike::Alike;
@@ -99,7 +100,9 @@ fn once(options: &Options) -> Result<()> {
     let run = RunOptions { output: Some(directory.clone()), ..options.run.clone() };
     let experiment = measure(&mut alike, &run)?;
     let floors = floors(&experiment);
-    if options.of == Of::Work {
+    // Of fewer pairs the interval says how few they are, and nothing of the machine.
+    let sure = floors.iter().all(|floor| floor.comparison.log().confidence >= CONFIDENCE);
+    if options.of == Of::Work && sure {
         let (cpu, wall) = (largest(&floors, "cpu"), largest(&floors, "wall"));
         keep_floor(Floor { cpu, wall, measured: now() });
     }

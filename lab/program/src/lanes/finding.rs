@@ -62,7 +62,8 @@ fn part(name: &str, what: &str, than: &str, costs: Costs, margin: Margin) -> Opt
         [least, .., best] => format!(", {} to {} times as fast", digits(*least), digits(*best)),
     };
     let open = headline.cells - headline.faster - headline.slower - headline.same;
-    let rest = [("slower", headline.slower), ("the same", headline.same), ("unresolved", open)];
+    let same = format!("the same within {:.1} %", margin.percent());
+    let rest = [("slower", headline.slower), (&same, headline.same), ("unresolved", open)];
     let rest = rest.into_iter().filter(|(_, count)| *count > 0);
     let rest: String = rest.map(|(word, count)| format!(", {count} {word}")).collect();
     Some(format!(
@@ -108,7 +109,7 @@ mod tests {
             said,
             "Full lanes alone: 0 of 3 kernels cost less than the plain library, 3 unresolved; with 16 \
              threads that wait: 2 of 3 operations cost less than without lanes, 2.00 to 4.00 times as fast, \
-             1 the same"
+             1 the same within 2.0 %"
         );
         assert_eq!(sentence(&Report { rows: Vec::new() }, Margin::new(None)), None);
     }

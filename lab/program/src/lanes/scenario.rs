@@ -163,6 +163,14 @@ impl Scenario for Lanes {
         }
     }
 
+    /// A window and most of the time that its results may take to be checked; a kernel's round has ten parts.
+    fn expected(&self, cell: &str, _arm: &str) -> Duration {
+        match level(cell, WHAT) {
+            Some(KERNEL) => self.plan.sample * 10,
+            _ => self.plan.window + self.plan.checks.mul_f64(0.75),
+        }
+    }
+
     fn sample(&mut self, run: &Run, meter: &Meter) -> Result<Measured> {
         let absent = || Failure::new("there is no such cell");
         let at = self.at(&run.cell).ok_or_else(absent)?;

@@ -67,6 +67,7 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
         }
     };
     done.map_err(kept)?;
+    interrupt.looks_no_more();
     for (name, bytes) in scenario.files()? {
         recorder.attach(&name, &bytes)?;
     }

@@ -22,7 +22,7 @@ pub(super) fn sentence(report: &Report, margin: Margin) -> Option<String> {
     });
     let open = headline.cells - headline.faster - headline.slower - headline.same;
     let counts = [
-        (format!("the same in {}", headline.same), headline.same),
+        (format!("the same within {:.1} % in {}", margin.percent(), headline.same), headline.same),
         (format!("less in {}", headline.faster), headline.faster),
         (format!("unresolved in {open}"), open),
     ];
@@ -90,8 +90,8 @@ mod tests {
         assert_eq!(
             sentence(&report, Margin::new(None)).unwrap(),
             "Through the module an operation on one thread costs more than in the bare library in 2 of 3 \
-             cells (at most 80.0 ns: small, 1.80 times as much, 1.80 to 1.80), the same in 1; less than the \
-             rival in 2 of 3"
+             cells (at most 80.0 ns: small, 1.80 times as much, 1.80 to 1.80), the same within 2.0 % in \
+             1; less than the rival in 2 of 3"
         );
     }
 }
