@@ -68,6 +68,18 @@ pub(crate) fn passphrase(source: Option<&str>, chosen: bool) -> Result<Secret> {
     Ok(first)
 }
 
+/// Asks whether something is to be deleted: "the key", by what makes sure that it is the right one.
+pub(crate) fn confirm_deletion(what: &str, question: &str) -> Result<()> {
+    if !is_interactive() {
+        let message = format!("no terminal to ask on whether to delete {what}");
+        return Err(Failure::failed(message).hint("--yes deletes it without asking"));
+    }
+    match confirm(question)? {
+        true => Ok(()),
+        false => Err(Failure::failed("nothing was deleted")),
+    }
+}
+
 fn missing(role: Role) -> Failure {
     Failure::pin(format!("no {} given, and no terminal to ask on", role.words())).hint(format!(
         "write it into a file that only you can read, and give {} FILE or set {}",

@@ -4,9 +4,9 @@
 use super::found::one;
 use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::output::Report;
-use crate::pin;
+use crate::pin::confirm_deletion;
 use metaslot_client::Access;
 use serde_json::json;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let stored = one(&session, &token, &uri)?;
     let name = stored.uri(&token).to_string();
     if !args.yes {
-        confirm(&name)?;
+        confirm_deletion("the data", &format!("delete {name}? there is no way back"))?;
     }
     session.destroy(stored.handle)?;
     app.output.print(&Report {
@@ -41,15 +41,4 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         json: json!({"deleted": [name]}),
         uris: vec![name],
     })
-}
-
-fn confirm(name: &str) -> Result<()> {
-    if !pin::is_interactive() {
-        return Err(Failure::failed("no terminal to ask on whether to delete the data")
-            .hint("--yes deletes it without asking"));
-    }
-    match pin::confirm(&format!("delete {name}? there is no way back"))? {
-        true => Ok(()),
-        false => Err(Failure::failed("nothing was deleted")),
-    }
 }

@@ -6,7 +6,7 @@ use crate::command::arguments::{PinArg, TokenArg};
 use crate::failure::{Failure, Result};
 use crate::key;
 use crate::output::Report;
-use crate::pin;
+use crate::pin::confirm_deletion;
 use crate::uri::Class;
 use metaslot_ck::CKA_DESTROYABLE;
 use metaslot_client::Access;
@@ -52,7 +52,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let name = key.uri(&token).to_string();
     let parts = key.part_names().join(" and ");
     if !args.yes {
-        confirm(&name, &parts)?;
+        confirm_deletion("the key", &format!("delete {name} ({parts})? there is no way back"))?;
     }
     // The private half first: what is left after a failure must not look like a whole key.
     for part in &key.parts {
@@ -63,16 +63,4 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         json: json!({"deleted": [key.json(&token)]}),
         uris: vec![name],
     })
-}
-
-fn confirm(name: &str, parts: &str) -> Result<()> {
-    if !pin::is_interactive() {
-        return Err(Failure::failed("no terminal to ask on whether to delete the key")
-            .hint("--yes deletes it without asking"));
-    }
-    if pin::confirm(&format!("delete {name} ({parts})? there is no way back"))? {
-        Ok(())
-    } else {
-        Err(Failure::failed("nothing was deleted"))
-    }
 }
