@@ -2,10 +2,12 @@
 //! Hexadecimal, base64, PEM and the little DER that signatures, keys and certificates need; and text for a terminal.
 
 mod base64;
+mod ber;
 pub(crate) mod der;
 mod pem;
 
 pub(crate) use base64::{base64, from_base64, secret_from_base64};
+pub(crate) use ber::definite;
 pub(crate) use pem::{Block, blocks, der_of, pem};
 
 /// Lower-case hexadecimal.

@@ -46,7 +46,7 @@ impl<'a> Trial<'a> {
         let public_key = match (made, pair.public.clone()) {
             (None, None) => {
                 return Err(Failure::failed("it has no public half, and the module makes none")
-                    .hint("'openssl pkey' writes EC keys with it"));
+                    .hint("OpenSSL writes EC keys with it, and OpenSSH Ed25519 keys"));
             }
             (Some(made), Some(said)) if made != said && !is_compressed(&said) => {
                 return Err(Failure::failed("its two halves are not of one key"));

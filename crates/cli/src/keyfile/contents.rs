@@ -26,7 +26,8 @@ pub(crate) struct Certificate {
 pub(super) fn shrouded(opener: &Opener<'_>, der: &[u8]) -> Result<Pair> {
     let parts = || {
         let mut rest = der::take(&mut &*der, SEQUENCE)?;
-        Some((der::next(&mut rest)?.whole, der::take(&mut rest, OCTET_STRING)?))
+        let parts = (der::next(&mut rest)?.whole, der::take(&mut rest, OCTET_STRING)?);
+        rest.is_empty().then_some(parts)
     };
     let (algorithm, sealed) = parts().ok_or_else(|| Failure::failed(damaged("PKCS #8 key")))?;
     let opened = opener.decrypted(algorithm, sealed)?;

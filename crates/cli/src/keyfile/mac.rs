@@ -2,7 +2,7 @@
 //! Whether a PKCS #12 file is as it was written (RFC 7292, 4).
 
 use super::diversified::{AUTHENTICATION, Diversified, Hash, SHA1, diversified, wide};
-use super::passphrase::{Opener, count, few, identified, is, wrong_passphrase};
+use super::passphrase::{Opener, count, few, identified, is, is_nothing, wrong_passphrase};
 use super::private::damaged;
 use crate::encoding::der::{self, OCTET_STRING, SEQUENCE};
 use crate::failure::{Failure, Result};
@@ -53,9 +53,12 @@ impl Opener<'_> {
     }
 
     fn authentic(&self, passphrase: &Secret, mac_data: &[u8], content: &[u8]) -> Result<bool> {
-        let cut = || Failure::failed(damaged("PKCS #12 file"));
+        let cut = || Failure::failed(damaged("PKCS #12 form"));
         let (algorithm, mac, salt, iterations) = mac_parts(mac_data).ok_or_else(cut)?;
-        let (identifier, _) = identified(algorithm).ok_or_else(cut)?;
+        let (identifier, params) = identified(algorithm).ok_or_else(cut)?;
+        if !is_nothing(params) {
+            return Err(cut());
+        }
         let hash = HASHES.iter().find(|hash| is(identifier, hash.identifier)).ok_or_else(|| {
             Failure::failed("the algorithm of its authentication is not supported")
         })?;

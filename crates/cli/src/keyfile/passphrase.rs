@@ -99,7 +99,7 @@ struct Scheme<'a> {
 
 #[derive(Debug)]
 enum Key<'a> {
-    Pbkdf2 { prf: CK_ULONG, salt: &'a [u8], iterations: u64 },
+    Pbkdf2 { prf: CK_ULONG, salt: &'a [u8], iterations: u64, length: Option<u64> },
     Pkcs12 { salt: &'a [u8], iterations: u64 },
 }
 
@@ -133,10 +133,17 @@ impl<'a> Opener<'a> {
     fn key(&self, scheme: &Scheme<'_>) -> Result<(Secret, Secret)> {
         let (passphrase, cipher) = (self.passphrase()?, scheme.cipher);
         match scheme.key {
-            Key::Pbkdf2 { prf, salt, iterations } => {
+            Key::Pbkdf2 { prf, salt, iterations, length: said } => {
                 let length = cipher.key as u64;
+                if said.is_some_and(|said| said != length) {
+                    return Err(cut());
+                }
                 let how = Stretch { prf, salt, iterations, length };
-                Ok((stretched(self.session, passphrase, &how)?, Secret::zeroed(0)))
+                let key = match self.has(CKM_PKCS5_PBKD2)? {
+                    true => stretched(self.session, passphrase, &how)?,
+                    false => repeated(self.session, passphrase, &how)?,
+                };
+                Ok((key, Secret::zeroed(0)))
             }
             Key::Pkcs12 { salt, iterations } => {
                 let made = |id, length| {
@@ -146,6 +153,11 @@ impl<'a> Opener<'a> {
                 Ok((made(ENCRYPTION, cipher.key)?, made(IV, cipher.block)?))
             }
         }
+    }
+
+    fn has(&self, mechanism: CK_MECHANISM_TYPE) -> Result<bool> {
+        let slot = self.session.info()?.slot;
+        Ok(self.session.module().mechanisms(slot)?.contains(&mechanism))
     }
 
     fn cbc(&self, cipher: &Cipher, key: &Secret, iv: &[u8], data: &[u8]) -> Result<Secret> {
@@ -194,6 +206,41 @@ impl<'a> Opener<'a> {
         }
         self.cbc(cipher, &key.truncated(cipher.key), &iv, data)
     }
+}
+
+/// HMACs of the functions of PBKDF2: bytes of their results.
+const HMACS: &[(CK_ULONG, CK_MECHANISM_TYPE, usize)] = &[
+    (CKP_PKCS5_PBKD2_HMAC_SHA1, CKM_SHA_1_HMAC, 20),
+    (CKP_PKCS5_PBKD2_HMAC_SHA224, CKM_SHA224_HMAC, 28),
+    (CKP_PKCS5_PBKD2_HMAC_SHA256, CKM_SHA256_HMAC, 32),
+    (CKP_PKCS5_PBKD2_HMAC_SHA384, CKM_SHA384_HMAC, 48),
+    (CKP_PKCS5_PBKD2_HMAC_SHA512, CKM_SHA512_HMAC, 64),
+];
+
+/// PBKDF2 (RFC 8018, 5.2) of a module that has HMAC alone.
+fn repeated(session: &Session, passphrase: &Secret, how: &Stretch<'_>) -> Result<Secret> {
+    let row = HMACS.iter().find(|row| row.0 == how.prf);
+    let (_, mechanism, result) = row.ok_or_else(cut)?;
+    let purpose = Purpose { key_type: CKK_GENERIC_SECRET, usage: CKA_SIGN, lengths: &[] };
+    // HMAC adds zeros itself, and some modules want keys as long as the result.
+    let mut padded = Secret::zeroed(passphrase.len().max(*result));
+    padded.expose_mut()[..passphrase.len()].copy_from_slice(passphrase.expose());
+    let key = imported(session, &padded, purpose)?;
+    let mechanism = Mechanism::new(*mechanism);
+    let length = usize::try_from(how.length).unwrap_or(0);
+    let mut made = Secret::zeroed(length.next_multiple_of(*result));
+    for (sum, number) in made.expose_mut().chunks_mut(*result).zip(1_u32..) {
+        let mut last = [how.salt, &number.to_be_bytes()].concat();
+        for _ in 0..how.iterations {
+            session.sign_init(&mechanism, key)?;
+            let mut next = [0; 64];
+            session.sign_into(&last, &mut next[..*result])?;
+            last = next[..*result].to_vec();
+            sum.iter_mut().zip(&last).for_each(|(sum, byte)| *sum ^= byte);
+        }
+    }
+    session.destroy(key)?;
+    Ok(made.truncated(length))
 }
 
 const MD5_LENGTH: usize = 16;
@@ -245,19 +292,20 @@ fn pbkdf2(derivation: &[u8]) -> Result<Key<'_>> {
     let mut params = der::take(&mut &*params, SEQUENCE).ok_or_else(cut)?;
     let salt = der::take(&mut params, OCTET_STRING).ok_or_else(cut)?;
     let iterations = count(&mut params).ok_or_else(cut)?;
-    // The length of the key, which the cipher says.
-    der::take(&mut params, INTEGER);
+    // The length of the key, which the cipher says, too.
+    let length = count(&mut params);
     let function = der::next(&mut params).map_or(&[][..], |element| element.whole);
     let prf = match identified(function) {
         None if function.is_empty() => Some(CKP_PKCS5_PBKD2_HMAC_SHA1),
         None => None,
-        Some((identifier, _)) => {
-            FUNCTIONS.iter().find(|row| is(identifier, row.0)).map(|row| row.1)
+        Some((identifier, params)) => {
+            let row = FUNCTIONS.iter().find(|row| is(identifier, row.0) && is_nothing(params));
+            row.map(|row| row.1)
         }
     };
     let prf =
         prf.ok_or_else(|| Failure::failed("the hash function of its passphrase is not supported"))?;
-    Ok(Key::Pbkdf2 { prf, salt, iterations: few(iterations)? })
+    Ok(Key::Pbkdf2 { prf, salt, iterations: few(iterations)?, length })
 }
 
 pub(super) fn few(iterations: u64) -> Result<u64> {
@@ -282,6 +330,11 @@ fn unsupported(identifier: &[u8]) -> Failure {
 
 pub(super) fn is(identifier: &[u8], arcs: &[u32]) -> bool {
     identifier == der::identifier(arcs)
+}
+
+/// Whether the parameters of an algorithm are none: absent, or NULL.
+pub(super) fn is_nothing(params: &[u8]) -> bool {
+    matches!(params, [] | [5, 0])
 }
 
 /// The identifier of an `AlgorithmIdentifier` as a whole element, and its parameters.

@@ -5,7 +5,10 @@ use super::contents::{Certificate, Contents, shrouded};
 use super::passphrase::{Opener, identified, is};
 use super::private::{self, damaged};
 
-use crate::encoding::der::{self, CONSTRUCTED, CONTEXT, INTEGER, OCTET_STRING, SEQUENCE, SET};
+use crate::encoding::definite;
+use crate::encoding::der::{
+    self, CONSTRUCTED, CONTEXT, Element, INTEGER, OCTET_STRING, SEQUENCE, SET,
+};
 use crate::failure::{Failure, Result};
 use metaslot_memory::Secret;
 
@@ -18,20 +21,24 @@ const NESTED: &[u32] = &[1, 2, 840, 113_549, 1, 12, 10, 1, 6];
 const X509: &[u32] = &[1, 2, 840, 113_549, 1, 9, 22, 1];
 const FRIENDLY_NAME: &[u32] = &[1, 2, 840, 113_549, 1, 9, 20];
 
-/// Whether bytes begin as such a file does: version 3, and something of a type.
+/// Whether bytes begin as such a file does: version 3, and something of a type. Some programs do not say its length.
 pub(super) fn is_one(der: &[u8]) -> bool {
+    if der.starts_with(&[SEQUENCE, 0x80, INTEGER, 1, 3]) {
+        return true;
+    }
     let mut rest = der::take(&mut &*der, SEQUENCE).unwrap_or_default();
     let version = der::take(&mut rest, INTEGER);
     version == Some(&[3]) && der::take(&mut rest, SEQUENCE).is_some()
 }
 
 fn cut() -> Failure {
-    Failure::failed(damaged("PKCS #12 file"))
+    Failure::failed(damaged("PKCS #12 form"))
 }
 
 /// Everything in it. Nothing is believed before the passphrase was found to fit.
 pub(super) fn read(opener: &Opener<'_>, der: &[u8]) -> Result<Contents> {
-    let mut rest = der::take(&mut &*der, SEQUENCE).ok_or_else(cut)?;
+    let der = definite(der).ok_or_else(cut)?;
+    let mut rest = der::take(&mut der.expose(), SEQUENCE).ok_or_else(cut)?;
     der::take(&mut rest, INTEGER).ok_or_else(cut)?;
     let outer = der::next(&mut rest).ok_or_else(cut)?.whole;
     let (identifier, content) = identified(outer).ok_or_else(cut)?;
@@ -43,7 +50,8 @@ pub(super) fn read(opener: &Opener<'_>, der: &[u8]) -> Result<Contents> {
         opener.authenticate(mac_data.whole, content)?;
     }
     let mut contents = Contents::default();
-    let mut safes = der::take(&mut &*content, SEQUENCE).ok_or_else(cut)?;
+    let content = definite(content).ok_or_else(cut)?;
+    let mut safes = der::take(&mut content.expose(), SEQUENCE).ok_or_else(cut)?;
     while let Some(safe) = der::next(&mut safes) {
         let (identifier, content) = identified(safe.whole).ok_or_else(cut)?;
         if is(identifier, DATA) {
@@ -70,15 +78,30 @@ fn encrypted(opener: &Opener<'_>, content: &[u8]) -> Result<Secret> {
         der::take(&mut data, INTEGER)?;
         let mut info = der::take(&mut data, SEQUENCE)?;
         der::next(&mut info)?;
-        Some((der::next(&mut info)?.whole, der::take(&mut info, CONTEXT)?))
+        let algorithm = der::next(&mut info)?.whole;
+        Some((algorithm, der::next(&mut info)?))
     };
     let (algorithm, sealed) = parts().ok_or_else(cut)?;
-    opener.decrypted(algorithm, sealed)
+    opener.decrypted(algorithm, &octets(sealed).ok_or_else(cut)?)
+}
+
+/// `[0] IMPLICIT OCTET STRING`, at once or in pieces.
+fn octets(sealed: Element<'_>) -> Option<Vec<u8>> {
+    if sealed.tag == CONTEXT {
+        return Some(sealed.content.to_vec());
+    }
+    let mut pieces = Some(sealed.content).filter(|_| sealed.tag == CONSTRUCTED)?;
+    let mut whole = Vec::new();
+    while !pieces.is_empty() {
+        whole.extend(der::take(&mut pieces, OCTET_STRING)?);
+    }
+    Some(whole)
 }
 
 /// `SafeContents`
 fn bags(opener: &Opener<'_>, der: &[u8], contents: &mut Contents) -> Result<()> {
-    let mut rest = der::take(&mut &*der, SEQUENCE).ok_or_else(cut)?;
+    let der = definite(der).ok_or_else(cut)?;
+    let mut rest = der::take(&mut der.expose(), SEQUENCE).ok_or_else(cut)?;
     while !rest.is_empty() {
         let mut bag = der::take(&mut rest, SEQUENCE).ok_or_else(cut)?;
         let identifier = der::next(&mut bag).ok_or_else(cut)?.whole;

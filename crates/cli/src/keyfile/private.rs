@@ -127,16 +127,25 @@ pub(super) fn modern(
     Pair { kind, private: Some(private.bytes(CKA_VALUE, seed)), public, name: None }
 }
 
+/// The content of a sequence behind which there is nothing.
+fn only(mut der: &[u8]) -> Option<&[u8]> {
+    let content = der::take(&mut der, SEQUENCE)?;
+    der.is_empty().then_some(content)
+}
+
 type Parts<'a> = (Algorithm<'a>, &'a [u8], Option<&'a [u8]>);
 
 fn pkcs8_parts(der: &[u8]) -> Option<Parts<'_>> {
-    let mut rest = der::take(&mut &*der, SEQUENCE)?;
+    let mut rest = only(der)?;
     der::take(&mut rest, INTEGER).filter(|version| matches!(version, [0 | 1]))?;
     let algorithm = Algorithm::take(&mut rest)?;
     let key = der::take(&mut rest, OCTET_STRING)?;
     der::take(&mut rest, CONSTRUCTED);
     // [1] IMPLICIT BIT STRING
-    let public = der::take(&mut rest, CONTEXT | 1).and_then(|bits| bits.strip_prefix(&[0]));
+    let public = match der::take(&mut rest, CONTEXT | 1) {
+        Some(bits) => Some(bits.strip_prefix(&[0])?),
+        None => None,
+    };
     rest.is_empty().then_some((algorithm, key, public))
 }
 
@@ -153,7 +162,7 @@ pub(super) fn pkcs1(der: &[u8]) -> Read<Pair> {
         CKA_COEFFICIENT,
     ];
     let cut = || damaged("RSA key");
-    let mut rest = der::take(&mut &*der, SEQUENCE).ok_or_else(cut)?;
+    let mut rest = only(der).ok_or_else(cut)?;
     match der::take(&mut rest, INTEGER) {
         Some([0]) => {}
         Some([1]) => {
@@ -213,12 +222,15 @@ fn check_curve(params: &[u8]) -> Read<()> {
 type EcParts<'a> = (&'a [u8], Option<&'a [u8]>, Option<&'a [u8]>);
 
 fn sec1_parts(der: &[u8]) -> Option<EcParts<'_>> {
-    let mut rest = der::take(&mut &*der, SEQUENCE)?;
+    let mut rest = only(der)?;
     der::take(&mut rest, INTEGER).filter(|version| *version == [1])?;
     let value = der::take(&mut rest, OCTET_STRING)?;
     let params = der::take(&mut rest, CONSTRUCTED);
-    let point = der::take(&mut rest, CONSTRUCTED | 1)
-        .and_then(|mut bits| der::take(&mut bits, BIT_STRING)?.strip_prefix(&[0]));
+    // What is there must be right: nothing else says that the file was changed.
+    let point = match der::take(&mut rest, CONSTRUCTED | 1) {
+        Some(mut bits) => Some(der::take(&mut bits, BIT_STRING)?.strip_prefix(&[0])?),
+        None => None,
+    };
     rest.is_empty().then_some((value, params, point))
 }
 

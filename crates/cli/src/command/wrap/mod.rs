@@ -78,7 +78,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let wraps = by.part(Class::Secret).or_else(|| by.part(Class::Public)).ok_or_else(|| {
         Failure::not_found(format!("the token has no half of '{}' that wraps", by.label))
     })?;
-    let way = Way::choose(&by.kind, &args.way, session.module().is_metaslot())?;
+    let way = Way::choose(&by.kind, &args.way, &session, login.token.slot)?;
     let wrapped = session.wrap(&way.mechanism(), wraps, leaves)?;
     let report = Report {
         json: json!({

@@ -82,7 +82,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if !args.same_label {
         key::refuse_same_label(&session, &args.label)?;
     }
-    let way = Way::choose(&by.kind, &args.way, session.module().is_metaslot())?;
+    let way = Way::choose(&by.kind, &args.way, &session, login.token.slot)?;
     let id =
         id.map_or_else(|| Ok((key::random_id(&session)?, false)), |id| Result::Ok((id, true)))?;
     let template = args.template(&way, &id.0);
@@ -110,7 +110,8 @@ fn complete(
 ) -> Result<Key> {
     let made = found(session, args, &id, handle)?;
     if let Some(length) = args.kind.secret_length() {
-        if made.kind == args.kind {
+        // Some modules do not say how long a key is.
+        if made.kind == args.kind || made.kind.size == 0 {
             return Ok(made);
         }
         let failure =

@@ -5,12 +5,12 @@ use crate::failure::{Failure, Result};
 use crate::key::{Family, Kind};
 use crate::scheme::{mechanism_number, oaep};
 use metaslot_ck::*;
-use metaslot_client::{Mechanism, Params};
+use metaslot_client::{Mechanism, Params, Session};
 
 /// What both directions take.
 #[derive(clap::Args, Debug)]
 pub(super) struct WayArg {
-    /// The mechanism: bound, kwp, kw or oaep, or its name [default: bound for AES keys of a Metaslot, kwp of another token,
+    /// The mechanism: bound, kwp, kw or oaep, or its name [default: bound for AES keys of a Metaslot, kwp or kw of another token,
     /// oaep for RSA]
     #[arg(long, short, value_name = "NAME")]
     mechanism: Option<String>,
@@ -34,12 +34,23 @@ const ROWS: &[Row] = &[
 pub(super) struct Way(Mechanism<'static>);
 
 impl Way {
-    pub(super) fn choose(by: &Kind, args: &WayArg, is_metaslot: bool) -> Result<Self> {
+    pub(super) fn choose(
+        by: &Kind,
+        args: &WayArg,
+        session: &Session,
+        slot: SlotId,
+    ) -> Result<Self> {
         let number = match &args.mechanism {
             Some(name) => Self::named(name)?,
             None => match by.family {
-                Family::Aes if is_metaslot => CKM_AES_GCM,
-                Family::Aes => CKM_AES_KEY_WRAP_KWP,
+                Family::Aes if session.module().is_metaslot() => CKM_AES_GCM,
+                // What some modules have under this number, others do not.
+                Family::Aes => {
+                    match session.module().mechanisms(slot)?.contains(&CKM_AES_KEY_WRAP_KWP) {
+                        true => CKM_AES_KEY_WRAP_KWP,
+                        false => CKM_AES_KEY_WRAP,
+                    }
+                }
                 Family::Rsa => CKM_RSA_PKCS_OAEP,
                 _ => {
                     return Err(Failure::usage(format!("{by} keys wrap nothing"))
