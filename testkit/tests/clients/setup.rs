@@ -172,3 +172,61 @@ fn osslsigncode_curl_and_psql_have_lines() {
         Ok(())
     });
 }
+
+/// What the command itself says of a run of each program. Their processes count in a directory of the run.
+fn verified(program: &str, needs: &[&str]) {
+    let command = command();
+    let needs: Vec<&str> = needs.iter().copied().chain([&*command, "pkcs11-tool"]).collect();
+    check(CLIENT, &format!("{program} --verify"), &needs, |token| {
+        token.key_pair("rsa:2048", "0a01", "site")?;
+        token.share("www-data")?;
+        let metaslot = |line: &str| token.program(&command).line(line);
+        metaslot("cert selfsign site --dns localhost --pin-source pin --out site.pem --store")
+            .run()?;
+        metaslot("cert export site --out site.pem").run()?;
+        let verify = metaslot("setup --apply --verify --key site --cert site.pem --pin-source pin");
+        verify.line("--directory conf").arg(program).run()?.with(&["verified: "]).map(drop)
+    });
+}
+
+#[test]
+fn programs_are_seen_to_use_the_key() {
+    for (program, needs) in [
+        ("openssl", &["openssl"][..]),
+        ("curl", &["curl", "openssl"]),
+        ("nginx", &["nginx", "openssl"]),
+        ("apache", &["apache2", "openssl"]),
+        ("stunnel", &["stunnel4", "openssl"]),
+        ("java", &["keytool"]),
+        ("nss", &["certutil", "modutil"]),
+        ("gnutls", &["p11tool"]),
+        ("strongswan", &["pki"]),
+        ("openvpn", &["openvpn"]),
+    ] {
+        verified(program, needs);
+    }
+}
+
+#[test]
+fn a_program_that_does_not_use_the_key_is_not_verified() {
+    let command = command();
+    check(
+        CLIENT,
+        "--verify that fails",
+        &[&command, "p11-kit", "openssl", "pkcs11-tool"],
+        |token| {
+            token.key_pair("rsa:2048", "0a01", "site")?;
+            let verify = |program: &str, line: &str| {
+                let setup = token.program(&command).line("setup --key site --directory conf");
+                setup.line(line).arg(program).output()
+            };
+            // Nobody has told p11-kit of the module.
+            let told = verify("p11-kit", "--apply --verify")?;
+            ensure!(told.status == 1 && told.told().contains("p11-kit"), "{}", told.told());
+            let told = verify("openssl", "--verify --pin-source pin")?;
+            ensure!(told.told().contains("is not as it would be written"), "{}", told.told());
+            ensure!(!token.path("conf/openssl.cnf").exists(), "it was written");
+            Ok(())
+        },
+    );
+}

@@ -4,10 +4,11 @@
 mod files;
 mod fresh;
 mod program;
+mod verify;
 
 use super::arguments::{TokenArg, key_uri};
 use crate::app::App;
-use crate::encoding::hex;
+use crate::encoding::{hex, pem};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Family, Key};
 use crate::output::{Output, Report};
@@ -16,17 +17,19 @@ use files::apply;
 use fresh::{Chosen, Wanted};
 use metaslot_client::Access;
 use metaslot_memory::Secret;
-use program::{Plan, Program};
+use program::{Plan, Program, Proof};
 use serde_json::{Value, json};
 use std::env;
 use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
+use verify::{Run, Used, verify};
 
 const EXAMPLES: &str = "\
 Examples:
   metaslot setup nginx --key site --cert /etc/nginx/site.pem --pin-source /etc/metaslot/pin
   metaslot setup java --apply --directory ~/java
+  metaslot setup openssl --apply --verify --pin-source pin
   metaslot setup nginx --apply --new site --dns www.example.org --enable";
 
 /// libp11's engine reads so many bytes of a file with a PIN, and takes them for the PIN.
@@ -62,6 +65,9 @@ pub(crate) struct Args {
     /// Write files where Debian's package of the program includes them, too: the program then serves with the key
     #[arg(long, requires = "apply")]
     enable: bool,
+    /// Run the program with what was written, and say whether the module did something for its process
+    #[arg(long)]
+    verify: bool,
     /// Where the files are [default: /etc/metaslot for root, ~/.config/metaslot otherwise]
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
@@ -74,13 +80,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let directory = directory(args.directory.as_deref())?;
     let is_here = in_path(program.command);
     let package = program.package;
-    if !is_here && args.apply {
+    if !is_here && (args.apply || args.verify) {
         return Err(Failure::failed(format!("{} is not installed", program.name))
             .hint(format!("apt-get install {package}, or have it printed, without --apply")));
     }
     let mut chosen = Chosen {
         key: args.key.clone(),
-        cert: args.cert.clone().unwrap_or_else(|| "site.pem".to_owned()),
+        cert: args.cert.as_deref().map_or_else(|| "site.pem".to_owned(), whole_name),
         pin: args.pin_source.clone(),
     };
     if let Some(label) = &args.new {
@@ -93,7 +99,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         };
         chosen = fresh::make(app, wanted, program, &directory)?;
     }
-    let mut plan = program.plan(&values(app, args, &chosen, program, &directory)?);
+    let (values, public) = values(app, args, &chosen, program, &directory)?;
+    let mut plan = program.plan(&values);
     if args.enable {
         if plan.included.is_empty() {
             return Err(Failure::failed(format!("{} includes no files of others", program.name))
@@ -103,7 +110,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         plan.then = mem::take(&mut plan.start);
     }
     let written = if args.apply { apply(&directory, &plan)? } else { Vec::new() };
-    report(app.output, &directory, &plan, &written)?;
+    let proved = if args.verify {
+        let pin = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
+        let (directory, plan, values) = (&*directory, &plan, &*values);
+        let run = Run { directory, plan, values, pin: pin.as_deref(), public: &public };
+        Some(verify(program, &run)?)
+    } else {
+        None
+    };
+    report(app.output, &directory, &plan, &written, proved.as_ref())?;
     if !is_here {
         app.output.note(&format!(
             "note: {} is not installed here: apt-get install {package}",
@@ -113,14 +128,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// What stands in the place of names in a recipe.
+/// What stands in the place of names in a recipe, and the public half of the key.
 fn values(
     app: &App,
     args: &Args,
     chosen: &Chosen,
     program: &Program,
     directory: &Path,
-) -> Result<Vec<(&'static str, String)>> {
+) -> Result<(Vec<(&'static str, String)>, String)> {
     let uri = chosen.key.as_deref().map(key_uri).transpose()?.unwrap_or_default();
     let uri = args.token.of(uri)?;
     let host = app.host(&uri)?;
@@ -136,7 +151,9 @@ fn values(
         .map_err(|error| Failure::io("cannot find the module", &error))?;
     let engine = if program.engine { engine()? } else { PathBuf::new() };
     let family = if key.kind.family == Family::Rsa { "rsa" } else { "ecdsa" };
-    Ok(vec![
+    let public = key.part(Class::Public).map(|half| key::public_key(&session, &key, half));
+    let public = pem("PUBLIC KEY", &public.transpose()?.unwrap_or_default());
+    let values = vec![
         ("module", module.display().to_string()),
         ("engine", engine.display().to_string()),
         ("directory", directory.display().to_string()),
@@ -147,7 +164,14 @@ fn values(
         ("slot", token.slot.to_string()),
         ("cert", chosen.cert.clone()),
         ("family", family.to_owned()),
-    ])
+    ];
+    Ok((values, public))
+}
+
+/// The whole name of a file that is there: a program runs in another directory. What is not there is left as it is said.
+fn whole_name(path: &str) -> String {
+    let whole = std::path::absolute(path).ok().filter(|whole| whole.exists());
+    whole.map_or_else(|| path.to_owned(), |whole| whole.display().to_string())
 }
 
 /// The whole name of the PIN's file, if the program takes what is in it for the PIN.
@@ -211,24 +235,47 @@ fn in_path(command: &str) -> bool {
     env::split_paths(&path).chain(more).any(|directory| directory.join(command).is_file())
 }
 
-fn report(output: Output, directory: &Path, plan: &Plan, written: &[&str]) -> Result<()> {
+fn report(
+    output: Output,
+    directory: &Path,
+    plan: &Plan,
+    written: &[&str],
+    proved: Option<&(Proof, Vec<Used>)>,
+) -> Result<()> {
     let mut text = String::new();
     let mut files: Vec<Value> = Vec::new();
     for (at, (name, content)) in plan.files.iter().enumerate() {
         let path = directory.join(name).display().to_string();
         let state = written.get(at).copied();
-        text += &match state {
-            Some(state) => format!("{state} {path}\n"),
-            None => format!("# {path}\n{content}\n"),
+        text += &match (state, proved) {
+            (Some(state), _) => format!("{state} {path}\n"),
+            (None, None) => format!("# {path}\n{content}\n"),
+            (None, Some(_)) => String::new(),
         };
         files.push(json!({"path": path, "content": content, "state": state}));
     }
-    text += "# then\n";
-    text.extend(plan.then.iter().map(|line| format!("{line}\n")));
+    if proved.is_none() || !written.is_empty() {
+        text += "# then\n";
+        text.extend(plan.then.iter().map(|line| format!("{line}\n")));
+    }
+    if let Some((proof, used)) = proved {
+        let Proof { process, function, .. } = proof;
+        text.extend(used.iter().map(|used| {
+            format!(
+                "verified: {process} (process {}): {function}, {} times\n",
+                used.pid, used.calls
+            )
+        }));
+    }
     let uris = plan.files.iter().map(|file| directory.join(file.0).display().to_string());
-    output.print(&Report {
-        text,
-        json: json!({"files": files, "then": plan.then}),
-        uris: uris.collect(),
-    })
+    let mut json = json!({"files": files, "then": plan.then});
+    if let Some((proof, used)) = proved {
+        let process = |used: &Used| json!({"pid": used.pid, "calls": used.calls});
+        json["verified"] = json!({
+            "process": proof.process,
+            "function": proof.function,
+            "processes": used.iter().map(process).collect::<Vec<Value>>(),
+        });
+    }
+    output.print(&Report { text, json, uris: uris.collect() })
 }

@@ -84,6 +84,17 @@ pub(super) struct Plan {
     pub(super) start: Vec<String>,
 }
 
+/// A run of a program that shows that it uses the key.
+#[derive(Debug)]
+pub(super) struct Proof {
+    /// What the process calls itself that uses the module.
+    pub(super) process: &'static str,
+    /// What it must have called with success.
+    pub(super) function: &'static str,
+    /// For `sh`, in a directory of its own.
+    pub(super) script: String,
+}
+
 impl Program {
     pub(super) fn find(name: &str) -> Result<&'static Self> {
         if let Some(program) = PROGRAMS.iter().find(|program| program.name == name) {
@@ -112,7 +123,8 @@ impl Program {
             match name {
                 "then" => plan.then = lines(),
                 "start" => plan.start = lines(),
-                "user" => {}
+                "user" | "unverified" => {}
+                _ if name.starts_with("verify ") => {}
                 _ if name.starts_with('/') => plan.included.push(file),
                 _ => plan.files.push(file),
             }
@@ -123,6 +135,27 @@ impl Program {
     /// The user whose processes use the key, where that is not the user who starts the program.
     pub(super) fn user(&self) -> Option<&'static str> {
         self.sections().find(|(name, _)| *name == "user").map(|(_, user)| user.trim())
+    }
+
+    /// How running it shows that it uses the key.
+    ///
+    /// # Errors
+    /// Why that cannot be done here.
+    pub(super) fn proof(&self, values: &[(&str, String)]) -> Result<Proof> {
+        for (name, content) in self.sections() {
+            let mut words = name.split(' ');
+            match (words.next(), words.next(), words.next()) {
+                (Some("verify"), Some(process), Some(function)) => {
+                    return Ok(Proof { process, function, script: filled(content, values) });
+                }
+                (Some("unverified"), ..) => {
+                    let what = format!("{} is not run by this command", self.name);
+                    return Err(Failure::failed(what).hint(content.trim()));
+                }
+                _ => {}
+            }
+        }
+        Err(Failure::failed(format!("{} is not run by this command", self.name)))
     }
 
     fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -145,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names = "module engine directory uri token label id slot cert family";
+        let names = "module engine directory uri token label id slot cert family port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         for program in PROGRAMS {
@@ -153,7 +186,9 @@ mod tests {
             assert!(!plan.then.is_empty(), "{}", program.name);
             assert_eq!(plan.included.is_empty(), plan.start.is_empty(), "{}", program.name);
             let all = plan.files.iter().chain(&plan.included).map(|file| &file.1);
-            let all = all.chain(&plan.then).chain(&plan.start);
+            let script = program.proof(&values).map(|proof| proof.script);
+            let script = script.unwrap_or_default();
+            let all = all.chain(&plan.then).chain(&plan.start).chain([&script]);
             for text in all {
                 let open = text.match_indices('{').find(|(at, _)| {
                     text[at + 1..].starts_with(|next: char| next.is_ascii_lowercase())

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot setup --verify`: the program is run, and what the module counted for its process says whether it used the key.
+
+use super::files::OURS;
+use super::program::{Plan, Program, Proof};
+use crate::configured::Configuration;
+use crate::failure::{Failure, Result};
+use metaslot_counters::read;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeMap;
+use std::env;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A program that takes longer does not end.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to end when it is told to.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What every script has: a server ends with it, and is in a group of its own, because Apache ends its group; a handshake is
+/// tried again only until somebody listens, because a server may try its PIN at each.
+const PRELUDE: &str = r#"set -eu
+servers=
+trap 'kill $servers 2> /dev/null || true; wait || true' EXIT
+serve() {
+    setsid "$@" > error.log 2>&1 &
+    servers="$servers $!"
+}
+await() {
+    tries=0
+    until grep -q "$1" "$2"; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || { cat "$2" >&2; return 1; }
+        sleep 0.1
+    done
+}
+reach() {
+    tries=0
+    until printf 'GET / HTTP/1.0\r\n\r\n' | OPENSSL_CONF=/dev/null openssl s_client -quiet -connect "127.0.0.1:$1" > answer 2> reach.log; do
+        tries=$((tries + 1))
+        if [ $tries -ge 200 ] || ! grep -q 'errno=111' reach.log; then
+            cat error.log reach.log >&2
+            return 1
+        fi
+        sleep 0.1
+    done
+    grep -q verified answer
+}
+"#;
+
+/// One process that used the module.
+#[derive(Debug)]
+pub(super) struct Used {
+    pub(super) pid: u32,
+    pub(super) calls: u64,
+}
+
+/// What the run needs beside the recipe's values.
+#[derive(Debug)]
+pub(super) struct Run<'a> {
+    pub(super) directory: &'a Path,
+    pub(super) plan: &'a Plan,
+    pub(super) values: &'a [(&'static str, String)],
+    pub(super) pin: Option<&'a Path>,
+    /// The public half of the key, in PEM.
+    pub(super) public: &'a str,
+}
+
+/// Runs the program, and gives the processes of its that used the key, at least one.
+pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Used>)> {
+    run.is_applied()?;
+    let proof = program.proof(&run.all_values(program)?)?;
+    let room = Room::make()?;
+    room.write("public.pem", run.public)?;
+    let pages = room.pages()?;
+    let before = names(&pages);
+    let mut seen = BTreeMap::new();
+    let mut look = || look(&pages, &before, &mut seen);
+    let status = room.run(program, run, &proof.script, &mut look)?;
+    look();
+    if !status.success() {
+        return Err(room.failed(program));
+    }
+    let calls = |page: &read::Process| {
+        let row = page.calls.iter().find(|row| row.0.name() == proof.function);
+        row.map_or(0, |row| row.1.calls.saturating_sub(row.1.errors))
+    };
+    let is_its = |page: &&read::Process| page.program == proof.process;
+    let used = seen.values().filter(is_its).map(|page| Used { pid: page.pid, calls: calls(page) });
+    let used: Vec<Used> = used.filter(|used| used.calls > 0).collect();
+    if used.is_empty() {
+        let (name, Proof { process, function, .. }) = (program.name, &proof);
+        let what = format!(
+            "{name} ran, and did not use the module: no process {process} called {function} with success"
+        );
+        let others: Vec<_> = seen.values().map(|page| page.program.as_str()).collect();
+        return Err(Failure::failed(what).hint(match others.join(", ") {
+            none if none.is_empty() => String::from(
+                "no process had the module, or none could write into the directory of counters",
+            ),
+            others => format!("the module was used by {others}"),
+        }));
+    }
+    Ok((proof, used))
+}
+
+impl Run<'_> {
+    /// What is verified is what stands in the directory.
+    fn is_applied(&self) -> Result<()> {
+        for (name, content) in &self.plan.files {
+            let path = self.directory.join(name);
+            let there = fs::read_to_string(&path).unwrap_or_default();
+            if there != format!("{OURS}{content}") {
+                let what = format!("{} is not as it would be written", path.display());
+                return Err(Failure::failed(what)
+                    .hint("--apply writes it; then --verify runs the program with it"));
+            }
+        }
+        Ok(())
+    }
+
+    fn all_values(&self, program: &Program) -> Result<Vec<(&'static str, String)>> {
+        let mut values = self.values.to_vec();
+        values.push(("port", free_port()?.to_string()));
+        let wanted = program.proof(&values)?.script;
+        match self.pin {
+            Some(pin) => values.push(("pin", pin.display().to_string())),
+            None if program.engine || wanted.contains("{pin}") => {
+                let what =
+                    format!("{} is run without a terminal, and needs the user PIN", program.name);
+                return Err(Failure::pin(what).hint("name a file that holds it: --pin-source FILE"));
+            }
+            None => {}
+        }
+        let cert = values.iter().find(|row| row.0 == "cert").map_or("", |row| &row.1);
+        let in_files = self.plan.files.iter().any(|(_, content)| content.contains(cert));
+        if (wanted.contains(cert) || in_files) && !Path::new(cert).exists() {
+            let what = format!("there is no certificate {cert}, which {} needs", program.name);
+            return Err(Failure::failed(what)
+                .hint("metaslot cert selfsign LABEL --dns NAME --out FILE; then --cert FILE"));
+        }
+        Ok(values)
+    }
+}
+
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|it| it.local_addr());
+    listener.map(|address| address.port()).map_err(|error| Failure::io("there is no port", &error))
+}
+
+fn names(pages: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(pages).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|end| end == "counters")).collect()
+}
+
+/// Keeps the last of each page that is new: one of a process that has ended goes when another begins.
+fn look(pages: &Path, before: &[PathBuf], seen: &mut BTreeMap<PathBuf, read::Process>) {
+    for path in names(pages).into_iter().filter(|path| !before.contains(path)) {
+        if let Ok(page) = read::process(&path) {
+            seen.insert(path, page);
+        }
+    }
+}
+
+/// A directory for one run, in which servers of other users can be, too.
+struct Room(PathBuf);
+
+impl Room {
+    fn make() -> Result<Self> {
+        let place = env::temp_dir().join(format!("metaslot-verify-{}", process::id()));
+        let cannot = |error| Failure::io(format!("cannot make {}", place.display()), &error);
+        fs::create_dir(&place).map_err(cannot)?;
+        let room = Self(place.clone());
+        let pages = place.join("run/metaslot");
+        fs::create_dir_all(&pages).map_err(cannot)?;
+        let open = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
+        open(&place, 0o755).and_then(|()| open(&pages, 0o1777)).map_err(cannot)?;
+        Ok(room)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.0.join(name);
+        fs::write(&path, text)
+            .map_err(|error| Failure::io(format!("cannot write {}", path.display()), &error))
+    }
+
+    /// Where the program's processes count.
+    fn pages(&self) -> Result<PathBuf> {
+        let configuration = Configuration::read();
+        if configuration.counters_off {
+            return Err(Failure::failed(
+                "counters = false: nobody sees whether the module is used",
+            )
+            .hint("take it out of the configuration for the time of the test"));
+        }
+        Ok(configuration.counters.unwrap_or_else(|| self.0.join("run/metaslot")))
+    }
+
+    fn run(
+        &self,
+        program: &Program,
+        run: &Run<'_>,
+        script: &str,
+        look: &mut dyn FnMut(),
+    ) -> Result<ExitStatus> {
+        self.write("script", &format!("{PRELUDE}{script}"))?;
+        let cannot = |error: io::Error| Failure::io("cannot run the script", &error);
+        let log = File::create(self.0.join("log")).map_err(cannot)?;
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("script").current_dir(&self.0).process_group(0).stdin(Stdio::null());
+        shell.stdout(log.try_clone().map_err(cannot)?).stderr(log);
+        shell.env("XDG_RUNTIME_DIR", self.0.join("run"));
+        if program.engine {
+            shell.env("OPENSSL_CONF", run.directory.join("openssl.cnf"));
+        }
+        let mut path = env::var_os("PATH").unwrap_or_default();
+        path.push(":/usr/sbin:/sbin");
+        let mut child = shell.env("PATH", path).spawn().map_err(cannot)?;
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let end = |signal| group.map(|group| kill_process_group(group, signal));
+        let mut ended = wait(&mut child, PATIENCE, look);
+        if matches!(ended, Ok(None)) {
+            // It ends its servers.
+            end(Signal::TERM);
+            ended = wait(&mut child, LAST_PATIENCE, look).map(|_| None);
+        }
+        // Whatever it has left.
+        end(Signal::KILL);
+        match ended.map_err(cannot)? {
+            Some(status) => Ok(status),
+            None => {
+                child.wait().map_err(cannot)?;
+                let seconds = PATIENCE.as_secs();
+                Err(self.failed(program).context(format!("it did not end in {seconds} seconds")))
+            }
+        }
+    }
+
+    /// The program's own words.
+    fn failed(&self, program: &Program) -> Failure {
+        let log = fs::read_to_string(self.0.join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join("; ");
+        Failure::failed(format!("{} does not work with what was written", program.name))
+            .hint(format!("it said: {last}"))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// How it ended; `None` where it does not.
+fn wait(
+    child: &mut Child,
+    patience: Duration,
+    look: &mut dyn FnMut(),
+) -> io::Result<Option<ExitStatus>> {
+    let end = Instant::now() + patience;
+    while Instant::now() < end {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        look();
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(None)
+}
