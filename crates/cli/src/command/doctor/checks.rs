@@ -13,6 +13,7 @@ use crate::uri::Uri;
 use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKF_WRITE_PROTECTED};
 use metaslot_memory::keyring as kernel;
 use metaslot_router::cost;
+use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
@@ -96,7 +97,8 @@ pub(super) fn slots(setup: &Setup<'_>) -> Vec<Finding> {
         Ok(tokens) => tokens,
     };
     let made = |token: &&Token| token.has(CKF_TOKEN_INITIALIZED) || token.problem.is_some();
-    let findings: Vec<Finding> = tokens.iter().filter(made).map(slot).collect();
+    let one = |token| slot(token, &setup.configuration.tokens);
+    let findings: Vec<Finding> = tokens.iter().filter(made).map(one).collect();
     match findings.is_empty() {
         false => findings,
         true => vec![Finding::warning(
@@ -106,7 +108,7 @@ pub(super) fn slots(setup: &Setup<'_>) -> Vec<Finding> {
     }
 }
 
-fn slot(token: &Token) -> Finding {
+fn slot(token: &Token, sections: &[TokenSection]) -> Finding {
     let (slot, name) = (token.slot, token.name());
     if let Some(problem) = &token.problem {
         return Finding::error(
@@ -118,11 +120,22 @@ fn slot(token: &Token) -> Finding {
     let found = format!("slot {slot}: {name}, {states}");
     match states.as_str() {
         "ready" => Finding::ok(found),
-        _ if token.has(CKF_WRITE_PROTECTED) => {
-            Finding::warning(found, "logging in counts wrong PINs: let this user write the file")
+        "read-only" if nobody_writes(token, sections) => {
+            Finding::ok(format!("{found}: on a read-only file system its keys can be used"))
         }
+        _ if token.has(CKF_WRITE_PROTECTED) => Finding::warning(
+            format!("{found}: who may only read it cannot log in, for wrong PINs could not be counted"),
+            "let this user write the file, or share it: group in the configuration",
+        ),
         _ => Finding::warning(found, "metaslot token pin sets a PIN, and with --reset unlocks one"),
     }
+}
+
+/// Whether the store's file system is read-only: then attempts are counted elsewhere.
+fn nobody_writes(token: &Token, sections: &[TokenSection]) -> bool {
+    let section = usize::try_from(token.slot.0).ok().and_then(|slot| sections.get(slot));
+    let system = section.and_then(|section| statvfs(section.path.parent()?).ok());
+    system.is_some_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 pub(super) fn pins(setup: &Setup<'_>) -> Vec<Finding> {

@@ -51,7 +51,9 @@ pub(crate) fn run(app: &App, _: &Args) -> Result<()> {
     app.output.print(&report(&findings))?;
     match findings.iter().filter(|(_, finding)| finding.level == Level::Error).count() {
         0 => Ok(()),
-        errors => Err(Failure::failed(format!("errors found: {errors}"))),
+        errors => Err(Failure::failed(format!("errors found: {errors}")).hint(
+            "what fails in another program is said by its own run with METASLOT_LOG=stderr (docs/configuration.md)",
+        )),
     }
 }
 
