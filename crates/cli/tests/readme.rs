@@ -35,7 +35,7 @@ const LINES: &[(&str, Line)] = &[
     ("cargo xtask run", Elsewhere("cargo xtask test runs it")),
     ("cargo xtask install", Elsewhere("cargo xtask test packs and installs the same files")),
     ("dpkg -i metaslot_0.1.0_amd64.deb", FIRST),
-    ("metaslot setup nginx --apply --new site --dns localhost --enable", FIRST),
+    ("metaslot setup nginx --apply --new site --dns localhost --enable --verify", FIRST),
     ("OPENSSL_CONF=/etc/metaslot/openssl.cnf nginx", FIRST),
     ("curl --cacert /etc/metaslot/site.pem https://localhost/", FIRST),
     (
