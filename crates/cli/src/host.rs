@@ -136,7 +136,7 @@ impl Host {
 
     /// Initialised tokens that match. Where the URI names none, other modules' tokens are not meant: the metaslot shows
     /// what is in them.
-    fn candidates(&self, uri: &Uri) -> Result<Vec<Token>> {
+    pub(crate) fn candidates(&self, uri: &Uri) -> Result<Vec<Token>> {
         let mut tokens = self.matching(uri)?;
         tokens.retain(|token| token.has(ck::CKF_TOKEN_INITIALIZED));
         if uri.token_part() == Uri::default() && self.module.is_metaslot() {

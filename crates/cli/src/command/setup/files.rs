@@ -2,47 +2,71 @@
 //! The files that `metaslot setup` writes: its own, never another one's.
 
 use super::program::Plan;
-use crate::command::payload::write_beside;
+use crate::command::target::Target;
 use crate::failure::{Failure, Result};
-use crate::output::{Output, Report};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// The first line of what this command has written, after the mark of a comment.
 pub(super) const OURS: &str = "# Made by 'metaslot setup'; a change here is lost the next time.\n";
 
-/// Writes what is not there as it should be, and says what became of each file. Before anything is written it is known that
-/// every file is ours to write.
-pub(super) fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
-    let mut before = Vec::new();
-    for (name, _) in &plan.files {
-        let path = directory.join(name);
-        match fs::read_to_string(&path) {
-            Ok(text) if text.starts_with(OURS) => before.push(Some(text)),
-            Ok(_) => {
-                let message = format!("{} was not made by this command", path.display());
-                return Err(Failure::failed(message)
-                    .hint("nothing was written: say another --directory, or move the file away"));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => before.push(None),
-            Err(error) => {
-                return Err(Failure::io(format!("cannot read {}", path.display()), &error));
-            }
+/// What is in the place of a file.
+#[derive(Debug)]
+pub(super) struct Before {
+    text: String,
+    mode: u32,
+}
+
+/// Whether every file, and the one that keeps its last version, is ours to write, and what is in them.
+pub(super) fn before(directory: &Path, plan: &Plan) -> Result<Vec<Option<Before>>> {
+    let one = |(name, _): &(&str, String)| {
+        ours(&old(directory, name))?;
+        ours(&directory.join(name))
+    };
+    plan.files.iter().map(one).collect()
+}
+
+fn ours(path: &Path) -> Result<Option<Before>> {
+    let cannot = |error: &io::Error| Failure::io(format!("cannot read {}", path.display()), error);
+    match fs::read_to_string(path) {
+        Ok(text) if text.starts_with(OURS) => {
+            let mode = path.metadata().map_err(|error| cannot(&error))?.mode() & 0o777;
+            Ok(Some(Before { text, mode }))
         }
+        Ok(_) => {
+            let message = format!("{} was not made by this command", path.display());
+            Err(Failure::failed(message)
+                .hint("nothing was written: say another --directory, or move the file away"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(cannot(&error)),
     }
-    let write = |((name, content), before): (&(&str, String), Option<String>)| {
+}
+
+fn old(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.old"))
+}
+
+/// Writes what is not there as it should be, and says what became of each file.
+pub(super) fn apply(directory: &Path, plan: &Plan) -> Result<Vec<&'static str>> {
+    let before = before(directory, plan)?;
+    let write = |((name, content), before): (&(&str, String), Option<Before>)| {
         let path = directory.join(name);
         let content = format!("{OURS}{content}");
-        match before {
-            Some(before) if before == content => return Ok("unchanged"),
-            Some(before) => {
-                let old = directory.join(format!("{name}.old"));
-                save(&old, &before)?;
+        let mode = match before {
+            Some(Before { text, .. }) if text == content => return Ok("unchanged"),
+            Some(Before { text, mode }) => {
+                save(&old(directory, name), &text, mode)?;
+                mode
             }
-            None => make_directory(path.parent().unwrap_or(directory))?,
-        }
-        save(&path, &content)?;
+            None => {
+                make_directory(path.parent().unwrap_or(directory))?;
+                0o666
+            }
+        };
+        save(&path, &content, mode)?;
         Ok("written")
     };
     plan.files.iter().zip(before).map(write).collect()
@@ -53,7 +77,9 @@ pub(super) fn make_directory(directory: &Path) -> Result<()> {
         .map_err(|error| Failure::io(format!("cannot make {}", directory.display()), &error))
 }
 
-pub(super) fn save(path: &Path, content: &str) -> Result<()> {
-    let output = Output { json: false, quiet: false };
-    write_beside(&output, Some(path), content.as_bytes(), &Report::default())
+/// A new file has this mode, less the umask.
+pub(super) fn save(path: &Path, content: &str, mode: u32) -> Result<()> {
+    let mut target = Target::open(Some(path), mode)?;
+    target.write(content.as_bytes())?;
+    target.finish()
 }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot setup --new`: what a program needs before it can use a key, made by the commands that a person would type.
 
-use super::files::{OURS, make_directory, save};
+use super::files::{make_directory, save};
 use super::program::Program;
-
 use crate::app::App;
+use crate::command::arguments::token_uri;
 use crate::command::target::Target;
-use crate::failure::{Failure, Result};
+use crate::failure::{Exit, Failure, Result};
+use crate::output::warn;
 use crate::places;
 use crate::uri::Uri;
-use metaslot_ck as ck;
+use metaslot_ck::CKO_PUBLIC_KEY;
+use metaslot_client::{Access, Template};
+use metaslot_memory::Secret;
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -57,19 +61,10 @@ pub(super) fn make(
         configure(app, user)?;
     }
     let step = |line: &[&str]| run(app, line);
-    let pin = pin(app, &wanted, directory)?;
+    let (token, pin) = token(app, &wanted, directory)?;
     let source = format!("file:{}", pin.display());
-    let token = wanted.token;
-    if !has_token(app, &token)? {
-        let so = directory.join("so-pin");
-        new_pin(&so)?;
-        let so = format!("file:{}", so.display());
-        let name = token.token.as_deref().unwrap_or("web");
-        step(&["token", "init", "--label", name, "--so-pin-source", &so, "--pin-source", &source])?;
-    }
-    let token = app.token(&token)?.uri().to_string();
     let of_token = ["--token", &*token, "--pin-source", &*source];
-    if run_quietly(&["key", "show", label, "--token", &token]).is_err() {
+    if !has_key(app, &token, label)? {
         step(&[&["key", "generate", "--label", label], &of_token[..]].concat())?;
     }
     let cert = match wanted.cert {
@@ -82,78 +77,108 @@ pub(super) fn make(
         let line = [&["cert", "selfsign", label, "--out", &*file][..], &names, &of_token].concat();
         step(&line)?;
     }
-    Ok(Chosen { key: Some(label.to_owned()), cert: cert.display().to_string(), pin: Some(pin) })
+    let key = Uri { object: Some(label.to_owned()), ..token_uri(&token)? };
+    Ok(Chosen { key: Some(key.to_string()), cert: cert.display().to_string(), pin: Some(pin) })
 }
 
 /// Root's services give up root's rights: the token has to be one that they may use. Where there is a configuration, or a
 /// token without one, it stays as it is.
 fn configure(app: &App, user: &str) -> Result<()> {
-    let is_set_up = places::in_force().is_some() || places::usual_token().exists();
+    let is_configured = places::in_force().is_some() || !places::drop_ins().is_empty();
+    let is_set_up = is_configured || places::usual_token().exists();
     if is_set_up || !rustix::process::geteuid().is_root() {
         return Ok(());
     }
     make_directory(Path::new(SYSTEM).parent().unwrap_or_else(|| Path::new("/")))?;
     let text = format!(
-        "{OURS}[[token]]\npath = \"/var/lib/metaslot/{user}/token.db\"\ndescription = \"keys of services of {user}\"\n\
+        "# Made by 'metaslot setup --new', and never again.\n\
+         [[token]]\npath = \"/var/lib/metaslot/{user}/token.db\"\ndescription = \"keys of services of {user}\"\n\
          group = \"{user}\"\n"
     );
-    save(Path::new(SYSTEM), &text)?;
+    save(Path::new(SYSTEM), &text, 0o644)?;
     app.output.note(&format!("written {SYSTEM}: a token for the group {user}"));
     Ok(())
 }
 
-/// The file with the user PIN: the one that was named, or one of our own.
-fn pin(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<PathBuf> {
-    if let Some(named) = &wanted.pin {
-        return Ok(named.clone());
+/// The token's URI and the file with its user PIN: the one that was named, or one of our own, in which it was made.
+fn token(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<(String, PathBuf)> {
+    let exists = !app.host(&wanted.token)?.candidates(&wanted.token)?.is_empty();
+    let label = match exists {
+        true => app.token(&wanted.token)?.info.label,
+        false => wanted.token.token.clone().unwrap_or_else(|| "web".to_owned()),
+    };
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+    let name: String = label.chars().map(plain).collect();
+    let pin = wanted.pin.clone().unwrap_or_else(|| directory.join(format!("{name}.pin")));
+    if exists {
+        if !pin.exists() {
+            return Err(Failure::pin("the token is there already, and its PIN is not known")
+                .hint("name a file with the user PIN, without a newline: --pin-source FILE"));
+        }
+        return Ok((app.token(&wanted.token)?.uri().to_string(), pin));
     }
-    let pin = directory.join("pin");
-    if pin.exists() {
-        return Ok(pin);
+    let so = directory.join(format!("{name}.so-pin"));
+    new_pin(app, &so)?;
+    if wanted.pin.is_none() {
+        new_pin(app, &pin)?;
     }
-    if has_token(app, &wanted.token)? {
-        return Err(Failure::pin("the token is there already, and its PIN is not known")
-            .hint("name a file with the user PIN, without a newline: --pin-source FILE"));
-    }
-    new_pin(&pin)?;
-    Ok(pin)
+    let [so, user] = [&so, &pin].map(|path| format!("file:{}", path.display()));
+    run(app, &["token", "init", "--label", &label, "--so-pin-source", &so, "--pin-source", &user])?;
+    Ok((app.token(&wanted.token)?.uri().to_string(), pin))
 }
 
-fn has_token(app: &App, uri: &Uri) -> Result<bool> {
-    let tokens = app.host(uri)?.matching(uri)?;
-    Ok(tokens.iter().any(|token| token.has(ck::CKF_TOKEN_INITIALIZED)))
+fn has_key(app: &App, token: &str, label: &str) -> Result<bool> {
+    let token = app.token(&token_uri(token)?)?;
+    let session = app.host(&Uri::default())?.module().open_session(token.slot, Access::ReadOnly)?;
+    let public = Template::new().class(CKO_PUBLIC_KEY).label(label);
+    Ok(!session.find(&public)?.is_empty())
 }
 
-/// Random digits in a file that only its owner can read; no newline, which OpenSSL's engine would take for a part of it.
-fn new_pin(path: &Path) -> Result<()> {
-    if path.exists() {
-        return Ok(());
+/// Random digits in a file that only its owner can read; no newline, which OpenSSL's engine would take for a part of it. One
+/// that is there is taken: it may be another run's.
+fn new_pin(app: &App, path: &Path) -> Result<()> {
+    let random = Secret::taken(run_quietly(app, &["random", PIN_BYTES])?);
+    let mut file = Target::create(path, 0o600)?;
+    file.write(random.expose().trim_ascii_end())?;
+    match file.finish() {
+        Err(_) if path.exists() => Ok(()),
+        made => made,
     }
-    let random = run_quietly(&["random", PIN_BYTES])?;
-    let mut file = Target::open(Some(path), 0o600)?;
-    file.write(random.trim_ascii_end())?;
-    file.finish()
 }
 
 /// Says which command it is, and runs it.
 fn run(app: &App, line: &[&str]) -> Result<()> {
     app.output.note(&format!("metaslot {}", line.join(" ")));
-    run_quietly(line).map(drop)
+    run_quietly(app, line).map(drop)
 }
 
-/// Runs this command; its own explanation is the failure's.
-fn run_quietly(line: &[&str]) -> Result<Vec<u8>> {
+/// Runs this command, with the same module; its own explanation is the failure's.
+fn run_quietly(app: &App, line: &[&str]) -> Result<Vec<u8>> {
     let program = env::current_exe().unwrap_or_else(|_| PathBuf::from("metaslot"));
+    let module = app.named_module().map(|path| [OsStr::new("--module"), path.as_os_str()]);
     let output = Command::new(program)
         .args(line)
+        .args(module.into_iter().flatten())
         .stdin(Stdio::null())
         .output()
         .map_err(|error| Failure::io("cannot run metaslot", &error))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let of = |mark: &str| {
+        said.lines()
+            .filter_map(|line| line.strip_prefix(mark))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    of("warning: ").into_iter().for_each(warn);
     if output.status.success() {
         return Ok(output.stdout);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().next().unwrap_or_default();
-    let said = said.strip_prefix("error: ").unwrap_or(said);
-    Err(Failure::failed(format!("metaslot {}: {said}", line[..2].join(" "))))
+    let why = of("error: ").into_iter().next().unwrap_or_else(|| output.status.to_string());
+    let exit = match output.status.code() {
+        Some(3) => Exit::NotFound,
+        Some(4) => Exit::Pin,
+        _ => Exit::Failed,
+    };
+    let failure = Failure::new(exit, format!("metaslot {}: {why}", line[..2].join(" ")));
+    Err(of("hint: ").into_iter().fold(failure, Failure::hint))
 }

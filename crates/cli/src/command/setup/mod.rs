@@ -8,12 +8,13 @@ mod verify;
 
 use super::arguments::{TokenArg, key_uri};
 use crate::app::App;
-use crate::encoding::{hex, pem};
+use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Family, Key};
 use crate::output::{Output, Report};
 use crate::uri::{Class, Uri};
-use files::apply;
+use crate::x509::Certificate;
+use files::{apply, before};
 use fresh::{Chosen, Wanted};
 use metaslot_client::Access;
 use metaslot_memory::Secret;
@@ -89,7 +90,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         cert: args.cert.as_deref().map_or_else(|| "site.pem".to_owned(), whole_name),
         pin: args.pin_source.clone(),
     };
+    if args.enable && program.plan(&[]).included.is_empty() {
+        return Err(Failure::failed(format!("{} includes no files of others", program.name))
+            .hint("leave out --enable: what is to be done is said then"));
+    }
     if let Some(label) = &args.new {
+        check(args, program, &directory)?;
         let wanted = Wanted {
             label,
             names: &args.dns,
@@ -102,10 +108,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let (values, public) = values(app, args, &chosen, program, &directory)?;
     let mut plan = program.plan(&values);
     if args.enable {
-        if plan.included.is_empty() {
-            return Err(Failure::failed(format!("{} includes no files of others", program.name))
-                .hint("leave out --enable: what is to be done is said then"));
-        }
         plan.files.append(&mut plan.included);
         plan.then = mem::take(&mut plan.start);
     }
@@ -128,6 +130,19 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// What would be refused later: before anything is made.
+fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
+    let mut plan = program.plan(&[]);
+    if args.enable {
+        plan.files.append(&mut plan.included);
+    }
+    before(directory, &plan)?;
+    if program.engine {
+        engine()?;
+    }
+    args.pin_source.as_deref().map_or(Ok(()), |path| pin_file(path, program).map(drop))
+}
+
 /// What stands in the place of names in a recipe, and the public half of the key.
 fn values(
     app: &App,
@@ -146,18 +161,24 @@ fn values(
     // A label is enough where there is one, and some programs take no id.
     full.id = full.id.filter(|_| key.label.is_empty());
     let source = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
-    let query = source.map(|path| format!("?pin-source=file:{}", path.display()));
+    full.pin_source = source.map(|path| format!("file:{}", path.display()));
     let module = fs::canonicalize(host.module().path())
         .map_err(|error| Failure::io("cannot find the module", &error))?;
     let engine = if program.engine { engine()? } else { PathBuf::new() };
     let family = if key.kind.family == Family::Rsa { "rsa" } else { "ecdsa" };
     let public = key.part(Class::Public).map(|half| key::public_key(&session, &key, half));
-    let public = pem("PUBLIC KEY", &public.transpose()?.unwrap_or_default());
+    let public = public.transpose()?.unwrap_or_default();
+    of_this_key(&chosen.cert, &public)?;
+    let public = pem("PUBLIC KEY", &public);
+    for (what, name) in [("token", &token.info.label), ("label", &key.label)] {
+        program.take_name(what, name)?;
+    }
     let values = vec![
         ("module", module.display().to_string()),
         ("engine", engine.display().to_string()),
         ("directory", directory.display().to_string()),
-        ("uri", format!("{full}{}", query.unwrap_or_default())),
+        ("uri", full.to_string()),
+        ("tokenuri", token.uri().to_string()),
         ("token", token.info.label.clone()),
         ("label", key.label.clone()),
         ("id", hex(&key.id)),
@@ -166,6 +187,18 @@ fn values(
         ("family", family.to_owned()),
     ];
     Ok((values, public))
+}
+
+/// Refuses a certificate that is there and is another key's.
+fn of_this_key(file: &str, public: &[u8]) -> Result<()> {
+    let Ok(text) = fs::read(file) else { return Ok(()) };
+    let der = der_of(&text, &["CERTIFICATE"]).unwrap_or(text);
+    match Certificate::read(&der) {
+        Some(certificate) if certificate.public_key == public => Ok(()),
+        Some(_) => Err(Failure::failed(format!("the certificate {file} is another key's"))
+            .hint("name the key's own with --cert, or move that one away")),
+        None => Err(Failure::failed(format!("{file} is no certificate"))),
+    }
 }
 
 /// The whole name of a file that is there: a program runs in another directory. What is not there is left as it is said.

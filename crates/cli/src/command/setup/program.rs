@@ -132,6 +132,23 @@ impl Program {
         plan
     }
 
+    /// Refuses a label that would mean something where the recipe has it.
+    pub(super) fn take_name(&self, what: &str, name: &str) -> Result<()> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._@+:/-".contains(&byte);
+        if !self.text.contains(&format!("{{{what}}}")) || name.bytes().all(plain) {
+            return Ok(());
+        }
+        let what = if what == "token" { "token" } else { "key" };
+        let message = format!(
+            "the label of {what} '{name}' means something in {}'s configuration",
+            self.name
+        );
+        Err(Failure::failed(message).hint(match what {
+            "token" => "give it another one, of letters and digits: metaslot token rename",
+            _ => "give it another one, of letters and digits: metaslot key set --label",
+        }))
+    }
+
     /// The user whose processes use the key, where that is not the user who starts the program.
     pub(super) fn user(&self) -> Option<&'static str> {
         self.sections().find(|(name, _)| *name == "user").map(|(_, user)| user.trim())
@@ -178,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names = "module engine directory uri token label id slot cert family port pin";
+        let names = "module engine directory uri tokenuri token label id slot cert family port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         for program in PROGRAMS {
