@@ -172,6 +172,29 @@ fn keytool_imports_a_key_made_in_software() {
 }
 
 #[test]
+fn keytool_imports_a_pkcs12_file() {
+    check(CLIENT, "keytool -importkeystore", NEEDS, |token| {
+        configure(token)?;
+        for (alias, algorithm) in
+            [("jrsa", "RSA -keysize 2048"), ("jec", "EC -groupname secp256r1")]
+        {
+            keytool(token)
+                .line("-genkeypair -keystore soft.p12 -storetype PKCS12 -storepass secret -keyalg")
+                .line(algorithm)
+                .args(["-alias", alias, "-dname", &format!("CN={alias}")])
+                .run()?;
+        }
+        keytool(token)
+            .line("-importkeystore -srckeystore soft.p12 -srcstorepass secret -destkeystore NONE")
+            .line("-deststoretype PKCS11 -addprovider SunPKCS11 -providerarg p11.cfg")
+            .args(["-deststorepass", USER_PIN])
+            .run()?
+            .with(&["2 entries successfully imported"])?;
+        run(token, "TokenClient", "keystore")?.with(&["done"]).map(drop)
+    });
+}
+
+#[test]
 fn signatures_are_made_and_verified() {
     client("Signature", "signature");
 }

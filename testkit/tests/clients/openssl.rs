@@ -82,28 +82,30 @@ fn fetch(token: &TestToken, port: u16, file: &str, more: &str) -> Result<()> {
         .map(|_| ())
 }
 
-fn serve_and_fetch(what: &str, kind: &str) {
+fn serve_and_fetch(what: &str, kind: &str, summary: &str) {
     check(CLIENT, what, NEEDS, |token| {
-        configure(token)?;
         token.key_pair(kind, "01", "server")?;
+        token.spy()?;
+        configure(token)?;
         certificate(token, "server", "server.pem")?;
-        let (_server, port) = server(token, "server", "server.pem", "")?;
+        let (server, port) = server(token, "server", "server.pem", "")?;
         for _ in 0..3 {
             fetch(token, port, "server.pem", "--tlsv1.3")?;
             fetch(token, port, "server.pem", "--tls-max 1.2")?;
         }
-        Ok(())
+        drop(server);
+        token.called(summary)
     });
 }
 
 #[test]
 fn tls_server_has_its_rsa_key_in_the_token() {
-    serve_and_fetch("TLS 1.2 and 1.3 server, RSA", "rsa:2048");
+    serve_and_fetch("TLS 1.2 and 1.3 server, RSA", "rsa:2048", "openssl");
 }
 
 #[test]
 fn tls_server_has_its_p256_key_in_the_token() {
-    serve_and_fetch("TLS 1.2 and 1.3 server, P-256", "EC:prime256v1");
+    serve_and_fetch("TLS 1.2 and 1.3 server, P-256", "EC:prime256v1", "openssl-ec");
 }
 
 #[test]

@@ -31,13 +31,13 @@ pub(crate) fn needs<'a>(provider: &'a str, command: &'a str, more: &[&'a str]) -
         .collect()
 }
 
-/// OpenSSL's configuration with the provider in it, and the spy behind that.
-pub(crate) fn configure(token: &mut TestToken) -> Result<()> {
+/// OpenSSL's configuration with the provider in it, and the spy behind that; `more` are lines for the provider.
+pub(crate) fn configure(token: &mut TestToken, more: &str) -> Result<()> {
     let module = classic::spy(token)?;
     let text = format!(
         "openssl_conf = start\n[start]\nproviders = providers\n[providers]\ndefault = builtin\npkcs11 = pkcs11\n\
          [builtin]\nactivate = 1\n[pkcs11]\nmodule = {}\npkcs11-module-path = {}\npkcs11-module-token-pin = file:{}\n\
-         activate = 1\n[req]\ndistinguished_name = name\n[name]\n",
+         {more}\nactivate = 1\n[req]\ndistinguished_name = name\n[name]\n",
         path(),
         module.display(),
         token.path("pin").display()
@@ -71,7 +71,7 @@ fn commands_sign_and_decrypt_by_a_uri() {
         ] {
             token.key_pair(kind, id, label)?;
         }
-        configure(token)?;
+        configure(token, "")?;
         token.write("message", "what is signed and sealed")?;
         for (label, options) in
             [("rsa", "-sha256"), ("rsa", "-sha256 -sigopt rsa_padding_mode:pss"), ("ec", "-sha256")]
@@ -111,7 +111,7 @@ fn serves(what: &str, kind: &str, summary: &str, versions: &[&str]) {
     let (provider, command) = (path(), command());
     check(CLIENT, what, &needs(&provider, &command, &["curl"]), |token| {
         token.key_pair(kind, "01", "site")?;
-        configure(token)?;
+        configure(token, "")?;
         certificate(token, "site")?;
         token.spied()?;
         let port = free_port()?;

@@ -11,11 +11,15 @@ use metaslot_testkit::{Program, TestToken, check, free_port};
 use crate::setup::command;
 use crate::{nginx, postgresql, provider};
 
+/// Without it a forked child waits for a second at its first use of a key, with every module: the provider wants to copy the key
+/// anew, waits for a session that it has in use itself, and gives up.
+const FORKS: &str = "pkcs11-module-cache-keys = false";
+
 /// A key of `kind` in a token that `group` may use, its certificate in `site.pem` and its name in `site.key`.
 fn prepare(token: &mut TestToken, kind: &str, group: &str) -> Result<()> {
     token.key_pair(kind, "01", "site")?;
     token.share(group)?;
-    provider::configure(token)?;
+    provider::configure(token, FORKS)?;
     provider::certificate(token, "site")?;
     // The user of the service reads it.
     std::fs::set_permissions(token.path("pin"), std::fs::Permissions::from_mode(0o644))?;
