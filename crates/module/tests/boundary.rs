@@ -6,7 +6,7 @@
 
 mod harness;
 
-use harness::{Home, program, program_with};
+use harness::{Home, module, program, program_with};
 use metaslot_counters::{Event, read};
 use metaslot_engine::MAX_SLOTS;
 use metaslot_lanes::cpu::{self, Cpu};
@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
 
 #[test]
 fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
@@ -556,6 +559,45 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
         .flatten()
         .map(|entry| entry.path());
     files.filter(|file| file.extension().is_some_and(|end| end == "counters")).collect()
+}
+
+#[test]
+fn totals_never_go_back_while_processes_begin_and_end() {
+    const PROCESSES: u64 = 40;
+    const DIGESTS: u64 = 7;
+    let home = Home::new("brief");
+    let (runtime, brief) = (home.path().join("run/metaslot"), program("brief"));
+    fs::create_dir_all(&runtime).unwrap();
+    let directories = [runtime];
+    let look = || {
+        let all = read::processes(&directories);
+        let cells = all.iter().flat_map(|process| &process.operations).map(|(_, cell)| cell);
+        let ended = all.iter().map(|process| process.ended).max().unwrap_or(0);
+        (cells.map(|cell| cell.operations).sum::<u64>(), ended)
+    };
+    let (left, digests) = (AtomicU64::new(PROCESSES), DIGESTS.to_string());
+    let run = || {
+        while let Ok(number) = left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
+            let mut command = Command::new(&brief);
+            command.arg(&digests).env("METASLOT_MODULE", module()).env("HOME", home.path());
+            command.env("XDG_RUNTIME_DIR", home.path().join("run"));
+            // Every other one has no time to tidy up.
+            if number % 2 == 0 {
+                command.arg("killed");
+            }
+            command.status().expect("the program can be run");
+        }
+    };
+    std::thread::scope(|scope| {
+        let runners = [(); 3].map(|()| scope.spawn(run));
+        let mut last = 0;
+        while runners.iter().any(|runner| !runner.is_finished()) {
+            let (now, _) = look();
+            assert!(now >= last, "{now} after {last}");
+            last = now;
+        }
+    });
+    assert_eq!(look(), (PROCESSES * DIGESTS, PROCESSES));
 }
 
 /// Equal, to the operation; a thread that was killed within a call may have been counted or not.
