@@ -371,7 +371,7 @@ fn the_process_libcrypto_makes_no_difference() {
 
 #[test]
 fn only_functions_of_the_standard_are_exported() {
-    let defined = harness::output("nm", &["-D", "--defined-only"], harness::module());
+    let defined = harness::output("nm", &["-D", "--defined-only"], module());
     let names: Vec<&str> = defined.lines().filter_map(|line| line.split(' ').nth(2)).collect();
     let mut expected: Vec<&str> = metaslot_ck::Function::ALL.iter().map(|f| f.name()).collect();
     expected.sort_unstable();
@@ -382,7 +382,7 @@ fn only_functions_of_the_standard_are_exported() {
 /// directory that it names is searched for libraries.
 #[test]
 fn the_file_is_as_hard_as_the_linker_makes_it() {
-    let dynamic = harness::output("readelf", &["-d", "--wide"], harness::module());
+    let dynamic = harness::output("readelf", &["-d", "--wide"], module());
     for unwanted in ["(RPATH)", "(RUNPATH)", "(TEXTREL)", " TEXTREL"] {
         assert!(!dynamic.contains(unwanted), "{unwanted}:\n{dynamic}");
     }
@@ -427,7 +427,7 @@ fn nothing_but_the_c_library_is_needed() {
     for hook in ["OPENSSL_", "CRYPTO_", "EVP_", "sdallocx", "sqlite3_", "aws_lc"] {
         assert!(!undefined.contains(hook), "{hook} is left open:\n{undefined}");
     }
-    let dynamic = harness::output("readelf", &["-d", "--wide"], harness::module());
+    let dynamic = harness::output("readelf", &["-d", "--wide"], module());
     let allowed = ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
     for needed in dynamic.lines().filter(|line| line.contains("(NEEDED)")) {
         assert!(allowed.iter().any(|name| needed.contains(name)), "{needed}");
