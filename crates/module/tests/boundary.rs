@@ -388,7 +388,7 @@ fn the_file_is_as_hard_as_the_linker_makes_it() {
     }
     // Full RELRO: bound when loaded, so that the whole table of addresses is read only afterwards.
     assert!(dynamic.contains("Flags: NOW"), "{dynamic}");
-    let segments = harness::output("readelf", &["-l", "--wide"], harness::module());
+    let segments = harness::output("readelf", &["-l", "--wide"], module());
     let flags = |name: &str| -> Vec<String> {
         let lines = segments.lines().filter(|line| line.trim_start().starts_with(name));
         // Six numbers stand between the name and the flags, which have spaces in them.
@@ -405,7 +405,7 @@ fn the_file_is_as_hard_as_the_linker_makes_it() {
 
 #[test]
 fn the_probes_are_where_tracers_look_for_them() {
-    let notes = harness::output("readelf", &["-n", "--wide"], harness::module());
+    let notes = harness::output("readelf", &["-n", "--wide"], module());
     let mut probes: Vec<_> = notes
         .split("Provider: metaslot")
         .skip(1)
