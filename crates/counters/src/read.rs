@@ -141,19 +141,18 @@ pub fn processes(directories: &[PathBuf]) -> Vec<Process> {
     found
 }
 
-/// Those of one user. Nobody adds a page to the sum meanwhile, where there is a sum already or has to be one.
+/// Those of one user. Nobody adds a page to the sum meanwhile: a process whose page was read here would be there, too.
 fn of_user(directory: &Path, user: u32, ended: &mut Raw) -> Vec<Process> {
     let mut sum = Ended::open(directory, user, PATIENTLY).ok().flatten();
+    if sum.is_none() && directory::pages(directory, user).next().is_some() {
+        sum = Ended::make(directory, user, PATIENTLY).ok();
+    }
     let mut found = Vec::new();
     for (path, pid, lives) in directory::pages(directory, user) {
-        if lives {
-            found.extend(page_of(&path, pid).ok());
-            continue;
+        match lives {
+            true => found.extend(page_of(&path, pid).ok()),
+            false => bury(&path, sum.as_mut()),
         }
-        if sum.is_none() {
-            sum = Ended::make(directory, user, PATIENTLY).ok();
-        }
-        bury(&path, sum.as_mut());
     }
     if let Some(sum) = sum {
         ended.join(sum.counted());

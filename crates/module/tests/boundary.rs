@@ -6,7 +6,7 @@
 
 mod harness;
 
-use harness::{Home, program, program_with};
+use harness::{Home, module, program, program_with};
 use metaslot_counters::{Event, read};
 use metaslot_engine::MAX_SLOTS;
 use metaslot_lanes::cpu::{self, Cpu};
@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
 
 #[test]
 fn every_end_of_process_thread_and_library_is_survived_a_hundred_times() {
@@ -368,7 +371,7 @@ fn the_process_libcrypto_makes_no_difference() {
 
 #[test]
 fn only_functions_of_the_standard_are_exported() {
-    let defined = harness::output("nm", &["-D", "--defined-only"], harness::module());
+    let defined = harness::output("nm", &["-D", "--defined-only"], module());
     let names: Vec<&str> = defined.lines().filter_map(|line| line.split(' ').nth(2)).collect();
     let mut expected: Vec<&str> = metaslot_ck::Function::ALL.iter().map(|f| f.name()).collect();
     expected.sort_unstable();
@@ -379,13 +382,13 @@ fn only_functions_of_the_standard_are_exported() {
 /// directory that it names is searched for libraries.
 #[test]
 fn the_file_is_as_hard_as_the_linker_makes_it() {
-    let dynamic = harness::output("readelf", &["-d", "--wide"], harness::module());
+    let dynamic = harness::output("readelf", &["-d", "--wide"], module());
     for unwanted in ["(RPATH)", "(RUNPATH)", "(TEXTREL)", " TEXTREL"] {
         assert!(!dynamic.contains(unwanted), "{unwanted}:\n{dynamic}");
     }
     // Full RELRO: bound when loaded, so that the whole table of addresses is read only afterwards.
     assert!(dynamic.contains("Flags: NOW"), "{dynamic}");
-    let segments = harness::output("readelf", &["-l", "--wide"], harness::module());
+    let segments = harness::output("readelf", &["-l", "--wide"], module());
     let flags = |name: &str| -> Vec<String> {
         let lines = segments.lines().filter(|line| line.trim_start().starts_with(name));
         // Six numbers stand between the name and the flags, which have spaces in them.
@@ -402,7 +405,7 @@ fn the_file_is_as_hard_as_the_linker_makes_it() {
 
 #[test]
 fn the_probes_are_where_tracers_look_for_them() {
-    let notes = harness::output("readelf", &["-n", "--wide"], harness::module());
+    let notes = harness::output("readelf", &["-n", "--wide"], module());
     let mut probes: Vec<_> = notes
         .split("Provider: metaslot")
         .skip(1)
@@ -424,7 +427,7 @@ fn nothing_but_the_c_library_is_needed() {
     for hook in ["OPENSSL_", "CRYPTO_", "EVP_", "sdallocx", "sqlite3_", "aws_lc"] {
         assert!(!undefined.contains(hook), "{hook} is left open:\n{undefined}");
     }
-    let dynamic = harness::output("readelf", &["-d", "--wide"], harness::module());
+    let dynamic = harness::output("readelf", &["-d", "--wide"], module());
     let allowed = ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
     for needed in dynamic.lines().filter(|line| line.contains("(NEEDED)")) {
         assert!(allowed.iter().any(|name| needed.contains(name)), "{needed}");
@@ -556,6 +559,45 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
         .flatten()
         .map(|entry| entry.path());
     files.filter(|file| file.extension().is_some_and(|end| end == "counters")).collect()
+}
+
+#[test]
+fn totals_never_go_back_while_processes_begin_and_end() {
+    const PROCESSES: u64 = 40;
+    const DIGESTS: u64 = 7;
+    let home = Home::new("brief");
+    let (runtime, brief) = (home.path().join("run/metaslot"), program("brief"));
+    fs::create_dir_all(&runtime).unwrap();
+    let directories = [runtime];
+    let look = || {
+        let all = read::processes(&directories);
+        let cells = all.iter().flat_map(|process| &process.operations).map(|(_, cell)| cell);
+        let ended = all.iter().map(|process| process.ended).max().unwrap_or(0);
+        (cells.map(|cell| cell.operations).sum::<u64>(), ended)
+    };
+    let (left, digests) = (AtomicU64::new(PROCESSES), DIGESTS.to_string());
+    let run = || {
+        while let Ok(number) = left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
+            let mut command = Command::new(&brief);
+            command.arg(&digests).env("METASLOT_MODULE", module()).env("HOME", home.path());
+            command.env("XDG_RUNTIME_DIR", home.path().join("run"));
+            // Every other one has no time to tidy up.
+            if number % 2 == 0 {
+                command.arg("killed");
+            }
+            command.status().expect("the program can be run");
+        }
+    };
+    std::thread::scope(|scope| {
+        let runners = [(); 3].map(|()| scope.spawn(run));
+        let mut last = 0;
+        while runners.iter().any(|runner| !runner.is_finished()) {
+            let (now, _) = look();
+            assert!(now >= last, "{now} after {last}");
+            last = now;
+        }
+    });
+    assert_eq!(look(), (PROCESSES * DIGESTS, PROCESSES));
 }
 
 /// Equal, to the operation; a thread that was killed within a call may have been counted or not.

@@ -7,7 +7,9 @@ mod harness;
 
 use harness::{Home, module, program};
 use metaslot_counters::{Event, read};
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -68,6 +70,43 @@ fn a_token_that_nobody_can_write_signs_after_a_right_pin() {
             within(&format!("{memory}; {script}"), &place, &home, &program, what);
         }
     }
+}
+
+/// A program with more rights than its user does not believe what the user's environment and files say.
+#[test]
+fn a_program_with_more_rights_than_its_user_takes_the_systems_files_only() {
+    const USER: u32 = 54_321;
+    let left_out = |why: &str| metaslot_testkit::not_run("module", "a set-user-ID program", why);
+    if !rustix::process::geteuid().is_root() {
+        return left_out("only root can make one");
+    }
+    // Where that user can enter.
+    let place = std::env::temp_dir().join(format!("metaslot-rights-{}", std::process::id()));
+    let own = place.join(".config/metaslot/metaslot.d");
+    let (copied, library) = (place.join("rights"), place.join("libmetaslot.so"));
+    fs::create_dir_all(&own).expect("a directory can be made");
+    fs::copy(program("rights"), &copied).expect("it is copied");
+    fs::copy(module(), &library).expect("it is copied");
+    let mine = "[[token]]\npath = \"/nowhere/mine.db\"\ndescription = \"mine\"\n";
+    fs::write(own.join("mine.toml"), mine).expect("the directory is ours");
+    let told = |mode: u32| {
+        fs::set_permissions(&copied, Permissions::from_mode(mode)).expect("it is ours");
+        let mut command = Command::new(&copied);
+        command.uid(USER).gid(USER).current_dir("/").env_clear();
+        let output = command.env("HOME", &place).env("METASLOT_MODULE", &library).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (usual, privileged) = (told(0o755), told(0o4755));
+    let mounted = rustix::fs::statvfs(&place).expect("it is there").f_flag;
+    fs::remove_dir_all(&place).expect("it is ours");
+    if mounted.contains(rustix::fs::StatVfsMountFlags::NOSUID) {
+        return left_out("they have no effect here");
+    }
+    let (Ok(usual), Ok(privileged)) = (usual, privileged) else {
+        return left_out("another user cannot start a program here");
+    };
+    assert!(usual.lines().any(|line| line.trim_end() == "mine"), "{usual}");
+    assert!(!privileged.is_empty() && !privileged.contains("mine"), "{privileged}");
 }
 
 /// What a program says of fast logins, and how many of its three were fast.

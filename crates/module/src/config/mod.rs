@@ -112,10 +112,11 @@ pub(crate) enum Counters {
 /// The settings of the whole: sections first, of which some name others.
 const SETTINGS: &[Setting<Draft>] = &[
     ("token", |draft, value| {
-        for section in sections(value, "tokens are written as [[token]] sections")? {
-            draft.config.add_token(section)?;
+        let mut all = sections(value, "tokens are written as [[token]] sections")?;
+        if let Some(surplus) = all.clone().nth(MAX_SLOTS - draft.config.tokens.len()) {
+            return Err(at(surplus, &format!("there are at most {MAX_SLOTS} tokens")));
         }
-        Ok(())
+        all.try_for_each(|section| draft.config.add_token(section))
     }),
     ("foreign", |draft, value| {
         let mut all = sections(value, "modules are written as [[foreign]] sections")?;
@@ -191,9 +192,6 @@ impl Config {
 
     /// One `[[token]]`.
     fn add_token(&mut self, section: &Spanned<DeValue<'_>>) -> Result<(), Complaint> {
-        if self.tokens.len() == MAX_SLOTS {
-            return Err(at(section, &format!("there are at most {MAX_SLOTS} tokens")));
-        }
         let token = TokenConfig::parse(section)?;
         if self.tokens.iter().any(|other| other.path == token.path) {
             return Err(at(section, "this token is named twice"));
@@ -267,7 +265,7 @@ impl Draft {
 fn sections<'a, 'b>(
     value: &'a Spanned<DeValue<'b>>,
     takes: &str,
-) -> Result<impl Iterator<Item = &'a Spanned<DeValue<'b>>>, Complaint> {
+) -> Result<impl Iterator<Item = &'a Spanned<DeValue<'b>>> + Clone, Complaint> {
     match value.get_ref() {
         DeValue::Array(sections) => Ok(sections.iter()),
         _ => Err(wrong(value, takes)),

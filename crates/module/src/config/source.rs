@@ -263,6 +263,21 @@ mod tests {
         assert_eq!(here.tokens(), ["/own", "/b"]);
     }
 
+    /// Where the environment is not believed, in a program with more rights than its user, there is no directory of the user's.
+    #[test]
+    fn without_a_user_only_what_is_the_systems_counts() {
+        let here = Directories::new("system");
+        here.write("system/metaslot.toml", &token("/system"))
+            .write("system/metaslot.d/a.toml", &token("/a"))
+            .write("own/metaslot.toml", &token("/own"))
+            .write("own/metaslot.d/b.toml", &token("/b"));
+        let source = Source { places: places(None, &here.0.join("system")), ..here.source() };
+        let paths: Vec<_> =
+            source.read().unwrap().0.tokens.into_iter().map(|one| one.path).collect();
+        assert_eq!(paths, [Path::new("/system"), Path::new("/a")]);
+        assert!(source.files().all(|file| file.starts_with(here.0.join("system"))));
+    }
+
     #[test]
     fn drop_ins_without_a_file_keep_the_usual_token_until_they_name_others() {
         let here = Directories::new("alone");

@@ -152,7 +152,9 @@ fn once(app: &App, args: &Args) -> Result<()> {
         return write_out(prometheus::text(&processes).as_bytes());
     }
     if let (Some(pid), true) = (args.pid, processes.is_empty()) {
-        return Err(Failure::not_found(format!("process {pid} has no counters")).hint(none()));
+        return Err(Failure::not_found(format!("process {pid} has no counters")).hint(
+            "one that has ended is in the numbers of all; one that runs began before there was a directory",
+        ));
     }
     if processes.is_empty() {
         tell_none(app);
