@@ -85,6 +85,11 @@ fn nginx() {
             let answer = nginx::fetch(token, port, version)?;
             ensure!(answer.starts_with("worker "), "{answer}");
         }
+        let pid = std::fs::read_to_string(token.path("nginx.pid"))?;
+        let looked = token.program(&command()).line("doctor --pid").arg(pid.trim()).output()?;
+        let master = format!("nginx (process {}) has loaded", pid.trim());
+        ensure!(looked.text().contains(&master), "{}", looked.told());
+        ensure!(looked.text().contains("root may use"), "{}", looked.told());
         Ok(())
     });
 }

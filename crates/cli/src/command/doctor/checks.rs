@@ -52,7 +52,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Tokens that are made.
-    fn made(&self) -> impl Iterator<Item = &Token> {
+    pub(super) fn made(&self) -> impl Iterator<Item = &Token> {
         self.tokens.iter().flatten().filter(|token| token.has(CKF_TOKEN_INITIALIZED))
     }
 }

@@ -116,7 +116,7 @@ fn anchor(section: &TokenSection) -> Finding {
     }
 }
 
-fn cannot(path: &Path, error: &io::Error) -> String {
+pub(super) fn cannot(path: &Path, error: &io::Error) -> String {
     Failure::io(path.display(), error).message().to_owned()
 }
 
@@ -124,7 +124,9 @@ fn cannot(path: &Path, error: &io::Error) -> String {
 pub(super) fn p11_kit(setup: &Setup<'_>) -> Vec<Finding> {
     let Ok(host) = &setup.host else { return Vec::new() };
     let library = host.module().path();
-    let own = config_home().map(|own| own.join("pkcs11/modules"));
+    // Of root p11-kit reads no file of the user's.
+    let is_root = rustix::process::geteuid().is_root();
+    let own = config_home().filter(|_| !is_root).map(|own| own.join("pkcs11/modules"));
     let directories = own.into_iter().chain(P11_KIT.map(PathBuf::from));
     let entries = directories.filter_map(|directory| fs::read_dir(directory).ok()).flatten();
     let named = entries.flatten().find_map(|entry| {

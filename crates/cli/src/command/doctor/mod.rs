@@ -4,6 +4,9 @@
 mod checks;
 mod files;
 mod finding;
+mod programs;
+mod service;
+mod user;
 
 use crate::app::App;
 use crate::failure::{Failure, Result};
@@ -11,16 +14,25 @@ use crate::output::{Report, Table};
 use checks::Setup;
 use finding::{Finding, Level};
 use serde_json::{Value, json};
+use service::{Service, look};
 
 const EXAMPLES: &str = "\
 Examples:
   metaslot doctor
-  metaslot doctor --json";
+  metaslot doctor --user www-data
+  metaslot doctor --pid $(pgrep -o nginx)";
 
 /// Arguments of `doctor`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// A service's user: may it read and write what it needs?
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    user: Option<String>,
+    /// A process: has it the module and the configuration, and may it use the tokens?
+    #[arg(long, value_name = "PROCESS")]
+    pid: Option<u32>,
+}
 
 /// Looks at one thing; nothing to say of what is not there.
 type Check = fn(&Setup<'_>) -> Vec<Finding>;
@@ -30,9 +42,12 @@ const CHECKS: &[(&str, Check)] = &[
     ("configuration", checks::configuration),
     ("module", checks::module),
     ("p11-kit", files::p11_kit),
+    ("ssh-agent", programs::agent),
+    ("OpenSSL", programs::openssl),
     ("slots", checks::slots),
     ("PINs", checks::pins),
     ("policy", checks::policy),
+    ("keys", programs::keys),
     ("files", files::tokens),
     ("pepper", files::peppers),
     ("anchor", files::anchors),
@@ -42,12 +57,18 @@ const CHECKS: &[(&str, Check)] = &[
     ("costs", checks::costs),
 ];
 
-pub(crate) fn run(app: &App, _: &Args) -> Result<()> {
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let service = match (&args.user, args.pid) {
+        (Some(user), _) => Some(Service::named(user)?),
+        (None, Some(pid)) => Some(Service::running(pid)?),
+        (None, None) => None,
+    };
     let setup = Setup::of(app);
-    let findings: Vec<(&str, Finding)> = CHECKS
+    let mut findings: Vec<(&str, Finding)> = CHECKS
         .iter()
         .flat_map(|(name, check)| check(&setup).into_iter().map(|finding| (*name, finding)))
         .collect();
+    findings.extend(service.iter().flat_map(|service| look(&setup, service)));
     app.output.print(&report(&findings))?;
     match findings.iter().filter(|(_, finding)| finding.level == Level::Error).count() {
         0 => Ok(()),
