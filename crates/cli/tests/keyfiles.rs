@@ -75,6 +75,16 @@ const ROWS: &[Row] = &[
         "openssl pkcs12 -export -inkey rsa.pem -nocerts -keypbe NONE -nomac -passout pass: -out it",
         "rsa:2048",
     ),
+    (
+        "openssl",
+        "openssl pkcs12 -export -legacy -inkey ec.pem -in ec.crt -passout file:phrase -out it",
+        "ec:p256",
+    ),
+    (
+        "openssl",
+        "openssl pkcs12 -export -legacy -inkey rsa.pem -nocerts -keypbe PBE-SHA1-RC2-128 -passout file:phrase -out it",
+        "rsa:2048",
+    ),
     ("ssh-keygen", "ssh-keygen -q -t rsa -b 2048 -N '' -C it -f it", "rsa:2048"),
     ("ssh-keygen", "ssh-keygen -q -t ecdsa -b 384 -N '' -C it -f it", "ec:p384"),
     ("ssh-keygen", "ssh-keygen -q -t ed25519 -N 'a phrase' -C it -f it", "ed25519"),

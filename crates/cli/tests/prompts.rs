@@ -79,6 +79,33 @@ fn no_pin_is_asked_for_that_would_not_be_tried() {
 }
 
 #[test]
+fn a_file_s_passphrase_is_asked_for_once_and_before_the_pin() {
+    let sandbox = sandbox();
+    sandbox.run("metaslot token init --label web --so-pin-source so.pin --pin-source user.pin");
+    sandbox.run(
+        "openssl genpkey -algorithm ec -pkeyopt ec_paramgen_curve:P-256 -aes256 -pass 'pass:a phrase' -out old.pem",
+    );
+    let import = ["key", "import", "old.pem", "--label", "old"];
+    let mut terminal = start(&sandbox, &import);
+    terminal.expect("Enter passphrase: ");
+    terminal.answer("another\n");
+    let (screen, code) = terminal.end();
+    assert!(screen.contains("the passphrase is wrong") && !screen.contains("PIN of"), "{screen}");
+    assert_eq!(code, Some(4));
+    let mut terminal = start(&sandbox, &import);
+    terminal.expect("Enter passphrase: ");
+    terminal.answer("a phrase\n");
+    terminal.expect("user PIN of token 'web': ");
+    terminal.answer("23456789\n");
+    let (screen, code) = terminal.end();
+    assert!(
+        screen.contains("imported ec:p256 key 'old'") && !screen.contains("phrase"),
+        "{screen}"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn pins_that_differ_change_nothing() {
     let sandbox = sandbox();
     let mut terminal = start(&sandbox, &["token", "init", "--label", "web"]);

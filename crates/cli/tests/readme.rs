@@ -49,6 +49,7 @@ const LINES: &[(&str, Line)] = &[
     ),
     ("metaslot key generate --label site --type ec:p256", Ends(&[PIN])),
     ("metaslot sign --key site --in file --out file.sig", Ends(&[PIN])),
+    ("metaslot key import old.p12", Ends(&[PHRASE, PIN])),
     ("metaslot cert import site.pem --label site", Ends(&[PIN])),
     ("metaslot cert list", Ends(&[])),
     ("metaslot digest -a sha256 file", Ends(&[])),
@@ -135,7 +136,10 @@ fn every_command_of_the_readme_works_as_it_is_printed() {
     );
     let sandbox = Sandbox::make(&sandbox::module());
     let made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=site \
-                -keyout /dev/null -out site.pem";
+                -keyout /dev/null -out site.pem; \
+                openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=old \
+                -keyout old.pem -out old.crt; \
+                openssl pkcs12 -export -inkey old.pem -in old.crt -name old -passout 'pass:a phrase' -out old.p12";
     sandbox.run(&format!("echo something > file; {made}"));
     for (command, line) in LINES {
         let program = command.split(' ').next().unwrap_or_default();

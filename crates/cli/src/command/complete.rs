@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::key::{self, types, usage_names};
 use crate::scheme::{hash_names, short_mechanisms};
 use crate::uri::Uri;
-use clap::Command;
+use clap::{Command, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, EnvCompleter};
 use metaslot_ck::mechanism_name;
@@ -67,9 +67,13 @@ const VALUES: &[(&[&str], Values)] = &[
 fn with_values(command: Command) -> Command {
     let command = command.mut_args(|argument| {
         let id = argument.get_id().as_str();
-        match VALUES.iter().find(|row| row.0.contains(&id) && argument.get_action().takes_values())
-        {
+        let is_asked = argument.get_action().takes_values();
+        let row = VALUES.iter().find(|row| is_asked && row.0.contains(&id));
+        // A PIN's place is a file, mostly.
+        let is_place = argument.get_value_names().is_some_and(|names| names == ["SOURCE"]);
+        match row {
             Some((_, values)) => argument.add(ArgValueCandidates::new(|| candidates(values()))),
+            None if is_place => argument.value_hint(ValueHint::AnyPath),
             None => argument,
         }
     });

@@ -8,6 +8,7 @@ mod openssh;
 mod passphrase;
 mod pkcs12;
 mod private;
+mod rc2;
 
 pub(crate) use contents::{Certificate, Contents};
 pub(crate) use passphrase::Opener;

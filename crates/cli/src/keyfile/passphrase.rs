@@ -4,6 +4,7 @@
 
 use super::diversified::{Diversified, ENCRYPTION, IV, SHA1, diversified, wide};
 use super::private::damaged;
+use super::rc2;
 use crate::encoding::der::{self, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
 use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
@@ -42,6 +43,12 @@ const fn aes(identifier: &'static [u32], name: &'static str, key: usize) -> Ciph
     Cipher { identifier, name, key_type, mechanism, key, block: 16 }
 }
 
+/// Which no module has: the certificates of PKCS #12 files were under it for decades.
+const fn rc2(identifier: &'static [u32], name: &'static str, key: usize) -> Cipher {
+    let (key_type, mechanism) = (CKK_RC2, CKM_RC2_CBC_PAD);
+    Cipher { identifier, name, key_type, mechanism, key, block: 8 }
+}
+
 const CIPHERS: &[Cipher] = &[
     aes(&[2, 16, 840, 1, 101, 3, 4, 1, 2], "AES-128-CBC", 16),
     aes(&[2, 16, 840, 1, 101, 3, 4, 1, 22], "AES-192-CBC", 24),
@@ -54,6 +61,8 @@ const CIPHERS: &[Cipher] = &[
         key: 24,
         block: 8,
     },
+    rc2(&[1, 2, 840, 113_549, 1, 12, 1, 5], "RC2-CBC", 16),
+    rc2(&[1, 2, 840, 113_549, 1, 12, 1, 6], "RC2-40-CBC", 5),
 ];
 
 const PBES2: &[u32] = &[1, 2, 840, 113_549, 1, 5, 13];
@@ -68,16 +77,18 @@ const FUNCTIONS: &[(&[u32], CK_ULONG)] = &[
     (&[1, 2, 840, 113_549, 2, 11], CKP_PKCS5_PBKD2_HMAC_SHA512),
 ];
 
-/// `pbeWithSHAAnd3-KeyTripleDES-CBC`
-const PKCS12_DES3: &[u32] = &[1, 2, 840, 113_549, 1, 12, 1, 3];
+/// Schemes of PKCS #12 (RFC 7292, appendix C), by the cipher.
+const PKCS12: &[(&[u32], &str)] = &[
+    (&[1, 2, 840, 113_549, 1, 12, 1, 3], "DES-EDE3-CBC"),
+    (&[1, 2, 840, 113_549, 1, 12, 1, 5], "RC2-CBC"),
+    (&[1, 2, 840, 113_549, 1, 12, 1, 6], "RC2-40-CBC"),
+];
 
 /// What is known and not served.
 const OTHERS: &[(&[u32], &str)] = &[
     (&[1, 2, 840, 113_549, 1, 12, 1, 1], "RC4"),
     (&[1, 2, 840, 113_549, 1, 12, 1, 2], "RC4"),
     (&[1, 2, 840, 113_549, 1, 12, 1, 4], "two-key triple DES"),
-    (&[1, 2, 840, 113_549, 1, 12, 1, 5], "RC2"),
-    (&[1, 2, 840, 113_549, 1, 12, 1, 6], "RC2"),
     (&[1, 2, 840, 113_549, 1, 5, 1], "DES"),
     (&[1, 2, 840, 113_549, 1, 5, 3], "DES"),
     (&[1, 2, 840, 113_549, 1, 5, 4], "RC2"),
@@ -161,6 +172,9 @@ impl<'a> Opener<'a> {
     }
 
     fn cbc(&self, cipher: &Cipher, key: &Secret, iv: &[u8], data: &[u8]) -> Result<Secret> {
+        if cipher.key_type == CKK_RC2 {
+            return rc2::decrypted(key, iv, data).ok_or_else(wrong_passphrase);
+        }
         let mut key = Secret::copy_of(key.expose());
         if cipher.key_type == CKK_DES3 {
             key.expose_mut().iter_mut().for_each(|byte| *byte = with_parity(*byte));
@@ -263,9 +277,9 @@ fn cut() -> Failure {
 impl<'a> Scheme<'a> {
     fn read(algorithm: &'a [u8]) -> Result<Self> {
         let (identifier, params) = identified(algorithm).ok_or_else(cut)?;
-        if is(identifier, PKCS12_DES3) {
+        if let Some((_, name)) = PKCS12.iter().find(|row| is(identifier, row.0)) {
             let (salt, iterations) = pkcs12_params(params).ok_or_else(cut)?;
-            let cipher = CIPHERS.iter().find(|cipher| cipher.key_type == CKK_DES3);
+            let cipher = CIPHERS.iter().find(|cipher| cipher.name == *name);
             let key = Key::Pkcs12 { salt, iterations: few(iterations)? };
             return Ok(Self { key, cipher: cipher.ok_or_else(cut)?, iv: &[] });
         }
@@ -372,7 +386,7 @@ mod tests {
     #[test]
     fn every_cipher_has_one_identifier() {
         let all = CIPHERS.iter().map(|row| row.identifier).chain(OTHERS.iter().map(|row| row.0));
-        let all: Vec<_> = all.chain([PBES2, PBKDF2, PKCS12_DES3]).map(der::identifier).collect();
+        let all: Vec<_> = all.chain([PBES2, PBKDF2, PKCS12[0].0]).map(der::identifier).collect();
         assert!(all.iter().enumerate().all(|(at, one)| !all[..at].contains(one)));
     }
 }
