@@ -423,7 +423,7 @@ fn the_probes_are_where_tracers_look_for_them() {
 
 #[test]
 fn nothing_but_the_c_library_is_needed() {
-    let undefined = harness::output("nm", &["-D", "--undefined-only"], harness::module());
+    let undefined = harness::output("nm", &["-D", "--undefined-only"], module());
     for hook in ["OPENSSL_", "CRYPTO_", "EVP_", "sdallocx", "sqlite3_", "aws_lc"] {
         assert!(!undefined.contains(hook), "{hook} is left open:\n{undefined}");
     }
