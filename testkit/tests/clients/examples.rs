@@ -92,7 +92,7 @@ fn go() {
     example("Go", &["go", "gcc"], |token| {
         let source = source("go/sign.go")?;
         let directory = source.parent().context("no directory")?;
-        go::go(token, directory).args(["build", "-o"]).arg(token.path("sign")).arg(".").run()?;
+        go::compile(token, directory, &["build", "."], &token.path("sign"))?;
         Ok(token.program("./sign"))
     });
 }

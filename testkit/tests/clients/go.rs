@@ -2,6 +2,7 @@
 //! Go: programs in `testdata/go` with miekg/pkcs11 and crypto11, and the acceptance test of OpenBao's seal.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -11,11 +12,23 @@ const NEEDS: &[&str] = &["go", "gcc", "pkcs11-tool"];
 /// The first time it fetches modules and compiles them.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The compiler, whose downloads and results are kept below `target`.
-pub(crate) fn go(token: &TestToken, directory: &Path) -> Program {
+/// One compilation at a time: two of them would compile Go's own library twice.
+static COMPILER: Mutex<()> = Mutex::new(());
+
+/// Has the compiler make `to` of what is in `directory`: a program, or by `words` something else. Its downloads and results are
+/// kept below `target`.
+pub(crate) fn compile(
+    token: &TestToken,
+    directory: &Path,
+    words: &[&str],
+    to: &Path,
+) -> Result<()> {
     let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/go");
     let go = token.program("go").env("GOPATH", &cache).env("GOCACHE", cache.join("cache"));
-    go.env("GOFLAGS", "-modcacherw -buildvcs=false").limit(LIMIT).directory(directory)
+    let go = go.env("GOFLAGS", "-modcacherw -buildvcs=false").limit(LIMIT).directory(directory);
+    let (first, more) = words.split_first().context("no words")?;
+    let _alone = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
+    go.arg(first).arg("-o").arg(to).args(more).run().map(drop)
 }
 
 fn source(name: &str) -> Result<PathBuf> {
@@ -26,7 +39,7 @@ fn source(name: &str) -> Result<PathBuf> {
 fn works(client: &str, program: &str) {
     check(client, "sign, seal, find", NEEDS, |token| {
         let built = token.path(program);
-        go(token, &source(program)?).args(["build", "-o"]).arg(&built).arg(".").run()?;
+        compile(token, &source(program)?, &["build", "."], &built)?;
         token.spy()?;
         let program_ = token.program(&built.to_string_lossy()).arg(token.module());
         program_.args([token.label(), USER_PIN]).run()?.with(&["done"])?;
@@ -63,7 +76,7 @@ fn openbao() {
         token.key_pair("rsa:2048", "02", "seal-rsa")?;
         let test = token.path("openbao.test");
         let package = "github.com/openbao/go-kms-wrapping/wrappers/pkcs11/v2";
-        go(token, &source("openbao")?).args(["test", "-c", "-o"]).arg(&test).arg(package).run()?;
+        compile(token, &source("openbao")?, &["test", "-c", package], &test)?;
         token.spy()?;
         for (label, id, mechanism) in
             [("seal", "01", "CKM_AES_GCM"), ("seal-rsa", "02", "CKM_RSA_PKCS_OAEP")]
