@@ -66,11 +66,18 @@ pub(super) const PROGRAMS: &[Program] = &[
     row("openvpn", "openvpn", "openvpn", false, include_str!("../../../setup/openvpn.txt")),
 ];
 
-/// Programs that cannot use a token yet, and why.
+/// Programs that cannot use a token as Debian builds them, and why.
 const MISSING: &[(&str, &str)] = &[
     ("haproxy", "HAProxy takes keys from PEM files, and Debian's has no engine"),
     ("mariadb", "MariaDB's server takes its key from a PEM file"),
+    (
+        "postgres",
+        "PostgreSQL's server takes its key from a PEM file; for clients: metaslot setup postgresql",
+    ),
 ];
+
+/// What they need, which Debian 12 does not have.
+const PROVIDER: &str = "with pkcs11-provider for OpenSSL 3 configured it reads a file that 'metaslot uri2pem' writes; Debian 12 has no package of it";
 
 /// What stands in its configuration: files, and what is to be done with them.
 #[derive(Debug, Default)]
@@ -101,8 +108,7 @@ impl Program {
             return Ok(program);
         }
         if let Some((_, why)) = MISSING.iter().find(|row| row.0 == name) {
-            return Err(Failure::failed(*why)
-                .hint("a provider of OpenSSL 3 that reads a URI from such a file serves it"));
+            return Err(Failure::failed(*why).hint(PROVIDER));
         }
         let names: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
         Err(Failure::usage(format!("no recipe for '{name}'"))

@@ -73,6 +73,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         ("objects", said(&counts)),
     ];
     rows.extend(policy.map(|policy| ("policy", [&[policy], &allowed[..]].concat().join(", "))));
+    rows.extend(store.iter().map(|_| ("fast login", fast_login(token))));
     rows.extend(store.iter().map(|store| ("file", store.to_string())));
     rows.push(("URI", token.uri().to_string()));
     let text = rows.iter().map(|(what, value)| format!("{what:<11} {value}\n")).collect();
@@ -82,6 +83,16 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             .note("hint: not logged in, so what is private is not counted: give --pin-source");
     }
     Ok(())
+}
+
+fn fast_login(token: &Token) -> String {
+    match &token.fast_login {
+        None => String::from("not configured"),
+        Some(fast) if fast.possible => {
+            format!("for {} seconds after a login; its secret is in {}", fast.seconds, fast.text)
+        }
+        Some(fast) => format!("configured, and without effect: {}", fast.text),
+    }
 }
 
 /// How many objects there are of each class, and of those that have no name here.

@@ -4,6 +4,7 @@
 
 use super::object::Object;
 use super::source::Source;
+use crate::encoding::der;
 use crate::failure::{Failure, Result};
 use crate::key;
 use crate::keyfile;
@@ -74,7 +75,7 @@ impl<'a> Carrier<'a> {
         if object.class == CKO_SECRET_KEY {
             return Ok((Template::new().bytes(CKA_VALUE, value.expose()), true));
         }
-        let pair = keyfile::pkcs8(value.expose())
+        let pair = keyfile::pkcs8(unpadded(value.expose()))
             .map_err(|refused| format!("it came as no key that is known here: {refused}"))?;
         let values = pair.private.ok_or("it came without its value")?;
         match (object.modulus(), values.find(CKA_MODULUS)) {
@@ -176,6 +177,15 @@ fn decrypted(ours: &Session, key: ObjectHandle, iv: &[u8], wrapped: &[u8]) -> Re
     Ok(value.truncated(length.min(wrapped.len())))
 }
 
+/// Without zeros behind the key: SoftHSM fills it up to blocks before it wraps it.
+fn unpadded(value: &[u8]) -> &[u8] {
+    let mut rest = value;
+    match der::next(&mut rest) {
+        Some(key) if rest.len() < 16 && rest.iter().all(|byte| *byte == 0) => key.whole,
+        _ => value,
+    }
+}
+
 /// As a secret that can be read, which a key that can be read itself may unwrap.
 fn unwrapped(
     ours: &Session,
@@ -201,4 +211,22 @@ fn unwrapped(
         }
     }
     Err(refused.map_or_else(|| Failure::failed("there is no way to open it"), Failure::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_zeros_behind_a_key_are_taken_away() {
+        let key = der::element(der::SEQUENCE, &[7; 9]);
+        let with = |more: &[u8]| [&key[..], more].concat();
+        for zeros in [0, 1, 15] {
+            assert_eq!(unpadded(&with(&vec![0; zeros])), key);
+        }
+        for more in [vec![0; 16], vec![0, 1], vec![1]] {
+            assert_eq!(unpadded(&with(&more)), with(&more));
+        }
+        assert_eq!(unpadded(&[0x30, 9, 0]), [0x30, 9, 0]);
+    }
 }
