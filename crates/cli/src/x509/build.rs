@@ -106,13 +106,18 @@ impl Algorithm {
     }
 
     /// RSA has a NULL as its parameter, ECDSA none.
-    fn encoded(&self) -> Vec<u8> {
+    pub(super) fn encoded(&self) -> Vec<u8> {
         let null: &[u8] = if self.family == Family::Rsa { &[5, 0] } else { &[] };
         der::sequence(&[&der::identifier(self.identifier), null])
     }
 
     /// What was signed, how, and the signature.
-    fn signed(&self, session: &Session, key: ObjectHandle, what: &[u8]) -> Result<Vec<u8>> {
+    pub(super) fn signed(
+        &self,
+        session: &Session,
+        key: ObjectHandle,
+        what: &[u8],
+    ) -> Result<Vec<u8>> {
         let input = self.input(session, what)?;
         let raw = session.sign(&self.mechanism.into(), key, &input)?;
         let signature = if self.family == Family::Ec { der::signature(&raw) } else { raw };
