@@ -2,12 +2,10 @@
 //! Lists of revoked certificates (RFC 5280, 5), made by a key of a token, and read.
 
 use super::Time;
-use super::build::Algorithm;
+use super::build::How;
 use super::extension;
 use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE};
 use crate::failure::Result;
-use metaslot_ck::ObjectHandle;
-use metaslot_client::Session;
 
 /// What is to be signed.
 #[derive(Debug)]
@@ -23,10 +21,7 @@ pub(crate) struct Revocations<'a> {
 }
 
 impl Revocations<'_> {
-    pub(crate) fn signed(
-        &self,
-        (algorithm, session, key): (&Algorithm, &Session, ObjectHandle),
-    ) -> Result<Vec<u8>> {
+    pub(crate) fn signed(&self, how: How<'_>) -> Result<Vec<u8>> {
         let entries = match self.entries {
             // The standard has no empty list of them.
             [] => Vec::new(),
@@ -36,14 +31,14 @@ impl Revocations<'_> {
         let extensions = der::sequence(&[&authority, &extension::list_number(self.number)]);
         let contents = der::sequence(&[
             &der::integer(&[1]),
-            &algorithm.encoded(),
+            &how.algorithm.encoded(),
             self.issuer,
             &Time::from_now(0).encoded(),
             &Time::from_now(self.seconds).encoded(),
             &entries,
             &der::element(CONSTRUCTED, &extensions),
         ]);
-        algorithm.signed(session, key, &contents)
+        how.signed(&contents)
     }
 }
 

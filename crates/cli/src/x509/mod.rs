@@ -2,6 +2,7 @@
 //! X.509 certificates (RFC 5280) and requests for them (RFC 2986): made by a key of a token, and read.
 
 mod build;
+pub(crate) mod cms;
 mod crl;
 mod extension;
 mod name;
@@ -9,7 +10,7 @@ mod read;
 mod request;
 mod time;
 
-pub(crate) use build::{Algorithm, Subject, certificate, request};
+pub(crate) use build::{Algorithm, How, Subject, certificate, request};
 pub(crate) use crl::{List, Revocations, entry};
 pub(crate) use extension::{
     alternative_name, alternative_names, authority, certifies, constraints, extended_usage,

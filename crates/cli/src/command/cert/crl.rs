@@ -53,7 +53,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.issuer)?;
     let login = args.pin.login(app, &uri)?;
     let previous = args.previous.as_deref().map(|path| contents(path, "X509 CRL")).transpose()?;
-    let (session, _) = app.log_in(&login, Access::ReadOnly)?;
+    let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
     let issuer = Issuer::find(&session, &login.token.uri(), &uri)?;
     let certificate = issuer.certificate()?;
     let (mut entries, number) = match (&args.previous, &previous) {
@@ -75,7 +75,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             entries.extend(x509::entry(&serial));
         }
     }
-    let signer = Signer::new(&session, &issuer.key, args.hash.as_deref())?;
+    let signer = Signer::new((&session, &pin), &issuer.key, args.hash.as_deref())?;
     let list = Revocations {
         issuer: certificate.subject,
         authority: x509::identifier_in(certificate.extensions),

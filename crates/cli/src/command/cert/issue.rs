@@ -10,9 +10,10 @@ use crate::failure::{Failure, Result};
 use crate::key::{Key, public_key};
 use crate::output::Report;
 use crate::uri::{Class, Uri};
-use crate::x509::{self, Algorithm, Certificate, Time};
+use crate::x509::{self, Algorithm, Certificate, How, Time};
 use metaslot_ck::{CKM_SHA256, ObjectHandle};
 use metaslot_client::{Access, Session};
+use metaslot_memory::Secret;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -21,12 +22,17 @@ pub(super) struct Signer<'a> {
     session: &'a Session,
     algorithm: &'static Algorithm,
     private: ObjectHandle,
+    again: Option<&'a Secret>,
     /// `SubjectPublicKeyInfo`
     pub(super) public_key: Vec<u8>,
 }
 
 impl<'a> Signer<'a> {
-    pub(super) fn new(session: &'a Session, key: &'a Key, hash: Option<&str>) -> Result<Self> {
+    pub(super) fn new(
+        (session, pin): (&'a Session, &'a Secret),
+        key: &'a Key,
+        hash: Option<&str>,
+    ) -> Result<Self> {
         let half = |class, name: &str| {
             let missing = format!("the token does not have the {name} half of key '{}'", key.label);
             key.part(class).ok_or_else(|| Failure::not_found(missing))
@@ -34,11 +40,13 @@ impl<'a> Signer<'a> {
         let algorithm = Algorithm::of(&key.kind, hash)?;
         let (private, public) = (half(Class::Private, "private")?, half(Class::Public, "public")?);
         let public_key = public_key(session, key, public)?;
-        Ok(Self { session, algorithm, private, public_key })
+        let again = key.always_authenticate.then_some(pin);
+        Ok(Self { session, algorithm, private, again, public_key })
     }
 
-    pub(super) fn how(&self) -> (&'static Algorithm, &'a Session, ObjectHandle) {
-        (self.algorithm, self.session, self.private)
+    pub(super) const fn how(&self) -> How<'a> {
+        let Self { session, algorithm, private, again, .. } = *self;
+        How { algorithm, session, key: private, again }
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let family = asking.kind.family;
     let (name, others) = granted(args, &request)?;
     let login = args.pin.login(app, &uri)?;
-    let (session, _) = app.log_in(&login, args.made.access())?;
+    let (session, pin) = app.log_in(&login, args.made.access())?;
     let token = login.token.uri();
     if !request.is_signed(&session, asking)? {
         let message = format!("the request in {file} is not signed by its own key");
@@ -65,7 +65,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let issuer = Issuer::find(&session, &token, &uri)?;
     let certificate = issuer.certificate()?;
-    let signer = Signer::new(&session, &issuer.key, args.made.hash.as_deref())?;
+    let signer = Signer::new((&session, &pin), &issuer.key, args.made.hash.as_deref())?;
     let by = x509::identifier_in(certificate.extensions);
     let own = identifier(&session, request.public_key)?;
     let extensions = [
