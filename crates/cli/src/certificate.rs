@@ -92,3 +92,28 @@ pub(crate) fn of_key(session: &Session, key: &Key) -> Result<Vec<Stored>> {
     all.retain(|one| is_its(&one.der));
     Ok(all)
 }
+
+/// The issuers of a certificate in the token, up to the root, by the names that stand in them; whether each signed the one before is not looked at.
+pub(crate) fn issuers(session: &Session, der: &[u8]) -> Result<Vec<Stored>> {
+    let mut all = labelled(session, None)?;
+    let mut wanted = read(der)?.issuer.to_vec();
+    all.retain(|one| one.der != der);
+    let mut chain = Vec::new();
+    let is_of = |one: &Stored, name: &[u8]| {
+        Certificate::read(&one.der).is_some_and(|read| read.subject == name)
+    };
+    if read(der)?.subject == wanted {
+        return Ok(chain);
+    }
+    // Each is taken once: names that go round end.
+    while let Some(at) = all.iter().position(|one| is_of(one, &wanted)) {
+        let issuer = all.swap_remove(at);
+        wanted = read(&issuer.der)?.issuer.to_vec();
+        let is_root = is_of(&issuer, &wanted);
+        chain.push(issuer);
+        if is_root {
+            break;
+        }
+    }
+    Ok(chain)
+}

@@ -4,12 +4,14 @@
 use super::arguments::{PinArg, TokenArg};
 use super::payload::{self, Payload};
 use crate::app::App;
-use crate::encoding::{base64, der};
+use crate::certificate;
+use crate::encoding::{base64, der, pem};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Key};
 use crate::output::Report;
 use crate::scheme::Scheme;
-use crate::uri::Class;
+use crate::uri::{Class, Uri};
+use crate::x509::{self, Algorithm, How};
 use clap::ValueEnum;
 use metaslot_ck::{self as ck, ObjectHandle};
 use metaslot_client::{Access, Session, User};
@@ -60,6 +62,8 @@ pub(crate) enum Format {
     Der,
     /// The default form in base64, one line
     Base64,
+    /// CMS (PKCS #7) beside the file, in PEM, with the key's certificate and its issuers that are in the token
+    Cms,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
@@ -70,6 +74,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let token = login.token.uri();
     let key = key::one(&session, &token, &uri)?;
     let handle = signing_part(&key)?;
+    if args.format == Some(Format::Cms) {
+        return cms(app, args, (&session, &pin), (&key, &token), &mut payload);
+    }
     let offered = session.module().mechanisms(login.token.slot)?;
     let (mechanism, hash) = (args.mechanism.as_deref(), args.hash.as_deref());
     let scheme = Scheme::choose(&key.kind, mechanism, hash, &offered)?;
@@ -93,6 +100,40 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     };
     let bytes = if is_text { format!("{}\n", base64(&signature)).into_bytes() } else { signature };
     payload::write_beside(&app.output, args.output.as_deref(), &bytes, &report)
+}
+
+/// A signature that says who made it, and when.
+fn cms(
+    app: &App,
+    args: &Args,
+    (session, pin): (&Session, &Secret),
+    (key, token): (&Key, &Uri),
+    payload: &mut Payload,
+) -> Result<()> {
+    if args.mechanism.is_some() {
+        return Err(Failure::usage("--format cms goes with --hash, and with no --mechanism"));
+    }
+    let own = certificate::of_key(session, key)?.into_iter().next().ok_or_else(|| {
+        Failure::not_found(format!("the token has no certificate of key '{}'", key.label))
+            .hint("'metaslot cert import' and 'metaslot cert selfsign --store' put one there")
+    })?;
+    let issuers = certificate::issuers(session, &own.der)?;
+    let chain = std::iter::once(&own).chain(&issuers).map(|stored| &*stored.der);
+    let algorithm = Algorithm::of(&key.kind, args.hash.as_deref())?;
+    let (digest, identifier) = x509::cms::digest(algorithm.hash())?;
+    let value = digest_of(session, digest, payload)?;
+    let again = key.always_authenticate.then_some(pin);
+    let how = How { algorithm, session, key: signing_part(key)?, again };
+    let chain: Vec<&[u8]> = chain.collect();
+    let text = pem("PKCS7", &x509::cms::detached(&chain, (&identifier, &value), how)?);
+    let json = json!({
+        "key": key.uri(token).to_string(),
+        "certificate": own.uri(token).to_string(),
+        "format": "cms",
+        "signature": text,
+    });
+    let report = Report { json, ..Report::default() };
+    payload::write_beside(&app.output, args.output.as_deref(), text.as_bytes(), &report)
 }
 
 fn signing_part(key: &Key) -> Result<ObjectHandle> {

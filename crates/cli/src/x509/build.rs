@@ -6,7 +6,8 @@ use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE, SET};
 use crate::failure::{Failure, Result};
 use crate::key::{Family, Kind};
 use metaslot_ck::*;
-use metaslot_client::{self as client, Session};
+use metaslot_client::{self as client, Session, User};
+use metaslot_memory::Secret;
 
 /// How a type of key signs with a hash.
 #[derive(Debug)]
@@ -80,6 +81,11 @@ impl Algorithm {
         }
     }
 
+    /// The name of its hash; "none" where it hashes within.
+    pub(crate) const fn hash(&self) -> &'static str {
+        self.hash
+    }
+
     /// The one with this `AlgorithmIdentifier`.
     pub(crate) fn encoded_as(identifier: &[u8]) -> Option<&'static Self> {
         ALGORITHMS.iter().find(|row| row.encoded() == identifier)
@@ -106,17 +112,39 @@ impl Algorithm {
     }
 
     /// RSA has a NULL as its parameter, ECDSA none.
-    fn encoded(&self) -> Vec<u8> {
+    pub(super) fn encoded(&self) -> Vec<u8> {
         let null: &[u8] = if self.family == Family::Rsa { &[5, 0] } else { &[] };
         der::sequence(&[&der::identifier(self.identifier), null])
     }
+}
+
+/// What signs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How<'a> {
+    pub(crate) algorithm: &'static Algorithm,
+    pub(crate) session: &'a Session,
+    /// The private half.
+    pub(crate) key: ObjectHandle,
+    /// The PIN, where the key wants it for each use.
+    pub(crate) again: Option<&'a Secret>,
+}
+
+impl How<'_> {
+    /// The signature, in the form that certificates have.
+    pub(super) fn signature(&self, what: &[u8]) -> Result<Vec<u8>> {
+        let input = self.algorithm.input(self.session, what)?;
+        self.session.sign_init(&self.algorithm.mechanism.into(), self.key)?;
+        if let Some(pin) = self.again {
+            self.session.login(User::ContextSpecific, pin.expose())?;
+        }
+        let raw = self.session.sign_initialized(&input)?;
+        Ok(if self.algorithm.family == Family::Ec { der::signature(&raw) } else { raw })
+    }
 
     /// What was signed, how, and the signature.
-    fn signed(&self, session: &Session, key: ObjectHandle, what: &[u8]) -> Result<Vec<u8>> {
-        let input = self.input(session, what)?;
-        let raw = session.sign(&self.mechanism.into(), key, &input)?;
-        let signature = if self.family == Family::Ec { der::signature(&raw) } else { raw };
-        Ok(der::sequence(&[what, &self.encoded(), &der::bit_string(&signature)]))
+    pub(super) fn signed(&self, what: &[u8]) -> Result<Vec<u8>> {
+        let signature = self.signature(what)?;
+        Ok(der::sequence(&[what, &self.algorithm.encoded(), &der::bit_string(&signature)]))
     }
 }
 
@@ -135,7 +163,7 @@ pub(crate) fn certificate(
     issuer: &[u8],
     serial: &[u8],
     seconds: u64,
-    (algorithm, session, key): (&Algorithm, &Session, ObjectHandle),
+    how: How<'_>,
 ) -> Result<Vec<u8>> {
     let version = der::element(CONSTRUCTED, &der::element(INTEGER, &[2]));
     let validity =
@@ -147,21 +175,18 @@ pub(crate) fn certificate(
     let contents = der::sequence(&[
         &version,
         &der::integer(serial),
-        &algorithm.encoded(),
+        &how.algorithm.encoded(),
         issuer,
         &validity,
         &subject.name,
         &subject.public_key,
         &extensions,
     ]);
-    algorithm.signed(session, key, &contents)
+    how.signed(&contents)
 }
 
 /// A request for a certificate.
-pub(crate) fn request(
-    subject: &Subject,
-    (algorithm, session, key): (&Algorithm, &Session, ObjectHandle),
-) -> Result<Vec<u8>> {
+pub(crate) fn request(subject: &Subject, how: How<'_>) -> Result<Vec<u8>> {
     let attributes = match subject.extensions.is_empty() {
         true => Vec::new(),
         false => {
@@ -176,5 +201,5 @@ pub(crate) fn request(
         &subject.public_key,
         &der::element(CONSTRUCTED, &attributes),
     ]);
-    algorithm.signed(session, key, &contents)
+    how.signed(&contents)
 }

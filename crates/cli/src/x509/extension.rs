@@ -2,7 +2,7 @@
 //! Extensions: what a key is for, other names of its owner, whether it certifies others (RFC 5280, 4.2).
 
 use crate::encoding::der::{
-    self, BIT_STRING, BOOLEAN, CONTEXT, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
+    self, BIT_STRING, BOOLEAN, CONTEXT, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
 };
 use crate::failure::{Failure, Result};
 use std::net::IpAddr;
@@ -11,6 +11,7 @@ const KEY_IDENTIFIER: &[u32] = &[2, 5, 29, 14];
 const KEY_USAGE: &[u32] = &[2, 5, 29, 15];
 const ALTERNATIVE_NAME: &[u32] = &[2, 5, 29, 17];
 const CONSTRAINTS: &[u32] = &[2, 5, 29, 19];
+const LIST_NUMBER: &[u32] = &[2, 5, 29, 20];
 const AUTHORITY: &[u32] = &[2, 5, 29, 35];
 const EXTENDED_USAGE: &[u32] = &[2, 5, 29, 37];
 
@@ -114,6 +115,18 @@ pub(crate) fn constraints(certifies: bool) -> Vec<u8> {
 /// The identifier of the subject's key.
 pub(crate) fn key_identifier(identifier: &[u8]) -> Vec<u8> {
     extension(KEY_IDENTIFIER, false, &der::element(OCTET_STRING, identifier))
+}
+
+/// The number of a list of revoked certificates.
+pub(crate) fn list_number(number: u64) -> Vec<u8> {
+    extension(LIST_NUMBER, false, &der::integer(&number.to_be_bytes()))
+}
+
+/// The number in the extensions of such a list, where it is a small one.
+pub(crate) fn list_number_in(extensions: &[u8]) -> Option<u64> {
+    let integer = der::take(&mut value(extensions, LIST_NUMBER)?, INTEGER)?;
+    let is_small = integer.len() <= 8 && integer.first().is_some_and(|byte| byte & 0x80 == 0);
+    is_small.then(|| integer.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
 /// The identifier of the key that signs.

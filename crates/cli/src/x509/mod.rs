@@ -2,13 +2,16 @@
 //! X.509 certificates (RFC 5280) and requests for them (RFC 2986): made by a key of a token, and read.
 
 mod build;
+pub(crate) mod cms;
+mod crl;
 mod extension;
 mod name;
 mod read;
 mod request;
 mod time;
 
-pub(crate) use build::{Algorithm, Subject, certificate, request};
+pub(crate) use build::{Algorithm, How, Subject, certificate, request};
+pub(crate) use crl::{List, Revocations, entry};
 pub(crate) use extension::{
     alternative_name, alternative_names, authority, certifies, constraints, extended_usage,
     identifier_in, key_identifier, names, shown_name, usage, wanted_names,

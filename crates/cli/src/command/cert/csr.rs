@@ -46,10 +46,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.key)?;
     let others = args.names.others()?;
     let login = args.pin.login_with(app, &uri)?;
-    let (session, _) = app.log_in(&login, Access::ReadOnly)?;
+    let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
     let token = login.token.uri();
     let key = key::one(&session, &token, &uri)?;
-    let signer = Signer::new(&session, &key, args.hash.as_deref())?;
+    let signer = Signer::new((&session, &pin), &key, args.hash.as_deref())?;
     let name = args.names.subject(&key)?;
     let extensions = [args.purposes.extensions(key.kind.family)?, x509::names(&others)].concat();
     let public_key = signer.public_key.clone();

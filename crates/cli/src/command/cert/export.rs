@@ -3,15 +3,13 @@
 
 use super::found::{one, open};
 use crate::app::App;
-use crate::certificate::{self, Stored};
+use crate::certificate;
 use crate::command::arguments::TokenArg;
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
 use crate::output::Report;
-use crate::x509::Certificate;
 use clap::ValueEnum;
-use metaslot_client::Session;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -50,7 +48,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if args.chain && args.format == Format::Der {
         return Err(Failure::usage("several certificates in one file are PEM: drop --format der"));
     }
-    let issuers = if args.chain { issuers(&session, &stored)? } else { Vec::new() };
+    let issuers = match args.chain {
+        true => certificate::issuers(&session, &stored.der)?,
+        false => Vec::new(),
+    };
     let text = pem("CERTIFICATE", &stored.der);
     let chain: Vec<String> = issuers.iter().map(|issuer| pem("CERTIFICATE", &issuer.der)).collect();
     let uri = stored.uri(&token).to_string();
@@ -64,29 +65,4 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         Format::Der => stored.der,
     };
     write_beside(&app.output, args.output.as_deref(), &bytes, &report)
-}
-
-/// By the names that stand in them; whether each signed the one before is not looked at.
-fn issuers(session: &Session, stored: &Stored) -> Result<Vec<Stored>> {
-    let mut all = certificate::labelled(session, None)?;
-    let mut wanted = certificate::read(&stored.der)?.issuer.to_vec();
-    all.retain(|one| one.der != stored.der);
-    let mut chain = Vec::new();
-    let is_of = |one: &Stored, name: &[u8]| {
-        Certificate::read(&one.der).is_some_and(|read| read.subject == name)
-    };
-    if certificate::read(&stored.der)?.subject == wanted {
-        return Ok(chain);
-    }
-    // Each is taken once: names that go round end.
-    while let Some(at) = all.iter().position(|one| is_of(one, &wanted)) {
-        let issuer = all.swap_remove(at);
-        wanted = certificate::read(&issuer.der)?.issuer.to_vec();
-        let is_root = is_of(&issuer, &wanted);
-        chain.push(issuer);
-        if is_root {
-            break;
-        }
-    }
-    Ok(chain)
 }

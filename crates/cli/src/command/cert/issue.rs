@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the verbs share that sign: the key, the certificate's number, and where the certificate goes.
 
+use super::found;
 use crate::app::App;
-use crate::certificate::{Stored, store};
+use crate::certificate::{Stored, key_of, read, store};
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
 use crate::key::{Key, public_key};
 use crate::output::Report;
 use crate::uri::{Class, Uri};
-use crate::x509::{self, Algorithm};
+use crate::x509::{self, Algorithm, Certificate, How, Time};
 use metaslot_ck::{CKM_SHA256, ObjectHandle};
 use metaslot_client::{Access, Session};
+use metaslot_memory::Secret;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -20,12 +22,17 @@ pub(super) struct Signer<'a> {
     session: &'a Session,
     algorithm: &'static Algorithm,
     private: ObjectHandle,
+    again: Option<&'a Secret>,
     /// `SubjectPublicKeyInfo`
     pub(super) public_key: Vec<u8>,
 }
 
 impl<'a> Signer<'a> {
-    pub(super) fn new(session: &'a Session, key: &'a Key, hash: Option<&str>) -> Result<Self> {
+    pub(super) fn new(
+        (session, pin): (&'a Session, &'a Secret),
+        key: &'a Key,
+        hash: Option<&str>,
+    ) -> Result<Self> {
         let half = |class, name: &str| {
             let missing = format!("the token does not have the {name} half of key '{}'", key.label);
             key.part(class).ok_or_else(|| Failure::not_found(missing))
@@ -33,11 +40,45 @@ impl<'a> Signer<'a> {
         let algorithm = Algorithm::of(&key.kind, hash)?;
         let (private, public) = (half(Class::Private, "private")?, half(Class::Public, "public")?);
         let public_key = public_key(session, key, public)?;
-        Ok(Self { session, algorithm, private, public_key })
+        let again = key.always_authenticate.then_some(pin);
+        Ok(Self { session, algorithm, private, again, public_key })
     }
 
-    pub(super) fn how(&self) -> (&'static Algorithm, &'a Session, ObjectHandle) {
-        (self.algorithm, self.session, self.private)
+    pub(super) const fn how(&self) -> How<'a> {
+        let Self { session, algorithm, private, again, .. } = *self;
+        How { algorithm, session, key: private, again }
+    }
+}
+
+/// A CA in the token: its certificate, and its key.
+pub(super) struct Issuer {
+    stored: Stored,
+    pub(super) key: Key,
+}
+
+impl Issuer {
+    /// The one that a URI names, if it may certify now.
+    pub(super) fn find(session: &Session, token: &Uri, uri: &Uri) -> Result<Self> {
+        let stored = found::one(session, token, uri)?;
+        let certificate = read(&stored.der)?;
+        let label = &stored.label;
+        if !x509::certifies(certificate.extensions) {
+            let message = format!("the certificate '{label}' is not one of a CA");
+            return Err(Failure::failed(message)
+                .hint("'metaslot cert selfsign KEY --for ca --store' makes one that is"));
+        }
+        if certificate.until < Time::from_now(0) {
+            let message = format!("the certificate '{label}' is over since {}", certificate.until);
+            return Err(Failure::failed(message));
+        }
+        let key = key_of(session, certificate.public_key)?.ok_or_else(|| {
+            Failure::not_found(format!("the token does not have the key of '{label}'"))
+        })?;
+        Ok(Self { stored, key })
+    }
+
+    pub(super) fn certificate(&self) -> Result<Certificate<'_>> {
+        read(&self.stored.der)
     }
 }
 

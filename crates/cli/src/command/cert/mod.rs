@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert`
 
+mod crl;
 mod csr;
 mod delete;
 mod export;
@@ -48,6 +49,10 @@ pub(crate) enum Command {
     /// The request must be signed by its own key. The names that it asks for are certified and told, unless names
     /// are said here; of the rest that it asks for nothing is taken over: --for says what the certificate is for.
     Sign(sign::Args),
+    /// List the certificates that a CA has revoked
+    ///
+    /// Each list takes over the entries of the one before, and has a number greater by one.
+    Crl(crl::Args),
     /// Change what a certificate is called, and whether it is trusted
     ///
     /// CKA_TRUSTED is the security officer's word; NSS and GnuTLS look at it.
@@ -67,6 +72,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<()> {
         Command::Selfsign(args) => selfsign::run(app, &args),
         Command::Csr(args) => csr::run(app, &args),
         Command::Sign(args) => sign::run(app, &args),
+        Command::Crl(args) => crl::run(app, &args),
         Command::Set(args) => set::run(app, &args),
         Command::Delete(args) => delete::run(app, &args),
     }

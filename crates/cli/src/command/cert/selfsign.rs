@@ -37,10 +37,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.key)?;
     let others = args.names.others()?;
     let login = args.pin.login_with(app, &uri)?;
-    let (session, _) = app.log_in(&login, args.made.access())?;
+    let (session, pin) = app.log_in(&login, args.made.access())?;
     let token = login.token.uri();
     let key = key::one(&session, &token, &uri)?;
-    let signer = Signer::new(&session, &key, args.made.hash.as_deref())?;
+    let signer = Signer::new((&session, &pin), &key, args.made.hash.as_deref())?;
     let name = args.names.subject(&key)?;
     let identifier = identifier(&session, &signer.public_key)?;
     let extensions = [

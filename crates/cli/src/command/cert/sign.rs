@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert sign`
 
-use super::found;
-use super::issue::{Made, Signer, identifier, serial};
+use super::issue::{Issuer, Made, Signer, identifier, serial};
 use super::who::{Names, Purposes};
 use crate::app::App;
-use crate::certificate::{key_of, read};
+use crate::certificate::key_of;
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::command::payload::Payload;
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
-use crate::x509::{self, Request, Subject, Time};
+use crate::x509::{self, Request, Subject};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -58,28 +57,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let family = asking.kind.family;
     let (name, others) = granted(args, &request)?;
     let login = args.pin.login(app, &uri)?;
-    let (session, _) = app.log_in(&login, args.made.access())?;
+    let (session, pin) = app.log_in(&login, args.made.access())?;
     let token = login.token.uri();
     if !request.is_signed(&session, asking)? {
         let message = format!("the request in {file} is not signed by its own key");
         return Err(Failure::failed(message));
     }
-    let issuer = found::one(&session, &token, &uri)?;
-    let certificate = read(&issuer.der)?;
-    if !x509::certifies(certificate.extensions) {
-        let message = format!("the certificate '{}' is not one of a CA", issuer.label);
-        return Err(Failure::failed(message)
-            .hint("'metaslot cert selfsign KEY --for ca --store' makes one that is"));
-    }
-    if certificate.until < Time::from_now(0) {
-        let message =
-            format!("the certificate '{}' is over since {}", issuer.label, certificate.until);
-        return Err(Failure::failed(message));
-    }
-    let key = key_of(&session, certificate.public_key)?.ok_or_else(|| {
-        Failure::not_found(format!("the token does not have the key of '{}'", issuer.label))
-    })?;
-    let signer = Signer::new(&session, &key, args.made.hash.as_deref())?;
+    let issuer = Issuer::find(&session, &token, &uri)?;
+    let certificate = issuer.certificate()?;
+    let signer = Signer::new((&session, &pin), &issuer.key, args.made.hash.as_deref())?;
     let by = x509::identifier_in(certificate.extensions);
     let own = identifier(&session, request.public_key)?;
     let extensions = [

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::key::{self, Key, Kind};
 use crate::personality::operands::{Choice, Operands};
 use crate::uri::Class;
-use crate::x509::{self, Algorithm, Subject, seconds};
+use crate::x509::{self, Algorithm, How, Subject, seconds};
 use metaslot_ck::ObjectHandle;
 use metaslot_client::{Access, Session};
 use std::path::Path;
@@ -114,7 +114,7 @@ pub(super) fn gencert(app: &App, args: &Args, operands: &Operands<'_>) -> Result
     let (label, algorithm) = (wish.label, wish.algorithm);
     let make = || {
         let subject = wish.subject(&pair)?;
-        let signer = (algorithm, &session, pair.private);
+        let signer = How { algorithm, session: &session, key: pair.private, again: None };
         let der = x509::certificate(&subject, &subject.name, &serial, seconds, signer)?;
         store(&session, &der, label, &pair.key.id)
     };
@@ -132,7 +132,10 @@ pub(super) fn gencsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result<
     let algorithm = wish.algorithm;
     let make = || {
         let subject = wish.subject(&pair)?;
-        let der = x509::request(&subject, (algorithm, &session, pair.private))?;
+        let der = x509::request(
+            &subject,
+            How { algorithm, session: &session, key: pair.private, again: None },
+        )?;
         write_new(file, &encoded(operands, "CERTIFICATE REQUEST", der), 0o644)
     };
     pair.kept(make())

@@ -13,7 +13,7 @@ use crate::key;
 use crate::personality::material::named;
 use crate::personality::operands::Operands;
 use crate::uri::{Class, Uri};
-use crate::x509::{self, Algorithm, Request, Subject};
+use crate::x509::{self, Algorithm, How, Request, Subject};
 use metaslot_ck::ObjectHandle;
 use metaslot_client::{Access, Session};
 use std::path::Path;
@@ -48,7 +48,7 @@ pub(super) fn signcsr(app: &App, args: &Args, operands: &Operands<'_>) -> Result
         extensions,
     };
     let (algorithm, private) = signing_key(&session, &token, signer)?;
-    let how = (algorithm, &session, private);
+    let how = How { algorithm, session: &session, key: private, again: None };
     let made = x509::certificate(&subject, &issuer, &serial, seconds, how)?;
     let stored = match yes(operands, "store", false) {
         true => {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot cert crl`
+
+use super::issue::{Issuer, Signer};
+use crate::app::App;
+use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::payload::{Payload, write_beside};
+use crate::encoding::{der_of, from_hex, hex, pem};
+use crate::failure::{Failure, Result};
+use crate::output::Report;
+use crate::x509::{self, Certificate, List, Revocations};
+use metaslot_client::Access;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  metaslot cert crl --issuer root --out root.crl
+  metaslot cert crl --issuer root --previous root.crl --revoke site.pem --out root.crl";
+
+/// Arguments of `cert crl`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The issuer's certificate in the token, beside its key: a PKCS#11 URI or its label
+    #[arg(long, value_name = "URI|LABEL")]
+    issuer: String,
+    /// A certificate that is revoked: PEM or DER; again for each
+    #[arg(long, value_name = "FILE")]
+    revoke: Vec<PathBuf>,
+    /// The serial number of one, in hexadecimal; again for each
+    #[arg(long, value_name = "HEX")]
+    serial: Vec<String>,
+    /// The list before this one, whose entries stay
+    #[arg(long, value_name = "FILE")]
+    previous: Option<PathBuf>,
+    /// How long until the next list, in days
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=36_500))]
+    days: u64,
+    /// The hash: sha256, sha384, sha512 [default: one as strong as the key]
+    #[arg(long, value_name = "NAME")]
+    hash: Option<String>,
+    /// Where it goes, in PEM [default: standard output]
+    #[arg(long = "out", short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
+    let uri = args.token.key(&args.issuer)?;
+    let login = args.pin.login(app, &uri)?;
+    let previous = args.previous.as_deref().map(|path| contents(path, "X509 CRL")).transpose()?;
+    let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
+    let issuer = Issuer::find(&session, &login.token.uri(), &uri)?;
+    let certificate = issuer.certificate()?;
+    let (mut entries, number) = match (&args.previous, &previous) {
+        (Some(path), Some(der)) => {
+            let no = || {
+                Failure::failed(format!("{} is no list of revoked certificates", path.display()))
+            };
+            let list = List::read(der).ok_or_else(no)?;
+            if list.issuer != certificate.subject {
+                return Err(Failure::failed(format!("{} is another issuer's", path.display())));
+            }
+            (list.entries.to_vec(), list.number.saturating_add(1))
+        }
+        _ => (Vec::new(), 1),
+    };
+    let before = entries.len();
+    for serial in args.serials(certificate.subject)? {
+        if !List::has(&entries, &serial) {
+            entries.extend(x509::entry(&serial));
+        }
+    }
+    let signer = Signer::new((&session, &pin), &issuer.key, args.hash.as_deref())?;
+    let list = Revocations {
+        issuer: certificate.subject,
+        authority: x509::identifier_in(certificate.extensions),
+        entries: &entries,
+        number,
+        seconds: args.days * 24 * 60 * 60,
+    };
+    let text = pem("X509 CRL", &list.signed(signer.how())?);
+    let serials: Vec<String> = List::serials(&entries).map(hex).collect();
+    let json = json!({"crl": text, "number": number, "revoked": serials});
+    let report = Report { json, ..Report::default() };
+    write_beside(&app.output, args.output.as_deref(), text.as_bytes(), &report)?;
+    let new = List::serials(&entries[before..]).count();
+    app.output.note(&format!("list {number}: {} revoked, {new} of them new", serials.len()));
+    Ok(())
+}
+
+/// The DER of a short file.
+fn contents(path: &Path, label: &str) -> Result<Vec<u8>> {
+    let no = || Failure::failed(format!("{} has no {label}", path.display()));
+    der_of(&Payload::open(Some(path))?.all()?, &[label]).ok_or_else(no)
+}
+
+impl Args {
+    /// The numbers that are revoked, as they stand in certificates.
+    fn serials(&self, issuer: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut serials = Vec::new();
+        for path in &self.revoke {
+            let der = contents(path, "CERTIFICATE")?;
+            let read = Certificate::read(&der)
+                .ok_or_else(|| Failure::failed(format!("{} is no certificate", path.display())))?;
+            if read.issuer != issuer {
+                let message = format!("{} is of another issuer", path.display());
+                return Err(Failure::failed(message));
+            }
+            serials.push(read.serial.to_vec());
+        }
+        for text in &self.serial {
+            let wrong = || Failure::usage(format!("the serial number '{text}' is no hexadecimal"));
+            serials.push(from_hex(text).ok_or_else(wrong)?);
+        }
+        Ok(serials)
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lists of revoked certificates (RFC 5280, 5), made by a key of a token, and read.
+
+use super::Time;
+use super::build::How;
+use super::extension;
+use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE};
+use crate::failure::Result;
+
+/// What is to be signed.
+#[derive(Debug)]
+pub(crate) struct Revocations<'a> {
+    /// The issuer's name, and the identifier of its key.
+    pub(crate) issuer: &'a [u8],
+    pub(crate) authority: Option<&'a [u8]>,
+    /// Entries, one beside the other.
+    pub(crate) entries: &'a [u8],
+    pub(crate) number: u64,
+    /// How long from now on until the next list.
+    pub(crate) seconds: u64,
+}
+
+impl Revocations<'_> {
+    pub(crate) fn signed(&self, how: How<'_>) -> Result<Vec<u8>> {
+        let entries = match self.entries {
+            // The standard has no empty list of them.
+            [] => Vec::new(),
+            entries => der::element(SEQUENCE, entries),
+        };
+        let authority = self.authority.map(extension::authority).unwrap_or_default();
+        let extensions = der::sequence(&[&authority, &extension::list_number(self.number)]);
+        let contents = der::sequence(&[
+            &der::integer(&[1]),
+            &how.algorithm.encoded(),
+            self.issuer,
+            &Time::from_now(0).encoded(),
+            &Time::from_now(self.seconds).encoded(),
+            &entries,
+            &der::element(CONSTRUCTED, &extensions),
+        ]);
+        how.signed(&contents)
+    }
+}
+
+/// A certificate's number, revoked now.
+pub(crate) fn entry(serial: &[u8]) -> Vec<u8> {
+    der::sequence(&[&der::element(INTEGER, serial), &Time::from_now(0).encoded()])
+}
+
+/// The parts of an older list that a new one takes over. Its signature is not looked at.
+#[derive(Debug)]
+pub(crate) struct List<'a> {
+    pub(crate) issuer: &'a [u8],
+    pub(crate) entries: &'a [u8],
+    pub(crate) number: u64,
+}
+
+impl<'a> List<'a> {
+    /// `None` when it is none.
+    pub(crate) fn read(der: &'a [u8]) -> Option<Self> {
+        let mut outer = der::take(&mut &*der, SEQUENCE)?;
+        let mut contents = der::take(&mut outer, SEQUENCE)?;
+        der::take(&mut contents, INTEGER).filter(|version| *version == [1])?;
+        der::take(&mut contents, SEQUENCE)?;
+        let issuer = der::next(&mut contents).filter(|it| it.tag == SEQUENCE)?.whole;
+        Time::read(der::next(&mut contents)?)?;
+        let mut ahead = contents;
+        if der::next(&mut ahead).and_then(Time::read).is_some() {
+            contents = ahead;
+        }
+        let entries = der::take(&mut contents, SEQUENCE).unwrap_or_default();
+        let extensions = der::take(&mut contents, CONSTRUCTED).unwrap_or_default();
+        let extensions = der::take(&mut &*extensions, SEQUENCE).unwrap_or_default();
+        let number = extension::list_number_in(extensions).unwrap_or(0);
+        contents.is_empty().then_some(Self { issuer, entries, number })
+    }
+
+    /// The numbers in entries.
+    pub(crate) fn serials(mut entries: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        std::iter::from_fn(move || der::take(&mut entries, SEQUENCE))
+            .filter_map(|mut entry| der::take(&mut entry, INTEGER))
+    }
+
+    /// Whether the certificate of this number is among them.
+    pub(crate) fn has(entries: &'a [u8], serial: &[u8]) -> bool {
+        Self::serials(entries).any(|known| known == serial)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::x509::name;
+
+    /// A list whose signature is none.
+    fn sample() -> Vec<u8> {
+        let algorithm = der::sequence(&[&der::identifier(&[1, 2, 840, 10045, 4, 3, 2])]);
+        let time = Time::from_now(0).encoded();
+        let entries = der::sequence(&[&entry(&[7]), &entry(&[0, 0x80])]);
+        let extensions = der::sequence(&[&extension::list_number(300)]);
+        let contents = der::sequence(&[
+            &der::integer(&[1]),
+            &algorithm,
+            &name("CN=root").expect("a name"),
+            &time,
+            &time,
+            &entries,
+            &der::element(CONSTRUCTED, &extensions),
+        ]);
+        der::sequence(&[&contents, &algorithm, &der::bit_string(&[1; 70])])
+    }
+
+    #[test]
+    fn entries_and_number_of_a_list_are_read() {
+        let sample = sample();
+        let list = List::read(&sample).expect("a list");
+        assert_eq!(list.number, 300);
+        assert_eq!(List::serials(list.entries).collect::<Vec<_>>(), [&[7][..], &[0, 0x80]]);
+        assert!(List::has(list.entries, &[7]) && !List::has(list.entries, &[8]));
+    }
+
+    #[test]
+    fn whatever_the_bytes_are_they_are_read_or_refused() {
+        let sample = sample();
+        for at in 0..sample.len() {
+            List::read(&sample[..at]);
+            for value in [0, 2, 0x30, 0x7f, 0x80, 0x84, 0xff] {
+                let mut changed = sample.clone();
+                changed[at] = value;
+                List::read(&changed);
+            }
+        }
+        assert!(List::read(&[]).is_none() && List::read(&sample[..20]).is_none());
+    }
+}
