@@ -104,7 +104,7 @@ pub enum Command {
     /// function with a prepared key, a reused context and a fresh IV. Times are CPU time of the
     /// working threads, scaling is by the wall clock. The last result of every sample is checked:
     /// signatures by the raw library, ciphertexts by decryption. Tokens have a policy that allows old
-    /// mechanisms. Writes an experiment with every sample.
+    /// mechanisms. Writes an experiment with every sample, and ends with a sentence on what it comes to.
     Speed(SpeedOptions),
     /// Time the kernels: by themselves, against the physical limit, and through the C ABI
     ///
@@ -173,7 +173,8 @@ pub enum Command {
     /// Compare two experiments, or arms or cells of one: faster, slower, same, or how many more pairs
     ///
     /// Cells by the Hodges-Lehmann estimate with its exact interval: of pairs within one experiment, of
-    /// two groups between two. The margin is 2 %, or what two identical arms differed by that day.
+    /// two groups between two, whose intervals are widened by how far runs of the same code lie apart.
+    /// The margin is 2 %, or what two identical arms differed by that day.
     /// Experiments of different machines or clocks are compared only with --anyway.
     Compare(CompareOptions),
     /// Find where two arms change places, and where a curve has a cliff
@@ -184,9 +185,9 @@ pub enum Command {
     Cross(CrossOptions),
     /// Write an experiment, or two, as one page of HTML
     ///
-    /// The verdict in a sentence, the costs as a coloured table, curves with their crossovers, what the
-    /// mechanism did, where the numbers come from, and the command to run it again. One file without
-    /// network or script.
+    /// What was found in a few sentences, the costs as a coloured table with every sample, curves with
+    /// their crossovers, flame graphs with search and zoom, what was counted, where the numbers come from,
+    /// and the command to run it again. One file without network.
     Report(ReportOptions),
 }
 

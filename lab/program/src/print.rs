@@ -126,6 +126,7 @@ pub(crate) fn finding(directory: &Path, experiment: &Experiment) -> Option<Strin
     match experiment.manifest.provenance.scenario.as_str() {
         "copy" => copy::finding(experiment),
         "lanes" => lanes::finding(directory, experiment),
+        "mechanisms" | "mix" | "speed" => speed::finding(experiment),
         "overhead" => speed::overhead_finding(directory, experiment),
         _ => None,
     }

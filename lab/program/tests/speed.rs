@@ -86,7 +86,7 @@ fn the_whole_table_is_measured_checked_sealed_and_printed_again() {
         "What 2 threads gain over one\n",
         "rival: left out, not asked\n",
         "openssl: left out, not asked\n",
-        "written: x.labx\n",
+        "written: x.labx\n\nBy CPU time an operation through the module costs more than in the bare library in",
     ] {
         assert!(printed.contains(part), "no {part:?} in\n{printed}");
     }

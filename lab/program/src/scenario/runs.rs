@@ -76,13 +76,10 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
     Experiment::read(&directory)
 }
 
-/// Runs that take longer say so before they begin.
-const ANNOUNCED: Duration = Duration::from_secs(2);
-
-/// What there is to wait for.
+/// What there is to wait for; nothing where no one knows.
 fn announced(plan: &Plan, length: Duration) -> Option<String> {
     let (cells, repetitions) = (plan.cells().len(), plan.repetitions());
-    (length >= ANNOUNCED).then(|| {
+    (length > Duration::ZERO).then(|| {
         format!(
             "{}: {} samples, {repetitions} of each arm of {cells} cells; ^C keeps what was measured",
             about(length),

@@ -2,6 +2,7 @@
 //! `lab speed`: the raw library, this module and a rival, interleaved in one run.
 
 mod all;
+mod finding;
 mod mix;
 mod openssl;
 mod options;
@@ -11,6 +12,7 @@ mod subject;
 mod sun;
 
 pub(crate) use all::text as all_text;
+pub(crate) use finding::sentence as finding;
 pub(crate) use mix::text as mix_text;
 pub use options::Options;
 pub(crate) use overhead::{

@@ -5,10 +5,11 @@ use super::recipes::{BYTES, FUNCTION, MECHANISM, ONCE, SIZES};
 use crate::experiment::{Experiment, Sample};
 use crate::lines::section;
 use crate::scenario;
+use crate::speed::finding::over;
 use crate::speed::part::{ARM, BY, LANES, MODULE, RAW};
 use crate::table::{Table, digits};
-use crate::verdict::{Comparison, Verdict};
-use std::collections::BTreeSet;
+use crate::verdict::{Comparison, Family, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why combinations that make no sense are left out; older experiments name the function behind it.
 pub(super) const SENSELESS: &str = "not of this size or not for";
@@ -33,6 +34,8 @@ struct View<'a> {
     experiment: &'a Experiment,
     cells: BTreeSet<String>,
     works: Vec<(String, &'static str)>,
+    /// With lanes over without, by the cell with lanes.
+    verdicts: BTreeMap<String, Verdict>,
 }
 
 impl<'a> View<'a> {
@@ -47,7 +50,11 @@ impl<'a> View<'a> {
                 }
             }
         }
-        Self { experiment, cells, works }
+        let compared = over(experiment, [LANES, MODULE]);
+        let names: Vec<String> = compared.iter().map(|(cell, _)| cell.clone()).collect();
+        let verdicts = Family::new(compared, scenario::margin(experiment)).verdicts();
+        let verdicts = names.into_iter().zip(verdicts).collect();
+        Self { experiment, cells, works, verdicts }
     }
 
     /// The cell, if it was run.
@@ -102,7 +109,7 @@ impl<'a> View<'a> {
                 Some(compared) => {
                     let ratio = compared.ratio();
                     let interval = format!("{:.3} to {:.3}", ratio.low, ratio.high);
-                    [digits(ratio.value), interval, self.verdict(&compared).to_string()]
+                    [digits(ratio.value), interval, self.verdict(work, ONCE).to_string()]
                 }
             });
             table.row(row);
@@ -117,8 +124,11 @@ impl<'a> View<'a> {
         Comparison::of(&self.experiment.pairs_between(cells, Sample::cpu_each))
     }
 
-    fn verdict(&self, compared: &Comparison) -> Verdict {
-        compared.verdict(scenario::margin(self.experiment))
+    /// The verdict with all cells in view.
+    fn verdict(&self, work: &(String, &str), bytes: usize) -> Verdict {
+        let cell = self.cell(work, bytes, LANES);
+        let verdict = cell.and_then(|cell| self.verdicts.get(&cell).copied());
+        verdict.unwrap_or(Verdict::Unresolved { more: None })
     }
 
     /// How many cells of which verdict, and those where something changes.
@@ -130,7 +140,7 @@ impl<'a> View<'a> {
                 let Some(compared) = self.compared(work, bytes) else { continue };
                 let times = digits(compared.ratio().value);
                 let text = format!("{} {} {} ({times})", short(&work.0), work.1, size(bytes));
-                match self.verdict(&compared) {
+                match self.verdict(work, bytes) {
                     Verdict::Same => same += 1,
                     Verdict::Unresolved { .. } => open += 1,
                     Verdict::Faster => lines[0].push(text),
@@ -141,7 +151,7 @@ impl<'a> View<'a> {
         let [faster, slower] = lines;
         let mut all = vec![format!(
             "CPU time of an operation with lanes over that without: the same in {same} cells, less in {}, more \
-             in {}, unresolved in {open}. Each is judged by its own interval, so of so many a few differ by chance.",
+             in {}, unresolved in {open}.",
             faster.len(),
             slower.len()
         )];
