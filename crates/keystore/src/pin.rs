@@ -142,6 +142,7 @@ fn create(files: files::Files, new: &NewToken, label: &str) -> Result<()> {
     connection.execute_batch("COMMIT")?;
     // The format version shall stand in the main file, where `file` and later releases look.
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    database.files.reserve_log();
     database.files.sync_directory()
 }
 

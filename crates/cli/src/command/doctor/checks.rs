@@ -124,7 +124,9 @@ fn slot(token: &Token, sections: &[TokenSection]) -> Finding {
             Finding::ok(format!("{found}: on a read-only file system its keys can be used"))
         }
         _ if token.has(CKF_WRITE_PROTECTED) => Finding::warning(
-            format!("{found}: who may only read it cannot log in, for wrong PINs could not be counted"),
+            format!(
+                "{found}: who may only read it cannot log in, for wrong PINs could not be counted"
+            ),
             "let this user write the file, or share it: group in the configuration",
         ),
         _ => Finding::warning(found, "metaslot token pin sets a PIN, and with --reset unlocks one"),
