@@ -3,10 +3,10 @@
 //! the next boot. It is where secrets of fast logins are that the kernel does not keep, and counts of attempts that a store
 //! cannot take.
 
-use metaslot_memory::Secret;
+use metaslot_memory::{Secret, keyring};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{getegid, geteuid, getgid, getuid};
+use rustix::process::{getegid, geteuid, getgid};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -52,7 +52,7 @@ pub(crate) struct Volatile {
 
 /// A program with more rights than its user acts for two people: what is kept for one of them is not the other's.
 pub(crate) fn is_own() -> bool {
-    getuid() == geteuid() && getgid() == getegid()
+    keyring::is_own() && getgid() == getegid()
 }
 
 /// Where it is or may be made: in the first of these directories that is in memory and where no one else can take it away.

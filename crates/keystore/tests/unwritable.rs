@@ -21,9 +21,14 @@ const WRONG: &[u8] = b"not the PIN";
 /// Runs a test of this file in a mount namespace of its own, after `script` has made `$PLACE` what it is to be. `memory` is where
 /// counts may be.
 fn within(child: &str, script: &str, place: &Path, memory: Option<&Path>) {
+    unshare(&["--map-root-user", "--mount"], child, script, place, memory);
+}
+
+fn unshare(options: &[&str], child: &str, script: &str, place: &Path, memory: Option<&Path>) {
     let mut command = Command::new("unshare");
     command
-        .args(["--map-root-user", "--mount", "bash", "-c"])
+        .args(options)
+        .args(["bash", "-c"])
         .arg(format!("set -e; trap '' XFSZ; {script}; exec \"$0\" \"$@\""))
         .arg(env::current_exe().unwrap())
         .args([child, "--exact", "--nocapture"])
@@ -180,6 +185,41 @@ fn who_takes_the_name_or_the_space_of_a_count_does_not_switch_it_off() {
         "{READ_ONLY}; mount -t tmpfs -o nr_inodes=1,mode=0700 full \"$METASLOT_TEST_MEMORY\""
     );
     within("child_that_is_refused_a_count", &full, place.path(), Some(&memory.0));
+}
+
+/// In a child that may read the store because its file has a capability.
+#[test]
+fn child_with_more_rights_than_its_user() {
+    let Some(config) = inside() else { return };
+    let store = SqliteStore::new(config);
+    assert!(!store.token().unwrap().writable);
+    for pin in [WRONG, USER] {
+        assert_eq!(store.login(Role::User, pin), Err(Error::TOKEN_WRITE_PROTECTED));
+    }
+}
+
+#[test]
+fn a_program_with_capabilities_of_its_file_guesses_nothing_without_a_count() {
+    let place = Sandbox::new();
+    drop(place.token());
+    let what = "programs with capabilities";
+    if !rustix::process::geteuid().is_root() {
+        return metaslot_testkit::not_run("keystore", what, "not root");
+    }
+    let copy = env::temp_dir().join(format!("metaslot-capable-{}", std::process::id()));
+    fs::copy(env::current_exe().unwrap(), &copy).unwrap();
+    let given = Command::new("setcap").arg("cap_dac_override+ep").arg(&copy).status();
+    match given {
+        Ok(given) if given.success() => {
+            let copy = copy.display();
+            let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+            let script = format!("{READ_ONLY}; exec {nobody} {copy} \"$@\"");
+            let child = "child_with_more_rights_than_its_user";
+            unshare(&["--mount"], child, &script, place.path(), Some(Path::new("/dev/shm")));
+        }
+        given => metaslot_testkit::not_run("keystore", what, &format!("setcap: {given:?}")),
+    }
+    fs::remove_file(copy).unwrap();
 }
 
 #[test]
