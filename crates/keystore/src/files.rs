@@ -2,7 +2,7 @@
 //! The files of a store: where they are, who may have them, and how they come into being.
 
 use crate::error::{Error, Result};
-use rustix::fs::{self, FallocateFlags, FileType, Mode, OFlags};
+use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -334,10 +334,18 @@ fn open_or_make(path: &Path, mode: Mode) -> Result<File> {
     }
 }
 
-/// Whether nobody can write a file where it is: its file system is read-only here.
+/// Whether nobody can write a file where it is: it and its directory are in one mount, and that is read-only here. A file that is
+/// mounted by itself has its log elsewhere, where others write it. Before Linux 5.8 that cannot be told.
 pub(crate) fn is_read_only(path: &Path) -> bool {
-    let system = fs::statvfs(directory(path));
+    let directory = directory(path);
+    let mount = |path: &Path| {
+        let stat = fs::statx(fs::CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
+        known.then_some(stat.stx_mnt_id)
+    };
+    let system = fs::statvfs(directory);
     system.is_ok_and(|system| system.f_flag.contains(fs::StatVfsMountFlags::RDONLY))
+        && mount(path).is_some_and(|of_file| mount(directory) == Some(of_file))
 }
 
 /// The directory of a file.

@@ -222,6 +222,29 @@ fn a_program_with_capabilities_of_its_file_guesses_nothing_without_a_count() {
     fs::remove_file(copy).unwrap();
 }
 
+/// In a child: the database is here alone, and whoever writes it has its log elsewhere.
+#[test]
+fn child_that_has_the_database_alone() {
+    let Some(config) = inside() else { return };
+    let store = SqliteStore::new(config);
+    assert!(store.token().is_err());
+    assert!(store.login(Role::User, USER).is_err());
+}
+
+#[test]
+fn a_database_that_is_mounted_by_itself_is_not_taken_for_one_that_nobody_writes() {
+    let place = Sandbox::new();
+    drop(place.token());
+    place.raw().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let guest = place.path().with_extension("guest");
+    fs::create_dir(&guest).unwrap();
+    fs::write(guest.join("token.db"), "").unwrap();
+    let script = "mount --bind \"$PLACE/token.db\" \"$PLACE.guest/token.db\"; \
+                  mount --rbind \"$PLACE.guest\" \"$PLACE\"; mount -o remount,bind,ro \"$PLACE\"";
+    within("child_that_has_the_database_alone", script, place.path(), None);
+    fs::remove_dir_all(guest).unwrap();
+}
+
 #[test]
 fn an_anchor_is_compared_where_nobody_can_write() {
     let place = Sandbox::new();
