@@ -164,7 +164,8 @@ pub fn fast_login_place(bases: &[PathBuf]) -> std::result::Result<String, String
     match keyring::find(c"metaslot:place", SECRET) {
         Ok(_) => Ok(String::from("the kernel's keyring")),
         Err(error) => {
-            volatile::place(bases).map(|path| path.display().to_string()).map_err(|reason| {
+            volatile::place(bases).map(|path| path.display().to_string()).map_err(|unfit| {
+                let reason = unfit.reason;
                 format!("the kernel's keyring: {}; {reason}", volatile::words(error))
             })
         }

@@ -2,7 +2,7 @@
 //! The files of a store: where they are, who may have them, and how they come into being.
 
 use crate::error::{Error, Result};
-use rustix::fs::{self, FileType, Mode, OFlags};
+use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -10,6 +10,9 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+/// What an empty log keeps, in bytes: a count changes one page, and each page is a little longer in the log.
+const LOG_ROOM: u64 = 1 << 16;
 
 /// The names, with every link in the directory's own path resolved.
 #[derive(Clone, Debug)]
@@ -125,6 +128,16 @@ impl Files {
     pub(crate) fn is_frozen(&self) -> bool {
         let [_, log, _] = &self.logs;
         fs::lstat(log).is_err_and(|errno| errno == Errno::NOENT) && is_read_only(&self.database)
+    }
+
+    /// Gives an empty log the space of some pages, where the file system knows how: a full disk then has room for the count of
+    /// an attempt. Its content stays as it is, whoever uses it.
+    pub(crate) fn reserve_log(&self) {
+        let [_, log, _] = &self.logs;
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = fs::open(log, flags, Mode::empty());
+        let space = |file| fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, LOG_ROOM);
+        file.and_then(space).unwrap_or_default();
     }
 
     /// Takes away what a database that is gone has left.
@@ -321,10 +334,18 @@ fn open_or_make(path: &Path, mode: Mode) -> Result<File> {
     }
 }
 
-/// Whether nobody can write a file where it is: its file system is read-only here.
+/// Whether nobody can write a file where it is: it and its directory are in one mount, and that is read-only here. A file that is
+/// mounted by itself has its log elsewhere, where others write it. Before Linux 5.8 that cannot be told.
 pub(crate) fn is_read_only(path: &Path) -> bool {
-    let system = fs::statvfs(directory(path));
+    let directory = directory(path);
+    let mount = |path: &Path| {
+        let stat = fs::statx(fs::CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
+        known.then_some(stat.stx_mnt_id)
+    };
+    let system = fs::statvfs(directory);
     system.is_ok_and(|system| system.f_flag.contains(fs::StatVfsMountFlags::RDONLY))
+        && mount(path).is_some_and(|of_file| mount(directory) == Some(of_file))
 }
 
 /// The directory of a file.

@@ -663,6 +663,7 @@ impl Database {
             && self.connection.busy_timeout(Duration::ZERO).is_ok()
         {
             pages("TRUNCATE").unwrap_or_default();
+            self.files.reserve_log();
         }
     }
 

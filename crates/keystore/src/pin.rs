@@ -142,6 +142,7 @@ fn create(files: files::Files, new: &NewToken, label: &str) -> Result<()> {
     connection.execute_batch("COMMIT")?;
     // The format version shall stand in the main file, where `file` and later releases look.
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    database.files.reserve_log();
     database.files.sync_directory()
 }
 
@@ -219,32 +220,32 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         counters::event(counters::Event::LoginFailure);
         return Err(Error::PinIncorrect { left });
     };
-    let (serial, master) = (begun.token.serial, opened.master);
-    match settle {
-        Settle::Login => {
-            let renewed = match begun.fast.filter(|_| !opened.fast) {
-                Some(place) => place.seal(pin, &master)?,
-                None => None,
-            };
-            let renewal = (!opened.fast).then_some(renewed);
-            settle_login(store, role, renewal.as_ref().map(Option::as_ref))?;
-        }
-        Settle::Change(new) => {
-            let kdf = store.config.kdf.kdf()?;
-            let wrap = wrap::seal(kdf, &serial, role, new, pepper.as_ref(), &master)?;
-            let keys = Keys::new(Secret::copy_of(master.expose()), serial, role)?;
-            store.upgrade(&keys)?;
-            store.transact_sealed(&keys, |database| write_wrap(database, &keys, role, &wrap))?;
-        }
-        Settle::Initialize(label) => {
-            let new = NewToken::new(store, serial, pin)?;
-            let old = Keys::new(Secret::copy_of(master.expose()), serial, role)?;
-            let seen = store.check_anchor(&serial)?;
-            store
-                .transact_sealed(&new.keys, |database| empty(database, &new, &old, label, seen))?;
+    let serial = begun.token.serial;
+    match begun.settle(store, role, pin, settle, pepper.as_ref(), &opened) {
+        Ok(()) => {}
+        Err(error) => {
+            // The PIN was right, whatever becomes of what it was for.
+            take_back(store, role);
+            let is_login = matches!(settle, Settle::Login);
+            let is_known = matches!(
+                error,
+                Error::Full { .. }
+                    | Error::WriteProtected { .. }
+                    | Error::File { action: "lock", .. }
+            );
+            if !(is_login && is_known) {
+                return Err(error);
+            }
         }
     }
-    Ok(Attempt { serial, master })
+    Ok(Attempt { serial, master: opened.master })
+}
+
+/// Takes the count of a right PIN back: now, or before the next one.
+fn take_back(store: &SqliteStore, role: Role) {
+    if in_place(store, |database| clear(database, role)).is_err() {
+        store.owed[role as usize].fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// An attempt at a token whose store nobody can write.
@@ -350,6 +351,42 @@ impl Begun {
         let opened = opened.map_err(|error| error.at(&store.config.path))?;
         Ok(opened.map(|master| Opened { master, fast: false }))
     }
+
+    /// Does what a right PIN leads to, and clears its counter with it.
+    fn settle(
+        &self,
+        store: &SqliteStore,
+        role: Role,
+        pin: &[u8],
+        settle: Settle<'_>,
+        pepper: Option<&Secret>,
+        opened: &Opened,
+    ) -> Result<()> {
+        let (serial, master) = (self.token.serial, &opened.master);
+        let keys = || Keys::new(Secret::copy_of(master.expose()), serial, role);
+        match settle {
+            Settle::Login => {
+                let renewed = match self.fast.as_ref().filter(|_| !opened.fast) {
+                    Some(place) => place.seal(pin, master)?,
+                    None => None,
+                };
+                settle_login(store, role, (!opened.fast).then_some(renewed.as_ref()))
+            }
+            Settle::Change(new) => {
+                let kdf = store.config.kdf.kdf()?;
+                let wrap = wrap::seal(kdf, &serial, role, new, pepper, master)?;
+                let keys = keys()?;
+                store.upgrade(&keys)?;
+                store.transact_sealed(&keys, |database| write_wrap(database, &keys, role, &wrap))
+            }
+            Settle::Initialize(label) => {
+                let (new, old) = (NewToken::new(store, serial, pin)?, keys()?);
+                let seen = store.check_anchor(&serial)?;
+                store
+                    .transact_sealed(&new.keys, |database| empty(database, &new, &old, label, seen))
+            }
+        }
+    }
 }
 
 /// What becomes of the store after a login by a right PIN. `renewal` is none after a fast login, which leaves everything as it
@@ -359,29 +396,15 @@ fn settle_login(
     role: Role,
     renewal: Option<Option<&fast::Wrap>>,
 ) -> Result<()> {
-    let whole = |database: &Database| {
+    // Where a power cut brings the count back, the next right PIN takes it away. A sync costs more than all of a fast login.
+    store.transact_unsynced(|database| {
         if let Some(renewed) = renewal {
             let is_possible = renewed.is_some() || store.config.fast_login.is_none();
             fast::tidy(database, role, is_possible)?;
             renewed.map_or(Ok(()), |renewed| renewed.write(database, role))?;
         }
         clear(database, role)
-    };
-    // Where a power cut brings the count back, the next right PIN takes it away. A sync costs more than all of a fast login.
-    let cleared = match store.transact_unsynced(whole) {
-        Err(Error::Full { .. }) => in_place(store, |database| clear(database, role)),
-        cleared => cleared,
-    };
-    match cleared {
-        // The PIN was right, whatever becomes of its count: that is taken back before the next one.
-        Err(
-            Error::Full { .. } | Error::WriteProtected { .. } | Error::File { action: "lock", .. },
-        ) => {
-            store.owed[role as usize].fetch_add(1, Ordering::Relaxed);
-            Ok(())
-        }
-        cleared => cleared,
-    }
+    })
 }
 
 /// A small change of a row that is there. On a full disk it is made once more after the log has gone into the database, whose

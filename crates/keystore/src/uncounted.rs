@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Attempts that a store cannot count, because nobody can write it: its file system is read-only, or full. They are counted
-//! in memory, under the same rule: in this process, whatever the token, and for each token in a file that all processes of
-//! this user have until the next boot, where there is a directory for it.
+//! in memory, under the same rule: for each token in a file that all processes of this user have until the next boot or, where
+//! no directory is in memory, in this process, whatever the token.
 
 use crate::crypto::Serial;
 use crate::error::{Error, Result};
@@ -9,17 +9,17 @@ use crate::files;
 use crate::limit::{MAX_FAILURES, may_try};
 use crate::lock::Lock;
 use crate::schema::{PinRow, now};
-use crate::volatile::{Numbers, Volatile, is_own};
+use crate::volatile::{Numbers, Unfit, Volatile, is_own};
 use metaslot_memory::PerProcess;
 use metaslot_spi::store::Role;
 use rustix::fs::Mode;
 use rustix::process::{Resource, getrlimit};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Wrong PINs of this process, and when the last was. A forked child goes on from there.
-static WRONG: AtomicU32 = AtomicU32::new(0);
+static WRONG: AtomicU64 = AtomicU64::new(0);
 static WRONG_AT: AtomicU64 = AtomicU64::new(0);
 
 /// One attempt at a time.
@@ -48,65 +48,87 @@ pub(crate) fn attempt<R>(
     open: impl FnOnce() -> Result<Option<R>>,
 ) -> Result<R> {
     let _turn = TURN.get().lock().unwrap_or_else(PoisonError::into_inner);
-    let shared = Shared::make(bases, serial)?;
-    let _held = shared.as_ref().map(|shared| shared.lock.hold()).transpose()?;
-    let mut counts = shared.as_ref().map_or([0; 4], |shared| shared.numbers.read());
-    let (at, now) = (2 * role as usize, now());
-    let failures = row.failures.saturating_add(u32::try_from(counts[at]).unwrap_or(u32::MAX));
-    let wrong = (WRONG.load(Ordering::Relaxed), WRONG_AT.load(Ordering::Relaxed));
-    may_try(failures, row.failed_at.max(counts[at + 1]), now)?;
-    may_try(wrong.0, wrong.1, now)?;
-    // A place that is full as well leaves the count of this process.
-    let write = |counts: Counts| {
-        if let Some(shared) = &shared {
-            shared.numbers.write(counts).unwrap_or_default();
-        }
+    let place = Place::of(bases, serial)?;
+    let _held = match &place {
+        Place::Shared { lock, .. } => Some(lock.hold()?),
+        Place::Process => None,
     };
-    (counts[at], counts[at + 1]) = (counts[at].saturating_add(1), now);
-    write(counts);
-    WRONG.store(wrong.0 + 1, Ordering::Relaxed);
-    WRONG_AT.store(now, Ordering::Relaxed);
+    let (before, now) = (place.read(role), now());
+    let failures = row.failures.saturating_add(u32::try_from(before.0).unwrap_or(u32::MAX));
+    may_try(failures, row.failed_at.max(before.1), now)?;
+    place.write(role, (before.0.saturating_add(1), now))?;
     let Some(opened) = open()? else {
-        let failures = failures.max(wrong.0).saturating_add(1);
-        return Err(Error::PinIncorrect { left: MAX_FAILURES.saturating_sub(failures) });
+        return Err(Error::PinIncorrect { left: MAX_FAILURES.saturating_sub(failures + 1) });
     };
-    WRONG.store(wrong.0, Ordering::Relaxed);
-    WRONG_AT.store(wrong.1, Ordering::Relaxed);
-    (counts[at], counts[at + 1]) = (0, 0);
-    write(counts);
+    // What has been written once has its space.
+    let after = if matches!(place, Place::Process) { before } else { (0, 0) };
+    place.write(role, after).unwrap_or_default();
     Ok(opened)
 }
 
 /// What was counted of a token that may not be written.
 pub(crate) fn failures(bases: &[PathBuf], serial: &Serial) -> Counts {
     let place = Volatile::find(bases);
-    let numbers = place.and_then(|place| place.numbers(&Shared::name(serial)).ok());
+    let numbers = place.and_then(|place| place.numbers(&Place::name(serial)).ok());
     numbers.map_or([0; 4], |numbers: Numbers<4>| numbers.read())
 }
 
-/// What all processes of this user count of a token.
-struct Shared {
-    numbers: Numbers<4>,
-    lock: Arc<Lock>,
+/// Where attempts are counted.
+enum Place {
+    /// Where all processes of this user count those at a token.
+    Shared { path: PathBuf, numbers: Numbers<4>, lock: Arc<Lock> },
+    /// In this process, for all tokens: only where no directory is in memory.
+    Process,
 }
 
-impl Shared {
+impl Place {
     fn name(serial: &Serial) -> String {
         format!("{:016x}.attempts", u64::from_be_bytes(*serial))
     }
 
-    /// `None` where there is no place for it.
-    fn make(bases: &[PathBuf], serial: &Serial) -> Result<Option<Self>> {
-        let Ok(place) = Volatile::make(bases) else { return Ok(None) };
+    /// # Errors
+    /// Where there is a place and it cannot be used: whoever takes its name, or fills it, would switch the count off.
+    fn of(bases: &[PathBuf], serial: &Serial) -> Result<Self> {
+        let place = match Volatile::make(bases) {
+            Ok(place) => place,
+            Err(Unfit { blocked: Some(path), reason }) => {
+                return Err(Error::file(&path, "count attempts there", reason));
+            }
+            Err(_) => return Ok(Self::Process),
+        };
         let name = Self::name(serial);
+        let path = place.path.join(&name);
         // A lock ends when any descriptor of its file is closed: it has one of its own.
         let lock = place.path.join(format!("{name}.lock"));
-        let numbers = place.numbers(&name);
-        match (Lock::open(&lock, Mode::RUSR | Mode::WUSR), numbers) {
-            (Ok(lock), Ok(numbers)) => Ok(Some(Self { numbers, lock })),
-            // It is full as well.
-            (Err(Error::Full { .. }), _) | (_, Err(_)) => Ok(None),
-            (Err(error), _) => Err(error),
+        let lock = Lock::open(&lock, Mode::RUSR | Mode::WUSR)?;
+        let numbers = place.numbers(&name).map_err(|errno| Error::system(&path, "open", errno))?;
+        Ok(Self::Shared { path, numbers, lock })
+    }
+
+    /// How many were wrong, and when the last was.
+    fn read(&self, role: Role) -> (u64, u64) {
+        match self {
+            Self::Shared { numbers, .. } => {
+                let numbers = numbers.read();
+                let at = 2 * role as usize;
+                (numbers[at], numbers[at + 1])
+            }
+            Self::Process => (WRONG.load(Ordering::Relaxed), WRONG_AT.load(Ordering::Relaxed)),
+        }
+    }
+
+    fn write(&self, role: Role, (wrong, wrong_at): (u64, u64)) -> Result<()> {
+        match self {
+            Self::Shared { path, numbers, .. } => {
+                let mut all = numbers.read();
+                all[2 * role as usize..][..2].copy_from_slice(&[wrong, wrong_at]);
+                numbers.write(all).map_err(|errno| Error::system(path, "write", errno))
+            }
+            Self::Process => {
+                WRONG.store(wrong, Ordering::Relaxed);
+                WRONG_AT.store(wrong_at, Ordering::Relaxed);
+                Ok(())
+            }
         }
     }
 }

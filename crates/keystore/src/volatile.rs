@@ -3,10 +3,10 @@
 //! the next boot. It is where secrets of fast logins are that the kernel does not keep, and counts of attempts that a store
 //! cannot take.
 
-use metaslot_memory::Secret;
+use metaslot_memory::{Secret, keyring};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{getegid, geteuid, getgid, getuid};
+use rustix::process::{getegid, geteuid, getgid};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -19,8 +19,29 @@ const RAMFS: i64 = 0x8584_58f6;
 /// Length of the time before which a secret counts, in bytes.
 const EXPIRY: usize = 8;
 
-/// Why there is none, in words.
-pub(crate) type Reason = String;
+/// Why there is none.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    pub(crate) reason: String,
+    /// Where there would be one, if nobody had taken its name or its space: anyone can do that to anyone.
+    pub(crate) blocked: Option<PathBuf>,
+}
+
+impl Unfit {
+    fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), blocked: None }
+    }
+
+    fn blocked(path: &Path, reason: String) -> Self {
+        Self { reason, blocked: Some(path.to_owned()) }
+    }
+}
+
+impl From<Errno> for Unfit {
+    fn from(errno: Errno) -> Self {
+        Self::new(words(errno))
+    }
+}
 
 /// The directory.
 #[derive(Debug)]
@@ -31,50 +52,53 @@ pub(crate) struct Volatile {
 
 /// A program with more rights than its user acts for two people: what is kept for one of them is not the other's.
 pub(crate) fn is_own() -> bool {
-    getuid() == geteuid() && getgid() == getegid()
+    keyring::is_own() && getgid() == getegid()
 }
 
 /// Where it is or may be made: in the first of these directories that is in memory and where no one else can take it away.
 ///
 /// # Errors
 /// Why in none of them.
-pub(crate) fn place(bases: &[PathBuf]) -> Result<PathBuf, Reason> {
+pub(crate) fn place(bases: &[PathBuf]) -> Result<PathBuf, Unfit> {
     if !is_own() {
-        return Err(String::from("this program has more rights than its user"));
+        return Err(Unfit::new("this program has more rights than its user"));
     }
-    let mut reasons = Vec::new();
+    let (mut reasons, mut blocked) = (Vec::new(), None);
     for base in bases {
         match fit(base) {
             Ok(path) => return Ok(path),
-            Err(reason) => reasons.push(format!("{}: {reason}", base.display())),
+            Err(unfit) => {
+                reasons.push(format!("{}: {}", base.display(), unfit.reason));
+                blocked = blocked.or(unfit.blocked);
+            }
         }
     }
-    Err(reasons.join("; "))
+    Err(Unfit { reason: reasons.join("; "), blocked })
 }
 
-fn fit(base: &Path) -> Result<PathBuf, Reason> {
+fn fit(base: &Path) -> Result<PathBuf, Unfit> {
     let path = base.join(format!("metaslot-login-{}", geteuid().as_raw()));
-    let stat = fs::stat(base).map_err(words)?;
+    let stat = fs::stat(base)?;
     let mode = Mode::from_raw_mode(stat.st_mode);
     let ours = [0, geteuid().as_raw()].contains(&stat.st_uid);
     if !ours || (mode.intersects(Mode::WOTH | Mode::WGRP) && !mode.contains(Mode::SVTX)) {
-        return Err(String::from("others may rename what is in it"));
+        return Err(Unfit::new("others may rename what is in it"));
     }
-    if !is_in_memory(&fs::statfs(base).map_err(words)?) {
-        return Err(String::from("is not in memory"));
+    if !is_in_memory(&fs::statfs(base)?) {
+        return Err(Unfit::new("is not in memory"));
     }
     match fs::lstat(&path) {
-        Ok(stat) => check(&stat).map(|()| path),
+        Ok(stat) => check(&stat).map_err(|reason| Unfit::blocked(&path, reason))?,
         Err(Errno::NOENT) => {
-            let may = fs::accessat(fs::CWD, base, fs::Access::WRITE_OK, AtFlags::EACCESS);
-            may.map_err(words).map(|()| path)
+            fs::accessat(fs::CWD, base, fs::Access::WRITE_OK, AtFlags::EACCESS)?;
         }
-        Err(errno) => Err(words(errno)),
+        Err(errno) => return Err(errno.into()),
     }
+    Ok(path)
 }
 
 /// An error without its number.
-pub(crate) fn words(error: impl Into<std::io::Error>) -> Reason {
+pub(crate) fn words(error: impl Into<std::io::Error>) -> String {
     let text = error.into().to_string();
     text.split_once(" (os error").map_or_else(|| text.clone(), |(words, _)| words.to_lowercase())
 }
@@ -84,7 +108,7 @@ fn is_in_memory(system: &fs::StatFs) -> bool {
 }
 
 /// Whether it is a directory of this user's alone.
-fn check(stat: &fs::Stat) -> Result<(), Reason> {
+fn check(stat: &fs::Stat) -> Result<(), String> {
     let mode = Mode::from_raw_mode(stat.st_mode);
     let is_directory = fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::Directory;
     let is_closed = !mode.intersects(Mode::RWXG | Mode::RWXO);
@@ -99,13 +123,13 @@ impl Volatile {
     ///
     /// # Errors
     /// Why there is none.
-    pub(crate) fn make(bases: &[PathBuf]) -> Result<Self, Reason> {
+    pub(crate) fn make(bases: &[PathBuf]) -> Result<Self, Unfit> {
         let path = place(bases)?;
-        match fs::mkdir(&path, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(words(errno)),
-        }
-        Self::open(path)
+        let made = match fs::mkdir(&path, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => Self::open(path.clone()),
+            Err(errno) => Err(words(errno)),
+        };
+        made.map_err(|reason| Unfit::blocked(&path, reason))
     }
 
     /// The directory, where it has been made.
@@ -113,7 +137,7 @@ impl Volatile {
         Self::open(place(bases).ok()?).ok()
     }
 
-    fn open(path: PathBuf) -> Result<Self, Reason> {
+    fn open(path: PathBuf) -> Result<Self, String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = fs::open(&path, flags, Mode::empty()).map_err(words)?;
         // Of what is open: the name may mean another one by now.
@@ -166,7 +190,7 @@ impl Volatile {
     }
 
     /// A file of numbers, made where it is missing.
-    pub(crate) fn numbers<const N: usize>(&self, name: &str) -> std::io::Result<Numbers<N>> {
+    pub(crate) fn numbers<const N: usize>(&self, name: &str) -> Result<Numbers<N>, Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         Ok(Numbers(fs::openat(&self.directory, name, flags, mode)?.into()))
@@ -191,9 +215,10 @@ impl<const N: usize> Numbers<N> {
     }
 
     /// Writes all of them.
-    pub(crate) fn write(&self, numbers: [u64; N]) -> std::io::Result<()> {
+    pub(crate) fn write(&self, numbers: [u64; N]) -> Result<(), Errno> {
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        self.0.write_all_at(&bytes, 0)
+        let written = self.0.write_all_at(&bytes, 0);
+        written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 }
 
@@ -249,7 +274,7 @@ mod tests {
     #[test]
     fn a_disk_or_what_others_could_change_is_no_place() {
         let Some(base) = base("refused") else { return };
-        let refused = |base: &Path| place(&[base.to_owned()]).expect_err("it is no place");
+        let refused = |base: &Path| place(&[base.to_owned()]).expect_err("it is no place").reason;
         let disk = std::env::current_exe().unwrap();
         let disk = disk.parent().unwrap();
         if !is_in_memory(&fs::statfs(disk).unwrap()) {

@@ -223,3 +223,21 @@ impl Sandbox {
         if self.database().exists() { self.store() } else { self.token() }
     }
 }
+
+#[test]
+fn a_right_pin_costs_no_try_where_what_it_is_for_fails() {
+    let place = Sandbox::new();
+    let anchor = place.path().with_extension("anchor");
+    std::fs::write(&anchor, "").unwrap();
+    let config = Config { anchor: Some(anchor.clone()), ..place.config() };
+    let store = SqliteStore::new(config);
+    common::initialize(&store);
+    std::fs::remove_file(anchor).unwrap();
+    for _ in 0..4 {
+        store.set_pin(Role::User, USER, b"another PIN").unwrap_err();
+        store.set_pin(Role::So, SO, b"another PIN").unwrap_err();
+        store.initialize(SO, "anew").unwrap_err();
+        let token = store.token().unwrap();
+        assert_eq!((token.so.failures, token.user.failures), (0, 0));
+    }
+}

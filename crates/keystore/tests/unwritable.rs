@@ -11,6 +11,7 @@ use metaslot_spi::store::{Change, Role, Store};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::env;
 use std::fs::{self, Permissions};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,9 +21,14 @@ const WRONG: &[u8] = b"not the PIN";
 /// Runs a test of this file in a mount namespace of its own, after `script` has made `$PLACE` what it is to be. `memory` is where
 /// counts may be.
 fn within(child: &str, script: &str, place: &Path, memory: Option<&Path>) {
+    unshare(&["--map-root-user", "--mount"], child, script, place, memory);
+}
+
+fn unshare(options: &[&str], child: &str, script: &str, place: &Path, memory: Option<&Path>) {
     let mut command = Command::new("unshare");
     command
-        .args(["--map-root-user", "--mount", "bash", "-c"])
+        .args(options)
+        .args(["bash", "-c"])
         .arg(format!("set -e; trap '' XFSZ; {script}; exec \"$0\" \"$@\""))
         .arg(env::current_exe().unwrap())
         .args([child, "--exact", "--nocapture"])
@@ -146,6 +152,99 @@ fn a_store_on_a_read_only_file_system_is_opened_by_a_right_pin_and_wrong_ones_ar
     within("child_that_reads_only", READ_ONLY, place.path(), None);
 }
 
+/// In a child: there is a place for counts, and somebody is in the way.
+#[test]
+fn child_that_is_refused_a_count() {
+    let Some(config) = inside() else { return };
+    let place = config.volatile[0].join("metaslot-login-0");
+    for pin in [WRONG, USER] {
+        let store = SqliteStore::new(config.clone());
+        let code = store.login(Role::User, pin).unwrap_err();
+        assert!([Error::DEVICE_ERROR, Error::DEVICE_MEMORY].contains(&code), "{code:?}");
+        let said = store.last_error().unwrap();
+        assert!(said.starts_with(&place.display().to_string()), "{said}");
+    }
+}
+
+#[test]
+fn who_takes_the_name_or_the_space_of_a_count_does_not_switch_it_off() {
+    let place = Sandbox::new();
+    drop(place.token());
+    let memory = Memory::new("taken");
+    let own = memory.0.join("metaslot-login-0");
+    fs::write(&own, "").unwrap();
+    within("child_that_is_refused_a_count", READ_ONLY, place.path(), Some(&memory.0));
+    fs::remove_file(&own).unwrap();
+    let full = format!(
+        "{READ_ONLY}; mount -t tmpfs -o size=64k,mode=0700 full \"$METASLOT_TEST_MEMORY\"; \
+         cat /dev/zero > \"$METASLOT_TEST_MEMORY/filler\" 2> /dev/null || true"
+    );
+    within("child_that_is_refused_a_count", &full, place.path(), Some(&memory.0));
+    // Nor does who leaves no room for more files.
+    let full = format!(
+        "{READ_ONLY}; mount -t tmpfs -o nr_inodes=1,mode=0700 full \"$METASLOT_TEST_MEMORY\""
+    );
+    within("child_that_is_refused_a_count", &full, place.path(), Some(&memory.0));
+}
+
+/// In a child that may read the store because its file has a capability.
+#[test]
+fn child_with_more_rights_than_its_user() {
+    let Some(config) = inside() else { return };
+    let store = SqliteStore::new(config);
+    assert!(!store.token().unwrap().writable);
+    for pin in [WRONG, USER] {
+        assert_eq!(store.login(Role::User, pin), Err(Error::TOKEN_WRITE_PROTECTED));
+    }
+}
+
+#[test]
+fn a_program_with_capabilities_of_its_file_guesses_nothing_without_a_count() {
+    let place = Sandbox::new();
+    drop(place.token());
+    let what = "programs with capabilities";
+    if !rustix::process::geteuid().is_root() {
+        return metaslot_testkit::not_run("keystore", what, "not root");
+    }
+    let copy = env::temp_dir().join(format!("metaslot-capable-{}", std::process::id()));
+    fs::copy(env::current_exe().unwrap(), &copy).unwrap();
+    let given = Command::new("setcap").arg("cap_dac_override+ep").arg(&copy).status();
+    match given {
+        Ok(given) if given.success() => {
+            let copy = copy.display();
+            let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+            let script = format!("{READ_ONLY}; exec {nobody} {copy} \"$@\"");
+            let child = "child_with_more_rights_than_its_user";
+            unshare(&["--mount"], child, &script, place.path(), Some(Path::new("/dev/shm")));
+        }
+        given => metaslot_testkit::not_run("keystore", what, &format!("setcap: {given:?}")),
+    }
+    fs::remove_file(copy).unwrap();
+}
+
+/// In a child: the database is here alone, and whoever writes it has its log elsewhere.
+#[test]
+fn child_that_has_the_database_alone() {
+    let Some(config) = inside() else { return };
+    let store = SqliteStore::new(config);
+    assert!(store.token().is_err());
+    assert!(store.login(Role::User, USER).is_err());
+}
+
+#[test]
+fn a_database_that_is_mounted_by_itself_is_not_taken_for_one_that_nobody_writes() {
+    let place = Sandbox::new();
+    drop(place.token());
+    place.raw().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let guest = place.path().with_extension("guest");
+    fs::create_dir(&guest).unwrap();
+    fs::write(guest.join("token.db"), "").unwrap();
+    let script = "mount --bind \"$PLACE/token.db\" \"$PLACE.guest/token.db\"; \
+                  mount --rbind \"$PLACE.guest\" \"$PLACE\"; mount -o remount,bind,ro \"$PLACE\"";
+    within("child_that_has_the_database_alone", script, place.path(), None);
+    fs::remove_dir_all(guest).unwrap();
+}
+
 #[test]
 fn an_anchor_is_compared_where_nobody_can_write() {
     let place = Sandbox::new();
@@ -234,6 +333,36 @@ fn child_on_a_full_disk_that_is_read() {
     assert_eq!(store.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
     assert_eq!(store.last_error().as_deref(), Some("wrong PIN, 8 attempts left"));
     assert_eq!(store.token().unwrap().user.failures, 0, "the store has no room for them");
+}
+
+/// In a child: a long log is cut when its store is closed, and keeps the room for a count.
+#[test]
+fn child_that_cuts_its_log_before_the_disk_is_full() {
+    let Some(config) = inside() else { return };
+    let store = SqliteStore::new(config.clone());
+    store.login(Role::User, USER).unwrap();
+    for number in 0..64 {
+        insert(&store, private(&format!("key {number}")));
+    }
+    drop(store);
+    let log = fs::metadata(config.path.with_extension("db-wal")).unwrap();
+    assert_eq!(log.len(), 0);
+    let mut filler = fs::File::create(config.path.with_file_name("filler")).unwrap();
+    while filler.write_all(&[1; 4096]).is_ok() {}
+    let reader = rusqlite::Connection::open(&config.path).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM token").unwrap();
+    assert!(is_full(&config));
+    let store = SqliteStore::new(config);
+    assert_eq!(store.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    assert_eq!(store.token().unwrap().user.failures, 1);
+}
+
+#[test]
+fn a_log_that_is_cut_keeps_the_room_for_a_count() {
+    let place = Sandbox::new();
+    drop(place.token());
+    let disk = FULL.split("; cat /dev/zero").next().unwrap();
+    within("child_that_cuts_its_log_before_the_disk_is_full", disk, place.path(), None);
 }
 
 #[test]

@@ -76,11 +76,18 @@ pub fn forget(name: &CStr) -> io::Result<()> {
 
 /// The user's keyring is the real user's, who is not always the one whose rights a program has.
 fn own() -> io::Result<()> {
+    if is_own() { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+/// Whether this process has no other user's rights and none that its file gave it: setuid, setgid, capabilities.
+#[must_use]
+pub fn is_own() -> bool {
+    let [mut real, mut effective, mut saved] = [0; 3];
+    // SAFETY: writes three numbers.
+    unsafe { libc::getresuid(&raw mut real, &raw mut effective, &raw mut saved) };
     // SAFETY: asks for a number.
-    let real = unsafe { libc::getuid() };
-    // SAFETY: as above.
-    let effective = unsafe { libc::geteuid() };
-    if real == effective { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    let secure = unsafe { libc::getauxval(libc::AT_SECURE) };
+    real == effective && secure == 0
 }
 
 /// What takes a key and a number.
