@@ -58,7 +58,12 @@ const LINES: &[(&str, Line)] = &[
     ("metaslot decrypt -a aes -i file.enc -o copy", Ends(&[PHRASE])),
     ("metaslot cryptoadm list", Ends(&[])),
     ("metaslot pktool list", Ends(&[])),
+    (
+        "metaslot token import --from /usr/lib/softhsm/libsofthsm2.so",
+        Elsewhere("docs/commands/token-import.md has a token for it"),
+    ),
     ("metaslot import-softtoken DIRECTORY", Elsewhere("softtoken.rs has keystores for it")),
+    ("metaslot config show", Ends(&[])),
     ("metaslot doctor", Ends(&[])),
     ("metaslot stat 1", GoesOn { shows: "\n", end: "\x03" }),
     ("metaslot top", GoesOn { shows: "choose", end: "q" }),
