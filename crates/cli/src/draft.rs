@@ -4,7 +4,7 @@
 use crate::failure::{Failure, Result};
 use rustix::fs::OFlags;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -73,6 +73,7 @@ impl Draft {
     pub(crate) fn write(&self, text: &str) -> io::Result<()> {
         let mut file = &self.file;
         file.set_len(0)?;
+        file.rewind()?;
         // First, or others could read what they may not.
         if let Ok(there) = fs::metadata(&self.replaces) {
             let own = file.metadata()?;

@@ -266,8 +266,14 @@ impl Settings {
     pub(crate) fn save(self, module: Option<&Path>) -> Result<()> {
         let Self { file, contents: Contents(document), mut draft } = self;
         let cannot = |error| Failure::io(format!("cannot write {}", file.display()), &error);
-        draft.write(&document.to_string()).map_err(cannot)?;
+        // What a drop-in says may be needed for it.
+        let mut whole = document.clone();
+        for (drop_in, text) in places::drop_ins() {
+            join(&mut whole, &Contents::parse(&drop_in, text)?.0);
+        }
+        draft.write(&whole.to_string()).map_err(cannot)?;
         accepted(draft.path(), &file, module)?;
+        draft.write(&document.to_string()).map_err(cannot)?;
         draft.replace().map_err(cannot)
     }
 }

@@ -167,7 +167,7 @@ fn set(app: &App, args: &SetArgs) -> Result<()> {
     let described = app.host(&token.uri())?.module().slot_info(token.slot)?.description;
     let section = settings.token(token.slot.0, &described).ok_or_else(|| {
         Failure::failed(format!("{} has no [[token]] section of its own", token.name()))
-            .hint(format!("write policy = \"...\" into its section of {file}"))
+            .hint(format!("write policy = \"...\" into its section, of {file} or of a drop-in"))
     })?;
     put(section, "policy", args.policy.name());
     set_strings(section, "allow", &args.allow);
