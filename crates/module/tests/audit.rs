@@ -83,6 +83,9 @@ fn one_thing_of_each_kind_leaves_its_line_and_nothing_secret() {
         "logout CKR_USER_NOT_LOGGED_IN",
         "repaired so CKR_OK",
         "examined user CKR_PIN_INCORRECT",
+        "renamed so CKR_OK",
+        "removed so CKR_DEVICE_ERROR",
+        "renamed so CKR_OK",
         "token CKR_PIN_INCORRECT",
     ];
     assert_eq!(said, wanted, "{said:#?}");

@@ -52,7 +52,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let pem = pem(LABEL, &document(&uri));
     let report =
         Report { text: String::new(), json: json!({"uri": uri, "pem": pem}), uris: vec![uri] };
-    write_beside(&app.output, args.out.as_deref(), pem.as_bytes(), &report)
+    write_beside(&app.output, args.out.as_deref(), pem.as_bytes(), &report)?;
+    app.output.note(
+        "read by programs of OpenSSL 3 that have pkcs11-provider configured, not by its engine",
+    );
+    Ok(())
 }
 
 fn document(uri: &str) -> Vec<u8> {
