@@ -238,6 +238,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             }
         }
     }
+    uncounted::forget(&store.config.volatile, &serial, role);
     Ok(Attempt { serial, master: opened.master })
 }
 

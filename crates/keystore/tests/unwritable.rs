@@ -152,6 +152,50 @@ fn a_store_on_a_read_only_file_system_is_opened_by_a_right_pin_and_wrong_ones_ar
     within("child_that_reads_only", READ_ONLY, place.path(), None);
 }
 
+fn remount(config: &Config, how: &str) {
+    let mut mount = Command::new("mount");
+    mount.args(["-o", &format!("remount,bind,{how}")]).arg(config.path.parent().unwrap());
+    assert!(mount.status().unwrap().success());
+}
+
+/// In a child: what was counted in memory is over with the next right PIN, and with the PIN that it was tried at.
+#[test]
+fn child_whose_store_can_be_written_again() {
+    let Some(config) = inside() else { return };
+    let failures = || place_of(&config).token().unwrap().user.failures;
+    for _ in 0..12 {
+        assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+        place_of(&config).login(Role::User, USER).unwrap();
+        assert_eq!(failures(), 0);
+    }
+    for _ in 0..2 {
+        assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    }
+    remount(&config, "rw");
+    place_of(&config).login(Role::User, USER).unwrap();
+    remount(&config, "ro");
+    assert_eq!(failures(), 0);
+    assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    assert_eq!(failures(), 1);
+    remount(&config, "rw");
+    let store = place_of(&config);
+    store.login(Role::So, SO).unwrap();
+    store.init_pin(b"another PIN").unwrap();
+    drop(store);
+    remount(&config, "ro");
+    assert_eq!(failures(), 0);
+    place_of(&config).login(Role::User, b"another PIN").unwrap();
+}
+
+#[test]
+fn what_is_counted_in_memory_ends_with_a_right_pin_and_with_a_new_one() {
+    let place = Sandbox::new();
+    drop(place.token());
+    let memory = Memory::new("again");
+    let child = "child_whose_store_can_be_written_again";
+    within(child, READ_ONLY, place.path(), Some(&memory.0));
+}
+
 /// In a child: there is a place for counts, and somebody is in the way.
 #[test]
 fn child_that_is_refused_a_count() {
