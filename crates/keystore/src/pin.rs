@@ -213,7 +213,11 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         {
             return attempt_uncounted(store, role, pin, pepper.as_ref());
         }
-        begun => begun?,
+        begun => begun.inspect_err(|error| {
+            if matches!(error, Error::TooSoon { .. }) {
+                in_place(store, |database| set_back(database, role)).unwrap_or_default();
+            }
+        })?,
     };
     let Some(opened) = begun.open(store, role, pin, pepper.as_ref())? else {
         let left = MAX_FAILURES.saturating_sub(pin_row(&begun.token, role).failures + 1);
@@ -436,6 +440,17 @@ fn count(database: &Database, token: &Token, role: Role) -> Result<()> {
         Role::User => "UPDATE token SET user_failures = user_failures + 1, user_failed_at = ?1",
     };
     database.connection.prepare_cached(statement)?.execute([signed(now)])?;
+    Ok(())
+}
+
+/// A failure that is yet to come, by a clock that was set back since, is one of now: its pause would begin anew with each
+/// attempt.
+fn set_back(database: &Database, role: Role) -> Result<()> {
+    let statement = match role {
+        Role::So => "UPDATE token SET so_failed_at = ?1 WHERE so_failed_at > ?1",
+        Role::User => "UPDATE token SET user_failed_at = ?1 WHERE user_failed_at > ?1",
+    };
+    database.connection.prepare_cached(statement)?.execute([signed(now())])?;
     Ok(())
 }
 

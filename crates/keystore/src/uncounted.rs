@@ -55,9 +55,16 @@ pub(crate) fn attempt<R>(
         Place::Shared { lock, .. } => Some(lock.hold()?),
         Place::Process => None,
     };
-    let (before, now) = (place.read(role), now());
+    let (mut before, now) = (place.read(role), now());
+    if before.1 > now {
+        // The clock was set back: the pause would begin anew with each attempt.
+        before.1 = now;
+        place.write(role, before)?;
+    }
+    // So would that of a failure in the store, where nobody can write when it was.
+    let failed_at = if row.failed_at > now { 0 } else { row.failed_at };
     let failures = row.failures.saturating_add(u32::try_from(before.0).unwrap_or(u32::MAX));
-    may_try(failures, row.failed_at.max(before.1), now)?;
+    may_try(failures, failed_at.max(before.1), now)?;
     place.write(role, (before.0.saturating_add(1), now))?;
     let Some(opened) = open()? else {
         return Err(Error::PinIncorrect { left: MAX_FAILURES.saturating_sub(failures + 1) });

@@ -187,6 +187,35 @@ fn child_whose_store_can_be_written_again() {
     place_of(&config).login(Role::User, b"another PIN").unwrap();
 }
 
+/// In a child: the store's last failure is yet to come, and so is that in memory.
+#[test]
+fn child_whose_clock_was_set_back() {
+    let Some(config) = inside() else { return };
+    place_of(&config).login(Role::User, USER).unwrap();
+    assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    let own = config.volatile[0].join("metaslot-login-0");
+    let mut files = fs::read_dir(own).unwrap().map(|entry| entry.unwrap().path());
+    let numbers = files.find(|path| path.extension() == Some("attempts".as_ref())).unwrap();
+    let mut bytes = fs::read(&numbers).unwrap();
+    let at = |bytes: &[u8]| u64::from_le_bytes(bytes[32..40].try_into().unwrap());
+    let later = at(&bytes) + 1_000_000;
+    bytes[32..40].copy_from_slice(&later.to_le_bytes());
+    fs::write(&numbers, &bytes).unwrap();
+    // After five failures there is a pause, from now on.
+    assert_eq!(place_of(&config).login(Role::User, USER), Err(Error::PIN_LOCKED));
+    assert!(at(&fs::read(&numbers).unwrap()) <= later - 999_000);
+}
+
+#[test]
+fn a_clock_that_was_set_back_keeps_nobody_out_of_what_nobody_can_write() {
+    let place = Sandbox::new();
+    drop(place.token());
+    let failed = "UPDATE token SET user_failures = 4, user_failed_at = 99999999999";
+    place.raw().execute(failed, ()).unwrap();
+    let memory = Memory::new("back");
+    within("child_whose_clock_was_set_back", READ_ONLY, place.path(), Some(&memory.0));
+}
+
 #[test]
 fn what_is_counted_in_memory_ends_with_a_right_pin_and_with_a_new_one() {
     let place = Sandbox::new();
