@@ -468,18 +468,36 @@ fn child_whose_disk_fills_up_during_a_login() {
     let room = fs::metadata(&log).unwrap().len();
     store.login(Role::User, USER).unwrap();
     let failures = || place_of(&config).token().unwrap().user.failures;
-    for _ in 0..12 {
+    let log_in = |pin: &[u8]| {
+        // Where the count is as it was in the same second, nothing is written.
+        raw.execute_batch("UPDATE token SET user_failed_at = 0").unwrap();
         empty();
         // A reader keeps the log from going into the database.
         raw.execute_batch("BEGIN; SELECT * FROM token").unwrap();
         limit(Some(room));
-        store.login(Role::User, USER).unwrap();
+        store.login(Role::User, pin).unwrap();
         limit(None);
         raw.execute_batch("COMMIT").unwrap();
+    };
+    for _ in 0..12 {
+        log_in(USER);
         assert_eq!(failures(), 1, "it could not be taken back yet");
     }
     // It is taken back, and what another process has counted since is not.
     raw.execute_batch("UPDATE token SET user_failures = user_failures + 1").unwrap();
+    assert_eq!(store.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    assert_eq!(failures(), 2);
+    // A right PIN ends those that were before it, too.
+    log_in(USER);
+    assert_eq!(failures(), 3);
+    assert_eq!(store.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    assert_eq!(failures(), 1);
+    // With another PIN there is nothing to be taken back any more.
+    log_in(USER);
+    let other = place_of(&config);
+    other.login(Role::So, SO).unwrap();
+    other.init_pin(USER).unwrap();
+    assert_eq!(other.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
     assert_eq!(store.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
     assert_eq!(failures(), 2);
     // Whose files may not grow has chosen that, and guesses nothing without a count.
