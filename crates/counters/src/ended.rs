@@ -35,6 +35,15 @@ pub(crate) struct Ended {
     sum: Raw,
 }
 
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has the file open, too, and would keep the lock.
+        if self.locked {
+            flock(&self.file, FlockOperation::Unlock).unwrap_or_default();
+        }
+    }
+}
+
 impl Ended {
     /// The sum of a user's processes in a directory; `None` where none has been made. Its lock is asked for so many times.
     ///

@@ -13,7 +13,7 @@ pub(crate) fn retry_at(failures: u32, failed_at: u64, now: u64) -> u64 {
     match failures.checked_sub(FREE_FAILURES) {
         Some(more) if failures < MAX_FAILURES => {
             let delay = 1_u64 << more.min(MAX_FAILURES);
-            // A clock that was set back must not lock anybody out for longer than the delay.
+            // Where the clock was set back since, an attempt makes it a failure of now.
             let at = failed_at.saturating_add(delay).min(now + delay);
             if at > now { at } else { 0 }
         }

@@ -12,8 +12,9 @@ use crate::kdf::Cost;
 use crate::schema::Head;
 use crate::state::{self, Memory, State};
 use crate::v1;
+use metaslot_spi::store::Role;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -99,8 +100,16 @@ pub struct SqliteStore {
     pub(crate) read_last: Memory,
     pub(crate) written_last: Memory,
     pub(crate) last_error: Mutex<Option<String>>,
-    /// Counts of right PINs, of the SO's and the user's, that could not be taken back yet.
-    pub(crate) owed: [AtomicU32; 2],
+    /// Of the SO and the user: failures before a right PIN, and its own count, that could not be cleared yet.
+    owed: Mutex<[Option<Owed>; 2]>,
+}
+
+/// Failures that a right PIN ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owed {
+    /// The name of the wrap that they were tried at.
+    pub(crate) wrap: state::Digest,
+    pub(crate) failures: u32,
 }
 
 /// Whether other processes must look again after a commit.
@@ -128,8 +137,16 @@ impl SqliteStore {
             read_last: Memory::default(),
             written_last: Memory::default(),
             last_error: Mutex::new(None),
-            owed: Default::default(),
+            owed: Mutex::default(),
         }
+    }
+
+    pub(crate) fn owed(&self, role: Role) -> Option<Owed> {
+        self.owed.lock().unwrap_or_else(PoisonError::into_inner)[role as usize]
+    }
+
+    pub(crate) fn set_owed(&self, role: Role, owed: Option<Owed>) {
+        self.owed.lock().unwrap_or_else(PoisonError::into_inner)[role as usize] = owed;
     }
 
     /// The text of the last error that a call of the trait gave, for a person.

@@ -12,7 +12,7 @@ use crate::format::{APPLICATION, FORMAT};
 use crate::gate::Database;
 use crate::kdf::Kdf;
 use crate::limit::{MAX_FAILURES, may_try, retry_at};
-use crate::open::{Announce, SqliteStore};
+use crate::open::{Announce, Owed, SqliteStore};
 use crate::pepper;
 use crate::schema::{CREATE, CREATE_TREE, CREATE_UNVERIFIED, PinRow, Token, now, signed};
 use crate::state::{self, State};
@@ -202,7 +202,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     let held = locks.as_ref().map_err(Clone::clone).and_then(|locks| locks.login.hold());
     let begun = held.and_then(|held| {
         let begun = in_place(store, |database| Begun::count(store, database, role, pin, settle))?;
-        store.owed[role as usize].store(0, Ordering::Relaxed);
+        store.set_owed(role, None);
         Ok((held, begun))
     });
     let (_held, begun) = match begun {
@@ -213,7 +213,11 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         {
             return attempt_uncounted(store, role, pin, pepper.as_ref());
         }
-        begun => begun?,
+        begun => begun.inspect_err(|error| {
+            if matches!(error, Error::TooSoon { .. }) {
+                in_place(store, |database| set_back(database, role)).unwrap_or_default();
+            }
+        })?,
     };
     let Some(opened) = begun.open(store, role, pin, pepper.as_ref())? else {
         let left = MAX_FAILURES.saturating_sub(pin_row(&begun.token, role).failures + 1);
@@ -225,7 +229,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         Ok(()) => {}
         Err(error) => {
             // The PIN was right, whatever becomes of what it was for.
-            take_back(store, role);
+            take_back(store, role, pin_row(&begun.token, role));
             let is_login = matches!(settle, Settle::Login);
             let is_known = matches!(
                 error,
@@ -238,13 +242,15 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             }
         }
     }
+    uncounted::forget(&store.config.volatile, &serial, role);
     Ok(Attempt { serial, master: opened.master })
 }
 
-/// Takes the count of a right PIN back: now, or before the next one.
-fn take_back(store: &SqliteStore, role: Role) {
+/// Clears the counter of a right PIN: now, or before the next one. `row` is as it was before.
+fn take_back(store: &SqliteStore, role: Role, row: &PinRow) {
     if in_place(store, |database| clear(database, role)).is_err() {
-        store.owed[role as usize].fetch_add(1, Ordering::Relaxed);
+        let wrap = state::name(row.wrap.as_deref());
+        store.set_owed(role, Some(Owed { wrap, failures: row.failures + 1 }));
     }
 }
 
@@ -294,12 +300,17 @@ impl Begun {
         pin: &[u8],
         settle: Settle<'_>,
     ) -> Result<Self> {
-        let owed = store.owed[role as usize].load(Ordering::Relaxed);
-        if owed > 0 {
-            give_back(database, role, owed)?;
+        let mut begun = Self::read(store, database, role, pin, matches!(settle, Settle::Login))?;
+        let row = match role {
+            Role::So => &mut begun.token.so,
+            Role::User => &mut begun.token.user,
+        };
+        // Those of another PIN are another's.
+        let wrap = state::name(row.wrap.as_deref());
+        if let Some(owed) = store.owed(role).filter(|owed| owed.wrap == wrap) {
+            row.failures = row.failures.saturating_sub(owed.failures);
         }
-        let begun = Self::read(store, database, role, pin, matches!(settle, Settle::Login))?;
-        count(database, &begun.token, role)?;
+        count(database, row, role)?;
         Ok(begun)
     }
 
@@ -427,24 +438,26 @@ const fn pin_row(token: &Token, role: Role) -> &PinRow {
 }
 
 /// One more failure, until the contrary is shown.
-fn count(database: &Database, token: &Token, role: Role) -> Result<()> {
-    let (row, now) = (pin_row(token, role), now());
+fn count(database: &Database, row: &PinRow, role: Role) -> Result<()> {
+    let now = now();
     may_try(row.failures, row.failed_at, now)?;
     let statement = match role {
-        Role::So => "UPDATE token SET so_failures = so_failures + 1, so_failed_at = ?1",
-        Role::User => "UPDATE token SET user_failures = user_failures + 1, user_failed_at = ?1",
+        Role::So => "UPDATE token SET so_failures = ?1, so_failed_at = ?2",
+        Role::User => "UPDATE token SET user_failures = ?1, user_failed_at = ?2",
     };
-    database.connection.prepare_cached(statement)?.execute([signed(now)])?;
+    let statement = database.connection.prepare_cached(statement);
+    statement?.execute((row.failures + 1, signed(now)))?;
     Ok(())
 }
 
-/// Takes counts of right PINs back.
-fn give_back(database: &Database, role: Role, owed: u32) -> Result<()> {
+/// A failure that is yet to come, by a clock that was set back since, is one of now: its pause would begin anew with each
+/// attempt.
+fn set_back(database: &Database, role: Role) -> Result<()> {
     let statement = match role {
-        Role::So => "UPDATE token SET so_failures = max(so_failures - ?1, 0)",
-        Role::User => "UPDATE token SET user_failures = max(user_failures - ?1, 0)",
+        Role::So => "UPDATE token SET so_failed_at = ?1 WHERE so_failed_at > ?1",
+        Role::User => "UPDATE token SET user_failed_at = ?1 WHERE user_failed_at > ?1",
     };
-    database.connection.prepare_cached(statement)?.execute([owed])?;
+    database.connection.prepare_cached(statement)?.execute([signed(now())])?;
     Ok(())
 }
 

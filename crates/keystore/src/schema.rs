@@ -104,17 +104,16 @@ pub(crate) struct Token {
     pub(crate) user: PinRow,
 }
 
-impl Token {
-    /// Adds failures that were counted elsewhere: of the SO and of the user, how many and when the last was.
-    pub(crate) fn failed_elsewhere(&mut self, counts: [u64; 4]) {
-        let (places, _) = counts.as_chunks::<2>();
-        for (pin, [failures, failed_at]) in [&mut self.so, &mut self.user].into_iter().zip(places) {
-            let failures = u32::try_from(*failures).unwrap_or(u32::MAX);
-            pin.failures = pin.failures.saturating_add(failures);
-            pin.failed_at = pin.failed_at.max(*failed_at);
-        }
+impl PinRow {
+    /// Adds failures that were counted elsewhere: how many and when the last was.
+    pub(crate) fn failed_elsewhere(&mut self, (failures, failed_at): (u64, u64)) {
+        let failures = u32::try_from(failures).unwrap_or(u32::MAX);
+        self.failures = self.failures.saturating_add(failures);
+        self.failed_at = self.failed_at.max(failed_at);
     }
+}
 
+impl Token {
     /// `None` where there is no row; SQLite's error for a damaged one.
     pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(

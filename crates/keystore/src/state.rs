@@ -22,7 +22,7 @@ pub(crate) const MAC: usize = 32;
 /// So many objects may have been made without a login since the last login.
 const MAX_OPEN: u64 = 1 << 32;
 
-type Digest = [u8; DIGEST];
+pub(crate) type Digest = [u8; DIGEST];
 
 /// The authenticated part of the token's row.
 #[derive(Clone, Debug)]

@@ -67,7 +67,10 @@ impl SqliteStore {
             let token = Token::read(&database.connection)?;
             let mut token = token.ok_or_else(|| Error::not_token("its own row is missing"))?;
             if !database.writable {
-                token.failed_elsewhere(uncounted::failures(&self.config.volatile, &token.serial));
+                let bases = &self.config.volatile;
+                for (role, row) in [(Role::So, &mut token.so), (Role::User, &mut token.user)] {
+                    row.failed_elsewhere(uncounted::failures(bases, &token.serial, role, row));
+                }
             }
             let now = schema::now();
             Ok(TokenRow {

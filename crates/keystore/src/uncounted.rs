@@ -9,6 +9,7 @@ use crate::files;
 use crate::limit::{MAX_FAILURES, may_try};
 use crate::lock::Lock;
 use crate::schema::{PinRow, now};
+use crate::state;
 use crate::volatile::{Numbers, Unfit, Volatile, is_own};
 use metaslot_memory::PerProcess;
 use metaslot_spi::store::Role;
@@ -25,8 +26,9 @@ static WRONG_AT: AtomicU64 = AtomicU64::new(0);
 /// One attempt at a time.
 static TURN: PerProcess<Mutex<()>> = PerProcess::new(|_| Mutex::default());
 
-/// Failures and when the last was, of the SO and the user.
-type Counts = [u64; 4];
+/// Of the SO and then of the user: how many were wrong, when the last was, and the name of the wrap that they were tried at.
+type Counts = Numbers<6>;
+const EACH: usize = 3;
 
 /// Whether nobody can count an attempt in the store of this database, and not merely this user. A program with more rights than
 /// its user does without, and so does one whose files may not grow: its user chose that, and would guess without a count.
@@ -48,14 +50,21 @@ pub(crate) fn attempt<R>(
     open: impl FnOnce() -> Result<Option<R>>,
 ) -> Result<R> {
     let _turn = TURN.get().lock().unwrap_or_else(PoisonError::into_inner);
-    let place = Place::of(bases, serial)?;
+    let place = Place::of(bases, serial, row)?;
     let _held = match &place {
         Place::Shared { lock, .. } => Some(lock.hold()?),
         Place::Process => None,
     };
-    let (before, now) = (place.read(role), now());
+    let (mut before, now) = (place.read(role), now());
+    if before.1 > now {
+        // The clock was set back: the pause would begin anew with each attempt.
+        before.1 = now;
+        place.write(role, before)?;
+    }
+    // So would that of a failure in the store, where nobody can write when it was.
+    let failed_at = if row.failed_at > now { 0 } else { row.failed_at };
     let failures = row.failures.saturating_add(u32::try_from(before.0).unwrap_or(u32::MAX));
-    may_try(failures, row.failed_at.max(before.1), now)?;
+    may_try(failures, failed_at.max(before.1), now)?;
     place.write(role, (before.0.saturating_add(1), now))?;
     let Some(opened) = open()? else {
         return Err(Error::PinIncorrect { left: MAX_FAILURES.saturating_sub(failures + 1) });
@@ -66,29 +75,50 @@ pub(crate) fn attempt<R>(
     Ok(opened)
 }
 
-/// What was counted of a token that may not be written.
-pub(crate) fn failures(bases: &[PathBuf], serial: &Serial) -> Counts {
-    let place = Volatile::find(bases);
-    let numbers = place.and_then(|place| place.numbers(&Place::name(serial)).ok());
-    numbers.map_or([0; 4], |numbers: Numbers<4>| numbers.read())
+/// What was counted of a token that may not be written: failures and when the last was.
+pub(crate) fn failures(bases: &[PathBuf], serial: &Serial, role: Role, row: &PinRow) -> (u64, u64) {
+    let numbers = Volatile::find(bases).and_then(|place| place.numbers(&name(serial), false).ok());
+    numbers.map_or((0, 0), |numbers| of(&numbers, role, wrap(row)))
+}
+
+/// Takes what was counted away, after a right PIN that the store has counted.
+pub(crate) fn forget(bases: &[PathBuf], serial: &Serial, role: Role) {
+    for base in bases {
+        let place = Volatile::find(std::slice::from_ref(base));
+        let numbers = place.and_then(|place| place.numbers(&name(serial), false).ok());
+        let forget = |numbers: Counts| numbers.write(EACH * role as usize, [0; EACH]);
+        numbers.map_or(Ok(()), forget).unwrap_or_default();
+    }
+}
+
+fn name(serial: &Serial) -> String {
+    format!("{:016x}.attempts", u64::from_be_bytes(*serial))
+}
+
+/// The name of the wrap that a PIN is tried at: with a new PIN it is another one.
+fn wrap(row: &PinRow) -> u64 {
+    let name = state::name(row.wrap.as_deref());
+    name.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
+}
+
+fn of(numbers: &Counts, role: Role, wrap: u64) -> (u64, u64) {
+    let numbers = numbers.read();
+    let [wrong, wrong_at, tried] = numbers.as_chunks::<EACH>().0[role as usize];
+    if tried == wrap { (wrong, wrong_at) } else { (0, 0) }
 }
 
 /// Where attempts are counted.
 enum Place {
     /// Where all processes of this user count those at a token.
-    Shared { path: PathBuf, numbers: Numbers<4>, lock: Arc<Lock> },
+    Shared { path: PathBuf, numbers: Counts, lock: Arc<Lock>, wrap: u64 },
     /// In this process, for all tokens: only where no directory is in memory.
     Process,
 }
 
 impl Place {
-    fn name(serial: &Serial) -> String {
-        format!("{:016x}.attempts", u64::from_be_bytes(*serial))
-    }
-
     /// # Errors
     /// Where there is a place and it cannot be used: whoever takes its name, or fills it, would switch the count off.
-    fn of(bases: &[PathBuf], serial: &Serial) -> Result<Self> {
+    fn of(bases: &[PathBuf], serial: &Serial, row: &PinRow) -> Result<Self> {
         let place = match Volatile::make(bases) {
             Ok(place) => place,
             Err(Unfit { blocked: Some(path), reason }) => {
@@ -96,33 +126,29 @@ impl Place {
             }
             Err(_) => return Ok(Self::Process),
         };
-        let name = Self::name(serial);
+        let name = name(serial);
         let path = place.path.join(&name);
         // A lock ends when any descriptor of its file is closed: it has one of its own.
         let lock = place.path.join(format!("{name}.lock"));
         let lock = Lock::open(&lock, Mode::RUSR | Mode::WUSR)?;
-        let numbers = place.numbers(&name).map_err(|errno| Error::system(&path, "open", errno))?;
-        Ok(Self::Shared { path, numbers, lock })
+        let numbers = place.numbers(&name, true);
+        let numbers = numbers.map_err(|errno| Error::system(&path, "open", errno))?;
+        Ok(Self::Shared { path, numbers, lock, wrap: wrap(row) })
     }
 
     /// How many were wrong, and when the last was.
     fn read(&self, role: Role) -> (u64, u64) {
         match self {
-            Self::Shared { numbers, .. } => {
-                let numbers = numbers.read();
-                let at = 2 * role as usize;
-                (numbers[at], numbers[at + 1])
-            }
+            Self::Shared { numbers, wrap, .. } => of(numbers, role, *wrap),
             Self::Process => (WRONG.load(Ordering::Relaxed), WRONG_AT.load(Ordering::Relaxed)),
         }
     }
 
     fn write(&self, role: Role, (wrong, wrong_at): (u64, u64)) -> Result<()> {
         match self {
-            Self::Shared { path, numbers, .. } => {
-                let mut all = numbers.read();
-                all[2 * role as usize..][..2].copy_from_slice(&[wrong, wrong_at]);
-                numbers.write(all).map_err(|errno| Error::system(path, "write", errno))
+            Self::Shared { path, numbers, wrap, .. } => {
+                let written = numbers.write(EACH * role as usize, [wrong, wrong_at, *wrap]);
+                written.map_err(|errno| Error::system(path, "write", errno))
             }
             Self::Process => {
                 WRONG.store(wrong, Ordering::Relaxed);

@@ -189,9 +189,14 @@ impl Volatile {
         fs::unlinkat(&self.directory, name, AtFlags::empty()).unwrap_or_default();
     }
 
-    /// A file of numbers, made where it is missing.
-    pub(crate) fn numbers<const N: usize>(&self, name: &str) -> Result<Numbers<N>, Errno> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    /// A file of numbers, and whether it is made where it is missing.
+    pub(crate) fn numbers<const N: usize>(
+        &self,
+        name: &str,
+        make: bool,
+    ) -> Result<Numbers<N>, Errno> {
+        let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        flags.set(OFlags::CREATE, make);
         let mode = Mode::RUSR | Mode::WUSR;
         Ok(Numbers(fs::openat(&self.directory, name, flags, mode)?.into()))
     }
@@ -214,10 +219,10 @@ impl<const N: usize> Numbers<N> {
         numbers
     }
 
-    /// Writes all of them.
-    pub(crate) fn write(&self, numbers: [u64; N]) -> Result<(), Errno> {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let written = self.0.write_all_at(&bytes, 0);
+    /// Writes some of them.
+    pub(crate) fn write<const M: usize>(&self, at: usize, some: [u64; M]) -> Result<(), Errno> {
+        let bytes: Vec<u8> = some.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let written = self.0.write_all_at(&bytes, (at * 8) as u64);
         written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 }
@@ -264,10 +269,12 @@ mod tests {
     fn numbers_are_zeros_until_they_are_written() {
         let Some(base) = base("numbers") else { return };
         let place = Volatile::make(std::slice::from_ref(&base)).unwrap();
-        let numbers = || place.numbers::<4>("numbers").unwrap();
+        assert_eq!(place.numbers::<4>("numbers", false).unwrap_err(), Errno::NOENT);
+        let numbers = || place.numbers::<4>("numbers", true).unwrap();
         assert_eq!(numbers().read(), [0; 4]);
-        numbers().write([1, 2, 3, 4]).unwrap();
-        assert_eq!(numbers().read(), [1, 2, 3, 4]);
+        numbers().write(0, [1, 2, 3, 4]).unwrap();
+        numbers().write(1, [5]).unwrap();
+        assert_eq!(numbers().read(), [1, 5, 3, 4]);
         std::fs::remove_dir_all(&base).unwrap();
     }
 

@@ -241,3 +241,21 @@ fn a_right_pin_costs_no_try_where_what_it_is_for_fails() {
         assert_eq!((token.so.failures, token.user.failures), (0, 0));
     }
 }
+
+#[test]
+fn a_clock_that_was_set_back_keeps_nobody_out() {
+    let place = Sandbox::new();
+    let store = place.token();
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let raw = place.raw();
+    let failed = "UPDATE token SET user_failures = 4, user_failed_at = ?1";
+    raw.execute(failed, [i64::try_from(now() + 1_000_000).unwrap()]).unwrap();
+    assert_eq!(store.login(Role::User, USER), Err(Error::PIN_LOCKED));
+    let read = "SELECT user_failures, user_failed_at FROM token";
+    let (failures, failed_at) =
+        raw.query_row(read, (), |row| Ok((row.get::<_, u32>(0)?, row.get::<_, i64>(1)?))).unwrap();
+    assert_eq!(failures, 4);
+    assert!(failed_at <= i64::try_from(now()).unwrap(), "its pause passes");
+    raw.execute("UPDATE token SET user_failed_at = user_failed_at - 2", ()).unwrap();
+    store.login(Role::User, USER).unwrap();
+}

@@ -152,6 +152,79 @@ fn a_store_on_a_read_only_file_system_is_opened_by_a_right_pin_and_wrong_ones_ar
     within("child_that_reads_only", READ_ONLY, place.path(), None);
 }
 
+fn remount(config: &Config, how: &str) {
+    let mut mount = Command::new("mount");
+    mount.args(["-o", &format!("remount,bind,{how}")]).arg(config.path.parent().unwrap());
+    assert!(mount.status().unwrap().success());
+}
+
+/// In a child: what was counted in memory is over with the next right PIN, and with the PIN that it was tried at.
+#[test]
+fn child_whose_store_can_be_written_again() {
+    let Some(config) = inside() else { return };
+    let failures = || place_of(&config).token().unwrap().user.failures;
+    for _ in 0..12 {
+        assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+        place_of(&config).login(Role::User, USER).unwrap();
+        assert_eq!(failures(), 0);
+    }
+    for _ in 0..2 {
+        assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    }
+    remount(&config, "rw");
+    place_of(&config).login(Role::User, USER).unwrap();
+    remount(&config, "ro");
+    assert_eq!(failures(), 0);
+    assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    assert_eq!(failures(), 1);
+    remount(&config, "rw");
+    let store = place_of(&config);
+    store.login(Role::So, SO).unwrap();
+    store.init_pin(b"another PIN").unwrap();
+    drop(store);
+    remount(&config, "ro");
+    assert_eq!(failures(), 0);
+    place_of(&config).login(Role::User, b"another PIN").unwrap();
+}
+
+/// In a child: the store's last failure is yet to come, and so is that in memory.
+#[test]
+fn child_whose_clock_was_set_back() {
+    let Some(config) = inside() else { return };
+    place_of(&config).login(Role::User, USER).unwrap();
+    assert_eq!(place_of(&config).login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    let own = config.volatile[0].join("metaslot-login-0");
+    let mut files = fs::read_dir(own).unwrap().map(|entry| entry.unwrap().path());
+    let numbers = files.find(|path| path.extension() == Some("attempts".as_ref())).unwrap();
+    let mut bytes = fs::read(&numbers).unwrap();
+    let at = |bytes: &[u8]| u64::from_le_bytes(bytes[32..40].try_into().unwrap());
+    let later = at(&bytes) + 1_000_000;
+    bytes[32..40].copy_from_slice(&later.to_le_bytes());
+    fs::write(&numbers, &bytes).unwrap();
+    // After five failures there is a pause, from now on.
+    assert_eq!(place_of(&config).login(Role::User, USER), Err(Error::PIN_LOCKED));
+    assert!(at(&fs::read(&numbers).unwrap()) <= later - 999_000);
+}
+
+#[test]
+fn a_clock_that_was_set_back_keeps_nobody_out_of_what_nobody_can_write() {
+    let place = Sandbox::new();
+    drop(place.token());
+    let failed = "UPDATE token SET user_failures = 4, user_failed_at = 99999999999";
+    place.raw().execute(failed, ()).unwrap();
+    let memory = Memory::new("back");
+    within("child_whose_clock_was_set_back", READ_ONLY, place.path(), Some(&memory.0));
+}
+
+#[test]
+fn what_is_counted_in_memory_ends_with_a_right_pin_and_with_a_new_one() {
+    let place = Sandbox::new();
+    drop(place.token());
+    let memory = Memory::new("again");
+    let child = "child_whose_store_can_be_written_again";
+    within(child, READ_ONLY, place.path(), Some(&memory.0));
+}
+
 /// In a child: there is a place for counts, and somebody is in the way.
 #[test]
 fn child_that_is_refused_a_count() {
@@ -395,18 +468,36 @@ fn child_whose_disk_fills_up_during_a_login() {
     let room = fs::metadata(&log).unwrap().len();
     store.login(Role::User, USER).unwrap();
     let failures = || place_of(&config).token().unwrap().user.failures;
-    for _ in 0..12 {
+    let log_in = |pin: &[u8]| {
+        // Where the count is as it was in the same second, nothing is written.
+        raw.execute_batch("UPDATE token SET user_failed_at = 0").unwrap();
         empty();
         // A reader keeps the log from going into the database.
         raw.execute_batch("BEGIN; SELECT * FROM token").unwrap();
         limit(Some(room));
-        store.login(Role::User, USER).unwrap();
+        store.login(Role::User, pin).unwrap();
         limit(None);
         raw.execute_batch("COMMIT").unwrap();
+    };
+    for _ in 0..12 {
+        log_in(USER);
         assert_eq!(failures(), 1, "it could not be taken back yet");
     }
     // It is taken back, and what another process has counted since is not.
     raw.execute_batch("UPDATE token SET user_failures = user_failures + 1").unwrap();
+    assert_eq!(store.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    assert_eq!(failures(), 2);
+    // A right PIN ends those that were before it, too.
+    log_in(USER);
+    assert_eq!(failures(), 3);
+    assert_eq!(store.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
+    assert_eq!(failures(), 1);
+    // With another PIN there is nothing to be taken back any more.
+    log_in(USER);
+    let other = place_of(&config);
+    other.login(Role::So, SO).unwrap();
+    other.init_pin(USER).unwrap();
+    assert_eq!(other.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
     assert_eq!(store.login(Role::User, WRONG), Err(Error::PIN_INCORRECT));
     assert_eq!(failures(), 2);
     // Whose files may not grow has chosen that, and guesses nothing without a count.

@@ -207,3 +207,15 @@ fn root_adds_the_pages_of_others_to_their_own_sums() {
     assert_eq!((sum.uid(), sum.mode() & 0o7777), (65_534, 0o600));
     assert_eq!(here.sum(), (2, rows(&[("awslc", 12)])));
 }
+
+#[test]
+fn a_child_that_was_forked_meanwhile_does_not_keep_the_lock() {
+    let directory = Directory::new("forked");
+    let user = rustix::process::geteuid().as_raw();
+    let ended = Ended::make(&directory.0, user, ONCE).unwrap();
+    // As a child has it.
+    let inherited = ended.file.try_clone().unwrap();
+    drop(ended);
+    assert!(Ended::make(&directory.0, user, ONCE).unwrap().locked);
+    drop(inherited);
+}
