@@ -4,7 +4,7 @@
 use crate::failure::{Failure, Result};
 use crate::key::{self, Key};
 use crate::uri::{Class, Uri};
-use crate::x509::Certificate;
+use crate::x509::{self, Certificate};
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
 
@@ -58,9 +58,16 @@ pub(crate) fn read(der: &[u8]) -> Result<Certificate<'_>> {
 /// Puts a certificate into the session's token.
 pub(crate) fn store(session: &Session, der: &[u8], label: &str, id: &[u8]) -> Result<ObjectHandle> {
     let certificate = read(der)?;
+    // PKCS#11 3.2 §4.6.3: an authority, or what is not said.
+    let category = if x509::certifies(certificate.extensions) {
+        CK_CERTIFICATE_CATEGORY_AUTHORITY
+    } else {
+        CK_CERTIFICATE_CATEGORY_UNSPECIFIED
+    };
     let template = Template::new()
         .class(CKO_CERTIFICATE)
         .ulong(CKA_CERTIFICATE_TYPE, CKC_X_509)
+        .ulong(CKA_CERTIFICATE_CATEGORY, category)
         .token(true)
         .bool(CKA_PRIVATE, false)
         .label(label)
