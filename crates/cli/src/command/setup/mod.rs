@@ -41,7 +41,7 @@ const LONGEST_OF_ENGINE: usize = 31;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// openssl, nginx, apache, stunnel, postgresql, curl, osslsigncode, java, nss, gnutls, p11-kit, ssh, git, knot,
-    /// strongswan or openvpn
+    /// strongswan, openvpn; and servers that read PEM files: haproxy, mariadb, postgres
     #[arg(value_name = "PROGRAM")]
     program: String,
     /// The key: a PKCS#11 URI or its label [default: the only one there is]
@@ -161,7 +161,9 @@ fn values(
     // A label is enough where there is one, and some programs take no id.
     full.id = full.id.filter(|_| key.label.is_empty());
     let source = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
-    full.pin_source = source.map(|path| format!("file:{}", path.display()));
+    let pin = source.as_deref().unwrap_or_else(|| Path::new("/etc/metaslot/pin"));
+    let pin_file = pin.display().to_string();
+    full.pin_source = source.as_deref().map(|path| format!("file:{}", path.display()));
     let module = fs::canonicalize(host.module().path())
         .map_err(|error| Failure::io("cannot find the module", &error))?;
     let engine = if program.engine { engine()? } else { PathBuf::new() };
@@ -185,6 +187,7 @@ fn values(
         ("slot", token.slot.to_string()),
         ("cert", chosen.cert.clone()),
         ("family", family.to_owned()),
+        ("pinfile", pin_file),
     ];
     Ok((values, public))
 }

@@ -63,21 +63,17 @@ pub(super) const PROGRAMS: &[Program] = &[
         false,
         include_str!("../../../setup/strongswan.txt"),
     ),
+    row("haproxy", "haproxy", "haproxy", false, include_str!("../../../setup/haproxy.txt")),
+    row("mariadb", "mariadbd", "mariadb-server", false, include_str!("../../../setup/mariadb.txt")),
+    row(
+        "postgres",
+        "pg_ctlcluster",
+        "postgresql",
+        false,
+        include_str!("../../../setup/postgres.txt"),
+    ),
     row("openvpn", "openvpn", "openvpn", false, include_str!("../../../setup/openvpn.txt")),
 ];
-
-/// Programs that cannot use a token as Debian builds them, and why.
-const MISSING: &[(&str, &str)] = &[
-    ("haproxy", "HAProxy takes keys from PEM files, and Debian's has no engine"),
-    ("mariadb", "MariaDB's server takes its key from a PEM file"),
-    (
-        "postgres",
-        "PostgreSQL's server takes its key from a PEM file; for clients: metaslot setup postgresql",
-    ),
-];
-
-/// What they need, which Debian 12 does not have.
-const PROVIDER: &str = "with pkcs11-provider for OpenSSL 3 configured it reads a file that 'metaslot uri2pem' writes; Debian 12 has no package of it";
 
 /// What stands in its configuration: files, and what is to be done with them.
 #[derive(Debug, Default)]
@@ -106,9 +102,6 @@ impl Program {
     pub(super) fn find(name: &str) -> Result<&'static Self> {
         if let Some(program) = PROGRAMS.iter().find(|program| program.name == name) {
             return Ok(program);
-        }
-        if let Some((_, why)) = MISSING.iter().find(|row| row.0 == name) {
-            return Err(Failure::failed(*why).hint(PROVIDER));
         }
         let names: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
         Err(Failure::usage(format!("no recipe for '{name}'"))
@@ -201,7 +194,8 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names = "module engine directory uri tokenuri token label id slot cert family port pin";
+        let names =
+            "module engine directory uri tokenuri token label id slot cert family pinfile port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         for program in PROGRAMS {
