@@ -207,6 +207,7 @@ fn programs_are_seen_to_use_the_key() {
         ("gnutls", &["p11tool"]),
         ("strongswan", &["pki"]),
         ("openvpn", &["openvpn"]),
+        ("knot", &["keymgr", "kzonesign"]),
     ] {
         verified(program, needs);
     }
