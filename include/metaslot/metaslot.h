@@ -145,7 +145,8 @@ typedef struct METASLOT_FUNCTION_LIST {
 	CK_RV (*RenameToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin, CK_ULONG ulPinLen,
 	    CK_UTF8CHAR *pLabel, CK_ULONG ulLabelLen);
 	/* Since 1.5. Takes all files of the token away that has this label; CKU_SO with the PIN. CKR_DEVICE_ERROR
-	 * while another process has the token open. The slot then waits for C_InitToken. */
+	 * while another process has the token open, CKR_SESSION_EXISTS while this one has a session with it. The slot
+	 * then waits for C_InitToken. */
 	CK_RV (*RemoveToken)(CK_SLOT_ID slotID, CK_ULONG userType, CK_UTF8CHAR *pPin, CK_ULONG ulPinLen,
 	    CK_UTF8CHAR *pLabel, CK_ULONG ulLabelLen);
 	/* Since 1.6. Whether fast logins to the token are possible for this process. A PIN below 8 bytes has none. */

@@ -11,6 +11,7 @@ use crate::layout::{
 };
 use crate::raw::{Raw, words};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -125,7 +126,16 @@ impl Ended {
             let now = SystemTime::now().duration_since(UNIX_EPOCH);
             self.sum.header[ENDED_SINCE] = now.map_or(0, |since| since.as_secs());
         }
+        let known: BTreeSet<u64> = self.sum.codes.keys().copied().collect();
         self.sum.add_counts(&page);
+        // What has a place keeps it.
+        let mut free = CODE_COUNT.saturating_sub(known.iter().filter(|key| **key != 0).count());
+        self.sum.codes.retain(|key, _| {
+            let has_place = known.contains(key) || *key == 0;
+            let stays = has_place || free > 0;
+            free -= usize::from(stays && !has_place);
+            stays
+        });
         self.write()
     }
 
@@ -159,27 +169,59 @@ fn take_away_the_last(place: &Path, sum: &Raw) {
 }
 
 /// Adds the page of a process that is gone to what its user's others counted, and takes it away. Without a place for the sum it
-/// is lost.
-pub(crate) fn bury(path: &Path, sum: Option<&mut Ended>) {
-    match sum.map(|sum| directory::open_to_read(path).and_then(|file| sum.add(&file))) {
-        // Another time.
-        Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
+/// is lost; what is so for now only leaves it for another time.
+pub(crate) fn bury(path: &Path, sum: &mut io::Result<Ended>) {
+    let added = match sum {
+        Ok(sum) => directory::open_to_read(path).and_then(|file| sum.add(&file)),
+        Err(error) if is_passing(error) => return,
+        Err(_) => Ok(()),
+    };
+    match added {
+        Err(error) if is_passing(&error) => {}
         _ => directory::remove(path),
     }
 }
 
-/// How many files are looked at when a page is made: enough that they do not pile up.
-const LOOK_AT: usize = 64;
+/// Whether it may be otherwise soon: another process has the lock, or there is no descriptor, no memory or no space.
+fn is_passing(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let passing = [
+        Errno::WOULDBLOCK,
+        Errno::INTR,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::NOSPC,
+        Errno::DQUOT,
+    ];
+    error.kind() == io::ErrorKind::WouldBlock
+        || Errno::from_io_error(error).is_some_and(|errno| passing.contains(&errno))
+}
+
+/// How many are buried when a page is made: enough that they do not pile up.
+const BURY_AT_ONCE: usize = 64;
 
 /// Takes away the pages of this user's processes that are gone, and keeps what they counted.
 pub(crate) fn remove_dead(place: &Path) {
     let user = rustix::process::geteuid().as_raw();
-    let dead = directory::pages(place, user).take(LOOK_AT).filter(|(_, _, lives)| !lives);
-    let mut dead = dead.peekable();
+    let mut dead = to_bury(directory::pages(place, user)).peekable();
     if dead.peek().is_some() {
-        let mut sum = Ended::make(place, user, ONCE).ok();
-        dead.for_each(|(path, ..)| bury(&path, sum.as_mut()));
+        let mut sum = Ended::make(place, user, ONCE);
+        dead.for_each(|path| bury(&path, &mut sum));
     }
+}
+
+fn to_bury(pages: impl Iterator<Item = (PathBuf, u32, bool)>) -> impl Iterator<Item = PathBuf> {
+    pages.filter(|(_, _, lives)| !lives).map(|(path, ..)| path).take(BURY_AT_ONCE)
+}
+
+/// Keeps what this process counted before it called `execve`: it has its number and its start still. Gives when that page was
+/// made, 0 where there is none: the next one is told from it by another time.
+pub(crate) fn bury_former_self(place: &Path, path: &Path) -> u64 {
+    let made = directory::open_to_read(path).and_then(|file| Ok(words(&file, MADE, 1)?[0]));
+    let Ok(made) = made else { return 0 };
+    bury(path, &mut Ended::make(place, rustix::process::geteuid().as_raw(), PATIENTLY));
+    made
 }
 
 /// Whether the lock was free at one of so many tries.

@@ -2,7 +2,7 @@
 //! The page: a file under the runtime directory, or private memory.
 
 use crate::directory::{file_name, started};
-use crate::ended::remove_dead;
+use crate::ended::{bury_former_self, remove_dead};
 use crate::layout::{self, CELLS, HEADER, SHARD, SHARDS, WORDS};
 use metaslot_memory::SharedWords;
 use std::fs;
@@ -124,7 +124,8 @@ fn make(directory: &Path, around: Around, renew: fn()) -> io::Result<()> {
     remove_dead(directory);
     let pid = process::id();
     let path = directory.join(file_name(pid, started(pid).unwrap_or(0)));
-    // One that is there is of a process that had this number before and died unseen.
+    // One that is there is this process's from before it called `execve`, or of one that had this number before and died unseen.
+    let former = bury_former_self(directory, &path);
     drop(fs::remove_file(&path));
     let words = SharedWords::create(&path, WORDS, 0o600)?;
     let levels = WORDS - SHARD..WORDS - SHARD + CELLS;
@@ -135,7 +136,7 @@ fn make(directory: &Path, around: Around, renew: fn()) -> io::Result<()> {
     }
     if place.set(Page { words, path, reserved: Mutex::default(), around }).is_ok() {
         renew();
-        describe();
+        describe(former);
     }
     Ok(())
 }
@@ -150,14 +151,14 @@ pub(crate) fn forked() {
     DEPTH.fetch_add(1, Ordering::AcqRel);
 }
 
-fn describe() {
+fn describe(former: u64) {
     let header = header();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let pid = process::id();
     for (at, value) in [
         (layout::PID, u64::from(pid)),
         (layout::STARTED, started(pid).unwrap_or(0)),
-        (layout::MADE, now),
+        (layout::MADE, now.max(former.saturating_add(1))),
         (layout::SHARD_COUNT, SHARDS as u64),
         (layout::SHARD_LENGTH, SHARD as u64),
         (layout::FUNCTION_COUNT, metaslot_ck::Function::ALL.len() as u64),

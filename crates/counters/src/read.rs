@@ -143,18 +143,19 @@ pub fn processes(directories: &[PathBuf]) -> Vec<Process> {
 
 /// Those of one user. Nobody adds a page to the sum meanwhile: a process whose page was read here would be there, too.
 fn of_user(directory: &Path, user: u32, ended: &mut Raw) -> Vec<Process> {
-    let mut sum = Ended::open(directory, user, PATIENTLY).ok().flatten();
-    if sum.is_none() && directory::pages(directory, user).next().is_some() {
-        sum = Ended::make(directory, user, PATIENTLY).ok();
+    let none = || Err(io::ErrorKind::NotFound.into());
+    let mut sum = Ended::open(directory, user, PATIENTLY).and_then(|sum| sum.map_or_else(none, Ok));
+    if sum.is_err() && directory::pages(directory, user).next().is_some() {
+        sum = Ended::make(directory, user, PATIENTLY);
     }
     let mut found = Vec::new();
     for (path, pid, lives) in directory::pages(directory, user) {
         match lives {
             true => found.extend(page_of(&path, pid).ok()),
-            false => bury(&path, sum.as_mut()),
+            false => bury(&path, &mut sum),
         }
     }
-    if let Some(sum) = sum {
+    if let Ok(sum) = sum {
         ended.join(sum.counted());
     }
     found

@@ -76,8 +76,7 @@ impl Engine {
         }
     }
 
-    /// Names providers that are configured and could not be loaded, each with its reason, for errors and
-    /// explanations.
+    /// Names providers that are configured and could not be loaded, each with its reason, for errors and explanations.
     #[must_use]
     pub fn without(self, absent: Vec<(String, String)>) -> Self {
         Self { absent, ..self }
@@ -161,8 +160,7 @@ impl Engine {
         }
     }
 
-    /// The key under this handle, if it may be used so: usage, key type, allowed mechanisms. Its
-    /// material is at hand.
+    /// The key under this handle, if it may be used so: usage, key type, allowed mechanisms. Its material is at hand.
     pub(crate) fn key_for(
         &self,
         session: &mut SessionGuard<'_>,

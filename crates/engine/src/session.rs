@@ -86,8 +86,7 @@ impl Session {
         self.rows_seen = any.then(|| now.unwrap_or(u64::MAX));
     }
 
-    /// The operation that a context-specific login is for: of those that wait for one, the one that
-    /// began last.
+    /// The operation that a context-specific login is for: of those that wait for one, the one that began last.
     pub(crate) fn locked(&mut self) -> Option<&mut dyn Operation> {
         let locked = |kind: &OperationKind| self.operations.of(*kind).is_locked();
         let kind = self.locked_last.into_iter().chain(OperationKind::ALL).find(locked)?;

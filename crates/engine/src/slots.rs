@@ -183,19 +183,14 @@ impl Engine {
             None => self.routes.info(mechanism).or_else(of_homes)?,
         };
         let approved = token.policy().approved(mechanism);
-        if approved == 0 {
-            Err(Error::MECHANISM_INVALID)
-        } else {
-            Ok((least, most, flags & approved))
-        }
+        let approved = (approved != 0).then_some(approved).ok_or(Error::MECHANISM_INVALID)?;
+        Ok((least, most, flags & approved))
     }
 
-    /// Looks at all of a token, and mends, copies or restores it; see [`Store::examine`].
+    /// Looks at all of a token, and mends, copies, restores or removes it; see [`metaslot_spi::store::Store::examine`].
     ///
     /// # Errors
-    /// `CKR_SLOT_ID_INVALID`, `CKR_TOKEN_NOT_RECOGNIZED`, and as [`Store::examine`] says.
-    ///
-    /// [`Store::examine`]: metaslot_spi::store::Store::examine
+    /// `CKR_SLOT_ID_INVALID`, `CKR_TOKEN_NOT_RECOGNIZED`, `CKR_SESSION_EXISTS` where it is to go, and as the store says.
     pub fn examine_token(
         &self,
         slot: SlotId,
@@ -212,7 +207,12 @@ impl Engine {
         if !matches!(what, Examination::Restore(_)) && !token.store.token()?.initialized {
             return Err(Error::TOKEN_NOT_RECOGNIZED);
         }
-        token.store.examine(role, pin, what, remark)
+        match what {
+            Examination::Remove(_) => {
+                self.replace(slot, token, || token.store.examine(role, pin, what, remark))
+            }
+            _ => token.store.examine(role, pin, what, remark),
+        }
     }
 
     /// `C_InitToken`: `label` is UTF-8 without padding.
@@ -226,17 +226,27 @@ impl Engine {
         let lengths = if row.initialized { Self::PIN_LENGTHS } else { pin_lengths(&row) };
         check_length(&lengths, so_pin)?;
         let _changing = token.changing();
+        self.replace(slot, token, || token.store.initialize(so_pin, label))
+    }
+
+    /// What leaves nothing of a token's login and objects; it is not done while there is a session.
+    fn replace<R>(
+        &self,
+        slot: SlotId,
+        token: &Token,
+        work: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
         let _closed = token.close_to_sessions();
         self.sessions.settle();
         if self.sessions.any(|info| info.slot == slot) {
             return Err(Error::SESSION_EXISTS);
         }
-        token.store.initialize(so_pin, label)?;
+        let done = work()?;
         token.clock.begin(Login::Public);
         token.handles.renew();
         token.objects.end_all();
         token.clock.count_death();
-        Ok(())
+        Ok(done)
     }
 
     /// `C_OpenSession`

@@ -13,8 +13,7 @@ pub(crate) struct Typed {
     pub(crate) secrets: Secrets,
 }
 
-/// Types every row. What is secret in objects of `class` goes apart; without a class, what is secret
-/// in any.
+/// Types every row. What is secret in objects of `class` goes apart; without a class, what is secret in any.
 pub(crate) fn typed(template: Template, class: Option<u64>) -> Result<Typed> {
     let mut out = Typed::default();
     for (attribute, raw) in template {

@@ -62,7 +62,7 @@ impl FastLogin {
         let serial = token.serial;
         let serial_number = u64::from_be_bytes(serial);
         let name = format!("metaslot:{serial_number:016x}:{}", role_byte(role));
-        let file = format!("{serial_number:016x}-{}.secret", role_byte(role));
+        let file = format!("{serial_number:016x}-{}{}", role_byte(role), volatile::SECRET);
         let bases = config.volatile.clone();
         let owner = rustix::process::geteuid().as_raw();
         let name = CString::new(name).ok()?;
@@ -172,22 +172,31 @@ pub fn fast_login_place(bases: &[PathBuf]) -> std::result::Result<String, String
     }
 }
 
-/// Takes away what this user's logins have left that serves no more: wraps that have expired and,
-/// where no fast login is possible now, the one of this role.
+/// Takes away the wraps that have expired, whosever.
+pub(crate) fn expire(database: &Database) -> Result<()> {
+    let expire = "DELETE FROM fast_login WHERE expires < ?1";
+    database.connection.prepare_cached(expire)?.execute([signed(now())])?;
+    Ok(())
+}
+
+/// Takes away what this user's logins have left where no fast login is possible now: the wrap of this role.
 pub(crate) fn tidy(database: &Database, role: Role, is_possible: bool) -> Result<()> {
     let owner = rustix::process::geteuid().as_raw();
     database
         .connection
         .prepare_cached(
             "DELETE FROM fast_login
-             WHERE expires < ?1 OR (?2 AND owner = ?3 AND role = ?4)",
+             WHERE ?1 AND owner = ?2 AND role = ?3",
         )?
-        .execute((signed(now()), !is_possible, owner, role_byte(role)))?;
+        .execute((!is_possible, owner, role_byte(role)))?;
     Ok(())
 }
 
-/// Takes away the secret that releases before this one kept on the disk.
-pub(crate) fn remove_former_secret(config: &Config) {
+/// Takes away the secrets in memory whose time is over, and the one that releases before this one kept on the disk.
+pub(crate) fn remove_old_secrets(config: &Config) {
+    for base in &config.volatile {
+        Volatile::find(std::slice::from_ref(base)).inspect(|place| place.sweep(now()));
+    }
     if let Some(runtime) = &config.runtime {
         // It is not there, or it is another user's, whose login takes it away.
         fs::unlink(runtime.join(FORMER)).unwrap_or_default();

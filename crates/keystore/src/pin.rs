@@ -197,7 +197,7 @@ struct Attempt {
 /// Counts, tries, settles.
 fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> Result<Attempt> {
     let pepper = pepper(store)?;
-    fast::remove_former_secret(&store.config);
+    fast::remove_old_secrets(&store.config);
     let locks = store.gate.locks();
     let held = locks.as_ref().map_err(Clone::clone).and_then(|locks| locks.login.hold());
     let begun = held.and_then(|held| {
@@ -311,6 +311,7 @@ impl Begun {
             row.failures = row.failures.saturating_sub(owed.failures);
         }
         count(database, row, role)?;
+        fast::expire(database)?;
         Ok(begun)
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Attempts that a store cannot count, because nobody can write it: its file system is read-only, or full. They are counted
-//! in memory, under the same rule: for each token in a file that all processes of this user have until the next boot or, where
+//! in memory, under the same rule: for each token in a file that all processes of this user have until it goes or, where
 //! no directory is in memory, in this process, whatever the token.
 
 use crate::crypto::Serial;

@@ -3,6 +3,7 @@
 //! the next boot. It is where secrets of fast logins are that the kernel does not keep, and counts of attempts that a store
 //! cannot take.
 
+use crate::crypto;
 use metaslot_memory::{Secret, keyring};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 /// File systems in memory.
 const TMPFS: i64 = 0x0102_1994;
 const RAMFS: i64 = 0x8584_58f6;
+/// How the names of secrets end, also of one that is being written.
+pub(crate) const SECRET: &str = ".secret";
 /// Length of the time before which a secret counts, in bytes.
 const EXPIRY: usize = 8;
 
@@ -150,7 +153,9 @@ impl Volatile {
 
     /// Keeps a secret until a time, in the place of an older one of this name.
     pub(crate) fn keep(&self, name: &str, secret: &Secret, expires: u64) -> std::io::Result<()> {
-        let beside = format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id());
+        // Another container's process may have the same number, and one that was killed has left its file.
+        let random = crypto::random::<8>().map_err(|_| std::io::ErrorKind::Other)?;
+        let beside = format!(".{:016x}-{name}", u64::from_be_bytes(random));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let mut file = File::from(fs::openat(&self.directory, &beside, flags, mode)?);
@@ -182,6 +187,26 @@ impl Volatile {
         let mut secret = Secret::zeroed(length);
         file.read_exact(secret.expose_mut()).ok()?;
         Some(secret)
+    }
+
+    /// Takes the secrets away whose time is over.
+    pub(crate) fn sweep(&self, now: u64) {
+        let Ok(entries) = fs::Dir::read_from(&self.directory) else { return };
+        for entry in entries.flatten() {
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if name.ends_with(SECRET) && self.expires(name).is_some_and(|expires| expires < now) {
+                self.forget(name);
+            }
+        }
+    }
+
+    /// Until when a secret counts.
+    fn expires(&self, name: &str) -> Option<u64> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(fs::openat(&self.directory, name, flags, Mode::empty()).ok()?);
+        let mut expires = [0; EXPIRY];
+        file.read_exact_at(&mut expires, 0).ok()?;
+        Some(u64::from_le_bytes(expires))
     }
 
     /// Takes what has this name away.
@@ -252,6 +277,9 @@ mod tests {
         let place = Volatile::make(&bases).unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
         assert_eq!((place.path.parent(), mode(&place.path)), (Some(base.as_path()), 0o700));
+        // What a process has left that was killed is in nobody's way, and goes when its time is over.
+        let left = format!(".one.{}.{:?}", std::process::id(), std::thread::current().id());
+        std::fs::write(place.path.join(left), "").unwrap();
         place.keep("one", &Secret::copy_of(&[1; 32]), 100).unwrap();
         place.keep("one", &Secret::copy_of(&[2; 32]), 100).unwrap();
         assert_eq!(mode(&place.path.join("one")), 0o600);
@@ -261,7 +289,13 @@ mod tests {
         };
         assert_eq!(found(32, 100), Some(vec![2; 32]));
         assert_eq!((found(16, 100), found(32, 101)), (None, None));
-        assert_eq!(std::fs::read_dir(&place.path).unwrap().count(), 0, "it is taken away");
+        assert_eq!(std::fs::read_dir(&place.path).unwrap().count(), 1, "it is taken away");
+        place.keep("a.secret", &Secret::copy_of(&[1; 32]), 100).unwrap();
+        std::fs::copy(place.path.join("a.secret"), place.path.join(".0-a.secret")).unwrap();
+        place.sweep(100);
+        assert_eq!(std::fs::read_dir(&place.path).unwrap().count(), 3);
+        place.sweep(101);
+        assert_eq!(std::fs::read_dir(&place.path).unwrap().count(), 1);
         std::fs::remove_dir_all(&base).unwrap();
     }
 

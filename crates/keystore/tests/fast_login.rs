@@ -162,3 +162,14 @@ fn a_fast_login_of_the_old_pin_that_is_put_back_opens_nothing() {
     assert_eq!(fast(&config, b"another-pin"), Ok(false));
     assert_eq!(fast(&config, b"another-pin"), Ok(possible()));
 }
+
+#[test]
+fn a_wrap_that_has_expired_goes_with_the_next_attempt() {
+    let (place, config) = place();
+    fast(&config, USER).unwrap();
+    let raw = place.raw();
+    raw.execute_batch("INSERT OR REPLACE INTO fast_login VALUES(7, 1, 5, x'00')").unwrap();
+    assert_eq!(fast(&config, b"wrong PIN"), Err(Error::PIN_INCORRECT));
+    let old = "SELECT count(*) FROM fast_login WHERE expires = 5";
+    assert_eq!(raw.query_row(old, (), |row| row.get::<_, u32>(0)), Ok(0));
+}

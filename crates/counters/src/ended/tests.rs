@@ -219,3 +219,52 @@ fn a_child_that_was_forked_meanwhile_does_not_keep_the_lock() {
     assert!(Ended::make(&directory.0, user, ONCE).unwrap().locked);
     drop(inherited);
 }
+
+#[test]
+fn those_that_live_do_not_hide_those_that_are_gone() {
+    let pages = (0..300).map(|pid| (PathBuf::from(pid.to_string()), pid, pid < 100));
+    assert_eq!(to_bury(pages.clone().take(110)).count(), 10);
+    assert_eq!(to_bury(pages).count(), BURY_AT_ONCE);
+}
+
+#[test]
+fn a_code_that_has_its_place_keeps_it() {
+    let here = Directory::new("codes");
+    let code = |key: u64| {
+        let path = here.page(1, b"awslc\0\0\0", 1);
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let at = HEADER + 3 * SHARD + CODES;
+        write_words(&file, at, &[key << 32 | 5, 1]).unwrap();
+        write_words(&file, MADE, &[key]).unwrap();
+        let mut sum = Ended::make(&here.0, me(), ONCE);
+        bury(&path, &mut sum);
+        sum.unwrap().sum.codes.clone()
+    };
+    for key in (2..CODE_COUNT as u64 + 2).rev() {
+        code(key);
+    }
+    let last = (CODE_COUNT as u64 + 1) << 32 | 5;
+    assert_eq!(code(1).get(&last), Some(&1), "a lower one has no place any more");
+    assert!(!code(1).contains_key(&(1 << 32 | 5)));
+}
+
+#[test]
+fn what_cannot_be_added_for_now_is_kept() {
+    let here = Directory::new("passing");
+    for errno in [rustix::io::Errno::MFILE, rustix::io::Errno::NOSPC] {
+        let page = here.page(1, b"awslc\0\0\0", 1);
+        bury(&page, &mut Err(errno.into()));
+        assert!(page.exists(), "{errno}");
+    }
+    assert_eq!(here.sum().0, 1);
+}
+
+#[test]
+fn what_a_process_counted_before_it_became_another_program_is_kept() {
+    let here = Directory::new("exec");
+    let path = here.page(1, b"awslc\0\0\0", 5);
+    assert_eq!(bury_former_self(&here.0, &path), 1001);
+    assert!(!path.exists());
+    assert_eq!(here.sum(), (1, rows(&[("awslc", 5)])));
+    assert_eq!(bury_former_self(&here.0, &path), 0);
+}

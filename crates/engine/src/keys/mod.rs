@@ -96,8 +96,7 @@ fn set_parity(key_type: Option<u64>, value: &mut [u8]) {
     }
 }
 
-/// The same failure of the key that wraps or unwraps: of its handle, its type, or its size
-/// (PKCS#11 3.2 §5.18.3, §5.18.4).
+/// The same failure of the key that wraps or unwraps: of its handle, its type, or its size (PKCS#11 3.2 §5.18.3, §5.18.4).
 fn told_of([handle, key_type, size]: [Error; 3]) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::KEY_HANDLE_INVALID => handle,

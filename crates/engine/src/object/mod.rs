@@ -231,8 +231,7 @@ impl Object {
             || !matches!(allowed(), Some(Value::Ulongs(allowed)) if !allowed.contains(&mechanism))
     }
 
-    /// Whether the values of this key may be shown: never those of a sensitive or unextractable
-    /// one (PKCS#11 3.2 §5.7.5).
+    /// Whether the values of this key may be shown: never those of a sensitive or unextractable one (PKCS#11 3.2 §5.7.5).
     pub(crate) fn shows_secrets(&self) -> bool {
         !self.attributes.bool(CKA_SENSITIVE) && self.attributes.bool(CKA_EXTRACTABLE)
     }

@@ -94,8 +94,7 @@ impl Purposes {
         Self::asked(template, class).chosen().unwrap_or(silent)
     }
 
-    /// The purposes of a pair. The private half decides: what its public half does with data, anybody
-    /// can do.
+    /// The purposes of a pair. The private half decides: what its public half does with data, anybody can do.
     pub(crate) fn of_pair(public: &Attributes, private: &Attributes) -> Self {
         let asked = Self::asked(private, CKO_PRIVATE_KEY).chosen();
         asked.unwrap_or_else(|| Self::at_birth(public, CKO_PUBLIC_KEY))

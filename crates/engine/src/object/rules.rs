@@ -238,8 +238,7 @@ fn provenance(all: &mut Attributes, birth: Birth, secret: bool) {
     all.set(CKA_PURPOSES, purposes.value());
 }
 
-/// Applies changes (`C_SetAttributeValue`, `C_CopyObject`) to an existing object; `right` says which of
-/// the two.
+/// Applies changes (`C_SetAttributeValue`, `C_CopyObject`) to an existing object; `right` says which of the two.
 pub(crate) fn change(
     old: &Object,
     changes: &Typed,

@@ -85,8 +85,7 @@ impl Engine {
         flight
     }
 
-    /// After a failure of the provider: gives the operation to the next one; without one, the error that the caller
-    /// gets.
+    /// After a failure of the provider: gives the operation to the next one; without one, the error that the caller gets.
     #[cold]
     fn fail_over<A: Streams + Served + ?Sized>(
         &self,

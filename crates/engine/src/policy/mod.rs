@@ -24,8 +24,7 @@ use table::REFUSALS;
 pub struct Policy(u32);
 
 impl Policy {
-    /// Leaves no way from a sensitive key to its value, and makes nothing new with broken
-    /// cryptography.
+    /// Leaves no way from a sensitive key to its value, and makes nothing new with broken cryptography.
     pub const DEFAULT: Self = Self(Self::FIPS.0 & !bit(Refusal::NotApproved));
     /// Refuses everything that can be refused.
     pub const FIPS: Self = Self((1 << REFUSALS.len()) - 1);

@@ -17,8 +17,7 @@ pub(crate) enum Login {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Epoch(u64);
 
-/// An epoch, and how many objects were destroyed so far: while it is the same, nothing that anybody
-/// holds has died.
+/// An epoch, and how many objects were destroyed so far: while it is the same, nothing that anybody holds has died.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Moment(u64);
 

@@ -7,16 +7,22 @@ use crate::environment::{directory, variable};
 use metaslot_router::shipped;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The longest drop-in, in bytes.
 const LONGEST_DROP_IN: usize = 1 << 20;
+
+/// So often a directory is read from which drop-ins go meanwhile.
+const LISTINGS: usize = 8;
 
 /// Where configurations are looked for. The environment is asked once: a host may change it later.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// Of which the first whose file is there counts. The drop-ins of the last one count without a file, too.
     places: Vec<Place>,
+    /// The user's directory.
+    own: Option<PathBuf>,
     /// Who names a file means it: it must be there.
     named: bool,
     /// Where the user's own token is without a configuration.
@@ -52,7 +58,7 @@ impl Source {
         let variables = metaslot::Variables::of_environment();
         if let Some(named) = variable(c"METASLOT_CONF").map(PathBuf::from) {
             let places = vec![Place { file: named, drop_ins: Vec::new() }];
-            return Self { places, named: true, data: None, variables };
+            return Self { places, own: None, named: true, data: None, variables };
         }
         let home = directory(c"HOME");
         let own = directory(c"XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
@@ -60,6 +66,7 @@ impl Source {
         let own = own.map(|own| own.join("metaslot"));
         Self {
             places: places(own.as_deref(), Path::new("/etc/metaslot")),
+            own,
             named: false,
             data,
             variables,
@@ -100,14 +107,10 @@ impl Source {
         let mut found = Found::default();
         let mut texts = Vec::from_iter(main);
         found.main = texts.first().map(|text| text.file.clone());
-        for directory in directories {
-            let inside = drop_ins(directory);
-            let inside = inside.map_err(|error| {
-                Problem::new(Some(directory.clone()), format!("cannot be read: {error}"))
-            })?;
-            for file in inside {
-                texts.push(Text::new(&file, drop_in(&file))?);
-                found.drop_ins.push(file);
+        for directory in directories.iter().filter(|directory| self.counts(directory)) {
+            for text in drop_in_texts(directory, || drop_ins(directory))? {
+                found.drop_ins.push(text.file.clone());
+                texts.push(text);
             }
         }
         let mut config = Config::of(&texts)?;
@@ -126,7 +129,7 @@ impl Source {
 
     /// The file that counts, if one does, and where its drop-ins are.
     fn main(&self) -> Result<(Option<Text>, &[PathBuf]), Problem> {
-        for place in &self.places {
+        for place in self.places.iter().filter(|place| self.counts(&place.file)) {
             match fs::read_to_string(&place.file) {
                 Err(error) if costs::is_absent(&error) && !self.named => {}
                 text => return Ok((Some(Text::new(&place.file, text)?), &place.drop_ins)),
@@ -135,11 +138,24 @@ impl Source {
         Ok((None, self.places.last().map_or(&[], |place| &place.drop_ins)))
     }
 
+    /// Whether what is in a place counts: in the user's directory only where that is the user's whose rights this process has, or
+    /// root's. The variables may be another user's, as under `sudo`.
+    fn counts(&self, file: &Path) -> bool {
+        let Some(own) = self.own.as_deref().filter(|own| file.starts_with(own)) else {
+            return true;
+        };
+        let user = rustix::process::geteuid().as_raw();
+        fs::metadata(own).map_or(true, |metadata| [0, user].contains(&metadata.uid()))
+    }
+
     /// What is known of what operations cost: beside the file that counts, or without one in any place.
     fn costs(&self, config: &Config, found: &Found) -> Vec<metaslot_router::cost::Cost> {
         let known = match &found.main {
             Some(main) => costs::beside(main),
-            None => self.configurations().find_map(costs::beside),
+            None => {
+                let mut files = self.configurations().filter(|file| self.counts(file));
+                files.find_map(costs::beside)
+            }
         };
         // Ours are in the order of their costs; to read the table takes a third of a millisecond.
         let shipped = || if config.wanted.is_empty() { Vec::new() } else { shipped::costs() };
@@ -177,6 +193,32 @@ fn drop_ins(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// What the drop-ins of a directory say. One that has gone since the directory was read may have another name now.
+fn drop_in_texts(
+    directory: &Path,
+    list: impl Fn() -> io::Result<Vec<PathBuf>>,
+) -> Result<Vec<Text>, Problem> {
+    let mut left = LISTINGS;
+    'list: loop {
+        left -= 1;
+        let files = list().map_err(|error| {
+            Problem::new(Some(directory.to_owned()), format!("cannot be read: {error}"))
+        })?;
+        let mut texts = Vec::new();
+        for file in files {
+            let text = drop_in(&file);
+            if text.as_ref().is_err_and(costs::is_absent)
+                && fs::symlink_metadata(&file).is_err_and(|error| costs::is_absent(&error))
+                && left > 0
+            {
+                continue 'list;
+            }
+            texts.push(Text::new(&file, text)?);
+        }
+        return Ok(texts);
+    }
+}
+
 fn drop_in(file: &Path) -> io::Result<String> {
     let text = costs::plain_text(file, LONGEST_DROP_IN)?;
     match text.len() > LONGEST_DROP_IN {
@@ -210,9 +252,12 @@ mod tests {
         }
 
         fn source(&self) -> Source {
-            let places = places(Some(&self.0.join("own")), &self.0.join("system"));
+            let own = self.0.join("own");
+            let places = places(Some(&own), &self.0.join("system"));
+            let own = Some(own);
             let data = Some(PathBuf::from("/data"));
-            Source { places, named: false, data, variables: metaslot::Variables::default() }
+            let variables = metaslot::Variables::default();
+            Source { places, own, named: false, data, variables }
         }
 
         /// The paths of the tokens.
@@ -308,6 +353,44 @@ mod tests {
         assert!(here.problem().starts_with("system/metaslot.toml: has no [[token]] section"));
         here.write("system/metaslot.d/a.toml", &token("/a"));
         assert_eq!(here.tokens(), ["/a"]);
+    }
+
+    #[test]
+    fn a_drop_in_that_goes_while_they_are_read_is_no_error() {
+        let here = Directories::new("gone");
+        let directory = here.0.join("system/metaslot.d");
+        here.write("system/metaslot.d/a.toml", "").write("system/metaslot.d/b.toml", "");
+        let listed = std::cell::Cell::new(0);
+        let read = || {
+            drop_in_texts(&directory, || {
+                let found = drop_ins(&directory);
+                if listed.replace(listed.get() + 1) == 0 {
+                    fs::rename(directory.join("a.toml"), directory.join("c.toml"))?;
+                }
+                found
+            })
+        };
+        let names = |text: &Text| text.file.file_name().unwrap().to_owned();
+        let texts = read().unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(texts.iter().map(names).collect::<Vec<_>>(), ["b.toml", "c.toml"]);
+        // One that is listed for ever and never there is.
+        let never = || Ok(vec![directory.join("d.toml")]);
+        assert!(drop_in_texts(&directory, never).is_err());
+    }
+
+    #[test]
+    fn what_another_user_owns_does_not_count() {
+        let here = Directories::new("owner");
+        let own = here.0.join("own");
+        here.write("own/metaslot.toml", &token("/own"))
+            .write("own/metaslot.d/a.toml", &token("/a"))
+            .write("system/metaslot.toml", &token("/system"));
+        if std::os::unix::fs::chown(&own, Some(65534), None).is_err() {
+            return metaslot_testkit::not_run("module", "files of another user", "not root");
+        }
+        assert_eq!(here.tokens(), ["/system"]);
+        fs::remove_file(here.0.join("system/metaslot.toml")).unwrap();
+        assert_eq!(here.tokens(), ["/data/metaslot/token.db"]);
     }
 
     #[test]

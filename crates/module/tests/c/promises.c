@@ -515,7 +515,9 @@ static void a_token_gets_another_label_and_goes_by_its_officer_only(void)
 	EXPECT(metaslot->RenameToken(0, CKU_USER, user_pin, 4, (CK_UTF8CHAR *)"\xff", 1), CKR_ARGUMENTS_BAD);
 	EXPECT(metaslot->RenameToken(99, CKU_USER, user_pin, 4, other, 7), CKR_SLOT_ID_INVALID);
 	EXPECT(metaslot->RenameToken(0, CKU_USER, wrong, 4, other, 7), CKR_PIN_INCORRECT);
-	EXPECT(metaslot->RemoveToken(0, CKU_USER, user_pin, 4, before, length), CKR_USER_NOT_LOGGED_IN);
+	/* This process has a session: its handles would mean another token's objects. */
+	EXPECT(metaslot->RemoveToken(0, CKU_USER, user_pin, 4, before, length), CKR_SESSION_EXISTS);
+	EXPECT(metaslot->RemoveToken(0, CKU_SO, so_pin, 8, before, length), CKR_SESSION_EXISTS);
 	OK(metaslot->RenameToken(0, CKU_USER, user_pin, 4, other, 7));
 	OK(p11->C_GetTokenInfo(0, &info));
 	CHECK(memcmp(info.label, "another ", 8) == 0);
