@@ -90,6 +90,17 @@ pub(crate) fn key_of(session: &Session, public_key: &[u8]) -> Result<Option<Key>
     Ok(key::search(session, &Uri::default())?.into_iter().find(is_it))
 }
 
+/// A private key that is here already would be two keys of one value.
+pub(crate) fn refuse_known(session: &Session, public_key: &[u8], is_private: bool) -> Result<()> {
+    let known = key_of(session, public_key)?;
+    match known.filter(|key| key.part(Class::Private).is_some() || !is_private) {
+        None => Ok(()),
+        Some(key) => Err(Failure::failed(format!("the token has this key: '{}'", key.label)).hint(
+            "'metaslot key copy' makes another of it, 'metaslot key set' gives it another name",
+        )),
+    }
+}
+
 /// The certificates of a key, by what stands in them.
 pub(crate) fn of_key(session: &Session, key: &Key) -> Result<Vec<Stored>> {
     let Some(handle) = key.part(Class::Public) else { return Ok(Vec::new()) };

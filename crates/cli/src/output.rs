@@ -52,7 +52,7 @@ impl Output {
         if self.quiet {
             report.uris.iter().try_for_each(|uri| self.line(uri))
         } else {
-            write_out(report.text.as_bytes())
+            write_out(harmless(&report.text).as_bytes())
         }
     }
 
@@ -95,6 +95,23 @@ impl Output {
             write_error(&failure.text(colour(&io::stderr())));
         }
     }
+}
+
+/// What makes a line bold, and ends that.
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
+
+/// Text in which only whole lines are bold, and nothing else is what a terminal obeys: labels and comments are other people's
+/// words.
+fn harmless(text: &str) -> String {
+    let escaped = |line: &str| line.split('\t').map(printable).collect::<Vec<_>>().join("\t");
+    let lines = text.split('\n').map(|line| {
+        match line.strip_prefix(BOLD).and_then(|rest| rest.strip_suffix(PLAIN)) {
+            Some(heading) => format!("{BOLD}{}{PLAIN}", escaped(heading)),
+            None => escaped(line),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// What the user should know and was not told yet.
@@ -191,11 +208,7 @@ impl Table {
         let bold = colour(&io::stdout());
         let lines = self.rows.iter().enumerate().map(|(number, row)| {
             let line = self.line(row, &widths);
-            if number == 0 && bold {
-                format!("\x1b[1m{line}\x1b[0m\n")
-            } else {
-                format!("{line}\n")
-            }
+            if number == 0 && bold { format!("{BOLD}{line}{PLAIN}\n") } else { format!("{line}\n") }
         });
         lines.collect()
     }
@@ -215,6 +228,15 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_whole_lines_are_bold_and_nothing_else_is_obeyed() {
+        let heading = "\x1b[1mNAME\x1b[0m\n\tx\n";
+        assert_eq!(harmless(heading), heading);
+        assert_eq!(harmless("key 'a\x1b]0;b\x07'\n"), "key 'a\\u{1b}]0;b\\u{7}'\n");
+        assert_eq!(harmless("\x1b[1ma\x1b[8m\x1b[0m"), "\x1b[1ma\\u{1b}[8m\x1b[0m");
+        assert_eq!(harmless("a\x1b[1mb\r\u{202e}"), "a\\u{1b}[1mb\\r\\u{202e}");
+    }
 
     #[test]
     fn a_table_is_as_wide_as_its_cells_and_ends_no_line_with_blanks() {

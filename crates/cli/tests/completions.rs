@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What zsh and fish complete, by themselves; bash is in the transcripts.
+//! What zsh and fish complete, by themselves, and bash with files; with names it is in the transcripts.
 
 #[path = "common/sandbox.rs"]
 mod sandbox;
+#[path = "common/terminal.rs"]
+mod terminal;
 
 use sandbox::Sandbox;
 use std::env;
+use terminal::Terminal;
 
 /// A token with a key whose label is to be completed.
 const MAKE: &str = "metaslot token init --label web --so-pin-source so.pin --pin-source user.pin --quiet && \
@@ -45,4 +48,27 @@ fn zsh_completes_types_and_labels() {
 #[test]
 fn fish_completes_types_and_labels() {
     completes("fish", "--no-config", FISH, &["ec:p224", "ec:p256", "site"]);
+}
+
+/// Other people's files have names that mean something to a shell.
+#[test]
+fn bash_quotes_the_names_of_files() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    sandbox.run("touch 'a;touch RAN;.pem' b.pem; metaslot completions bash > it");
+    let mut bash = sandbox.program("bash");
+    bash.args(["--norc", "--noprofile", "-i"]).env("TERM", "dumb").env_remove("HISTFILE");
+    let mut terminal = Terminal::start(bash);
+    terminal.answer(". ./it; PS1='ready> '\n");
+    terminal.expect("\nready> ");
+    for line in ["key import a", "sign --key x --in a", "sign --key x --in=a", "key import 'a"] {
+        terminal.answer(&format!("metaslot {line}\t\n"));
+        terminal.expect("error: ");
+        terminal.expect("\nready> ");
+    }
+    terminal.answer("printf '%s\\n' key import b\t | tail -1; exit\n");
+    let (screen, code) = terminal.end();
+    assert!(screen.contains("b.pem") && code == Some(0), "{screen}");
+    let there = sandbox.run("ls");
+    assert!(!there.contains(&"RAN".to_owned()), "{there:?}");
+    assert!(there.contains(&"a;touch RAN;.pem".to_owned()), "{there:?}");
 }

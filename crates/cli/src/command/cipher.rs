@@ -97,6 +97,7 @@ impl CipherArg {
             Some(name) => mechanism_number(name)?,
             None => match opened.key.kind.family {
                 Family::Rsa => CKM_RSA_PKCS_OAEP,
+                Family::Aes if self.hash.is_some() => return Err(no_hash()),
                 Family::Aes => return Ok(false),
                 _ => {
                     let message = format!("{} keys have no usual cipher", opened.key.kind);
@@ -136,7 +137,7 @@ impl CipherArg {
         payload: &mut Payload,
         target: &mut Target,
     ) -> Result<()> {
-        let data = Secret::taken(payload.all()?);
+        let data = payload.all_secret()?;
         let iv = self.iv.as_deref().map(|iv| hexadecimal("--iv", iv)).transpose()?;
         if iv.is_some() && *length == 0 {
             return Err(Failure::usage("this mechanism has no IV"));
@@ -175,7 +176,7 @@ impl CipherArg {
 
     fn params<'a>(&self, shape: Shape, iv: &'a [u8], aad: Option<&'a [u8]>) -> Result<Params<'a>> {
         if self.hash.is_some() && shape != Shape::Oaep {
-            return Err(Failure::usage("--hash is for rsa-oaep"));
+            return Err(no_hash());
         }
         if aad.is_some() && !matches!(shape, Shape::Gcm | Shape::ChaCha20Poly1305) {
             return Err(Failure::usage("this mechanism authenticates nothing: drop --aad"));
@@ -214,6 +215,10 @@ impl Opened {
         })?;
         Ok(Self { session, key, handle, pin })
     }
+}
+
+fn no_hash() -> Failure {
+    Failure::usage("--hash is for rsa-oaep")
 }
 
 fn unserved() -> Failure {

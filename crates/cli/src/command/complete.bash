@@ -13,10 +13,12 @@ _metaslot() {
     done
     local current=${words[${#words[@]} - 1]}
     local before=${current%"${current##*[:=]}"}
-    # What is not offered by name is a file.
-    local IFS=$'\n'
-    COMPREPLY=($(METASLOT_COMPLETE=bash _CLAP_COMPLETE_INDEX=$((${#words[@]} - 1)) metaslot -- "${words[@]}" 2> /dev/null))
+    mapfile -t COMPREPLY < <(METASLOT_COMPLETE=bash _CLAP_COMPLETE_INDEX=$((${#words[@]} - 1)) metaslot -- "${words[@]}" 2> /dev/null)
     COMPREPLY=("${COMPREPLY[@]#"$before"}")
-    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[/=] ]]; then compopt -o nospace 2> /dev/null; fi
+    # An empty word says that a file is wanted. Bash offers files itself, and quotes their names.
+    for word in "${COMPREPLY[@]}"; do
+        if [[ ! $word ]]; then COMPREPLY=(); fi
+    done
+    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2> /dev/null; fi
 }
 complete -o bashdefault -o default -F _metaslot metaslot

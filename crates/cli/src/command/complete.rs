@@ -11,12 +11,13 @@ use crate::key::{self, types, usage_names};
 use crate::scheme::{hash_names, short_mechanisms};
 use crate::uri::Uri;
 use clap::{Command, ValueHint};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, EnvCompleter};
 use metaslot_ck::mechanism_name;
 use metaslot_client::{Access, Session};
 use std::collections::BTreeSet;
 use std::env;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +29,9 @@ const BASH: &str = include_str!("complete.bash");
 
 /// Answers a shell, and ends, where one asks.
 pub(crate) fn answer(command: impl Fn() -> Command) {
-    if env::var_os(VARIABLE).is_some() {
-        CompleteEnv::with_factory(|| with_values(command())).var(VARIABLE).complete();
+    if let Some(shell) = env::var_os(VARIABLE) {
+        let is_bash = shell == "bash";
+        CompleteEnv::with_factory(|| with_values(command(), is_bash)).var(VARIABLE).complete();
     }
 }
 
@@ -64,20 +66,29 @@ const VALUES: &[(&[&str], Values)] = &[
     (&["mechanism", "only"], mechanisms),
 ];
 
-fn with_values(command: Command) -> Command {
+fn with_values(command: Command, is_bash: bool) -> Command {
     let command = command.mut_args(|argument| {
         let id = argument.get_id().as_str();
         let is_asked = argument.get_action().takes_values();
         let row = VALUES.iter().find(|row| is_asked && row.0.contains(&id));
         // A PIN's place is a file, mostly.
         let is_place = argument.get_value_names().is_some_and(|names| names == ["SOURCE"]);
+        let is_file = is_place || argument.get_value_hint() != ValueHint::Unknown;
         match row {
             Some((_, values)) => argument.add(ArgValueCandidates::new(|| candidates(values()))),
+            // Bash would run what other people's files have in their names: it is told only that a file is wanted.
+            None if is_bash && is_file => argument.add(ArgValueCompleter::new(a_file)),
             None if is_place => argument.value_hint(ValueHint::AnyPath),
             None => argument,
         }
     });
-    command.mut_subcommands(with_values)
+    command.mut_subcommands(|command| with_values(command, is_bash))
+}
+
+/// The empty word, by which the function of bash knows that a file is wanted.
+fn a_file(word: &OsStr) -> Vec<CompletionCandidate> {
+    let is_option = word.as_encoded_bytes().starts_with(b"-");
+    if is_option { Vec::new() } else { vec![CompletionCandidate::new("")] }
 }
 
 /// A label is somebody else's word: what means something to a shell is not put into its line.

@@ -5,7 +5,7 @@ use super::arguments::{self, PinArg, TokenArg};
 use super::key::report;
 use super::payload::{self, Payload};
 use crate::app::App;
-use crate::encoding::{from_hex, hex};
+use crate::encoding::{from_hex, hex_line, printable};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Family, Key, Kind, Usage, usage};
 use crate::keyfile;
@@ -106,6 +106,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         )));
     };
     args.kind.check_usages(args.usage.as_deref())?;
+    if args.label.is_none() {
+        payload::refuse_mixed(&app.output, args.output.as_deref())?;
+    }
     let input = Input::read(args)?;
     let uri = args.token.key(&args.key)?;
     let login = args.pin.login(app, &uri)?;
@@ -125,8 +128,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
                 Ok(session.derive(&mechanism, base, &with(named, &template))?)
             })?;
             let report = report(&login.token, &made);
-            let text = format!("derived {} key '{label}'\n{}\n", args.kind, report.uris.join("\n"));
-            app.output.print(&Report { text, ..report })
+            let (uris, label) = (report.uris.join("\n"), printable(label));
+            let text = format!("derived {} key '{label}'\n{uris}\n", args.kind);
+            let warning = usage::warning(args.usage.as_deref(), false);
+            let warning = warning.filter(|_| login.token.status.is_some());
+            app.output.print_warning(&Report { text, ..report }, warning.as_slice())
         }
         None => {
             let open =
@@ -139,9 +145,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
                 "bytes": value.len(),
             });
             let report = Report { json, ..Report::default() };
-            let line = format!("{}\n", hex(value.expose()));
-            let bytes = if args.hex { line.as_bytes() } else { value.expose() };
-            payload::write_secret(&app.output, args.output.as_deref(), bytes, &report)
+            let written = if args.hex { hex_line(&value) } else { value };
+            payload::write_secret(&app.output, args.output.as_deref(), &written, &report)
         }
     }
 }

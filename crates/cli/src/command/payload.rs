@@ -40,6 +40,24 @@ impl Payload {
         Ok(data)
     }
 
+    /// All of it, and no copy of it elsewhere.
+    pub(crate) fn all_secret(&mut self) -> Result<Secret> {
+        let mut data = Secret::zeroed(PIECE);
+        let mut length = 0;
+        loop {
+            length += self.fill(&mut data.expose_mut()[length..])?;
+            if length < data.len() {
+                return Ok(data.truncated(length));
+            }
+            let longer = Secret::try_zeroed(2 * length);
+            let mut longer = longer.ok_or_else(|| {
+                Failure::failed(format!("{} is longer than the memory for secrets", self.name))
+            })?;
+            longer.expose_mut()[..length].copy_from_slice(data.expose());
+            data = longer;
+        }
+    }
+
     /// Fills the buffer; how many bytes there were, fewer only before the end.
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
@@ -120,14 +138,24 @@ pub(crate) fn write_beside(
     written(output, (path, 0o666), bytes, report)
 }
 
-/// The same for what only its owner may read.
+/// Refuses a secret without a file of its own where a document takes the place of the bytes.
+pub(crate) fn refuse_mixed(output: &Output, path: Option<&Path>) -> Result<()> {
+    if !output.json || path.is_some_and(|path| path != Path::new("-")) {
+        return Ok(());
+    }
+    let message = "a secret is not printed as a part of something else";
+    Err(Failure::usage(message).hint("give --out FILE, or leave --json out"))
+}
+
+/// The same for what only its owner may read, and what is nowhere else then: where it has no place it is refused.
 pub(crate) fn write_secret(
     output: &Output,
     path: Option<&Path>,
-    bytes: &[u8],
+    secret: &Secret,
     report: &Report,
 ) -> Result<()> {
-    written(output, (path, 0o600), bytes, report)
+    refuse_mixed(output, path)?;
+    written(output, (path, 0o600), secret.expose(), report)
 }
 
 fn written(

@@ -10,19 +10,41 @@ pub(crate) use base64::{base64, from_base64, secret_from_base64};
 pub(crate) use ber::definite;
 pub(crate) use pem::{Block, blocks, der_of, pem};
 
+use metaslot_memory::Secret;
+
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The same of a secret, as a line.
+pub(crate) fn hex_line(secret: &Secret) -> Secret {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut line = Secret::zeroed(2 * secret.len() + 1);
+    let (pairs, end) = line.expose_mut().as_chunks_mut::<2>();
+    for (pair, byte) in pairs.iter_mut().zip(secret.expose()) {
+        *pair = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+    }
+    end.fill(b'\n');
+    line
+}
+
 /// From hexadecimal, with or without `0x` and colons; `None` when it is not.
 pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let text = text.strip_prefix("0x").unwrap_or(text).replace(':', "");
-    let digits = text.bytes().all(|c| c.is_ascii_hexdigit());
-    if text.is_empty() || !text.len().is_multiple_of(2) || !digits {
-        return None;
+    secret_from_hex(text.as_bytes()).map(|bytes| bytes.expose().to_vec())
+}
+
+/// The same into protected memory.
+pub(crate) fn secret_from_hex(text: &[u8]) -> Option<Secret> {
+    let text = text.strip_prefix(b"0x").unwrap_or(text);
+    let mut bytes = Secret::zeroed(text.len().div_ceil(2));
+    let mut digits = 0;
+    for character in text.iter().filter(|character| **character != b':') {
+        let digit = u8::try_from(char::from(*character).to_digit(16)?).ok()?;
+        bytes.expose_mut()[digits / 2] |= if digits % 2 == 0 { digit << 4 } else { digit };
+        digits += 1;
     }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+    (digits > 0 && digits.is_multiple_of(2)).then(|| bytes.truncated(digits / 2))
 }
 
 /// Text that another one may have written, in one line and without what a terminal obeys.
@@ -54,6 +76,7 @@ mod tests {
     #[test]
     fn hexadecimal_goes_both_ways() {
         assert_eq!(hex(&[0, 0xab]), "00ab");
+        assert_eq!(hex_line(&Secret::copy_of(&[0, 0xab])).expose(), b"00ab\n");
         assert_eq!(from_hex("00aB"), Some(vec![0, 0xab]));
         assert_eq!(from_hex("0x00:ab"), Some(vec![0, 0xab]));
         for bad in ["", "0", "0x", "zz", "+1", "é0"] {

@@ -43,12 +43,13 @@ impl<'a> Trial<'a> {
             Some(values) => public_of(session, &private(values, &pair.kind, &how, false))?,
             None => None,
         };
+        let is_binary = pair.kind.to_string().starts_with("ec:sect");
         let public_key = match (made, pair.public.clone()) {
             (None, None) => {
                 return Err(Failure::failed("it has no public half, and the module makes none")
                     .hint("OpenSSL writes EC keys with it, and OpenSSH Ed25519 keys"));
             }
-            (Some(made), Some(said)) if made != said && !is_compressed(&said) => {
+            (Some(made), Some(said)) if made != said && !is_compressed(&said, &made, is_binary) => {
                 return Err(Failure::failed("its two halves are not of one key"));
             }
             (Some(made), _) => made,
@@ -71,7 +72,9 @@ impl<'a> Trial<'a> {
             Err(error) => {
                 // Before the module's words for it are replaced by those of the next call.
                 let failure = Failure::from(error);
-                made.iter().try_for_each(|half| session.destroy(*half))?;
+                for half in made {
+                    session.destroy(half).ok();
+                }
                 return Err(failure);
             }
         }
@@ -84,9 +87,17 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Whether the point of a public key has one coordinate only, and so is written otherwise than modules write it.
-fn is_compressed(public_key: &[u8]) -> bool {
-    matches!(x509::key_bits(public_key), Some([2 | 3, ..]))
+/// Whether a public key has the point of another one in short: one coordinate, and whether the other is odd.
+fn is_compressed(short: &[u8], whole: &[u8], is_binary: bool) -> bool {
+    let (Some([sign, x @ ..]), Some([4, point @ ..])) =
+        (x509::key_bits(short), x509::key_bits(whole))
+    else {
+        return false;
+    };
+    // Of fields of characteristic two it says something else, which takes a division.
+    let odd = point.last().map_or(0, |byte| byte & 1);
+    let fits = if is_binary { matches!(sign, 2 | 3) } else { *sign == 2 | odd };
+    fits && point.len() == 2 * x.len() && point.starts_with(x)
 }
 
 /// What a module knows of the public half of a private key.
@@ -147,4 +158,27 @@ pub(crate) fn secret(
     let usages = kind.usages(how.usages);
     let template = usage::secret(template, usages).bytes(CKA_VALUE, value.expose());
     Ok(session.create(&template)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::der;
+
+    #[test]
+    fn a_short_point_is_that_of_one_key() {
+        let info = |point: &[u8]| der::ec_public_key(&[6, 1, 1], point);
+        let whole = info(&[4, 7, 8, 1, 9]);
+        for (point, is_prime, is_binary) in [
+            (&[3, 7, 8][..], true, true),
+            (&[2, 7, 8], false, true),
+            (&[3, 7, 9], false, false),
+            (&[3, 7], false, false),
+            (&[5, 7, 8], false, false),
+            (&[], false, false),
+        ] {
+            assert_eq!(is_compressed(&info(point), &whole, false), is_prime, "{point:?}");
+            assert_eq!(is_compressed(&info(point), &whole, true), is_binary, "{point:?}");
+        }
+    }
 }

@@ -75,9 +75,27 @@ pub(crate) fn usage_names() -> impl Iterator<Item = &'static str> {
     USAGES.iter().map(|row| row.names[0])
 }
 
+/// Programs state uses that they do not need, so our module takes them, and refuses them when asked. Who asks for them here
+/// is told.
+pub(crate) fn warning(asked: Option<&[Usage]>, pair: bool) -> Option<String> {
+    let asked = asked?;
+    let beyond = beyond_purpose(asked, pair);
+    let (first, _) = beyond.split_first()?;
+    let names = |usages: &[Usage]| {
+        usages.iter().map(|usage| usage.name()).collect::<Vec<_>>().join(" and ")
+    };
+    let kept: Vec<Usage> = asked.iter().copied().filter(|usage| !beyond.contains(usage)).collect();
+    let (kept, refused) = (names(&kept), names(&beyond));
+    Some(format!(
+        "a key has one purpose, and this one's is to {kept}: the default policy refuses to \
+         {refused} with it; make another key with --usage {}, or allow \"beyond-purpose\"",
+        first.name()
+    ))
+}
+
 /// The uses among `asked` that go beyond the key's one purpose, as our module has it (docs/policy.md):
 /// use before transport before derivation. Agreement, what the derive of a pair is, is a use.
-pub(crate) fn beyond_purpose(asked: &[Usage], pair: bool) -> Vec<Usage> {
+fn beyond_purpose(asked: &[Usage], pair: bool) -> Vec<Usage> {
     let purpose = |usage: &Usage| match usage {
         Usage::Sign | Usage::Decrypt => 0,
         Usage::Derive if pair => 0,
@@ -111,6 +129,11 @@ impl Usages {
     /// Whether this attribute is true.
     pub(crate) fn has(&self, attribute: CK_ATTRIBUTE_TYPE) -> bool {
         self.0.contains(&attribute)
+    }
+
+    /// What the private half is for.
+    pub(crate) fn of_private(&self) -> Vec<Usage> {
+        USAGES.iter().filter(|row| self.has(row.private)).map(|row| row.usage).collect()
     }
 
     /// The words of `CKA_…`, in a fixed order.

@@ -15,6 +15,25 @@ pub(crate) struct Contents {
     pub(crate) others: usize,
 }
 
+impl Contents {
+    /// Leaves out the public half of a key that is there itself. A private half may be written without saying which its public
+    /// one is; where it is the only one, it is taken to be that which stands beside it, and the token sees whether it is.
+    pub(super) fn join_halves(&mut self) {
+        let (privates, publics): (Vec<Pair>, Vec<Pair>) =
+            self.keys.drain(..).partition(|pair| pair.private.is_some());
+        self.keys = privates;
+        for public in publics {
+            match &mut *self.keys {
+                [only] if only.public.is_none() && only.kind == public.kind => {
+                    only.public = public.public;
+                }
+                keys if keys.iter().any(|key| key.public == public.public) => {}
+                _ => self.keys.push(public),
+            }
+        }
+    }
+}
+
 /// A certificate, and what the file calls it.
 #[derive(Debug)]
 pub(crate) struct Certificate {

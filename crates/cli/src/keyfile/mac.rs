@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether a PKCS #12 file is as it was written (RFC 7292, 4).
 
-use super::diversified::{AUTHENTICATION, Diversified, Hash, SHA1, diversified, wide};
+use super::diversified::{AUTHENTICATION, Diversified, Hash, SHA1};
 use super::passphrase::{Opener, count, few, identified, is, is_nothing, wrong_passphrase};
 use super::private::damaged;
 use crate::encoding::der::{self, OCTET_STRING, SEQUENCE};
@@ -64,7 +64,7 @@ impl Opener<'_> {
         })?;
         let iterations = few(iterations)?;
         let input = Diversified { id: AUTHENTICATION, salt, iterations, length: hash.result };
-        let key = diversified(self.session, hash, &wide(passphrase), &input)?;
+        let key = self.diversified(hash, passphrase, &input)?;
         let purpose = Purpose { key_type: CKK_GENERIC_SECRET, usage: CKA_VERIFY, lengths: &[] };
         let handle = imported(self.session, &key, purpose)?;
         let verified = self.session.verify(&hash.mac.into(), handle, content, mac);

@@ -53,6 +53,7 @@ fn pem(opener: &Opener<'_>, text: &str) -> Result<Contents> {
             .ok_or_else(|| Failure::failed(format!("what is in {} is no base64", block.label)))?;
         of_block(opener, block, bytes, &mut contents)?;
     }
+    contents.join_halves();
     Ok(contents)
 }
 
@@ -66,6 +67,9 @@ fn of_block(
     let encrypted = header("Proc-Type").is_some_and(|kind| kind.contains("ENCRYPTED"));
     let bytes = match header("DEK-Info") {
         Some(info) if encrypted => opener.traditional(info, bytes.expose())?,
+        None if encrypted => {
+            return Err(Failure::failed("it is encrypted, and no DEK-Info line says how"));
+        }
         _ => bytes,
     };
     // Decrypted under another passphrase it is anything.

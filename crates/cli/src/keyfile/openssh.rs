@@ -60,8 +60,10 @@ pub(super) fn read(opener: &Opener<'_>, bytes: &[u8]) -> Result<Pair> {
     let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(cut)?;
     let mut next = || string(&mut rest).ok_or_else(cut);
     let (cipher, kdf, options) = (next()?, next()?, next()?);
-    if number(&mut rest).ok_or_else(cut)? != 1 {
-        return Err(unsupported("a file of several OpenSSH keys"));
+    match number(&mut rest).ok_or_else(cut)? {
+        0 => return Err(Failure::failed("there is no key in it")),
+        1 => {}
+        _ => return Err(unsupported("a file of several OpenSSH keys")),
     }
     string(&mut rest).ok_or_else(cut)?;
     let sealed = string(&mut rest).ok_or_else(cut)?;

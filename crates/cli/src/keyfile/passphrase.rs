@@ -2,7 +2,7 @@
 //! What a passphrase opens: PKCS #5 (RFC 8018) and OpenSSL's old PEM. The module does the cryptography, with keys of the
 //! session.
 
-use super::diversified::{Diversified, ENCRYPTION, IV, SHA1, diversified, wide};
+use super::diversified::{Diversified, ENCRYPTION, Hash, IV, SHA1, diversified, wide};
 use super::private::damaged;
 use super::rc2;
 use crate::encoding::der::{self, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
@@ -13,10 +13,13 @@ use crate::pin;
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session};
 use metaslot_memory::Secret;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
-/// No file is worth more work than this: ten seconds or so.
+/// No file is worth more work than this, of all its keys together: ten seconds or so.
 const MOST_ITERATIONS: u64 = 10_000_000;
+
+/// What one iteration of PKCS #12 costs, in those of PBKDF2, which the module repeats by itself.
+const COST_OF_PKCS12: u64 = 3;
 
 /// A passphrase that is asked for when it is first needed, and the session that works with it.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Opener<'a> {
     pub(super) session: &'a Session,
     source: Option<&'a str>,
     pub(super) passphrase: OnceCell<Secret>,
+    /// Iterations until now.
+    work: Cell<u64>,
 }
 
 /// A block cipher in CBC mode.
@@ -116,7 +121,7 @@ enum Key<'a> {
 
 impl<'a> Opener<'a> {
     pub(crate) const fn new(session: &'a Session, source: Option<&'a str>) -> Self {
-        Self { session, source, passphrase: OnceCell::new() }
+        Self { session, source, passphrase: OnceCell::new(), work: Cell::new(0) }
     }
 
     /// The passphrase.
@@ -130,6 +135,27 @@ impl<'a> Opener<'a> {
                 None => failure.hint("give the file's with --passphrase-source FILE"),
             })?;
         Ok(self.passphrase.get_or_init(|| passphrase))
+    }
+
+    /// What PKCS #12 makes of a passphrase, if that is not too much work.
+    pub(super) fn diversified(
+        &self,
+        hash: &Hash,
+        passphrase: &Secret,
+        input: &Diversified<'_>,
+    ) -> Result<Secret> {
+        let blocks = input.length.div_ceil(hash.result) as u64;
+        self.spend(input.iterations, blocks * COST_OF_PKCS12)?;
+        diversified(self.session, hash, &wide(passphrase), input)
+    }
+
+    /// Counts so many iterations, each for so many blocks of what is made.
+    fn spend(&self, iterations: u64, blocks: u64) -> Result<()> {
+        self.work.set(self.work.get().saturating_add(iterations.saturating_mul(blocks)));
+        match self.work.get() > MOST_ITERATIONS {
+            true => Err(Failure::failed("its passphrases are more work than is done for a file")),
+            false => Ok(()),
+        }
     }
 
     /// What an `AlgorithmIdentifier` says how to decrypt. Nothing says a wrong passphrase but what comes out.
@@ -149,6 +175,8 @@ impl<'a> Opener<'a> {
                 if said.is_some_and(|said| said != length) {
                     return Err(cut());
                 }
+                let result = HMACS.iter().find(|row| row.0 == prf).map_or(1, |row| row.2 as u64);
+                self.spend(iterations, length.div_ceil(result))?;
                 let how = Stretch { prf, salt, iterations, length };
                 let key = match self.has(CKM_PKCS5_PBKD2)? {
                     true => stretched(self.session, passphrase, &how)?,
@@ -159,7 +187,7 @@ impl<'a> Opener<'a> {
             Key::Pkcs12 { salt, iterations } => {
                 let made = |id, length| {
                     let input = Diversified { id, salt, iterations, length };
-                    diversified(self.session, &SHA1, &wide(passphrase), &input)
+                    self.diversified(&SHA1, passphrase, &input)
                 };
                 Ok((made(ENCRYPTION, cipher.key)?, made(IV, cipher.block)?))
             }
@@ -327,7 +355,7 @@ pub(super) fn few(iterations: u64) -> Result<u64> {
         0 => Err(cut()),
         1..=MOST_ITERATIONS => Ok(iterations),
         more => Err(Failure::failed(format!(
-            "its passphrase takes {more} iterations, more than {MOST_ITERATIONS}"
+            "its passphrase takes {more} iterations, and no more than {MOST_ITERATIONS} are made for a file"
         ))),
     }
 }

@@ -21,6 +21,9 @@ const NESTED: &[u32] = &[1, 2, 840, 113_549, 1, 12, 10, 1, 6];
 const X509: &[u32] = &[1, 2, 840, 113_549, 1, 9, 22, 1];
 const FRIENDLY_NAME: &[u32] = &[1, 2, 840, 113_549, 1, 9, 20];
 
+/// Nobody writes bags that are deeper in each other.
+const DEPTH: usize = 8;
+
 /// Whether bytes begin as such a file does: version 3, and something of a type. Some programs do not say its length.
 pub(super) fn is_one(der: &[u8]) -> bool {
     if der.starts_with(&[SEQUENCE, 0x80, INTEGER, 1, 3]) {
@@ -35,7 +38,7 @@ fn cut() -> Failure {
     Failure::failed(damaged("PKCS #12 form"))
 }
 
-/// Everything in it. Nothing is believed before the passphrase was found to fit.
+/// Everything in it. Where it has a MAC, nothing is believed before the passphrase was found to fit.
 pub(super) fn read(opener: &Opener<'_>, der: &[u8]) -> Result<Contents> {
     let der = definite(der).ok_or_else(cut)?;
     let mut rest = der::take(&mut der.expose(), SEQUENCE).ok_or_else(cut)?;
@@ -55,9 +58,10 @@ pub(super) fn read(opener: &Opener<'_>, der: &[u8]) -> Result<Contents> {
     while let Some(safe) = der::next(&mut safes) {
         let (identifier, content) = identified(safe.whole).ok_or_else(cut)?;
         if is(identifier, DATA) {
-            bags(opener, explicit(content, OCTET_STRING).ok_or_else(cut)?, &mut contents)?;
+            let bare = explicit(content, OCTET_STRING).ok_or_else(cut)?;
+            bags(opener, bare, DEPTH, &mut contents)?;
         } else if is(identifier, ENCRYPTED_DATA) {
-            bags(opener, encrypted(opener, content)?.expose(), &mut contents)?;
+            bags(opener, encrypted(opener, content)?.expose(), DEPTH, &mut contents)?;
         } else {
             return Err(Failure::failed("a part of it is sealed in a way that is not supported"));
         }
@@ -98,8 +102,8 @@ fn octets(sealed: Element<'_>) -> Option<Vec<u8>> {
     Some(whole)
 }
 
-/// `SafeContents`
-fn bags(opener: &Opener<'_>, der: &[u8], contents: &mut Contents) -> Result<()> {
+/// `SafeContents`; bags in it may have others within, so many deep.
+fn bags(opener: &Opener<'_>, der: &[u8], depth: usize, contents: &mut Contents) -> Result<()> {
     let der = definite(der).ok_or_else(cut)?;
     let mut rest = der::take(&mut der.expose(), SEQUENCE).ok_or_else(cut)?;
     while !rest.is_empty() {
@@ -117,7 +121,8 @@ fn bags(opener: &Opener<'_>, der: &[u8], contents: &mut Contents) -> Result<()> 
             let der = certificate(value).ok_or_else(cut)?;
             contents.certificates.extend(der.map(|der| Certificate { der, name }));
         } else if is(identifier, NESTED) {
-            bags(opener, value, contents)?;
+            let depth = depth.checked_sub(1).ok_or_else(cut)?;
+            bags(opener, value, depth, contents)?;
         } else {
             contents.others += 1;
         }
@@ -144,7 +149,8 @@ fn friendly_name(mut attributes: &[u8]) -> Option<String> {
             let mut values = der::take(&mut attribute, SET)?;
             let text = der::take(&mut values, BMP_STRING)?;
             let units = text.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
-            return Some(String::from_utf16_lossy(&units.collect::<Vec<_>>()));
+            let name = String::from_utf16_lossy(&units.collect::<Vec<_>>());
+            return Some(name).filter(|name| !name.is_empty());
         }
     }
     None

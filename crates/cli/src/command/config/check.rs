@@ -20,7 +20,7 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Another file than the one in force
+    /// Another file than the one in force; the modules that it names are loaded, which runs their code
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

@@ -41,5 +41,5 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let stored = one(&session, &token, &uri)?;
     let value = Secret::taken(session.attribute(stored.handle, CKA_VALUE)?);
     let report = Report { json: json!({"exported": stored.json(&token)}), ..Report::default() };
-    payload::write_secret(&app.output, args.output.as_deref(), value.expose(), &report)
+    payload::write_secret(&app.output, args.output.as_deref(), &value, &report)
 }

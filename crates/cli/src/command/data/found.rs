@@ -5,6 +5,7 @@ use crate::failure::{Failure, Result};
 use crate::uri::{Class, Uri};
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
+use metaslot_memory::Secret;
 use serde_json::{Value, json};
 
 /// One object, without what is in it.
@@ -58,7 +59,7 @@ pub(super) fn search(session: &Session, uri: &Uri) -> Result<Vec<Stored>> {
             label: text(label),
             application: text(application),
             is_private: private.as_deref() == Some(&[CK_TRUE]),
-            bytes: value.map_or(0, |value| value.len()),
+            bytes: value.map(Secret::taken).map_or(0, |value| value.len()),
         });
     }
     Ok(found)

@@ -4,6 +4,7 @@
 use super::report::report;
 use crate::app::App;
 use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::key::{self, Key, Part};
 use crate::output::Report;
@@ -58,7 +59,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let mut keys = key::search(&session, &wanted)?;
     keys.retain(|key| key.parts.iter().any(|part| handles.contains(&part.handle)));
     let report = report(&login.token, &keys);
-    let text = format!("copied '{}' to '{}'\n{}\n", key.label, args.label, report.uris.join("\n"));
+    let (from, uris) = (printable(&key.label), report.uris.join("\n"));
+    let text = format!("copied '{from}' to '{}'\n{uris}\n", printable(&args.label));
     app.output.print(&Report { text, ..report })
 }
 
@@ -98,7 +100,9 @@ fn copies(session: &Session, key: &Key, args: &Args, id: &[u8]) -> Result<Vec<Ob
             Err(error) => {
                 // Before the module's words for it are replaced by those of the next call.
                 let failure = Failure::from(error);
-                made.iter().try_for_each(|copy| session.destroy(*copy))?;
+                for copy in made {
+                    session.destroy(copy).ok();
+                }
                 return Err(failure);
             }
         }

@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::command::payload;
-use crate::encoding::{hex, pem};
+use crate::encoding::{hex_line, pem};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Key};
 use crate::output::Report;
@@ -106,18 +106,12 @@ fn secret(app: &App, args: &Args, uri: &Uri) -> Result<()> {
         .hint("'metaslot wrap' takes a key out under another one, where it is extractable"));
     }
     let value = key::value(&session, handle)?;
-    let text = hex(value.expose());
-    if app.output.json && args.output.is_none() {
-        let message = "a secret is not printed as a part of something else";
-        return Err(Failure::usage(message).hint("give --out FILE, or leave --json out"));
-    }
     let report = Report {
         json: json!({"key": name, "type": key.kind.to_string(), "bytes": value.len()}),
         ..Report::default()
     };
-    let line = format!("{text}\n");
-    let bytes = if args.format == Format::Raw { value.expose() } else { line.as_bytes() };
-    payload::write_secret(&app.output, args.output.as_deref(), bytes, &report)
+    let written = if args.format == Format::Raw { value } else { hex_line(&value) };
+    payload::write_secret(&app.output, args.output.as_deref(), &written, &report)
 }
 
 fn not_secret(key: &Key) -> Failure {

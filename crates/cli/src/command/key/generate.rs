@@ -5,7 +5,7 @@ use super::report::report;
 use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg, id};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Generation, Kind, Order, Usage, usage};
+use crate::key::{self, Kind, Order, Usage, usage};
 use crate::output::Report;
 use crate::scheme::mechanism_number;
 use clap::builder::NonEmptyStringValueParser;
@@ -81,8 +81,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         format!("generated {} key '{}'\n{}\n", args.kind, args.label, report.uris.join("\n"));
     let ours = login.token.status.is_some();
     let how = args.kind.generation();
-    let warnings: Vec<String> = beyond_purpose(args, &how).filter(|_| ours).into_iter().collect();
-    app.output.print_warning(&Report { text, ..report }, &warnings)
+    let warning = usage::warning(args.usage.as_deref(), how.pair).filter(|_| ours);
+    app.output.print_warning(&Report { text, ..report }, warning.as_slice())
 }
 
 impl Args {
@@ -106,21 +106,4 @@ impl Args {
         }
         Ok(limits)
     }
-}
-
-/// Programs state uses that they do not need, so the module takes them, and refuses them when asked.
-fn beyond_purpose(args: &Args, how: &Generation) -> Option<String> {
-    let asked = args.usage.as_deref()?;
-    let beyond = usage::beyond_purpose(asked, how.pair);
-    let (first, _) = beyond.split_first()?;
-    let names = |usages: &[Usage]| {
-        usages.iter().map(|usage| usage.name()).collect::<Vec<_>>().join(" and ")
-    };
-    let kept: Vec<Usage> = asked.iter().copied().filter(|usage| !beyond.contains(usage)).collect();
-    let (kept, refused) = (names(&kept), names(&beyond));
-    Some(format!(
-        "a key has one purpose, and this one's is to {kept}: the default policy refuses to \
-         {refused} with it; make another key with --usage {}, or allow \"beyond-purpose\"",
-        first.name()
-    ))
 }

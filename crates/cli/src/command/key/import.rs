@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::certificate;
 use crate::command::arguments::{self, PinArg, TokenArg};
 use crate::command::payload::Payload;
-use crate::encoding::from_hex;
+use crate::encoding::{printable, secret_from_hex};
 use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::key::{self, Brought, Key, Kind, Trial, Usage};
@@ -117,8 +117,7 @@ fn value(file: Secret, kind: &Kind, hex: bool) -> Result<Secret> {
         ))
         .hint("the file of a pair says its type itself"));
     };
-    let text = str::from_utf8(file.expose()).ok().map(str::trim_ascii);
-    let decoded = text.and_then(from_hex).map(Secret::taken);
+    let decoded = secret_from_hex(file.expose().trim_ascii());
     let fits = decoded.as_ref().is_some_and(|decoded| decoded.len() == length);
     let value = match (hex, decoded) {
         (true, Some(decoded)) => decoded,
@@ -190,9 +189,13 @@ fn bring(
     let usages = args.usage.as_deref();
     let trials = contents.keys.iter().map(|pair| Trial::of(session, pair, usages));
     let trials: Vec<Trial<'_>> = trials.collect::<Result<_>>()?;
+    if let Some((one, two)) = twice(&trials) {
+        let message = format!("'{}' and '{}' in it are one key", labels[one], labels[two]);
+        return Err(Failure::failed(message));
+    }
     let mut names = Vec::new();
     for (trial, label) in trials.iter().zip(labels) {
-        refuse_known(session, trial)?;
+        certificate::refuse_known(session, &trial.public_key, trial.is_private())?;
         let made = || key::identifier(session, &trial.public_key);
         names.push((label.clone(), id.clone().map_or_else(made, Ok)?));
     }
@@ -210,15 +213,12 @@ fn bring(
     Ok((made(session, &names, &keys)?, certificates))
 }
 
-/// A private key that is here already would be two keys of one value.
-fn refuse_known(session: &Session, trial: &Trial<'_>) -> Result<()> {
-    let known = certificate::key_of(session, &trial.public_key)?;
-    match known.filter(|key| key.part(Class::Private).is_some() || !trial.is_private()) {
-        None => Ok(()),
-        Some(key) => Err(Failure::failed(format!("the token has this key: '{}'", key.label)).hint(
-            "'metaslot key copy' makes another of it, 'metaslot key set' gives it another name",
-        )),
-    }
+/// Two that have one value, which would have one id, too.
+fn twice(trials: &[Trial<'_>]) -> Option<(usize, usize)> {
+    (0..trials.len()).find_map(|two| {
+        let known = |one: &Trial<'_>| one.public_key == trials[two].public_key;
+        Some((trials[..two].iter().position(known)?, two))
+    })
 }
 
 /// Label and id of a certificate: those of its key, in the file or in the token, or else its own.
@@ -294,7 +294,7 @@ fn finish(app: &App, args: &Args, token: &Token, keys: &[Key], certificates: &[U
     let mut report = report(token, keys);
     let mut text = String::new();
     for (key, uri) in keys.iter().zip(&report.uris) {
-        text += &format!("imported {} key '{}'\n{uri}\n", key.kind, key.label);
+        text += &format!("imported {} key '{}'\n{uri}\n", key.kind, printable(&key.label));
     }
     let certificates = certificates.iter().map(|uri| uri.clone().on(&token.uri()).to_string());
     let certificates: Vec<String> = certificates.collect();
@@ -302,8 +302,11 @@ fn finish(app: &App, args: &Args, token: &Token, keys: &[Key], certificates: &[U
     report.json["certificates"] = certificates.clone().into();
     report.uris.extend(certificates);
     let is_secret = keys.iter().any(|key| key.part(Class::Public).is_none() || key.parts.len() > 1);
-    app.output.print(&Report { text, ..report })?;
-    if is_secret {
+    let pair = keys.iter().any(|key| key.part(Class::Secret).is_none());
+    let warning = key::usage::warning(args.usage.as_deref(), pair);
+    let warning = warning.filter(|_| token.status.is_some());
+    app.output.print_warning(&Report { text, ..report }, warning.as_slice())?;
+    if is_secret && args.file.as_os_str() != "-" {
         app.output.note(&format!("note: {} still holds the key", args.file.display()));
     }
     Ok(())

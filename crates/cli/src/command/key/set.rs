@@ -5,6 +5,7 @@ use super::report::report;
 use crate::app::App;
 use crate::certificate;
 use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::host::Token;
 use crate::key::{self, Key, Part, Usage};
@@ -137,7 +138,7 @@ fn finish(app: &App, session: &Session, token: &Token, key: &Key) -> Result<()> 
     let mut keys = key::search(session, &Uri::default())?;
     keys.retain(|it| it.parts.iter().any(|part| key.part(part.class) == Some(part.handle)));
     let report = report(token, &keys);
-    let text = format!("changed '{}'\n{}", key.label, report.text);
+    let text = format!("changed '{}'\n{}", printable(&key.label), report.text);
     app.output.print(&Report { text, ..report })
 }
 

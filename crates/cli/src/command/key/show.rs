@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::certificate;
 use crate::command::arguments::{PinArg, TokenArg};
-use crate::encoding::hex;
+use crate::encoding::{hex, printable};
 use crate::failure::Result;
 use crate::key::{self, Key};
 use crate::output::Report;
@@ -74,7 +74,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     rows.extend(key.home.clone().map(|home| ("home", home)));
     rows.extend(certificates.into_iter().map(|uri| ("certificate", uri)));
     rows.push(("URI", key.uri(&token).to_string()));
-    let text = rows.iter().map(|(what, value)| format!("{what:<11} {value}\n")).collect();
+    let row = |(what, value): &(&str, String)| format!("{what:<11} {}\n", printable(value));
+    let text = rows.iter().map(row).collect();
     app.output.print(&Report { text, json, uris: vec![key.uri(&token).to_string()] })?;
     if !logged_in {
         app.output.note(

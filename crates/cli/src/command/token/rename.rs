@@ -5,6 +5,7 @@ use super::examine::Who;
 use super::init::{check_label, refuse_same_label};
 use crate::app::App;
 use crate::configured::Configuration;
+use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::output::Report;
 use crate::pin::Role;
@@ -49,7 +50,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let made = app.token(&Uri { slot_id: Some(token.slot.0), ..Uri::default() })?;
     let uri = made.uri().to_string();
     let report = Report {
-        text: format!("{} is now {}\n{uri}\n", token.name(), made.name()),
+        text: format!("{} is now {}\n{uri}\n", printable(&token.name()), printable(&made.name())),
         json: json!({"token": super::list::json(&made)}),
         uris: vec![uri],
     };

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::command::policy;
 use crate::configured::Configuration;
+use crate::encoding::printable;
 use crate::failure::Result;
 use crate::host::{Host, Token};
 use crate::output::Report;
@@ -76,7 +77,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     rows.extend(store.iter().map(|_| ("fast login", fast_login(token))));
     rows.extend(store.iter().map(|store| ("file", store.to_string())));
     rows.push(("URI", token.uri().to_string()));
-    let text = rows.iter().map(|(what, value)| format!("{what:<11} {value}\n")).collect();
+    let row = |(what, value): &(&str, String)| format!("{what:<11} {}\n", printable(value));
+    let text = rows.iter().map(row).collect();
     app.output.print(&Report { text, json, uris: vec![token.uri().to_string()] })?;
     if !logged_in {
         app.output

@@ -3,10 +3,11 @@
 
 use super::way::{Way, WayArg};
 use crate::app::App;
+use crate::certificate;
 use crate::command::arguments::{self, PinArg, TokenArg};
 use crate::command::key::report;
 use crate::command::payload::Payload;
-use crate::encoding::from_base64;
+use crate::encoding::{from_base64, printable};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Brought, Family, Key, Kind, Usage, usage};
 use crate::output::Report;
@@ -92,9 +93,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         session.destroy(handle).ok();
     })?;
     let report = report(&login.token, std::slice::from_ref(&made));
-    let text =
-        format!("unwrapped {} key '{}'\n{}\n", made.kind, made.label, report.uris.join("\n"));
-    app.output.print(&Report { text, ..report })?;
+    let uris = report.uris.join("\n");
+    let text = format!("unwrapped {} key '{}'\n{uris}\n", made.kind, printable(&made.label));
+    let warning = usage::warning(args.usage.as_deref(), args.kind.secret_length().is_none());
+    let warning = warning.filter(|_| login.token.status.is_some());
+    app.output.print_warning(&Report { text, ..report }, warning.as_slice())?;
     if made.part(Class::Private).is_some() && made.part(Class::Public).is_none() {
         app.output.note("note: the module does not say its public half, so the token has none");
     }
@@ -122,9 +125,12 @@ fn complete(
     if info.is_empty() {
         return Ok(made);
     }
+    certificate::refuse_known(session, &info, true)?;
     let id = if is_said { id } else { key::identifier(session, &info)? };
     session.set_attribute(handle, CKA_ID, Value::Bytes(id.clone()))?;
-    let usages = args.usage.as_deref();
+    // A bound form says itself what the key is for.
+    let uses = made.usages.of_private();
+    let usages = Some(&*uses);
     let how = Brought { label: &args.label, id: &id, usages, sensitive: true, extractable: false };
     key::bring_public(session, &info, &made.kind, &how)?;
     found(session, args, &id, handle)

@@ -7,7 +7,7 @@ mod source;
 
 use crate::app::{App, Login};
 use crate::command::arguments::{PinArg, TokenArg};
-use crate::encoding::hex;
+use crate::encoding::{hex, printable};
 use crate::failure::{Failure, Result};
 use crate::key::{Brought, bring_public};
 use crate::keyfile::public_values;
@@ -225,7 +225,7 @@ fn report(entries: &[Entry], source: &Source, login: &Login<'_>) -> Report {
     let lost = entries.iter().filter(is_here).filter(|entry| !entry.object.lost.is_empty());
     let lost = lost.map(|entry| {
         let Object { kind, label, lost, .. } = &entry.object;
-        format!("{kind} '{label}': without {}\n", lost.join(", "))
+        format!("{kind} '{}': without {}\n", printable(label), lost.join(", "))
     });
     let uri = |entry: &Entry| entry.object.uri(&token).map(|uri: Uri| uri.to_string());
     Report {
