@@ -51,7 +51,7 @@ reach() {
         fi
         sleep 0.1
     done
-    grep -q verified answer
+    grep -q verified answer || { cat error.log answer >&2; return 1; }
 }
 "#;
 
