@@ -255,7 +255,13 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
+        // What a server writes last can come between.
+        for _ in 0..10 {
+            if fs::remove_dir_all(&self.0).is_ok() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
