@@ -125,7 +125,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     match &args.label {
         Some(label) => {
             let made = store(&session, args, label, |named| {
-                Ok(session.derive(&mechanism, base, &with(named, &template))?)
+                Ok(session.derive(&mechanism, base, &key::with(named, &template))?)
             })?;
             let report = report(&login.token, &made);
             let (uris, label) = (report.uris.join("\n"), printable(label));
@@ -137,8 +137,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         None => {
             let open =
                 Template::new().token(false).bool(CKA_SENSITIVE, false).bool(CKA_EXTRACTABLE, true);
-            let value =
-                key::value(&session, session.derive(&mechanism, base, &with(open, &template))?)?;
+            let value = key::value(
+                &session,
+                session.derive(&mechanism, base, &key::with(open, &template))?,
+            )?;
             let json = json!({
                 "key": key.uri(&token).to_string(),
                 "type": args.kind.to_string(),
@@ -158,11 +160,6 @@ fn template(kind: &Kind, length: usize) -> Template {
         Family::Des2 | Family::Des3 | Family::ChaCha20 => template,
         _ => template.ulong(CKA_VALUE_LEN, length as CK_ULONG),
     }
-}
-
-fn with(mut template: Template, more: &Template) -> Template {
-    template.extend(more.iter().map(|(number, value)| (number, value.clone())));
-    template
 }
 
 /// Derives into the token, by a template that names the key.

@@ -132,7 +132,8 @@ fn public(public_key: &[u8], kind: &Kind, how: &Brought<'_>, token: bool) -> Res
     Ok(with(usage::public(template, usages), &values))
 }
 
-fn with(mut template: Template, values: &Template) -> Template {
+/// A template with the values of another one, too.
+pub(crate) fn with(mut template: Template, values: &Template) -> Template {
     template.extend(values.iter().map(|(number, value)| (number, value.clone())));
     template
 }
