@@ -219,7 +219,11 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             }
         })?,
     };
-    let Some(opened) = begun.open(store, role, pin, pepper.as_ref())? else {
+    let opened = begun.open(store, role, pin, pepper.as_ref()).inspect_err(|_| {
+        // No PIN was tried: memory was short, say.
+        take_back(store, role, pin_row(&begun.token, role));
+    })?;
+    let Some(opened) = opened else {
         let left = MAX_FAILURES.saturating_sub(pin_row(&begun.token, role).failures + 1);
         counters::event(counters::Event::LoginFailure);
         return Err(Error::PinIncorrect { left });

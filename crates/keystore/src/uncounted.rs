@@ -66,7 +66,11 @@ pub(crate) fn attempt<R>(
     let failures = row.failures.saturating_add(u32::try_from(before.0).unwrap_or(u32::MAX));
     may_try(failures, failed_at.max(before.1), now)?;
     place.write(role, (before.0.saturating_add(1), now))?;
-    let Some(opened) = open()? else {
+    let opened = open().inspect_err(|_| {
+        // No PIN was tried. What has been written once has its space.
+        place.write(role, before).unwrap_or_default();
+    })?;
+    let Some(opened) = opened else {
         return Err(Error::PinIncorrect { left: MAX_FAILURES.saturating_sub(failures + 1) });
     };
     // What has been written once has its space.

@@ -259,3 +259,36 @@ fn a_clock_that_was_set_back_keeps_nobody_out() {
     raw.execute("UPDATE token SET user_failed_at = user_failed_at - 2", ()).unwrap();
     store.login(Role::User, USER).unwrap();
 }
+
+/// Set for the child that has too little memory for a guess.
+const SHORT: &str = "METASLOT_TEST_SHORT";
+
+#[test]
+fn child_with_too_little_memory() {
+    let Some(path) = std::env::var_os(SHORT) else { return };
+    let error = SqliteStore::new(Config::new(path)).login(Role::User, USER).unwrap_err();
+    assert_ne!(error, Error::PIN_INCORRECT);
+    println!("not tried");
+}
+
+#[test]
+fn a_pin_that_was_not_tried_for_want_of_memory_costs_no_try() {
+    let place = Sandbox::new();
+    let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 256 * 1024, passes: 1, lanes: 1 });
+    let store = SqliteStore::new(Config { kdf, ..place.config() });
+    common::initialize(&store);
+    drop(store);
+    for _ in 0..3 {
+        let output = std::process::Command::new("bash")
+            .args(["-c", "ulimit -v 200000; exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap())
+            .args(["child_with_too_little_memory", "--exact", "--nocapture", "--test-threads=1"])
+            .env(SHORT, place.database())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("not tried"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(place.store().token().unwrap().user.failures, 0);
+    place.store().login(Role::User, USER).unwrap();
+}
