@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The longest drop-in, in bytes.
-const LONGEST_DROP_IN: usize = 1 << 20;
+const LONGEST: usize = 1 << 20;
 
 /// So often a directory is read from which drop-ins go meanwhile.
 const LISTINGS: usize = 8;
@@ -130,7 +130,7 @@ impl Source {
     /// The file that counts, if one does, and where its drop-ins are.
     fn main(&self) -> Result<(Option<Text>, &[PathBuf]), Problem> {
         for place in self.places.iter().filter(|place| self.counts(&place.file)) {
-            match fs::read_to_string(&place.file) {
+            match text_of(&place.file) {
                 Err(error) if costs::is_absent(&error) && !self.named => {}
                 text => return Ok((Some(Text::new(&place.file, text)?), &place.drop_ins)),
             }
@@ -206,7 +206,7 @@ fn drop_in_texts(
         })?;
         let mut texts = Vec::new();
         for file in files {
-            let text = drop_in(&file);
+            let text = text_of(&file);
             if text.as_ref().is_err_and(costs::is_absent)
                 && fs::symlink_metadata(&file).is_err_and(|error| costs::is_absent(&error))
                 && left > 0
@@ -219,9 +219,9 @@ fn drop_in_texts(
     }
 }
 
-fn drop_in(file: &Path) -> io::Result<String> {
-    let text = costs::plain_text(file, LONGEST_DROP_IN)?;
-    match text.len() > LONGEST_DROP_IN {
+fn text_of(file: &Path) -> io::Result<String> {
+    let text = costs::plain_text(file, LONGEST)?;
+    match text.len() > LONGEST {
         true => Err(io::Error::other("it has more than a MiB")),
         false => Ok(text),
     }
@@ -331,6 +331,23 @@ mod tests {
         here.write("system/metaslot.d/b.toml", &token("/b"));
         assert_eq!(here.tokens(), ["/b"]);
         assert!(!here.source().read().unwrap().0.lanes);
+    }
+
+    #[test]
+    fn a_configuration_that_is_a_pipe_holds_nobody() {
+        let here = Directories::new("pipe");
+        fs::create_dir_all(here.0.join("system")).unwrap();
+        let pipe = here.0.join("system/metaslot.toml");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        let problem = here.source().read().unwrap_err().to_string();
+        assert!(problem.contains("it is no plain file"), "{problem}");
     }
 
     #[test]
