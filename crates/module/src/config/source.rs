@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The longest drop-in, in bytes.
+/// The longest file, in bytes.
 const LONGEST: usize = 1 << 20;
 
 /// So often a directory is read from which drop-ins go meanwhile.
