@@ -27,6 +27,8 @@ for directory in etc usr var run root; do
     mount -t overlay metaslot-first -o "lowerdir=/$directory,upperdir=/mnt/$directory/new,workdir=/mnt/$directory/work" "/$directory"
 done
 export HOME=/root DEBIAN_FRONTEND=noninteractive
+# The workers of the server have other rights, whatever root's mask is.
+umask 077
 trap 'test ! -s /run/nginx.pid || kill "$(cat /run/nginx.pid)"' EXIT
 set -x
 "#;

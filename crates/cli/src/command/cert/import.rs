@@ -2,13 +2,14 @@
 //! `metaslot cert import`
 
 use crate::app::App;
-use crate::certificate::{Stored, key_of, read, store};
+use crate::certificate::{Stored, key_of, labelled, read, store};
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::command::payload::Payload;
 use crate::encoding::{der_of, from_hex};
 use crate::failure::{Failure, Result};
 use crate::output::Report;
-use metaslot_client::Access;
+use crate::uri::Uri;
+use metaslot_client::{Access, Session};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -40,6 +41,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.uri()?;
     let login = args.pin.login(app, &uri)?;
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    refuse_known(&session, &der, &login.token.uri())?;
     let key = key_of(&session, public_key)?;
     let of_key = key.as_ref().map(|key| (key.id.clone(), key.label.clone()));
     let (key_id, key_label) = of_key.unwrap_or_default();
@@ -61,4 +63,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         app.output.note("note: the token does not have its key");
     }
     Ok(())
+}
+
+/// A second one of the same value could be named by nothing.
+fn refuse_known(session: &Session, der: &[u8], token: &Uri) -> Result<()> {
+    let all = labelled(session, None)?;
+    let Some(known) = all.iter().find(|stored| stored.der == der) else { return Ok(()) };
+    let name = known.uri(token);
+    Err(Failure::failed("the token has this certificate").hint(format!("it is {name}")))
 }

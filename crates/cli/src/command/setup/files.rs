@@ -40,7 +40,8 @@ fn ours(path: &Path) -> Result<Option<Before>> {
             Err(Failure::failed(message)
                 .hint("nothing was written: say another --directory, or move the file away"))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        // A link to nothing is somebody's, too.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => Ok(None),
         Err(error) => Err(cannot(&error)),
     }
 }

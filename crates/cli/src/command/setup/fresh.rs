@@ -81,6 +81,21 @@ pub(super) fn make(
     Ok(Chosen { key: Some(key.to_string()), cert: cert.display().to_string(), pin: Some(pin) })
 }
 
+/// Refuses what could name no file beside the others, or no host.
+pub(super) fn check_names(label: &str, names: &[String]) -> Result<()> {
+    let plain =
+        |more: &'static [u8]| move |byte: u8| byte.is_ascii_alphanumeric() || more.contains(&byte);
+    if label.is_empty() || label.starts_with('.') || !label.bytes().all(plain(b"._@+-")) {
+        return Err(Failure::usage(format!(
+            "a new key's label is of letters, digits and ._@+-, not '{label}'"
+        )));
+    }
+    match names.iter().find(|name| name.is_empty() || !name.bytes().all(plain(b".-*_"))) {
+        Some(name) => Err(Failure::usage(format!("'{name}' is no name in the DNS"))),
+        None => Ok(()),
+    }
+}
+
 /// Root's services give up root's rights: the token has to be one that they may use. Where there is a configuration, or a
 /// token without one, it stays as it is.
 fn configure(app: &App, user: &str) -> Result<()> {

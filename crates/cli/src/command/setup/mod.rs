@@ -19,6 +19,7 @@ use fresh::{Chosen, Wanted};
 use metaslot_client::Access;
 use metaslot_memory::Secret;
 use program::{Plan, Program, Proof};
+use rustix::fs::Mode;
 use serde_json::{Value, json};
 use std::env;
 use std::fs;
@@ -94,7 +95,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         return Err(Failure::failed(format!("{} includes no files of others", program.name))
             .hint("leave out --enable: what is to be done is said then"));
     }
+    if rustix::process::geteuid().is_root() {
+        // What root's services read, they read with other rights; PINs have a mode of their own.
+        rustix::process::umask(Mode::from_raw_mode(0o022));
+    }
     if let Some(label) = &args.new {
+        fresh::check_names(label, &args.dns)?;
         check(args, program, &directory)?;
         let wanted = Wanted {
             label,

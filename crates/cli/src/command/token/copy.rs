@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result};
 use crate::output::Report;
 use crate::pin::{self, Role, Source};
 use crate::uri::Uri;
-use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKU_SO, CKU_USER};
+use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKU_SO, CKU_USER, Error};
 use metaslot_client::{Examined, Remark};
 use serde_json::json;
 use std::path::{Path, PathBuf, absolute};
@@ -109,8 +109,12 @@ fn copied(app: &App, opened: &Opened<'_>, file: &Path, restore: bool) -> Result<
     let whose = (opened.token.slot, user, opened.pin.expose());
     let copied = opened.host.module().copy_token(whose, &path, restore, &mut told);
     let copied = copied.ok_or_else(|| Failure::failed("the module cannot do that"))?;
-    let examined =
-        copied.map_err(|error| opened.host.login_failure(&opened.token, opened.role, error))?;
+    let examined = copied.map_err(|error| match restore && error.code == Error::PIN_INCORRECT {
+        true => Failure::from(error)
+            .without_detail()
+            .hint("nothing was restored; the PIN is the one that the copy had"),
+        false => opened.host.login_failure(&opened.token, opened.role, error),
+    })?;
     if findings.is_empty() {
         return Ok(examined);
     }

@@ -128,8 +128,10 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
 
 /// Refuses a label that has no room (PKCS#11 3.2 §3.2).
 pub(super) fn check_label(label: &str) -> Result<()> {
+    // Blanks at the end fill the field, so a label of nothing else is none.
     match label.len() {
-        1..=32 => Ok(()),
+        1..=32 if !label.trim_end().is_empty() => Ok(()),
+        1..=32 => Err(Failure::usage("a label of blanks only is none")),
         _ => Err(Failure::usage("a label has 1 to 32 bytes")),
     }
 }
