@@ -103,9 +103,9 @@ static void events(void)
 	OK(metaslot->ExamineToken(0, CKU_SO, so_pin, 8, CK_TRUE, NULL, NULL, &examined));
 	EXPECT(metaslot->ExamineToken(0, CKU_USER, wrong, 4, CK_FALSE, NULL, NULL, &examined), CKR_PIN_INCORRECT);
 	OK(metaslot->RenameToken(0, CKU_SO, so_pin, 8, (CK_UTF8CHAR *)"other", 5));
+	OK(p11->C_CloseSession(session));
 	EXPECT(metaslot->RemoveToken(0, CKU_SO, so_pin, 8, (CK_UTF8CHAR *)"boundary", 8), CKR_DEVICE_ERROR);
 	OK(metaslot->RenameToken(0, CKU_SO, so_pin, 8, (CK_UTF8CHAR *)"boundary", 8));
-	OK(p11->C_CloseSession(session));
 	EXPECT(p11->C_InitToken(0, wrong, 4, (CK_UTF8CHAR *)"boundary                        "), CKR_PIN_INCORRECT);
 }
 
