@@ -5,6 +5,7 @@ use crate::directory::{file_name, started};
 use crate::ended::{bury_former_self, remove_dead};
 use crate::layout::{self, CELLS, HEADER, SHARD, SHARDS, WORDS};
 use metaslot_memory::SharedWords;
+use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -121,6 +122,10 @@ pub(crate) fn open(
 
 fn make(directory: &Path, around: Around, renew: fn()) -> io::Result<()> {
     let Some(place) = PAGES.get(DEPTH.load(Ordering::Acquire)) else { return Ok(()) };
+    // Who writes beyond the limit of a file's size is ended by a signal.
+    if getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < (WORDS * 8) as u64) {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     remove_dead(directory);
     let pid = process::id();
     let path = directory.join(file_name(pid, started(pid).unwrap_or(0)));
@@ -191,4 +196,36 @@ pub(crate) fn name_of(provider: usize) -> &'static [AtomicU64; 2] {
     };
     let names = header()[layout::PROVIDER_NAMES..].as_chunks::<2>().0;
     names.get(provider).filter(|_| provider < layout::PROVIDERS).unwrap_or(NONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Set for the child whose files may not be as long as a page.
+    const SHORT: &str = "METASLOT_TEST_SHORT_FILES";
+
+    #[test]
+    fn child_with_short_files() {
+        let Some(directory) = std::env::var_os(SHORT) else { return };
+        let opened = open([PathBuf::from(directory)].into_iter(), |work| work(), || {});
+        assert_eq!(opened.unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        println!("lives");
+    }
+
+    #[test]
+    fn a_process_whose_files_are_limited_counts_privately_and_lives() {
+        let directory = std::env::temp_dir().join(format!("metaslot-limited-{}", process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let output = Command::new("bash")
+            .args(["-c", "ulimit -f 1024; exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap())
+            .args(["page::tests::child_with_short_files", "--exact", "--nocapture"])
+            .env(SHORT, &directory)
+            .output()
+            .unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("lives"), "{output:?}");
+    }
 }
