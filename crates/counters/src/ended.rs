@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What processes that have ended counted: a file for each user, to which whoever takes a dead process's page away adds it.
+//! What processes that have ended counted: a file for each user, to which the process that removes a dead page adds it.
 //!
 //! It has two halves, of which one counts. A page is added by writing the other half whole, then the word that says which half
 //! counts, and is taken away last: who is killed in between leaves a page that is not yet added, or one that the half names.
@@ -157,7 +157,7 @@ impl Ended {
     }
 }
 
-/// Whoever added a page last may have been killed before it was gone.
+/// The process that added a page last may have been killed before it was gone.
 fn take_away_the_last(place: &Path, sum: &Raw) {
     let last = [PID, STARTED, MADE].map(|at| sum.header[at]);
     let Ok(pid) = u32::try_from(last[0]) else { return };

@@ -131,7 +131,7 @@ impl Files {
     }
 
     /// Gives an empty log the space of some pages, where the file system knows how: a full disk then has room for the count of
-    /// an attempt. Its content stays as it is, whoever uses it.
+    /// an attempt. Its content stays as it is for every user.
     pub(crate) fn reserve_log(&self) {
         let [_, log, _] = &self.logs;
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

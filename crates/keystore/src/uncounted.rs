@@ -121,7 +121,7 @@ enum Place {
 
 impl Place {
     /// # Errors
-    /// Where there is a place and it cannot be used: whoever takes its name, or fills it, would switch the count off.
+    /// Where there is a place and it cannot be used: a stranger who takes its name, or fills it, would switch the count off.
     fn of(bases: &[PathBuf], serial: &Serial, row: &PinRow) -> Result<Self> {
         let place = match Volatile::make(bases) {
             Ok(place) => place,

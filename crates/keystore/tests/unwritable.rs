@@ -295,7 +295,7 @@ fn a_program_with_capabilities_of_its_file_guesses_nothing_without_a_count() {
     fs::remove_file(copy).unwrap();
 }
 
-/// In a child: the database is here alone, and whoever writes it has its log elsewhere.
+/// In a child: the database is here alone, and its writer has the log elsewhere.
 #[test]
 fn child_that_has_the_database_alone() {
     let Some(config) = inside() else { return };

@@ -108,7 +108,7 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn verdict(&self, cell: &str, arm: &str, with: &str, clock: Clock) -> Verdict {
-        // Over the first version there is one verdict, whoever asks.
+        // Over the first version there is one verdict, for every caller.
         let judged = self.judged.over_first(cell, arm);
         if let Some(judged) = judged.filter(|_| clock == Clock::Cpu && self.is_first(with)) {
             return judged.verdict;

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     pin: PinArg,
 }
 
-/// A token is no disk: an object is read as a whole by whoever looks at it.
+/// A token is no disk: an object is read as a whole by its reader.
 const LONGEST: usize = 1 << 20;
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
