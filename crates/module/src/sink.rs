@@ -3,12 +3,13 @@
 
 use crate::signal::Unbroken;
 use rustix::process::{Resource, getrlimit};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where lines go.
 #[derive(Debug)]
@@ -68,13 +69,8 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     if !metadata.is_file() || metadata.nlink() > 1 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }
-    // A process that was killed, or a disk that was full, may have left a line without its end.
-    let mut last = [0];
-    let is_cut = metadata.len() > 0
-        && file.read_exact_at(&mut last, metadata.len() - 1).is_ok()
-        && last != *b"\n";
-    let line = format!("{}{line}\n", if is_cut { "\n" } else { "" });
-    if metadata.len().saturating_add(line.len() as u64) > most_bytes() {
+    let line = format!("{}{line}\n", if is_cut(&file)? { "\n" } else { "" });
+    if file.metadata()?.len().saturating_add(line.len() as u64) > most_bytes() {
         // Else the line would be cut.
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -85,6 +81,24 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
         _ => Err(io::ErrorKind::WriteZero.into()),
     }
 }
+
+/// Whether a process that was killed, or a disk that was full, has left a line without its end. A line that another
+/// process is writing looks the same for a moment, where it crosses a page, and is given time: else an empty line came
+/// after it.
+fn is_cut(file: &File) -> io::Result<bool> {
+    for _ in 0..LOOKS {
+        let length = file.metadata()?.len();
+        let mut last = [0];
+        if length == 0 || file.read_exact_at(&mut last, length - 1).is_err() || last == *b"\n" {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(true)
+}
+
+/// At the end of a log, a millisecond each.
+const LOOKS: usize = 20;
 
 /// Of a file, for this process.
 fn most_bytes() -> u64 {
@@ -147,6 +161,23 @@ mod tests {
         sink.write("{\"last\":3}", 5).unwrap();
         let wanted = "{\"whole\":1}\n{\"cut\":\n{\"next\":2}\n{\"last\":3}\n";
         assert_eq!(fs::read_to_string(&path).unwrap(), wanted);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// A stress: each line crosses a page.
+    #[test]
+    fn a_line_that_is_being_written_is_not_taken_for_one_that_was_cut() {
+        let directory = directory("crowd");
+        let path = directory.join("log");
+        let line = "x".repeat(5000);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                let (sink, line) = (Sink::File(path.clone()), &line);
+                scope.spawn(move || (0..1000).for_each(|_| sink.write(line, 5).unwrap()));
+            }
+        });
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.lines().count() == 4000 && text.lines().all(|found| found == line));
         fs::remove_dir_all(directory).unwrap();
     }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -128,9 +129,10 @@ fn a_crowd_that_is_killed_leaves_a_line_for_every_key() {
     };
     let (made, mut files) = thread::scope(|scope| {
         let moving = scope.spawn(move_away);
-        let made = run(&home, &file, &["crowd"]);
+        let made = scope.spawn(|| run(&home, &file, &["crowd"])).join();
         is_over.store(true, Ordering::SeqCst);
-        (made, moving.join().expect("it ends"))
+        let moved = moving.join().expect("it ends");
+        (made.unwrap_or_else(|reason| resume_unwind(reason)), moved)
     });
     files.extend(log.exists().then_some(log));
     let label = |line: &Value| line["object"]["label"].as_str().map(str::to_owned);
