@@ -651,9 +651,9 @@ impl Database {
         Ok(self.connection.pragma_query_value(None, name, |row| row.get(0))?)
     }
 
-    /// Empties a long log before the last close, so that the next to open need not read it. Where
-    /// another process is at work, or anything else is in the way, the log stays as it is.
-    fn settle(&self) {
+    /// Empties a long log, so that the next to open need not read it: before the last close, and at a fast login, whose process may
+    /// end without one. Where another process is at work, or anything else is in the way, the log stays as it is.
+    pub(crate) fn settle(&self) {
         let pages = |mode: &str| -> rusqlite::Result<i64> {
             self.connection
                 .query_row(&format!("PRAGMA wal_checkpoint({mode})"), (), |row| row.get(1))
@@ -664,6 +664,7 @@ impl Database {
         {
             pages("TRUNCATE").unwrap_or_default();
             self.files.reserve_log();
+            self.connection.busy_timeout(BUSY).unwrap_or_default();
         }
     }
 

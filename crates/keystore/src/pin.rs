@@ -200,6 +200,13 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     fast::remove_old_secrets(&store.config);
     let locks = store.gate.locks();
     let held = locks.as_ref().map_err(Clone::clone).and_then(|locks| locks.login.hold());
+    let mut first = uncounted::First::NotMade;
+    if held.is_ok() && matches!(settle, Settle::Login) {
+        first = attempt_fast(store, role, pin);
+        if let uncounted::First::Right(attempt) = first {
+            return Ok(attempt);
+        }
+    }
     let begun = held.and_then(|held| {
         let begun = in_place(store, |database| Begun::count(store, database, role, pin, settle))?;
         store.set_owed(role, None);
@@ -211,7 +218,7 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
             if matches!(settle, Settle::Login)
                 && uncounted::is_needed(&store.config.path, &error) =>
         {
-            return attempt_uncounted(store, role, pin, pepper.as_ref());
+            return attempt_uncounted(store, role, pin, pepper.as_ref(), first.is_wrong());
         }
         begun => begun.inspect_err(|error| {
             if matches!(error, Error::TooSoon { .. }) {
@@ -258,16 +265,41 @@ fn take_back(store: &SqliteStore, role: Role, row: &PinRow) {
     }
 }
 
-/// An attempt at a token whose store nobody can write.
+/// A fast login that writes nothing: a server that forks for each connection would wait for the disk each time. Only after no
+/// failure, and the login's lock is held; the attempt is counted where its secret is kept, in memory, before it is made. What
+/// does not open is not wrong before it is tried in the long way, counted in the store.
+fn attempt_fast(store: &SqliteStore, role: Role, pin: &[u8]) -> uncounted::First<Attempt> {
+    let begun = store.gate.read(|database| match database.writable {
+        true => {
+            database.settle();
+            Begun::read(store, database, role, pin, true).map(Some)
+        }
+        false => Ok(None),
+    });
+    let Ok(Some(begun)) = begun else { return uncounted::First::NotMade };
+    let row = pin_row(&begun.token, role);
+    if begun.quick.is_none() || row.failures > 0 || store.owed(role).is_some() {
+        return uncounted::First::NotMade;
+    }
+    let serial = begun.token.serial;
+    uncounted::first(&store.config.volatile, &serial, role, row, || {
+        let master = begun.open_fast(store, pin)?;
+        Ok(master.map(|master| Attempt { serial, master }))
+    })
+}
+
+/// An attempt at a token whose store nobody can write. It is counted in memory already where the fast way was tried.
 fn attempt_uncounted(
     store: &SqliteStore,
     role: Role,
     pin: &[u8],
     pepper: Option<&Secret>,
+    is_counted: bool,
 ) -> Result<Attempt> {
     let begun = store.gate.read(|database| Begun::read(store, database, role, pin, true))?;
     let (serial, row) = (begun.token.serial, pin_row(&begun.token, role));
-    let opened = uncounted::attempt(&store.config.volatile, &serial, role, row, || {
+    let bases = &store.config.volatile;
+    let opened = uncounted::attempt(bases, &serial, role, row, is_counted, || {
         let opened = begun.open(store, role, pin, pepper)?;
         if opened.is_none() {
             counters::event(counters::Event::LoginFailure);
@@ -351,11 +383,7 @@ impl Begun {
         pin: &[u8],
         pepper: Option<&Secret>,
     ) -> Result<Option<Opened>> {
-        if let (Some(place), Some(quick)) = (&self.fast, &self.quick)
-            && let Some(master) = place.open(quick, pin)?
-        {
-            store.counts.fast_hits.fetch_add(1, Ordering::Relaxed);
-            counters::event(counters::Event::FastLogin);
+        if let Some(master) = self.open_fast(store, pin)? {
             return Ok(Some(Opened { master, fast: true }));
         }
         if self.fast_wanted {
@@ -366,6 +394,17 @@ impl Begun {
         let opened = wrap::open(wrapped, &self.token.serial, role, pin, pepper);
         let opened = opened.map_err(|error| error.at(&store.config.path))?;
         Ok(opened.map(|master| Opened { master, fast: false }))
+    }
+
+    /// Tries the PIN in the fast way, where there is one.
+    fn open_fast(&self, store: &SqliteStore, pin: &[u8]) -> Result<Option<Secret>> {
+        let (Some(place), Some(quick)) = (&self.fast, &self.quick) else { return Ok(None) };
+        let opened = place.open(quick, pin)?;
+        if opened.is_some() {
+            store.counts.fast_hits.fetch_add(1, Ordering::Relaxed);
+            counters::event(counters::Event::FastLogin);
+        }
+        Ok(opened)
     }
 
     /// Does what a right PIN leads to, and clears its counter with it.

@@ -41,12 +41,56 @@ pub(crate) fn is_needed(database: &Path, error: &Error) -> bool {
         }
 }
 
+/// What became of an attempt that was made before the store has counted it.
+#[derive(Debug)]
+pub(crate) enum First<R> {
+    Right(R),
+    /// It is counted here.
+    Wrong,
+    /// It is not counted anywhere.
+    NotMade,
+}
+
+impl<R> First<R> {
+    pub(crate) fn is_wrong(&self) -> bool {
+        matches!(self, Self::Wrong)
+    }
+}
+
+/// Makes an attempt that costs no more than to count it here, if nothing is counted here yet: what is wrong, or ends half
+/// way because its process is killed, is the last one until a right PIN was counted in the store.
+pub(crate) fn first<R>(
+    bases: &[PathBuf],
+    serial: &Serial,
+    role: Role,
+    row: &PinRow,
+    open: impl FnOnce() -> Result<Option<R>>,
+) -> First<R> {
+    let _turn = TURN.get().lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(place @ Place::Shared { lock, .. }) = &Place::of(bases, serial, row) else {
+        return First::NotMade;
+    };
+    let Ok(_held) = lock.hold() else { return First::NotMade };
+    if place.read(role).0 > 0 || place.write(role, (1, now())).is_err() {
+        return First::NotMade;
+    }
+    match open() {
+        Ok(Some(opened)) => {
+            // What has been written once has its space.
+            place.write(role, (0, 0)).unwrap_or_default();
+            First::Right(opened)
+        }
+        _ => First::Wrong,
+    }
+}
+
 /// Counts an attempt and makes it; a right one, which gives something, is no failure. `row` has what the store has counted.
 pub(crate) fn attempt<R>(
     bases: &[PathBuf],
     serial: &Serial,
     role: Role,
     row: &PinRow,
+    is_counted: bool,
     open: impl FnOnce() -> Result<Option<R>>,
 ) -> Result<R> {
     let _turn = TURN.get().lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,6 +100,8 @@ pub(crate) fn attempt<R>(
         Place::Process => None,
     };
     let (mut before, now) = (place.read(role), now());
+    // This attempt is none before it.
+    before.0 = before.0.saturating_sub(u64::from(is_counted));
     if before.1 > now {
         // The clock was set back: the pause would begin anew with each attempt.
         before.1 = now;
@@ -160,5 +206,52 @@ impl Place {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    const SERIAL: Serial = [7; 8];
+    /// What the store has counted.
+    const NONE: PinRow = PinRow { wrap: None, failures: 0, failed_at: 0 };
+
+    fn attempt_at(bases: &[PathBuf], is_counted: bool, is_right: bool) -> Result<()> {
+        let open = || Ok(is_right.then_some(()));
+        attempt(bases, &SERIAL, Role::User, &NONE, is_counted, open)
+    }
+
+    fn first_at(bases: &[PathBuf], is_right: Option<bool>) -> First<()> {
+        first(bases, &SERIAL, Role::User, &NONE, || {
+            // `None` for a process that is killed within it: nothing is done afterwards either.
+            is_right.map(|is_right| is_right.then_some(())).ok_or(Error::NotLoggedIn)
+        })
+    }
+
+    #[test]
+    fn an_attempt_before_its_count_is_counted_if_it_is_wrong_and_is_the_last() {
+        let base = PathBuf::from(format!("/dev/shm/metaslot-uncounted-{}", std::process::id()));
+        fs::create_dir(&base).unwrap();
+        fs::set_permissions(&base, fs::Permissions::from_mode(0o700)).unwrap();
+        let bases = [base.clone()];
+        let counted = || failures(&bases, &SERIAL, Role::User, &NONE).0;
+        for ends in [Some(false), None] {
+            assert!(matches!(first_at(&bases, Some(true)), First::Right(())));
+            assert_eq!(counted(), 0);
+            assert!(first_at(&bases, ends).is_wrong());
+            assert_eq!(counted(), 1, "{ends:?}");
+            assert!(matches!(first_at(&bases, Some(true)), First::NotMade));
+            // The same attempt goes on, and is one.
+            assert!(attempt_at(&bases, true, false).is_err());
+            assert_eq!(counted(), 1);
+            assert!(attempt_at(&bases, false, false).is_err());
+            assert_eq!(counted(), 2);
+            forget(&bases, &SERIAL, Role::User);
+        }
+        fs::remove_dir_all(&base).unwrap();
+        assert!(matches!(first_at(&[], Some(true)), First::NotMade), "no place in memory");
     }
 }

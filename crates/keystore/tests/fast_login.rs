@@ -9,8 +9,11 @@ use metaslot_ck::Error;
 use metaslot_keystore::{Config, SqliteStore};
 use metaslot_memory::{Secret, keyring};
 use metaslot_spi::store::{Role, Store};
+use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -172,4 +175,69 @@ fn a_wrap_that_has_expired_goes_with_the_next_attempt() {
     assert_eq!(fast(&config, b"wrong PIN"), Err(Error::PIN_INCORRECT));
     let old = "SELECT count(*) FROM fast_login WHERE expires = 5";
     assert_eq!(raw.query_row(old, (), |row| row.get::<_, u32>(0)), Ok(0));
+}
+
+/// A directory in memory for this test alone; it goes with it.
+struct Memory(PathBuf);
+
+impl Memory {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/metaslot-test-{name}-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap_or_default();
+    }
+}
+
+/// What a power cut would leave: all of the store but the index of its log, which is made anew.
+fn on_the_disk(place: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.is_file() && !path.to_string_lossy().ends_with("-shm"));
+    files.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
+#[test]
+fn a_fast_login_writes_nothing_to_the_disk_and_a_wrong_pin_ends_that() {
+    let (place, config) = place();
+    let memory = Memory::new("writes-nothing");
+    let config = Config { volatile: vec![memory.0.clone()], ..config };
+    assert_eq!(fast(&config, USER), Ok(false));
+    let login = |pin: &[u8]| {
+        let before = on_the_disk(&place);
+        let is_fast = fast(&config, pin);
+        (is_fast, before == on_the_disk(&place))
+    };
+    assert_eq!(login(USER), (Ok(true), true));
+    assert_eq!(login(USER), (Ok(true), true));
+    assert_eq!(login(b"wrong PIN"), (Err(Error::PIN_INCORRECT), false));
+    assert_eq!(place.store().token().unwrap().user.failures, 1);
+    // A right PIN clears the count, in the store.
+    assert_eq!(login(USER), (Ok(true), false));
+    assert_eq!(login(USER), (Ok(true), true));
+}
+
+#[test]
+fn a_login_empties_a_log_that_the_next_would_read() {
+    let (place, config) = place();
+    let memory = Memory::new("empties");
+    let config = Config { volatile: vec![memory.0.clone()], ..config };
+    fast(&config, USER).unwrap();
+    // Of processes that ended without a close.
+    let raw = place.raw();
+    raw.execute_batch("PRAGMA wal_autocheckpoint = 0; CREATE TABLE more(x)").unwrap();
+    for _ in 0..200 {
+        raw.execute_batch("INSERT INTO more VALUES(zeroblob(3000))").unwrap();
+    }
+    let log = config.path.with_extension("db-wal");
+    let long = fs::metadata(&log).unwrap().len();
+    raw.execute_batch("DROP TABLE more").unwrap();
+    assert_eq!(fast(&config, USER), Ok(true));
+    let short = fs::metadata(&log).unwrap().len();
+    assert!(long > 800_000 && short == 0, "{long} {short}");
 }
