@@ -31,9 +31,14 @@ pub(crate) fn drop_ins() -> Vec<Text> {
     }
     let own = own_file();
     let is_own = in_force().is_some_and(|(file, _)| own.as_ref() == Some(&file));
-    let system = (!is_own).then(|| Path::new(SYSTEM).join("metaslot.d"));
+    let system = (!is_own).then(system_drop_ins);
     let directories = system.into_iter().chain(own.map(|own| own.with_file_name("metaslot.d")));
     directories.flat_map(|directory| drop_ins_of(&directory)).collect()
+}
+
+/// Where the system's are.
+pub(crate) fn system_drop_ins() -> PathBuf {
+    Path::new(SYSTEM).join("metaslot.d")
 }
 
 fn drop_ins_of(directory: &Path) -> Vec<Text> {
@@ -52,7 +57,8 @@ fn drop_ins_of(directory: &Path) -> Vec<Text> {
     files.into_iter().map(read).collect()
 }
 
-fn named() -> Option<PathBuf> {
+/// The file that takes the place of all others.
+pub(crate) fn named() -> Option<PathBuf> {
     env::var_os("METASLOT_CONF").filter(|named| !named.is_empty()).map(PathBuf::from)
 }
 

@@ -2,7 +2,8 @@
 //! `metaslot token backup` and `metaslot token restore`
 
 use super::examine::{Findings, Opened, Who, lines, tell};
-use super::init::first_free;
+use super::init::{first_free, last_free};
+use super::place::Place;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::output::Report;
@@ -43,6 +44,9 @@ pub(crate) struct RestoreArgs {
     /// The slot [default: the first without a token]
     #[arg(long, value_name = "N")]
     slot: Option<u64>,
+    /// Beside the tokens that there are: a [[token]] of its own in a drop-in of the configuration
+    #[arg(long, conflicts_with = "slot")]
+    new: bool,
     /// Use the SO PIN
     #[arg(long, conflicts_with = "pin_source")]
     so: bool,
@@ -74,12 +78,17 @@ pub(crate) fn backup(app: &App, args: &BackupArgs) -> Result<()> {
 }
 
 pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
+    let name = args.file.file_stem().unwrap_or_default().to_string_lossy();
+    let place = if args.new { Some(Place::add(&name)?) } else { None };
     let host = app.host(&Uri::default())?;
-    let token = first_free(host, args.slot)?;
+    let token = match place {
+        Some(_) => last_free(host)?,
+        None => first_free(host, args.slot)?,
+    };
     if token.has(CKF_TOKEN_INITIALIZED) {
         let message = format!("slot {} already has {}", token.slot, token.name());
         return Err(Failure::failed(message)
-            .hint("a token is never replaced: give this one a [[token]] of its own in the configuration, or move the other one's files away"));
+            .hint("a token is never replaced: '--new' gives this one a slot of its own; or move the other one's files away"));
     }
     let (role, option) = match args.so {
         true => (Role::So, args.so_pin_source.as_deref()),
@@ -90,6 +99,10 @@ pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
     let pin = pin::existing(role, &label, None, source.as_ref())?;
     let slot = token.slot;
     let examined = copied(app, &Opened { host, token, role, pin }, &args.file, true)?;
+    if let Some(place) = place {
+        app.output.note(&format!("its slot is in {}", place.file.display()));
+        place.keep();
+    }
     let made = app.token(&Uri { slot_id: Some(slot.0), ..Uri::default() })?;
     let uri = made.uri().to_string();
     let objects = examined.objects;

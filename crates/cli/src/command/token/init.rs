@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token init`
 
+use super::place::Place;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::host::{Host, Token};
@@ -15,7 +16,11 @@ use serde_json::json;
 const EXAMPLES: &str = "\
 Examples:
   metaslot token init --label web
+  metaslot token init --label mine --new
   metaslot token init --label web --so-pin-source so.pin --pin-source user.pin";
+
+/// What loses nothing.
+pub(super) const BESIDE: &str = "'--new' makes another token beside those that there are";
 
 /// Arguments of `token init`.
 #[derive(clap::Args, Debug)]
@@ -27,6 +32,9 @@ pub(crate) struct Args {
     /// The slot [default: the first without a token]
     #[arg(long, value_name = "N")]
     slot: Option<u64>,
+    /// Beside the tokens that there are: a [[token]] of its own in a drop-in of the configuration
+    #[arg(long, conflicts_with = "slot")]
+    new: bool,
     /// The SO PIN's place: a file, 'file:/path' or '|command' [default: ask]
     #[arg(long, value_name = "SOURCE")]
     so_pin_source: Option<String>,
@@ -43,6 +51,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let order = Order {
         label: &args.label,
         slot: args.slot,
+        is_new: args.new,
         so_pin: args.so_pin_source.as_deref(),
         pin: args.pin_source.as_deref(),
         force: args.force,
@@ -63,6 +72,8 @@ pub(crate) struct Order<'a> {
     pub(crate) label: &'a str,
     /// None for the first without a token.
     pub(crate) slot: Option<u64>,
+    /// In a slot that is made for it.
+    pub(crate) is_new: bool,
     pub(crate) so_pin: Option<&'a str>,
     pub(crate) pin: Option<&'a str>,
     /// Whether a token that is there may go, and another have the label.
@@ -92,11 +103,16 @@ impl NewPins {
 pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
     let label = order.label;
     check_label(label)?;
+    // The module reads the configuration when it is loaded.
+    let place = if order.is_new { Some(Place::add(label)?) } else { None };
     let host = app.host(&Uri::default())?;
-    let token = first_free(host, order.slot)?;
+    let token = match place {
+        Some(_) => last_free(host)?,
+        None => first_free(host, order.slot)?,
+    };
     if let Some(problem) = &token.problem {
         let what = format!("the token in slot {} cannot be read: {problem}", token.slot);
-        return Err(Failure::failed(what).hint("it was left as it is"));
+        return Err(Failure::failed(what).hint(format!("it was left as it is; {BESIDE}")));
     }
     let exists = token.has(ck::CKF_TOKEN_INITIALIZED);
     if exists && !order.force {
@@ -123,6 +139,10 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
     check_length(Role::So, &so_pin, &token.info)?;
     check_length(Role::User, &user_pin, &token.info)?;
     let token = make(host, &token, label, &so_pin, &user_pin)?;
+    if let Some(place) = place {
+        app.output.note(&format!("its slot is in {}", place.file.display()));
+        place.keep();
+    }
     Ok(NewPins { token, pins: vec![(Role::User, user_pin.len()), (Role::So, so_pin.len())] })
 }
 
@@ -156,16 +176,23 @@ pub(super) fn first_free(host: &Host, wanted: Option<u64>) -> Result<Token> {
     }
 }
 
+/// The slot that was added for it.
+pub(super) fn last_free(host: &Host) -> Result<Token> {
+    let is_free = |token: &Token| !token.has(ck::CKF_TOKEN_INITIALIZED) && token.problem.is_none();
+    let found = host.tokens()?.into_iter().rfind(is_free);
+    found.ok_or_else(|| Failure::failed("the slot that was added is not to be found"))
+}
+
 /// No slot is without a token, or it is not known of all.
 fn none_is_free(tokens: &[Token]) -> Failure {
     let unreadable = tokens.iter().find_map(|token| Some((token.slot, token.problem.as_ref()?)));
     match unreadable {
-        None => Failure::not_found("every slot has a token already")
-            .hint("name the slot of the one to empty with --slot"),
+        None => Failure::not_found("every slot has a token already").hint(BESIDE),
         Some((slot, problem)) => {
             let what =
                 format!("no slot is free: the token in slot {slot} cannot be read: {problem}");
-            Failure::not_found(what).hint("'metaslot doctor' says what stands in the way")
+            Failure::not_found(what)
+                .hint(format!("'metaslot doctor' says what stands in the way; {BESIDE}"))
         }
     }
 }
@@ -190,7 +217,9 @@ fn confirm(token: &Token) -> Result<()> {
     let name = token.name();
     if !pin::is_interactive() {
         let message = format!("slot {} already has {name}", token.slot);
-        return Err(Failure::failed(message).hint("--force empties it, and every key in it is lost; another token needs a [[token]] of its own in the configuration"));
+        return Err(Failure::failed(message).hint(format!(
+            "{BESIDE}; --force empties the one that is there, and every key in it is lost"
+        )));
     }
     let question = format!("slot {} has {name}: delete every key in it?", token.slot);
     if pin::confirm(&question)? { Ok(()) } else { Err(Failure::failed("nothing was changed")) }

@@ -8,6 +8,7 @@ mod import;
 pub(crate) mod init;
 mod list;
 pub(crate) mod pin;
+mod place;
 mod rename;
 mod show;
 

@@ -53,6 +53,7 @@ pub(super) fn inittoken(app: &App, args: &Args, operands: &Operands<'_>) -> Resu
     let order = init::Order {
         label: &label,
         slot,
+        is_new: false,
         so_pin: args.so_pin_source.as_deref(),
         pin: args.pin_source.as_deref(),
         force: current.is_some(),

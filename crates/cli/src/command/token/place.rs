@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `metaslot token init --new`: a slot for another token, by a drop-in of the configuration.
+
+use crate::command::target::Target;
+use crate::failure::{Failure, Result};
+use crate::places;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where root's tokens are that are none of its home's.
+const SYSTEM: &str = "/var/lib/metaslot";
+
+/// A drop-in that was written. It goes with this, unless it is kept.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) file: PathBuf,
+    is_kept: bool,
+}
+
+impl Place {
+    /// A `[[token]]` after those that there are, with a store of its own.
+    ///
+    /// # Errors
+    /// Where no drop-in counts, or this one is there.
+    pub(super) fn add(label: &str) -> Result<Self> {
+        if let Some(named) = places::named() {
+            let what =
+                format!("--new: METASLOT_CONF names {}, which has no drop-ins", named.display());
+            return Err(Failure::usage(what).hint(
+                "add a [[token]] with a path of its own to that file, or unset the variable",
+            ));
+        }
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+        let name: String = label.trim_end().chars().map(plain).collect();
+        let usual = places::usual_token();
+        let (directory, tokens) = directories(&usual)?;
+        let file = directory.join(last_name(&directory, &name)?);
+        let store = tokens.join(&name).join("token.db");
+        if store.exists() {
+            return Err(Failure::failed(format!("{} is there already", store.display()))
+                .hint("choose another --label; 'metaslot token list' shows what there is"));
+        }
+        // It has a slot only where no file says of another.
+        let former = (!names_tokens() && usual.exists()).then_some(&*usual);
+        let mut text = String::from("# Made by 'metaslot token init --new'.\n");
+        for path in former.into_iter().chain([&*store]) {
+            text += &format!("[[token]]\npath = {}\n", quoted(path)?);
+        }
+        write(&directory, &file, &text)?;
+        Ok(Self { file, is_kept: false })
+    }
+
+    /// The token is there.
+    pub(super) fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            fs::remove_file(&self.file).unwrap_or_default();
+        }
+    }
+}
+
+/// Of drop-ins that count, and of tokens.
+fn directories(usual: &Path) -> Result<(PathBuf, PathBuf)> {
+    let own = places::own_file();
+    let is_own = own.is_some() && places::in_force().map(|(file, _)| file) == own;
+    if rustix::process::geteuid().is_root() && !is_own {
+        return Ok((places::system_drop_ins(), SYSTEM.into()));
+    }
+    let own = own.ok_or_else(|| Failure::failed("--new: this user has no home directory"))?;
+    let tokens = usual.parent().unwrap_or_else(|| Path::new("/"));
+    Ok((own.with_file_name("metaslot.d"), tokens.to_owned()))
+}
+
+/// A name after those that there are: slots are numbered in this order, and none is to move.
+fn last_name(directory: &Path, name: &str) -> Result<String> {
+    let there = fs::read_dir(directory).into_iter().flatten().flatten();
+    let there: Vec<_> = there.map(|entry| entry.file_name()).collect();
+    let mut names = (90..100).map(|number| format!("{number}-{name}.toml"));
+    names.find(|name| there.iter().all(|other| other < OsStr::new(name))).ok_or_else(|| {
+        let what = format!("--new: no name comes after those in {}", directory.display());
+        Failure::failed(what).hint("write the [[token]] section yourself")
+    })
+}
+
+/// Whether the configuration says which tokens there are. A file does, also one with none: then it is wrong.
+fn names_tokens() -> bool {
+    let drop_ins = places::drop_ins();
+    let mut texts = drop_ins.iter().filter_map(|(_, text)| text.as_ref().ok());
+    places::in_force().is_some() || texts.any(|text| text.contains("[[token]]"))
+}
+
+/// As TOML has strings in which nothing is escaped.
+fn quoted(path: &Path) -> Result<String> {
+    match path.to_str().filter(|path| !path.contains('\'') && !path.contains(char::is_control)) {
+        Some(path) => Ok(format!("'{path}'")),
+        None => Err(Failure::failed(format!("--new: {} cannot be quoted", path.display()))
+            .hint("write the [[token]] section yourself")),
+    }
+}
+
+fn write(directory: &Path, file: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(directory)
+        .map_err(|error| Failure::io(format!("cannot make {}", directory.display()), &error))?;
+    // Services read the system's, whatever root's umask is.
+    let mut target = Target::create(file, 0o644)?;
+    target.write(text.as_bytes())?;
+    target.finish()
+}
