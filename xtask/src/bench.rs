@@ -6,14 +6,17 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::cargo::{build, command, module};
+use crate::connections;
 use crate::packages::{self, FOR_RUN};
 use crate::report::check;
 use crate::tls;
 
-/// `metaslot lab speed` with the arguments given, or `lab lanes` when the first is `lanes`; `tls` alone measures handshakes instead.
+/// `metaslot lab speed` with the arguments given, or `lab lanes` when the first is `lanes`; `tls` and `connections` measure servers instead.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if arguments == ["tls"] {
-        return tls::run();
+    match arguments {
+        [one] if one == "tls" => return tls::run(),
+        [one] if one == "connections" => return connections::run(),
+        _ => {}
     }
     let (experiment, arguments) = match arguments {
         [first, rest @ ..] if first == "lanes" => ("lanes", rest),

@@ -8,6 +8,7 @@
 mod bench;
 mod cargo;
 mod codegen;
+mod connections;
 mod cpio;
 mod cycles;
 mod deb;
@@ -38,7 +39,8 @@ usage: cargo xtask TASK
   run                 build, make a token, serve TLS with a key in it, sign a file; a table at the end
   test                everything that decides whether a change may go in
   bench [ARGUMENTS]   metaslot lab speed with the release build; bench lanes [ARGUMENTS]: metaslot lab lanes;
-                      bench tls: handshakes of threaded servers and nginx
+                      bench tls: handshakes of threaded servers and nginx; bench connections: what a key
+                      costs a server that forks for each connection
   search [--policy default|legacy] [--allow NAME] [--minutes N] [--seed N]
                       look for attacks on the interface; --allow: would one be found, were this not refused?
   histories [COUNT]   histories of threads beside a model, a million of them; METASLOT_MIXTURE and METASLOT_THREADS
