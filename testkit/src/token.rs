@@ -46,6 +46,16 @@ pub fn module_path() -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
+/// The command: `cargo xtask test` names it.
+#[must_use]
+pub fn command() -> String {
+    let named = std::env::var_os("METASLOT_COMMAND").map(PathBuf::from);
+    let built = ["release", "debug"].map(|profile| target().join(profile).join("metaslot"));
+    let found = named.into_iter().chain(built).find(|path| path.exists());
+    let found = found.map(|path| fs::canonicalize(&path).unwrap_or(path));
+    found.unwrap_or_default().to_string_lossy().into_owned()
+}
+
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from)

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{Program, TestToken, USER_PIN, check};
+use metaslot_testkit::{Program, TestToken, USER_PIN, check, command};
 
-use crate::setup::command;
 use crate::{go, java, pykcs11};
 
 const CLIENT: &str = "examples";

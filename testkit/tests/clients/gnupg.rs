@@ -5,9 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{TestToken, USER_PIN, check, find_program};
-
-use crate::setup::command;
+use metaslot_testkit::{TestToken, USER_PIN, check, command, find_program};
 
 const CLIENT: &str = "gnupg-pkcs11-scd";
 const NEEDS: &[&str] = &["gpg", "gpg-agent", "gpgconf", "gnupg-pkcs11-scd", "pkcs11-tool"];

@@ -6,9 +6,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use metaslot_testkit::{Server, TestToken, USER_PIN, check, free_port};
-
-use crate::setup::command;
+use metaslot_testkit::{Server, TestToken, USER_PIN, check, command, free_port};
 
 const CLIENT: &str = "OpenVPN";
 /// How long a peer may say nothing.

@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use metaslot_testkit::{TestToken, check, free_port};
+use metaslot_testkit::{TestToken, check, command, free_port};
 
-use crate::setup::command;
 use crate::{classic, openssl};
 
 const CLIENT: &str = "OpenSSL, pkcs11-provider";

@@ -6,9 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use metaslot_testkit::{Program, TestToken, check, free_port};
+use metaslot_testkit::{Program, TestToken, check, command, free_port};
 
-use crate::setup::command;
 use crate::{nginx, postgresql, provider};
 
 /// Without it a forked child waits for a second at its first use of a key, with every module: the provider wants to copy the key
