@@ -6,7 +6,6 @@ mod apache;
 mod binary_curves;
 mod bpftrace;
 mod c_program;
-mod classic;
 mod curl;
 mod examples;
 mod git;

@@ -18,7 +18,7 @@ pub(crate) fn start(token: &TestToken, main: &str, server: &str) -> Result<(Serv
         "nginx.conf",
         format!(
             "daemon off;\nuser www-data;\nworker_processes 2;\npid {home}/nginx.pid;\nerror_log {home}/error.log;\n\
-             env SOFTHSM2_CONF;\nenv PKCS11SPY;\nenv PKCS11SPY_OUTPUT;\n{main}\n\
+             env SOFTHSM2_CONF;\n{main}\n\
              events {{ worker_connections 64; }}\nhttp {{\naccess_log off;\n\
              client_body_temp_path {home}/tmp;\nproxy_temp_path {home}/tmp;\nfastcgi_temp_path {home}/tmp;\n\
              uwsgi_temp_path {home}/tmp;\nscgi_temp_path {home}/tmp;\n\

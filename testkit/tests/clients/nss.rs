@@ -4,19 +4,17 @@
 use anyhow::{Result, ensure};
 use metaslot_testkit::{TestToken, USER_PIN, check, free_port};
 
-use crate::classic;
-
 const CLIENT: &str = "NSS";
 const NEEDS: &[&str] =
-    &["certutil", "modutil", "pk12util", "selfserv", "curl", "openssl", "pkcs11-tool", "gcc"];
+    &["certutil", "modutil", "pk12util", "selfserv", "curl", "openssl", "pkcs11-tool"];
 
 /// A database of certificates that knows the module, with the spy behind it.
 fn prepare(token: &mut TestToken) -> Result<()> {
-    let module = classic::spy(token)?;
+    token.spy()?;
     std::fs::create_dir(token.path("nss"))?;
     token.program("certutil").line("-N -d sql:nss --empty-password").run()?;
     let modutil = token.program("modutil").line("-force -dbdir sql:nss -add metaslot -libfile");
-    modutil.arg(module).run()?;
+    modutil.arg(token.module()).run()?;
     token.write("passwords", format!("{}:{USER_PIN}\n", token.label()))?;
     token.write("noise", [7; 64]).map(drop)
 }

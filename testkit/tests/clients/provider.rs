@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use metaslot_testkit::{TestToken, check, command, free_port};
 
-use crate::{classic, openssl};
+use crate::openssl;
 
 const CLIENT: &str = "OpenSSL, pkcs11-provider";
 
@@ -24,21 +24,18 @@ pub(crate) fn path() -> String {
 
 /// What every check here needs, beside `more`.
 pub(crate) fn needs<'a>(provider: &'a str, command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    ["openssl", "pkcs11-tool", "gcc", provider, command]
-        .into_iter()
-        .chain(more.iter().copied())
-        .collect()
+    ["openssl", "pkcs11-tool", provider, command].into_iter().chain(more.iter().copied()).collect()
 }
 
 /// OpenSSL's configuration with the provider in it, and the spy behind that; `more` are lines for the provider.
 pub(crate) fn configure(token: &mut TestToken, more: &str) -> Result<()> {
-    let module = classic::spy(token)?;
+    token.spy()?;
     let text = format!(
         "openssl_conf = start\n[start]\nproviders = providers\n[providers]\ndefault = builtin\npkcs11 = pkcs11\n\
          [builtin]\nactivate = 1\n[pkcs11]\nmodule = {}\npkcs11-module-path = {}\npkcs11-module-token-pin = file:{}\n\
          {more}\nactivate = 1\n[req]\ndistinguished_name = name\n[name]\n",
         path(),
-        module.display(),
+        token.module().display(),
         token.path("pin").display()
     );
     let file = token.write("openssl.cnf", text)?;
