@@ -221,10 +221,20 @@ impl TestToken {
     ///
     /// # Errors
     ///
-    /// When they called something else.
+    /// When they called something else, or used no key.
     pub fn called(&self, name: &str) -> Result<()> {
+        summary::uses_a_key(&self.asked(name)?)
+    }
+
+    /// The same for programs that may use no key; what they called.
+    ///
+    /// # Errors
+    ///
+    /// When they called something else.
+    pub fn asked(&self, name: &str) -> Result<String> {
         let log = fs::read(self.path("spy.log")).context("read the spy's log")?;
-        summary::compare(name, &summary::of(&String::from_utf8_lossy(&log)))
+        let summary = summary::of(&String::from_utf8_lossy(&log));
+        summary::compare(name, &summary).map(|()| summary)
     }
 
     /// Lets a group's members use the token, as a service does that gives up root's rights.

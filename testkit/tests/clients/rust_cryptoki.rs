@@ -9,7 +9,7 @@ use cryptoki::mechanism::aead::GcmParams;
 use cryptoki::object::{Attribute, AttributeType, ObjectClass};
 use cryptoki::session::{Session, UserType};
 use cryptoki::types::AuthPin;
-use metaslot_testkit::{USER_PIN, apart};
+use metaslot_testkit::{USER_PIN, check, inside, is_inside};
 
 const CLIENT: &str = "Rust cryptoki crate";
 /// DER of the object identifier of P-256.
@@ -17,8 +17,18 @@ const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 
 /// Runs `work` in a process of its own; `name` is the test function's.
 fn with_session(what: &str, name: &str, work: impl FnOnce(&Session) -> Result<()>) {
-    let name = format!("rust_cryptoki::{name}");
-    apart(CLIENT, what, &name, |_| Ok(()), || work(&session()?));
+    if is_inside() {
+        let done = session().and_then(|session| work(&session));
+        return done.unwrap_or_else(|error| panic!("{error:#}"));
+    }
+    check(CLIENT, what, &["pkcs11-tool"], |token| {
+        token.spy()?;
+        let spy = token.module().to_owned();
+        token.set("METASLOT_MODULE", spy);
+        inside(token, &format!("rust_cryptoki::{name}"))?;
+        let summary = what.to_lowercase().replace(' ', "-");
+        token.asked(&format!("cryptoki-{summary}")).map(drop)
+    });
 }
 
 fn session() -> Result<Session> {
