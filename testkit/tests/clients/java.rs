@@ -91,19 +91,25 @@ fn run(token: &TestToken, class: &str, what: &str) -> Result<Output> {
 
 fn client(what: &str, part: &str) {
     check(CLIENT, what, NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         if part == "keystore" {
             both_keys(token)?;
         }
-        run(token, "TokenClient", part)?.with(&["done"]).map(drop)
+        token.spied()?;
+        run(token, "TokenClient", part)?.with(&["done"])?;
+        token.asked(&format!("java-{part}")).map(drop)
     });
 }
 
 fn checks(order: &str) {
     check(CLIENT, &format!("21 checks, the provider {order}"), NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         both_keys(token)?;
-        run(token, "Checks", order)?.with(&["21 checks passed"]).map(drop)
+        token.spied()?;
+        run(token, "Checks", order)?.with(&["21 checks passed"])?;
+        token.called(&format!("java-{order}"))
     });
 }
 
@@ -142,6 +148,7 @@ fn a_jar_is_signed_by_a_key_in_the_token() {
 #[test]
 fn keytool_generates_and_lists() {
     check(CLIENT, "keytool", NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         key_pair(token, "-keyalg RSA -keysize 2048", "jrsa")?;
         key_pair(token, "-keyalg EC -groupname secp256r1", "jec")?;
@@ -156,24 +163,27 @@ fn keytool_generates_and_lists() {
         store(keytool(token).line("-delete -alias jec")).run()?;
         let left = store(keytool(token).arg("-list")).run()?.all();
         ensure!(!left.contains("jec"), "the entry is still there: {left}");
-        Ok(())
+        token.called("keytool-entries")
     });
 }
 
 #[test]
 fn keytool_imports_a_key_made_in_software() {
     check(CLIENT, "import by keytool", NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         let program =
             keytool(token).line("-genkeypair -keyalg EC -groupname secp256r1 -alias soft");
         store(program.line("-dname CN=soft")).run()?;
-        store(keytool(token).line("-list")).run()?.with(&["soft, PrivateKeyEntry"]).map(|_| ())
+        store(keytool(token).line("-list")).run()?.with(&["soft, PrivateKeyEntry"])?;
+        token.asked("keytool-import").map(drop)
     });
 }
 
 #[test]
 fn keytool_imports_a_pkcs12_file() {
     check(CLIENT, "keytool -importkeystore", NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         for (alias, algorithm) in
             [("jrsa", "RSA -keysize 2048"), ("jec", "EC -groupname secp256r1")]
@@ -190,6 +200,7 @@ fn keytool_imports_a_pkcs12_file() {
             .args(["-deststorepass", USER_PIN])
             .run()?
             .with(&["2 entries successfully imported"])?;
+        token.asked("keytool-pkcs12")?;
         run(token, "TokenClient", "keystore")?.with(&["done"]).map(drop)
     });
 }
