@@ -70,7 +70,9 @@ fn me() -> String {
 fn public_keys_are_listed_without_a_pin() {
     check(CLIENT, "ssh-keygen -D", NEEDS, |token| {
         prepare(token)?;
-        public_keys(token).map(|_| ())
+        token.spy()?;
+        public_keys(token)?;
+        token.asked("openssh-keygen").map(drop)
     });
 }
 
