@@ -4,6 +4,7 @@
 use anyhow::{Result, ensure};
 use metaslot_testkit::{Server, TestToken, check, find_program, free_port};
 
+use crate::processes::children_of;
 use crate::{nginx, openssl};
 
 const CLIENT: &str = "Apache, engine pkcs11";
@@ -51,6 +52,7 @@ fn children_without_rights_serve_before_and_after_a_restart() {
                 let answer = nginx::fetch(token, port, version)?;
                 ensure!(answer == "from the server", "{answer}");
             }
+            children_of(&server, "www-data")?;
             server.signal(signal)?;
         }
         drop(server);

@@ -24,6 +24,7 @@ mod openvpn;
 mod osslsigncode;
 mod p11_kit;
 mod postgresql;
+mod processes;
 mod provider;
 mod pykcs11;
 mod python_pkcs11;

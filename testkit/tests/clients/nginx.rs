@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Server, TestToken, check, free_port};
 
 use crate::openssl;
+use crate::processes::{children_of, without};
 
 const CLIENT: &str = "nginx, engine pkcs11";
 const NEEDS: &[&str] = &["nginx", "curl", "openssl", "pkcs11-tool"];
@@ -29,6 +30,19 @@ pub(crate) fn start(token: &TestToken, main: &str, server: &str) -> Result<(Serv
     let nginx = token.program("nginx").arg("-e").arg(token.path("error.log"));
     let server = nginx.arg("-c").arg(token.path("nginx.conf")).serve(port, token.home())?;
     Ok((server, port))
+}
+
+/// Each of the two workers serves, while the other one stands still, and has given up root's rights.
+pub(crate) fn both_serve(token: &TestToken, server: &Server, port: u16) -> Result<()> {
+    let children = children_of(server, "www-data")?;
+    ensure!(children.len() == 2, "{children:?}");
+    for other in &children {
+        let answer = without(*other, || fetch(token, port, ""))?;
+        let pid = answer.strip_prefix("worker ").and_then(|pid| pid.trim().parse().ok());
+        let pid = pid.with_context(|| answer.clone())?;
+        ensure!(children.contains(&pid) && pid != *other, "{answer} of {children:?}");
+    }
+    Ok(())
 }
 
 /// What a new connection is answered.
@@ -68,6 +82,7 @@ fn serves(what: &str, kind: &str, summary: &str) {
              ssl_certificate_key \"engine:pkcs11:{key}\";"
         );
         let (server, port) = start(token, main, &directives)?;
+        both_serve(token, &server, port)?;
         let before = workers(token, port)?;
         server.signal("HUP")?;
         // Until the old ones have gone.
@@ -75,6 +90,7 @@ fn serves(what: &str, kind: &str, summary: &str) {
         for _ in 0..50 {
             let after = workers(token, port)?;
             if after.iter().all(is_new) {
+                children_of(&server, "www-data")?;
                 drop(server);
                 return token.called(summary);
             }

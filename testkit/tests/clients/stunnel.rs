@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! stunnel: a thread for each connection.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use metaslot_testkit::{Server, TestToken, USER_PIN, check, free_port};
 
 use crate::openssl;
+use crate::processes::{at_once, threads};
 
 const CLIENT: &str = "stunnel, engine pkcs11";
 const NEEDS: &[&str] = &["stunnel4", "openssl", "pkcs11-tool"];
@@ -35,15 +36,18 @@ fn threads_serve_a_key_in_the_token() {
         openssl::certificate(token, "site", "site.pem")?;
         token.spied()?;
         let (server, port) = start(token)?;
-        for version in ["-tls1_3", "-tls1_2"].repeat(3) {
+        at_once(token, 6, |token, time| {
+            let version = ["-tls1_3", "-tls1_2"][time % 2];
             token
                 .program("openssl")
                 .env("OPENSSL_CONF", "/dev/null")
                 .line("s_client -quiet -verify_return_error -servername localhost")
                 .args(["-CAfile", "site.pem", version, "-connect", &format!("127.0.0.1:{port}")])
                 .run()?
-                .with(&["through the tunnel"])?;
-        }
+                .with(&["through the tunnel"])
+                .map(drop)
+        })?;
+        ensure!(threads(&server)? >= 2, "it has one thread");
         drop(server);
         token.called("stunnel")
     });
