@@ -28,6 +28,7 @@ mod processes;
 mod provider;
 mod pykcs11;
 mod python_pkcs11;
+mod recipe;
 mod rust_cryptoki;
 mod servers;
 mod setup;

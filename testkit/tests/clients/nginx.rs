@@ -8,6 +8,7 @@ use metaslot_testkit::{Server, TestToken, check, free_port};
 
 use crate::openssl;
 use crate::processes::{children_of, without};
+use crate::recipe;
 
 const CLIENT: &str = "nginx, engine pkcs11";
 const NEEDS: &[&str] = &["nginx", "curl", "openssl", "pkcs11-tool"];
@@ -75,13 +76,13 @@ fn serves(what: &str, kind: &str, summary: &str) {
         openssl::configure(token)?;
         openssl::certificate(token, "site", "site.pem")?;
         token.spied()?;
-        let (home, key) = (token.home().display(), openssl::uri(token, "site"));
-        let main = "env METASLOT_CONF;\nenv OPENSSL_CONF;\nssl_engine pkcs11;";
-        let directives = format!(
-            "ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {home}/site.pem;\n\
-             ssl_certificate_key \"engine:pkcs11:{key}\";"
-        );
-        let (server, port) = start(token, main, &directives)?;
+        let certificate = token.path("site.pem").display().to_string();
+        let changes = [("user www-data;\n", ""), ("/etc/nginx/site.pem", &*certificate)];
+        let page = recipe::block(token, "nginx", 0, &changes)?;
+        let (main, rest) = page.split_once("http {").context("no http")?;
+        let rest = rest.split_once("listen 443 ssl;").context("no server")?.1;
+        let directives = rest.split_once('}').context("no end")?.0;
+        let (server, port) = start(token, main, directives)?;
         both_serve(token, &server, port)?;
         let before = workers(token, port)?;
         server.signal("HUP")?;

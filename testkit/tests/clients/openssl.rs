@@ -7,19 +7,20 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Program, Server, TestToken, USER_PIN, check, free_port};
 
+use crate::recipe;
+
 const CLIENT: &str = "OpenSSL, engine pkcs11";
 const NEEDS: &[&str] = &["openssl", "pkcs11-tool", "curl"];
+const SECTION: &str = "OpenSSL 3, through the engine (`libengine-pkcs11-openssl`)";
+/// Where the page has the engine.
+pub(crate) const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so";
 
 /// OpenSSL's configuration with the engine in it, for `token`.
 pub(crate) fn configure(token: &mut TestToken) -> Result<()> {
-    let engine = engine()?;
-    let text = format!(
-        "openssl_conf = start\n[start]\nengines = engines\n[engines]\npkcs11 = pkcs11\n[pkcs11]\n\
-         engine_id = pkcs11\ndynamic_path = {}\nMODULE_PATH = {}\nPIN = {USER_PIN}\ninit = 0\n\
-         [req]\ndistinguished_name = name\n[name]\n",
-        engine.display(),
-        token.module().display()
-    );
+    let engine = engine()?.display().to_string();
+    let changes = [(DEBIAN, engine.as_str()), ("init = 0", &format!("PIN = {USER_PIN}\ninit = 0"))];
+    let text = recipe::block(token, SECTION, 0, &changes)?;
+    let text = format!("{text}[req]\ndistinguished_name = name\n[name]\n");
     let path = token.write("openssl.cnf", text)?;
     token.set("OPENSSL_CONF", path);
     Ok(())
@@ -106,6 +107,31 @@ fn tls_server_has_its_rsa_key_in_the_token() {
 #[test]
 fn tls_server_has_its_p256_key_in_the_token() {
     serve_and_fetch("TLS 1.2 and 1.3 server, P-256", "EC:prime256v1", "openssl-ec");
+}
+
+#[test]
+fn commands_of_the_page_make_a_certificate_serve_and_sign() {
+    check(CLIENT, "the page: req, s_server, dgst", NEEDS, |token| {
+        configure(token)?;
+        token.key_pair("rsa:2048", "01", "site")?;
+        token.write("file", "what is signed")?;
+        let port = free_port()?;
+        let page = recipe::block(token, SECTION, 1, &[("4433", &format!("127.0.0.1:{port}"))])?;
+        let run = |words| recipe::command(&page, words).map(|line| recipe::shell(token, line));
+        run("req ")?.run()?;
+        run("dgst ")?.run()?;
+        plain(token, "x509 -in site.pem -noout -pubkey -out public.pem")?;
+        plain(token, "dgst -sha256 -verify public.pem -signature file.sig file")?;
+        let _server = run("s_server ")?.serve(port, token.home())?;
+        let client = token.program("openssl").env("OPENSSL_CONF", "/dev/null");
+        let client = client.line("s_client -verify_return_error -CAfile site.pem -connect");
+        client.arg(format!("127.0.0.1:{port}")).run().map(drop)
+    });
+}
+
+/// `openssl` without the engine.
+pub(crate) fn plain(token: &TestToken, line: &str) -> Result<()> {
+    token.program("openssl").env("OPENSSL_CONF", "/dev/null").line(line).run().map(drop)
 }
 
 #[test]

@@ -6,22 +6,21 @@ use metaslot_testkit::{Server, TestToken, USER_PIN, check, free_port};
 
 use crate::openssl;
 use crate::processes::{at_once, threads};
+use crate::recipe;
 
 const CLIENT: &str = "stunnel, engine pkcs11";
 const NEEDS: &[&str] = &["stunnel4", "openssl", "pkcs11-tool"];
 
 fn start(token: &TestToken) -> Result<(Server, u16)> {
     let (port, home) = (free_port()?, token.home().display());
-    let (module, key) = (token.module().display(), openssl::uri(token, "site"));
-    token.write(
-        "stunnel.conf",
-        format!(
-            "foreground = yes\npid =\nengine = pkcs11\nengineCtrl = MODULE_PATH:{module}\n\
-             engineCtrl = PIN:{USER_PIN}\nengineCtrl = INIT\n[site]\nengineId = pkcs11\n\
-             accept = 127.0.0.1:{port}\nexec = /bin/echo\nexecArgs = echo through the tunnel\n\
-             cert = {home}/site.pem\nkey = {key}\n"
-        ),
-    )?;
+    let changes = [
+        ("PIN:123456", &*format!("PIN:{USER_PIN}")),
+        ("4433", &*format!("127.0.0.1:{port}")),
+        ("connect = 8080", "exec = /bin/echo\nexecArgs = echo through the tunnel"),
+        ("site.pem", &*format!("{home}/site.pem")),
+    ];
+    let page = recipe::block(token, "stunnel", 0, &changes)?;
+    token.write("stunnel.conf", format!("foreground = yes\npid =\n{page}"))?;
     let program = token.program("stunnel4").env("OPENSSL_CONF", "/dev/null");
     let server = program.arg(token.path("stunnel.conf")).serve(port, token.home())?;
     Ok((server, port))
