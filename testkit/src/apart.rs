@@ -38,21 +38,30 @@ pub fn apart(
     }
     check(client, what, &["pkcs11-tool"], |token| {
         prepare(token)?;
-        let own = std::env::current_exe().context("find the test's own binary")?;
-        let output = token
-            .program(&own.to_string_lossy())
-            .env(INSIDE, "1")
-            .args(["--exact", name, "--nocapture", "--include-ignored"])
-            .output()?;
-        let told: String = output
-            .all()
-            .lines()
-            .filter(|line| line.starts_with("    "))
-            .fold(String::new(), |all, line| all + line + "\n");
-        print!("{told}");
-        ensure!(output.status == 0, "{}", output.told());
-        output.with(&["1 passed"]).map(|_| ())
+        inside(token, name)
     });
+}
+
+/// Runs the test `name` of this binary again, in a process of its own with the environment of `token`.
+///
+/// # Errors
+///
+/// When it fails there: then with all it wrote.
+pub fn inside(token: &TestToken, name: &str) -> Result<()> {
+    let own = std::env::current_exe().context("find the test's own binary")?;
+    let output = token
+        .program(&own.to_string_lossy())
+        .env(INSIDE, "1")
+        .args(["--exact", name, "--nocapture", "--include-ignored"])
+        .output()?;
+    let told: String = output
+        .all()
+        .lines()
+        .filter(|line| line.starts_with("    "))
+        .fold(String::new(), |all, line| all + line + "\n");
+    print!("{told}");
+    ensure!(output.status == 0, "{}", output.told());
+    output.with(&["1 passed"]).map(|_| ())
 }
 
 /// The module with the user logged in to its first token, inside a process started by [`apart`].

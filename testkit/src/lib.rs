@@ -13,7 +13,7 @@ mod process;
 mod summary;
 mod token;
 
-pub use apart::{apart, is_inside, user_session};
+pub use apart::{apart, inside, is_inside, user_session};
 pub use outcome::{Outcome, check, left_out, not_run};
 pub use process::{Output, Program, Server, find_program, free_port};
-pub use token::{SO_PIN, TestToken, USER_PIN, module_path};
+pub use token::{SO_PIN, TestToken, USER_PIN, command, module_path};

@@ -252,13 +252,19 @@ impl Server {
 }
 
 impl Server {
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal, such as `HUP`.
     ///
     /// # Errors
     ///
     /// When it has ended.
     pub fn signal(&self, name: &str) -> Result<()> {
-        let pid = self.child.id().to_string();
+        let pid = self.pid().to_string();
         Program::new("kill").args(["-s", name, &pid]).run().map(drop)
     }
 

@@ -1,77 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a program demands of a module, from the log of OpenSC's spy: functions, mechanisms, attributes. A summary is kept as
-//! a file, so that a change in what a program calls, or is answered, shows.
+//! What a program demands of a module: functions, mechanisms and attributes, and the codes that it is answered, as
+//! `testdata/clients/spy.c` writes them. A summary is kept as a file, so that a change in what a program calls shows.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use metaslot_ck::{attribute_name, mechanism_name};
+use metaslot_ck::{CKR_OK, Error, attribute_name, mechanism_name};
 
-/// Where Debian has it.
-const SPY: &[&str] =
-    &["/usr/lib/x86_64-linux-gnu/pkcs11-spy.so", "/usr/lib/aarch64-linux-gnu/pkcs11-spy.so"];
+use crate::process::Program;
 
 /// Writes the summaries anew in place of comparing them.
 const OVERWRITE: &str = "METASLOT_SUMMARIES";
 
-pub(crate) fn spy() -> Result<PathBuf> {
-    let found = SPY.iter().map(PathBuf::from).find(|path| path.exists());
-    found.context("pkcs11-spy.so is not installed: it is in opensc-pkcs11")
+/// Compiles the spy as `spy.so` in `home`: in front of `module`, with its lines in `log`; `more` is for the compiler.
+pub(crate) fn spy(home: &Path, module: &Path, log: &Path, more: &str) -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let spy = home.join("spy.so");
+    Program::new("gcc")
+        .line(more)
+        .line("-std=gnu11 -shared -fPIC -Wall -Wextra -Werror -I")
+        .arg(root.join("include"))
+        .arg(format!("-DNEXT=\"{}\"", module.display()))
+        .arg(format!("-DLOG=\"{}\"", log.display()))
+        .arg("-o")
+        .arg(&spy)
+        .arg(root.join("testdata/clients/spy.c"))
+        .run()?;
+    Ok(spy)
 }
 
-/// A line for each function, mechanism, attribute and code, in order of its name: several processes write a log, so what
-/// stands in it beside what says nothing.
+/// A line for each function, mechanism, attribute and code, in order of its name: how often and in what order something was called
+/// is not the same each time where threads and processes call.
 pub(crate) fn of(log: &str) -> String {
-    let mut all = BTreeSet::new();
-    for line in log.lines().map(str::trim) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match *words.as_slice() {
-            [number, name] if name.starts_with("C_") && number.ends_with(':') => {
-                all.insert(name.to_owned());
-            }
-            ["Returned:", _, code] if code != "CKR_OK" => {
-                all.insert(code.to_owned());
-            }
-            _ => all.extend(named(&words).into_iter().map(str::to_owned)),
-        }
-    }
+    let lines = log.lines().map(|line| line.split(' '));
+    let all: BTreeSet<String> = lines.flat_map(|mut words| named(&mut words)).collect();
     all.into_iter().map(|line| line + "\n").collect()
 }
 
-/// Mechanisms and attributes in a line; those that the module lists are its own, and not the program's.
-fn named<'a>(words: &[&'a str]) -> Vec<&'a str> {
-    match *words {
-        [_, "pMechanism->type", "=", mechanism, ..] => {
-            mechanism_named(mechanism).into_iter().collect()
-        }
-        ["CKA_?", number, ..] => attribute_numbered(number).into_iter().collect(),
-        [attribute, ..] if attribute.starts_with("CKA_") => vec![attribute],
-        _ => Vec::new(),
-    }
+/// What a line says: a function, its code, then mechanisms and attributes behind a letter. Numbers are hexadecimal.
+fn named<'a>(words: &mut impl Iterator<Item = &'a str>) -> Vec<String> {
+    let number = |digits: &str| u64::from_str_radix(digits, 16).ok();
+    let mut all: Vec<String> = words.next().map(str::to_owned).into_iter().collect();
+    let code = words.next().and_then(number).filter(|code| *code != CKR_OK);
+    all.extend(code.map(|code| Error::new(code).to_string()));
+    all.extend(words.filter_map(|word| {
+        let (letter, digits) = word.split_at_checked(1)?;
+        let (prefix, known): (_, fn(u64) -> Option<&'static str>) = match letter {
+            "m" => ("CKM", mechanism_name),
+            _ => ("CKA", attribute_name),
+        };
+        let number = number(digits)?;
+        Some(known(number).map_or_else(|| format!("{prefix}_0x{number:x}"), str::to_owned))
+    }));
+    all
 }
 
-/// Version 0.23 of the spy has no name for the newer mechanisms, and shows the number.
-fn mechanism_named(word: &str) -> Option<&str> {
-    let number = |digits| u64::from_str_radix(digits, 16).ok();
-    match word.strip_prefix("0x").and_then(number) {
-        Some(number) => mechanism_name(number),
-        None => word.starts_with("CKM_").then_some(word),
-    }
-}
-
-/// The same for attributes, whose number is in parentheses.
-fn attribute_numbered(word: &str) -> Option<&'static str> {
-    let digits = word.strip_prefix("(0x")?.strip_suffix(')')?;
-    attribute_name(u64::from_str_radix(digits, 16).ok()?)
+/// Fails where a program did nothing that its test is about.
+pub(crate) fn uses_a_key(summary: &str) -> Result<()> {
+    let used = ["C_Sign", "C_Decrypt"].iter().any(|call| summary.contains(call));
+    ensure!(used, "the program used no key:\n{summary}");
+    Ok(())
 }
 
 pub(crate) fn compare(name: &str, summary: &str) -> Result<()> {
     let file =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../testdata/clients/{name}.txt"));
-    let used = ["C_Sign", "C_Decrypt"].iter().any(|call| summary.contains(call));
-    ensure!(used, "the program used no key:\n{summary}");
     if std::env::var_os(OVERWRITE).is_some() {
         return fs::write(&file, summary).context("write the summary");
     }
@@ -94,18 +89,21 @@ mod tests {
 
     #[test]
     fn a_log_becomes_what_is_asked_and_refused() {
-        let log = "7: C_SignInit\n[in] hSession = 0x1\n[in] pMechanism->type = CKM_ECDSA\n\
-            [in] hKey = 0x2\nReturned:  0 CKR_OK\n8: C_FindObjectsInit\n[in] pTemplate[1]: \n    CKA_CLASS  \
-            CKO_PRIVATE_KEY\n    CKA_? (0x00000633)  0 / 0\n[in] pMechanism->type = 0x00001044\nReturned:  0 CKR_OK\n9: C_Login\nReturned:  160 CKR_PIN_INCORRECT\n";
+        let log = "C_SignInit 0 m1041\nC_FindObjectsInit 0 a0 a633 ace534351\nC_SignInit 0 m1044\n\
+            C_GenerateKeyPair 70 m80000001 a0 a0\nC_Login a0\n";
         let summary = of(log);
         let lines: Vec<&str> = summary.lines().collect();
         let expected = [
+            "CKA_0xce534351",
             "CKA_CLASS",
             "CKA_ENCAPSULATE",
+            "CKM_0x80000001",
             "CKM_ECDSA",
             "CKM_ECDSA_SHA256",
+            "CKR_MECHANISM_INVALID",
             "CKR_PIN_INCORRECT",
             "C_FindObjectsInit",
+            "C_GenerateKeyPair",
             "C_Login",
             "C_SignInit",
         ];

@@ -27,6 +27,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 pub struct TestToken {
     home: PathBuf,
     module: PathBuf,
+    is_ours: bool,
     label: String,
     environment: Vec<(&'static str, OsString)>,
     launcher: Vec<OsString>,
@@ -44,6 +45,16 @@ pub fn module_path() -> Option<PathBuf> {
         .iter()
         .map(|profile| target.join(profile).join("libmetaslot.so"))
         .find(|path| path.exists())
+}
+
+/// The command: `cargo xtask test` names it.
+#[must_use]
+pub fn command() -> String {
+    let named = std::env::var_os("METASLOT_COMMAND").map(PathBuf::from);
+    let built = ["release", "debug"].map(|profile| target().join(profile).join("metaslot"));
+    let found = named.into_iter().chain(built).find(|path| path.exists());
+    let found = found.map(|path| fs::canonicalize(&path).unwrap_or(path));
+    found.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn target() -> PathBuf {
@@ -83,6 +94,7 @@ impl TestToken {
         let home = fs::canonicalize(&home).context("find the token's directory")?;
         let mut token = Self {
             home,
+            is_ours: module.file_name().is_some_and(|name| name == "libmetaslot.so"),
             module,
             label: "testing".into(),
             environment: Vec::new(),
@@ -170,18 +182,29 @@ impl TestToken {
         &self.label
     }
 
-    /// From now on programs are given OpenSC's spy in the module's place, which writes down what they call.
+    /// From now on programs are given a spy in the module's place, which writes down what they call.
     ///
     /// # Errors
     ///
-    /// When it is not installed.
+    /// When it cannot be compiled.
     pub fn spy(&mut self) -> Result<()> {
-        self.set("PKCS11SPY", self.module.clone());
-        self.set("PKCS11SPY_OUTPUT", self.path("spy.log"));
+        self.spy_by("")
+    }
+
+    /// The same by the classic list of functions alone, without `C_GetInterface`.
+    ///
+    /// # Errors
+    ///
+    /// As [`TestToken::spy`].
+    pub fn spy_classic(&mut self) -> Result<()> {
+        self.spy_by("-DCLASSIC")
+    }
+
+    fn spy_by(&mut self, more: &str) -> Result<()> {
         let log = self.write("spy.log", "")?;
         // Servers write it as another user.
         fs::set_permissions(&log, Permissions::from_mode(0o666)).context("share the log")?;
-        self.module = summary::spy()?;
+        self.module = summary::spy(&self.home, &self.module, &log, more)?;
         Ok(())
     }
 
@@ -198,10 +221,20 @@ impl TestToken {
     ///
     /// # Errors
     ///
-    /// When they called something else.
+    /// When they called something else, or used no key.
     pub fn called(&self, name: &str) -> Result<()> {
+        summary::uses_a_key(&self.asked(name)?)
+    }
+
+    /// The same for programs that may use no key; what they called.
+    ///
+    /// # Errors
+    ///
+    /// When they called something else.
+    pub fn asked(&self, name: &str) -> Result<String> {
         let log = fs::read(self.path("spy.log")).context("read the spy's log")?;
-        summary::compare(name, &summary::of(&String::from_utf8_lossy(&log)))
+        let summary = summary::of(&String::from_utf8_lossy(&log));
+        summary::compare(name, &summary).map(|()| summary)
     }
 
     /// Lets a group's members use the token, as a service does that gives up root's rights.
@@ -219,8 +252,8 @@ impl TestToken {
 
     /// Is the module under test our own?
     #[must_use]
-    pub fn is_ours(&self) -> bool {
-        self.module.file_name().is_some_and(|name| name == "libmetaslot.so")
+    pub const fn is_ours(&self) -> bool {
+        self.is_ours
     }
 
     /// Serves the token under the policy `name`, where the module is our own.

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::{cargo, root};
+use crate::cargo::{cargo, root, target};
 use crate::packages::{self, FOR_TESTS, Package, Probe};
 use crate::report::{all_pass, check};
 
@@ -52,8 +52,13 @@ pub(crate) fn run() -> Result<()> {
     // Where the tests look for it, wherever Cargo builds.
     let home = root().join("target/kryoptic");
     build(&home)?;
-    check(&mut cargo(&["build", "--locked", "--package", "metaslot-module"]))?;
+    let packages = ["--package=metaslot-module", "--package=metaslot-cli"];
+    check(cargo(&["build", "--locked"]).args(packages))?;
+    // These, and no older ones of the release profile.
+    let built = target().join("debug");
     let mut test = cargo(&["test", "--locked", "--package", "metaslot-testkit"]);
+    test.env("METASLOT_MODULE", built.join("libmetaslot.so"));
+    test.env("METASLOT_COMMAND", built.join("metaslot"));
     all_pass(test.args(["--test", "foreign", "--", "kryoptic"]))
 }
 

@@ -63,7 +63,6 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     ("bpftrace", Probe::Program("bpftrace")),
     ("valgrind", Probe::Program("valgrind")),
     ("xz-utils", Probe::Program("xz")),
-    ("opensc-pkcs11", Probe::Library("pkcs11-spy.so")),
     ("nginx-light", Probe::Program("nginx")),
     ("apache2-bin", Probe::Program("apache2")),
     ("stunnel4", Probe::Program("stunnel4")),

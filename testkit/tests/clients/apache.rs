@@ -4,7 +4,8 @@
 use anyhow::{Result, ensure};
 use metaslot_testkit::{Server, TestToken, check, find_program, free_port};
 
-use crate::{nginx, openssl};
+use crate::processes::children_of;
+use crate::{nginx, openssl, recipe};
 
 const CLIENT: &str = "Apache, engine pkcs11";
 const NEEDS: &[&str] = &["apache2", "curl", "openssl", "pkcs11-tool"];
@@ -40,17 +41,16 @@ fn children_without_rights_serve_before_and_after_a_restart() {
         openssl::configure(token)?;
         openssl::certificate(token, "site", "site.pem")?;
         token.spied()?;
-        let directives = format!(
-            "SSLCryptoDevice pkcs11\nSSLEngine on\nSSLCertificateFile {}/site.pem\nSSLCertificateKeyFile \"{}\"",
-            token.home().display(),
-            openssl::uri(token, "site")
-        );
+        let certificate = token.path("site.pem").display().to_string();
+        let changes = [("/etc/apache2/site.pem", &*certificate)];
+        let directives = recipe::block(token, "Apache", 0, &changes)?;
         let (server, port) = start(token, &directives)?;
         for signal in ["USR1", "CONT"] {
             for version in ["--tlsv1.3", "--tls-max 1.2"].repeat(3) {
                 let answer = nginx::fetch(token, port, version)?;
                 ensure!(answer == "from the server", "{answer}");
             }
+            children_of(&server, "www-data")?;
             server.signal(signal)?;
         }
         drop(server);

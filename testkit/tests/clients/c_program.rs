@@ -17,12 +17,13 @@ fn example_in_c_finds_its_key_and_encrypts() {
             .arg("-ldl")
             .run()?;
         token.pkcs11_user().line("--keygen --key-type AES:32 --label app --sensitive").run()?;
+        token.spy()?;
         token
             .program("./aes_cbc")
             .arg(token.module())
             .args(["app", "pin"])
             .run()?
-            .with(&["bytes sealed and opened"])
-            .map(|_| ())
+            .with(&["bytes sealed and opened"])?;
+        token.called("example-c")
     });
 }

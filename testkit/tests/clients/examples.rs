@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{Program, TestToken, USER_PIN, check};
+use metaslot_testkit::{Program, TestToken, USER_PIN, check, command};
 
-use crate::setup::command;
 use crate::{go, java, pykcs11};
 
 const CLIENT: &str = "examples";
@@ -63,9 +62,11 @@ fn example(what: &str, needs: &[&str], program: impl FnOnce(&TestToken) -> Resul
         ["pkcs11-tool", "openssl", &command].into_iter().chain(needs.iter().copied()).collect();
     check(CLIENT, what, &needs, |token| {
         token.key_pair("EC:prime256v1", "01", "a site")?;
+        token.spy()?;
         let uri = format!("pkcs11:token={};object=a%20site", token.label());
         let program = program(token)?.arg(token.module()).args([&uri, "pin"]);
-        signs(token, program)
+        signs(token, program)?;
+        token.called(&format!("example-{}", what.to_lowercase()))
     });
 }
 
@@ -100,13 +101,16 @@ fn go() {
 #[test]
 fn java() {
     check(CLIENT, "Java", &["java", "keytool", "pkcs11-tool", "openssl"], |token| {
+        token.spy()?;
         java::configure(token)?;
         // A key with a certificate, as Java wants it.
         java::key_pair(token, "-keyalg EC -groupname secp256r1", "site")?;
         token.write("pin", USER_PIN)?;
+        token.spied()?;
         let program = token.program("java").limit(Duration::from_secs(240));
         let program = program.arg(source("Sign.java")?).args(["p11.cfg", "site", "pin"]);
-        program.run()?.with(&["signature: ", "bytes sealed and opened"]).map(drop)
+        program.run()?.with(&["signature: ", "bytes sealed and opened"])?;
+        token.called("example-java")
     });
 }
 

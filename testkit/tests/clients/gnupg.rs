@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{TestToken, USER_PIN, check, find_program};
+use metaslot_testkit::{TestToken, USER_PIN, check, command, find_program};
 
-use crate::setup::command;
+use crate::recipe;
 
 const CLIENT: &str = "gnupg-pkcs11-scd";
 const NEEDS: &[&str] = &["gpg", "gpg-agent", "gpgconf", "gnupg-pkcs11-scd", "pkcs11-tool"];
@@ -21,11 +21,7 @@ fn executable(token: &TestToken, name: &str, text: &str) -> Result<PathBuf> {
 /// GnuPG's files, in the test's directory: the paths of its sockets are short that way.
 fn configure(token: &mut TestToken) -> Result<()> {
     let daemon = find_program("gnupg-pkcs11-scd").context("no daemon")?;
-    let module = token.module().display().to_string();
-    token.write(
-        "gnupg-pkcs11-scd.conf",
-        format!("providers token\nprovider-token-library {module}\n"),
-    )?;
+    token.write("gnupg-pkcs11-scd.conf", recipe::block(token, "GnuPG", 1, &[])?)?;
     let text = format!(
         "#!/bin/sh\necho OK\nwhile read -r command rest; do\n\
          if [ \"$command\" = GETPIN ]; then echo 'D {USER_PIN}'; fi\necho OK\n\
@@ -37,11 +33,10 @@ fn configure(token: &mut TestToken) -> Result<()> {
     let text =
         format!("#!/bin/sh\n{} \"$@\"\ntouch {}/ended\n", daemon.display(), token.home().display());
     let daemon = executable(token, "daemon", &text)?;
-    let (daemon, pinentry) = (daemon.display(), pinentry.display());
-    token.write(
-        "gpg-agent.conf",
-        format!("scdaemon-program {daemon}\npinentry-program {pinentry}\n"),
-    )?;
+    let changes = [("/usr/bin/gnupg-pkcs11-scd", &*daemon.display().to_string())];
+    let page = recipe::block(token, "GnuPG", 0, &changes)?;
+    token.write("gpg-agent.conf", format!("{page}pinentry-program {}\n", pinentry.display()))?;
+    token.write("page", recipe::block(token, "GnuPG", 3, &[])?)?;
     let home = token.home().to_owned();
     token.set("GNUPGHOME", home);
     Ok(())
@@ -52,14 +47,7 @@ const SESSION: &str = "set -e
 trap 'gpgconf --kill all' EXIT
 gpg --card-status
 grip=$(basename private-keys-v1.d/*.key .key)
-cat > parameters <<END
-Key-Type: RSA
-Key-Grip: $grip
-Key-Usage: sign encrypt
-Name-Email: me@example.org
-%no-protection
-%commit
-END
+sed s/KEYGRIP/$grip/ page > parameters
 gpg --batch --full-generate-key parameters
 gpg --batch -u me@example.org --detach-sign file
 gpg --verify file.sig file

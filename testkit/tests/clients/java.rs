@@ -9,6 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Output, Program, TestToken, USER_PIN, check};
 
+use crate::recipe;
+
 const CLIENT: &str = "Java SunPKCS11";
 const NEEDS: &[&str] = &["java", "javac", "keytool", "pkcs11-tool"];
 const LIMIT: Duration = Duration::from_secs(240);
@@ -33,12 +35,8 @@ fn configure_by_id(token: &TestToken) -> Result<()> {
 }
 
 fn write(token: &TestToken, slot: &str) -> Result<()> {
-    let text = format!(
-        "name = Testing\nlibrary = {}\n{slot}\nattributes = compatibility\n\
-         attributes(generate, CKO_PRIVATE_KEY, *) = {{\n  CKA_SENSITIVE = true\n  CKA_EXTRACTABLE = false\n}}\n",
-        token.module().display()
-    );
-    token.write("p11.cfg", text).map(|_| ())
+    let page = recipe::block(token, "Java", 0, &[("slotListIndex = 0", slot)])?;
+    token.write("p11.cfg", page).map(|_| ())
 }
 
 fn keytool(token: &TestToken) -> Program {
@@ -52,9 +50,15 @@ fn store(program: Program) -> Program {
 }
 
 pub(crate) fn key_pair(token: &TestToken, algorithm: &str, alias: &str) -> Result<()> {
-    let program = keytool(token).arg("-genkeypair").line(algorithm).args(["-alias", alias]);
-    let program = program.line("-dname CN=localhost -ext san=dns:localhost,ip:127.0.0.1");
-    store(program).line("-providername SunPKCS11-Testing").run().map(|_| ())
+    let changes = [
+        ("-keyalg RSA -keysize 2048", algorithm),
+        ("-alias site", &*format!("-alias {alias}")),
+        ("-dname CN=site", "-dname CN=localhost -ext san=dns:localhost,ip:127.0.0.1"),
+    ];
+    let page = recipe::block(token, "Java", 1, &changes)?;
+    let words = "-J-Xshare:auto -J-XX:TieredStopAtLevel=1 -storepass";
+    let line = format!("{} {words} {USER_PIN}", page.trim());
+    recipe::shell(token, &line).limit(LIMIT).run().map(drop)
 }
 
 /// The compiled client, once for all tests of this process.
@@ -91,19 +95,25 @@ fn run(token: &TestToken, class: &str, what: &str) -> Result<Output> {
 
 fn client(what: &str, part: &str) {
     check(CLIENT, what, NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         if part == "keystore" {
             both_keys(token)?;
         }
-        run(token, "TokenClient", part)?.with(&["done"]).map(drop)
+        token.spied()?;
+        run(token, "TokenClient", part)?.with(&["done"])?;
+        token.asked(&format!("java-{part}")).map(drop)
     });
 }
 
 fn checks(order: &str) {
     check(CLIENT, &format!("21 checks, the provider {order}"), NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         both_keys(token)?;
-        run(token, "Checks", order)?.with(&["21 checks passed"]).map(drop)
+        token.spied()?;
+        run(token, "Checks", order)?.with(&["21 checks passed"])?;
+        token.called(&format!("java-{order}"))
     });
 }
 
@@ -130,10 +140,14 @@ fn a_jar_is_signed_by_a_key_in_the_token() {
         token.write("file", "what is signed")?;
         token.program("jar").line("--create --file plain.jar file").limit(LIMIT).run()?;
         for alias in ["jrsa", "jec"] {
-            let jarsigner = |line: &str| token.program("jarsigner").limit(LIMIT).line(line);
-            let signs = jarsigner("-J-XX:TieredStopAtLevel=1 -signedjar signed.jar");
-            store(signs).args(["plain.jar", alias]).run()?.with(&["jar signed."])?;
-            jarsigner("-verify signed.jar").run()?.with(&["jar verified."])?;
+            let changes = [
+                ("jar site", &*format!("jar {alias}")),
+                ("-keystore", &*format!("-storepass {USER_PIN} -keystore")),
+            ];
+            let page = recipe::block(token, "Java", 3, &changes)?;
+            recipe::shell(token, &page).limit(LIMIT).run()?.with(&["jar signed."])?;
+            let verify = token.program("jarsigner").limit(LIMIT).line("-verify signed.jar");
+            verify.run()?.with(&["jar verified."])?;
         }
         token.called("jarsigner")
     });
@@ -142,6 +156,7 @@ fn a_jar_is_signed_by_a_key_in_the_token() {
 #[test]
 fn keytool_generates_and_lists() {
     check(CLIENT, "keytool", NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         key_pair(token, "-keyalg RSA -keysize 2048", "jrsa")?;
         key_pair(token, "-keyalg EC -groupname secp256r1", "jec")?;
@@ -156,24 +171,27 @@ fn keytool_generates_and_lists() {
         store(keytool(token).line("-delete -alias jec")).run()?;
         let left = store(keytool(token).arg("-list")).run()?.all();
         ensure!(!left.contains("jec"), "the entry is still there: {left}");
-        Ok(())
+        token.called("keytool-entries")
     });
 }
 
 #[test]
 fn keytool_imports_a_key_made_in_software() {
     check(CLIENT, "import by keytool", NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         let program =
             keytool(token).line("-genkeypair -keyalg EC -groupname secp256r1 -alias soft");
         store(program.line("-dname CN=soft")).run()?;
-        store(keytool(token).line("-list")).run()?.with(&["soft, PrivateKeyEntry"]).map(|_| ())
+        store(keytool(token).line("-list")).run()?.with(&["soft, PrivateKeyEntry"])?;
+        token.asked("keytool-import").map(drop)
     });
 }
 
 #[test]
 fn keytool_imports_a_pkcs12_file() {
     check(CLIENT, "keytool -importkeystore", NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         for (alias, algorithm) in
             [("jrsa", "RSA -keysize 2048"), ("jec", "EC -groupname secp256r1")]
@@ -184,12 +202,13 @@ fn keytool_imports_a_pkcs12_file() {
                 .args(["-alias", alias, "-dname", &format!("CN={alias}")])
                 .run()?;
         }
-        keytool(token)
-            .line("-importkeystore -srckeystore soft.p12 -srcstorepass secret -destkeystore NONE")
-            .line("-deststoretype PKCS11 -addprovider SunPKCS11 -providerarg p11.cfg")
-            .args(["-deststorepass", USER_PIN])
+        let page = recipe::block(token, "Java", 2, &[("keys.p12", "soft.p12")])?;
+        let line = format!("{} -srcstorepass secret -deststorepass {USER_PIN}", page.trim());
+        recipe::shell(token, &line)
+            .limit(LIMIT)
             .run()?
             .with(&["2 entries successfully imported"])?;
+        token.asked("keytool-pkcs12")?;
         run(token, "TokenClient", "keystore")?.with(&["done"]).map(drop)
     });
 }

@@ -4,6 +4,8 @@
 use anyhow::ensure;
 use metaslot_testkit::{USER_PIN, check};
 
+use crate::recipe;
+
 const CLIENT: &str = "Knot DNS";
 const NEEDS: &[&str] = &["keymgr", "kzonesign", "pkcs11-tool"];
 
@@ -11,17 +13,16 @@ fn signs(what: &str, algorithm: &str, summary: &str) {
     check(CLIENT, what, NEEDS, |token| {
         token.spy()?;
         let home = token.home().display();
-        let (module, label) = (token.module().display(), token.label());
         for directory in ["zones", "signed"] {
             std::fs::create_dir(token.path(directory))?;
         }
+        let changes = [("123456", USER_PIN), ("ECDSAP256SHA256", algorithm)];
+        let page = recipe::block(token, "Knot DNS", 0, &changes)?;
         token.write(
             "knot.conf",
             format!(
                 "server:\n    rundir: \"{home}\"\n    user: root:root\ndatabase:\n    storage: \"{home}\"\n\
-                 keystore:\n  - id: token\n    backend: pkcs11\n    config: \"pkcs11:token={label};pin-value={USER_PIN} \
-                 {module}\"\n    key-label: on\npolicy:\n  - id: signed\n    algorithm: {algorithm}\n    \
-                 keystore: token\n    single-type-signing: on\n    manual: on\nzone:\n  - domain: example.test\n    \
+                 {page}zone:\n  - domain: example.test\n    \
                  storage: \"{home}/zones\"\n    file: zone\n    dnssec-signing: on\n    dnssec-policy: signed\n"
             ),
         )?;
@@ -31,12 +32,9 @@ fn signs(what: &str, algorithm: &str, summary: &str) {
              @ IN NS ns.example.test.\nns IN A 192.0.2.1\n{names}"
         );
         token.write("zones/zone", text)?;
-        token
-            .program("keymgr")
-            .line("-c knot.conf example.test generate ksk=yes zsk=yes")
-            .arg(format!("algorithm={algorithm}"))
-            .run()?;
-        token.program("kzonesign").line("-c knot.conf -o signed example.test").run()?;
+        let changes = [("ECDSAP256SHA256", algorithm)];
+        recipe::command(token, ("Knot DNS", 1), "keymgr ", &changes)?.run()?;
+        recipe::command(token, ("Knot DNS", 1), "kzonesign ", &[])?.run()?;
         let zone = std::fs::read_to_string(token.path("signed/zone"))?;
         let signatures = zone.matches("RRSIG").count();
         ensure!(signatures > 100, "{signatures} signatures in\n{zone}");

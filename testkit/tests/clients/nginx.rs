@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Server, TestToken, check, free_port};
 
 use crate::openssl;
+use crate::processes::{children_of, without};
+use crate::recipe;
 
 const CLIENT: &str = "nginx, engine pkcs11";
 const NEEDS: &[&str] = &["nginx", "curl", "openssl", "pkcs11-tool"];
@@ -18,7 +20,7 @@ pub(crate) fn start(token: &TestToken, main: &str, server: &str) -> Result<(Serv
         "nginx.conf",
         format!(
             "daemon off;\nuser www-data;\nworker_processes 2;\npid {home}/nginx.pid;\nerror_log {home}/error.log;\n\
-             env SOFTHSM2_CONF;\nenv PKCS11SPY;\nenv PKCS11SPY_OUTPUT;\n{main}\n\
+             env SOFTHSM2_CONF;\n{main}\n\
              events {{ worker_connections 64; }}\nhttp {{\naccess_log off;\n\
              client_body_temp_path {home}/tmp;\nproxy_temp_path {home}/tmp;\nfastcgi_temp_path {home}/tmp;\n\
              uwsgi_temp_path {home}/tmp;\nscgi_temp_path {home}/tmp;\n\
@@ -29,6 +31,19 @@ pub(crate) fn start(token: &TestToken, main: &str, server: &str) -> Result<(Serv
     let nginx = token.program("nginx").arg("-e").arg(token.path("error.log"));
     let server = nginx.arg("-c").arg(token.path("nginx.conf")).serve(port, token.home())?;
     Ok((server, port))
+}
+
+/// Each of the two workers serves, while the other one stands still, and has given up root's rights.
+pub(crate) fn both_serve(token: &TestToken, server: &Server, port: u16) -> Result<()> {
+    let children = children_of(server, "www-data")?;
+    ensure!(children.len() == 2, "{children:?}");
+    for other in &children {
+        let answer = without(*other, || fetch(token, port, ""))?;
+        let pid = answer.strip_prefix("worker ").and_then(|pid| pid.trim().parse().ok());
+        let pid = pid.with_context(|| answer.clone())?;
+        ensure!(children.contains(&pid) && pid != *other, "{answer} of {children:?}");
+    }
+    Ok(())
 }
 
 /// What a new connection is answered.
@@ -61,13 +76,14 @@ fn serves(what: &str, kind: &str, summary: &str) {
         openssl::configure(token)?;
         openssl::certificate(token, "site", "site.pem")?;
         token.spied()?;
-        let (home, key) = (token.home().display(), openssl::uri(token, "site"));
-        let main = "env METASLOT_CONF;\nenv OPENSSL_CONF;\nssl_engine pkcs11;";
-        let directives = format!(
-            "ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {home}/site.pem;\n\
-             ssl_certificate_key \"engine:pkcs11:{key}\";"
-        );
-        let (server, port) = start(token, main, &directives)?;
+        let certificate = token.path("site.pem").display().to_string();
+        let changes = [("user www-data;\n", ""), ("/etc/nginx/site.pem", &*certificate)];
+        let page = recipe::block(token, "nginx", 0, &changes)?;
+        let (main, rest) = page.split_once("http {").context("no http")?;
+        let rest = rest.split_once("listen 443 ssl;").context("no server")?.1;
+        let directives = rest.split_once('}').context("no end")?.0;
+        let (server, port) = start(token, main, directives)?;
+        both_serve(token, &server, port)?;
         let before = workers(token, port)?;
         server.signal("HUP")?;
         // Until the old ones have gone.
@@ -75,6 +91,7 @@ fn serves(what: &str, kind: &str, summary: &str) {
         for _ in 0..50 {
             let after = workers(token, port)?;
             if after.iter().all(is_new) {
+                children_of(&server, "www-data")?;
                 drop(server);
                 return token.called(summary);
             }

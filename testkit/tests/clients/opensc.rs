@@ -2,7 +2,9 @@
 //! OpenSC's `pkcs11-tool`, and plain OpenSSL to judge what it made.
 
 use anyhow::{Result, ensure};
-use metaslot_testkit::{TestToken, check};
+use metaslot_testkit::{TestToken, USER_PIN, check, command};
+
+use crate::recipe;
 
 const CLIENT: &str = "OpenSC pkcs11-tool";
 const NEEDS: &[&str] = &["pkcs11-tool", "openssl"];
@@ -39,12 +41,39 @@ fn public_key(token: &TestToken, id: &str) -> Result<()> {
         .map(|_| ())
 }
 
+/// A check that keeps what the tool calls.
+fn spied(what: &str, summary: &str, work: impl FnOnce(&TestToken) -> Result<()>) {
+    check(CLIENT, what, NEEDS, |token| {
+        token.spy()?;
+        work(token)?;
+        token.asked(&format!("pkcs11-tool-{summary}")).map(drop)
+    });
+}
+
 const DGST: &[&str] =
     &["dgst", "-sha256", "-verify", "public.pem", "-signature", "signature", "message"];
 
 #[test]
+fn commands_of_the_page_make_a_key_and_sign() {
+    spied("the page: a key, a list, a signature", "page", |token| {
+        token.write("file", "what is signed")?;
+        let login = format!("--login --pin {USER_PIN}");
+        let place = ("pkcs11-tool (OpenSC)", 0);
+        let changes = [("label web", "label testing"), ("--login", &*login)];
+        let run = |words| recipe::command(token, place, words, &changes)?.run();
+        run("--keypairgen")?;
+        run("--list-objects")?.with(&["Private Key Object", "label:      site"])?;
+        run("--sign")?;
+        let export = token.program(&command()).line("key export site --out public.pem");
+        export.run()?;
+        let verify = "dgst -sha256 -verify public.pem -signature file.sig file";
+        token.program("openssl").line(verify).run().map(drop)
+    });
+}
+
+#[test]
 fn rsa_signature_is_verified_by_openssl() {
-    check(CLIENT, "RSA PKCS#1 signature", NEEDS, |token| {
+    spied("RSA PKCS#1 signature", "sign-rsa", |token| {
         token.key_pair("rsa:2048", "01", "rsa")?;
         sign_and_verify(token, "01", &["-m", "SHA256-RSA-PKCS"], DGST)
     });
@@ -52,7 +81,7 @@ fn rsa_signature_is_verified_by_openssl() {
 
 #[test]
 fn pss_signature_is_verified_by_openssl() {
-    check(CLIENT, "RSA PSS signature", NEEDS, |token| {
+    spied("RSA PSS signature", "sign-pss", |token| {
         token.key_pair("rsa:2048", "01", "rsa")?;
         let mut verify = DGST.to_vec();
         verify.splice(2..2, ["-sigopt", "rsa_padding_mode:pss"]);
@@ -62,7 +91,7 @@ fn pss_signature_is_verified_by_openssl() {
 
 #[test]
 fn ecdsa_signature_is_verified_by_openssl() {
-    check(CLIENT, "ECDSA signature", NEEDS, |token| {
+    spied("ECDSA signature", "sign-ecdsa", |token| {
         token.key_pair("EC:prime256v1", "02", "ec")?;
         sign_and_verify(token, "02", &["-m", "ECDSA-SHA256", "--signature-format", "openssl"], DGST)
     });
@@ -70,7 +99,7 @@ fn ecdsa_signature_is_verified_by_openssl() {
 
 #[test]
 fn ed25519_signature_is_verified_by_the_tool() {
-    check(CLIENT, "Ed25519 signature", NEEDS, |token| {
+    spied("Ed25519 signature", "sign-ed25519", |token| {
         token.key_pair("EC:edwards25519", "05", "ed")?;
         token.write("message", "what is signed")?;
         token
@@ -89,7 +118,7 @@ fn ed25519_signature_is_verified_by_the_tool() {
 
 #[test]
 fn wrong_signature_is_refused() {
-    check(CLIENT, "wrong signature", NEEDS, |token| {
+    spied("wrong signature", "verify", |token| {
         token.key_pair("rsa:2048", "01", "rsa")?;
         token.write("message", "what is signed")?;
         token.write("signature", [1; 256])?;
@@ -104,7 +133,7 @@ fn wrong_signature_is_refused() {
 
 #[test]
 fn secret_key_encrypts_and_decrypts() {
-    check(CLIENT, "AES-CBC with padding", NEEDS, |token| {
+    spied("AES-CBC with padding", "encrypt", |token| {
         token
             .pkcs11_user()
             .line("--keygen --key-type AES:32 --id 04 --label aes --sensitive")
@@ -130,7 +159,7 @@ fn secret_key_encrypts_and_decrypts() {
 
 #[test]
 fn oaep_from_openssl_is_decrypted() {
-    check(CLIENT, "RSA OAEP decryption", NEEDS, |token| {
+    spied("RSA OAEP decryption", "decrypt-oaep", |token| {
         token.key_pair("rsa:2048", "01", "rsa")?;
         public_key(token, "01")?;
         token.write("plain", "secret")?;
@@ -153,7 +182,7 @@ fn oaep_from_openssl_is_decrypted() {
 
 #[test]
 fn certificates_and_data_live_beside_keys() {
-    check(CLIENT, "certificates and data objects", NEEDS, |token| {
+    spied("certificates and data objects", "objects", |token| {
         token
             .program("openssl")
             .line("req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -subj /CN=x")
@@ -191,7 +220,7 @@ fn certificates_and_data_live_beside_keys() {
 
 #[test]
 fn private_key_of_openssl_is_imported() {
-    check(CLIENT, "import of an RSA key", NEEDS, |token| {
+    spied("import of an RSA key", "import", |token| {
         token.program("openssl").line("genrsa -traditional -out key.pem 2048").run()?;
         token.program("openssl").line("rsa -in key.pem -outform DER -out key.der").run()?;
         token.program("openssl").line("rsa -in key.pem -pubout -out public.pem").run()?;
@@ -211,7 +240,7 @@ fn private_key_of_openssl_is_imported() {
 
 #[test]
 fn slots_tokens_and_mechanisms_are_listed() {
-    check(CLIENT, "lists", NEEDS, |token| {
+    spied("lists", "list", |token| {
         token.pkcs11_tool().arg("--list-token-slots").run()?.with(&[token.label()])?;
         token
             .pkcs11_tool()
@@ -224,7 +253,7 @@ fn slots_tokens_and_mechanisms_are_listed() {
 
 #[test]
 fn wrong_pin_is_refused() {
-    check(CLIENT, "wrong PIN", NEEDS, |token| {
+    spied("wrong PIN", "wrong-pin", |token| {
         let output = token
             .pkcs11_tool()
             .args(["--token-label", token.label(), "--login", "--pin", "999999", "-O"])
@@ -236,7 +265,7 @@ fn wrong_pin_is_refused() {
 
 #[test]
 fn pin_is_changed_by_its_owner() {
-    check(CLIENT, "change of the PIN", NEEDS, |token| {
+    spied("change of the PIN", "change-pin", |token| {
         token.key_pair("EC:prime256v1", "02", "ec")?;
         token.pkcs11_user().line("--change-pin --new-pin 112233").run()?;
         token
@@ -252,7 +281,7 @@ fn pin_is_changed_by_its_owner() {
 
 #[test]
 fn own_test_of_the_tool_finds_no_error() {
-    check(CLIENT, "--test", NEEDS, |token| {
+    spied("--test", "test", |token| {
         token.key_pair("rsa:2048", "01", "rsa")?;
         let output = token.pkcs11_user().arg("--test").run()?;
         // SoftHSM's OAEP takes SHA-1 only, which the tool counts as an error.
@@ -265,7 +294,7 @@ fn own_test_of_the_tool_finds_no_error() {
 
 #[test]
 fn child_after_fork_initializes_again() {
-    check(CLIENT, "--test-fork", NEEDS, |token| {
+    spied("--test-fork", "test-fork", |token| {
         let output = token.pkcs11_user().arg("--test-fork").run()?;
         if token.is_ours() {
             output.with(&["*** Calling C_Initialize in forked child process ***"])?;

@@ -7,19 +7,20 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Program, Server, TestToken, USER_PIN, check, free_port};
 
+use crate::recipe;
+
 const CLIENT: &str = "OpenSSL, engine pkcs11";
 const NEEDS: &[&str] = &["openssl", "pkcs11-tool", "curl"];
+const SECTION: &str = "OpenSSL 3, through the engine (`libengine-pkcs11-openssl`)";
+/// Where the page has the engine.
+pub(crate) const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so";
 
 /// OpenSSL's configuration with the engine in it, for `token`.
 pub(crate) fn configure(token: &mut TestToken) -> Result<()> {
-    let engine = engine()?;
-    let text = format!(
-        "openssl_conf = start\n[start]\nengines = engines\n[engines]\npkcs11 = pkcs11\n[pkcs11]\n\
-         engine_id = pkcs11\ndynamic_path = {}\nMODULE_PATH = {}\nPIN = {USER_PIN}\ninit = 0\n\
-         [req]\ndistinguished_name = name\n[name]\n",
-        engine.display(),
-        token.module().display()
-    );
+    let engine = engine()?.display().to_string();
+    let changes = [(DEBIAN, engine.as_str()), ("init = 0", &format!("PIN = {USER_PIN}\ninit = 0"))];
+    let text = recipe::block(token, SECTION, 0, &changes)?;
+    let text = format!("{text}[req]\ndistinguished_name = name\n[name]\n");
     let path = token.write("openssl.cnf", text)?;
     token.set("OPENSSL_CONF", path);
     Ok(())
@@ -109,8 +110,34 @@ fn tls_server_has_its_p256_key_in_the_token() {
 }
 
 #[test]
+fn commands_of_the_page_make_a_certificate_serve_and_sign() {
+    check(CLIENT, "the page: req, s_server, dgst", NEEDS, |token| {
+        configure(token)?;
+        token.key_pair("rsa:2048", "01", "site")?;
+        token.write("file", "what is signed")?;
+        let port = free_port()?;
+        let page = |words, changes: &[_]| recipe::command(token, (SECTION, 1), words, changes);
+        page("req ", &[])?.run()?;
+        page("dgst ", &[])?.run()?;
+        plain(token, "x509 -in site.pem -noout -pubkey -out public.pem")?;
+        plain(token, "dgst -sha256 -verify public.pem -signature file.sig file")?;
+        let here = format!("127.0.0.1:{port}");
+        let _server = page("s_server ", &[("4433", &here)])?.serve(port, token.home())?;
+        let client = token.program("openssl").env("OPENSSL_CONF", "/dev/null");
+        let client = client.line("s_client -verify_return_error -CAfile site.pem -connect");
+        client.arg(here).run().map(drop)
+    });
+}
+
+/// `openssl` without the engine.
+pub(crate) fn plain(token: &TestToken, line: &str) -> Result<()> {
+    token.program("openssl").env("OPENSSL_CONF", "/dev/null").line(line).run().map(drop)
+}
+
+#[test]
 fn digest_command_signs_and_plain_openssl_verifies() {
     check(CLIENT, "dgst -sign", NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         token.key_pair("rsa:2048", "01", "rsa")?;
         token.key_pair("EC:secp384r1", "02", "ec")?;
@@ -141,13 +168,14 @@ fn digest_command_signs_and_plain_openssl_verifies() {
                 .arg("message")
                 .run()?;
         }
-        Ok(())
+        token.called("openssl-dgst")
     });
 }
 
 #[test]
 fn public_key_command_decrypts() {
     check(CLIENT, "pkeyutl -decrypt", NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         token.key_pair("rsa:2048", "01", "rsa")?;
         certificate(token, "rsa", "cert.pem")?;
@@ -162,13 +190,14 @@ fn public_key_command_decrypts() {
             .args(["-inkey", &uri(token, "rsa")])
             .run()?;
         ensure!(opened.stdout == b"secret", "not what was encrypted: {}", opened.told());
-        Ok(())
+        token.called("openssl-decrypt")
     });
 }
 
 #[test]
 fn certificate_request_is_signed_by_an_authority_in_the_token() {
     check(CLIENT, "certificate authority", NEEDS, |token| {
+        token.spy()?;
         configure(token)?;
         token.key_pair("EC:prime256v1", "01", "authority")?;
         certificate(token, "authority", "ca.pem")?;
@@ -186,8 +215,8 @@ fn certificate_request_is_signed_by_an_authority_in_the_token() {
             .env("OPENSSL_CONF", "/dev/null")
             .line("verify -CAfile ca.pem leaf.pem")
             .run()?
-            .with(&["leaf.pem: OK"])
-            .map(|_| ())
+            .with(&["leaf.pem: OK"])?;
+        token.called("openssl-ca")
     });
 }
 

@@ -3,7 +3,7 @@
 
 use metaslot_testkit::check;
 
-use crate::openssl;
+use crate::{openssl, recipe};
 
 const CLIENT: &str = "osslsigncode, engine pkcs11";
 const NEEDS: &[&str] = &["osslsigncode", "openssl", "pkcs11-tool"];
@@ -42,17 +42,9 @@ fn a_program_is_signed_by_a_key_in_the_token() {
             .args(["-key", &openssl::uri(token, "code")])
             .run()?;
         token.write("plain.exe", program())?;
-        token
-            .program("osslsigncode")
-            .env("OPENSSL_CONF", "/dev/null")
-            .arg("sign")
-            .arg("-pkcs11engine")
-            .arg(openssl::engine()?)
-            .arg("-pkcs11module")
-            .arg(token.module())
-            .args(["-key", &openssl::uri(token, "code"), "-readpass", "pin"])
-            .line("-h sha256 -certs code.pem -in plain.exe -out signed.exe")
-            .run()?;
+        let engine = openssl::engine()?.display().to_string();
+        let page = recipe::block(token, "osslsigncode", 0, &[(openssl::DEBIAN, &engine)])?;
+        recipe::shell(token, &page).env("OPENSSL_CONF", "/dev/null").run()?;
         token
             .program("osslsigncode")
             .env("OPENSSL_CONF", "/dev/null")

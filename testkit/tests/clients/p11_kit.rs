@@ -8,6 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{TestToken, USER_PIN, check};
 
+use crate::recipe;
+
 const CLIENT: &str = "p11-kit";
 const NEEDS: &[&str] = &["p11-kit", "pkcs11-tool", "openssl"];
 const LIBRARIES: &[&str] = &["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"];
@@ -24,16 +26,12 @@ fn a_token_is_used_through_its_server() {
         token.write("message", "what is signed")?;
         token.spy()?;
         // It ends when its command's input does, and forks otherwise.
-        let uri = format!("pkcs11:token={}", token.label());
         let socket = token.path("socket");
-        let server = token
-            .program("p11-kit")
-            .args(["server", "--foreground", "--provider"])
-            .arg(token.module())
-            .arg("--name")
-            .arg(&socket)
-            .arg(&uri)
-            .serve_socket(&socket, token.home())?;
+        let here = socket.display().to_string();
+        let changes =
+            [("p11-kit server", "p11-kit server --foreground"), ("/run/user/1000/web", &*here)];
+        let server = recipe::command(token, ("p11-kit", 0), "p11-kit server", &changes)?;
+        let server = server.serve_socket(&socket, token.home())?;
         let address = format!("unix:path={}", socket.display());
         for _ in 0..3 {
             token
@@ -81,16 +79,16 @@ fn configure(token: &mut TestToken, line: &str) -> Result<()> {
     Ok(())
 }
 
-/// Signs through the module of all modules, with what `line` says of ours.
-fn signs_through_the_proxy(what: &str, summary: &str, line: impl FnOnce(&TestToken) -> String) {
+/// Signs through the module of all modules, which finds ours by the page's file, changed so.
+fn signs_through_the_proxy(what: &str, summary: &str, changes: &[(&str, &str)]) {
     let needs: Vec<&str> = NEEDS.iter().copied().chain(["setpriv"]).collect();
     check(CLIENT, what, &needs, |token| {
         token.key_pair("rsa:2048", "01", "site")?;
         token.write("message", "what is signed")?;
         token.pkcs11_tool().line("--read-object --type pubkey --id 01 -o public.der").run()?;
         token.spy()?;
-        let line = line(token);
-        configure(token, &line)?;
+        let page = recipe::block(token, "p11-kit", 1, changes)?;
+        configure(token, &page)?;
         token
             .program("p11-kit")
             .arg("list-modules")
@@ -111,14 +109,11 @@ fn signs_through_the_proxy(what: &str, summary: &str, line: impl FnOnce(&TestTok
 
 #[test]
 fn a_module_file_makes_it_one_of_the_proxys_modules() {
-    signs_through_the_proxy("list-modules, proxy", "p11-kit-proxy", |token| {
-        format!("module: {}\n", token.module().display())
-    });
+    signs_through_the_proxy("list-modules, proxy", "p11-kit-proxy", &[]);
 }
 
 #[test]
 fn a_module_is_run_in_a_process_of_its_own() {
-    signs_through_the_proxy("remote", "p11-kit-remote", |token| {
-        format!("remote: |p11-kit remote {}\n", token.module().display())
-    });
+    let changes = [("module: ", "remote: |p11-kit remote ")];
+    signs_through_the_proxy("remote", "p11-kit-remote", &changes);
 }

@@ -4,12 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use metaslot_testkit::{TestToken, check, free_port};
+use metaslot_testkit::{TestToken, check, command, free_port};
 
-use crate::setup::command;
-use crate::{classic, openssl};
+use crate::openssl::{self, plain};
+use crate::recipe;
 
 const CLIENT: &str = "OpenSSL, pkcs11-provider";
+
+const SECTION: &str = "OpenSSL 3, through the provider (`pkcs11-provider`)";
 
 /// The provider: Debian 12 has it in its backports, whence `cargo xtask test` takes it, later ones have it installed.
 pub(crate) fn path() -> String {
@@ -25,23 +27,17 @@ pub(crate) fn path() -> String {
 
 /// What every check here needs, beside `more`.
 pub(crate) fn needs<'a>(provider: &'a str, command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    ["openssl", "pkcs11-tool", "gcc", provider, command]
-        .into_iter()
-        .chain(more.iter().copied())
-        .collect()
+    ["openssl", "pkcs11-tool", provider, command].into_iter().chain(more.iter().copied()).collect()
 }
 
 /// OpenSSL's configuration with the provider in it, and the spy behind that; `more` are lines for the provider.
 pub(crate) fn configure(token: &mut TestToken, more: &str) -> Result<()> {
-    let module = classic::spy(token)?;
-    let text = format!(
-        "openssl_conf = start\n[start]\nproviders = providers\n[providers]\ndefault = builtin\npkcs11 = pkcs11\n\
-         [builtin]\nactivate = 1\n[pkcs11]\nmodule = {}\npkcs11-module-path = {}\npkcs11-module-token-pin = file:{}\n\
-         {more}\nactivate = 1\n[req]\ndistinguished_name = name\n[name]\n",
-        path(),
-        module.display(),
-        token.path("pin").display()
-    );
+    token.spy()?;
+    let pin = token.path("pin").display().to_string();
+    let provider = ("/usr/lib/x86_64-linux-gnu/ossl-modules/pkcs11.so", &*path());
+    let pin = ("/etc/metaslot/pin", &*format!("{pin}\n{more}"));
+    let text = recipe::block(token, SECTION, 0, &[provider, pin])?;
+    let text = format!("{text}[req]\ndistinguished_name = name\n[name]\n");
     let file = token.write("openssl.cnf", text)?;
     token.set("OPENSSL_CONF", file);
     Ok(())
@@ -54,10 +50,6 @@ pub(crate) fn certificate(token: &TestToken, label: &str) -> Result<()> {
     req.line("-addext subjectAltName=DNS:localhost -out site.pem").args(["-key", &uri]).run()?;
     token.program(&command()).args(["uri2pem", "--as-is", &uri, "--out", "site.key"]).run()?;
     Ok(())
-}
-
-fn plain(token: &TestToken, line: &str) -> Result<()> {
-    token.program("openssl").env("OPENSSL_CONF", "/dev/null").line(line).run().map(drop)
 }
 
 #[test]
@@ -104,6 +96,29 @@ fn commands_sign_and_decrypt_by_a_uri() {
         let opened = open.args(["-inkey", &openssl::uri(token, "rsa")]).run()?;
         ensure!(opened.stdout == b"what is signed and sealed", "{}", opened.told());
         token.called("provider")
+    });
+}
+
+#[test]
+fn commands_of_the_page_make_a_certificate_sign_and_open() {
+    let (provider, command) = (path(), command());
+    check(CLIENT, "the page: req, dgst, pkeyutl", &needs(&provider, &command, &[]), |token| {
+        token.key_pair("rsa:2048", "01", "site")?;
+        configure(token, "")?;
+        token.write("file", "what is signed and sealed")?;
+        let page = |words| recipe::command(token, (SECTION, 1), words, &[]);
+        page("req ")?.run()?;
+        page("dgst ")?.run()?;
+        plain(token, "x509 -in site.pem -noout -pubkey -out public.pem")?;
+        plain(token, "dgst -sha256 -verify public.pem -signature file.sig file")?;
+        let oaep = "-pkeyopt rsa_padding_mode:oaep -pkeyopt rsa_oaep_md:sha256 -pkeyopt rsa_mgf1_md:sha256";
+        plain(
+            token,
+            &format!("pkeyutl -encrypt -certin -inkey site.pem {oaep} -in file -out sealed"),
+        )?;
+        let opened = page("pkeyutl ")?.run()?;
+        ensure!(opened.stdout == b"what is signed and sealed", "{}", opened.told());
+        Ok(())
     });
 }
 

@@ -6,28 +6,35 @@ use std::path::Path;
 use anyhow::Result;
 use metaslot_testkit::{TestToken, USER_PIN, check};
 
-use crate::{classic, pykcs11};
+use crate::pykcs11;
 
 const CLIENT: &str = "python-pkcs11";
 
-fn work(token: &TestToken, module: &Path) -> Result<()> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/python/python_pkcs11.py");
-    let python = token.program(&pykcs11::python()).arg(script).arg(module);
-    python.args([token.label(), USER_PIN]).run()?.with(&["done"]).map(drop)
+fn works(what: &str, spy: fn(&mut TestToken) -> Result<()>, summary: &str) {
+    check(CLIENT, what, &[&pykcs11::python(), "pkcs11-tool"], |token| {
+        spy(token)?;
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let python = token.program(&pykcs11::python());
+        let python = python.arg(root.join("testdata/python/python_pkcs11.py")).arg(token.module());
+        python.args([token.label(), USER_PIN]).run()?.with(&["done"])?;
+        token.called(summary)
+    });
 }
 
 #[test]
 fn it_works_by_the_newest_interface() {
-    check(CLIENT, "C_GetInterface", &[&pykcs11::python(), "pkcs11-tool"], |token| {
-        work(token, token.module())
-    });
+    works("C_GetInterface", TestToken::spy, "python-pkcs11-interface");
 }
 
 #[test]
 fn it_works_by_the_classic_list() {
-    check(CLIENT, "C_GetFunctionList", &[&pykcs11::python(), "pkcs11-tool", "gcc"], |token| {
-        let classic = classic::spy(token)?;
-        work(token, &classic)?;
-        token.called("python-pkcs11")
-    });
+    works("C_GetFunctionList", TestToken::spy_classic, "python-pkcs11");
+}
+
+#[test]
+fn code_of_the_page_signs_and_makes_a_key() {
+    let before = "import pkcs11\nfrom pkcs11 import KeyType, Mechanism, MechanismFlag, ObjectClass\ndata = b'data'";
+    let after =
+        "    assert len(signature) == 64 and secret.encrypt(data, mechanism_param=bytes(16))";
+    pykcs11::page_works(CLIENT, "Python (python-pkcs11)", before, after);
 }

@@ -9,7 +9,9 @@ use cryptoki::mechanism::aead::GcmParams;
 use cryptoki::object::{Attribute, AttributeType, ObjectClass};
 use cryptoki::session::{Session, UserType};
 use cryptoki::types::AuthPin;
-use metaslot_testkit::{USER_PIN, apart};
+use metaslot_testkit::{USER_PIN, check, inside, is_inside};
+
+use crate::recipe;
 
 const CLIENT: &str = "Rust cryptoki crate";
 /// DER of the object identifier of P-256.
@@ -17,18 +19,49 @@ const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 
 /// Runs `work` in a process of its own; `name` is the test function's.
 fn with_session(what: &str, name: &str, work: impl FnOnce(&Session) -> Result<()>) {
-    let name = format!("rust_cryptoki::{name}");
-    apart(CLIENT, what, &name, |_| Ok(()), || work(&session()?));
+    if is_inside() {
+        let done = session().and_then(|session| work(&session));
+        return done.unwrap_or_else(|error| panic!("{error:#}"));
+    }
+    check(CLIENT, what, &["pkcs11-tool"], |token| {
+        token.spy()?;
+        let spy = token.module().to_owned();
+        token.set("METASLOT_MODULE", spy);
+        inside(token, &format!("rust_cryptoki::{name}"))?;
+        let summary = what.to_lowercase().replace(' ', "-");
+        token.asked(&format!("cryptoki-{summary}")).map(drop)
+    });
 }
 
 fn session() -> Result<Session> {
-    let path = std::env::var_os("METASLOT_MODULE").context("no module")?;
+    let (path, pin) = (std::env::var_os("METASLOT_MODULE").context("no module")?, USER_PIN);
     let module = Pkcs11::new(path)?;
     module.initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK))?;
     let slot = *module.get_slots_with_initialized_token()?.first().context("no token")?;
     let session = module.open_rw_session(slot)?;
-    session.login(UserType::User, Some(&AuthPin::new(USER_PIN.into())))?;
+    session.login(UserType::User, Some(&AuthPin::new(pin.into())))?;
     Ok(session)
+}
+
+#[test]
+fn key_of_the_page_is_found_and_signs() {
+    with_session("the page", "key_of_the_page_is_found_and_signs", |session| {
+        // Without the blanks that set them apart.
+        let plain = |text: &str| text.split_whitespace().collect::<String>();
+        let here = plain(include_str!("rust_cryptoki.rs"));
+        for line in recipe::written("Rust (cryptoki)", 0)?.lines() {
+            ensure!(here.contains(&plain(&line.replace("\"MODULE\"", "path"))), "not here: {line}");
+        }
+        let template = [Attribute::Token(true), Attribute::Label("site".into())];
+        let public = [&template[..], &[Attribute::EcParams(P256.to_vec())]].concat();
+        session.generate_key_pair(&Mechanism::EccKeyPairGen, &public, &template)?;
+        let digest = [7; 32];
+        let named = [Attribute::Class(ObjectClass::PRIVATE_KEY), Attribute::Label("site".into())];
+        let key = *session.find_objects(&named)?.first().context("no key")?;
+        let signature = session.sign(&Mechanism::Ecdsa, key, &digest)?;
+        ensure!(signature.len() == 64, "{} bytes", signature.len());
+        Ok(())
+    });
 }
 
 #[test]

@@ -2,14 +2,14 @@
 //! Servers that read PEM files and know no engine: PostgreSQL, MariaDB, HAProxy, and nginx in the same way. A file that names a key's
 //! URI is theirs, and pkcs11-provider reads it.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use metaslot_testkit::{Program, TestToken, check, free_port};
+use metaslot_testkit::{Program, TestToken, check, command, free_port};
 
-use crate::setup::command;
-use crate::{nginx, postgresql, provider};
+use crate::{nginx, postgresql, processes, provider};
 
 /// Without it a forked child waits for a second at its first use of a key, with every module: the provider wants to copy the key
 /// anew, waits for a session that it has in use itself, and gives up.
@@ -55,6 +55,7 @@ fn nginx() {
             let answer = nginx::fetch(token, port, version)?;
             ensure!(answer.starts_with("worker "), "{answer}");
         }
+        nginx::both_serve(token, &server, port)?;
         drop(server);
         token.called("provider-nginx")
     });
@@ -75,10 +76,12 @@ fn haproxy() {
         );
         let haproxy = token.program("haproxy").args(["-db", "-f"]);
         let server = haproxy.arg(token.write("haproxy.cfg", text)?).serve(port, token.home())?;
-        for version in ["--tlsv1.3", "--tls-max 1.2"].repeat(4) {
-            let answer = nginx::fetch(token, port, version)?;
+        ensure!(processes::threads(&server)? >= 2, "it has one thread");
+        processes::at_once(token, 16, |token, time| {
+            let answer = nginx::fetch(token, port, ["--tlsv1.3", "--tls-max 1.2"][time % 2])?;
             ensure!(answer == "from the server", "{answer}");
-        }
+            Ok(())
+        })?;
         drop(server);
         token.called("haproxy")
     });
@@ -99,14 +102,15 @@ fn postgresql() {
             "host=localhost hostaddr=127.0.0.1 port={port} user=postgres dbname=postgres \
              sslmode=verify-full sslrootcert=site.pem"
         );
-        // A process for each connection.
+        let mut processes = BTreeSet::new();
         for _ in 0..3 {
             let psql =
                 token.program("psql").env("OPENSSL_CONF", "/dev/null").args([&connection, "-Atc"]);
-            psql.arg("SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
-                .run()?
-                .with(&["TLSv1.3"])?;
+            let asked =
+                psql.arg("SELECT version, pid FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
+            processes.insert(asked.run()?.with(&["TLSv1.3"])?.text());
         }
+        ensure!(processes.len() == 3, "not a process for each connection: {processes:?}");
         drop(server);
         token.called("postgresql")
     });

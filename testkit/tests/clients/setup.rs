@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What `metaslot setup` writes is what the programs need: each is run with it, and asks for no PIN.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use metaslot_testkit::{Program, TestToken, check, free_port};
+use metaslot_testkit::{Program, TestToken, check, command, free_port};
 
 use crate::{apache, nginx};
 
 const CLIENT: &str = "metaslot setup";
-
-/// The command: `cargo xtask test` names it.
-pub(crate) fn command() -> String {
-    let named = std::env::var_os("METASLOT_COMMAND").map(PathBuf::from);
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
-    let built = ["release", "debug"].map(|profile| target.join(profile).join("metaslot"));
-    let found = named.into_iter().chain(built).find(|path| path.exists());
-    found.unwrap_or_default().to_string_lossy().into_owned()
-}
 
 /// A key with a certificate, and what the command writes for a program, in `conf`.
 fn set_up(token: &mut TestToken, program: &str) -> Result<()> {

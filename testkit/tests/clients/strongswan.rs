@@ -3,6 +3,9 @@
 
 use metaslot_testkit::{USER_PIN, check};
 
+use crate::recipe;
+
+const SECTION: &str = "strongSwan (pki)";
 const CLIENT: &str = "strongSwan pki";
 const NEEDS: &[&str] = &["pki", "openssl", "pkcs11-tool"];
 
@@ -10,19 +13,12 @@ fn signs(what: &str, kind: &str, family: &str, summary: &str) {
     check(CLIENT, what, NEEDS, |token| {
         token.key_pair(kind, "0a01", "vpn")?;
         token.spy()?;
-        let module = token.module().display();
-        let configuration = token.write(
-            "strongswan.conf",
-            format!(
-                "pki {{\nload = random nonce pem x509 pkcs1 pkcs8 pubkey gmp constraints sha1 sha2 hmac pkcs11\n\
-                 plugins {{ pkcs11 {{ modules {{ token {{ path = {module}\n}} }} }} }} }}\n"
-            ),
-        )?;
-        let made = token
-            .program("pki")
+        let configuration = recipe::block(token, SECTION, 0, &[])?;
+        let configuration = token.write("strongswan.conf", configuration)?;
+        let page =
+            recipe::block(token, SECTION, 1, &[("--type rsa", &format!("--type {family}"))])?;
+        let made = recipe::shell(token, &page)
             .env("STRONGSWAN_CONF", configuration)
-            .line("--self --keyid 0a01 --dn CN=vpn --ca --outform pem --type")
-            .arg(family)
             .input(format!("{USER_PIN}\n"))
             .run()?
             .text();

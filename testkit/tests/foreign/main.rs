@@ -6,6 +6,7 @@ mod attacks;
 mod behaviour;
 mod failures;
 mod faults;
+mod import;
 mod isolated;
 mod keyless;
 mod modules;

@@ -143,11 +143,10 @@ const TPM: Other = Other {
     counts_pins: false,
 };
 
-/// `cargo xtask kryoptic` builds it from crates.io.
-/// Where kryoptic comes from.
-const BUILT_APART: &str = "cargo xtask kryoptic builds it";
+/// Where kryoptic comes from: it is at crates.io.
+pub(super) const BUILT_APART: &str = "cargo xtask kryoptic builds it";
 
-const KRYOPTIC: Other = Other {
+pub(super) const KRYOPTIC: Other = Other {
     name: "kryoptic",
     library: concat!(env!("CARGO_MANIFEST_DIR"), "/../target/kryoptic/libkryoptic.so"),
     programs: &[],

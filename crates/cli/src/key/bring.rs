@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys that come from outside, as objects of a token: both halves, or none.
 
-use super::{Kind, Usage, usage};
+use super::{Family, Kind, Usage, usage};
 use crate::failure::{Failure, Result};
 use crate::keyfile::{Pair, public_values};
 use crate::x509;
@@ -40,7 +40,9 @@ impl<'a> Trial<'a> {
         pair.kind.check_usages(usages)?;
         let how = Brought { label: "", id: &[], usages, sensitive: true, extractable: false };
         let made = match &pair.private {
-            Some(values) => public_of(session, &private(values, &pair.kind, &how, false))?,
+            Some(values) => {
+                public_of(session, &pair.kind, &private(values, &pair.kind, &how, false))?
+            }
             None => None,
         };
         let is_binary = pair.kind.to_string().starts_with("ec:sect");
@@ -56,7 +58,7 @@ impl<'a> Trial<'a> {
             (None, Some(said)) => said,
         };
         let public = public(&public_key, &pair.kind, &how, false)?;
-        session.destroy(session.create(&public)?)?;
+        session.destroy(create(session, &pair.kind, &public)?)?;
         Ok(Self { pair, public_key })
     }
 
@@ -101,8 +103,8 @@ fn is_compressed(short: &[u8], whole: &[u8], is_binary: bool) -> bool {
 }
 
 /// What a module knows of the public half of a private key.
-fn public_of(session: &Session, private: &Template) -> Result<Option<Vec<u8>>> {
-    let handle = session.create(private)?;
+fn public_of(session: &Session, kind: &Kind, private: &Template) -> Result<Option<Vec<u8>>> {
+    let handle = create(session, kind, private)?;
     let info = session.attribute(handle, CKA_PUBLIC_KEY_INFO);
     session.destroy(handle)?;
     Ok(info.ok().filter(|info| !info.is_empty()))
@@ -145,7 +147,7 @@ pub(crate) fn public_half(
     kind: &Kind,
     how: &Brought<'_>,
 ) -> Result<ObjectHandle> {
-    Ok(session.create(&public(public_key, kind, how, true)?)?)
+    create(session, kind, &public(public_key, kind, how, true)?)
 }
 
 /// A secret key of these bytes.
@@ -158,7 +160,33 @@ pub(crate) fn secret(
     let template = protected(named(CKO_SECRET_KEY, how, true), how).key_type(kind.key_type());
     let usages = kind.usages(how.usages);
     let template = usage::secret(template, usages).bytes(CKA_VALUE, value.expose());
-    Ok(session.create(&template)?)
+    create(session, kind, &template)
+}
+
+/// What modules answer that do not know a key's type: that something in the template is wrong.
+const UNKNOWN: [Error; 3] =
+    [Error::ATTRIBUTE_TYPE_INVALID, Error::ATTRIBUTE_VALUE_INVALID, Error::TEMPLATE_INCONSISTENT];
+
+/// Makes an object of this type, and says so where the module has no keys of it.
+pub(crate) fn create(session: &Session, kind: &Kind, template: &Template) -> Result<ObjectHandle> {
+    session.create(template).map_err(|error| {
+        let failure = Failure::from(error);
+        match UNKNOWN.contains(&error.code).then(|| missing(session, kind)).flatten() {
+            Some(mechanism) => failure
+                .saying(&format!("the module has no {kind} keys"))
+                .hint(format!("it lists no {mechanism}, which makes them")),
+            None => failure,
+        }
+    })
+}
+
+/// What makes keys of this type, where the module does not have it.
+fn missing(session: &Session, kind: &Kind) -> Option<&'static str> {
+    let mechanism = kind.generation().mechanism;
+    let slot = session.info().ok().filter(|_| kind.family != Family::Other)?.slot;
+    let info = session.module().mechanism_info(slot, mechanism);
+    let is_missing = info.is_err_and(|error| error.code == Error::MECHANISM_INVALID);
+    mechanism_name(mechanism).filter(|_| is_missing)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod read;
 pub(crate) mod usage;
 
 pub(crate) use bring::{
-    Brought, Trial, identifier, public_half as bring_public, secret as bring_secret, with,
+    Brought, Trial, create, identifier, public_half as bring_public, secret as bring_secret, with,
 };
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID, types};
 pub(crate) use make::{Order, make, random_id, refuse_same_label};

@@ -9,7 +9,7 @@ use crate::app::{App, Login};
 use crate::command::arguments::{PinArg, TokenArg};
 use crate::encoding::{hex, printable};
 use crate::failure::{Failure, Result};
-use crate::key::{Brought, bring_public};
+use crate::key::{self, Brought, bring_public};
 use crate::keyfile::public_values;
 use crate::output::{Report, Table};
 use crate::uri::Uri;
@@ -144,9 +144,8 @@ impl Entry {
             }
         }
         // What the token thinks of an object is seen by making one that lasts no longer than the session.
-        let made = session.create(&template.token(!dry_run));
-        self.handle = Some(made.map_err(|error| {
-            let failure = Failure::from(error);
+        let made = key::create(session, &self.object.key_kind(None), &template.token(!dry_run));
+        self.handle = Some(made.map_err(|failure| {
             let said = [Some(failure.message()), failure.advice()];
             said.into_iter().flatten().collect::<Vec<_>>().join("; ")
         })?);
