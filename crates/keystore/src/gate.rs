@@ -9,6 +9,7 @@ use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
 use crate::schema;
+use metaslot_counters::Around;
 use metaslot_memory::PerProcess;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -49,6 +50,7 @@ PRAGMA journal_size_limit = 8388608;
 #[derive(Debug)]
 pub(crate) struct Gate {
     configured: Files,
+    around: Around,
     process: &'static Process,
     pair: Arc<ConnectionPair>,
     /// The file of the generation, and those that have taken its place.
@@ -126,7 +128,7 @@ impl Locks {
 }
 
 impl Gate {
-    pub(crate) fn new(files: Files) -> Self {
+    pub(crate) fn new(files: Files, around: Around) -> Self {
         files::has_first_root();
         let process = Process::current();
         let pair = process.know(|forks| ConnectionPair {
@@ -135,12 +137,24 @@ impl Gate {
         });
         Self {
             configured: files,
+            around,
             process,
             pair,
             pages: Default::default(),
             page: AtomicUsize::new(0),
             page_seen: Mutex::default(),
         }
+    }
+
+    /// Runs `work`, which may write files.
+    pub(crate) fn around<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let (mut work, mut done) = (Some(work), Err(Error::Canceled));
+        (self.around)(&mut || {
+            if let Some(work) = work.take() {
+                done = work();
+            }
+        });
+        done
     }
 
     /// Runs `work`, which only reads, with a connection that is opened if need be. Errors get the
@@ -340,7 +354,7 @@ impl Gate {
                 next.map_or(Ok(()), |_| self.follow_generation(files))
             }
             None => {
-                let page = Generation::open(files)?;
+                let page = self.around(|| Generation::open(files))?;
                 repair(&page, files);
                 // The other connection may have been faster; its page is the same.
                 drop(place.set(page));
@@ -361,7 +375,8 @@ impl Gate {
     fn database<'a>(&self, state: &'a mut State) -> Result<&'a Database> {
         Ok(match &mut state.open {
             Some(database) => database,
-            closed => closed.insert(self.open()?),
+            // Also who only reads may have to make the log's index anew.
+            closed => closed.insert(self.around(|| self.open())?),
         })
     }
 
@@ -396,7 +411,11 @@ impl Drop for Gate {
         self.pair.reader.lock().open = None;
         let database = self.pair.writer.lock().open.take();
         if let Some(database) = database.filter(|database| !self.is_replaced(database)) {
-            database.settle();
+            let settle = || {
+                database.settle();
+                Ok(())
+            };
+            self.around(settle).unwrap_or_default();
         }
     }
 }
