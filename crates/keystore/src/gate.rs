@@ -310,6 +310,14 @@ impl Gate {
         self.on_page(after, database, |page| page.during(|| Ok(())))
     }
 
+    /// The same for what ends the store, with no connection open.
+    pub(crate) fn announce_end(&self, end: impl FnOnce() -> Result<()>) -> Result<()> {
+        match self.pages.get(self.page.load(Ordering::Acquire)).and_then(OnceLock::get) {
+            Some(page) => page.during(end),
+            None => end(),
+        }
+    }
+
     /// Refuses to acknowledge what is in files that were replaced between the last look and the commit: another
     /// process may have made them anew, and knows nothing of it.
     pub(crate) fn check_place(&self, database: &Database) -> Result<()> {
@@ -673,15 +681,10 @@ impl Database {
     /// Empties a long log before the last close, so that the next to open need not read it. Where
     /// another process is at work, or anything else is in the way, the log stays as it is.
     fn settle(&self) {
-        let pages = |mode: &str| -> rusqlite::Result<i64> {
-            self.connection
-                .query_row(&format!("PRAGMA wal_checkpoint({mode})"), (), |row| row.get(1))
-        };
         if self.writable
-            && pages("NOOP").is_ok_and(|pages| pages > LONG_LOG)
-            && self.connection.busy_timeout(Duration::ZERO).is_ok()
+            && self.checkpoint("NOOP").is_ok_and(|pages| pages > LONG_LOG)
+            && self.end_log().is_ok()
         {
-            pages("TRUNCATE").unwrap_or_default();
             self.files.reserve_log();
         }
     }
@@ -689,7 +692,21 @@ impl Database {
     /// Moves the log into the database, as far as no reader needs it: the next writer then begins it anew in its place. That needs
     /// no space but for new pages of the database.
     pub(crate) fn empty_log(&self) -> Result<()> {
-        Ok(self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()))?)
+        self.checkpoint("PASSIVE").map(drop)
+    }
+
+    /// Moves all of the log into the database, where no reader needs it, and cuts it.
+    pub(crate) fn end_log(&self) -> Result<()> {
+        self.connection.busy_timeout(Duration::ZERO)?;
+        let ended = self.checkpoint("TRUNCATE").map(drop);
+        self.connection.busy_timeout(BUSY)?;
+        ended
+    }
+
+    /// How many pages the log has.
+    fn checkpoint(&self, mode: &str) -> Result<i64> {
+        let checkpoint = format!("PRAGMA wal_checkpoint({mode})");
+        Ok(self.connection.query_row(&checkpoint, (), |row| row.get(1))?)
     }
 
     /// Refuses where this process may not write.
