@@ -25,6 +25,22 @@ pub(crate) fn backup(
     }
     // A wrong PIN counts on the token itself.
     drop(pin::keys(store, role, pin)?);
+    let copied = copy(store, role, pin, to, remark);
+    // The token is only read: what cannot be written is the copy.
+    copied.map_err(|error| match error {
+        Error::WriteProtected { reason, .. } => Error::file(to, "write", reason),
+        Error::Full { .. } => Error::file(to, "write", "no space left"),
+        error => error,
+    })
+}
+
+fn copy(
+    store: &SqliteStore,
+    role: Role,
+    pin: &[u8],
+    to: &Path,
+    remark: &mut dyn FnMut(Remark<'_>) -> bool,
+) -> Result<Examined> {
     let room = Room::new(directory(to))?;
     let copy = room.token();
     let name = copy.to_str().ok_or_else(|| Error::file(to, "create", "its name is not UTF-8"))?;
