@@ -6,7 +6,7 @@ mod sandbox;
 
 use sandbox::Sandbox;
 
-/// A stress: a token has a label of its own, whoever comes first.
+/// A stress test: the order of the two commands is not fixed.
 #[test]
 fn two_commands_give_no_label_twice() {
     let sandbox = Sandbox::make(&sandbox::module());

@@ -185,8 +185,7 @@ fn add_page(sum: &mut Raw, page: &Raw) {
     sum.add_counts(page);
 }
 
-/// Adds what a page counted that could not be added to the sum for now, and is not there yet: whoever looks counts it for
-/// themselves.
+/// Adds what a page counted that could not be added to the sum for now, and is not there yet: it counts for this reader.
 pub(crate) fn add_left(left: &mut Raw, path: &Path, sum: &io::Result<Ended>) {
     let Ok(page) = directory::open_to_read(path).and_then(|file| Raw::of(&file)) else { return };
     let is_last = |ended: &Ended| LAST.iter().all(|at| ended.sum.header[*at] == page.header[*at]);

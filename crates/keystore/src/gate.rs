@@ -379,7 +379,7 @@ impl Gate {
     fn database<'a>(&self, state: &'a mut State) -> Result<&'a Database> {
         Ok(match &mut state.open {
             Some(database) => database,
-            // Also who only reads may have to make the log's index anew.
+            // A reader, too, may have to make the log's index anew.
             closed => closed.insert(self.around(|| self.open())?),
         })
     }

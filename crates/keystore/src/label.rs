@@ -50,7 +50,7 @@ pub(crate) fn remove(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -
         }
         _ => store.set_keys(None),
     }
-    // Who is killed after the first of the files leaves the log: an empty one, but where the disk is full.
+    // A kill after the first file leaves the log: an empty one, but where the disk is full.
     store.gate.write(Database::end_log).unwrap_or_default();
     let _closed = Closed::begin();
     if let Some(user) = files.user()? {

@@ -101,7 +101,7 @@ fn the_log_of_a_token_that_was_removed_is_empty_before() {
     let log = fs::File::open(place.database().with_extension("db-wal")).unwrap();
     assert!(log.metadata().unwrap().len() > 0);
     does(&store, SO, Examination::Remove("test token")).unwrap();
-    // Who is killed after the first of the files leaves nothing that could be read.
+    // A kill after the first file leaves nothing that could be read.
     assert_eq!(log.metadata().unwrap().len(), 0);
 }
 

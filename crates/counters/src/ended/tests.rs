@@ -144,7 +144,7 @@ fn another_process_that_keeps_the_lock_loses_nothing_and_hides_nothing() {
     flock(&file, FlockOperation::LockExclusive).unwrap();
     let page = here.page(2, b"awslc\0\0\0", 7);
     remove_dead(&here.0);
-    assert_eq!(here.sum(), (2, rows(&[("awslc", 12)])), "whoever looks adds it for themselves");
+    assert_eq!(here.sum(), (2, rows(&[("awslc", 12)])), "the reader adds it for itself");
     assert!(page.exists(), "it is kept for another time");
     drop(file);
     assert_eq!(here.sum(), (2, rows(&[("awslc", 12)])));
