@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface "Vendor Metaslot" 1.6 of libmetaslot.so: what return codes cannot say.
+/* The interface "Vendor Metaslot" 1.7 of libmetaslot.so: what return codes cannot say.
  *
  *	CK_INTERFACE *interface;
  *	if (C_GetInterface((CK_UTF8CHAR *)METASLOT_INTERFACE, NULL_PTR, &interface, 0) == CKR_OK) {
@@ -151,6 +151,9 @@ typedef struct METASLOT_FUNCTION_LIST {
 	    CK_UTF8CHAR *pLabel, CK_ULONG ulLabelLen);
 	/* Since 1.6. Whether fast logins to the token are possible for this process. A PIN below 8 bytes has none. */
 	CK_RV (*FastLogin)(CK_SLOT_ID slotID, METASLOT_FAST_LOGIN *pFastLogin);
+	/* Since 1.7. Why the configuration that the environment names now is not taken, with file and line; empty when
+	 * it is. None of the modules that it names is loaded. Works before C_Initialize. */
+	CK_RV (*ConfigurationProblem)(CK_UTF8CHAR *pText, CK_ULONG *pulTextLen);
 } METASLOT_FUNCTION_LIST;
 
 #ifdef __cplusplus

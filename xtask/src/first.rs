@@ -33,7 +33,7 @@ trap 'test ! -s /run/nginx.pid || kill "$(cat /run/nginx.pid)"' EXIT
 set -x
 "#;
 
-/// Who signed say the counters of the workers.
+/// The counters show which process signed.
 const AFTER: &str = "metaslot stat --json";
 
 fn lines() -> Result<String> {

@@ -140,6 +140,13 @@ impl Module {
         self.0.vendor.as_ref().and_then(Vendor::detail)
     }
 
+    /// Why the module does not take the configuration that the environment names, empty when it does. It loads none of the
+    /// modules that are named there. `None` when it does not say.
+    #[must_use]
+    pub fn configuration_problem(&self) -> Option<String> {
+        self.0.vendor.as_ref().and_then(Vendor::configuration_problem)
+    }
+
     /// How many tries the PINs of a slot's token have left; only Metaslot says it. It counts as a
     /// call: [`Self::detail`] then is about this one.
     #[must_use]

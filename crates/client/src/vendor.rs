@@ -96,9 +96,9 @@ type ChangeToken = unsafe extern "C" fn(
 #[derive(Clone, Copy)]
 struct FunctionList {
     version: CK_VERSION,
-    detail: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
+    detail: Option<Sayer>,
     token_status: Option<Teller<TokenStatus>>,
-    counters_path: Option<unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV>,
+    counters_path: Option<Sayer>,
     candidates: Option<Lister<RawCandidate>>,
     /// Since 1.1.
     token_cost: Option<Teller<TokenCost>>,
@@ -114,6 +114,8 @@ struct FunctionList {
     remove: Option<ChangeToken>,
     /// Since 1.6.
     fast_login: Option<Teller<RawFastLogin>>,
+    /// Since 1.7.
+    configuration_problem: Option<Sayer>,
 }
 
 impl FunctionList {
@@ -131,6 +133,7 @@ impl FunctionList {
         rename: None,
         remove: None,
         fast_login: None,
+        configuration_problem: None,
     };
 
     /// How much of it there is.
@@ -142,10 +145,32 @@ impl FunctionList {
             (1, 3) => offset_of!(Self, copy),
             (1, 4) => offset_of!(Self, rename),
             (1, 5) => offset_of!(Self, fast_login),
+            (1, 6) => offset_of!(Self, configuration_problem),
             (1, _) => size_of::<Self>(),
             _ => return None,
         })
     }
+}
+
+/// A function that says a text.
+type Sayer = unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV;
+
+/// What such a function says; `None` when it fails.
+fn words(function: Sayer) -> Option<String> {
+    let mut used: CK_ULONG = 0;
+    // SAFETY: NULL asks for the length.
+    let rv = unsafe { function(ptr::null_mut(), &raw mut used) };
+    let room = length(used).min(LONGEST);
+    if rv != CKR_OK || room == 0 {
+        return (rv == CKR_OK).then(String::new);
+    }
+    let mut text = vec![0; room];
+    // A longer text than is fetched must not be promised room.
+    used = ulong(room);
+    // SAFETY: `text` has room for `used` bytes.
+    let rv = unsafe { function(text.as_mut_ptr(), &raw mut used) };
+    text.truncate(length(used));
+    (rv == CKR_OK).then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// A function that says something of a slot's token.
@@ -503,20 +528,11 @@ impl Vendor {
 
     /// The explanation of this thread's last failure; `None` when there is none.
     pub(crate) fn detail(&self) -> Option<String> {
-        let function = self.0.detail?;
-        let mut used: CK_ULONG = 0;
-        // SAFETY: NULL asks for the length.
-        let rv = unsafe { function(ptr::null_mut(), &raw mut used) };
-        let room = length(used).min(LONGEST);
-        if rv != CKR_OK || room == 0 {
-            return None;
-        }
-        let mut text = vec![0; room];
-        // A longer text than is fetched must not be promised room.
-        used = ulong(room);
-        // SAFETY: `text` has room for `used` bytes.
-        let rv = unsafe { function(text.as_mut_ptr(), &raw mut used) };
-        text.truncate(length(used));
-        (rv == CKR_OK).then(|| String::from_utf8_lossy(&text).into_owned())
+        words(self.0.detail?).filter(|words| !words.is_empty())
+    }
+
+    /// Why the configuration is not taken, empty when it is; `None` when the module does not say.
+    pub(crate) fn configuration_problem(&self) -> Option<String> {
+        words(self.0.configuration_problem?)
     }
 }

@@ -25,6 +25,9 @@ pub(crate) const PATIENTLY: u32 = 100;
 pub(crate) const ONCE: u32 = 1;
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// By which words of its header a page is known, and the sum tells the one that was added last.
+const LAST: [usize; 3] = [PID, STARTED, MADE];
+
 /// The sum of one user.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -103,6 +106,15 @@ impl Ended {
         Self::open(place, user, tries)?.ok_or_else(invalid)
     }
 
+    /// Whether nobody has added a page since this was read.
+    pub(crate) fn is_current(&self) -> bool {
+        let now = |at, count| words(&self.file, at, count).unwrap_or_default();
+        let processes = ENDED_HEADER + self.active * ENDED_HALF + ENDED_PROCESSES;
+        self.locked
+            || now(ENDED_ACTIVE, 1) == [self.active as u64]
+                && now(processes, 1) == [self.sum.header[ENDED_PROCESSES]]
+    }
+
     /// What they counted.
     pub(crate) const fn counted(&self) -> &Raw {
         &self.sum
@@ -118,16 +130,8 @@ impl Ended {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let page = Raw::of(file)?;
-        self.sum.header[ENDED_PROCESSES] = self.sum.header[ENDED_PROCESSES].saturating_add(1);
-        for at in [PID, STARTED, MADE] {
-            self.sum.header[at] = page.header[at];
-        }
-        if self.sum.header[ENDED_SINCE] == 0 {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
-            self.sum.header[ENDED_SINCE] = now.map_or(0, |since| since.as_secs());
-        }
         let known: BTreeSet<u64> = self.sum.codes.keys().copied().collect();
-        self.sum.add_counts(&page);
+        add_page(&mut self.sum, &page);
         // What has a place keeps it.
         let mut free = CODE_COUNT.saturating_sub(known.iter().filter(|key| **key != 0).count());
         self.sum.codes.retain(|key, _| {
@@ -159,12 +163,34 @@ impl Ended {
 
 /// The process that added a page last may have been killed before it was gone.
 fn take_away_the_last(place: &Path, sum: &Raw) {
-    let last = [PID, STARTED, MADE].map(|at| sum.header[at]);
+    let last = LAST.map(|at| sum.header[at]);
     let Ok(pid) = u32::try_from(last[0]) else { return };
     let path = place.join(directory::file_name(pid, last[1]));
     let is_it = |file: File| Ok(words(&file, 0, MADE + 1)?[PID..] == last);
     if directory::open_to_read(&path).and_then(is_it).unwrap_or(false) {
         directory::remove(&path);
+    }
+}
+
+/// Adds a page to a sum.
+fn add_page(sum: &mut Raw, page: &Raw) {
+    sum.header[ENDED_PROCESSES] = sum.header[ENDED_PROCESSES].saturating_add(1);
+    for at in LAST {
+        sum.header[at] = page.header[at];
+    }
+    if sum.header[ENDED_SINCE] == 0 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        sum.header[ENDED_SINCE] = now.map_or(0, |since| since.as_secs());
+    }
+    sum.add_counts(page);
+}
+
+/// Adds what a page counted that could not be added to the sum for now, and is not there yet: it counts for this reader.
+pub(crate) fn add_left(left: &mut Raw, path: &Path, sum: &io::Result<Ended>) {
+    let Ok(page) = directory::open_to_read(path).and_then(|file| Raw::of(&file)) else { return };
+    let is_last = |ended: &Ended| LAST.iter().all(|at| ended.sum.header[*at] == page.header[*at]);
+    if !sum.as_ref().is_ok_and(is_last) {
+        add_page(left, &page);
     }
 }
 

@@ -2,7 +2,7 @@
 //! Reading the pages of all processes.
 
 use crate::directory;
-use crate::ended::{Ended, PATIENTLY, bury};
+use crate::ended::{Ended, PATIENTLY, add_left, bury};
 use crate::layout::{self, CELL, ENDED_PROCESSES, ENDED_SINCE, EVENTS, ROWS, SIZES};
 use crate::raw::Raw;
 use crate::{Event, record};
@@ -141,24 +141,43 @@ pub fn processes(directories: &[PathBuf]) -> Vec<Process> {
     found
 }
 
+/// So often the pages of a user are looked at while another process adds to the sum.
+const LOOKS: usize = 4;
+
 /// Those of one user. Nobody adds a page to the sum meanwhile: a process whose page was read here would be there, too.
 fn of_user(directory: &Path, user: u32, ended: &mut Raw) -> Vec<Process> {
-    let none = || Err(io::ErrorKind::NotFound.into());
-    let mut sum = Ended::open(directory, user, PATIENTLY).and_then(|sum| sum.map_or_else(none, Ok));
-    if sum.is_err() && directory::pages(directory, user).next().is_some() {
-        sum = Ended::make(directory, user, PATIENTLY);
-    }
-    let mut found = Vec::new();
-    for (path, pid, lives) in directory::pages(directory, user) {
-        match lives {
-            true => found.extend(page_of(&path, pid).ok()),
-            false => bury(&path, &mut sum),
+    let mut looks = 1;
+    loop {
+        let mut sum = sum_of(directory, user);
+        let (mut found, mut left) = (Vec::new(), Raw::default());
+        for (path, pid, lives) in directory::pages(directory, user) {
+            if lives {
+                found.extend(page_of(&path, pid).ok());
+            } else {
+                bury(&path, &mut sum);
+                add_left(&mut left, &path, &sum);
+            }
         }
+        // One that has the lock.
+        if looks < LOOKS && sum.as_ref().is_ok_and(|sum| !sum.is_current()) {
+            looks += 1;
+            continue;
+        }
+        sum.iter().for_each(|sum| ended.join(sum.counted()));
+        ended.join(&left);
+        return found;
     }
-    if let Ok(sum) = sum {
-        ended.join(sum.counted());
+}
+
+/// The sum of a user, made where there is something to add.
+fn sum_of(directory: &Path, user: u32) -> io::Result<Ended> {
+    let none = || Err(io::ErrorKind::NotFound.into());
+    match Ended::open(directory, user, PATIENTLY).and_then(|sum| sum.map_or_else(none, Ok)) {
+        Err(_) if directory::pages(directory, user).next().is_some() => {
+            Ended::make(directory, user, PATIENTLY)
+        }
+        sum => sum,
     }
-    found
 }
 
 /// The pages of one process, also of one that is gone: they stay until another process begins to
@@ -172,14 +191,16 @@ pub fn of(pid: u32, directories: &[PathBuf]) -> Vec<Process> {
     pages.filter_map(|entry| page_of(&entry.path(), pid).ok()).collect()
 }
 
-/// The page of a process that lives or has just ended: made by its user, and about it.
+/// The page of a process that lives or has just ended: made by its user or by root, and about it.
 fn page_of(path: &Path, pid: u32) -> io::Result<Process> {
     let file = directory::open_to_read(path)?;
     // Of the file that is read: another one may stand in its place by now.
     let made_by = file.metadata()?.uid();
     let users = directory::users(pid);
     let found = counted(&file)?;
-    match found.pid == pid && users.is_none_or(|users| users.contains(&made_by)) {
+    // One that was made by root may be of a process that has another user since.
+    let is_theirs = made_by == 0 || users.is_none_or(|users| users.contains(&made_by));
+    match found.pid == pid && is_theirs {
         true => Ok(found),
         false => Err(io::Error::new(io::ErrorKind::InvalidData, "another process's page")),
     }

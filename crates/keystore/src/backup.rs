@@ -8,8 +8,11 @@ use crate::open::{Config, SqliteStore};
 use crate::{crypto, pin, verify};
 use metaslot_spi::store::{Examined, Remark, Role};
 use rusqlite::{Connection, OpenFlags};
-use rustix::fs::{self, CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{self, AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use rustix::process::geteuid;
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// Copies the token into the file `to`, which must not be there. Nothing is left there where the copy is not sound.
@@ -25,7 +28,23 @@ pub(crate) fn backup(
     }
     // A wrong PIN counts on the token itself.
     drop(pin::keys(store, role, pin)?);
-    let room = Room::new(directory(to))?;
+    let copied = copy(store, role, pin, to, remark);
+    // The token is only read: what cannot be written is the copy.
+    copied.map_err(|error| match error {
+        Error::WriteProtected { reason, .. } => Error::file(to, "write", reason),
+        Error::Full { .. } => Error::file(to, "write", "no space left"),
+        error => error,
+    })
+}
+
+fn copy(
+    store: &SqliteStore,
+    role: Role,
+    pin: &[u8],
+    to: &Path,
+    remark: &mut dyn FnMut(Remark<'_>) -> bool,
+) -> Result<Examined> {
+    let room = Room::new(to)?;
     let copy = room.token();
     let name = copy.to_str().ok_or_else(|| Error::file(to, "create", "its name is not UTF-8"))?;
     store.gate.read(|database| {
@@ -54,7 +73,7 @@ pub(crate) fn restore(
     store.files.create_directory(store.config.group.as_deref())?;
     let files = store.files.resolve()?;
     files.check_directory()?;
-    let room = Room::new(directory(&files.database))?;
+    let room = Room::new(&files.database)?;
     room.take(from)?;
     let seen = room.examine(store, role, pin, remark).map_err(|error| error.of(from))?;
     if seen.findings > 0 {
@@ -73,19 +92,41 @@ pub(crate) fn restore(
     Ok(seen)
 }
 
-/// A directory of our own beside the place where a file is to be. It goes when it is dropped.
-struct Room(PathBuf);
+/// A directory of our own beside the place where a file is to be. It goes when it is dropped, or when its process was killed
+/// with the next one there: a process that lives has it locked.
+struct Room {
+    path: PathBuf,
+    _locked: OwnedFd,
+}
+
+/// How its name begins, and the names of all that is ever in it: the file, and what is looked at.
+const ROOM: &str = ".metaslot-";
+const CONTENTS: [&str; 2] = ["token", "examined"];
+/// So often it is made, where others take it away.
+const MAKINGS: usize = 4;
 
 impl Room {
-    fn new(beside: &Path) -> Result<Self> {
-        let random = u64::from_ne_bytes(crypto::random::<8>()?);
-        let path = beside.join(format!(".metaslot-{random:016x}"));
-        fs::mkdir(&path, Mode::RWXU).map_err(|errno| Error::system(beside, "write", errno))?;
-        Ok(Self(path))
+    /// Beside the file `to`.
+    fn new(to: &Path) -> Result<Self> {
+        let beside = directory(to);
+        sweep(beside);
+        let refused = |errno| Error::system(to, "write", errno);
+        for _ in 0..MAKINGS {
+            let random = u64::from_ne_bytes(crypto::random::<8>()?);
+            let path = beside.join(format!("{ROOM}{random:016x}"));
+            fs::mkdir(&path, Mode::RWXU).map_err(refused)?;
+            // Until it is locked another process takes it for one that was left.
+            if let Ok(_locked) = lock(&path)
+                && fs::lstat(&path).is_ok()
+            {
+                return Ok(Self { path, _locked });
+            }
+        }
+        Err(Error::file(to, "write", "what is made beside it is taken away again and again"))
     }
 
     fn token(&self) -> PathBuf {
-        self.0.join("token")
+        self.path.join("token")
     }
 
     /// Copies a file into it.
@@ -103,7 +144,7 @@ impl Room {
     }
 
     fn create(&self, name: &str) -> Result<File> {
-        let path = self.0.join(name);
+        let path = self.path.join(name);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = fs::open(&path, flags, Mode::RUSR | Mode::WUSR);
         file.map(File::from).map_err(|errno| Error::system(&path, "create", errno))
@@ -124,7 +165,7 @@ impl Room {
         if std::fs::metadata(&token).is_ok_and(|file| file.len() != length) {
             return Err(Error::not_token("its end is missing"));
         }
-        let path = self.0.join("examined");
+        let path = self.path.join("examined");
         std::fs::copy(&token, &path).map_err(|error| Error::file(&path, "write", error))?;
         let config = Config {
             kdf: store.config.kdf,
@@ -150,8 +191,41 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         // What cannot be removed is in a directory that only we can read.
-        std::fs::remove_dir_all(&self.0).unwrap_or_default();
+        std::fs::remove_dir_all(&self.path).unwrap_or_default();
     }
+}
+
+fn lock(path: &Path) -> std::result::Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let room = fs::open(path, flags, Mode::empty())?;
+    fs::flock(&room, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(room)
+}
+
+/// Takes away what processes of this user's have left that were killed.
+fn sweep(directory: &Path) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(ROOM)) {
+            clear(&entry.path()).unwrap_or_default();
+        }
+    }
+}
+
+/// Nothing but what a room has is taken away: another may have put something else there.
+fn clear(path: &Path) -> std::result::Result<(), Errno> {
+    let room = lock(path)?;
+    let stat = fs::fstat(&room)?;
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    if stat.st_uid != geteuid().as_raw() || mode.intersects(Mode::RWXG | Mode::RWXO) {
+        return Ok(());
+    }
+    for entry in Dir::read_from(&room)?.flatten() {
+        let name = entry.file_name();
+        if CONTENTS.iter().any(|known| name.to_bytes().starts_with(known.as_bytes())) {
+            fs::unlinkat(&room, name, AtFlags::empty())?;
+        }
+    }
+    fs::rmdir(path)
 }
 
 /// As a token has it; the copy that SQLite makes does not. Gives the bytes that the file should have.

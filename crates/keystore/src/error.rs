@@ -233,7 +233,12 @@ impl fmt::Display for Error {
             Self::WriteProtected { path, reason } => {
                 write!(f, "{}: may not be written: {reason}", path.display())
             }
-            Self::Full { path } => write!(f, "{}: no space left", path.display()),
+            Self::Full { path } => {
+                let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+                let why =
+                    limit.map_or("", |_| ", or this process's files may not grow (ulimit -f)");
+                write!(f, "{}: no space left{why}", path.display())
+            }
             Self::Gone { id } => write!(f, "object {id} is gone or was changed"),
             Self::NotLoggedIn => f.write_str("no user is logged in"),
             Self::PinIncorrect { left } => write!(f, "wrong PIN, {left} attempts left"),

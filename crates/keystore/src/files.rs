@@ -14,6 +14,10 @@ use std::sync::OnceLock;
 /// What an empty log keeps, in bytes: a count changes one page, and each page is a little longer in the log.
 const LOG_ROOM: u64 = 1 << 16;
 
+/// What is wrong with a database that has a log and nothing else.
+const EMPTIED: &str = "the file is empty, and was not: what was in it is lost, by a full disk perhaps; move it away with all that \
+                       begins with its name, then 'metaslot token restore' takes a copy";
+
 /// The names, with every link in the directory's own path resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
@@ -80,6 +84,9 @@ impl Files {
     }
 
     /// Whether there is a database into which something was written.
+    ///
+    /// # Errors
+    /// [`Error::NotToken`] for an empty one that has a log: that is made with the first page, so there was something.
     pub(crate) fn has_database(&self) -> Result<bool> {
         match fs::lstat(&self.database) {
             Ok(stat) => {
@@ -90,12 +97,22 @@ impl Files {
                         path: self.database.clone(),
                         reason: "every user may write it".to_owned(),
                     }),
-                    false => Ok(stat.st_size > 0),
+                    false if stat.st_size > 0 => Ok(true),
+                    false if self.has_log() => Err(Error::NotToken {
+                        path: self.database.clone(),
+                        reason: String::from(EMPTIED),
+                    }),
+                    false => Ok(false),
                 }
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(errno) => Err(Error::file(&self.database, "open", errno)),
         }
+    }
+
+    fn has_log(&self) -> bool {
+        let [_, log, _] = &self.logs;
+        fs::lstat(log).is_ok()
     }
 
     /// What the directory says of the names in it. `None` where it cannot tell.
@@ -142,24 +159,21 @@ impl Files {
 
     /// Takes away what a database that is gone has left.
     pub(crate) fn remove_remains(&self) -> Result<()> {
-        for path in [&self.database].into_iter().chain(&self.logs) {
-            match fs::unlink(path) {
-                Ok(()) | Err(Errno::NOENT) => {}
-                Err(errno) => return Err(Error::system(path, "remove", errno)),
-            }
+        remove([&self.database].into_iter().chain(&self.logs))
+    }
+
+    /// Takes the log away of a token whose removal was killed, where a new database has its name. Both locks are held.
+    pub(crate) fn begin(&self) -> Result<()> {
+        match fs::lstat(&self.database) {
+            Ok(stat) if stat.st_size == 0 => remove(&self.logs),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Takes all files away.
     pub(crate) fn remove(&self) -> Result<()> {
         self.remove_remains()?;
-        for path in [&self.generation, &self.login, &self.queue] {
-            match fs::unlink(path) {
-                Ok(()) | Err(Errno::NOENT) => {}
-                Err(errno) => return Err(Error::system(path, "remove", errno)),
-            }
-        }
+        remove([&self.generation, &self.login, &self.queue])?;
         self.sync_directory()
     }
 
@@ -227,6 +241,16 @@ impl Files {
         let opened = fs::open(path, flags, Mode::empty());
         opened.and_then(fs::fsync).map_err(|errno| Error::system(path, "sync", errno))
     }
+}
+
+fn remove<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    for path in paths {
+        match fs::unlink(path) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(Error::system(path, "remove", errno)),
+        }
+    }
+    Ok(())
 }
 
 /// A directory, and when names in it were last changed: where that is the same, every name in it means the same file.

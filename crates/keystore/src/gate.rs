@@ -9,6 +9,7 @@ use crate::format::{APPLICATION, FORMAT, OLDEST};
 use crate::generation::Generation;
 use crate::lock::Lock;
 use crate::schema;
+use metaslot_counters::Around;
 use metaslot_memory::PerProcess;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -23,11 +24,7 @@ use std::time::Duration;
 
 /// How long to wait for a lock of SQLite's own: other writers of ours queue elsewhere, so only a
 /// checkpoint, a recovery or a foreign program can hold one.
-const BUSY: Duration = Duration::from_secs(10);
-
-/// How many pages of log are worth a checkpoint when a store is closed. Reading a thousand costs
-/// anyone who opens next a millisecond.
-const LONG_LOG: i64 = 128;
+pub(crate) const BUSY: Duration = Duration::from_secs(10);
 
 /// No row is longer, in bytes: the longest attribute that a caller may give, and some. What a
 /// stranger wrote does not fill the memory of anyone who looks at it.
@@ -49,6 +46,7 @@ PRAGMA journal_size_limit = 8388608;
 #[derive(Debug)]
 pub(crate) struct Gate {
     configured: Files,
+    around: Around,
     process: &'static Process,
     pair: Arc<ConnectionPair>,
     /// The file of the generation, and those that have taken its place.
@@ -126,7 +124,7 @@ impl Locks {
 }
 
 impl Gate {
-    pub(crate) fn new(files: Files) -> Self {
+    pub(crate) fn new(files: Files, around: Around) -> Self {
         files::has_first_root();
         let process = Process::current();
         let pair = process.know(|forks| ConnectionPair {
@@ -135,12 +133,24 @@ impl Gate {
         });
         Self {
             configured: files,
+            around,
             process,
             pair,
             pages: Default::default(),
             page: AtomicUsize::new(0),
             page_seen: Mutex::default(),
         }
+    }
+
+    /// Runs `work`, which may write files.
+    pub(crate) fn around<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let (mut work, mut done) = (Some(work), Err(Error::Canceled));
+        (self.around)(&mut || {
+            if let Some(work) = work.take() {
+                done = work();
+            }
+        });
+        done
     }
 
     /// Runs `work`, which only reads, with a connection that is opened if need be. Errors get the
@@ -296,6 +306,14 @@ impl Gate {
         self.on_page(after, database, |page| page.during(|| Ok(())))
     }
 
+    /// The same for what ends the store, with no connection open.
+    pub(crate) fn announce_end(&self, end: impl FnOnce() -> Result<()>) -> Result<()> {
+        match self.pages.get(self.page.load(Ordering::Acquire)).and_then(OnceLock::get) {
+            Some(page) => page.during(end),
+            None => end(),
+        }
+    }
+
     /// Refuses to acknowledge what is in files that were replaced between the last look and the commit: another
     /// process may have made them anew, and knows nothing of it.
     pub(crate) fn check_place(&self, database: &Database) -> Result<()> {
@@ -340,7 +358,7 @@ impl Gate {
                 next.map_or(Ok(()), |_| self.follow_generation(files))
             }
             None => {
-                let page = Generation::open(files)?;
+                let page = self.around(|| Generation::open(files))?;
                 repair(&page, files);
                 // The other connection may have been faster; its page is the same.
                 drop(place.set(page));
@@ -361,7 +379,8 @@ impl Gate {
     fn database<'a>(&self, state: &'a mut State) -> Result<&'a Database> {
         Ok(match &mut state.open {
             Some(database) => database,
-            closed => closed.insert(self.open()?),
+            // A reader, too, may have to make the log's index anew.
+            closed => closed.insert(self.around(|| self.open())?),
         })
     }
 
@@ -396,7 +415,11 @@ impl Drop for Gate {
         self.pair.reader.lock().open = None;
         let database = self.pair.writer.lock().open.take();
         if let Some(database) = database.filter(|database| !self.is_replaced(database)) {
-            database.settle();
+            let settle = || {
+                database.settle();
+                Ok(())
+            };
+            self.around(settle).unwrap_or_default();
         }
     }
 }
@@ -500,25 +523,7 @@ fn repair(page: &Generation, files: &Files) {
     }
 }
 
-/// Until it goes, commits are not synced; those that follow it are, and take these with them.
-#[derive(Debug)]
-pub(crate) struct Unsynced<'a>(&'a Connection);
-
-impl Drop for Unsynced<'_> {
-    fn drop(&mut self) {
-        // Within a transaction it stays as it is: one is open where a call panicked, and is none that counts.
-        let end = if self.0.is_autocommit() { "" } else { "ROLLBACK;" };
-        self.0.execute_batch(&format!("{end} PRAGMA synchronous = FULL")).ok();
-    }
-}
-
 impl Database {
-    /// See [`Unsynced`].
-    pub(crate) fn unsynced(&self) -> Result<Unsynced<'_>> {
-        self.connection.execute_batch("PRAGMA synchronous = NORMAL")?;
-        Ok(Unsynced(&self.connection))
-    }
-
     /// Opens an initialised token.
     fn open(files: Files) -> Result<Self> {
         let uninitialized = || Error::Uninitialized { path: files.database.clone() };
@@ -651,29 +656,6 @@ impl Database {
         Ok(self.connection.pragma_query_value(None, name, |row| row.get(0))?)
     }
 
-    /// Empties a long log, so that the next to open need not read it: before the last close, and at a fast login, whose process may
-    /// end without one. Where another process is at work, or anything else is in the way, the log stays as it is.
-    pub(crate) fn settle(&self) {
-        let pages = |mode: &str| -> rusqlite::Result<i64> {
-            self.connection
-                .query_row(&format!("PRAGMA wal_checkpoint({mode})"), (), |row| row.get(1))
-        };
-        if self.writable
-            && pages("NOOP").is_ok_and(|pages| pages > LONG_LOG)
-            && self.connection.busy_timeout(Duration::ZERO).is_ok()
-        {
-            pages("TRUNCATE").unwrap_or_default();
-            self.files.reserve_log();
-            self.connection.busy_timeout(BUSY).unwrap_or_default();
-        }
-    }
-
-    /// Moves the log into the database, as far as no reader needs it: the next writer then begins it anew in its place. That needs
-    /// no space but for new pages of the database.
-    pub(crate) fn empty_log(&self) -> Result<()> {
-        Ok(self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()))?)
-    }
-
     /// Refuses where this process may not write.
     pub(crate) fn check_writable(&self) -> Result<()> {
         if self.writable {
@@ -725,20 +707,6 @@ mod tests {
         assert_eq!(open(2).unwrap(), ("2/2".to_owned(), true, 3));
         assert!(matches!(open(u32::MAX), Err(Error::File { .. })));
         fs::remove_dir_all(&directory).unwrap();
-    }
-
-    #[test]
-    fn commits_are_synced_again_even_after_a_panic() {
-        let connection = Connection::open_in_memory().unwrap();
-        let level = || connection.query_row("PRAGMA synchronous", (), |row| row.get::<_, i64>(0));
-        for begun in ["", "BEGIN IMMEDIATE"] {
-            connection.execute_batch("PRAGMA synchronous = NORMAL").unwrap();
-            let unsynced = Unsynced(&connection);
-            connection.execute_batch(begun).unwrap();
-            assert_eq!(level(), Ok(1));
-            drop(unsynced);
-            assert_eq!(level(), Ok(2), "FULL, after {begun:?}");
-        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::fork;
+use crate::gate::Database;
 use crate::open::SqliteStore;
 use crate::pin;
 use crate::schema::{Head, Token};
@@ -49,11 +50,14 @@ pub(crate) fn remove(store: &SqliteStore, role: Role, pin: &[u8], label: &str) -
         }
         _ => store.set_keys(None),
     }
+    // A kill after the first file leaves the log: an empty one, but where the disk is full.
+    store.gate.write(Database::end_log).unwrap_or_default();
     let _closed = Closed::begin();
     if let Some(user) = files.user()? {
         return Err(Error::file(&files.database, "remove", format!("{user} has it open")));
     }
-    files.remove()?;
+    // A process that was forked has the token closed, and its keys still: at its next use it looks.
+    store.gate.announce_end(|| files.remove())?;
     Ok(Examined::default())
 }
 

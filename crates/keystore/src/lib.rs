@@ -21,6 +21,7 @@ mod kdf;
 mod label;
 mod limit;
 mod lock;
+mod log;
 mod open;
 mod pepper;
 mod pin;

@@ -12,6 +12,7 @@ use crate::kdf::Cost;
 use crate::schema::Head;
 use crate::state::{self, Memory, State};
 use crate::v1;
+use metaslot_counters::Around;
 use metaslot_spi::store::Role;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +45,8 @@ pub struct Config {
     /// A file outside of the store, where no one who can write the store can write, that remembers
     /// the store's last state: an older one is refused. It begins as an empty file.
     pub anchor: Option<PathBuf>,
+    /// Runs what may write files: where a signal that a file's greatest length sends waits, say.
+    pub around: Around,
 }
 
 impl Config {
@@ -60,6 +63,7 @@ impl Config {
             pepper: None,
             shortest_pin: 0,
             anchor: None,
+            around: |work| work(),
         }
     }
 }
@@ -127,7 +131,7 @@ impl SqliteStore {
     pub fn new(config: Config) -> Self {
         let files = Files::new(&config.path);
         Self {
-            gate: Gate::new(files.clone()),
+            gate: Gate::new(files.clone(), config.around),
             files,
             config,
             counts: Counts::default(),

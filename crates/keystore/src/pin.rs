@@ -109,6 +109,7 @@ pub(crate) fn initialize(store: &SqliteStore, so_pin: &[u8], label: &str) -> Res
     let locks = store.gate.locks()?;
     let _attempt = locks.login.hold()?;
     let _turn = locks.queue.hold()?;
+    files.begin()?;
     drop(files.open_generation()?);
     let new = NewToken::new(store, serial, so_pin)?;
     let created = store.gate.apart(|| create(files, &new, label));

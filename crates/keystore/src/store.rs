@@ -33,6 +33,11 @@ impl SqliteStore {
         })
     }
 
+    /// What may write.
+    fn change<T>(&self, work: impl FnOnce() -> Result<T>) -> ck::Result<T> {
+        self.report(self.gate.around(work))
+    }
+
     fn commit_group(&self, take: &dyn Fn() -> Group) {
         let failed = self.gate.write_in_turn(|database| {
             let group = take();
@@ -193,11 +198,11 @@ impl Store for SqliteStore {
     }
 
     fn initialize(&self, so_pin: &[u8], label: &str) -> ck::Result<()> {
-        self.report(pin::initialize(self, so_pin, label))
+        self.change(|| pin::initialize(self, so_pin, label))
     }
 
     fn login(&self, role: Role, pin: &[u8]) -> ck::Result<()> {
-        let result = self.report(pin::login(self, role, pin));
+        let result = self.change(|| pin::login(self, role, pin));
         if result.is_ok() {
             counters::event(counters::Event::Login);
         }
@@ -205,7 +210,7 @@ impl Store for SqliteStore {
     }
 
     fn check_pin(&self, role: Role, pin: &[u8]) -> ck::Result<()> {
-        self.report(pin::check(self, role, pin))
+        self.change(|| pin::check(self, role, pin))
     }
 
     fn logout(&self) {
@@ -228,15 +233,15 @@ impl Store for SqliteStore {
     }
 
     fn init_pin(&self, pin: &[u8]) -> ck::Result<()> {
-        self.report(pin::init_user(self, pin))
+        self.change(|| pin::init_user(self, pin))
     }
 
     fn set_pin(&self, role: Role, old: &[u8], new: &[u8]) -> ck::Result<()> {
-        self.report(pin::change(self, role, old, new))
+        self.change(|| pin::change(self, role, old, new))
     }
 
     fn write(&self, changes: Vec<Change>) -> ck::Result<Vec<u64>> {
-        self.report(self.queue.submit(changes, self.keys(), |take| self.commit_group(take)))
+        self.change(|| self.queue.submit(changes, self.keys(), |take| self.commit_group(take)))
     }
 
     fn read(&self, id: u64) -> ck::Result<Option<ObjectRow>> {
@@ -273,7 +278,7 @@ impl Store for SqliteStore {
         what: Examination<'_>,
         remark: &mut dyn FnMut(Remark<'_>) -> bool,
     ) -> ck::Result<Examined> {
-        self.report(match what {
+        self.change(|| match what {
             Examination::Look => verify::examine(self, role, pin, false, remark),
             Examination::Repair => verify::examine(self, role, pin, true, remark),
             Examination::Backup(to) => backup::backup(self, role, pin, to, remark),

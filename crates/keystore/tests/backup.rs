@@ -9,6 +9,7 @@ use metaslot_ck::Error;
 use metaslot_keystore::SqliteStore;
 use metaslot_spi::store::{Examination, Examined, Role, Store};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::scope;
@@ -83,6 +84,50 @@ fn a_copy_has_all_that_was_acknowledged_while_others_write() {
     }
     insert(&restored, public("new"));
     assert_eq!(restored.token().unwrap().serial, store.token().unwrap().serial);
+}
+
+#[test]
+fn what_a_copy_that_was_killed_has_left_goes_with_the_next() {
+    let place = Sandbox::new();
+    let store = place.user();
+    let (room, file) = outside(&place);
+    let left = |name: &str, mode: u32| {
+        let path = room.path().join(name);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        for file in ["token", "examined", "examined-wal", "examined.lock"] {
+            fs::write(path.join(file), "sealed").unwrap();
+        }
+        path
+    };
+    let dead = left(".metaslot-0123456789abcdef", 0o700);
+    let locked = left(".metaslot-1123456789abcdef", 0o700);
+    let opened = left(".metaslot-2123456789abcdef", 0o755);
+    let other = left(".metaslot-3123456789abcdef", 0o700);
+    fs::write(other.join("mine"), "").unwrap();
+    let held = fs::File::open(&locked).unwrap();
+    held.lock().unwrap();
+    backup(&store, &file).unwrap();
+    assert!(!dead.exists() && locked.join("token").exists() && opened.join("token").exists());
+    assert_eq!(names(&other), ["mine"]);
+    drop(held);
+    fs::remove_file(&file).unwrap();
+    backup(&store, &file).unwrap();
+    assert!(!locked.exists() && other.exists());
+}
+
+#[test]
+fn a_copy_that_cannot_be_written_is_not_the_tokens_fault() {
+    let place = Sandbox::new();
+    let store = place.user();
+    let told = |to: &str| {
+        assert_eq!(backup(&store, Path::new(to)), Err(Error::DEVICE_ERROR));
+        store.last_error().unwrap()
+    };
+    for to in ["/sys/copy", "/nowhere/copy"] {
+        let told = told(to);
+        assert!(told.starts_with(&format!("{to}: cannot write: ")), "{told}");
+    }
 }
 
 #[test]

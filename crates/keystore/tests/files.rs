@@ -434,6 +434,26 @@ fn a_full_disk_fails_the_call_and_loses_nothing() {
 }
 
 #[test]
+fn a_database_that_was_emptied_is_not_taken_for_one_that_was_never_made() {
+    let place = Sandbox::new();
+    drop(place.user());
+    fs::write(place.database(), "").unwrap();
+    let store = place.store();
+    assert_eq!(store.token().unwrap_err(), Error::TOKEN_NOT_RECOGNIZED);
+    assert!(store.last_error().unwrap().contains("the file is empty, and was not"));
+    assert_eq!(store.initialize(SO, "another"), Err(Error::TOKEN_NOT_RECOGNIZED));
+    // So it begins.
+    for entry in fs::read_dir(place.path()).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    fs::write(place.database(), "").unwrap();
+    chmod(&place.database(), 0o600);
+    assert!(!store.token().unwrap().initialized);
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+}
+
+#[test]
 fn a_database_with_a_second_name_is_refused() {
     let (place, other) = (Sandbox::new(), Sandbox::new());
     drop(place.token());

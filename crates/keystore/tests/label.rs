@@ -6,12 +6,12 @@ mod common;
 
 use common::{SO, Sandbox, USER, find, insert, private};
 use metaslot_ck::Error;
-use metaslot_keystore::{Config, SqliteStore};
+use metaslot_keystore::{Config, SqliteStore, fork};
 use metaslot_spi::store::{Examination, Role, Store};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 fn does(store: &SqliteStore, pin: &[u8], what: Examination<'_>) -> Result<(), Error> {
     let role = if pin == SO { Role::So } else { Role::User };
@@ -93,6 +93,32 @@ fn nothing_is_left_of_a_token_that_was_removed() {
     assert_eq!(other.token().unwrap().label, "test token");
 }
 
+#[test]
+fn the_log_of_a_token_that_was_removed_is_empty_before() {
+    let place = Sandbox::new();
+    let store = place.user();
+    insert(&store, private("key"));
+    let log = fs::File::open(place.database().with_extension("db-wal")).unwrap();
+    assert!(log.metadata().unwrap().len() > 0);
+    does(&store, SO, Examination::Remove("test token")).unwrap();
+    // A kill after the first file leaves nothing that could be read.
+    assert_eq!(log.metadata().unwrap().len(), 0);
+}
+
+#[test]
+fn what_is_left_of_a_removal_that_was_killed_is_in_no_tokens_way() {
+    let place = Sandbox::new();
+    let store = place.user();
+    insert(&store, private("key"));
+    drop(store);
+    fs::remove_file(place.database()).unwrap();
+    let store = place.store();
+    assert!(!store.token().unwrap().initialized);
+    common::initialize(&store);
+    store.login(Role::User, USER).unwrap();
+    assert!(find(&store, "key").is_empty() && store.verify().unwrap().is_sound());
+}
+
 /// Set for a child that keeps the token at this path open until its input ends.
 const KEEPER: &str = "METASLOT_TEST_KEEPER";
 
@@ -106,15 +132,50 @@ fn child_that_has_it_open() {
     std::io::stdin().read_line(&mut String::new()).unwrap();
 }
 
-fn keeper(database: &Path) -> std::process::Child {
+/// In a child: logs in, and has nothing open since, as after a fork.
+#[test]
+fn child_that_has_it_closed() {
+    let Some(path) = std::env::var_os(KEEPER) else { return };
+    let store = SqliteStore::new(Config::new(path));
+    store.login(Role::User, USER).unwrap();
+    let key = find(&store, "key")[0];
+    store.secrets(key, 1).unwrap();
+    assert!(store.keeps_login());
+    fork::before();
+    fork::after();
+    println!("\nopen");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    assert!(!store.keeps_login());
+    store.secrets(key, 1).unwrap_err();
+}
+
+fn keeper(child: &str, database: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["child_that_has_it_open", "--exact", "--nocapture", "--test-threads=1"])
+        .args([child, "--exact", "--nocapture", "--test-threads=1"])
         .env(KEEPER, database)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
         .spawn()
         .unwrap()
+}
+
+/// What the child prints from then on.
+fn wait_until_open(child: &mut Child) -> impl Sized + use<> {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "open"));
+    lines
+}
+
+#[test]
+fn who_had_a_token_closed_as_it_was_removed_has_lost_it() {
+    let place = Sandbox::new();
+    let store = place.user();
+    insert(&store, private("key"));
+    let mut child = keeper("child_that_has_it_closed", &place.database());
+    let _printed = wait_until_open(&mut child);
+    does(&store, SO, Examination::Remove("test token")).unwrap();
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]
@@ -122,9 +183,8 @@ fn a_token_that_another_process_has_open_is_not_removed() {
     let place = Sandbox::new();
     let store = place.user();
     insert(&store, private("key"));
-    let mut child = keeper(&place.database());
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "open"));
+    let mut child = keeper("child_that_has_it_open", &place.database());
+    let _printed = wait_until_open(&mut child);
     assert_eq!(does(&store, SO, Examination::Remove("test token")), Err(Error::DEVICE_ERROR));
     let why = store.last_error().unwrap();
     assert!(why.ends_with(&format!("process {} has it open", child.id())), "{why}");

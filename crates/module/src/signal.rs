@@ -34,6 +34,12 @@ impl Drop for Unbroken {
     }
 }
 
+/// Runs what writes files: where one may not be as long, that is an error.
+pub(crate) fn unbroken(work: &mut dyn FnMut()) {
+    let _unbroken = Unbroken::begin(libc::SIGXFSZ);
+    work();
+}
+
 fn none() -> libc::sigset_t {
     let mut set = MaybeUninit::zeroed();
     // SAFETY: room for a set, which the call makes.

@@ -6,6 +6,7 @@ use crate::config::metaslot::Keystore;
 use crate::config::{Config, ForeignConfig, PoolConfig, TokenConfig};
 use crate::environment::{runtime_directories, volatile_directories};
 use crate::outside::apart;
+use crate::signal::unbroken;
 use metaslot_engine::{MAX_SLOTS, Policy, SlotConfig};
 use metaslot_foreign::{Curtain, ForeignStore, Guest, PoolStore, View};
 use metaslot_keystore::{Config as StoreConfig, SqliteStore};
@@ -230,6 +231,7 @@ fn own(token: TokenConfig) -> (Named, SlotConfig) {
         shortest_pin: token.pin_min,
         pepper: token.pepper,
         anchor: token.anchor,
+        around: unbroken,
     });
     let slot = SlotConfig {
         description: token.description,

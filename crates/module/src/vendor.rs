@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Our own interface, `Vendor Metaslot` 1.6: what return codes cannot say.
+//! Our own interface, `Vendor Metaslot` 1.7: what return codes cannot say.
 //! `include/metaslot/metaslot.h` declares it.
 
 use crate::audit::{Act, audited};
+use crate::cancel::Uncancelled;
 use crate::caught::caught;
+use crate::config::source::Source;
 use crate::decode::Caller;
 use crate::enter::{enter, enter_library};
 use crate::environment::volatile_directories;
@@ -21,7 +23,7 @@ use std::path::Path;
 use std::ptr;
 
 pub(crate) const NAME: &CStr = c"Vendor Metaslot";
-pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 6 };
+pub(crate) const VERSION: CK_VERSION = CK_VERSION { major: 1, minor: 7 };
 
 /// `METASLOT_PIN_STATUS`
 #[derive(Clone, Copy, Debug)]
@@ -125,14 +127,17 @@ pub(crate) struct Examined {
 /// `METASLOT_NOTIFY`
 type Notify = Option<unsafe extern "C" fn(*mut c_void, *const Remark) -> CK_RV>;
 
+/// A function that says a text: UTF-8 without an end mark.
+type Says = unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV;
+
 /// `METASLOT_FUNCTION_LIST`
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct List {
     version: CK_VERSION,
-    last_error: unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV,
+    last_error: Says,
     token_status: unsafe extern "C" fn(CK_SLOT_ID, *mut TokenStatus) -> CK_RV,
-    counters_path: unsafe extern "C" fn(*mut CK_UTF8CHAR, *mut CK_ULONG) -> CK_RV,
+    counters_path: Says,
     candidates: unsafe extern "C" fn(CK_MECHANISM_TYPE, *mut Candidate, *mut CK_ULONG) -> CK_RV,
     token_cost: unsafe extern "C" fn(CK_SLOT_ID, *mut TokenCost) -> CK_RV,
     examine_token: unsafe extern "C" fn(
@@ -176,13 +181,14 @@ pub(crate) struct List {
         CK_ULONG,
     ) -> CK_RV,
     fast_login: unsafe extern "C" fn(CK_SLOT_ID, *mut FastLogin) -> CK_RV,
+    configuration_problem: Says,
 }
 
 pub(crate) static LIST: List = List {
     version: VERSION,
-    last_error,
+    last_error: says::<LastError>,
     token_status: token_says,
-    counters_path,
+    counters_path: says::<CountersPath>,
     candidates,
     token_cost: token_says,
     examine_token,
@@ -192,16 +198,50 @@ pub(crate) static LIST: List = List {
     rename_token: change_token::<false>,
     remove_token: change_token::<true>,
     fast_login: token_says,
+    configuration_problem: says::<ConfigurationProblem>,
 };
 
-/// What is known of why the calling thread's last call failed: UTF-8 without an end mark, empty
-/// when the code says it all. Works before `C_Initialize` too.
-unsafe extern "C" fn last_error(text: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -> CK_RV {
+/// What is said, before `C_Initialize` too.
+trait Said {
+    fn say<R>(to: impl FnOnce(&[u8]) -> R) -> R;
+}
+
+/// Says it.
+unsafe extern "C" fn says<T: Said>(text: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -> CK_RV {
     // SAFETY: the caller passes pointers as the header says: NULL, or valid.
     let caller = unsafe { Caller::new() };
-    // Also after a buffer that was too small.
+    let _uncancelled = Uncancelled::begin();
+    // What was said of the last call stays, also after a buffer that was too small.
     let _said = detail::aside();
-    caught(|| detail::with(|detail| caller.list(detail.as_bytes(), text, length)))
+    caught(|| T::say(|said| caller.list(said, text, length)))
+}
+
+/// What is known of why the calling thread's last call failed, empty when the code says it all.
+struct LastError;
+
+impl Said for LastError {
+    fn say<R>(to: impl FnOnce(&[u8]) -> R) -> R {
+        detail::with(|detail| to(detail.as_bytes()))
+    }
+}
+
+/// The file in which this process counts; empty when it has none.
+struct CountersPath;
+
+impl Said for CountersPath {
+    fn say<R>(to: impl FnOnce(&[u8]) -> R) -> R {
+        to(counters::path().map(|path| path.as_os_str().as_bytes()).unwrap_or_default())
+    }
+}
+
+/// Why the configuration that is in force now is not taken; empty when it is. None of the modules that it names is loaded.
+struct ConfigurationProblem;
+
+impl Said for ConfigurationProblem {
+    fn say<R>(to: impl FnOnce(&[u8]) -> R) -> R {
+        let problem = Source::of_environment().read().err();
+        to(problem.map(|problem| problem.to_string()).unwrap_or_default().as_bytes())
+    }
 }
 
 /// What is said of a slot's token.
@@ -258,16 +298,6 @@ fn cost_of(pin: PinState) -> PinCost {
     let [memory, passes, microseconds] =
         [pin.cost.memory_kib, pin.cost.passes, pin.cost.microseconds].map(CK_ULONG::from);
     PinCost { memory, passes, microseconds }
-}
-
-/// The file in which this process counts; empty when it has none.
-unsafe extern "C" fn counters_path(path: *mut CK_UTF8CHAR, length: *mut CK_ULONG) -> CK_RV {
-    // SAFETY: the caller passes pointers as the header says: NULL, or valid.
-    let caller = unsafe { Caller::new() };
-    caught(|| {
-        let file = counters::path().map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
-        caller.list(file, path, length)
-    })
 }
 
 /// Who serves a mechanism, in the order in which they are asked.

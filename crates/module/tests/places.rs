@@ -72,6 +72,11 @@ fn a_token_that_nobody_can_write_signs_after_a_right_pin() {
     }
 }
 
+#[test]
+fn a_host_whose_files_may_not_grow_lives() {
+    Home::new("short-files").run(&program("short_files"), &[]);
+}
+
 /// A program with more rights than its user does not believe what the user's environment and files say.
 #[test]
 fn a_program_with_more_rights_than_its_user_takes_the_systems_files_only() {

@@ -144,10 +144,29 @@ fn another_process_that_keeps_the_lock_loses_nothing_and_hides_nothing() {
     flock(&file, FlockOperation::LockExclusive).unwrap();
     let page = here.page(2, b"awslc\0\0\0", 7);
     remove_dead(&here.0);
-    assert_eq!(here.sum(), (1, rows(&[("awslc", 5)])));
+    assert_eq!(here.sum(), (2, rows(&[("awslc", 12)])), "the reader adds it for itself");
     assert!(page.exists(), "it is kept for another time");
     drop(file);
     assert_eq!(here.sum(), (2, rows(&[("awslc", 12)])));
+}
+
+#[test]
+fn a_page_that_is_added_while_somebody_looks_is_counted_once() {
+    let here = Directory::new("meanwhile");
+    here.page(1, b"awslc\0\0\0", 5);
+    assert_eq!(here.sum().0, 1);
+    let mut adds = Ended::make(&here.0, me(), ONCE).unwrap();
+    let looks = Ended::make(&here.0, me(), ONCE).unwrap();
+    assert!(adds.locked && !looks.locked && looks.is_current());
+    let page = here.page(2, b"awslc\0\0\0", 7);
+    adds.add(&File::open(&page).unwrap()).unwrap();
+    assert!(!looks.is_current());
+    // It is in the sum, and not gone yet.
+    assert_eq!(here.sum(), (2, rows(&[("awslc", 12)])));
+    fs::remove_file(&page).unwrap();
+    let again = here.page(3, b"awslc\0\0\0", 1);
+    adds.add(&File::open(&again).unwrap()).unwrap();
+    assert!(!looks.is_current(), "the same half counts again");
 }
 
 #[test]

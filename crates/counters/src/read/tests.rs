@@ -7,7 +7,9 @@ use metaslot_ck::CKM_SHA256;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::env;
 use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// A directory for one test; removed on drop.
 struct Directory(PathBuf);
@@ -206,4 +208,21 @@ fn a_page_that_another_user_made_about_this_process_is_not_taken() {
     std::os::unix::fs::chown(&path, Some(65_534), None).expect("root may");
     assert!(process(&path).is_ok(), "root reads every page");
     assert!(page_of(&path, std::process::id()).is_err(), "but this one lies");
+}
+
+/// Only root can give up being root.
+#[test]
+fn a_process_that_gives_root_up_is_seen_by_root() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let here = directory("gave-up");
+    let mut child = Command::new("sleep").arg("600").uid(65_534).spawn().expect("it starts");
+    let start = directory::started(child.id()).expect("it runs");
+    let path = here.0.join(directory::file_name(child.id(), start));
+    page(&path, &[(layout::PID, u64::from(child.id()))]);
+    let found = page_of(&path, child.id());
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    assert_eq!(found.expect("it is read").pid, child.id());
 }

@@ -14,15 +14,22 @@ use std::process::Command;
 const EXAMPLES: &str = "\
 Examples:
   metaslot config check
-  metaslot config check new.toml && mv new.toml /etc/metaslot/metaslot.toml";
+  metaslot config check new.toml && mv new.toml /etc/metaslot/metaslot.toml
+  metaslot config check --load new.toml";
 
 /// Arguments of `config check`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Another file than the one in force; the modules that it names are loaded, which runs their code
+    /// Another file than the one in force, which is only read
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Also load the modules that FILE names, which runs their code
+    #[arg(long, requires = "file")]
+    load: bool,
+    /// Read the one in force only
+    #[arg(long, hide = true, conflicts_with = "file")]
+    read_only: bool,
 }
 
 /// What is wrong, and where.
@@ -35,10 +42,11 @@ struct Problem {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if let Some(file) = &args.file {
-        return of_file(app, file);
+        return of_file(app, file, args.load);
     }
     let file = places::in_force().map(|(file, _)| file.display().to_string());
-    let problem = complaint(app)?.map(|told| Problem::parse(&told));
+    let told = if args.read_only { reading(app)? } else { complaint(app)? };
+    let problem = told.map(|told| Problem::parse(&told));
     report(app, file.as_deref(), problem)
 }
 
@@ -53,6 +61,16 @@ pub(super) fn complaint(app: &App) -> Result<Option<String>> {
         Ok(_) => Ok(None),
         Err(error) => Ok(Some(Module::detail(module).unwrap_or_else(|| error.to_string()))),
     }
+}
+
+/// The same of the file alone: no module that it names is loaded.
+fn reading(app: &App) -> Result<Option<String>> {
+    let told = app.host(&Uri::default())?.module().configuration_problem();
+    let told = told.ok_or_else(|| {
+        Failure::failed("the module cannot read a configuration without what it names")
+            .hint("--load tries it: that runs the code of the modules that the file names")
+    })?;
+    Ok(Some(told).filter(|told| !told.is_empty()))
 }
 
 fn report(app: &App, file: Option<&str>, problem: Option<Problem>) -> Result<()> {
@@ -75,11 +93,14 @@ fn report(app: &App, file: Option<&str>, problem: Option<Problem>) -> Result<()>
 }
 
 /// Another file: in a process of its own, which has it in force.
-fn of_file(app: &App, file: &Path) -> Result<()> {
+fn of_file(app: &App, file: &Path, load: bool) -> Result<()> {
     let cannot = |error| Failure::io("cannot try the configuration", &error);
     let file = std::path::absolute(file).map_err(cannot)?;
     let mut check = Command::new(std::env::current_exe().map_err(cannot)?);
     check.args(["config", "check", "--json"]).env("METASLOT_CONF", &file);
+    if !load {
+        check.arg("--read-only");
+    }
     if let Some(module) = app.named_module() {
         check.arg("--module").arg(module);
     }

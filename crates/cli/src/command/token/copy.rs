@@ -12,12 +12,17 @@ use crate::uri::Uri;
 use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKU_SO, CKU_USER, Error};
 use metaslot_client::{Examined, Remark};
 use serde_json::json;
+use std::env::temp_dir;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, stdout};
 use std::path::{Path, PathBuf, absolute};
+use std::process;
 
 const BACKUP_EXAMPLES: &str = "\
 Examples:
   metaslot token backup web.token
-  metaslot token backup --token web --pin-source /etc/metaslot/pin /backup/web-$(date +%F).token";
+  metaslot token backup --token web --pin-source /etc/metaslot/pin /backup/web-$(date +%F).token
+  metaslot token backup - --pin-source /etc/metaslot/pin | ssh backup 'cat > web.token'";
 
 const RESTORE_EXAMPLES: &str = "\
 Examples:
@@ -27,7 +32,7 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = BACKUP_EXAMPLES)]
 pub(crate) struct BackupArgs {
-    /// The file, which must not be there
+    /// The file, which must not be there; '-' for standard output
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -59,6 +64,9 @@ pub(crate) struct RestoreArgs {
 }
 
 pub(crate) fn backup(app: &App, args: &BackupArgs) -> Result<()> {
+    if args.file == Path::new("-") {
+        return to_standard_output(app, &args.who);
+    }
     let file = args.file.display().to_string();
     if args.file.symlink_metadata().is_ok() {
         let message = format!("{file} is there already");
@@ -75,6 +83,28 @@ pub(crate) fn backup(app: &App, args: &BackupArgs) -> Result<()> {
         }),
         uris: vec![file],
     })
+}
+
+/// By a file that has no name any more before its first byte leaves.
+fn to_standard_output(app: &App, who: &Who) -> Result<()> {
+    if app.output.json {
+        return Err(Failure::usage("'-' and --json go to one place").hint("give a file's name"));
+    }
+    if stdout().is_terminal() {
+        return Err(Failure::usage("a token is not written to a terminal")
+            .hint("give a file's name, or send standard output somewhere"));
+    }
+    let opened = who.open(app)?;
+    let path = temp_dir().join(format!("metaslot-backup-{}", process::id()));
+    copied(app, &opened, &path, false)?;
+    let cannot = |error: io::Error| Failure::io("cannot write the copy", &error);
+    let file = File::open(&path);
+    fs::remove_file(&path).map_err(cannot)?;
+    let written = file.and_then(|mut file| io::copy(&mut file, &mut stdout().lock()));
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(cannot(error)),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {

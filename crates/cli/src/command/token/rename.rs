@@ -42,11 +42,21 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let user = if opened.role == Role::So { CKU_SO } else { CKU_USER };
     let whose = (token.slot, user, opened.pin.expose());
-    let renamed = host.module().rename_token(whose, label).ok_or_else(cannot)?;
-    renamed.map_err(|error| match token.is_others() {
-        true => cannot(),
-        false => host.login_failure(token, opened.role, error),
-    })?;
+    let rename = |label: &str| {
+        let renamed = host.module().rename_token(whose, label).ok_or_else(cannot)?;
+        renamed.map_err(|error| match token.is_others() {
+            true => cannot(),
+            false => host.login_failure(token, opened.role, error),
+        })
+    };
+    rename(label)?;
+    if !args.force
+        && let Err(refused) = refuse_same_label(host, token, label)
+    {
+        // Another command has given it to another token meanwhile: the later of two sees that, or both.
+        rename(&token.info.label)?;
+        return Err(refused);
+    }
     let made = app.token(&Uri { slot_id: Some(token.slot.0), ..Uri::default() })?;
     let uri = made.uri().to_string();
     let report = Report {

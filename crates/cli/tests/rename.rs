@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Labels that two commands give at a time.
+
+#[path = "common/sandbox.rs"]
+mod sandbox;
+
+use sandbox::Sandbox;
+
+/// A stress test: the order of the two commands is not fixed.
+#[test]
+fn two_commands_give_no_label_twice() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let run = |command: &str| sandbox.run(command);
+    let two = "printf '[[token]]\\npath = \"%s/other.db\"\\nkdf = \"weak-for-tests\"\\n' $PWD >> metaslot.toml";
+    assert!(run(two).is_empty());
+    for label in ["one", "two"] {
+        let made = format!(
+            "metaslot token init --label {label} --so-pin-source so.pin --pin-source user.pin"
+        );
+        run(&made);
+    }
+    for round in 0..20 {
+        run(&format!(
+            "for slot in 0 1; do metaslot token rename --token pkcs11:slot-id=$slot new{round} --pin-source user.pin & done; wait"
+        ));
+        let labels = run("metaslot token list | tail -2 | awk '{print $2}'");
+        assert_eq!(labels.len(), 2, "{labels:?}");
+        assert_ne!(labels[0], labels[1]);
+    }
+}
