@@ -7,8 +7,9 @@ mod source;
 
 use crate::app::{App, Login};
 use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::fate::{self, Fate};
 use crate::encoding::{hex, printable};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::key::{Brought, bring_public};
 use crate::keyfile::public_values;
 use crate::output::{Report, Table};
@@ -41,16 +42,6 @@ pub(crate) struct Args {
     pin: PinArg,
 }
 
-/// What became of an object.
-#[derive(Debug)]
-enum Fate {
-    Moved,
-    WouldBe,
-    /// It was there before.
-    There,
-    Not(String),
-}
-
 /// One object on its way.
 struct Entry {
     object: Object,
@@ -72,12 +63,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     look(&session, &mut entries)?;
     bring(app, args, &session, &source, &mut entries)?;
     app.output.print(&report(&entries, &source, &login))?;
-    let left = entries.iter().filter(|entry| matches!(entry.fate, Fate::Not(_))).count();
-    match left {
-        0 => Ok(()),
-        left => Err(Failure::partly(format!("not moved: {left} of {} objects", entries.len()))
-            .hint("they are in the other token still: generate new keys here for those that cannot leave it")),
-    }
+    fate::check(entries.iter().map(|entry| &entry.fate)).map_err(|failure| {
+        failure.hint("they are in the other token still: generate new keys here for those that cannot leave it")
+    })
 }
 
 fn bring(
@@ -120,11 +108,7 @@ impl Entry {
         if !matches!(self.fate, Fate::WouldBe) {
             return;
         }
-        self.fate = match self.brought(session, carrier, dry_run) {
-            Ok(()) if dry_run => Fate::WouldBe,
-            Ok(()) => Fate::Moved,
-            Err(reason) => Fate::Not(reason),
-        };
+        self.fate = Fate::of(self.brought(session, carrier, dry_run), dry_run);
     }
 
     fn brought(
@@ -145,11 +129,7 @@ impl Entry {
         }
         // What the token thinks of an object is seen by making one that lasts no longer than the session.
         let made = session.create(&template.token(!dry_run));
-        self.handle = Some(made.map_err(|error| {
-            let failure = Failure::from(error);
-            let said = [Some(failure.message()), failure.advice()];
-            said.into_iter().flatten().collect::<Vec<_>>().join("; ")
-        })?);
+        self.handle = Some(made.map_err(fate::refusal)?);
         Ok(())
     }
 
@@ -175,41 +155,24 @@ impl Entry {
         Ok(())
     }
 
-    fn result(&self) -> &'static str {
-        match self.fate {
-            Fate::Moved => "moved",
-            Fate::WouldBe => "would be moved",
-            Fate::There => "already there",
-            Fate::Not(_) => "not moved",
-        }
-    }
-
     fn row(&self) -> Vec<String> {
         let dash = |text: String| if text.is_empty() { String::from("-") } else { text };
-        let result = match &self.fate {
-            Fate::Not(reason) => format!("not moved: {reason}"),
-            _ => {
-                let encrypted = if self.wrapped { ", encrypted" } else { "" };
-                let completed = if self.completed { ", and its public half made" } else { "" };
-                format!("{}{encrypted}{completed}", self.result())
-            }
-        };
+        let encrypted = if self.wrapped { ", encrypted" } else { "" };
+        let completed = if self.completed { ", and its public half made" } else { "" };
+        let how = if self.fate.is_here() { [encrypted, completed].concat() } else { String::new() };
+        let result = self.fate.words() + &how;
         let object = &self.object;
         vec![object.kind.clone(), dash(object.label.clone()), dash(hex(&object.id)), result]
     }
 
     fn json(&self) -> Value {
-        let reason = match &self.fate {
-            Fate::Not(reason) => Some(reason),
-            _ => None,
-        };
         json!({
             "kind": self.object.kind,
             "label": self.object.label,
             "id": hex(&self.object.id),
             "private": self.object.private,
-            "result": self.result(),
-            "reason": reason,
+            "result": self.fate.name(),
+            "reason": self.fate.reason(),
             "encrypted": self.wrapped,
             "completed": self.completed,
             "lost": self.object.lost,
@@ -221,7 +184,7 @@ fn report(entries: &[Entry], source: &Source, login: &Login<'_>) -> Report {
     let token = login.token.uri();
     let mut table = Table::new(&["KIND", "LABEL", "ID", "RESULT"], &[]);
     entries.iter().for_each(|entry| table.push(entry.row()));
-    let is_here = |entry: &&Entry| !matches!(entry.fate, Fate::Not(_));
+    let is_here = |entry: &&Entry| entry.fate.is_here();
     let lost = entries.iter().filter(is_here).filter(|entry| !entry.object.lost.is_empty());
     let lost = lost.map(|entry| {
         let Object { kind, label, lost, .. } = &entry.object;
