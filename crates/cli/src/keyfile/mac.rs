@@ -66,9 +66,10 @@ impl Opener<'_> {
         let input = Diversified { id: AUTHENTICATION, salt, iterations, length: hash.result };
         let key = self.diversified(hash, passphrase, &input)?;
         let purpose = Purpose { key_type: CKK_GENERIC_SECRET, usage: CKA_VERIFY, lengths: &[] };
-        let handle = imported(self.session, &key, purpose)?;
-        let verified = self.session.verify(&hash.mac.into(), handle, content, mac);
-        self.session.destroy(handle)?;
+        let session = self.session()?;
+        let handle = imported(session, &key, purpose)?;
+        let verified = session.verify(&hash.mac.into(), handle, content, mac);
+        session.destroy(handle)?;
         match verified {
             Ok(()) => Ok(true),
             Err(error) => match error.code {

@@ -13,8 +13,8 @@ use metaslot_memory::Secret;
 
 const MAGIC: &[u8] = b"openssh-key-v1\0";
 
-/// More rounds than this cost more than ten seconds or so.
-const MOST_ROUNDS: u32 = 1000;
+/// What one round costs, in iterations of PBKDF2.
+const COST_OF_ROUND: u64 = 10_000;
 
 /// A cipher by its name: bytes of the key, and the mode.
 struct Cipher(&'static str, usize, CK_MECHANISM_TYPE);
@@ -89,13 +89,11 @@ fn decrypted(
     }
     let salt = string(&mut options).ok_or_else(cut)?;
     let rounds = number(&mut options).filter(|rounds| *rounds > 0).ok_or_else(cut)?;
-    if rounds > MOST_ROUNDS {
-        return Err(unsupported(&format!("a passphrase of {rounds} rounds")));
-    }
+    opener.spend(rounds.into(), COST_OF_ROUND)?;
     if !sealed.len().is_multiple_of(BLOCK) || sealed.is_empty() {
         return Err(cut());
     }
-    let (session, mut made) = (opener.session, Secret::zeroed(length + BLOCK));
+    let (session, mut made) = (opener.session()?, Secret::zeroed(length + BLOCK));
     bcrypt_pbkdf::bcrypt_pbkdf(opener.passphrase()?.expose(), salt, rounds, made.expose_mut())
         .map_err(|_| cut())?;
     let (key, iv) = made.expose().split_at(*length);

@@ -24,11 +24,11 @@ const COST_OF_PKCS12: u64 = 3;
 /// A passphrase that is asked for when it is first needed, and the session that works with it.
 #[derive(Debug)]
 pub(crate) struct Opener<'a> {
-    pub(super) session: &'a Session,
+    session: Option<&'a Session>,
     source: Option<&'a str>,
     pub(super) passphrase: OnceCell<Secret>,
-    /// Iterations until now.
-    work: Cell<u64>,
+    /// Iterations that may still be made.
+    left: Cell<u64>,
 }
 
 /// A block cipher in CBC mode.
@@ -121,7 +121,18 @@ enum Key<'a> {
 
 impl<'a> Opener<'a> {
     pub(crate) const fn new(session: &'a Session, source: Option<&'a str>) -> Self {
-        Self { session, source, passphrase: OnceCell::new(), work: Cell::new(0) }
+        let left = Cell::new(MOST_ITERATIONS);
+        Self { session: Some(session), source, passphrase: OnceCell::new(), left }
+    }
+
+    /// With a passphrase that is known, and no more than so much work; without a session nothing is opened by it.
+    pub(super) fn known(session: Option<&'a Session>, passphrase: &[u8], work: u64) -> Self {
+        let passphrase = OnceCell::from(Secret::copy_of(passphrase));
+        Self { session, source: None, passphrase, left: Cell::new(work) }
+    }
+
+    pub(super) fn session(&self) -> Result<&'a Session> {
+        self.session.ok_or_else(|| Failure::failed("there is no module"))
     }
 
     /// The passphrase.
@@ -146,15 +157,17 @@ impl<'a> Opener<'a> {
     ) -> Result<Secret> {
         let blocks = input.length.div_ceil(hash.result) as u64;
         self.spend(input.iterations, blocks * COST_OF_PKCS12)?;
-        diversified(self.session, hash, &wide(passphrase), input)
+        diversified(self.session()?, hash, &wide(passphrase), input)
     }
 
     /// Counts so many iterations, each for so many blocks of what is made.
-    fn spend(&self, iterations: u64, blocks: u64) -> Result<()> {
-        self.work.set(self.work.get().saturating_add(iterations.saturating_mul(blocks)));
-        match self.work.get() > MOST_ITERATIONS {
-            true => Err(Failure::failed("its passphrases are more work than is done for a file")),
-            false => Ok(()),
+    pub(super) fn spend(&self, iterations: u64, blocks: u64) -> Result<()> {
+        match self.left.get().checked_sub(iterations.saturating_mul(blocks)) {
+            None => Err(Failure::failed("its passphrases are more work than is done for a file")),
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
         }
     }
 
@@ -178,9 +191,10 @@ impl<'a> Opener<'a> {
                 let result = HMACS.iter().find(|row| row.0 == prf).map_or(1, |row| row.2 as u64);
                 self.spend(iterations, length.div_ceil(result))?;
                 let how = Stretch { prf, salt, iterations, length };
-                let key = match self.has(CKM_PKCS5_PBKD2)? {
-                    true => stretched(self.session, passphrase, &how)?,
-                    false => repeated(self.session, passphrase, &how)?,
+                let session = self.session()?;
+                let key = match has(session, CKM_PKCS5_PBKD2)? {
+                    true => stretched(session, passphrase, &how)?,
+                    false => repeated(session, passphrase, &how)?,
                 };
                 Ok((key, Secret::zeroed(0)))
             }
@@ -194,11 +208,6 @@ impl<'a> Opener<'a> {
         }
     }
 
-    fn has(&self, mechanism: CK_MECHANISM_TYPE) -> Result<bool> {
-        let slot = self.session.info()?.slot;
-        Ok(self.session.module().mechanisms(slot)?.contains(&mechanism))
-    }
-
     fn cbc(&self, cipher: &Cipher, key: &Secret, iv: &[u8], data: &[u8]) -> Result<Secret> {
         if cipher.key_type == CKK_RC2 {
             return rc2::decrypted(key, iv, data).ok_or_else(wrong_passphrase);
@@ -208,12 +217,13 @@ impl<'a> Opener<'a> {
             key.expose_mut().iter_mut().for_each(|byte| *byte = with_parity(*byte));
         }
         let purpose = Purpose { key_type: cipher.key_type, usage: CKA_DECRYPT, lengths: &[] };
-        let handle = imported(self.session, &key, purpose)?;
+        let session = self.session()?;
+        let handle = imported(session, &key, purpose)?;
         let mechanism = Mechanism::with(cipher.mechanism, Params::Bytes(iv));
-        self.session.decrypt_init(&mechanism, handle)?;
+        session.decrypt_init(&mechanism, handle)?;
         let mut plain = Secret::zeroed(data.len());
-        let opened = self.session.decrypt_into(data, plain.expose_mut());
-        self.session.destroy(handle)?;
+        let opened = session.decrypt_into(data, plain.expose_mut());
+        session.destroy(handle)?;
         match opened {
             Ok(length) => Ok(plain.truncated(length.min(data.len()))),
             Err(error) => match error.code {
@@ -234,12 +244,11 @@ impl<'a> Opener<'a> {
         })?;
         let iv = from_hex(iv).filter(|iv| iv.len() == cipher.block);
         let iv = iv.ok_or_else(|| Failure::failed(damaged("DEK-Info line")))?;
-        let passphrase = self.passphrase()?.expose();
+        let (session, passphrase) = (self.session()?, self.passphrase()?.expose());
         let mut key = Secret::zeroed(cipher.key.next_multiple_of(MD5_LENGTH));
         for at in (0..key.len()).step_by(MD5_LENGTH) {
             let (before, after) = key.expose_mut().split_at_mut(at);
             let previous = &before[at.saturating_sub(MD5_LENGTH)..];
-            let session = self.session;
             session.digest_init(&CKM_MD5.into())?;
             for part in [previous, passphrase, &iv[..8]] {
                 session.digest_update(part)?;
@@ -248,6 +257,11 @@ impl<'a> Opener<'a> {
         }
         self.cbc(cipher, &key.truncated(cipher.key), &iv, data)
     }
+}
+
+fn has(session: &Session, mechanism: CK_MECHANISM_TYPE) -> Result<bool> {
+    let slot = session.info()?.slot;
+    Ok(session.module().mechanisms(slot)?.contains(&mechanism))
 }
 
 /// HMACs of the functions of PBKDF2: bytes of their results.
