@@ -3,7 +3,7 @@
 
 use super::passphrase::{Opener, wrong_passphrase};
 use super::private::{self, Pair, damaged};
-use crate::encoding::der;
+use crate::encoding::{der, significant};
 use crate::failure::{Failure, Result};
 use crate::key::{ED25519_OID, Family, Kind};
 use crate::personality::material::{Purpose, imported};
@@ -166,9 +166,7 @@ fn rsa(rest: &mut &[u8]) -> Option<Pair> {
     ];
     let mut values = Template::new();
     for attribute in ORDER {
-        let value = string(rest)?;
-        let zeros = value.iter().take_while(|byte| **byte == 0).count();
-        values = values.bytes(attribute, &value[zeros..]);
+        values = values.bytes(attribute, significant(string(rest)?));
     }
     Some(private::rsa(values))
 }
@@ -188,7 +186,6 @@ fn ecdsa(kind: &[u8], rest: &mut &[u8]) -> Option<Pair> {
     let named: Kind = format!("ec:{}", str::from_utf8(name).ok()?).parse().ok()?;
     let params = named.params()?;
     let (point, value) = (string(rest)?, string(rest)?);
-    let zeros = value.iter().take_while(|byte| **byte == 0).count();
     let info = der::ec_public_key(params, point);
-    Some(private::ec(params, &value[zeros..], Some(info)))
+    Some(private::ec(params, significant(value), Some(info)))
 }
