@@ -14,6 +14,7 @@ mod configured;
 mod draft;
 mod encoding;
 mod failure;
+mod find;
 mod host;
 mod key;
 mod keyfile;

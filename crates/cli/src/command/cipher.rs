@@ -7,6 +7,7 @@ use super::target::Target;
 use crate::app::{App, Login};
 use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
+use crate::find;
 use crate::key::{self, Family, Key};
 use crate::personality::material::{Purpose, usable};
 use crate::scheme::{mechanism_number, oaep};
@@ -126,7 +127,7 @@ impl CipherArg {
             }
         }
         let (session, pin) = app.log_in(login, Access::ReadOnly)?;
-        let key = key::one(&session, &token, login.uri)?;
+        let key = find::one::<Key>(&session, &token, login.uri)?;
         Opened::new(session, key, pin, direction)
     }
 

@@ -4,7 +4,8 @@
 use crate::app::{App, Login};
 use crate::command::arguments::{key_uri, token_uri};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Key};
+use crate::find;
+use crate::key::Key;
 use crate::pin::{self, Source};
 use crate::uri::{Class, Uri};
 use clap::Args;
@@ -132,7 +133,7 @@ impl KeyArg {
         let login =
             Login { token: app.token(&uri)?, uri: &uri, option: self.pin_source.as_deref() };
         let (session, _) = app.log_in(&login, Access::ReadOnly)?;
-        let key = key::one(&session, &login.token.uri(), &uri)?;
+        let key = find::one::<Key>(&session, &login.token.uri(), &uri)?;
         let handle = usable(&session, &key, purpose)?;
         Ok((session, handle))
     }

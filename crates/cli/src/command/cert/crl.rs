@@ -3,7 +3,7 @@
 
 use super::issue::{Issuer, Signer};
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::command::payload::{Payload, write_beside};
 use crate::encoding::{der_of, from_hex, hex, pem};
 use crate::failure::{Failure, Result};
@@ -44,14 +44,12 @@ pub(crate) struct Args {
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.issuer)?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.key(&args.issuer)?;
+    let login = args.user.login(app, &uri)?;
     let previous = args.previous.as_deref().map(|path| contents(path, "X509 CRL")).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
     let issuer = Issuer::find(&session, &login.token.uri(), &uri)?;

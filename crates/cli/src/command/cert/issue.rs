@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the verbs share that sign: the key, the certificate's number, and where the certificate goes.
 
-use super::found;
 use crate::app::App;
 use crate::certificate::{Stored, key_of, read, store};
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
+use crate::find;
 use crate::key::{Key, public_key};
 use crate::output::Report;
 use crate::uri::{Class, Uri};
@@ -59,7 +59,7 @@ pub(super) struct Issuer {
 impl Issuer {
     /// The one that a URI names, if it may certify now.
     pub(super) fn find(session: &Session, token: &Uri, uri: &Uri) -> Result<Self> {
-        let stored = found::one(session, token, uri)?;
+        let stored = find::one::<Stored>(session, token, uri)?;
         let certificate = read(&stored.der)?;
         let label = &stored.label;
         if !x509::certifies(certificate.extensions) {

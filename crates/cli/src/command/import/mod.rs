@@ -5,7 +5,7 @@ mod object;
 mod packed;
 mod store;
 
-use super::arguments::{PinArg, TokenArg};
+use super::arguments::UserArg;
 use super::fate::{self, Fate};
 use crate::app::App;
 use crate::encoding::hex;
@@ -42,9 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SOURCE")]
     passphrase_source: Option<String>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// One object on its way.
@@ -56,8 +54,8 @@ struct Entry<'a> {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.uri()?;
+    let login = args.user.login(app, &uri)?;
     let store = Store::open(&args.directory()?)?;
     let stored = store.objects(&any_session(app)?, || {
         pin::passphrase(args.passphrase_source.as_deref(), false)

@@ -6,7 +6,7 @@ mod object;
 mod source;
 
 use crate::app::{App, Login};
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::command::fate::{self, Fate};
 use crate::encoding::{hex, printable};
 use crate::failure::Result;
@@ -37,9 +37,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// One object on its way.
@@ -55,8 +53,8 @@ struct Entry {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.uri()?;
+    let login = args.user.login(app, &uri)?;
     let source = Source::open(&args.from)?;
     let mut entries: Vec<Entry> = source.objects()?.into_iter().map(Entry::new).collect();
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
