@@ -12,7 +12,7 @@ mod rc2;
 
 pub(crate) use contents::{Certificate, Contents};
 pub(crate) use passphrase::Opener;
-pub(crate) use private::{Pair, pkcs8, public_values};
+pub(crate) use private::{Pair, RSA_PRIVATE, pkcs8, public_values};
 
 use crate::encoding::der::{self, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
 use crate::encoding::{Block, blocks, secret_from_base64};

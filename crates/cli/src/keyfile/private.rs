@@ -144,18 +144,20 @@ fn pkcs8_parts(der: &[u8]) -> Option<Parts<'_>> {
     rest.is_empty().then_some((algorithm, key, public))
 }
 
+/// The numbers of an RSA key, in the order of `RSAPrivateKey`.
+pub(crate) const RSA_PRIVATE: &[CK_ATTRIBUTE_TYPE] = &[
+    CKA_MODULUS,
+    CKA_PUBLIC_EXPONENT,
+    CKA_PRIVATE_EXPONENT,
+    CKA_PRIME_1,
+    CKA_PRIME_2,
+    CKA_EXPONENT_1,
+    CKA_EXPONENT_2,
+    CKA_COEFFICIENT,
+];
+
 /// `RSAPrivateKey`
 pub(super) fn pkcs1(der: &[u8]) -> Read<Pair> {
-    const VALUES: [CK_ATTRIBUTE_TYPE; 8] = [
-        CKA_MODULUS,
-        CKA_PUBLIC_EXPONENT,
-        CKA_PRIVATE_EXPONENT,
-        CKA_PRIME_1,
-        CKA_PRIME_2,
-        CKA_EXPONENT_1,
-        CKA_EXPONENT_2,
-        CKA_COEFFICIENT,
-    ];
     let cut = || damaged("RSA key");
     let mut rest = only(der).ok_or_else(cut)?;
     match der::take(&mut rest, INTEGER) {
@@ -166,9 +168,9 @@ pub(super) fn pkcs1(der: &[u8]) -> Read<Pair> {
         _ => return Err(cut()),
     }
     let mut private = Template::new();
-    for attribute in VALUES {
+    for attribute in RSA_PRIVATE {
         let value = significant(der::take(&mut rest, INTEGER).ok_or_else(cut)?);
-        private.push(attribute, Value::Bytes(value.to_vec()));
+        private.push(*attribute, Value::Bytes(value.to_vec()));
     }
     if !rest.is_empty() {
         return Err(cut());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert csr`
 
-use super::issue::Signer;
+use super::issue::{HashArg, Signer};
 use super::who::{Names, Purposes};
 use crate::app::App;
 use crate::command::arguments::UserArg;
@@ -30,9 +30,8 @@ pub(crate) struct Args {
     names: Names,
     #[command(flatten)]
     purposes: Purposes,
-    /// The hash: sha256, sha384, sha512 [default: one as strong as the key]
-    #[arg(long, value_name = "NAME")]
-    hash: Option<String>,
+    #[command(flatten)]
+    hash: HashArg,
     /// Where the request goes, in PEM [default: standard output]
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -44,7 +43,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let others = args.names.others()?;
     let opened = args.user.open::<Key>(app, &args.key, Access::ReadOnly)?;
     let key = &opened.it;
-    let signer = Signer::new((&opened.session, &opened.pin), key, args.hash.as_deref())?;
+    let signer = Signer::new((&opened.session, &opened.pin), key, &args.hash)?;
     let name = args.names.subject(key)?;
     let extensions = [args.purposes.extensions(key.kind.family)?, x509::names(&others)].concat();
     let public_key = signer.public_key.clone();

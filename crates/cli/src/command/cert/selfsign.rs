@@ -35,7 +35,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let others = args.names.others()?;
     let opened = args.user.open::<Key>(app, &args.key, args.made.access())?;
     let Opened { session, pin, token, it: key, .. } = opened;
-    let signer = Signer::new((&session, &pin), &key, args.made.hash.as_deref())?;
+    let signer = Signer::new((&session, &pin), &key, &args.made.hash)?;
     let name = args.names.subject(&key)?;
     let identifier = identifier(&session, &signer.public_key)?;
     let extensions = [

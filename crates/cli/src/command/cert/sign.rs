@@ -63,7 +63,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let issuer = Issuer::find(&session, &token, &uri)?;
     let certificate = issuer.certificate()?;
-    let signer = Signer::new((&session, &pin), &issuer.key, args.made.hash.as_deref())?;
+    let signer = Signer::new((&session, &pin), &issuer.key, &args.made.hash)?;
     let by = x509::identifier_in(certificate.extensions);
     let own = identifier(&session, request.public_key)?;
     let extensions = [

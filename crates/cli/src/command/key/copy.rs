@@ -75,30 +75,13 @@ fn check(session: &Session, key: &Key, args: &Args) -> Result<()> {
 
 /// Copies every half, or none.
 fn copies(session: &Session, key: &Key, args: &Args, id: &[u8]) -> Result<Vec<ObjectHandle>> {
-    let mut made = Vec::new();
-    for part in &key.parts {
-        let mut changes = Template::new().token(true).label(&args.label).bytes(CKA_ID, id);
-        if part.class != Class::Public {
-            let asked = [
-                (args.unextractable, CKA_EXTRACTABLE, false),
-                (args.sensitive, CKA_SENSITIVE, true),
-            ];
-            changes = asked
-                .into_iter()
-                .filter(|(is_asked, ..)| *is_asked)
-                .fold(changes, |changes, (_, attribute, value)| changes.bool(attribute, value));
-        }
-        match session.copy(part.handle, &changes) {
-            Ok(handle) => made.push(handle),
-            Err(error) => {
-                // Before the module's words for it are replaced by those of the next call.
-                let failure = Failure::from(error);
-                for copy in made {
-                    session.destroy(copy).ok();
-                }
-                return Err(failure);
-            }
-        }
-    }
-    Ok(made)
+    let asked =
+        [(args.unextractable, CKA_EXTRACTABLE, false), (args.sensitive, CKA_SENSITIVE, true)];
+    let changes = |part: &Part| {
+        let named = Template::new().token(true).label(&args.label).bytes(CKA_ID, id);
+        let of_part = asked.iter().filter(|row| row.0 && part.class != Class::Public);
+        of_part.fold(named, |all, (_, attribute, value)| all.bool(*attribute, *value))
+    };
+    let copied = |part: &Part| session.copy(part.handle, &changes(part));
+    key::all_or_none(session, key.parts.iter().map(copied))
 }
