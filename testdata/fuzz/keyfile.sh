@@ -34,3 +34,4 @@ for cipher in aes256-ctr aes128-cbc aes256-gcm@openssh.com chacha20-poly1305@ope
     name=openssh-${cipher%@*} ssh -t ed25519 -N 'a phrase' -Z "$cipher"
 done
 cat "$work/key" "$work/crt" > both.pem
+/usr/bin/python3 ../../python/pbmac1.py p12-open p12-pbmac1 sha256 sha256 'a phrase'

@@ -115,8 +115,18 @@ struct Scheme<'a> {
 
 #[derive(Debug)]
 enum Key<'a> {
-    Pbkdf2 { prf: CK_ULONG, salt: &'a [u8], iterations: u64, length: Option<u64> },
+    Pbkdf2(Pbkdf2<'a>),
     Pkcs12 { salt: &'a [u8], iterations: u64 },
+}
+
+/// `PBKDF2-params`
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pbkdf2<'a> {
+    prf: CK_ULONG,
+    salt: &'a [u8],
+    iterations: u64,
+    /// Of the key, in bytes.
+    pub(super) length: Option<u64>,
 }
 
 impl<'a> Opener<'a> {
@@ -183,19 +193,11 @@ impl<'a> Opener<'a> {
     fn key(&self, scheme: &Scheme<'_>) -> Result<(Secret, Secret)> {
         let (passphrase, cipher) = (self.passphrase()?, scheme.cipher);
         match scheme.key {
-            Key::Pbkdf2 { prf, salt, iterations, length: said } => {
-                let length = cipher.key as u64;
-                if said.is_some_and(|said| said != length) {
-                    return Err(cut());
-                }
-                let result = HMACS.iter().find(|row| row.0 == prf).map_or(1, |row| row.2 as u64);
-                self.spend(iterations, length.div_ceil(result))?;
-                let how = Stretch { prf, salt, iterations, length };
-                let session = self.session()?;
-                let key = match has(session, CKM_PKCS5_PBKD2)? {
-                    true => stretched(session, passphrase, &how)?,
-                    false => repeated(session, passphrase, &how)?,
-                };
+            Key::Pbkdf2(Pbkdf2 { length: Some(said), .. }) if said != cipher.key as u64 => {
+                Err(cut())
+            }
+            Key::Pbkdf2(how) => {
+                let key = self.stretched(passphrase, &how, cipher.key as u64)?;
                 Ok((key, Secret::zeroed(0)))
             }
             Key::Pkcs12 { salt, iterations } => {
@@ -205,6 +207,23 @@ impl<'a> Opener<'a> {
                 };
                 Ok((made(ENCRYPTION, cipher.key)?, made(IV, cipher.block)?))
             }
+        }
+    }
+
+    /// A key of this length by PBKDF2.
+    pub(super) fn stretched(
+        &self,
+        passphrase: &Secret,
+        how: &Pbkdf2<'_>,
+        length: u64,
+    ) -> Result<Secret> {
+        let Pbkdf2 { prf, salt, iterations, .. } = *how;
+        let result = HMACS.iter().find(|row| row.0 == prf).map_or(1, |row| row.2 as u64);
+        self.spend(iterations, length.div_ceil(result))?;
+        let (how, session) = (Stretch { prf, salt, iterations, length }, self.session()?);
+        match has(session, CKM_PKCS5_PBKD2)? {
+            true => stretched(session, passphrase, &how),
+            false => repeated(session, passphrase, &how),
         }
     }
 
@@ -220,7 +239,18 @@ impl<'a> Opener<'a> {
         let session = self.session()?;
         let handle = imported(session, &key, purpose)?;
         let mechanism = Mechanism::with(cipher.mechanism, Params::Bytes(iv));
-        session.decrypt_init(&mechanism, handle)?;
+        self.opened(handle, &mechanism, data)
+    }
+
+    /// What a key of the session's decrypts, which goes then.
+    pub(super) fn opened(
+        &self,
+        handle: ObjectHandle,
+        mechanism: &Mechanism<'_>,
+        data: &[u8],
+    ) -> Result<Secret> {
+        let session = self.session()?;
+        session.decrypt_init(mechanism, handle)?;
         let mut plain = Secret::zeroed(data.len());
         let opened = session.decrypt_into(data, plain.expose_mut());
         session.destroy(handle)?;
@@ -264,8 +294,10 @@ fn has(session: &Session, mechanism: CK_MECHANISM_TYPE) -> Result<bool> {
     Ok(session.module().mechanisms(slot)?.contains(&mechanism))
 }
 
-/// HMACs of the functions of PBKDF2: bytes of their results.
-const HMACS: &[(CK_ULONG, CK_MECHANISM_TYPE, usize)] = &[
+/// HMAC as PBKDF2 and as a mechanism, and bytes of its results.
+pub(super) type Hmac = (CK_ULONG, CK_MECHANISM_TYPE, usize);
+
+const HMACS: &[Hmac] = &[
     (CKP_PKCS5_PBKD2_HMAC_SHA1, CKM_SHA_1_HMAC, 20),
     (CKP_PKCS5_PBKD2_HMAC_SHA224, CKM_SHA224_HMAC, 28),
     (CKP_PKCS5_PBKD2_HMAC_SHA256, CKM_SHA256_HMAC, 32),
@@ -331,7 +363,7 @@ impl<'a> Scheme<'a> {
         let mut both = der::take(&mut &*params, SEQUENCE).ok_or_else(cut)?;
         let derivation = der::next(&mut both).ok_or_else(cut)?.whole;
         let cipher = der::next(&mut both).ok_or_else(cut)?.whole;
-        let key = pbkdf2(derivation)?;
+        let key = Key::Pbkdf2(pbkdf2(derivation)?);
         let (identifier, params) = identified(cipher).ok_or_else(cut)?;
         let cipher = CIPHERS.iter().find(|cipher| is(identifier, cipher.identifier));
         let cipher = cipher.ok_or_else(|| unsupported(identifier))?;
@@ -340,7 +372,7 @@ impl<'a> Scheme<'a> {
     }
 }
 
-fn pbkdf2(derivation: &[u8]) -> Result<Key<'_>> {
+pub(super) fn pbkdf2(derivation: &[u8]) -> Result<Pbkdf2<'_>> {
     let (identifier, params) = identified(derivation).ok_or_else(cut)?;
     if !is(identifier, PBKDF2) {
         return Err(unsupported(identifier));
@@ -351,17 +383,20 @@ fn pbkdf2(derivation: &[u8]) -> Result<Key<'_>> {
     // The length of the key, which the cipher says, too.
     let length = count(&mut params);
     let function = der::next(&mut params).map_or(&[][..], |element| element.whole);
-    let prf = match identified(function) {
-        None if function.is_empty() => Some(CKP_PKCS5_PBKD2_HMAC_SHA1),
-        None => None,
-        Some((identifier, params)) => {
-            let row = FUNCTIONS.iter().find(|row| is(identifier, row.0) && is_nothing(params));
-            row.map(|row| row.1)
-        }
+    let prf = match function {
+        [] => Some(CKP_PKCS5_PBKD2_HMAC_SHA1),
+        named => hmac(named).map(|row| row.0),
     };
     let prf =
         prf.ok_or_else(|| Failure::failed("the hash function of its passphrase is not supported"))?;
-    Ok(Key::Pbkdf2 { prf, salt, iterations: few(iterations)?, length })
+    Ok(Pbkdf2 { prf, salt, iterations: few(iterations)?, length })
+}
+
+/// An `AlgorithmIdentifier` of HMAC.
+pub(super) fn hmac(algorithm: &[u8]) -> Option<&'static Hmac> {
+    let (identifier, params) = identified(algorithm)?;
+    let row = FUNCTIONS.iter().find(|row| is(identifier, row.0) && is_nothing(params))?;
+    HMACS.iter().find(|hmac| hmac.0 == row.1)
 }
 
 pub(super) fn few(iterations: u64) -> Result<u64> {
