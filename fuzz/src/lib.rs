@@ -10,6 +10,7 @@
 mod configuration;
 mod der;
 mod input;
+mod keyfile;
 pub mod mutate;
 mod parameter;
 mod row;
@@ -39,11 +40,12 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     Target { name: "template", run: template::run, inputs: 3_000 },
     Target { name: "parameter", run: parameter::run, inputs: 8_000 },
     Target { name: "configuration", run: configuration::run, inputs: 6_000 },
     Target { name: "der", run: der::run, inputs: 1_000 },
     Target { name: "uri", run: uri::run, inputs: 30_000 },
+    Target { name: "keyfile", run: keyfile::run, inputs: 2_000 },
     Target { name: "row", run: row::run, inputs: 3_000 },
 ];

@@ -2,6 +2,7 @@
 //! A short run of each target, the same each time. `METASLOT_FUZZ_INPUTS` makes it longer, `METASLOT_FUZZ_SEED` another one.
 
 use metaslot_fuzz::{TARGETS, mutate};
+use metaslot_testkit::apart;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
@@ -43,4 +44,14 @@ fn no_uri_harms() {
 #[test]
 fn no_row_harms() {
     short_run("row");
+}
+
+/// In a process of its own, with a token in which every key is tried.
+#[test]
+fn no_key_file_harms() {
+    let work = || {
+        short_run("keyfile");
+        Ok(())
+    };
+    apart("metaslot", "read damaged files of keys", "no_key_file_harms", |_| Ok(()), work);
 }

@@ -89,7 +89,28 @@ const ROWS: &[Row] = &[
     ("ssh-keygen", "ssh-keygen -q -t ecdsa -b 384 -N '' -C it -f it", "ec:p384"),
     ("ssh-keygen", "ssh-keygen -q -t ed25519 -N 'a phrase' -C it -f it", "ed25519"),
     ("ssh-keygen", "ssh-keygen -q -t ed25519 -N 'a phrase' -Z aes128-cbc -C it -f it", "ed25519"),
+    (
+        "ssh-keygen",
+        "ssh-keygen -q -t ecdsa -N 'a phrase' -Z aes256-gcm@openssh.com -C it -f it",
+        "ec:p256",
+    ),
+    (
+        "ssh-keygen",
+        "ssh-keygen -q -t rsa -b 2048 -N 'a phrase' -Z aes128-gcm@openssh.com -f it",
+        "rsa:2048",
+    ),
     ("ssh-keygen", "ssh-keygen -q -t ecdsa -N 'a phrase' -m PKCS8 -f it", "ec:p256"),
+    // As OpenSSL does from 3.4 on.
+    (
+        "openssl",
+        "openssl pkcs12 -export -inkey ec.pem -in ec.crt -nomac -passout file:phrase -out bare; /usr/bin/python3 $TESTDATA/python/pbmac1.py bare it sha256 sha256 'a phrase'",
+        "ec:p256",
+    ),
+    (
+        "openssl",
+        "openssl pkcs12 -export -inkey rsa.pem -nocerts -nomac -passout file:phrase -out bare; /usr/bin/python3 $TESTDATA/python/pbmac1.py bare it sha512 sha384 'a phrase'",
+        "rsa:2048",
+    ),
     // Without lengths, as a stream.
     (
         "pk12util",
@@ -175,6 +196,25 @@ fn a_cut_or_changed_file_stores_nothing() {
         sandbox.run("metaslot key list --pin-source user.pin; metaslot cert list"),
         ["no keys", "no certificates"]
     );
+}
+
+#[test]
+fn what_says_that_it_was_changed_is_looked_at() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    sandbox.run(MAKE);
+    sandbox.run(
+        "openssl pkcs12 -export -inkey ec.pem -nocerts -keypbe NONE -nomac -passout pass: -out bare
+        /usr/bin/python3 $TESTDATA/python/pbmac1.py bare it sha256 sha256 'another phrase'
+        ssh-keygen -q -t ed25519 -N 'a phrase' -Z aes256-gcm@openssh.com -C it -f ssh
+        tail -n +2 ssh | head -n -1 | base64 -d > raw; size=$(stat -c %s raw)
+        printf x | dd of=raw bs=1 seek=$((size - 1)) conv=notrunc status=none
+        (head -1 ssh; base64 raw; tail -1 ssh) > changed",
+    );
+    for file in ["it", "changed"] {
+        let said = sandbox.run(&format!("{IMPORT} {file} --label it"));
+        let expected = format!("error: {file}: the passphrase is wrong, or the file was changed");
+        assert_eq!((&*said[0], &*said[1]), (&*expected, "? 4"), "{said:?}");
+    }
 }
 
 #[test]

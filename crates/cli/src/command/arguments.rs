@@ -4,8 +4,12 @@
 use crate::app::{App, Login};
 use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
+use crate::find::{self, Object};
+use crate::host::Token;
 use crate::uri::Uri;
 use clap::Args;
+use metaslot_client::{Access, Session};
+use metaslot_memory::Secret;
 
 /// Which token, when no URI of a key says it.
 #[derive(Args, Debug)]
@@ -96,5 +100,78 @@ impl PinArg {
     /// A login on the token that `uri` names.
     pub(crate) fn login<'a>(&'a self, app: &App, uri: &'a Uri) -> Result<Login<'a>> {
         Ok(Login { token: app.token(uri)?, uri, option: self.pin_source.as_deref() })
+    }
+}
+
+/// A token, and its user's PIN.
+#[derive(Args, Debug)]
+pub(crate) struct UserArg {
+    #[command(flatten)]
+    token: TokenArg,
+    #[command(flatten)]
+    pin: PinArg,
+}
+
+/// One object, and the session that shows it.
+#[derive(Debug)]
+pub(crate) struct Opened<T> {
+    pub(crate) session: Session,
+    pub(crate) pin: Secret,
+    pub(crate) token: Token,
+    /// What was asked for.
+    pub(crate) asked: Uri,
+    pub(crate) it: T,
+}
+
+impl<T: Object> Opened<T> {
+    /// Its URI.
+    pub(crate) fn uri(&self) -> String {
+        self.it.uri(&self.token.uri()).to_string()
+    }
+}
+
+impl UserArg {
+    /// The token.
+    pub(crate) fn uri(&self) -> Result<Uri> {
+        self.token.uri()
+    }
+
+    /// An object on it: a URI, or its label.
+    pub(crate) fn key(&self, text: &str) -> Result<Uri> {
+        self.token.key(text)
+    }
+
+    /// The objects on it that a URI or a label describes; all without one.
+    pub(crate) fn keys(&self, text: Option<&str>) -> Result<Uri> {
+        self.token.of(text.map(key_uri).transpose()?.unwrap_or_default())
+    }
+
+    /// As [`PinArg::login`].
+    pub(crate) fn login<'a>(&'a self, app: &App, uri: &'a Uri) -> Result<Login<'a>> {
+        self.pin.login(app, uri)
+    }
+
+    /// As [`PinArg::login_with`].
+    pub(crate) fn login_with<'a>(&'a self, app: &App, uri: &'a Uri) -> Result<Login<'a>> {
+        self.pin.login_with(app, uri)
+    }
+
+    /// The one object that a URI or a label describes, after a login. To change something the token must be named where there
+    /// are several; to look, it is that which shows the object.
+    pub(crate) fn open<T: Object>(
+        &self,
+        app: &App,
+        text: &str,
+        access: Access,
+    ) -> Result<Opened<T>> {
+        let asked = self.key(text)?;
+        let login = match access {
+            Access::ReadOnly => self.login_with(app, &asked)?,
+            Access::ReadWrite => self.login(app, &asked)?,
+        };
+        let (session, pin) = app.log_in(&login, access)?;
+        let token = login.token;
+        let it = find::one(&session, &token.uri(), &asked)?;
+        Ok(Opened { session, pin, token, asked, it })
     }
 }

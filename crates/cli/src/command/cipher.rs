@@ -7,7 +7,9 @@ use super::target::Target;
 use crate::app::{App, Login};
 use crate::encoding::from_hex;
 use crate::failure::{Failure, Result};
+use crate::find;
 use crate::key::{self, Family, Key};
+use crate::personality::material::{Purpose, usable};
 use crate::scheme::{mechanism_number, oaep};
 use crate::uri::{Class, Uri};
 use metaslot_ck::*;
@@ -83,14 +85,14 @@ impl CipherArg {
         self.key.as_deref().map(|key| token.key(key)).transpose()
     }
 
-    /// Does it, unless it is for the format of files that needs no mechanism: then `false`.
+    /// Does it, unless it is for the format of files that needs no mechanism: then the key, which is open.
     pub(crate) fn run(
         &self,
         app: &App,
         (uri, pin_source): (&Uri, Option<&str>),
         direction: Direction,
         files: (&mut Payload, &mut Target),
-    ) -> Result<bool> {
+    ) -> Result<Option<Opened>> {
         let login = Login { token: app.token_with(uri)?, uri, option: pin_source };
         let opened = self.open(app, &login, direction)?;
         let number = match &self.mechanism {
@@ -98,7 +100,7 @@ impl CipherArg {
             None => match opened.key.kind.family {
                 Family::Rsa => CKM_RSA_PKCS_OAEP,
                 Family::Aes if self.hash.is_some() => return Err(no_hash()),
-                Family::Aes => return Ok(false),
+                Family::Aes => return Ok(Some(opened)),
                 _ => {
                     let message = format!("{} keys have no usual cipher", opened.key.kind);
                     return Err(Failure::usage(message).hint("name one with --mechanism"));
@@ -108,7 +110,7 @@ impl CipherArg {
         let row = ROWS.iter().find(|row| row.0 == number).ok_or_else(unserved)?;
         let (payload, target) = files;
         self.transform(&opened, row, direction, payload, target)?;
-        Ok(true)
+        Ok(None)
     }
 
     /// A public half encrypts without a login.
@@ -125,7 +127,7 @@ impl CipherArg {
             }
         }
         let (session, pin) = app.log_in(login, Access::ReadOnly)?;
-        let key = key::one(&session, &token, login.uri)?;
+        let key = find::one::<Key>(&session, &token, login.uri)?;
         Opened::new(session, key, pin, direction)
     }
 
@@ -197,14 +199,20 @@ impl CipherArg {
 }
 
 /// A key that is ready.
-struct Opened {
-    session: Session,
+pub(crate) struct Opened {
+    pub(crate) session: Session,
     key: Key,
     handle: ObjectHandle,
     pin: Secret,
 }
 
 impl Opened {
+    /// For the format of files: the session, and the key in it.
+    pub(crate) fn usable(self, purpose: Purpose) -> Result<(Session, ObjectHandle)> {
+        let handle = usable(&self.session, &self.key, purpose)?;
+        Ok((self.session, handle))
+    }
+
     fn new(session: Session, key: Key, pin: Secret, direction: Direction) -> Result<Self> {
         let half = match direction {
             Direction::Encrypt => Class::Public,

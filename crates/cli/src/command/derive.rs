@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot derive`
 
-use super::arguments::{self, PinArg, TokenArg};
+use super::arguments::{self, Opened, UserArg};
 use super::key::report;
 use super::payload::{self, Payload};
 use crate::app::App;
@@ -11,7 +11,7 @@ use crate::key::{self, Family, Key, Kind, Usage, usage};
 use crate::keyfile;
 use crate::output::Report;
 use crate::scheme::{self, mechanism_number};
-use crate::uri::{Class, Uri};
+use crate::uri::Class;
 use crate::x509;
 use clap::builder::NonEmptyStringValueParser;
 use metaslot_ck::*;
@@ -76,9 +76,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "output")]
     hex: bool,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// Mechanisms by their short names.
@@ -110,12 +108,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         payload::refuse_mixed(&app.output, args.output.as_deref())?;
     }
     let input = Input::read(args)?;
-    let uri = args.token.key(&args.key)?;
-    let login = args.pin.login(app, &uri)?;
     let access = if args.label.is_some() { Access::ReadWrite } else { Access::ReadOnly };
-    let (session, _) = app.log_in(&login, access)?;
-    let token = login.token.uri();
-    let key = key::one(&session, &token, &uri)?;
+    let Opened { session, token, it: key, .. } = args.user.open::<Key>(app, &args.key, access)?;
     let base = key.part(Class::Private).or_else(|| key.part(Class::Secret));
     let base = base.ok_or_else(|| {
         Failure::not_found(format!("the token has only the public half of '{}'", key.label))
@@ -127,11 +121,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             let made = store(&session, args, label, |named| {
                 Ok(session.derive(&mechanism, base, &key::with(named, &template))?)
             })?;
-            let report = report(&login.token, &made);
+            let report = report(&token, &made);
             let (uris, label) = (report.uris.join("\n"), printable(label));
             let text = format!("derived {} key '{label}'\n{uris}\n", args.kind);
             let warning = usage::warning(args.usage.as_deref(), false);
-            let warning = warning.filter(|_| login.token.status.is_some());
+            let warning = warning.filter(|_| token.status.is_some());
             app.output.print_warning(&Report { text, ..report }, warning.as_slice())
         }
         None => {
@@ -142,7 +136,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
                 session.derive(&mechanism, base, &key::with(open, &template))?,
             )?;
             let json = json!({
-                "key": key.uri(&token).to_string(),
+                "key": key.uri(&token.uri()).to_string(),
                 "type": args.kind.to_string(),
                 "bytes": value.len(),
             });
@@ -183,10 +177,7 @@ fn store(
         .bool(CKA_SENSITIVE, true)
         .bool(CKA_EXTRACTABLE, args.extractable);
     let handle = derive(usage::secret(named, usages))?;
-    let wanted = Uri { id: Some(id), object: Some(label.to_owned()), ..Uri::default() };
-    let mut keys = key::search(session, &wanted)?;
-    keys.retain(|key| key.part(Class::Secret) == Some(handle));
-    Ok(keys)
+    key::made(session, (label, &id), &[handle])
 }
 
 /// What goes into the derivation beside the key.

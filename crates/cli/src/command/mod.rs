@@ -11,6 +11,7 @@ pub(crate) mod data;
 pub(crate) mod derive;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+mod fate;
 pub(crate) mod import;
 pub(crate) mod key;
 pub(crate) mod lab;

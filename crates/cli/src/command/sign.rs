@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot sign`
 
-use super::arguments::{PinArg, TokenArg};
+use super::arguments::{Opened, UserArg};
 use super::payload::{self, Payload};
 use crate::app::App;
 use crate::certificate;
@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::key::{self, Key};
 use crate::output::Report;
 use crate::scheme::Scheme;
-use crate::uri::{Class, Uri};
+use crate::uri::Class;
 use crate::x509::{self, Algorithm, How};
 use clap::ValueEnum;
 use metaslot_ck::{self as ck, ObjectHandle};
@@ -48,9 +48,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_enum)]
     format: Option<Format>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// Forms of a signature.
@@ -67,27 +65,24 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.key)?;
-    let login = args.pin.login_with(app, &uri)?;
     let mut payload = Payload::open(args.input.as_deref())?;
-    let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
-    let token = login.token.uri();
-    let key = key::one(&session, &token, &uri)?;
-    let handle = signing_part(&key)?;
+    let opened = args.user.open::<Key>(app, &args.key, Access::ReadOnly)?;
+    let Opened { session, pin, token, it: key, .. } = &opened;
+    let handle = signing_part(key)?;
     if args.format == Some(Format::Cms) {
-        return cms(app, args, (&session, &pin), (&key, &token), &mut payload);
+        return cms(app, args, &opened, &mut payload);
     }
-    let offered = session.module().mechanisms(login.token.slot)?;
+    let offered = session.module().mechanisms(token.slot)?;
     let (mechanism, hash) = (args.mechanism.as_deref(), args.hash.as_deref());
     let scheme = Scheme::choose(&key.kind, mechanism, hash, &offered)?;
-    let again = key.always_authenticate.then_some(&pin);
-    let raw = sign(&session, &scheme, handle, again, &mut payload)
-        .map_err(|failure| key::limited(&session, &key, handle, failure))?;
+    let again = key.always_authenticate.then_some(pin);
+    let raw = sign(session, &scheme, handle, again, &mut payload)
+        .map_err(|failure| key::limited(session, key, handle, failure))?;
     let is_der = scheme.number != 0 && args.format != Some(Format::Raw);
     let signature = if is_der { der::signature(&raw) } else { raw };
     let report = Report {
         json: json!({
-            "key": key.uri(&token).to_string(),
+            "key": opened.uri(),
             "mechanism": scheme.name(),
             "format": if is_der { "der" } else { "raw" },
             "signature": base64(&signature),
@@ -103,13 +98,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// A signature that says who made it, and when.
-fn cms(
-    app: &App,
-    args: &Args,
-    (session, pin): (&Session, &Secret),
-    (key, token): (&Key, &Uri),
-    payload: &mut Payload,
-) -> Result<()> {
+fn cms(app: &App, args: &Args, opened: &Opened<Key>, payload: &mut Payload) -> Result<()> {
+    let Opened { session, pin, token, it: key, .. } = opened;
     if args.mechanism.is_some() {
         return Err(Failure::usage("--format cms goes with --hash, and with no --mechanism"));
     }
@@ -127,8 +117,8 @@ fn cms(
     let chain: Vec<&[u8]> = chain.collect();
     let text = pem("PKCS7", &x509::cms::detached(&chain, (&identifier, &value), how)?);
     let json = json!({
-        "key": key.uri(token).to_string(),
-        "certificate": own.uri(token).to_string(),
+        "key": opened.uri(),
+        "certificate": own.uri(&token.uri()).to_string(),
         "format": "cms",
         "signature": text,
     });

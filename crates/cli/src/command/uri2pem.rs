@@ -10,7 +10,8 @@ use crate::command::payload::write_beside;
 use crate::encoding::der::{SEQUENCE, UTF8_STRING, VISIBLE_STRING, element};
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
-use crate::key;
+use crate::find;
+use crate::key::Key;
 use crate::output::Report;
 use crate::uri::{Class, Uri};
 use metaslot_client::Access;
@@ -82,7 +83,7 @@ fn found(app: &App, args: &Args) -> Result<String> {
     let uri = args.token.key(&args.key)?;
     let token = app.token_with(&uri)?;
     let session = app.host(&uri)?.module().open_session(token.slot, Access::ReadOnly)?;
-    let key = key::one(&session, &token.uri(), &uri)?;
+    let key = find::one::<Key>(&session, &token.uri(), &uri)?;
     let source = args.pin_source.as_deref().map(|path| {
         path.canonicalize()
             .map(|path| format!("file:{}", path.display()))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot verify`
 
-use super::arguments::{PinArg, TokenArg};
+use super::arguments::UserArg;
 use super::payload::Payload;
 use super::sign::digest_of;
 use crate::app::App;
@@ -40,14 +40,12 @@ pub(crate) struct Args {
     #[arg(long = "in", short, value_name = "FILE")]
     input: Option<PathBuf>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.key)?;
-    let login = args.pin.login_with(app, &uri)?;
+    let uri = args.user.key(&args.key)?;
+    let login = args.user.login_with(app, &uri)?;
     let mut payload = Payload::open(args.input.as_deref())?;
     let signature = Payload::open(Some(&args.signature))?.all()?;
     let token = login.token.uri();

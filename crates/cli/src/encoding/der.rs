@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! DER (X.690): its elements, ECDSA signatures (RFC 3279 §2.2.3) and public keys (RFC 5280 §4.1.2.7).
 
+use super::significant;
+
 pub(crate) const BOOLEAN: u8 = 1;
 pub(crate) const INTEGER: u8 = 2;
 pub(crate) const BIT_STRING: u8 = 3;
@@ -156,8 +158,7 @@ pub(crate) fn take<'a>(der: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
 
 /// Unsigned and of minimal length.
 pub(crate) fn integer(number: &[u8]) -> Vec<u8> {
-    let zeros = number.iter().take_while(|byte| **byte == 0).count();
-    let number = &number[zeros..];
+    let number = significant(number);
     let sign = number.first().is_none_or(|byte| byte & 0x80 != 0);
     let content = if sign { [&[0], number].concat() } else { number.to_vec() };
     element(INTEGER, &content)

@@ -29,6 +29,12 @@ pub(crate) fn hex_line(secret: &Secret) -> Secret {
     line
 }
 
+/// A number without the zeros before it.
+pub(crate) fn significant(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros..]
+}
+
 /// From hexadecimal, with or without `0x` and colons; `None` when it is not.
 pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     secret_from_hex(text.as_bytes()).map(|bytes| bytes.expose().to_vec())

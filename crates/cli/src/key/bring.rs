@@ -64,29 +64,39 @@ impl<'a> Trial<'a> {
 
     /// Stores both halves, the private one first; their handles.
     pub(crate) fn store(&self, session: &Session, how: &Brought<'_>) -> Result<Vec<ObjectHandle>> {
-        let mut made = Vec::new();
-        if let Some(values) = &self.pair.private {
-            made.push(session.create(&private(values, &self.pair.kind, how, true))?);
-        }
+        let values = self.pair.private.as_ref();
+        let private = values.map(|values| private(values, &self.pair.kind, how, true));
         let public = public(&self.public_key, &self.pair.kind, how, true)?;
-        match session.create(&public) {
-            Ok(handle) => made.push(handle),
-            Err(error) => {
-                // Before the module's words for it are replaced by those of the next call.
-                let failure = Failure::from(error);
-                for half in made {
-                    session.destroy(half).ok();
-                }
-                return Err(failure);
-            }
-        }
-        Ok(made)
+        let halves = private.into_iter().chain([public]);
+        all_or_none(session, halves.map(|template| session.create(&template)))
     }
 
     /// Whether there is a private half.
     pub(crate) const fn is_private(&self) -> bool {
         self.pair.private.is_some()
     }
+}
+
+/// The objects that are made one after the other; where one fails none of them stays.
+pub(crate) fn all_or_none(
+    session: &Session,
+    making: impl Iterator<Item = metaslot_client::Result<ObjectHandle>>,
+) -> Result<Vec<ObjectHandle>> {
+    let mut made = Vec::new();
+    for one in making {
+        match one {
+            Ok(handle) => made.push(handle),
+            Err(error) => {
+                // Before the module's words for it are replaced by those of the next call.
+                let failure = Failure::from(error);
+                made.into_iter().for_each(|handle| {
+                    session.destroy(handle).ok();
+                });
+                return Err(failure);
+            }
+        }
+    }
+    Ok(made)
 }
 
 /// Whether a public key has the point of another one in short: one coordinate, and whether the other is odd.

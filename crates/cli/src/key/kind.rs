@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Types of keys: how they are written (`ec:p256`), generated and recognised. One row per type.
 
+use crate::encoding::significant;
 use crate::failure::Failure;
 use crate::key::Usage;
 use metaslot_ck::*;
@@ -298,8 +299,7 @@ impl Kind {
 
 /// Bits of an unsigned big-endian number.
 fn bits(number: &[u8]) -> usize {
-    let zeros = number.iter().take_while(|byte| **byte == 0).count();
-    let number = &number[zeros..];
+    let number = significant(number);
     number.first().map_or(0, |first| number.len() * 8 - first.leading_zeros() as usize)
 }
 
@@ -309,27 +309,6 @@ mod tests {
 
     #[test]
     fn types_are_read_and_written() {
-        let names = [
-            "rsa:2048",
-            "ec:p224",
-            "ec:p256",
-            "ec:p384",
-            "ec:p521",
-            "ec:secp256k1",
-            "ed25519",
-            "x25519",
-            "aes:128",
-            "aes:192",
-            "aes:256",
-            "chacha20",
-            "generic:32",
-            "des2",
-            "des3",
-            "rc4:128",
-        ];
-        for name in names {
-            assert_eq!(name.parse::<Kind>().unwrap().to_string(), name);
-        }
         for name in types() {
             assert_eq!(name.parse::<Kind>().unwrap().to_string(), name);
         }

@@ -43,9 +43,18 @@ pub(crate) fn make(session: &Session, slot: SlotId, order: Order<'_>) -> Result<
     let made = made.map_err(|failure| {
         failure.context(format!("cannot generate {} key", with_article(order.kind)))
     })?;
-    let wanted = Uri { id: Some(id), object: Some(order.label.to_owned()), ..Uri::default() };
-    let mut keys = search(session, &wanted)?;
-    keys.retain(|key| key.parts.iter().any(|part| made.contains(&part.handle)));
+    self::made(session, (order.label, &id), &made)
+}
+
+/// The keys of a label and an id that have one of these objects.
+pub(crate) fn made(
+    session: &Session,
+    (label, id): (&str, &[u8]),
+    handles: &[ObjectHandle],
+) -> Result<Vec<Key>> {
+    let (id, object) = (Some(id.to_vec()), Some(label.to_owned()));
+    let mut keys = search(session, &Uri { id, object, ..Uri::default() })?;
+    keys.retain(|key| key.parts.iter().any(|part| handles.contains(&part.handle)));
     Ok(keys)
 }
 

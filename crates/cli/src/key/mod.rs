@@ -9,13 +9,15 @@ mod public;
 mod read;
 pub(crate) mod usage;
 
+pub(crate) use crate::find::only;
 pub(crate) use bring::{
-    Brought, Trial, create, identifier, public_half as bring_public, secret as bring_secret, with,
+    Brought, Trial, all_or_none, create, identifier, public_half as bring_public,
+    secret as bring_secret, with,
 };
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID, types};
-pub(crate) use make::{Order, make, random_id, refuse_same_label};
+pub(crate) use make::{Order, made, make, random_id, refuse_same_label};
 pub(crate) use public::{public_key, ssh_line};
-pub(crate) use read::{limited, one, only, only_mechanisms, search, search_all, value};
+pub(crate) use read::{limited, only_mechanisms, search, search_all, value};
 pub(crate) use usage::{Usage, Usages, usage_names};
 
 use crate::encoding::hex;

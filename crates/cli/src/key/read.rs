@@ -3,6 +3,7 @@
 
 use super::{Key, Kind, Part, Usages, pairs, usage};
 use crate::failure::{Failure, Result};
+use crate::find::Object;
 use crate::uri::{Class, Uri};
 use metaslot_ck::attribute::CKA_METASLOT_HOME;
 use metaslot_ck::*;
@@ -69,24 +70,16 @@ pub(crate) fn search_all(session: &Session, uri: &Uri) -> Result<Found> {
     Ok(found)
 }
 
-/// The one key that a URI describes.
-pub(crate) fn one(session: &Session, token: &Uri, uri: &Uri) -> Result<Key> {
-    only(search(session, uri)?, uri, token)
-}
+impl Object for Key {
+    const NAMES: [&'static str; 2] = ["key", "keys"];
+    const HINT: &'static str = "'metaslot key list' shows the keys of a token";
 
-/// The one key that was found for a URI.
-pub(crate) fn only(keys: Vec<Key>, uri: &Uri, token: &Uri) -> Result<Key> {
-    let mut keys = keys.into_iter();
-    match (keys.next(), keys.next()) {
-        (Some(key), None) => Ok(key),
-        (None, _) => Err(Failure::not_found(format!("no key matches {}", uri.key_part()))
-            .hint("'metaslot key list' shows the keys of a token")),
-        (Some(first), Some(second)) => {
-            let all = [first, second].into_iter().chain(keys);
-            let all: Vec<Uri> = all.map(|key| key.uri(token)).collect();
-            Err(Failure::not_found(format!("{} keys match", all.len()))
-                .choose("name one of", all.into_iter()))
-        }
+    fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>> {
+        search(session, uri)
+    }
+
+    fn uri(&self, token: &Uri) -> Uri {
+        self.uri(token)
     }
 }
 

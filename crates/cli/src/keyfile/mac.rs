@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether a PKCS #12 file is as it was written (RFC 7292, 4).
+//! Whether a PKCS #12 file is as it was written (RFC 7292, 4; RFC 9579).
 
 use super::diversified::{AUTHENTICATION, Diversified, Hash, SHA1};
-use super::passphrase::{Opener, count, few, identified, is, is_nothing, wrong_passphrase};
+use super::passphrase::{
+    Opener, count, few, hmac, identified, is, is_nothing, pbkdf2, wrong_passphrase,
+};
 use super::private::damaged;
 use crate::encoding::der::{self, OCTET_STRING, SEQUENCE};
 use crate::failure::{Failure, Result};
 use crate::personality::material::{Purpose, imported};
 use metaslot_ck::*;
 use metaslot_memory::Secret;
+
+const PBMAC1: &[u32] = &[1, 2, 840, 113_549, 1, 5, 14];
+
+/// HMAC makes nothing of more.
+const LONGEST_KEY: u64 = 128;
 
 const HASHES: &[Hash] = &[
     SHA1,
@@ -53,22 +60,18 @@ impl Opener<'_> {
     }
 
     fn authentic(&self, passphrase: &Secret, mac_data: &[u8], content: &[u8]) -> Result<bool> {
-        let cut = || Failure::failed(damaged("PKCS #12 form"));
-        let (algorithm, mac, salt, iterations) = mac_parts(mac_data).ok_or_else(cut)?;
-        let (identifier, params) = identified(algorithm).ok_or_else(cut)?;
-        if !is_nothing(params) {
-            return Err(cut());
-        }
-        let hash = HASHES.iter().find(|hash| is(identifier, hash.identifier)).ok_or_else(|| {
-            Failure::failed("the algorithm of its authentication is not supported")
-        })?;
-        let iterations = few(iterations)?;
-        let input = Diversified { id: AUTHENTICATION, salt, iterations, length: hash.result };
-        let key = self.diversified(hash, passphrase, &input)?;
+        let parts = mac_parts(mac_data).ok_or_else(cut)?;
+        let (identifier, params) = identified(parts.algorithm).ok_or_else(cut)?;
+        let (key, mechanism) = match is(identifier, PBMAC1) {
+            true => self.pbmac1(passphrase, params)?,
+            false if is_nothing(params) => self.of_pkcs12(passphrase, identifier, &parts)?,
+            false => return Err(cut()),
+        };
         let purpose = Purpose { key_type: CKK_GENERIC_SECRET, usage: CKA_VERIFY, lengths: &[] };
-        let handle = imported(self.session, &key, purpose)?;
-        let verified = self.session.verify(&hash.mac.into(), handle, content, mac);
-        self.session.destroy(handle)?;
+        let session = self.session()?;
+        let handle = imported(session, &key, purpose)?;
+        let verified = session.verify(&mechanism.into(), handle, content, parts.mac);
+        session.destroy(handle)?;
         match verified {
             Ok(()) => Ok(true),
             Err(error) => match error.code {
@@ -77,9 +80,51 @@ impl Opener<'_> {
             },
         }
     }
+
+    /// The key and the mechanism of RFC 7292.
+    fn of_pkcs12(
+        &self,
+        passphrase: &Secret,
+        identifier: &[u8],
+        parts: &MacParts<'_>,
+    ) -> Result<(Secret, CK_MECHANISM_TYPE)> {
+        let hash = HASHES.iter().find(|hash| is(identifier, hash.identifier));
+        let hash = hash.ok_or_else(unsupported)?;
+        let (salt, iterations) = (parts.salt, few(parts.iterations)?);
+        let input = Diversified { id: AUTHENTICATION, salt, iterations, length: hash.result };
+        Ok((self.diversified(hash, passphrase, &input)?, hash.mac))
+    }
+
+    /// Those of RFC 9579: the salt and the iterations outside say nothing, and the length of the key must be there.
+    fn pbmac1(&self, passphrase: &Secret, params: &[u8]) -> Result<(Secret, CK_MECHANISM_TYPE)> {
+        let mut params = der::take(&mut &*params, SEQUENCE).ok_or_else(cut)?;
+        let derivation = pbkdf2(der::next(&mut params).ok_or_else(cut)?.whole)?;
+        let (_, mechanism, _) =
+            hmac(der::next(&mut params).ok_or_else(cut)?.whole).ok_or_else(unsupported)?;
+        match derivation.length {
+            Some(length @ 1..=LONGEST_KEY) => {
+                Ok((self.stretched(passphrase, &derivation, length)?, *mechanism))
+            }
+            _ => Err(cut()),
+        }
+    }
 }
 
-type MacParts<'a> = (&'a [u8], &'a [u8], &'a [u8], u64);
+fn cut() -> Failure {
+    Failure::failed(damaged("PKCS #12 form"))
+}
+
+fn unsupported() -> Failure {
+    Failure::failed("the algorithm of its authentication is not supported")
+}
+
+/// `MacData`
+struct MacParts<'a> {
+    algorithm: &'a [u8],
+    mac: &'a [u8],
+    salt: &'a [u8],
+    iterations: u64,
+}
 
 fn mac_parts(mac_data: &[u8]) -> Option<MacParts<'_>> {
     let mut rest = der::take(&mut &*mac_data, SEQUENCE)?;
@@ -88,5 +133,5 @@ fn mac_parts(mac_data: &[u8]) -> Option<MacParts<'_>> {
     let mac = der::take(&mut info, OCTET_STRING)?;
     let salt = der::take(&mut rest, OCTET_STRING)?;
     let iterations = if rest.is_empty() { 1 } else { count(&mut rest)? };
-    Some((algorithm, mac, salt, iterations))
+    Some(MacParts { algorithm, mac, salt, iterations })
 }

@@ -12,13 +12,15 @@ mod rc2;
 
 pub(crate) use contents::{Certificate, Contents};
 pub(crate) use passphrase::Opener;
-pub(crate) use private::{Pair, pkcs8, public_values};
+pub(crate) use private::{Pair, RSA_PRIVATE, pkcs8, public_values};
 
 use crate::encoding::der::{self, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
 use crate::encoding::{Block, blocks, secret_from_base64};
 use crate::failure::{Failure, Result};
+use crate::key::Trial;
 use crate::x509;
 use contents::shrouded;
+use metaslot_client::Session;
 use metaslot_memory::Secret;
 use passphrase::wrong_passphrase;
 use private::damaged;
@@ -29,6 +31,35 @@ pub(crate) fn read(opener: &Opener<'_>, file: &[u8]) -> Result<Contents> {
         Some(text) => pem(opener, text),
         None => der(opener, file),
     }
+}
+
+/// What a fuzz target sees: how many keys and certificates are in a file, or in a PEM block of this label, each key tried in a
+/// session of the user's where there is one; or what is said of it. The passphrase is known, and may cost so many iterations.
+///
+/// # Errors
+/// The message that the command would print.
+pub fn tried(
+    session: Option<&Session>,
+    (passphrase, work): (&[u8], u64),
+    label: Option<&str>,
+    bytes: &[u8],
+) -> std::result::Result<[usize; 2], String> {
+    let opener = Opener::known(session, passphrase, work);
+    let tried = || {
+        let mut contents = Contents::default();
+        match label {
+            None => contents = read(&opener, bytes)?,
+            Some(label) => {
+                let block = Block { label, headers: Vec::new(), content: "" };
+                of_block(&opener, &block, Secret::copy_of(bytes), &mut contents)?;
+            }
+        }
+        if let Some(session) = session {
+            contents.keys.iter().try_for_each(|pair| Trial::of(session, pair, None).map(drop))?;
+        }
+        Ok([contents.keys.len(), contents.certificates.len()])
+    };
+    tried().map_err(|failure: Failure| failure.text(false))
 }
 
 /// The public key of a file that has one: in PEM or DER, alone or of a certificate.

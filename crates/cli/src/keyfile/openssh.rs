@@ -3,7 +3,7 @@
 
 use super::passphrase::{Opener, wrong_passphrase};
 use super::private::{self, Pair, damaged};
-use crate::encoding::der;
+use crate::encoding::{der, significant};
 use crate::failure::{Failure, Result};
 use crate::key::{ED25519_OID, Family, Kind};
 use crate::personality::material::{Purpose, imported};
@@ -13,22 +13,25 @@ use metaslot_memory::Secret;
 
 const MAGIC: &[u8] = b"openssh-key-v1\0";
 
-/// More rounds than this cost more than ten seconds or so.
-const MOST_ROUNDS: u32 = 1000;
+/// What one round costs, in iterations of PBKDF2.
+const COST_OF_ROUND: u64 = 10_000;
 
-/// A cipher by its name: bytes of the key, and the mode.
-struct Cipher(&'static str, usize, CK_MECHANISM_TYPE);
+/// A cipher by its name: bytes of the key and of the IV, and the mode.
+struct Cipher(&'static str, usize, usize, CK_MECHANISM_TYPE);
 
 const CIPHERS: &[Cipher] = &[
-    Cipher("aes256-ctr", 32, CKM_AES_CTR),
-    Cipher("aes192-ctr", 24, CKM_AES_CTR),
-    Cipher("aes128-ctr", 16, CKM_AES_CTR),
-    Cipher("aes256-cbc", 32, CKM_AES_CBC),
-    Cipher("aes192-cbc", 24, CKM_AES_CBC),
-    Cipher("aes128-cbc", 16, CKM_AES_CBC),
+    Cipher("aes256-ctr", 32, BLOCK, CKM_AES_CTR),
+    Cipher("aes192-ctr", 24, BLOCK, CKM_AES_CTR),
+    Cipher("aes128-ctr", 16, BLOCK, CKM_AES_CTR),
+    Cipher("aes256-cbc", 32, BLOCK, CKM_AES_CBC),
+    Cipher("aes192-cbc", 24, BLOCK, CKM_AES_CBC),
+    Cipher("aes128-cbc", 16, BLOCK, CKM_AES_CBC),
+    Cipher("aes256-gcm@openssh.com", 32, 12, CKM_AES_GCM),
+    Cipher("aes128-gcm@openssh.com", 16, 12, CKM_AES_GCM),
 ];
 
 const BLOCK: usize = 16;
+const TAG: usize = 16;
 
 fn cut() -> Failure {
     Failure::failed(damaged("OpenSSH key"))
@@ -67,10 +70,11 @@ pub(super) fn read(opener: &Opener<'_>, bytes: &[u8]) -> Result<Pair> {
     }
     string(&mut rest).ok_or_else(cut)?;
     let sealed = string(&mut rest).ok_or_else(cut)?;
+    let data = (sealed, rest);
     if (cipher, kdf) == (b"none", b"none") {
         return parsed(sealed).map_err(|damage| damage.unwrap_or_else(cut));
     }
-    let opened = decrypted(opener, (cipher, kdf, options), sealed)?;
+    let opened = decrypted(opener, (cipher, kdf, options), data)?;
     // What says that the passphrase is wrong is that it makes no sense.
     parsed(opened.expose()).map_err(|damage| damage.unwrap_or_else(wrong_passphrase))
 }
@@ -78,40 +82,34 @@ pub(super) fn read(opener: &Opener<'_>, bytes: &[u8]) -> Result<Pair> {
 fn decrypted(
     opener: &Opener<'_>,
     (cipher, kdf, mut options): (&[u8], &[u8], &[u8]),
-    sealed: &[u8],
+    (sealed, tag): (&[u8], &[u8]),
 ) -> Result<Secret> {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let known = CIPHERS.iter().find(|row| row.0.as_bytes() == cipher);
-    let Cipher(_, length, mechanism) =
+    let Cipher(_, key, iv, mechanism) =
         known.ok_or_else(|| unsupported(&format!("an OpenSSH key under {}", text(cipher))))?;
     if kdf != b"bcrypt" {
         return Err(unsupported(&format!("an OpenSSH key under a passphrase by {}", text(kdf))));
     }
     let salt = string(&mut options).ok_or_else(cut)?;
     let rounds = number(&mut options).filter(|rounds| *rounds > 0).ok_or_else(cut)?;
-    if rounds > MOST_ROUNDS {
-        return Err(unsupported(&format!("a passphrase of {rounds} rounds")));
-    }
-    if !sealed.len().is_multiple_of(BLOCK) || sealed.is_empty() {
+    opener.spend(rounds.into(), COST_OF_ROUND)?;
+    let tagged = if *mechanism == CKM_AES_GCM { TAG } else { 0 };
+    if !sealed.len().is_multiple_of(BLOCK) || sealed.is_empty() || tag.len() != tagged {
         return Err(cut());
     }
-    let (session, mut made) = (opener.session, Secret::zeroed(length + BLOCK));
+    let (session, mut made) = (opener.session()?, Secret::zeroed(key + iv));
     bcrypt_pbkdf::bcrypt_pbkdf(opener.passphrase()?.expose(), salt, rounds, made.expose_mut())
         .map_err(|_| cut())?;
-    let (key, iv) = made.expose().split_at(*length);
+    let (key, iv) = made.expose().split_at(*key);
     let purpose = Purpose { key_type: CKK_AES, usage: CKA_DECRYPT, lengths: &[] };
     let handle = imported(session, &Secret::copy_of(key), purpose)?;
-    let mut block = [0; BLOCK];
-    block.copy_from_slice(iv);
     let params = match *mechanism {
-        CKM_AES_CTR => Params::Ctr { bits: 128, block },
+        CKM_AES_CTR => Params::Ctr { bits: 128, block: iv.try_into().map_err(|_| cut())? },
+        CKM_AES_GCM => Params::Gcm { iv, aad: &[], tag_bits: 8 * TAG as CK_ULONG },
         _ => Params::Bytes(iv),
     };
-    session.decrypt_init(&Mechanism::with(*mechanism, params), handle)?;
-    let mut plain = Secret::zeroed(sealed.len());
-    let length = session.decrypt_into(sealed, plain.expose_mut())?;
-    session.destroy(handle)?;
-    Ok(plain.truncated(length.min(sealed.len())))
+    opener.opened(handle, &Mechanism::with(*mechanism, params), &[sealed, tag].concat())
 }
 
 /// What is inside; `Err(None)` says that it is no key at all.
@@ -168,9 +166,7 @@ fn rsa(rest: &mut &[u8]) -> Option<Pair> {
     ];
     let mut values = Template::new();
     for attribute in ORDER {
-        let value = string(rest)?;
-        let zeros = value.iter().take_while(|byte| **byte == 0).count();
-        values = values.bytes(attribute, &value[zeros..]);
+        values = values.bytes(attribute, significant(string(rest)?));
     }
     Some(private::rsa(values))
 }
@@ -190,7 +186,6 @@ fn ecdsa(kind: &[u8], rest: &mut &[u8]) -> Option<Pair> {
     let named: Kind = format!("ec:{}", str::from_utf8(name).ok()?).parse().ok()?;
     let params = named.params()?;
     let (point, value) = (string(rest)?, string(rest)?);
-    let zeros = value.iter().take_while(|byte| **byte == 0).count();
     let info = der::ec_public_key(params, point);
-    Some(private::ec(params, &value[zeros..], Some(info)))
+    Some(private::ec(params, significant(value), Some(info)))
 }

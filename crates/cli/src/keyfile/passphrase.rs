@@ -24,11 +24,11 @@ const COST_OF_PKCS12: u64 = 3;
 /// A passphrase that is asked for when it is first needed, and the session that works with it.
 #[derive(Debug)]
 pub(crate) struct Opener<'a> {
-    pub(super) session: &'a Session,
+    session: Option<&'a Session>,
     source: Option<&'a str>,
     pub(super) passphrase: OnceCell<Secret>,
-    /// Iterations until now.
-    work: Cell<u64>,
+    /// Iterations that may still be made.
+    left: Cell<u64>,
 }
 
 /// A block cipher in CBC mode.
@@ -115,13 +115,34 @@ struct Scheme<'a> {
 
 #[derive(Debug)]
 enum Key<'a> {
-    Pbkdf2 { prf: CK_ULONG, salt: &'a [u8], iterations: u64, length: Option<u64> },
+    Pbkdf2(Pbkdf2<'a>),
     Pkcs12 { salt: &'a [u8], iterations: u64 },
+}
+
+/// `PBKDF2-params`
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pbkdf2<'a> {
+    prf: CK_ULONG,
+    salt: &'a [u8],
+    iterations: u64,
+    /// Of the key, in bytes.
+    pub(super) length: Option<u64>,
 }
 
 impl<'a> Opener<'a> {
     pub(crate) const fn new(session: &'a Session, source: Option<&'a str>) -> Self {
-        Self { session, source, passphrase: OnceCell::new(), work: Cell::new(0) }
+        let left = Cell::new(MOST_ITERATIONS);
+        Self { session: Some(session), source, passphrase: OnceCell::new(), left }
+    }
+
+    /// With a passphrase that is known, and no more than so much work; without a session nothing is opened by it.
+    pub(super) fn known(session: Option<&'a Session>, passphrase: &[u8], work: u64) -> Self {
+        let passphrase = OnceCell::from(Secret::copy_of(passphrase));
+        Self { session, source: None, passphrase, left: Cell::new(work) }
+    }
+
+    pub(super) fn session(&self) -> Result<&'a Session> {
+        self.session.ok_or_else(|| Failure::failed("there is no module"))
     }
 
     /// The passphrase.
@@ -146,15 +167,17 @@ impl<'a> Opener<'a> {
     ) -> Result<Secret> {
         let blocks = input.length.div_ceil(hash.result) as u64;
         self.spend(input.iterations, blocks * COST_OF_PKCS12)?;
-        diversified(self.session, hash, &wide(passphrase), input)
+        diversified(self.session()?, hash, &wide(passphrase), input)
     }
 
     /// Counts so many iterations, each for so many blocks of what is made.
-    fn spend(&self, iterations: u64, blocks: u64) -> Result<()> {
-        self.work.set(self.work.get().saturating_add(iterations.saturating_mul(blocks)));
-        match self.work.get() > MOST_ITERATIONS {
-            true => Err(Failure::failed("its passphrases are more work than is done for a file")),
-            false => Ok(()),
+    pub(super) fn spend(&self, iterations: u64, blocks: u64) -> Result<()> {
+        match self.left.get().checked_sub(iterations.saturating_mul(blocks)) {
+            None => Err(Failure::failed("its passphrases are more work than is done for a file")),
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
         }
     }
 
@@ -170,18 +193,11 @@ impl<'a> Opener<'a> {
     fn key(&self, scheme: &Scheme<'_>) -> Result<(Secret, Secret)> {
         let (passphrase, cipher) = (self.passphrase()?, scheme.cipher);
         match scheme.key {
-            Key::Pbkdf2 { prf, salt, iterations, length: said } => {
-                let length = cipher.key as u64;
-                if said.is_some_and(|said| said != length) {
-                    return Err(cut());
-                }
-                let result = HMACS.iter().find(|row| row.0 == prf).map_or(1, |row| row.2 as u64);
-                self.spend(iterations, length.div_ceil(result))?;
-                let how = Stretch { prf, salt, iterations, length };
-                let key = match self.has(CKM_PKCS5_PBKD2)? {
-                    true => stretched(self.session, passphrase, &how)?,
-                    false => repeated(self.session, passphrase, &how)?,
-                };
+            Key::Pbkdf2(Pbkdf2 { length: Some(said), .. }) if said != cipher.key as u64 => {
+                Err(cut())
+            }
+            Key::Pbkdf2(how) => {
+                let key = self.stretched(passphrase, &how, cipher.key as u64)?;
                 Ok((key, Secret::zeroed(0)))
             }
             Key::Pkcs12 { salt, iterations } => {
@@ -194,9 +210,21 @@ impl<'a> Opener<'a> {
         }
     }
 
-    fn has(&self, mechanism: CK_MECHANISM_TYPE) -> Result<bool> {
-        let slot = self.session.info()?.slot;
-        Ok(self.session.module().mechanisms(slot)?.contains(&mechanism))
+    /// A key of this length by PBKDF2.
+    pub(super) fn stretched(
+        &self,
+        passphrase: &Secret,
+        how: &Pbkdf2<'_>,
+        length: u64,
+    ) -> Result<Secret> {
+        let Pbkdf2 { prf, salt, iterations, .. } = *how;
+        let result = HMACS.iter().find(|row| row.0 == prf).map_or(1, |row| row.2 as u64);
+        self.spend(iterations, length.div_ceil(result))?;
+        let (how, session) = (Stretch { prf, salt, iterations, length }, self.session()?);
+        match has(session, CKM_PKCS5_PBKD2)? {
+            true => stretched(session, passphrase, &how),
+            false => repeated(session, passphrase, &how),
+        }
     }
 
     fn cbc(&self, cipher: &Cipher, key: &Secret, iv: &[u8], data: &[u8]) -> Result<Secret> {
@@ -208,12 +236,24 @@ impl<'a> Opener<'a> {
             key.expose_mut().iter_mut().for_each(|byte| *byte = with_parity(*byte));
         }
         let purpose = Purpose { key_type: cipher.key_type, usage: CKA_DECRYPT, lengths: &[] };
-        let handle = imported(self.session, &key, purpose)?;
+        let session = self.session()?;
+        let handle = imported(session, &key, purpose)?;
         let mechanism = Mechanism::with(cipher.mechanism, Params::Bytes(iv));
-        self.session.decrypt_init(&mechanism, handle)?;
+        self.opened(handle, &mechanism, data)
+    }
+
+    /// What a key of the session's decrypts, which goes then.
+    pub(super) fn opened(
+        &self,
+        handle: ObjectHandle,
+        mechanism: &Mechanism<'_>,
+        data: &[u8],
+    ) -> Result<Secret> {
+        let session = self.session()?;
+        session.decrypt_init(mechanism, handle)?;
         let mut plain = Secret::zeroed(data.len());
-        let opened = self.session.decrypt_into(data, plain.expose_mut());
-        self.session.destroy(handle)?;
+        let opened = session.decrypt_into(data, plain.expose_mut());
+        session.destroy(handle)?;
         match opened {
             Ok(length) => Ok(plain.truncated(length.min(data.len()))),
             Err(error) => match error.code {
@@ -234,12 +274,11 @@ impl<'a> Opener<'a> {
         })?;
         let iv = from_hex(iv).filter(|iv| iv.len() == cipher.block);
         let iv = iv.ok_or_else(|| Failure::failed(damaged("DEK-Info line")))?;
-        let passphrase = self.passphrase()?.expose();
+        let (session, passphrase) = (self.session()?, self.passphrase()?.expose());
         let mut key = Secret::zeroed(cipher.key.next_multiple_of(MD5_LENGTH));
         for at in (0..key.len()).step_by(MD5_LENGTH) {
             let (before, after) = key.expose_mut().split_at_mut(at);
             let previous = &before[at.saturating_sub(MD5_LENGTH)..];
-            let session = self.session;
             session.digest_init(&CKM_MD5.into())?;
             for part in [previous, passphrase, &iv[..8]] {
                 session.digest_update(part)?;
@@ -250,8 +289,15 @@ impl<'a> Opener<'a> {
     }
 }
 
-/// HMACs of the functions of PBKDF2: bytes of their results.
-const HMACS: &[(CK_ULONG, CK_MECHANISM_TYPE, usize)] = &[
+fn has(session: &Session, mechanism: CK_MECHANISM_TYPE) -> Result<bool> {
+    let slot = session.info()?.slot;
+    Ok(session.module().mechanisms(slot)?.contains(&mechanism))
+}
+
+/// HMAC as PBKDF2 and as a mechanism, and bytes of its results.
+pub(super) type Hmac = (CK_ULONG, CK_MECHANISM_TYPE, usize);
+
+const HMACS: &[Hmac] = &[
     (CKP_PKCS5_PBKD2_HMAC_SHA1, CKM_SHA_1_HMAC, 20),
     (CKP_PKCS5_PBKD2_HMAC_SHA224, CKM_SHA224_HMAC, 28),
     (CKP_PKCS5_PBKD2_HMAC_SHA256, CKM_SHA256_HMAC, 32),
@@ -317,7 +363,7 @@ impl<'a> Scheme<'a> {
         let mut both = der::take(&mut &*params, SEQUENCE).ok_or_else(cut)?;
         let derivation = der::next(&mut both).ok_or_else(cut)?.whole;
         let cipher = der::next(&mut both).ok_or_else(cut)?.whole;
-        let key = pbkdf2(derivation)?;
+        let key = Key::Pbkdf2(pbkdf2(derivation)?);
         let (identifier, params) = identified(cipher).ok_or_else(cut)?;
         let cipher = CIPHERS.iter().find(|cipher| is(identifier, cipher.identifier));
         let cipher = cipher.ok_or_else(|| unsupported(identifier))?;
@@ -326,7 +372,7 @@ impl<'a> Scheme<'a> {
     }
 }
 
-fn pbkdf2(derivation: &[u8]) -> Result<Key<'_>> {
+pub(super) fn pbkdf2(derivation: &[u8]) -> Result<Pbkdf2<'_>> {
     let (identifier, params) = identified(derivation).ok_or_else(cut)?;
     if !is(identifier, PBKDF2) {
         return Err(unsupported(identifier));
@@ -337,17 +383,20 @@ fn pbkdf2(derivation: &[u8]) -> Result<Key<'_>> {
     // The length of the key, which the cipher says, too.
     let length = count(&mut params);
     let function = der::next(&mut params).map_or(&[][..], |element| element.whole);
-    let prf = match identified(function) {
-        None if function.is_empty() => Some(CKP_PKCS5_PBKD2_HMAC_SHA1),
-        None => None,
-        Some((identifier, params)) => {
-            let row = FUNCTIONS.iter().find(|row| is(identifier, row.0) && is_nothing(params));
-            row.map(|row| row.1)
-        }
+    let prf = match function {
+        [] => Some(CKP_PKCS5_PBKD2_HMAC_SHA1),
+        named => hmac(named).map(|row| row.0),
     };
     let prf =
         prf.ok_or_else(|| Failure::failed("the hash function of its passphrase is not supported"))?;
-    Ok(Key::Pbkdf2 { prf, salt, iterations: few(iterations)?, length })
+    Ok(Pbkdf2 { prf, salt, iterations: few(iterations)?, length })
+}
+
+/// An `AlgorithmIdentifier` of HMAC.
+pub(super) fn hmac(algorithm: &[u8]) -> Option<&'static Hmac> {
+    let (identifier, params) = identified(algorithm)?;
+    let row = FUNCTIONS.iter().find(|row| is(identifier, row.0) && is_nothing(params))?;
+    HMACS.iter().find(|hmac| hmac.0 == row.1)
 }
 
 pub(super) fn few(iterations: u64) -> Result<u64> {

@@ -4,6 +4,7 @@
 use crate::encoding::der::{
     self, BIT_STRING, CONSTRUCTED, CONTEXT, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
 };
+use crate::encoding::significant;
 use crate::key::{ED25519_OID, Family, Kind, X25519_OID};
 use metaslot_ck::*;
 use metaslot_client::{Template, Value};
@@ -90,12 +91,6 @@ impl<'a> Algorithm<'a> {
     }
 }
 
-/// A number without what stands before it.
-fn number(integer: &[u8]) -> &[u8] {
-    let zeros = integer.iter().take_while(|byte| **byte == 0).count();
-    &integer[zeros..]
-}
-
 /// `PrivateKeyInfo` or `OneAsymmetricKey`.
 pub(crate) fn pkcs8(der: &[u8]) -> Read<Pair> {
     let (algorithm, key, public) = pkcs8_parts(der).ok_or_else(|| damaged("PKCS #8 key"))?;
@@ -149,18 +144,20 @@ fn pkcs8_parts(der: &[u8]) -> Option<Parts<'_>> {
     rest.is_empty().then_some((algorithm, key, public))
 }
 
+/// The numbers of an RSA key, in the order of `RSAPrivateKey`.
+pub(crate) const RSA_PRIVATE: &[CK_ATTRIBUTE_TYPE] = &[
+    CKA_MODULUS,
+    CKA_PUBLIC_EXPONENT,
+    CKA_PRIVATE_EXPONENT,
+    CKA_PRIME_1,
+    CKA_PRIME_2,
+    CKA_EXPONENT_1,
+    CKA_EXPONENT_2,
+    CKA_COEFFICIENT,
+];
+
 /// `RSAPrivateKey`
 pub(super) fn pkcs1(der: &[u8]) -> Read<Pair> {
-    const VALUES: [CK_ATTRIBUTE_TYPE; 8] = [
-        CKA_MODULUS,
-        CKA_PUBLIC_EXPONENT,
-        CKA_PRIVATE_EXPONENT,
-        CKA_PRIME_1,
-        CKA_PRIME_2,
-        CKA_EXPONENT_1,
-        CKA_EXPONENT_2,
-        CKA_COEFFICIENT,
-    ];
     let cut = || damaged("RSA key");
     let mut rest = only(der).ok_or_else(cut)?;
     match der::take(&mut rest, INTEGER) {
@@ -171,9 +168,9 @@ pub(super) fn pkcs1(der: &[u8]) -> Read<Pair> {
         _ => return Err(cut()),
     }
     let mut private = Template::new();
-    for attribute in VALUES {
-        let value = number(der::take(&mut rest, INTEGER).ok_or_else(cut)?);
-        private.push(attribute, Value::Bytes(value.to_vec()));
+    for attribute in RSA_PRIVATE {
+        let value = significant(der::take(&mut rest, INTEGER).ok_or_else(cut)?);
+        private.push(*attribute, Value::Bytes(value.to_vec()));
     }
     if !rest.is_empty() {
         return Err(cut());
@@ -259,8 +256,8 @@ pub(crate) fn public_values(der: &[u8]) -> Read<Template> {
     };
     if algorithm.is_rsa() {
         let (modulus, exponent) = rsa_numbers(key).ok_or_else(|| damaged("public key"))?;
-        let values = Template::new().key_type(CKK_RSA).bytes(CKA_MODULUS, number(modulus));
-        return Ok(values.bytes(CKA_PUBLIC_EXPONENT, number(exponent)));
+        let values = Template::new().key_type(CKK_RSA).bytes(CKA_MODULUS, significant(modulus));
+        return Ok(values.bytes(CKA_PUBLIC_EXPONENT, significant(exponent)));
     }
     if algorithm.is(EC) {
         check_curve(algorithm.params)?;

@@ -2,16 +2,17 @@
 //! `encrypt` and `decrypt`
 
 use super::algorithm::{Algorithm, CIPHERS, Choice, SEALS};
-use super::material::KeyArg;
+use super::material::{KeyArg, Purpose, Stretch};
 use super::progress::Progress;
 use super::{version1, version2};
 use crate::app::App;
-use crate::command::cipher::{CipherArg, Direction};
+use crate::command::cipher::{CipherArg, Direction, Opened};
 use crate::command::payload::Payload;
 use crate::command::target::{Target, of_stream};
 use crate::failure::{Failure, Result};
 use crate::uri::Uri;
-use metaslot_ck as ck;
+use metaslot_ck::{self as ck, ObjectHandle};
+use metaslot_client::Session;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -79,29 +80,57 @@ struct Files {
     progress: Progress,
 }
 
+/// Where the key comes from.
+enum Source<'a> {
+    Arguments(&'a KeyArg),
+    /// The token that `--key` named.
+    Token(Box<Opened>),
+}
+
+impl Source<'_> {
+    fn is_passphrase(&self) -> bool {
+        matches!(self, Self::Arguments(key) if key.is_passphrase())
+    }
+
+    /// A session, and the key in it. A passphrase that is to be `chosen` is typed twice.
+    fn open(
+        self,
+        app: &App,
+        purpose: Purpose,
+        stretch: &Stretch<'_>,
+        chosen: bool,
+    ) -> Result<(Session, ObjectHandle)> {
+        match self {
+            Self::Arguments(key) => key.open(app, purpose, stretch, chosen),
+            Self::Token(opened) => opened.usable(purpose),
+        }
+    }
+}
+
 pub(crate) fn encrypt(app: &App, args: &EncryptArgs) -> Result<()> {
     let What { choice, key, .. } = &args.what;
-    if let Some(named) = args.what.cipher.key()? {
-        return encrypt_by(app, &args.what, &named);
+    let Some(named) = args.what.cipher.key()? else {
+        return match choice.made(app, SEALS, "encrypt")? {
+            Some(_) => {
+                let files = args.what.files(app)?;
+                let header = version2::Header::new(&key.session(app)?, key.is_passphrase())?;
+                seal(app, Source::Arguments(key), header, files)
+            }
+            None => Ok(()),
+        };
+    };
+    let mut files = args.what.files(app)?;
+    match args.what.by_mechanism(app, &named, Direction::Encrypt, &mut files)? {
+        None => files.target.finish(),
+        Some(opened) => {
+            let header = version2::Header::new(&opened.session, false)?;
+            seal(app, Source::Token(Box::new(opened)), header, files)
+        }
     }
-    if choice.made(app, SEALS, "encrypt")?.is_none() {
-        return Ok(());
-    }
-    seal(app, key, args.what.files(app)?)
 }
 
-/// With a key of a token that `--key` names.
-fn encrypt_by(app: &App, what: &What, named: &Uri) -> Result<()> {
-    let mut files = what.files(app)?;
-    if what.by_mechanism(app, named, Direction::Encrypt, &mut files)? {
-        return files.target.finish();
-    }
-    seal(app, &what.key.of_token(named), files)
-}
-
-fn seal(app: &App, key: &KeyArg, files: Files) -> Result<()> {
+fn seal(app: &App, key: Source<'_>, mut header: version2::Header, files: Files) -> Result<()> {
     let Files { mut payload, mut target, mut progress } = files;
-    let mut header = version2::Header::new(&key.session(app)?, key.is_passphrase())?;
     let purpose = version2::purpose(ck::CKA_ENCRYPT);
     let (session, key) = key.open(app, purpose, &header.stretch(), true)?;
     let mut chunks = header.seal(&session, key)?;
@@ -127,14 +156,13 @@ pub(crate) fn decrypt(app: &App, args: &DecryptArgs) -> Result<()> {
         },
     };
     let mut files = args.what.files(app)?;
-    let mut of_token = None;
+    let mut key = Source::Arguments(key);
     if let Some(named) = &named {
-        if args.what.by_mechanism(app, named, Direction::Decrypt, &mut files)? {
-            return files.target.finish();
+        match args.what.by_mechanism(app, named, Direction::Decrypt, &mut files)? {
+            None => return files.target.finish(),
+            Some(opened) => key = Source::Token(Box::new(opened)),
         }
-        of_token = Some(key.of_token(named));
     }
-    let key = of_token.as_ref().unwrap_or(key);
     match version(&mut files.payload)? {
         version1::VERSION => decrypt_version1(app, key, algorithm, &mut files)?,
         _ => decrypt_version2(app, key, algorithm, &mut files)?,
@@ -146,12 +174,15 @@ pub(crate) fn decrypt(app: &App, args: &DecryptArgs) -> Result<()> {
 
 fn decrypt_version1(
     app: &App,
-    key: &KeyArg,
+    key: Source<'_>,
     algorithm: &Algorithm,
     Files { payload, target, progress }: &mut Files,
 ) -> Result<()> {
     let header = version1::Header::read(payload, algorithm)?;
-    let (session, key) = header.key(app, key, algorithm)?;
+    let (session, key) = match key {
+        Source::Arguments(key) => header.key(app, key, algorithm)?,
+        Source::Token(opened) => opened.usable(header.purpose())?,
+    };
     app.output.note(&format!(
         "warning: {} has format version 1: whether it was changed cannot be seen",
         payload.name()
@@ -165,7 +196,7 @@ fn decrypt_version1(
 
 fn decrypt_version2(
     app: &App,
-    key: &KeyArg,
+    key: Source<'_>,
     algorithm: &Algorithm,
     Files { payload, target, progress }: &mut Files,
 ) -> Result<()> {
@@ -201,14 +232,14 @@ fn version(payload: &mut Payload) -> Result<u32> {
 }
 
 impl What {
-    /// Whether it was done, by a mechanism without a format.
+    /// Does it by a mechanism without a format, or gives the key of a file that has one.
     fn by_mechanism(
         &self,
         app: &App,
         named: &Uri,
         direction: Direction,
         files: &mut Files,
-    ) -> Result<bool> {
+    ) -> Result<Option<Opened>> {
         let key = (named, self.key.pin_source());
         self.cipher.run(app, key, direction, (&mut files.payload, &mut files.target))
     }

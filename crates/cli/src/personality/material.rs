@@ -4,6 +4,8 @@
 use crate::app::{App, Login};
 use crate::command::arguments::{key_uri, token_uri};
 use crate::failure::{Failure, Result};
+use crate::find;
+use crate::key::Key;
 use crate::pin::{self, Source};
 use crate::uri::{Class, Uri};
 use clap::Args;
@@ -53,16 +55,6 @@ pub(crate) struct Stretch<'a> {
 }
 
 impl KeyArg {
-    /// The key of a token that `--key` names, with the PIN that is said here.
-    pub(crate) fn of_token(&self, key: &Uri) -> Self {
-        Self {
-            key_file: None,
-            key_label: Some(key.to_string()),
-            token: Some(key.token_part().to_string()),
-            pin_source: self.pin_source.clone(),
-        }
-    }
-
     /// The place of its PIN or passphrase.
     pub(crate) fn pin_source(&self) -> Option<&str> {
         self.pin_source.as_deref()
@@ -96,7 +88,7 @@ impl KeyArg {
 
     /// A session with the module that has the key, before the key is known.
     pub(crate) fn session(&self, app: &App) -> Result<Session> {
-        app.host(&self.token()?)?;
+        app.host(&self.uri()?)?;
         any_session(app)
     }
 
@@ -108,8 +100,8 @@ impl KeyArg {
         stretch: &Stretch<'_>,
         chosen: bool,
     ) -> Result<(Session, ObjectHandle)> {
-        if let Some(label) = &self.key_label {
-            return self.in_token(app, label, purpose);
+        if self.is_in_token() {
+            return self.in_token(app, purpose);
         }
         let session = any_session(app)?;
         let key = match &self.key_file {
@@ -124,28 +116,39 @@ impl KeyArg {
         pin::passphrase(self.pin_source.as_deref(), chosen)
     }
 
-    fn token(&self) -> Result<Uri> {
-        self.token.as_deref().map(token_spec).transpose().map(Option::unwrap_or_default)
+    /// The key of a token, or the token alone.
+    fn uri(&self) -> Result<Uri> {
+        let token = self.token.as_deref().map(token_spec).transpose()?;
+        let Some(key) = &self.key_label else { return Ok(token.unwrap_or_default()) };
+        let key = named(key, Class::Secret)?;
+        match token {
+            None => Ok(key),
+            Some(token) if key.token_part() == Uri::default() => Ok(key.on(&token)),
+            Some(_) => Err(Failure::usage("the URI already names the token: drop -T")),
+        }
     }
 
-    fn in_token(
-        &self,
-        app: &App,
-        label: &str,
-        purpose: Purpose,
-    ) -> Result<(Session, ObjectHandle)> {
-        let uri = self.token()?;
+    fn in_token(&self, app: &App, purpose: Purpose) -> Result<(Session, ObjectHandle)> {
+        let uri = self.uri()?;
         let login =
             Login { token: app.token(&uri)?, uri: &uri, option: self.pin_source.as_deref() };
         let (session, _) = app.log_in(&login, Access::ReadOnly)?;
-        let named = named(label, Class::Secret)?;
-        let key = crate::key::one(&session, &login.token.uri(), &named)?;
-        let missing = || Failure::not_found(format!("'{label}' is no secret key"));
-        let handle = key.part(Class::Secret).ok_or_else(missing)?;
-        if !session.attribute_bool(handle, purpose.usage)? {
-            return Err(Failure::failed(format!("the key '{label}' may not be used for this")));
-        }
+        let key = find::one::<Key>(&session, &login.token.uri(), &uri)?;
+        let handle = usable(&session, &key, purpose)?;
         Ok((session, handle))
+    }
+}
+
+/// The secret key that may be used so.
+pub(crate) fn usable(session: &Session, key: &Key, purpose: Purpose) -> Result<ObjectHandle> {
+    let missing = || Failure::not_found(format!("'{}' is no secret key", key.label));
+    let handle = key.part(Class::Secret).ok_or_else(missing)?;
+    match session.attribute_bool(handle, purpose.usage)? {
+        true => Ok(handle),
+        false => {
+            let message = format!("the key '{}' may not be used for this", key.label);
+            Err(Failure::failed(message))
+        }
     }
 }
 

@@ -61,6 +61,11 @@ impl Header {
         Ok(Self { shape, iterations: u32::from_be_bytes(iterations), rest })
     }
 
+    pub(super) const fn purpose(&self) -> Purpose {
+        let Shape { key_type, lengths, .. } = self.shape;
+        Purpose { key_type, usage: ck::CKA_DECRYPT, lengths }
+    }
+
     /// A session, and the key in it.
     pub(super) fn key(
         &self,
@@ -68,8 +73,7 @@ impl Header {
         key: &KeyArg,
         algorithm: &Algorithm,
     ) -> Result<(Session, ObjectHandle)> {
-        let Shape { key_type, lengths, .. } = self.shape;
-        let purpose = Purpose { key_type, usage: ck::CKA_DECRYPT, lengths };
+        let purpose = self.purpose();
         if key.is_in_token() {
             if algorithm.name == "des" {
                 return Err(Failure::failed("no token has keys for single DES"));
@@ -82,7 +86,7 @@ impl Header {
             Some(path) => stretched(&session, &super::material::read(path)?, &self.stretch()?)?,
             None => stretched(&session, &key.passphrase(false)?, &self.stretch()?)?,
         };
-        let value = if key_type == ck::CKK_DES3 { three_parts(&value) } else { value };
+        let value = if purpose.key_type == ck::CKK_DES3 { three_parts(&value) } else { value };
         let key = imported(&session, &value, purpose)?;
         Ok((session, key))
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert crl`
 
-use super::issue::{Issuer, Signer};
+use super::issue::{HashArg, Issuer, Signer};
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::command::payload::{Payload, write_beside};
 use crate::encoding::{der_of, from_hex, hex, pem};
 use crate::failure::{Failure, Result};
@@ -37,21 +37,18 @@ pub(crate) struct Args {
     /// How long until the next list, in days
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=36_500))]
     days: u64,
-    /// The hash: sha256, sha384, sha512 [default: one as strong as the key]
-    #[arg(long, value_name = "NAME")]
-    hash: Option<String>,
+    #[command(flatten)]
+    hash: HashArg,
     /// Where it goes, in PEM [default: standard output]
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.issuer)?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.key(&args.issuer)?;
+    let login = args.user.login(app, &uri)?;
     let previous = args.previous.as_deref().map(|path| contents(path, "X509 CRL")).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
     let issuer = Issuer::find(&session, &login.token.uri(), &uri)?;
@@ -75,7 +72,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
             entries.extend(x509::entry(&serial));
         }
     }
-    let signer = Signer::new((&session, &pin), &issuer.key, args.hash.as_deref())?;
+    let signer = Signer::new((&session, &pin), &issuer.key, &args.hash)?;
     let list = Revocations {
         issuer: certificate.subject,
         authority: x509::identifier_in(certificate.extensions),

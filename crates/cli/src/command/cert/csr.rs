@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert csr`
 
-use super::issue::Signer;
+use super::issue::{HashArg, Signer};
 use super::who::{Names, Purposes};
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::Result;
-use crate::key;
+use crate::key::Key;
 use crate::output::Report;
 use crate::x509::{self, Subject};
 use metaslot_client::Access;
@@ -30,32 +30,26 @@ pub(crate) struct Args {
     names: Names,
     #[command(flatten)]
     purposes: Purposes,
-    /// The hash: sha256, sha384, sha512 [default: one as strong as the key]
-    #[arg(long, value_name = "NAME")]
-    hash: Option<String>,
+    #[command(flatten)]
+    hash: HashArg,
     /// Where the request goes, in PEM [default: standard output]
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.key)?;
     let others = args.names.others()?;
-    let login = args.pin.login_with(app, &uri)?;
-    let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
-    let token = login.token.uri();
-    let key = key::one(&session, &token, &uri)?;
-    let signer = Signer::new((&session, &pin), &key, args.hash.as_deref())?;
-    let name = args.names.subject(&key)?;
+    let opened = args.user.open::<Key>(app, &args.key, Access::ReadOnly)?;
+    let key = &opened.it;
+    let signer = Signer::new((&opened.session, &opened.pin), key, &args.hash)?;
+    let name = args.names.subject(key)?;
     let extensions = [args.purposes.extensions(key.kind.family)?, x509::names(&others)].concat();
     let public_key = signer.public_key.clone();
     let der = x509::request(&Subject { name, public_key, extensions }, signer.how())?;
     let text = pem("CERTIFICATE REQUEST", &der);
-    let json = json!({"request": text, "key": key.uri(&token).to_string()});
+    let json = json!({"request": text, "key": opened.uri()});
     let report = Report { json, ..Report::default() };
     write_beside(&app.output, args.output.as_deref(), text.as_bytes(), &report)
 }

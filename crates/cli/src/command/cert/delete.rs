@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert delete`
 
-use super::found::one;
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::certificate::Stored;
+use crate::command::arguments::UserArg;
 use crate::failure::Result;
 use crate::output::Report;
 use crate::pin::confirm_deletion;
@@ -20,22 +20,16 @@ pub(crate) struct Args {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.certificate)?;
-    let login = args.pin.login(app, &uri)?;
-    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
-    let token = login.token.uri();
-    let stored = one(&session, &token, &uri)?;
-    let name = stored.uri(&token).to_string();
+    let opened = args.user.open::<Stored>(app, &args.certificate, Access::ReadWrite)?;
+    let name = opened.uri();
     if !args.yes {
         confirm_deletion("the certificate", &format!("delete {name}?"))?;
     }
-    session.destroy(stored.handle)?;
+    opened.session.destroy(opened.it.handle)?;
     app.output.print(&Report {
         text: format!("deleted {name}\n"),
         json: json!({"deleted": [name]}),

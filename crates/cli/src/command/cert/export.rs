@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert export`
 
-use super::found::{one, open};
+use super::found::open;
 use crate::app::App;
-use crate::certificate;
+use crate::certificate::{self, Stored};
 use crate::command::arguments::TokenArg;
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
+use crate::find;
 use crate::output::Report;
 use clap::ValueEnum;
 use serde_json::json;
@@ -43,7 +44,7 @@ enum Format {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.certificate)?;
     let (session, token) = open(app, &uri)?;
-    let stored = one(&session, &token, &uri)?;
+    let stored = find::one::<Stored>(&session, &token, &uri)?;
     certificate::read(&stored.der)?;
     if args.chain && args.format == Format::Der {
         return Err(Failure::usage("several certificates in one file are PEM: drop --format der"));

@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::certificate::{Stored, labelled};
 use crate::encoding::hex;
 use crate::failure::{Failure, Result};
+use crate::find::Object;
 use crate::key::{self, Key};
 use crate::uri::{Class, Uri};
 use crate::x509::{self, Certificate};
@@ -18,26 +19,22 @@ pub(super) fn open(app: &App, uri: &Uri) -> Result<(Session, Uri)> {
     Ok((session, token.uri()))
 }
 
-/// The certificates that a URI describes.
-pub(super) fn search(session: &Session, uri: &Uri) -> Result<Vec<Stored>> {
-    if let Some(other) = uri.class.filter(|class| *class != Class::Certificate) {
-        let message = format!("a URI with type={} names no certificate", other.name());
-        return Err(Failure::usage(message).hint("type=cert does"));
-    }
-    let mut found = labelled(session, uri.object.as_deref())?;
-    found.retain(|stored| uri.id.as_ref().is_none_or(|id| *id == stored.id));
-    Ok(found)
-}
+impl Object for Stored {
+    const NAMES: [&'static str; 2] = ["certificate", "certificates"];
+    const HINT: &'static str = "'metaslot cert list' shows the certificates of a token";
 
-/// The one that it describes.
-pub(super) fn one(session: &Session, token: &Uri, uri: &Uri) -> Result<Stored> {
-    let mut found = search(session, uri)?;
-    match found.len() {
-        0 => Err(Failure::not_found(format!("no certificate matches {}", uri.key_part()))
-            .hint("'metaslot cert list' shows the certificates of a token")),
-        1 => Ok(found.remove(0)),
-        many => Err(Failure::not_found(format!("{many} certificates match"))
-            .choose("name one of", found.iter().map(|stored| stored.uri(token)))),
+    fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>> {
+        if let Some(other) = uri.class.filter(|class| *class != Class::Certificate) {
+            let message = format!("a URI with type={} names no certificate", other.name());
+            return Err(Failure::usage(message).hint("type=cert does"));
+        }
+        let mut found = labelled(session, uri.object.as_deref())?;
+        found.retain(|stored| uri.id.as_ref().is_none_or(|id| *id == stored.id));
+        Ok(found)
+    }
+
+    fn uri(&self, token: &Uri) -> Uri {
+        self.uri(token)
     }
 }
 

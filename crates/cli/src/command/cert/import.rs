@@ -3,7 +3,7 @@
 
 use crate::app::App;
 use crate::certificate::{Stored, key_of, labelled, read, store};
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::command::payload::Payload;
 use crate::encoding::{der_of, from_hex};
 use crate::failure::{Failure, Result};
@@ -26,9 +26,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HEX")]
     id: Option<String>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
@@ -38,8 +36,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let public_key = read(&der).map_err(|_| no())?.public_key;
     let hexadecimal = || Failure::usage("--id is no number in hexadecimal");
     let id = args.id.as_deref().map(|id| from_hex(id).ok_or_else(hexadecimal)).transpose()?;
-    let uri = args.token.uri()?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.uri()?;
+    let login = args.user.login(app, &uri)?;
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
     refuse_known(&session, &der, &login.token.uri())?;
     let key = key_of(&session, public_key)?;

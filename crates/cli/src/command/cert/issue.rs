@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the verbs share that sign: the key, the certificate's number, and where the certificate goes.
 
-use super::found;
 use crate::app::App;
 use crate::certificate::{Stored, key_of, read, store};
 use crate::command::payload::write_beside;
 use crate::encoding::pem;
 use crate::failure::{Failure, Result};
+use crate::find;
 use crate::key::{Key, public_key};
 use crate::output::Report;
 use crate::uri::{Class, Uri};
@@ -31,13 +31,13 @@ impl<'a> Signer<'a> {
     pub(super) fn new(
         (session, pin): (&'a Session, &'a Secret),
         key: &'a Key,
-        hash: Option<&str>,
+        hash: &HashArg,
     ) -> Result<Self> {
         let half = |class, name: &str| {
             let missing = format!("the token does not have the {name} half of key '{}'", key.label);
             key.part(class).ok_or_else(|| Failure::not_found(missing))
         };
-        let algorithm = Algorithm::of(&key.kind, hash)?;
+        let algorithm = Algorithm::of(&key.kind, hash.hash.as_deref())?;
         let (private, public) = (half(Class::Private, "private")?, half(Class::Public, "public")?);
         let public_key = public_key(session, key, public)?;
         let again = key.always_authenticate.then_some(pin);
@@ -50,6 +50,14 @@ impl<'a> Signer<'a> {
     }
 }
 
+/// What is signed.
+#[derive(clap::Args, Debug)]
+pub(super) struct HashArg {
+    /// The hash: sha256, sha384, sha512 [default: one as strong as the key]
+    #[arg(long, value_name = "NAME")]
+    hash: Option<String>,
+}
+
 /// A CA in the token: its certificate, and its key.
 pub(super) struct Issuer {
     stored: Stored,
@@ -59,7 +67,7 @@ pub(super) struct Issuer {
 impl Issuer {
     /// The one that a URI names, if it may certify now.
     pub(super) fn find(session: &Session, token: &Uri, uri: &Uri) -> Result<Self> {
-        let stored = found::one(session, token, uri)?;
+        let stored = find::one::<Stored>(session, token, uri)?;
         let certificate = read(&stored.der)?;
         let label = &stored.label;
         if !x509::certifies(certificate.extensions) {
@@ -105,9 +113,8 @@ pub(super) struct Made {
     /// How long it is valid, in days
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u64).range(1..=36_500))]
     days: u64,
-    /// The hash: sha256, sha384, sha512 [default: one as strong as the key]
-    #[arg(long, value_name = "NAME")]
-    pub(super) hash: Option<String>,
+    #[command(flatten)]
+    pub(super) hash: HashArg,
     /// Put it into the token, beside its key
     #[arg(long)]
     store: bool,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert list`
 
-use super::found::{described, key_of, open, search};
+use super::found::{described, key_of, open};
 use crate::app::App;
+use crate::certificate::Stored;
 use crate::command::arguments::{TokenArg, key_uri};
 use crate::failure::Result;
+use crate::find::Object;
 use crate::key;
 use crate::output::{Report, Table};
 use crate::uri::Uri;
@@ -25,7 +27,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.certificates.as_deref().map(key_uri).transpose()?.unwrap_or_default();
     let uri = args.token.of(uri)?;
     let (session, token) = open(app, &uri)?;
-    let found = search(&session, &uri)?;
+    let found = Stored::search(&session, &uri)?;
     let keys = key::search(&session, &Uri::default())?;
     let mut table = Table::new(&["LABEL", "SUBJECT", "NOT AFTER", "KEY", "URI"], &[]);
     let (mut list, mut uris): (Vec<Value>, _) = (Vec::new(), Vec::new());

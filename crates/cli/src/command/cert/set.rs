@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert set`
 
-use super::found::one;
 use crate::app::App;
 use crate::certificate::Stored;
-use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::command::arguments::{self, UserArg};
 use crate::failure::{Failure, Result};
+use crate::find;
 use crate::output::Report;
 use clap::ArgGroup;
 use clap::builder::NonEmptyStringValueParser;
@@ -36,23 +36,21 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SOURCE")]
     so_pin_source: Option<String>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let id = args.id.as_deref().map(arguments::id).transpose()?;
-    let uri = args.token.key(&args.certificate)?;
+    let uri = args.user.key(&args.certificate)?;
     let (session, token) = match args.trusted || args.untrusted {
         true => app.log_in_officer(&uri, args.so_pin_source.as_deref())?,
         false => {
-            let login = args.pin.login(app, &uri)?;
+            let login = args.user.login(app, &uri)?;
             (app.log_in(&login, Access::ReadWrite)?.0, login.token)
         }
     };
     let token = token.uri();
-    let stored = one(&session, &token, &uri)?;
+    let stored = find::one::<Stored>(&session, &token, &uri)?;
     if session.attribute_bool(stored.handle, CKA_MODIFIABLE).is_ok_and(|modifiable| !modifiable) {
         let message = format!("'{}' cannot be changed (CKA_MODIFIABLE)", stored.label);
         return Err(Failure::failed(message));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot cert show`
 
-use super::found::{described, key_of, one, open};
+use super::found::{described, key_of, open};
 use crate::app::App;
-use crate::certificate;
+use crate::certificate::{self, Stored};
 use crate::command::arguments::TokenArg;
 use crate::encoding::hex;
 use crate::failure::Result;
+use crate::find;
 use crate::key;
 use crate::output::Report;
 use crate::uri::Uri;
@@ -27,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.token.key(&args.certificate)?;
     let (session, token) = open(app, &uri)?;
-    let stored = one(&session, &token, &uri)?;
+    let stored = find::one::<Stored>(&session, &token, &uri)?;
     let read = certificate::read(&stored.der)?;
     let keys = key::search(&session, &Uri::default())?;
     let key = key_of(&session, &keys, &stored.der);

@@ -5,7 +5,7 @@ use super::issue::{Issuer, Made, Signer, identifier, serial};
 use super::who::{Names, Purposes};
 use crate::app::App;
 use crate::certificate::key_of;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::command::payload::Payload;
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
@@ -34,13 +34,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     made: Made,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.issuer)?;
+    let uri = args.user.key(&args.issuer)?;
     let file = args.request.display();
     let unknown = || {
         let message = format!("{file} is no request for a certificate, or of an unknown algorithm");
@@ -56,7 +54,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let family = asking.kind.family;
     let (name, others) = granted(args, &request)?;
-    let login = args.pin.login(app, &uri)?;
+    let login = args.user.login(app, &uri)?;
     let (session, pin) = app.log_in(&login, args.made.access())?;
     let token = login.token.uri();
     if !request.is_signed(&session, asking)? {
@@ -65,7 +63,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let issuer = Issuer::find(&session, &token, &uri)?;
     let certificate = issuer.certificate()?;
-    let signer = Signer::new((&session, &pin), &issuer.key, args.made.hash.as_deref())?;
+    let signer = Signer::new((&session, &pin), &issuer.key, &args.made.hash)?;
     let by = x509::identifier_in(certificate.extensions);
     let own = identifier(&session, request.public_key)?;
     let extensions = [

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot data export`
 
-use super::found::{one, search};
+use super::found::Stored;
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::command::payload;
 use crate::failure::Result;
+use crate::find::{self, Object};
 use crate::output::Report;
 use metaslot_ck::CKA_VALUE;
 use metaslot_client::Access;
@@ -23,22 +24,20 @@ pub(crate) struct Args {
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.data)?;
-    let login = args.pin.login_with(app, &uri)?;
+    let uri = args.user.key(&args.data)?;
+    let login = args.user.login_with(app, &uri)?;
     let token = login.token.uri();
     let module = app.host(&uri)?.module();
     let mut session = module.open_session(login.token.slot, Access::ReadOnly)?;
     // What is public needs no PIN.
-    if search(&session, &uri)?.is_empty() {
+    if Stored::search(&session, &uri)?.is_empty() {
         session = app.log_in(&login, Access::ReadOnly)?.0;
     }
-    let stored = one(&session, &token, &uri)?;
+    let stored = find::one::<Stored>(&session, &token, &uri)?;
     let value = Secret::taken(session.attribute(stored.handle, CKA_VALUE)?);
     let report = Report { json: json!({"exported": stored.json(&token)}), ..Report::default() };
     payload::write_secret(&app.output, args.output.as_deref(), &value, &report)

@@ -2,6 +2,7 @@
 //! Which data a URI means, and what is told of it.
 
 use crate::failure::{Failure, Result};
+use crate::find::Object;
 use crate::uri::{Class, Uri};
 use metaslot_ck::*;
 use metaslot_client::{Session, Template};
@@ -19,11 +20,6 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    pub(super) fn uri(&self, token: &Uri) -> Uri {
-        let object = Some(self.label.clone()).filter(|label| !label.is_empty());
-        Uri { object, class: Some(Class::Data), ..token.clone() }
-    }
-
     pub(super) fn json(&self, token: &Uri) -> Value {
         json!({
             "uri": self.uri(token).to_string(),
@@ -35,44 +31,42 @@ impl Stored {
     }
 }
 
-/// The data objects of the session's token that a URI describes.
-pub(super) fn search(session: &Session, uri: &Uri) -> Result<Vec<Stored>> {
-    if let Some(other) = uri.class.filter(|class| *class != Class::Data) {
-        let message = format!("a URI with type={} names no data", other.name());
-        return Err(Failure::usage(message).hint("type=data does"));
-    }
-    if uri.id.is_some() {
-        return Err(Failure::usage("data has no id").hint("name it by its label"));
-    }
-    let template = Template::new().class(CKO_DATA).token(true);
-    let template = uri.object.iter().fold(template, |template, label| template.label(label));
-    let mut found = Vec::new();
-    for handle in session.find(&template)? {
-        let asked = [CKA_LABEL, CKA_APPLICATION, CKA_PRIVATE, CKA_VALUE];
-        let values = session.attributes(handle, &asked)?;
-        let [label, application, private, value] = <[_; 4]>::try_from(values).unwrap_or_default();
-        let text = |bytes: Option<Vec<u8>>| {
-            String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
-        };
-        found.push(Stored {
-            handle,
-            label: text(label),
-            application: text(application),
-            is_private: private.as_deref() == Some(&[CK_TRUE]),
-            bytes: value.map(Secret::taken).map_or(0, |value| value.len()),
-        });
-    }
-    Ok(found)
-}
+impl Object for Stored {
+    const NAMES: [&'static str; 2] = ["data", "data objects"];
+    const HINT: &'static str = "'metaslot data list' shows the data of a token";
 
-/// The one that it describes.
-pub(super) fn one(session: &Session, token: &Uri, uri: &Uri) -> Result<Stored> {
-    let mut found = search(session, uri)?;
-    match found.len() {
-        0 => Err(Failure::not_found(format!("no data matches {}", uri.key_part()))
-            .hint("'metaslot data list' shows the data of a token")),
-        1 => Ok(found.remove(0)),
-        many => Err(Failure::not_found(format!("{many} data objects match"))
-            .choose("name one of", found.iter().map(|stored| stored.uri(token)))),
+    fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>> {
+        if let Some(other) = uri.class.filter(|class| *class != Class::Data) {
+            let message = format!("a URI with type={} names no data", other.name());
+            return Err(Failure::usage(message).hint("type=data does"));
+        }
+        if uri.id.is_some() {
+            return Err(Failure::usage("data has no id").hint("name it by its label"));
+        }
+        let template = Template::new().class(CKO_DATA).token(true);
+        let template = uri.object.iter().fold(template, |template, label| template.label(label));
+        let mut found = Vec::new();
+        for handle in session.find(&template)? {
+            let asked = [CKA_LABEL, CKA_APPLICATION, CKA_PRIVATE, CKA_VALUE];
+            let values = session.attributes(handle, &asked)?;
+            let [label, application, private, value] =
+                <[_; 4]>::try_from(values).unwrap_or_default();
+            let text = |bytes: Option<Vec<u8>>| {
+                String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+            };
+            found.push(Self {
+                handle,
+                label: text(label),
+                application: text(application),
+                is_private: private.as_deref() == Some(&[CK_TRUE]),
+                bytes: value.map(Secret::taken).map_or(0, |value| value.len()),
+            });
+        }
+        Ok(found)
+    }
+
+    fn uri(&self, token: &Uri) -> Uri {
+        let object = Some(self.label.clone()).filter(|label| !label.is_empty());
+        Uri { object, class: Some(Class::Data), ..token.clone() }
     }
 }

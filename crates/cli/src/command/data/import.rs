@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot data import`
 
-use super::found::{one, search};
+use super::found::Stored;
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::command::payload::Payload;
 use crate::failure::{Failure, Result};
+use crate::find::{self, Object};
 use crate::output::Report;
 use crate::uri::Uri;
 use clap::builder::NonEmptyStringValueParser;
@@ -31,17 +32,15 @@ pub(crate) struct Args {
     #[arg(long)]
     public: bool,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// A token is no disk: an object is read as a whole by its reader.
 const LONGEST: usize = 1 << 20;
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.uri()?;
+    let login = args.user.login(app, &uri)?;
     let mut payload = Payload::open(Some(&args.file))?;
     let mut buffer = Secret::zeroed(LONGEST + 1);
     let length = payload.fill(buffer.expose_mut())?;
@@ -51,7 +50,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let value = buffer.truncated(length);
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
     let named = Uri { object: Some(args.label.clone()), ..Uri::default() };
-    if !search(&session, &named)?.is_empty() {
+    if !Stored::search(&session, &named)?.is_empty() {
         return Err(Failure::failed(format!("the token already has data '{}'", args.label))
             .hint("choose another label, or delete it: 'metaslot data delete'"));
     }
@@ -64,7 +63,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         .bytes(CKA_VALUE, value.expose());
     session.create(&template)?;
     let token = login.token.uri();
-    let stored = one(&session, &token, &named)?;
+    let stored = find::one::<Stored>(&session, &token, &named)?;
     let name = stored.uri(&token).to_string();
     app.output.print(&Report {
         text: format!("imported {length} bytes\n{name}\n"),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot data list`
 
-use super::found::search;
+use super::found::Stored;
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg, key_uri};
+use crate::command::arguments::UserArg;
 use crate::failure::Result;
+use crate::find::Object;
 use crate::output::{Report, Table};
 use metaslot_client::Access;
 use serde_json::{Value, json};
@@ -16,18 +17,15 @@ pub(crate) struct Args {
     #[arg(value_name = "URI|LABEL")]
     data: Option<String>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.data.as_deref().map(key_uri).transpose()?.unwrap_or_default();
-    let uri = args.token.of(uri)?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.keys(args.data.as_deref())?;
+    let login = args.user.login(app, &uri)?;
     let (session, logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
     let token = login.token.uri();
-    let found = search(&session, &uri)?;
+    let found = Stored::search(&session, &uri)?;
     let mut table = Table::new(&["LABEL", "APPLICATION", "BYTES", "PRIVATE", "URI"], &[2]);
     for stored in &found {
         table.push(vec![

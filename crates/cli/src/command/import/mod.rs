@@ -5,7 +5,8 @@ mod object;
 mod packed;
 mod store;
 
-use super::arguments::{PinArg, TokenArg};
+use super::arguments::UserArg;
+use super::fate::{self, Fate};
 use crate::app::App;
 use crate::encoding::hex;
 use crate::failure::{Failure, Result};
@@ -41,19 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SOURCE")]
     passphrase_source: Option<String>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
-}
-
-/// What became of an object.
-#[derive(Debug)]
-enum Fate {
-    Moved,
-    WouldBe,
-    /// It was there before.
-    There,
-    Not(String),
+    user: UserArg,
 }
 
 /// One object on its way.
@@ -65,8 +54,8 @@ struct Entry<'a> {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.uri()?;
+    let login = args.user.login(app, &uri)?;
     let store = Store::open(&args.directory()?)?;
     let stored = store.objects(&any_session(app)?, || {
         pin::passphrase(args.passphrase_source.as_deref(), false)
@@ -83,11 +72,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let report = report(&entries, &login.token.uri());
     app.output.print_warning(&report, &warnings(&store, &stored))?;
-    let left = entries.iter().filter(|entry| matches!(entry.fate, Fate::Not(_))).count();
-    match left {
-        0 => Ok(()),
-        left => Err(Failure::failed(format!("not moved: {left} of {} objects", entries.len()))),
-    }
+    fate::check(entries.iter().map(|entry| &entry.fate))
 }
 
 impl Args {
@@ -141,26 +126,15 @@ impl<'a> Entry<'a> {
         }
         // What the token thinks of an object is seen by making one that lasts no longer than the session.
         let object = Object::of(&self.packed, self.stored.is_private, !dry_run);
-        self.fate = match session.create(&object.template) {
-            Ok(_) => {
-                self.lost = object.lost;
-                if dry_run { Fate::WouldBe } else { Fate::Moved }
-            }
-            Err(error) => {
-                let failure = Failure::from(error);
-                let said = [Some(failure.message()), failure.advice()];
-                Fate::Not(said.into_iter().flatten().collect::<Vec<_>>().join("; "))
-            }
-        };
+        self.fate = Fate::of(session.create(&object.template).map_err(fate::refusal), dry_run);
+        if self.fate.is_here() {
+            self.lost = object.lost;
+        }
     }
 
     fn row(&self) -> Vec<String> {
-        let result = match &self.fate {
-            Fate::Not(reason) => format!("{}: {reason}", self.fate.name()),
-            fate => fate.name().to_owned(),
-        };
         let path = self.stored.path.display().to_string();
-        vec![path, self.packed.kind(), self.packed.text(CKA_LABEL), result]
+        vec![path, self.packed.kind(), self.packed.text(CKA_LABEL), self.fate.words()]
     }
 
     /// Its name in the token, where it is.
@@ -178,14 +152,10 @@ impl<'a> Entry<'a> {
             class: Some(class),
             ..token.clone()
         };
-        (!matches!(self.fate, Fate::Not(_))).then_some(named)
+        self.fate.is_here().then_some(named)
     }
 
     fn json(&self) -> Value {
-        let reason = match &self.fate {
-            Fate::Not(reason) => Some(reason),
-            _ => None,
-        };
         json!({
             "object": self.stored.path.display().to_string(),
             "kind": self.packed.kind(),
@@ -193,20 +163,9 @@ impl<'a> Entry<'a> {
             "id": hex(self.packed.value(CKA_ID).unwrap_or_default()),
             "private": self.stored.is_private,
             "result": self.fate.name(),
-            "reason": reason,
+            "reason": self.fate.reason(),
             "lost": self.lost,
         })
-    }
-}
-
-impl Fate {
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Moved => "moved",
-            Self::WouldBe => "would be moved",
-            Self::There => "already there",
-            Self::Not(_) => "not moved",
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Objects of the Solaris keystore as they are packed (docs/commands/import.md): nothing is believed of a length.
 
+use crate::keyfile::RSA_PRIVATE;
 use metaslot_ck::*;
 
 /// Many more attributes than there are.
@@ -68,17 +69,6 @@ const DSA: &[CK_ATTRIBUTE_TYPE] = &[CKA_PRIME, CKA_SUBPRIME, CKA_BASE, CKA_VALUE
 const DH: &[CK_ATTRIBUTE_TYPE] = &[CKA_PRIME, CKA_BASE, CKA_VALUE];
 const X9_42: &[CK_ATTRIBUTE_TYPE] = &[CKA_PRIME, CKA_BASE, CKA_SUBPRIME, CKA_VALUE];
 const RSA_PUBLIC: &[CK_ATTRIBUTE_TYPE] = &[CKA_MODULUS, CKA_PUBLIC_EXPONENT];
-const RSA_PRIVATE: &[CK_ATTRIBUTE_TYPE] = &[
-    CKA_MODULUS,
-    CKA_PUBLIC_EXPONENT,
-    CKA_PRIVATE_EXPONENT,
-    CKA_PRIME_1,
-    CKA_PRIME_2,
-    CKA_EXPONENT_1,
-    CKA_EXPONENT_2,
-    CKA_COEFFICIENT,
-];
-
 #[rustfmt::skip]
 const LAYOUTS: &[Layout] = &[
     layout(CKO_PUBLIC_KEY, Some(CKK_RSA), true, RSA_PUBLIC),

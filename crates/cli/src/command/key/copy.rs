@@ -3,12 +3,12 @@
 
 use super::report::report;
 use crate::app::App;
-use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::command::arguments::{self, Opened, UserArg};
 use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::key::{self, Key, Part};
 use crate::output::Report;
-use crate::uri::{Class, Uri};
+use crate::uri::Class;
 use clap::builder::NonEmptyStringValueParser;
 use metaslot_ck::*;
 use metaslot_client::{Access, Session, Template};
@@ -38,27 +38,20 @@ pub(crate) struct Args {
     #[arg(long)]
     same_label: bool,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let id = args.id.as_deref().map(arguments::id).transpose()?;
-    let uri = args.token.key(&args.key)?;
-    let login = args.pin.login(app, &uri)?;
-    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
-    let key = key::one(&session, &login.token.uri(), &uri)?;
+    let opened = args.user.open(app, &args.key, Access::ReadWrite)?;
+    let Opened { session, token, it: key, .. } = opened;
     check(&session, &key, args)?;
     if !args.same_label {
         key::refuse_same_label(&session, &args.label)?;
     }
     let id = id.map_or_else(|| key::random_id(&session), Ok)?;
     let handles = copies(&session, &key, args, &id)?;
-    let wanted = Uri { id: Some(id), object: Some(args.label.clone()), ..Uri::default() };
-    let mut keys = key::search(&session, &wanted)?;
-    keys.retain(|key| key.parts.iter().any(|part| handles.contains(&part.handle)));
-    let report = report(&login.token, &keys);
+    let report = report(&token, &key::made(&session, (&args.label, &id), &handles)?);
     let (from, uris) = (printable(&key.label), report.uris.join("\n"));
     let text = format!("copied '{from}' to '{}'\n{uris}\n", printable(&args.label));
     app.output.print(&Report { text, ..report })
@@ -82,30 +75,13 @@ fn check(session: &Session, key: &Key, args: &Args) -> Result<()> {
 
 /// Copies every half, or none.
 fn copies(session: &Session, key: &Key, args: &Args, id: &[u8]) -> Result<Vec<ObjectHandle>> {
-    let mut made = Vec::new();
-    for part in &key.parts {
-        let mut changes = Template::new().token(true).label(&args.label).bytes(CKA_ID, id);
-        if part.class != Class::Public {
-            let asked = [
-                (args.unextractable, CKA_EXTRACTABLE, false),
-                (args.sensitive, CKA_SENSITIVE, true),
-            ];
-            changes = asked
-                .into_iter()
-                .filter(|(is_asked, ..)| *is_asked)
-                .fold(changes, |changes, (_, attribute, value)| changes.bool(attribute, value));
-        }
-        match session.copy(part.handle, &changes) {
-            Ok(handle) => made.push(handle),
-            Err(error) => {
-                // Before the module's words for it are replaced by those of the next call.
-                let failure = Failure::from(error);
-                for copy in made {
-                    session.destroy(copy).ok();
-                }
-                return Err(failure);
-            }
-        }
-    }
-    Ok(made)
+    let asked =
+        [(args.unextractable, CKA_EXTRACTABLE, false), (args.sensitive, CKA_SENSITIVE, true)];
+    let changes = |part: &Part| {
+        let named = Template::new().token(true).label(&args.label).bytes(CKA_ID, id);
+        let of_part = asked.iter().filter(|row| row.0 && part.class != Class::Public);
+        of_part.fold(named, |all, (_, attribute, value)| all.bool(*attribute, *value))
+    };
+    let copied = |part: &Part| session.copy(part.handle, &changes(part));
+    key::all_or_none(session, key.parts.iter().map(copied))
 }

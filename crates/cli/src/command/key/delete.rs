@@ -2,9 +2,9 @@
 //! `metaslot key delete`
 
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::{Opened, UserArg};
 use crate::failure::{Failure, Result};
-use crate::key;
+use crate::key::Key;
 use crate::output::Report;
 use crate::pin::confirm_deletion;
 use crate::uri::Class;
@@ -22,21 +22,17 @@ pub(crate) struct Args {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.key)?;
-    let login = args.pin.login(app, &uri)?;
-    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
-    let token = login.token.uri();
-    let mut key = key::one(&session, &token, &uri)?;
-    if let Some(half @ (Class::Private | Class::Public)) = uri.class {
+    let opened = args.user.open::<Key>(app, &args.key, Access::ReadWrite)?;
+    let name = opened.uri();
+    let Opened { session, token, asked, it: mut key, .. } = opened;
+    if let Some(half @ (Class::Private | Class::Public)) = asked.class {
         key.parts.retain(|part| part.class == half);
         if key.parts.is_empty() {
-            return Err(Failure::not_found(format!("no key matches {}", uri.key_part())));
+            return Err(Failure::not_found(format!("no key matches {}", asked.key_part())));
         }
     }
     for part in &key.parts {
@@ -49,7 +45,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
                 .hint("it goes with the token: 'metaslot token init --force' empties that"));
         }
     }
-    let name = key.uri(&token).to_string();
     let parts = key.part_names().join(" and ");
     if !args.yes {
         confirm_deletion("the key", &format!("delete {name} ({parts})? there is no way back"))?;
@@ -60,7 +55,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     app.output.print(&Report {
         text: format!("deleted {name} ({parts})\n"),
-        json: json!({"deleted": [key.json(&token)]}),
+        json: json!({"deleted": [key.json(&token.uri())]}),
         uris: vec![name],
     })
 }

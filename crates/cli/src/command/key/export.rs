@@ -2,13 +2,13 @@
 //! `metaslot key export`
 
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::{Opened, UserArg};
 use crate::command::payload;
 use crate::encoding::{hex_line, pem};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Key};
 use crate::output::Report;
-use crate::uri::{Class, Uri};
+use crate::uri::Class;
 use clap::ValueEnum;
 use metaslot_client::Access;
 use serde_json::json;
@@ -33,9 +33,7 @@ pub(crate) struct Args {
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -53,24 +51,24 @@ enum Format {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.key)?;
     match args.format {
-        Format::Pem | Format::Der | Format::Ssh => public(app, args, &uri),
-        Format::Raw | Format::Hex => secret(app, args, &uri),
+        Format::Pem | Format::Der | Format::Ssh => public(app, args),
+        Format::Raw | Format::Hex => secret(app, args),
     }
 }
 
-fn public(app: &App, args: &Args, uri: &Uri) -> Result<()> {
-    let login = args.pin.login_with(app, uri)?;
+fn public(app: &App, args: &Args) -> Result<()> {
+    let uri = args.user.key(&args.key)?;
+    let login = args.user.login_with(app, &uri)?;
     let token = login.token.uri();
-    let module = app.host(uri)?.module();
+    let module = app.host(&uri)?.module();
     let session = module.open_session(login.token.slot, Access::ReadOnly)?;
-    let keys = key::search(&session, uri)?;
+    let keys = key::search(&session, &uri)?;
     if keys.is_empty() {
         let failure = Failure::not_found(format!("no public key matches {}", uri.key_part()));
         return Err(failure.hint("'metaslot key list --public' shows the public keys of a token"));
     }
-    let key = key::only(keys, uri, &token)?;
+    let key = key::only(keys, &uri, &token)?;
     let handle = key.part(Class::Public).ok_or_else(|| {
         Failure::not_found(format!("the token has no public half of key '{}'", key.label))
     })?;
@@ -91,12 +89,10 @@ fn public(app: &App, args: &Args, uri: &Uri) -> Result<()> {
     payload::write_beside(&app.output, args.output.as_deref(), &bytes, &report)
 }
 
-fn secret(app: &App, args: &Args, uri: &Uri) -> Result<()> {
-    let login = args.pin.login_with(app, uri)?;
-    let (session, _) = app.log_in(&login, Access::ReadOnly)?;
-    let token = login.token.uri();
-    let key = key::one(&session, &token, uri)?;
-    let name = key.uri(&token).to_string();
+fn secret(app: &App, args: &Args) -> Result<()> {
+    let opened = args.user.open::<Key>(app, &args.key, Access::ReadOnly)?;
+    let name = opened.uri();
+    let Opened { session, it: key, .. } = opened;
     let handle = key.part(Class::Secret).ok_or_else(|| not_secret(&key))?;
     if let Some(reason) = stays_because(&key) {
         return Err(Failure::failed(format!(

@@ -3,7 +3,7 @@
 
 use super::report::report;
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg, id};
+use crate::command::arguments::{UserArg, id};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Kind, Order, Usage, usage};
 use crate::output::Report;
@@ -55,15 +55,13 @@ pub(crate) struct Args {
     #[arg(long)]
     same_label: bool,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let id = args.id.as_deref().map(id).transpose()?;
-    let uri = args.token.uri()?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.uri()?;
+    let login = args.user.login(app, &uri)?;
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
     let order = Order {
         label: &args.label,

@@ -4,7 +4,7 @@
 use super::report::report;
 use crate::app::App;
 use crate::certificate;
-use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::command::arguments::{self, UserArg};
 use crate::command::payload::Payload;
 use crate::encoding::{printable, secret_from_hex};
 use crate::failure::{Failure, Result};
@@ -65,9 +65,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SOURCE")]
     passphrase_source: Option<String>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// Files of keys are short; no more than this is read.
@@ -75,8 +73,8 @@ const LONGEST: usize = 1 << 20;
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let id = args.id.as_deref().map(arguments::id).transpose()?;
-    let uri = args.token.uri()?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.uri()?;
+    let login = args.user.login(app, &uri)?;
     let file = contents(&args.file)?;
     let named = |failure: Failure| failure.context(args.file.display());
     if let Some(kind) = &args.kind {
@@ -172,7 +170,7 @@ fn bring_secret(
     args.refuse_same(session, label)?;
     let id = id.map_or_else(|| key::random_id(session), Ok)?;
     let handle = key::bring_secret(session, kind, value, &args.brought(label, &id))?;
-    made(session, &[(label.to_owned(), id)], &[handle])
+    key::made(session, (label, &id), &[handle])
 }
 
 /// What was made, for the report.
@@ -210,7 +208,9 @@ fn bring(
         certificates.extend(stored.certificate(certificate, name)?);
     }
     stored.is_kept = true;
-    Ok((made(session, &names, &keys)?, certificates))
+    let made = names.iter().map(|(label, id)| key::made(session, (label, id), &keys));
+    let made: Vec<Vec<Key>> = made.collect::<Result<_>>()?;
+    Ok((made.concat(), certificates))
 }
 
 /// Two that have one value, which would have one id, too.
@@ -273,21 +273,6 @@ impl Drop for Stored<'_> {
             });
         }
     }
-}
-
-/// The keys of these names that were made just now.
-fn made(
-    session: &Session,
-    names: &[(String, Vec<u8>)],
-    handles: &[ObjectHandle],
-) -> Result<Vec<Key>> {
-    let mut keys = Vec::new();
-    for (label, id) in names {
-        let (id, object) = (Some(id.clone()), Some(label.clone()));
-        keys.extend(key::search(session, &Uri { id, object, ..Uri::default() })?);
-    }
-    keys.retain(|key| key.parts.iter().any(|part| handles.contains(&part.handle)));
-    Ok(keys)
 }
 
 fn finish(app: &App, args: &Args, token: &Token, keys: &[Key], certificates: &[Uri]) -> Result<()> {

@@ -4,7 +4,7 @@
 use super::report::report;
 use crate::app::App;
 use crate::certificate;
-use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::command::arguments::{self, Opened, UserArg};
 use crate::encoding::printable;
 use crate::failure::{Failure, Result};
 use crate::host::Token;
@@ -58,20 +58,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SOURCE")]
     so_pin_source: Option<String>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.key)?;
     if args.trusted || args.untrusted {
-        return trust(app, args, &uri);
+        return trust(app, args);
     }
     let id = args.id.as_deref().map(arguments::id).transpose()?;
-    let login = args.pin.login(app, &uri)?;
-    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
-    let key = key::one(&session, &login.token.uri(), &uri)?;
+    let opened = args.user.open(app, &args.key, Access::ReadWrite)?;
+    let Opened { session, token, it: key, .. } = opened;
     check(&session, &key, args)?;
     let new = args.label.as_ref().filter(|label| **label != key.label);
     if let Some(label) = new.filter(|_| !args.same_label) {
@@ -94,7 +90,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         let id = Value::Bytes(id.clone().unwrap_or_default());
         session.set_attribute(certificate.handle, CKA_ID, id)?;
     }
-    finish(app, &session, &login.token, &key)
+    finish(app, &session, &token, &key)
 }
 
 /// What the standard has refused by a code that says less.
@@ -116,9 +112,10 @@ fn check(session: &Session, key: &Key, args: &Args) -> Result<()> {
 }
 
 /// The officer sees what anybody sees, and trusts what wraps: secret keys and public halves.
-fn trust(app: &App, args: &Args, uri: &Uri) -> Result<()> {
-    let (session, token) = app.log_in_officer(uri, args.so_pin_source.as_deref())?;
-    let keys = key::search(&session, uri)?;
+fn trust(app: &App, args: &Args) -> Result<()> {
+    let uri = args.user.key(&args.key)?;
+    let (session, token) = app.log_in_officer(&uri, args.so_pin_source.as_deref())?;
+    let keys = key::search(&session, &uri)?;
     if keys.is_empty() {
         let failure =
             Failure::not_found(format!("no key that the officer sees matches {}", uri.key_part()));
@@ -126,7 +123,7 @@ fn trust(app: &App, args: &Args, uri: &Uri) -> Result<()> {
             failure.hint("the officer sees what is public: no private half, and few secret keys")
         );
     }
-    let key = key::only(keys, uri, &token.uri())?;
+    let key = key::only(keys, &uri, &token.uri())?;
     for part in &key.parts {
         session.set_attribute(part.handle, CKA_TRUSTED, Value::Bool(args.trusted))?;
     }

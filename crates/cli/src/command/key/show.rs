@@ -3,9 +3,10 @@
 
 use crate::app::App;
 use crate::certificate;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::encoding::{hex, printable};
 use crate::failure::Result;
+use crate::find;
 use crate::key::{self, Key};
 use crate::output::Report;
 use crate::uri::Class;
@@ -19,9 +20,7 @@ pub(crate) struct Args {
     #[arg(value_name = "URI|LABEL")]
     key: String,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// An attribute that is shown by a sentence: its name in JSON, what is said where it is set, and where not.
@@ -43,11 +42,11 @@ const FACTS: &[Fact] = &[
 ];
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.key)?;
-    let login = args.pin.login_with(app, &uri)?;
+    let uri = args.user.key(&args.key)?;
+    let login = args.user.login_with(app, &uri)?;
     let (session, logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
     let token = login.token.uri();
-    let key = key::one(&session, &token, &uri)?;
+    let key = find::one::<Key>(&session, &token, &uri)?;
     let certificates = certificate::of_key(&session, &key)?;
     let certificates: Vec<String> =
         certificates.iter().map(|one| one.uri(&token).to_string()).collect();

@@ -2,9 +2,9 @@
 //! `metaslot key test`
 
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::{Opened, UserArg};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Family, Key};
+use crate::key::{Family, Key};
 use crate::output::Report;
 use crate::scheme::Scheme;
 use crate::uri::Class;
@@ -20,32 +20,27 @@ pub(crate) struct Args {
     #[arg(value_name = "URI|LABEL")]
     key: String,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// What was done, and by which mechanism.
 type Done = (&'static str, String);
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.key)?;
-    let login = args.pin.login_with(app, &uri)?;
-    let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
-    let token = login.token.uri();
-    let key = key::one(&session, &token, &uri)?;
+    let opened = args.user.open::<Key>(app, &args.key, Access::ReadOnly)?;
+    let Opened { session, pin, token, it: key, .. } = &opened;
     let usages = key.usages.names();
     let (what, mechanism) = if usages.contains(&"sign") {
-        let offered = session.module().mechanisms(login.token.slot)?;
+        let offered = session.module().mechanisms(token.slot)?;
         let scheme = Scheme::choose(&key.kind, None, None, &offered)?;
-        signs(&session, &key, &scheme, &pin)?
+        signs(session, key, &scheme, pin)?
     } else if usages.contains(&"encrypt") && key.kind.family == Family::Aes {
-        encrypts(&session, &key)?
+        encrypts(session, key)?
     } else {
         let message = format!("{} keys for {} cannot be tested", key.kind, usages.join(", "));
         return Err(Failure::failed(message).hint("keys that sign and AES keys that encrypt can"));
     };
-    let name = key.uri(&token).to_string();
+    let name = opened.uri();
     app.output.print(&Report {
         text: format!("works: {what} by {mechanism} with {name}\n"),
         json: json!({"works": true, "done": what, "mechanism": mechanism, "key": name}),

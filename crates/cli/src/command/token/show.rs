@@ -3,7 +3,7 @@
 
 use super::list;
 use crate::app::App;
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
 use crate::command::policy;
 use crate::configured::Configuration;
 use crate::encoding::printable;
@@ -21,9 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// Classes that are counted, as JSON and people call them.
@@ -43,8 +41,8 @@ struct Store {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.uri()?;
+    let login = args.user.login(app, &uri)?;
     let host = app.host(&uri)?;
     let (session, logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
     let token = &login.token;

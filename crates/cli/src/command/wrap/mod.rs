@@ -4,12 +4,14 @@
 pub(crate) mod open;
 mod way;
 
-use super::arguments::{PinArg, TokenArg};
+use super::arguments::{Opened, UserArg};
 use super::payload;
 use crate::app::App;
 use crate::encoding::base64;
 use crate::failure::{Failure, Result};
-use crate::key;
+use crate::find;
+use crate::host::Token;
+use crate::key::Key;
 use crate::output::Report;
 use crate::uri::Class;
 use metaslot_client::Access;
@@ -42,9 +44,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_enum)]
     format: Option<Form>,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// Forms of a wrapped key.
@@ -57,13 +57,11 @@ enum Form {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.key(&args.key)?;
-    let by = args.token.key(&args.by)?;
-    let login = args.pin.login(app, &uri)?;
-    let (session, _) = app.log_in(&login, Access::ReadOnly)?;
-    let token = login.token.uri();
-    let key = key::one(&session, &token, &uri)?;
-    let by = key::one(&session, &token, &by)?;
+    let by = args.user.key(&args.by)?;
+    let opened = args.user.open::<Key>(app, &args.key, Access::ReadOnly)?;
+    let (name, token) = (opened.uri(), opened.token.uri());
+    let Opened { session, token: Token { slot, .. }, it: key, .. } = opened;
+    let by = find::one::<Key>(&session, &token, &by)?;
     let leaves = key.part(Class::Secret).or_else(|| key.part(Class::Private));
     let leaves = leaves.ok_or_else(|| {
         Failure::failed(format!(
@@ -78,11 +76,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let wraps = by.part(Class::Secret).or_else(|| by.part(Class::Public)).ok_or_else(|| {
         Failure::not_found(format!("the token has no half of '{}' that wraps", by.label))
     })?;
-    let way = Way::choose(&by.kind, &args.way, &session, login.token.slot)?;
+    let way = Way::choose(&by.kind, &args.way, &session, slot)?;
     let wrapped = session.wrap(&way.mechanism(), wraps, leaves)?;
     let report = Report {
         json: json!({
-            "key": key.uri(&token).to_string(),
+            "key": name,
             "with": by.uri(&token).to_string(),
             "mechanism": way.name(),
             "type": key.kind.to_string(),

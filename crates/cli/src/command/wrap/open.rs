@@ -4,14 +4,14 @@
 use super::way::{Way, WayArg};
 use crate::app::App;
 use crate::certificate;
-use crate::command::arguments::{self, PinArg, TokenArg};
+use crate::command::arguments::{self, Opened, UserArg};
 use crate::command::key::report;
 use crate::command::payload::Payload;
 use crate::encoding::{from_base64, printable};
 use crate::failure::{Failure, Result};
 use crate::key::{self, Brought, Family, Key, Kind, Usage, usage};
 use crate::output::Report;
-use crate::uri::{Class, Uri};
+use crate::uri::Class;
 use clap::builder::NonEmptyStringValueParser;
 use metaslot_ck::*;
 use metaslot_client::{Access, Session, Template, Value};
@@ -53,9 +53,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     way: WayArg,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
+    user: UserArg,
 }
 
 /// A wrapped key of a pair says its size itself.
@@ -70,12 +68,10 @@ fn kind(text: &str) -> std::result::Result<Kind, String> {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let id = args.id.as_deref().map(arguments::id).transpose()?;
     args.kind.check_usages(args.usage.as_deref())?;
-    let by = args.token.key(&args.by)?;
-    let login = args.pin.login(app, &by)?;
     let wrapped = Payload::open(args.input.as_deref())?.all()?;
     let wrapped = from_base64(&wrapped).unwrap_or(wrapped);
-    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
-    let by = key::one(&session, &login.token.uri(), &by)?;
+    let opened = args.user.open::<Key>(app, &args.by, Access::ReadWrite)?;
+    let Opened { session, token, it: by, .. } = opened;
     let unwraps = by.part(Class::Secret).or_else(|| by.part(Class::Private));
     let unwraps = unwraps.ok_or_else(|| {
         Failure::not_found(format!("the token has no half of '{}' that unwraps", by.label))
@@ -83,7 +79,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     if !args.same_label {
         key::refuse_same_label(&session, &args.label)?;
     }
-    let way = Way::choose(&by.kind, &args.way, &session, login.token.slot)?;
+    let way = Way::choose(&by.kind, &args.way, &session, token.slot)?;
     let id =
         id.map_or_else(|| Ok((key::random_id(&session)?, false)), |id| Result::Ok((id, true)))?;
     let template = args.template(&way, &id.0);
@@ -92,11 +88,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let made = complete(&session, args, handle, id).inspect_err(|_| {
         session.destroy(handle).ok();
     })?;
-    let report = report(&login.token, std::slice::from_ref(&made));
+    let report = report(&token, std::slice::from_ref(&made));
     let uris = report.uris.join("\n");
     let text = format!("unwrapped {} key '{}'\n{uris}\n", made.kind, printable(&made.label));
     let warning = usage::warning(args.usage.as_deref(), args.kind.secret_length().is_none());
-    let warning = warning.filter(|_| login.token.status.is_some());
+    let warning = warning.filter(|_| token.status.is_some());
     app.output.print_warning(&Report { text, ..report }, warning.as_slice())?;
     if made.part(Class::Private).is_some() && made.part(Class::Public).is_none() {
         app.output.note("note: the module does not say its public half, so the token has none");
@@ -137,11 +133,8 @@ fn complete(
 }
 
 fn found(session: &Session, args: &Args, id: &[u8], handle: ObjectHandle) -> Result<Key> {
-    let (id, object) = (Some(id.to_vec()), Some(args.label.clone()));
-    let wanted = Uri { id, object, ..Uri::default() };
-    let keys = key::search(session, &wanted)?;
-    let is_it = |key: &Key| key.parts.iter().any(|part| part.handle == handle);
-    keys.into_iter().find(is_it).ok_or_else(|| Failure::failed("the key went away meanwhile"))
+    let made = key::made(session, (&args.label, id), &[handle])?.into_iter().next();
+    made.ok_or_else(|| Failure::failed("the key went away meanwhile"))
 }
 
 impl Args {

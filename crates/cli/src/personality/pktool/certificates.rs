@@ -2,7 +2,7 @@
 //! Certificates as the original finds and shows them.
 
 use crate::certificate::{self, Stored};
-use crate::encoding::{from_hex, hex, printable};
+use crate::encoding::{from_hex, hex, printable, significant};
 use crate::failure::{Failure, Result};
 use crate::personality::operands::Operands;
 use crate::x509::{self, Certificate, Time};
@@ -67,8 +67,7 @@ pub(super) fn serial(text: &str) -> Result<Vec<u8>> {
             .hint("for example serial=0x01")
     };
     let number = from_hex(text).filter(|bytes| bytes.len() <= 20).ok_or_else(wrong)?;
-    let zeros = number.iter().take_while(|byte| **byte == 0).count();
-    match &number[zeros..] {
+    match significant(&number) {
         [] => Err(wrong()),
         rest => Ok(rest.to_vec()),
     }

@@ -9,7 +9,8 @@ use crate::app::App;
 use crate::certificate::{key_of, store};
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
-use crate::key;
+use crate::find;
+use crate::key::Key;
 use crate::personality::material::named;
 use crate::personality::operands::Operands;
 use crate::uri::{Class, Uri};
@@ -76,7 +77,7 @@ fn signing_key(
     token: &Uri,
     label: &str,
 ) -> Result<(&'static Algorithm, ObjectHandle)> {
-    let key = key::one(session, token, &named(label, Class::Private)?)?;
+    let key = find::one::<Key>(session, token, &named(label, Class::Private)?)?;
     let missing = || Failure::not_found(format!("the token has no private key '{label}'"));
     let private = key.part(Class::Private).ok_or_else(missing)?;
     Ok((Algorithm::find(key.kind.family, "sha256")?, private))

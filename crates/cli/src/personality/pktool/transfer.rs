@@ -9,7 +9,8 @@ use crate::app::App;
 use crate::certificate;
 use crate::encoding::{der_of, pem};
 use crate::failure::{Failure, Result};
-use crate::key::{self, usage};
+use crate::find;
+use crate::key::{self, Key, usage};
 use crate::personality::material;
 use crate::personality::operands::Operands;
 use crate::uri::{Class, Uri};
@@ -103,6 +104,6 @@ pub(super) fn export(app: &App, args: &Args, operands: &Operands<'_>) -> Result<
 }
 
 fn secret(session: &Session, token: &Uri, label: &str) -> Result<ck::ObjectHandle> {
-    let key = key::one(session, token, &material::named(label, Class::Secret)?)?;
+    let key = find::one::<Key>(session, token, &material::named(label, Class::Secret)?)?;
     key.part(Class::Secret).ok_or_else(|| Failure::not_found(format!("'{label}' is no secret key")))
 }

@@ -6,9 +6,10 @@ mod object;
 mod source;
 
 use crate::app::{App, Login};
-use crate::command::arguments::{PinArg, TokenArg};
+use crate::command::arguments::UserArg;
+use crate::command::fate::{self, Fate};
 use crate::encoding::{hex, printable};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::key::{self, Brought, bring_public};
 use crate::keyfile::public_values;
 use crate::output::{Report, Table};
@@ -36,19 +37,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    token: TokenArg,
-    #[command(flatten)]
-    pin: PinArg,
-}
-
-/// What became of an object.
-#[derive(Debug)]
-enum Fate {
-    Moved,
-    WouldBe,
-    /// It was there before.
-    There,
-    Not(String),
+    user: UserArg,
 }
 
 /// One object on its way.
@@ -64,20 +53,17 @@ struct Entry {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let uri = args.token.uri()?;
-    let login = args.pin.login(app, &uri)?;
+    let uri = args.user.uri()?;
+    let login = args.user.login(app, &uri)?;
     let source = Source::open(&args.from)?;
     let mut entries: Vec<Entry> = source.objects()?.into_iter().map(Entry::new).collect();
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
     look(&session, &mut entries)?;
     bring(app, args, &session, &source, &mut entries)?;
     app.output.print(&report(&entries, &source, &login))?;
-    let left = entries.iter().filter(|entry| matches!(entry.fate, Fate::Not(_))).count();
-    match left {
-        0 => Ok(()),
-        left => Err(Failure::partly(format!("not moved: {left} of {} objects", entries.len()))
-            .hint("they are in the other token still: generate new keys here for those that cannot leave it")),
-    }
+    fate::check(entries.iter().map(|entry| &entry.fate)).map_err(|failure| {
+        failure.hint("they are in the other token still: generate new keys here for those that cannot leave it")
+    })
 }
 
 fn bring(
@@ -120,11 +106,7 @@ impl Entry {
         if !matches!(self.fate, Fate::WouldBe) {
             return;
         }
-        self.fate = match self.brought(session, carrier, dry_run) {
-            Ok(()) if dry_run => Fate::WouldBe,
-            Ok(()) => Fate::Moved,
-            Err(reason) => Fate::Not(reason),
-        };
+        self.fate = Fate::of(self.brought(session, carrier, dry_run), dry_run);
     }
 
     fn brought(
@@ -145,10 +127,7 @@ impl Entry {
         }
         // What the token thinks of an object is seen by making one that lasts no longer than the session.
         let made = key::create(session, &self.object.key_kind(None), &template.token(!dry_run));
-        self.handle = Some(made.map_err(|failure| {
-            let said = [Some(failure.message()), failure.advice()];
-            said.into_iter().flatten().collect::<Vec<_>>().join("; ")
-        })?);
+        self.handle = Some(made.map_err(fate::refusal)?);
         Ok(())
     }
 
@@ -174,41 +153,24 @@ impl Entry {
         Ok(())
     }
 
-    fn result(&self) -> &'static str {
-        match self.fate {
-            Fate::Moved => "moved",
-            Fate::WouldBe => "would be moved",
-            Fate::There => "already there",
-            Fate::Not(_) => "not moved",
-        }
-    }
-
     fn row(&self) -> Vec<String> {
         let dash = |text: String| if text.is_empty() { String::from("-") } else { text };
-        let result = match &self.fate {
-            Fate::Not(reason) => format!("not moved: {reason}"),
-            _ => {
-                let encrypted = if self.wrapped { ", encrypted" } else { "" };
-                let completed = if self.completed { ", and its public half made" } else { "" };
-                format!("{}{encrypted}{completed}", self.result())
-            }
-        };
+        let encrypted = if self.wrapped { ", encrypted" } else { "" };
+        let completed = if self.completed { ", and its public half made" } else { "" };
+        let how = if self.fate.is_here() { [encrypted, completed].concat() } else { String::new() };
+        let result = self.fate.words() + &how;
         let object = &self.object;
         vec![object.kind.clone(), dash(object.label.clone()), dash(hex(&object.id)), result]
     }
 
     fn json(&self) -> Value {
-        let reason = match &self.fate {
-            Fate::Not(reason) => Some(reason),
-            _ => None,
-        };
         json!({
             "kind": self.object.kind,
             "label": self.object.label,
             "id": hex(&self.object.id),
             "private": self.object.private,
-            "result": self.result(),
-            "reason": reason,
+            "result": self.fate.name(),
+            "reason": self.fate.reason(),
             "encrypted": self.wrapped,
             "completed": self.completed,
             "lost": self.object.lost,
@@ -220,7 +182,7 @@ fn report(entries: &[Entry], source: &Source, login: &Login<'_>) -> Report {
     let token = login.token.uri();
     let mut table = Table::new(&["KIND", "LABEL", "ID", "RESULT"], &[]);
     entries.iter().for_each(|entry| table.push(entry.row()));
-    let is_here = |entry: &&Entry| !matches!(entry.fate, Fate::Not(_));
+    let is_here = |entry: &&Entry| entry.fate.is_here();
     let lost = entries.iter().filter(is_here).filter(|entry| !entry.object.lost.is_empty());
     let lost = lost.map(|entry| {
         let Object { kind, label, lost, .. } = &entry.object;

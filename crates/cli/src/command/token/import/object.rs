@@ -2,6 +2,7 @@
 //! An object of another module's token, as attributes of one of ours.
 
 use crate::encoding::der::{OCTET_STRING, element};
+use crate::encoding::significant;
 use crate::failure::Result;
 use crate::key::{ED25519_OID, Kind, Usage, X25519_OID};
 use crate::uri::{Class, Uri};
@@ -270,8 +271,7 @@ fn converted(row: &AttributeRow, value: &[u8]) -> Option<Value> {
             numbers(value).filter(|list| !list.is_empty()).map(Value::Mechanisms)
         }
         attribute::Kind::BigInteger => {
-            let zeros = value.iter().take_while(|byte| **byte == 0).count();
-            Some(&value[zeros..]).filter(|value| !value.is_empty()).map(bytes)
+            Some(significant(value)).filter(|value| !value.is_empty()).map(bytes)
         }
         attribute::Kind::Bytes | attribute::Kind::Date => {
             Some(value).filter(|value| !value.is_empty()).map(bytes)
