@@ -90,6 +90,7 @@ pub(crate) fn reproduce() -> Result<()> {
     }
     let (one, other) = (&made[0], &made[1]);
     let differ: Vec<_> = one.keys().filter(|name| one.get(*name) != other.get(*name)).collect();
+    ensure!(!one.is_empty(), "nothing was made");
     ensure!(one.len() == other.len() && differ.is_empty(), "made twice, these differ: {differ:?}");
     println!("{} files, equal byte for byte", one.len());
     fs::remove_dir_all(&home).context("remove the two folders")

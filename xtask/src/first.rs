@@ -52,7 +52,16 @@ pub(crate) fn test() -> Result<Count> {
     let lines = lines()?;
     ensure!(lines.lines().count() == 4, "three commands, and one that looks at the result");
     let mut first = Command::new("timeout");
-    first.args([LIMIT, "unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc"]);
+    first.args([
+        LIMIT,
+        "unshare",
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]);
     first.args(["bash", "-c", &format!("ip link set lo up\n{BEFORE}{lines}\n{AFTER}")]);
     first.current_dir(target().join("dist")).env_clear();
     first.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");

@@ -76,7 +76,7 @@ impl Ended {
         let mut sum = Raw { header: words(&file, at, HEADER)?, ..Raw::default() };
         sum.add(&words(&file, at + HEADER, SHARD)?);
         if locked {
-            take_away_the_last(place, &sum);
+            take_away_the_last(place, user, &sum);
         }
         Ok(Some(Self { file, locked, active, sum }))
     }
@@ -161,12 +161,15 @@ impl Ended {
     }
 }
 
-/// The process that added a page last may have been killed before it was gone.
-fn take_away_the_last(place: &Path, sum: &Raw) {
+/// The process that added a page last may have been killed before it was gone. Which page that is says the sum, which its user
+/// writes: it is that user's, or root would take away another one's.
+fn take_away_the_last(place: &Path, user: u32, sum: &Raw) {
     let last = LAST.map(|at| sum.header[at]);
     let Ok(pid) = u32::try_from(last[0]) else { return };
     let path = place.join(directory::file_name(pid, last[1]));
-    let is_it = |file: File| Ok(words(&file, 0, MADE + 1)?[PID..] == last);
+    let is_it = |file: File| {
+        Ok(file.metadata()?.uid() == user && words(&file, 0, MADE + 1)?[PID..] == last)
+    };
     if directory::open_to_read(&path).and_then(is_it).unwrap_or(false) {
         directory::remove(&path);
     }

@@ -8,80 +8,132 @@
 
 use crate::experiment::{Experiment, Sample};
 use crate::statistics::median;
+use std::collections::BTreeMap;
 
-/// Logarithms of the cost started afresh over the planned runs', one for each cell.
+/// Logarithms of the cost started afresh over the planned runs', one for each cell, by experiment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Apart {
-    logs: Vec<f64>,
+    runs: Vec<Vec<f64>>,
 }
 
 impl Apart {
     /// Of one experiment, by what a sample costs.
     pub(crate) fn of(experiment: &Experiment, cost: impl Fn(&Sample) -> f64) -> Self {
-        let mut cells: Vec<(&str, &str)> = Vec::new();
+        let mut again: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
         for sample in &experiment.again {
             let cell = (sample.run.cell.as_str(), sample.run.arm.as_str());
-            if !cells.contains(&cell) {
-                cells.push(cell);
-            }
+            again.entry(cell).or_default().push(cost(sample));
         }
-        let log = |(cell, arm): (&str, &str)| {
+        let log = |((cell, arm), again): ((&str, &str), Vec<f64>)| {
             let planned: Vec<f64> = experiment.of(cell, arm).map(&cost).collect();
-            let again = experiment.again.iter();
-            let again = again.filter(|sample| {
-                (sample.run.cell.as_str(), sample.run.arm.as_str()) == (cell, arm)
-            });
-            (median(&again.map(&cost).collect::<Vec<_>>()) / median(&planned)).ln()
+            (median(&again) / median(&planned)).ln()
         };
-        Self { logs: cells.into_iter().map(log).filter(|log| log.is_finite()).collect() }
+        let logs: Vec<f64> = again.into_iter().map(log).filter(|log| log.is_finite()).collect();
+        Self { runs: Some(logs).filter(|logs| !logs.is_empty()).into_iter().collect() }
     }
 
     /// Of two experiments together.
     pub(crate) fn and(mut self, other: Self) -> Self {
-        self.logs.extend(other.logs);
+        self.runs.extend(other.runs);
         self
     }
 
     /// The largest difference that was seen, on the scale of logarithms; `None` where nothing was measured.
     pub(crate) fn largest(&self) -> Option<f64> {
-        self.logs.iter().map(|log| log.abs()).reduce(f64::max)
+        self.runs.iter().flatten().map(|log| log.abs()).reduce(f64::max)
     }
 
     /// How far one more run of the same code may lie apart, on the scale of logarithms, 19 times in 20: the
     /// differences' size, times Student's quantile for so few of them. `None` where nothing was measured.
+    ///
+    /// Cells of one experiment are started afresh once, together: what that does to all of them alike was seen
+    /// once for each experiment, however many cells there are, and what it does to each cell as often as there
+    /// are cells. How few both are together say F. E. Satterthwaite, Biometrics Bulletin 2 (1946), and
+    /// B. L. Welch, Biometrika 34 (1947).
     pub(crate) fn reach(&self) -> Option<f64> {
-        let squares: f64 = self.logs.iter().map(|log| log * log).sum();
-        let count = self.logs.len();
-        (count > 0).then(|| student(count) * (squares / count as f64).sqrt())
+        let cells = self.runs.iter().flatten().count() as f64;
+        let means = self.runs.iter().map(|logs| logs.iter().sum::<f64>() / logs.len() as f64);
+        let alike = self.runs.iter().zip(means.clone());
+        let alike: f64 = alike.map(|(logs, mean)| logs.len() as f64 * mean * mean).sum();
+        let own = self
+            .runs
+            .iter()
+            .zip(means)
+            .flat_map(|(logs, mean)| logs.iter().map(move |log| (log - mean) * (log - mean)));
+        let own: f64 = own.sum();
+        let runs = self.runs.len() as f64;
+        let few = alike * alike / runs + if own > 0.0 { own * own / (cells - runs) } else { 0.0 };
+        let freedom = if few > 0.0 { (alike + own) * (alike + own) / few } else { cells };
+        (cells > 0.0).then(|| student(freedom) * ((alike + own) / cells).sqrt())
     }
 }
 
-/// Student's t, 97.5 %, by degrees of freedom (W. S. Gosset, Biometrika 6, 1908); of more than twelve that
-/// of the next smaller number in the table, which errs on the side of "unresolved".
-fn student(freedom: usize) -> f64 {
-    const FEW: [f64; 12] =
-        [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18];
-    match freedom {
-        1..=12 => FEW[freedom - 1],
-        13..20 => 2.18,
-        20..60 => 2.09,
-        _ => 2.0,
-    }
+/// Student's t, 97.5 %, by degrees of freedom (W. S. Gosset, Biometrika 6, 1908); of others that of the next
+/// smaller number in the table, which errs on the side of "unresolved".
+fn student(freedom: f64) -> f64 {
+    const TABLE: [(f64, f64); 13] = [
+        (60.0, 2.0),
+        (20.0, 2.09),
+        (12.0, 2.18),
+        (11.0, 2.20),
+        (10.0, 2.23),
+        (9.0, 2.26),
+        (8.0, 2.31),
+        (7.0, 2.36),
+        (6.0, 2.45),
+        (5.0, 2.57),
+        (4.0, 2.78),
+        (3.0, 3.18),
+        (2.0, 4.30),
+    ];
+    // Two that are as few as they can be are not fewer for rounding.
+    let row = TABLE.iter().find(|(least, _)| freedom + 1e-9 >= *least);
+    row.map_or(12.71, |(_, quantile)| *quantile)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
+
+    fn apart(runs: &[&[f64]]) -> Apart {
+        Apart { runs: runs.iter().map(|logs| logs.to_vec()).collect() }
+    }
 
     #[test]
     fn few_differences_reach_further_than_many_of_the_same_size() {
-        let reach = |count: usize| Apart { logs: vec![0.1; count] }.reach();
-        assert_eq!(reach(0), None);
-        assert!((reach(1).unwrap() - 1.271).abs() < 1e-9);
-        assert!((reach(12).unwrap() - 0.218).abs() < 1e-9);
-        let reaches: Vec<f64> = (1..70).map(|count| reach(count).unwrap()).collect();
-        assert!(reaches.windows(2).all(|pair| pair[1] <= pair[0] + 1e-9));
-        let both = Apart { logs: vec![0.01] }.and(Apart { logs: vec![-0.2] });
+        assert_eq!(apart(&[]).reach(), None);
+        assert!((apart(&[&[0.1]]).reach().unwrap() - 1.271).abs() < 1e-9);
+        // Of twelve cells that do not move together.
+        let twelve = [0.1, -0.1].repeat(6);
+        assert!((apart(&[&twelve]).reach().unwrap() - 0.220).abs() < 1e-9);
+        // All cells of a run moved by one cause, which was seen once, and then twice.
+        assert!((apart(&[&[0.1; 12]]).reach().unwrap() - 1.271).abs() < 1e-9);
+        assert!((apart(&[&[0.1; 12], &[-0.1; 12]]).reach().unwrap() - 0.430).abs() < 1e-9);
+        assert_eq!(apart(&[&[0.0; 12]]).reach(), Some(0.0));
+        let both = apart(&[&[0.01]]).and(apart(&[&[-0.2]]));
         assert_eq!(both.largest(), Some(0.2));
+    }
+
+    /// About normal: the sum of twelve.
+    fn noise(random: &mut Random) -> f64 {
+        (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
+    }
+
+    #[test]
+    fn two_runs_of_the_same_code_are_as_near_as_is_said_nineteen_times_in_twenty() {
+        let mut random = Random::new(11);
+        for (shared, own) in [(0.0, 1.0), (1.0, 0.0), (1.0, 1.0), (1.0, 3.0)] {
+            let mut run = |cells: usize| -> Vec<f64> {
+                let all = shared * noise(&mut random);
+                (0..cells).map(|_| all + own * noise(&mut random)).collect()
+            };
+            let near = (0..4000).filter(|_| {
+                let seen = Apart { runs: vec![run(12), run(12)] };
+                run(1)[0].abs() <= seen.reach().unwrap()
+            });
+            let share = near.count() as f64 / 4000.0;
+            assert!(share > 0.93, "{share} with {shared} shared and {own} of each cell's own");
+        }
     }
 }

@@ -6,10 +6,10 @@
 
 use crate::cross::{Axis, Series};
 use crate::experiment::{Experiment, Sample};
-use crate::judged::Judged;
+use crate::judged::{End, Judged, overall};
 use crate::table::digits;
-use crate::verdict::{Comparison, Estimate, Family, Margin, Pairs, Verdict};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::verdict::{Comparison, Family, Margin, Verdict};
+use std::collections::BTreeSet;
 
 /// More curves than this are no longer told one by one.
 const MAX_SERIES: usize = 4;
@@ -23,18 +23,25 @@ struct Growth {
     factor: String,
     levels: [String; 2],
     comparison: Comparison,
-    /// Each curve by itself: its name and its own ratio.
-    series: Vec<(String, Estimate)>,
+    curves: Vec<Curve>,
     /// What else grew for each unit of work: counter and ratio.
     with: Vec<(String, f64)>,
 }
 
+/// A curve by itself.
+struct Curve {
+    name: String,
+    comparison: Comparison,
+    /// With all curves in view.
+    verdict: Verdict,
+}
+
 /// A sentence for each factor that is a number, of one arm.
 pub(crate) fn sentences(experiment: &Experiment, arm: &str) -> Vec<String> {
-    let factors = experiment.plan.factors.iter();
-    let grown = factors.filter_map(|factor| Growth::along(experiment, &factor.name, arm));
-    let grown: Vec<Growth> = grown.collect();
     let margin = Judged::of(experiment).margin;
+    let factors = experiment.plan.factors.iter();
+    let grown = factors.filter_map(|factor| Growth::along(experiment, &factor.name, arm, margin));
+    let grown: Vec<Growth> = grown.collect();
     let family = grown.iter().map(|one| (one.factor.clone(), one.comparison.clone())).collect();
     let verdicts = Family::new(family, margin).verdicts();
     let unit = match experiment.manifest.provenance.unit.as_str() {
@@ -47,33 +54,40 @@ pub(crate) fn sentences(experiment: &Experiment, arm: &str) -> Vec<String> {
     grown.iter().zip(verdicts).map(|(one, verdict)| one.sentence(&unit, verdict, margin)).collect()
 }
 
+/// The cells of a curve's ends, the judged one first, by the curve's name.
+type Ends = Vec<(String, [String; 2])>;
+
 impl Growth {
-    fn along(experiment: &Experiment, factor: &str, arm: &str) -> Option<Self> {
+    fn along(experiment: &Experiment, factor: &str, arm: &str, margin: Margin) -> Option<Self> {
         let axis = Axis::of(experiment, Some(factor)).ok().filter(|axis| axis.levels.len() > 1)?;
         let ((low, from), (high, to)) = (axis.levels.first()?, axis.levels.last()?);
         let ends = |series: &Series| {
             let end = |wanted: f64| series.cells.iter().find(|(value, _)| *value == wanted);
             Some((series.name.clone(), [end(*high)?.1.clone(), end(*low)?.1.clone()]))
         };
-        let mut curves: Vec<(String, [String; 2])> =
-            axis.series(experiment).iter().filter_map(ends).collect();
-        let cost = |sample: &Sample| Some(sample.cpu_each());
-        let mut levels = [from.clone(), to.clone()];
-        // Told the way it grows.
-        if pooled(experiment, &curves, arm, cost)?.log().value < 0.0 {
-            levels.reverse();
-            curves.iter_mut().for_each(|(_, ends)| ends.reverse());
-        }
-        let comparison = pooled(experiment, &curves, arm, cost)?;
-        let own = |(name, cells): &(String, [String; 2])| {
-            let ends = cells.each_ref().map(|cell| (cell.as_str(), arm));
-            let pairs = experiment.pairs_between(ends, Sample::cpu_each);
-            Some((name.clone(), Comparison::of(&pairs)?.ratio()))
+        let mut ends: Ends = axis.series(experiment).iter().filter_map(ends).collect();
+        let between = |ends: &Ends, levels: [&String; 2]| {
+            let both = of_arm(ends, arm);
+            Some(Self {
+                factor: factor.to_owned(),
+                levels: levels.map(String::clone),
+                comparison: overall(experiment, &both, |sample| Some(sample.cpu_each()))?,
+                curves: curves(experiment, ends, arm, margin),
+                with: reasons(experiment, &both),
+            })
         };
-        let several = (2..=MAX_SERIES).contains(&curves.len());
-        let series = curves.iter().filter(|_| several).filter_map(own).collect();
-        let with = reasons(experiment, &curves, arm);
-        Some(Self { factor: factor.to_owned(), levels, comparison, series, with })
+        let growth = between(&ends, [from, to])?;
+        if growth.comparison.log().value >= 0.0 || growth.parts() {
+            return Some(growth);
+        }
+        // Told the way it grows.
+        ends.iter_mut().for_each(|(_, ends)| ends.reverse());
+        between(&ends, [to, from])
+    }
+
+    /// Whether some curve surely rises and another one surely falls.
+    fn parts(&self) -> bool {
+        self.count(Verdict::Faster) > 0 && self.count(Verdict::Slower) > 0
     }
 
     fn sentence(&self, unit: &str, verdict: Verdict, margin: Margin) -> String {
@@ -81,38 +95,49 @@ impl Growth {
         let along = format!("Along {factor}, from {from} to {to}");
         let ratio = comparison.ratio();
         let (low, high) = (digits(ratio.low), digits(ratio.high));
-        let times = format!("{} times as much ({low} to {high})", digits(ratio.value));
+        let mean = if self.curves.len() > 1 { " on average" } else { "" };
+        let times = format!("{} times as much{mean} ({low} to {high})", digits(ratio.value));
+        let each = self.each();
+        // A mean over curves that go different ways says nothing of any of them.
         if self.parts() {
-            return format!("{along}, the curves go different ways{}", self.each());
+            return format!("{along}, the curves go different ways{each}");
         }
         match verdict {
             Verdict::Slower | Verdict::Faster => {
-                format!("{along}, {unit} costs {times}{}{}", self.each(), self.reason(unit))
+                format!("{along}, {unit} costs {times}{each}{}", self.reason(unit))
             }
             Verdict::Same => {
-                format!("{along}, {unit} costs the same within {:.1} %", margin.percent())
+                format!(
+                    "{along}, {unit} costs the same{mean} within {:.1} %{each}",
+                    margin.percent()
+                )
             }
             Verdict::Unresolved { .. } => {
-                format!("{along}, whether {unit} costs more cannot be told: {times}{}", self.each())
+                format!("{along}, whether {unit} costs more cannot be told: {times}{each}")
             }
         }
     }
 
-    /// Whether some curve surely rises and another one surely falls.
-    fn parts(&self) -> bool {
-        let ratios = || self.series.iter().map(|(_, ratio)| ratio);
-        ratios().any(|ratio| ratio.low > 1.0) && ratios().any(|ratio| ratio.high < 1.0)
+    fn count(&self, wanted: Verdict) -> usize {
+        self.curves.iter().filter(|curve| curve.verdict == wanted).count()
     }
 
-    /// Each curve by itself.
+    /// Each curve by itself; of many how many do what.
     fn each(&self) -> String {
-        let one = |(name, ratio): &(String, Estimate)| {
-            let name = name.replace('=', " ");
-            let (value, low, high) = (digits(ratio.value), digits(ratio.low), digits(ratio.high));
-            format!("{name}: {value} ({low} to {high})")
+        let all = self.curves.len();
+        let told: Vec<String> = match all {
+            0 | 1 => return String::new(),
+            2..=MAX_SERIES => self.curves.iter().map(Curve::words).collect(),
+            _ => {
+                let kinds = [Verdict::Slower, Verdict::Faster, Verdict::Same];
+                let mut counts = kinds.map(|kind| self.count(kind)).to_vec();
+                counts.push(all - counts.iter().sum::<usize>());
+                let words = ["more", "less", "the same", "unresolved"];
+                let told = counts.into_iter().zip(words).filter(|(count, _)| *count > 0);
+                told.map(|(count, word)| format!("{word} on {count} of {all} curves")).collect()
+            }
         };
-        let each: Vec<String> = self.series.iter().map(one).collect();
-        if each.is_empty() { String::new() } else { format!("; {}", each.join(", ")) }
+        format!("; {}", told.join(", "))
     }
 
     /// What grows with it.
@@ -129,46 +154,44 @@ impl Growth {
     }
 }
 
-/// The second end over the first, on average over the curves, repetition by repetition.
-fn pooled(
-    experiment: &Experiment,
-    curves: &[(String, [String; 2])],
-    arm: &str,
-    figure: impl Fn(&Sample) -> Option<f64>,
-) -> Option<Comparison> {
-    let figures = |cell: &String| -> BTreeMap<usize, f64> {
-        let samples = experiment.of(cell, arm);
-        samples.filter_map(|sample| Some((sample.run.repetition, figure(sample)?))).collect()
-    };
-    let mut sums: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
-    for (_, [high, low]) in curves {
-        let (high, low) = (figures(high), figures(low));
-        for (at, value) in high {
-            let log = low.get(&at).map(|low| (value / low).ln()).filter(|log| log.is_finite());
-            if let Some(log) = log {
-                let sum = sums.entry(at).or_default();
-                *sum = (sum.0 + 1, sum.1 + log);
-            }
-        }
+impl Curve {
+    fn words(&self) -> String {
+        let ratio = self.comparison.ratio();
+        let (value, low, high) = (digits(ratio.value), digits(ratio.low), digits(ratio.high));
+        let open = if self.verdict.is_resolved() { "" } else { ", unresolved" };
+        format!("{}: {value} ({low} to {high}{open})", self.name.replace('=', " "))
     }
-    let whole = sums.into_values().filter(|(count, _)| *count == curves.len());
-    Comparison::of(&Pairs::of_logs(whole.map(|(count, sum)| sum / count as f64).collect()))
 }
 
-/// The counters that surely grow with the cost, those that grow most first.
-fn reasons(
-    experiment: &Experiment,
-    curves: &[(String, [String; 2])],
-    arm: &str,
-) -> Vec<(String, f64)> {
+/// The ends of all curves by one arm.
+fn of_arm<'a>(ends: &'a Ends, arm: &'a str) -> Vec<[End<'a>; 2]> {
+    ends.iter().map(|(_, cells)| cells.each_ref().map(|cell| (cell.as_str(), arm))).collect()
+}
+
+fn curves(experiment: &Experiment, ends: &Ends, arm: &str, margin: Margin) -> Vec<Curve> {
+    let compared = ends.iter().zip(of_arm(ends, arm)).filter_map(|((name, _), ends)| {
+        let pairs = experiment.pairs_between(ends, Sample::cpu_each);
+        Some((name.clone(), Comparison::of(&pairs)?))
+    });
+    let compared: Vec<(String, Comparison)> = compared.collect();
+    let verdicts = Family::new(compared.clone(), margin).verdicts();
+    let judged = compared.into_iter().zip(verdicts);
+    judged.map(|((name, comparison), verdict)| Curve { name, comparison, verdict }).collect()
+}
+
+/// The counters that surely grow with the cost, with all counters in view; those that grow most first.
+fn reasons(experiment: &Experiment, ends: &[[End<'_>; 2]]) -> Vec<(String, f64)> {
     let names = experiment.samples.iter().flat_map(|sample| sample.measured.counters.keys());
     let names: BTreeSet<&String> = names.filter(|name| counts(name)).collect();
-    let ratio = |name: &String| {
-        let comparison = pooled(experiment, curves, arm, |sample| sample.counted_each(name))?;
-        let grows = comparison.verdict(Margin::of_percent(EXPLAINS)) == Verdict::Slower;
-        grows.then(|| (name.clone(), comparison.ratio().value))
-    };
-    let mut found: Vec<(String, f64)> = names.into_iter().filter_map(ratio).collect();
+    let compared = names.into_iter().filter_map(|name| {
+        Some((name.clone(), overall(experiment, ends, |sample| sample.counted_each(name))?))
+    });
+    let family = Family::new(compared.collect(), Margin::of_percent(EXPLAINS));
+    let grown = family.cells().zip(family.verdicts());
+    let grown = grown.filter(|(_, verdict)| *verdict == Verdict::Slower);
+    let mut found: Vec<(String, f64)> = grown
+        .map(|((name, comparison, _), _)| (name.to_owned(), comparison.ratio().value))
+        .collect();
     found.sort_by(|left, right| right.1.total_cmp(&left.1));
     found.truncate(REASONS);
     found

@@ -31,8 +31,12 @@ impl Interrupt {
     }
 
     /// From here on the mark is not looked for: what is still to be done takes long in one piece.
-    pub(crate) fn looks_no_more(&self) {
+    ///
+    /// # Errors
+    /// A signal came before.
+    pub(crate) fn looks_no_more(&self) -> Result<()> {
         LOOKED_FOR.store(false, Ordering::SeqCst);
+        self.failure().map_or(Ok(()), Err)
     }
 
     /// For work that does not look in between: at a signal, `clear` is called and the program ends. While

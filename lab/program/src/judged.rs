@@ -4,7 +4,8 @@
 
 use crate::experiment::{Experiment, Sample};
 use crate::scenario::margin;
-use crate::verdict::{Comparer, Comparison, Family, Headline, Margin, Verdict};
+use crate::verdict::{Comparer, Comparison, Family, Headline, Margin, Pairs, Verdict};
+use std::collections::BTreeMap;
 
 /// All comparisons of an experiment with its first arm.
 pub(crate) struct Judged {
@@ -73,4 +74,33 @@ impl Judged {
     pub(crate) fn headlines(&self) -> impl Iterator<Item = (&str, Headline)> {
         self.arms.iter().map(|arm| (arm.name.as_str(), arm.headline))
     }
+}
+
+/// A cell and an arm.
+pub(crate) type End<'a> = (&'a str, &'a str);
+
+/// By how much the first ends cost more than the second ones, on average over all of them. A repetition visits
+/// every cell, so each that has all of them says it once.
+pub(crate) fn overall(
+    experiment: &Experiment,
+    ends: &[[End<'_>; 2]],
+    figure: impl Fn(&Sample) -> Option<f64>,
+) -> Option<Comparison> {
+    let figures = |(cell, arm): End<'_>| -> BTreeMap<usize, f64> {
+        let samples = experiment.of(cell, arm);
+        samples.filter_map(|sample| Some((sample.run.repetition, figure(sample)?))).collect()
+    };
+    let mut sums: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
+    for ends in ends {
+        let [judged, with] = ends.map(figures);
+        for (at, value) in judged {
+            let log = with.get(&at).map(|with| (value / with).ln()).filter(|log| log.is_finite());
+            if let Some(log) = log {
+                let sum = sums.entry(at).or_default();
+                *sum = (sum.0 + 1, sum.1 + log);
+            }
+        }
+    }
+    let whole = sums.into_values().filter(|(count, _)| *count == ends.len());
+    Comparison::of(&Pairs::of_logs(whole.map(|(count, sum)| sum / count as f64).collect()))
 }

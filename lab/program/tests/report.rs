@@ -60,7 +60,7 @@ fn a_report_is_one_file_without_network() {
     assert_eq!(
         story(&html),
         [
-            "old costs more than new in 2 of 2 cells; over all cells 1.67 times as much (1.67 to 1.67)",
+            "old costs more than new in 2 of 2 cells; on average 1.67 times as much (1.67 to 1.67)",
             "Along write, from 64K to 8K, a KB by new costs 1.10 times as much (1.10 to 1.10)",
         ]
     );
@@ -80,6 +80,35 @@ fn table_and_text_have_one_median_of_an_even_number_of_samples() {
     // 2 ns a byte by a clock of 2 GHz.
     assert!(text.contains(" 4096 ") && html.contains(">4096<svg"), "{text}{html}");
     assert!(!html.contains(">6144<"));
+    // One state costs half of that and the other half as much again: less than nothing costs nothing.
+    assert!(html.contains("has every sample, from 50 % less to 100 % more than it"), "{html}");
+}
+
+/// Six curves of eight sizes, of which half rise and half fall by as much.
+fn ways(place: &Sandbox, factor: f64) {
+    let curves = ["a", "b", "c", "d", "e", "f"];
+    let factors: &[(&str, &[&str])] = &[("curve", &curves), ("size", &["1K", "8K"])];
+    let like = Made { factors, arms: &["own"], repetitions: 12, provenance: provenance() };
+    let sample = |run: &Run| {
+        let rises = matches!(run.level("curve"), Some("a" | "b" | "c"));
+        let is_large = run.level("size") == Some("8K");
+        let cost = if is_large == rises { factor } else { 1.0 };
+        measured(cost * (1.0 + run.repetition as f64 * 1e-4))
+    };
+    make(&place.0.join("x.labx"), &like, sample).finish().unwrap();
+}
+
+#[test]
+fn a_mean_of_curves_that_go_different_ways_is_not_told() {
+    let place = Sandbox::new("ways");
+    ways(&place, 1.5);
+    assert_eq!(
+        story(&place.page("x.labx")),
+        [
+            "Along size, from 1K to 8K, the curves go different ways; more on 3 of 6 curves, less on 3 of 6 \
+             curves"
+        ]
+    );
 }
 
 #[test]
@@ -148,10 +177,10 @@ fn the_first_sentence_says_how_cost_grows_with_its_interval_and_what_grows_with_
     assert_eq!(
         story(&place.page("x.labx")),
         [
-            "Along connections, from 1 to 1000, a KB costs 2.00 times as much (2.00 to 2.00); write 8K: 2.00 \
-             (2.00 to 2.00), write 1K: 2.00 (2.00 to 2.00). With it come, for a KB, 3.00 times the acks",
-            "Along write, from 8K to 1K, a KB costs 4.00 times as much (4.00 to 4.00); connections 1: 4.00 (4.00 \
-             to 4.00), connections 8: 4.00 (4.00 to 4.00), connections 1000: 4.00 (4.00 to 4.00)",
+            "Along connections, from 1 to 1000, a KB costs 2.00 times as much on average (2.00 to 2.00); write 8K: \
+             2.00 (2.00 to 2.00), write 1K: 2.00 (2.00 to 2.00). With it come, for a KB, 3.00 times the acks",
+            "Along write, from 8K to 1K, a KB costs 4.00 times as much on average (4.00 to 4.00); connections 1: \
+             4.00 (4.00 to 4.00), connections 8: 4.00 (4.00 to 4.00), connections 1000: 4.00 (4.00 to 4.00)",
             "24 of 60 samples are doubtful: others used the machine, or it was not steady",
         ]
     );

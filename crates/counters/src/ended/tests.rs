@@ -227,6 +227,28 @@ fn root_adds_the_pages_of_others_to_their_own_sums() {
     assert_eq!(here.sum(), (2, rows(&[("awslc", 12)])));
 }
 
+/// A sum says which page was added last, and its user writes it.
+#[test]
+fn root_takes_no_page_away_that_a_sum_of_another_user_names() {
+    if me() != 0 {
+        return;
+    }
+    let here = Directory::new("victim");
+    here.page(1, b"awslc\0\0\0", 5);
+    assert_eq!(here.sum().0, 1);
+    let page = here.page(2, b"awslc\0\0\0", 7);
+    let last = words(&File::open(&page).unwrap(), PID, 3).unwrap();
+    let theirs = here.0.join(sum_name(65_534));
+    fs::copy(here.own(), &theirs).unwrap();
+    let sum = File::options().read(true).write(true).open(&theirs).unwrap();
+    for half in 0..2 {
+        write_words(&sum, ENDED_HEADER + half * ENDED_HALF + PID, &last).unwrap();
+    }
+    std::os::unix::fs::chown(&theirs, Some(65_534), None).unwrap();
+    drop(Ended::open(&here.0, 65_534, ONCE).unwrap());
+    assert!(page.exists());
+}
+
 #[test]
 fn a_child_that_was_forked_meanwhile_does_not_keep_the_lock() {
     let directory = Directory::new("forked");

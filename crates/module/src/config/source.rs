@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_configuration_that_is_a_pipe_holds_nobody() {
-        let here = Directories::new("pipe");
+        let here = Directories::new("fifo");
         fs::create_dir_all(here.0.join("system")).unwrap();
         let pipe = here.0.join("system/metaslot.toml");
         rustix::fs::mknodat(

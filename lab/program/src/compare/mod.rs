@@ -63,16 +63,15 @@ pub(crate) fn report(options: &Options, a: &Experiment, b: Option<&Experiment>) 
     });
     let reach = apart.as_ref().and_then(Apart::reach);
     let compared = |sides: &Sides<'_>| {
-        let comparison = sides.compare(metric)?;
-        Some((sides.name(), comparison.widened(reach.unwrap_or(0.0))))
+        let comparison = sides.compare(metric)?.widened(reach.unwrap_or(0.0));
+        Some((sides.name(), comparison))
     };
-    let with_samples: Vec<&Sides<'_>> =
-        sides.iter().filter(|sides| sides.compare(metric).is_some()).collect();
-    let family =
-        Family::new(with_samples.iter().filter_map(|sides| compared(sides)).collect(), margin);
+    let compared = sides.iter().filter_map(|sides| Some((sides, compared(sides)?)));
+    let (with_samples, compared): (Vec<&Sides<'_>>, Vec<_>) = compared.unzip();
     if with_samples.is_empty() {
         return Err(Failure::new("there are no samples of both sides"));
     }
+    let family = Family::new(compared, margin);
     let (verdicts, headline) = (family.verdicts(), family.headline());
     let judged = family.cells().map(|(_, comparison, _)| comparison).zip(verdicts);
     let rows = with_samples.iter().zip(judged);

@@ -87,17 +87,20 @@ pub(super) fn finding(experiment: &Experiment) -> Option<String> {
     let (mut from, mut never, mut open) = (Vec::new(), Vec::new(), Vec::new());
     for sizes in &findings.groups {
         let Some(crossover) = findings.crossover(sizes) else { continue };
-        let place = place(&crossover);
-        match place.as_str() {
-            "none" => never.push(sizes.words()),
-            "not resolved" => open.push(sizes.words()),
-            _ => from.push(format!("{} {place}", sizes.words())),
+        match (crossover.always(), crossover.at) {
+            (Some(Way::Second), _) => never.push(sizes.title()),
+            // Of one that may lie beyond what was measured, nothing is known.
+            (None, SizePoint::Below | SizePoint::Above) => open.push(sizes.title()),
+            _ if crossover.is_unclear() => open.push(sizes.title()),
+            _ => from.push(format!("{} ({})", place(&crossover), sizes.title())),
         }
     }
-    let told = [("", from), ("at no size: ", never), ("not resolved: ", open)];
-    let told = told.into_iter().filter(|(_, groups)| !groups.is_empty());
-    let told: Vec<String> =
-        told.map(|(word, groups)| format!("{word}{}", groups.join(", "))).collect();
+    let told = [("", from), ("at no size ", never), ("not resolved ", open)];
+    let told = told.into_iter().flat_map(|(word, groups)| {
+        let with = move |group| if word.is_empty() { group } else { format!("{word}({group})") };
+        groups.into_iter().map(with)
+    });
+    let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| {
         format!("A stream costs less when it is written past the cache: {}", told.join("; "))
     })

@@ -94,6 +94,16 @@ fn crossovers_are_where_the_costs_are_equal() {
 }
 
 #[test]
+fn the_sentence_says_where_a_stream_costs_less_and_where_it_never_does() {
+    let said = print::finding(&experiment("copy-sentence")).unwrap();
+    let parts: Vec<&str> = said.split(": ").nth(1).unwrap().split("; ").collect();
+    let begins = ["from 8.", "from 8.", "at no size (", "at no size ("];
+    assert_eq!(parts.len(), 4, "{said}");
+    assert!(parts.iter().zip(begins).all(|(part, begin)| part.starts_with(begin)), "{said}");
+    assert!(parts[0].ends_with(" (in memory, not in a cache, 4K pages, nobody reads)"), "{said}");
+}
+
+#[test]
 fn the_best_kernels_are_compared_and_large_pages_too() {
     let experiment = experiment("copy-best");
     let findings = Findings::of(&experiment);

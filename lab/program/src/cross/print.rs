@@ -94,6 +94,54 @@ fn words(report: &Report, crossing: &Crossing) -> [String; 3] {
         SizePoint::Above => format!("above {}", levels.last().map_or("", |level| &level.1)),
         SizePoint::At(value) => super::short(value),
     };
+    // Beyond what was measured nothing is known.
+    match (crossover.low, crossover.high) {
+        (low, SizePoint::Above) if crossover.at == SizePoint::Above => {
+            return [UNCLEAR.to_owned(), format!("not up to {}", place(low)), String::new()];
+        }
+        (SizePoint::Below, high) if crossover.at == SizePoint::Below => {
+            return [UNCLEAR.to_owned(), format!("not from {} on", place(high)), String::new()];
+        }
+        _ => {}
+    }
     let interval = format!("{} to {}", place(crossover.low), place(crossover.high));
     [place(crossover.at), interval, name(crossover.above)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Axis;
+    use super::*;
+    use crate::crossover::Crossover;
+
+    fn report(at: SizePoint, low: SizePoint, high: SizePoint) -> Report {
+        let crossover = Crossover { above: Way::First, at, low, high, against: Vec::new() };
+        let (arm, against) = ("new".to_owned(), "old".to_owned());
+        let crossing = Crossing { series: String::new(), arm, against, crossover };
+        let levels = vec![(1024.0, "1K".to_owned()), (1_048_576.0, "1M".to_owned())];
+        Report {
+            schema: "",
+            x: "size".to_owned(),
+            crossovers: vec![crossing],
+            cliffs: Vec::new(),
+            curves: 1,
+            axis: Axis { name: "size".to_owned(), levels },
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_lies_beyond_the_sizes_that_were_measured() {
+        let at = SizePoint::At(4096.0);
+        for (place, low, high, said) in [
+            (SizePoint::Above, at, SizePoint::Above, "not up to 4K"),
+            (SizePoint::Below, SizePoint::Below, at, "not from 4K on"),
+        ] {
+            let report = report(place, low, high);
+            let [row] = &report.crossover_rows()[..] else { panic!("one row") };
+            assert_eq!(row[2..], [UNCLEAR, said, ""]);
+            assert_eq!((report.crossed_rows().len(), report.uncrossed()), (0, 1));
+        }
+        let crossed = report(at, at, SizePoint::Above).crossed_rows();
+        assert_eq!(crossed[0][2..], ["4K", "4K to above 1M", "new"]);
+    }
 }

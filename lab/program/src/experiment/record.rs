@@ -85,10 +85,10 @@ impl Recorder {
     /// A value is no number, or the disk is full.
     pub fn again(&mut self, run: Run, measured: Measured) -> Result<()> {
         measured.check()?;
-        if self.again.is_none() {
-            self.again = Some(append(&self.directory, AGAIN)?);
-        }
-        let Some(file) = &mut self.again else { return Ok(()) };
+        let file = match &mut self.again {
+            Some(file) => file,
+            none => none.insert(append(&self.directory, AGAIN)?),
+        };
         let mut line = serde_json::to_vec(&Sample { order: self.repeated, run, measured })?;
         line.push(b'\n');
         file.write_all(&line)

@@ -36,19 +36,21 @@ pub(super) struct Page {
     unit: String,
     matrices: Vec<Matrix>,
     left_out: usize,
-    /// One table, and room beside it.
-    paired: bool,
+    /// There is one table, and room beside it.
+    is_narrow: bool,
     charts: Vec<Chart>,
     axis: String,
     crossovers: Vec<[String; 5]>,
     /// Pairs of curves that do not cross, or where that cannot be told.
     uncrossed: usize,
     cliffs: Vec<[String; 5]>,
+    /// A step has a curve around it, which may explain it.
+    has_steps: bool,
     compared: Vec<Line>,
     compared_note: String,
     margin: String,
-    /// How far the strips under medians reach.
-    spread: String,
+    /// How far the strips under medians reach; nothing without samples.
+    spread: Option<String>,
     functions: Vec<Compared>,
     profiles: Profiled,
     flames: Vec<[String; 2]>,
@@ -90,7 +92,7 @@ impl Page {
         let known = profile::profiles(&options.a, &a.plan)?;
         let judged = Judged::of(a);
         let mut matrices = matrix::all(a, &judged);
-        let matrices_fit = matrices.len() == 1 && matrices[0].is_narrow();
+        let is_narrow = matrices.len() == 1 && matrices[0].is_narrow();
         let left_out = matrices.len().saturating_sub(MAX_CHARTS);
         matrices.truncate(MAX_CHARTS);
         let crossings = cross::report(a, None, &cross::all_arms(a)).ok();
@@ -103,12 +105,13 @@ impl Page {
             matrices,
             left_out,
             words: print::text(&options.a, a, false),
-            spread: format!("{:.0} %", rug::reach(a).exp_m1() * 100.0),
+            spread: rug::words(a),
             charts: charts(a, crossings.as_ref()),
             axis: crossings.as_ref().map_or_else(String::new, |found| found.axis.name.clone()),
             uncrossed: crossings.as_ref().map_or(0, cross::Report::uncrossed),
             crossovers: crossings.as_ref().map_or_else(Vec::new, cross::Report::crossed_rows),
             cliffs: crossings.as_ref().map_or_else(Vec::new, cross::Report::cliff_rows),
+            has_steps: crossings.as_ref().is_some_and(|found| found.axis.levels.len() > 2),
             compared: compared.as_ref().map_or_else(Vec::new, |report| lines(report, &a.plan)),
             compared_note: compared.as_ref().map_or_else(String::new, compare::Report::note),
             margin: format!("{:.1} %", judged.margin.percent()),
@@ -116,7 +119,7 @@ impl Page {
             profiles: functions::profiled(a, &known),
             flames: functions::flames(a, &known, compared.as_ref()),
             mechanism: mechanism(a),
-            paired: matrices_fit,
+            is_narrow,
             skipped: a
                 .plan
                 .skipped

@@ -26,6 +26,13 @@ pub(super) fn reach(experiment: &Experiment) -> f64 {
     quantile(&distances, 0.9).clamp(0.05, 1.0)
 }
 
+/// How far that is, for people.
+pub(super) fn words(experiment: &Experiment) -> Option<String> {
+    let reach = reach(experiment);
+    let (less, more) = (-(-reach).exp_m1() * 100.0, reach.exp_m1() * 100.0);
+    reach.is_finite().then(|| format!("from {less:.0} % less to {more:.0} % more"))
+}
+
 /// The strip of some samples; the doubtful ones are drawn otherwise. The empty text of nothing.
 pub(super) fn draw(samples: &[&Sample], reach: f64) -> String {
     let costs: Vec<f64> = samples.iter().map(|sample| sample.cpu_each()).collect();

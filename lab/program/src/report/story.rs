@@ -3,14 +3,13 @@
 //! in view, and nothing else; and how many samples are doubtful.
 
 use crate::compare;
-use crate::experiment::{Experiment, Sample};
+use crate::experiment::Experiment;
 use crate::growth;
-use crate::judged::Judged;
+use crate::judged::{End, Judged, overall};
 use crate::scenario::doubtful;
 use crate::statistics::quantile;
 use crate::table::digits;
-use crate::verdict::{Comparison, Headline, Pairs, Verdict};
-use std::collections::BTreeMap;
+use crate::verdict::{Comparison, Headline, Verdict};
 
 /// More arms than this are told together.
 const MAX_ARMS: usize = 3;
@@ -111,36 +110,22 @@ fn one(
     let told = if told.is_empty() { "what cannot be told".to_owned() } else { told.join(", ") };
     // A mean over cells that go different ways says nothing of any of them.
     let one_way = headline.faster == 0 || headline.slower == 0;
-    let all = overall(experiment, [arm, first])
+    let all = of_all(experiment, judged, [arm, first])
         .filter(|_| one_way)
         .filter(|all| all.verdict(judged.margin).is_resolved())
         .map_or_else(String::new, |all| {
             let ratio = all.ratio();
             let (low, high) = (digits(ratio.low), digits(ratio.high));
-            format!("; over all cells {} times as much ({low} to {high})", digits(ratio.value))
+            format!("; on average {} times as much ({low} to {high})", digits(ratio.value))
         });
     format!("{arm} costs {told}{open}{all}")
 }
 
-/// The mean over all cells, repetition by repetition.
-fn overall(experiment: &Experiment, arms: [&str; 2]) -> Option<Comparison> {
-    let mut sums: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
-    let cells = experiment.plan.cells();
-    for cell in &cells {
-        let [a, b] = arms.map(|arm| -> BTreeMap<usize, f64> {
-            let samples = experiment.of(cell, arm);
-            samples.map(|sample| (sample.run.repetition, Sample::cpu_each(sample))).collect()
-        });
-        for (at, cost) in a {
-            if let Some(other) = b.get(&at) {
-                let sum = sums.entry(at).or_default();
-                *sum = (sum.0 + 1, sum.1 + (cost / other).ln());
-            }
-        }
-    }
-    let most = sums.values().map(|(count, _)| *count).max()?;
-    let whole = sums.into_values().filter(|(count, _)| *count == most);
-    Comparison::of(&Pairs::of_logs(whole.map(|(count, sum)| sum / count as f64).collect()))
+/// The mean over all cells that have both arms.
+fn of_all(experiment: &Experiment, judged: &Judged, arms: [&str; 2]) -> Option<Comparison> {
+    let cells = judged.all().filter(|one| one.arm == arms[0]).map(|one| one.cell);
+    let ends: Vec<[End<'_>; 2]> = cells.map(|cell| arms.map(|arm| (cell, arm))).collect();
+    overall(experiment, &ends, |sample| Some(sample.cpu_each()))
 }
 
 /// Which arms differ from the first one, and in how many cells.

@@ -55,7 +55,8 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
     let mut recorder = Recorder::create(&directory, provenance, [&clocks[0], &clocks[1]], plan)?;
     let done = runs(scenario, &mut recorder, &interrupt, &progress)
         .and_then(|()| again::again(scenario, &mut recorder, &interrupt, &progress))
-        .and_then(|()| profiled::profile(scenario, &mut recorder, options, &interrupt, &progress));
+        .and_then(|()| profiled::profile(scenario, &mut recorder, options, &interrupt, &progress))
+        .and_then(|()| interrupt.looks_no_more());
     drop(progress);
     let kept = |failure: Failure| {
         let shown = directory.display();
@@ -67,7 +68,6 @@ pub(crate) fn measure(scenario: &mut dyn Scenario, options: &RunOptions) -> Resu
         }
     };
     done.map_err(kept)?;
-    interrupt.looks_no_more();
     for (name, bytes) in scenario.files()? {
         recorder.attach(&name, &bytes)?;
     }

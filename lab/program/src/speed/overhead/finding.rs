@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a run comes to, in one sentence: in how many operations a call of the module costs surely more than
-//! the bare library, and how much at most; and how the rival stands.
+//! the bare library, and where most; and how the rival stands.
 
 use super::report::{CellResult, MODULE, RAW, RIVAL, Report};
 use crate::table::{digits, nanoseconds};
@@ -18,7 +18,7 @@ pub(super) fn sentence(report: &Report, margin: Margin) -> Option<String> {
         let ratio = comparison.ratio();
         let (value, low, high) = (digits(ratio.value), digits(ratio.low), digits(ratio.high));
         let added = nanoseconds(added(report, name));
-        format!(" (at most {added}: {name}, {value} times as much, {low} to {high})")
+        format!(" (most in {name}: {added} more, {value} times as much, {low} to {high})")
     });
     let open = headline.cells - headline.faster - headline.slower - headline.same;
     let counts = [
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(
             sentence(&report, Margin::new(None)).unwrap(),
             "Through the module an operation on one thread costs more than in the bare library in 2 of 3 \
-             cells (at most 80.0 ns: small, 1.80 times as much, 1.80 to 1.80), the same within 2.0 % in \
+             cells (most in small: 80.0 ns more, 1.80 times as much, 1.80 to 1.80), the same within 2.0 % in \
              1; less than the rival in 2 of 3"
         );
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token import`: what is in another module's token, moved here through that module.
 
+mod alike;
 mod carry;
 mod object;
 mod source;
@@ -49,6 +50,8 @@ struct Entry {
     completed: bool,
     /// As ours has it.
     handle: Option<ObjectHandle>,
+    /// Keys of ours that may be this one.
+    alike: Vec<ObjectHandle>,
     fate: Fate,
 }
 
@@ -77,20 +80,25 @@ fn bring(
     let total = entries.len() as u64;
     for (done, entry) in entries.iter_mut().enumerate() {
         app.output.progress(done as u64, total, "objects");
+        entry.compare(session, &mut carrier);
         entry.bring(session, &mut carrier, args.dry_run);
     }
     app.output.progress(total, total, "objects");
     entries.iter_mut().try_for_each(|entry| entry.complete(session))
 }
 
-/// Which of them the token has. Of several that nothing tells apart there must be as many.
+/// Which of them the token has, as far as that is seen without their values. Of several that nothing tells apart there must be as
+/// many.
 fn look(session: &Session, entries: &mut [Entry]) -> Result<()> {
     let mut before: Vec<Template> = Vec::new();
     for entry in entries {
         let Some(same) = entry.object.identity() else { continue };
         let earlier = before.iter().filter(|other| **other == same).count();
-        if session.find(&same)?.len() > earlier {
-            entry.fate = Fate::There;
+        let found = session.find(&same)?;
+        match entry.object.is_told_apart() {
+            true if found.len() > earlier => entry.fate = Fate::There,
+            true => {}
+            false => entry.alike = found,
         }
         before.push(same);
     }
@@ -99,7 +107,14 @@ fn look(session: &Session, entries: &mut [Entry]) -> Result<()> {
 
 impl Entry {
     const fn new(object: Object) -> Self {
-        Self { object, wrapped: false, completed: false, handle: None, fate: Fate::WouldBe }
+        Self {
+            object,
+            wrapped: false,
+            completed: false,
+            handle: None,
+            alike: Vec::new(),
+            fate: Fate::WouldBe,
+        }
     }
 
     fn bring(&mut self, session: &Session, carrier: &mut Carrier<'_>, dry_run: bool) {
@@ -115,6 +130,15 @@ impl Entry {
         carrier: &mut Carrier<'_>,
         dry_run: bool,
     ) -> std::result::Result<(), String> {
+        let template = self.whole(carrier)?;
+        // What the token thinks of an object is seen by making one that lasts no longer than the session.
+        let made = key::create(session, &self.object.key_kind(None), &template.token(!dry_run));
+        self.handle = Some(made.map_err(fate::refusal)?);
+        Ok(())
+    }
+
+    /// All of it, with its secret values.
+    fn whole(&mut self, carrier: &mut Carrier<'_>) -> std::result::Result<Template, String> {
         let mut template = self.object.template()?;
         if self.object.has_secrets() {
             let (values, wrapped) = carrier.secrets(&self.object)?;
@@ -125,10 +149,35 @@ impl Entry {
                 }
             }
         }
-        // What the token thinks of an object is seen by making one that lasts no longer than the session.
-        let made = key::create(session, &self.object.key_kind(None), &template.token(!dry_run));
-        self.handle = Some(made.map_err(fate::refusal)?);
-        Ok(())
+        Ok(template)
+    }
+
+    /// Compares a key with those of ours that may be it, by its value, which is here no longer than that takes.
+    fn compare(&mut self, session: &Session, carrier: &mut Carrier<'_>) {
+        if self.alike.is_empty() {
+            return;
+        }
+        let unknown = || {
+            let why = "a key of its name and id is here, and whether it is this one cannot be seen";
+            Fate::Not(String::from(why))
+        };
+        let brought = self
+            .whole(carrier)
+            .map_err(Fate::Not)
+            .and_then(|template| session.create(&template.token(false)).map_err(|_| unknown()));
+        let key = match brought {
+            Ok(key) => key,
+            Err(fate) => return self.fate = fate,
+        };
+        let kind = (self.object.class, self.object.key_type());
+        let same = |other: &ObjectHandle| alike::same(session, kind, [key, *other]);
+        let seen: Vec<Option<bool>> = self.alike.iter().map(same).collect();
+        session.destroy(key).ok();
+        if seen.contains(&Some(true)) {
+            (self.fate, self.wrapped) = (Fate::There, false);
+        } else if seen.contains(&None) {
+            self.fate = unknown();
+        }
     }
 
     /// Makes the public half of a private key that came without one: programs look for it.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether a key that the token has is the one on its way. A label, an id and a type are no proof: two tokens have a key `site`
+//! with the id 01. The public half is one, and for secret keys that both make the same of the same bytes.
+
+use metaslot_ck::*;
+use metaslot_client::{Mechanism, Params, Session};
+
+/// What a secret key may be asked to do, with the same result each time.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Encrypt,
+    Decrypt,
+    Sign,
+}
+
+const DEEDS: &[(CK_KEY_TYPE, Deed, CK_MECHANISM_TYPE, usize)] = &[
+    (CKK_AES, Deed::Encrypt, CKM_AES_CBC, 16),
+    (CKK_AES, Deed::Decrypt, CKM_AES_CBC, 16),
+    (CKK_AES, Deed::Sign, CKM_AES_CMAC, 0),
+    (CKK_DES3, Deed::Encrypt, CKM_DES3_CBC, 8),
+    (CKK_DES3, Deed::Decrypt, CKM_DES3_CBC, 8),
+    (CKK_GENERIC_SECRET, Deed::Sign, CKM_SHA256_HMAC, 0),
+];
+
+/// What is encrypted or signed: whole blocks of every cipher.
+const BYTES: [u8; 32] = [0x5a; 32];
+
+/// Whether two keys of one class and type are one; `None` where that cannot be seen.
+pub(super) fn same(
+    session: &Session,
+    (class, key_type): (CK_OBJECT_CLASS, CK_KEY_TYPE),
+    [one, other]: [ObjectHandle; 2],
+) -> Option<bool> {
+    if class == CKO_PRIVATE_KEY {
+        let public = |key| {
+            let info = session.attribute(key, CKA_PUBLIC_KEY_INFO).ok();
+            info.filter(|info| !info.is_empty())
+        };
+        return Some(public(one)? == public(other)?);
+    }
+    let deeds = DEEDS.iter().filter(|deed| deed.0 == key_type);
+    deeds.into_iter().find_map(|(_, deed, number, iv)| {
+        let iv = vec![0; *iv];
+        let done = |key| done(session, *deed, *number, &iv, key);
+        Some(done(one)? == done(other)?)
+    })
+}
+
+fn done(
+    session: &Session,
+    deed: Deed,
+    number: CK_MECHANISM_TYPE,
+    iv: &[u8],
+    key: ObjectHandle,
+) -> Option<Vec<u8>> {
+    let params = if iv.is_empty() { Params::None } else { Params::Bytes(iv) };
+    let mechanism = Mechanism::with(number, params);
+    let done = match deed {
+        Deed::Encrypt => session.encrypt(&mechanism, key, &BYTES),
+        Deed::Decrypt => session.decrypt(&mechanism, key, &BYTES),
+        Deed::Sign => session.sign(&mechanism, key, &BYTES),
+    };
+    done.ok()
+}
