@@ -4,6 +4,7 @@
 mod files;
 mod fresh;
 mod program;
+mod tree;
 mod verify;
 
 use super::arguments::{TokenArg, key_uri};

@@ -3,26 +3,24 @@
 
 use super::files::OURS;
 use super::program::{Plan, Program, Proof};
+use super::tree::{Ended, Tree};
 use crate::configured::Configuration;
 use crate::failure::{Failure, Result};
 use metaslot_counters::read;
-use rustix::process::{Pid, Signal, kill_process_group};
+use signal_hook::low_level::emulate_default_handler;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::process::{self, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A program that takes longer does not end.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take to end when it is told to.
-const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What every script has: a server ends with it, and is in a group of its own, because Apache ends its group; a handshake is
 /// tried again only until somebody listens, because a server may try its PIN at each.
@@ -83,10 +81,21 @@ pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Use
     let before = names(&pages);
     let mut seen = BTreeMap::new();
     let mut look = || look(&pages, &before, &mut seen);
-    let status = room.run(program, run, &proof.script, &mut look)?;
+    let ended = room.run(program, run, &proof.script, &mut look)?;
     look();
-    if !status.success() {
-        return Err(room.failed(program));
+    match ended {
+        Ended::With(status) if status.success() => {}
+        Ended::With(_) => return Err(room.failed(program)),
+        Ended::Late => {
+            let seconds = PATIENCE.as_secs();
+            let failure = room.failed(program);
+            return Err(failure.context(format!("it did not end in {seconds} seconds")));
+        }
+        Ended::Interrupted(signal) => {
+            drop(room);
+            emulate_default_handler(signal).ok();
+            return Err(Failure::failed("interrupted"));
+        }
     }
     let calls = |page: &read::Process| {
         let row = page.calls.iter().find(|row| row.0.name() == proof.function);
@@ -209,12 +218,12 @@ impl Room {
         run: &Run<'_>,
         script: &str,
         look: &mut dyn FnMut(),
-    ) -> Result<ExitStatus> {
+    ) -> Result<Ended> {
         self.write("script", &format!("{PRELUDE}{script}"))?;
         let cannot = |error: io::Error| Failure::io("cannot run the script", &error);
         let log = File::create(self.0.join("log")).map_err(cannot)?;
         let mut shell = Command::new("/bin/sh");
-        shell.arg("script").current_dir(&self.0).process_group(0).stdin(Stdio::null());
+        shell.arg("script").current_dir(&self.0).stdin(Stdio::null());
         shell.stdout(log.try_clone().map_err(cannot)?).stderr(log);
         shell.env("XDG_RUNTIME_DIR", self.0.join("run"));
         if program.engine {
@@ -222,25 +231,8 @@ impl Room {
         }
         let mut path = env::var_os("PATH").unwrap_or_default();
         path.push(":/usr/sbin:/sbin");
-        let mut child = shell.env("PATH", path).spawn().map_err(cannot)?;
-        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let end = |signal| group.map(|group| kill_process_group(group, signal));
-        let mut ended = wait(&mut child, PATIENCE, look);
-        if matches!(ended, Ok(None)) {
-            // It ends its servers.
-            end(Signal::TERM);
-            ended = wait(&mut child, LAST_PATIENCE, look).map(|_| None);
-        }
-        // Whatever it has left.
-        end(Signal::KILL);
-        match ended.map_err(cannot)? {
-            Some(status) => Ok(status),
-            None => {
-                child.wait().map_err(cannot)?;
-                let seconds = PATIENCE.as_secs();
-                Err(self.failed(program).context(format!("it did not end in {seconds} seconds")))
-            }
-        }
+        let mut tree = Tree::start(shell.env("PATH", path)).map_err(cannot)?;
+        tree.wait(PATIENCE, look).map_err(cannot)
     }
 
     /// The program's own words.
@@ -263,21 +255,4 @@ impl Drop for Room {
             thread::sleep(Duration::from_millis(20));
         }
     }
-}
-
-/// How it ended; `None` where it does not.
-fn wait(
-    child: &mut Child,
-    patience: Duration,
-    look: &mut dyn FnMut(),
-) -> io::Result<Option<ExitStatus>> {
-    let end = Instant::now() + patience;
-    while Instant::now() < end {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        look();
-        thread::sleep(Duration::from_millis(10));
-    }
-    Ok(None)
 }
