@@ -19,7 +19,7 @@ use files::{apply, before};
 use fresh::{Chosen, Wanted};
 use metaslot_client::Access;
 use metaslot_memory::Secret;
-use program::{Plan, Program, Proof};
+use program::{Bridge, Plan, Program, Proof};
 use rustix::fs::Mode;
 use serde_json::{Value, json};
 use std::env;
@@ -144,7 +144,7 @@ fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
         plan.files.append(&mut plan.included);
     }
     before(directory, &plan)?;
-    if program.engine {
+    if program.bridge == Bridge::Engine {
         engine()?;
     }
     args.pin_source.as_deref().map_or(Ok(()), |path| pin_file(path, program).map(drop))
@@ -173,7 +173,11 @@ fn values(
     full.pin_source = source.as_deref().map(|path| format!("file:{}", path.display()));
     let module = fs::canonicalize(host.module().path())
         .map_err(|error| Failure::io("cannot find the module", &error))?;
-    let engine = if program.engine { engine()? } else { PathBuf::new() };
+    let agent = match super::doctor::agent_pattern(&module) {
+        Some(pattern) => format!("ssh-agent -P '{pattern}'"),
+        None => String::from("ssh-agent"),
+    };
+    let engine = if program.bridge == Bridge::Engine { engine()? } else { PathBuf::new() };
     let family = if key.kind.family == Family::Rsa { "rsa" } else { "ecdsa" };
     let public = key.part(Class::Public).map(|half| key::public_key(&session, &key, half));
     let public = public.transpose()?.unwrap_or_default();
@@ -194,6 +198,8 @@ fn values(
         ("slot", token.slot.to_string()),
         ("cert", chosen.cert.clone()),
         ("family", family.to_owned()),
+        ("pem", super::uri2pem::pem_of(&full.to_string()).trim_end().to_owned()),
+        ("agent", agent),
         ("pinfile", pin_file),
     ];
     Ok((values, public))
@@ -221,14 +227,14 @@ fn whole_name(path: &str) -> String {
 fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
     let cannot = |error| Failure::io(format!("cannot read {}", path.display()), &error);
     let bytes = Secret::taken(fs::read(path).map_err(cannot)?);
-    if program.engine && bytes.expose().ends_with(b"\n") {
+    if program.bridge == Bridge::Engine && bytes.expose().ends_with(b"\n") {
         let message = format!(
             "{} ends with a newline, which OpenSSL's engine takes for a part of the PIN: each start would cost a try",
             path.display()
         );
         return Err(Failure::failed(message).hint("write it by printf %s"));
     }
-    if program.engine && bytes.expose().len() > LONGEST_OF_ENGINE {
+    if program.bridge == Bridge::Engine && bytes.expose().len() > LONGEST_OF_ENGINE {
         let message = format!(
             "{} is longer than the {LONGEST_OF_ENGINE} bytes that OpenSSL's engine reads: each start would cost a try",
             path.display()

@@ -13,66 +13,125 @@ pub(super) struct Program {
     pub(super) command: &'static str,
     /// What it is in a Debian system.
     pub(super) package: &'static str,
-    /// Whether it needs OpenSSL's engine, and the configuration for that.
-    pub(super) engine: bool,
+    pub(super) bridge: Bridge,
     text: &'static str,
+}
+
+/// What of OpenSSL's it needs, and the configuration for that.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Bridge {
+    None,
+    /// libp11's engine
+    Engine,
+    /// pkcs11-provider
+    Provider,
+}
+
+impl Bridge {
+    /// The recipe that has its configuration.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Engine => include_str!("../../../setup/openssl.txt"),
+            Self::Provider => include_str!("../../../setup/provider.txt"),
+        }
+    }
+
+    /// The file of that.
+    pub(super) const fn file(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Engine => Some("openssl.cnf"),
+            Self::Provider => Some("provider.cnf"),
+        }
+    }
 }
 
 const fn row(
     name: &'static str,
     command: &'static str,
     package: &'static str,
-    engine: bool,
+    bridge: Bridge,
     text: &'static str,
 ) -> Program {
-    Program { name, command, package, engine, text }
+    Program { name, command, package, bridge, text }
 }
 
 /// Names, in the order of the help text.
 pub(super) const PROGRAMS: &[Program] = &[
-    row("openssl", "openssl", "openssl", true, include_str!("../../../setup/openssl.txt")),
-    row("nginx", "nginx", "nginx", true, include_str!("../../../setup/nginx.txt")),
-    row("apache", "apache2", "apache2", true, include_str!("../../../setup/apache.txt")),
-    row("stunnel", "stunnel4", "stunnel4", true, include_str!("../../../setup/stunnel.txt")),
+    row(
+        "openssl",
+        "openssl",
+        "openssl",
+        Bridge::Engine,
+        include_str!("../../../setup/openssl.txt"),
+    ),
+    row("nginx", "nginx", "nginx", Bridge::Engine, include_str!("../../../setup/nginx.txt")),
+    row("apache", "apache2", "apache2", Bridge::Engine, include_str!("../../../setup/apache.txt")),
+    row(
+        "stunnel",
+        "stunnel4",
+        "stunnel4",
+        Bridge::Engine,
+        include_str!("../../../setup/stunnel.txt"),
+    ),
     row(
         "postgresql",
         "psql",
         "postgresql-client",
-        true,
+        Bridge::Engine,
         include_str!("../../../setup/postgresql.txt"),
     ),
-    row("curl", "curl", "curl", true, include_str!("../../../setup/curl.txt")),
+    row("curl", "curl", "curl", Bridge::Engine, include_str!("../../../setup/curl.txt")),
     row(
         "osslsigncode",
         "osslsigncode",
         "osslsigncode",
-        true,
+        Bridge::Engine,
         include_str!("../../../setup/osslsigncode.txt"),
     ),
-    row("java", "keytool", "default-jre-headless", false, include_str!("../../../setup/java.txt")),
-    row("nss", "modutil", "libnss3-tools", false, include_str!("../../../setup/nss.txt")),
-    row("gnutls", "p11tool", "gnutls-bin", false, include_str!("../../../setup/gnutls.txt")),
-    row("p11-kit", "p11-kit", "p11-kit", false, include_str!("../../../setup/p11-kit.txt")),
-    row("ssh", "ssh", "openssh-client", false, include_str!("../../../setup/ssh.txt")),
-    row("git", "git", "git", false, include_str!("../../../setup/git.txt")),
-    row("knot", "keymgr", "knot", false, include_str!("../../../setup/knot.txt")),
+    row(
+        "java",
+        "keytool",
+        "default-jre-headless",
+        Bridge::None,
+        include_str!("../../../setup/java.txt"),
+    ),
+    row("nss", "modutil", "libnss3-tools", Bridge::None, include_str!("../../../setup/nss.txt")),
+    row("gnutls", "p11tool", "gnutls-bin", Bridge::None, include_str!("../../../setup/gnutls.txt")),
+    row("p11-kit", "p11-kit", "p11-kit", Bridge::None, include_str!("../../../setup/p11-kit.txt")),
+    row("ssh", "ssh", "openssh-client", Bridge::None, include_str!("../../../setup/ssh.txt")),
+    row("git", "git", "git", Bridge::None, include_str!("../../../setup/git.txt")),
+    row("knot", "keymgr", "knot", Bridge::None, include_str!("../../../setup/knot.txt")),
     row(
         "strongswan",
         "pki",
         "strongswan-pki",
-        false,
+        Bridge::None,
         include_str!("../../../setup/strongswan.txt"),
     ),
-    row("haproxy", "haproxy", "haproxy", false, include_str!("../../../setup/haproxy.txt")),
-    row("mariadb", "mariadbd", "mariadb-server", false, include_str!("../../../setup/mariadb.txt")),
+    row(
+        "haproxy",
+        "haproxy",
+        "haproxy",
+        Bridge::Provider,
+        include_str!("../../../setup/haproxy.txt"),
+    ),
+    row(
+        "mariadb",
+        "mariadbd",
+        "mariadb-server",
+        Bridge::Provider,
+        include_str!("../../../setup/mariadb.txt"),
+    ),
     row(
         "postgres",
         "pg_ctlcluster",
         "postgresql",
-        false,
+        Bridge::Provider,
         include_str!("../../../setup/postgres.txt"),
     ),
-    row("openvpn", "openvpn", "openvpn", false, include_str!("../../../setup/openvpn.txt")),
+    row("openvpn", "openvpn", "openvpn", Bridge::None, include_str!("../../../setup/openvpn.txt")),
 ];
 
 /// What stands in its configuration: files, and what is to be done with them.
@@ -111,18 +170,17 @@ impl Program {
     /// With values in the place of `{name}`.
     pub(super) fn plan(&self, values: &[(&str, String)]) -> Plan {
         let mut plan = Plan::default();
-        if self.engine && self.name != "openssl" {
-            let openssl = PROGRAMS[0].plan(values);
-            plan.files = openssl.files;
-        }
-        for (name, content) in self.sections() {
+        let configuration = sections(self.bridge.text());
+        let configuration = configuration.filter(|(name, _)| Some(*name) == self.bridge.file());
+        let own = self.sections().filter(|(name, _)| Some(*name) != self.bridge.file());
+        for (name, content) in configuration.chain(own) {
             let content = filled(content, values);
             let lines = || content.lines().map(str::to_owned).collect();
             let file = (name, content.trim_end().to_owned() + "\n");
             match name {
                 "then" => plan.then = lines(),
                 "start" => plan.start = lines(),
-                "user" | "unverified" => {}
+                "user" => {}
                 _ if name.starts_with("verify ") => {}
                 _ if name.starts_with('/') => plan.included.push(file),
                 _ => plan.files.push(file),
@@ -154,32 +212,24 @@ impl Program {
     }
 
     /// How running it shows that it uses the key.
-    ///
-    /// # Errors
-    /// Why that cannot be done here.
-    pub(super) fn proof(&self, values: &[(&str, String)]) -> Result<Proof> {
-        for (name, content) in self.sections() {
-            let mut words = name.split(' ');
-            match (words.next(), words.next(), words.next()) {
-                (Some("verify"), Some(process), Some(function)) => {
-                    return Ok(Proof { process, function, script: filled(content, values) });
-                }
-                (Some("unverified"), ..) => {
-                    let what = format!("{} is not run by this command", self.name);
-                    return Err(Failure::failed(what).hint(content.trim()));
-                }
-                _ => {}
-            }
-        }
-        Err(Failure::failed(format!("{} is not run by this command", self.name)))
+    pub(super) fn proof(&self, values: &[(&str, String)]) -> Option<Proof> {
+        self.sections().find_map(|(name, content)| {
+            let mut words = name.strip_prefix("verify ")?.split(' ');
+            let (process, function) = (words.next()?, words.next()?);
+            Some(Proof { process, function, script: filled(content, values) })
+        })
     }
 
     fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.text.split("\n= ").map(|section| {
-            let section = section.strip_prefix("= ").unwrap_or(section);
-            section.split_once('\n').unwrap_or((section, ""))
-        })
+        sections(self.text)
     }
+}
+
+fn sections(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    text.split("\n= ").map(|section| {
+        let section = section.strip_prefix("= ").unwrap_or(section);
+        section.split_once('\n').unwrap_or((section, ""))
+    })
 }
 
 fn filled(text: &str, values: &[(&str, String)]) -> String {
@@ -194,8 +244,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names =
-            "module engine directory uri tokenuri token label id slot cert family pinfile port pin";
+        let names = "module engine directory uri tokenuri token label id slot cert family pem agent pinfile port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         for program in PROGRAMS {
@@ -203,8 +252,7 @@ mod tests {
             assert!(!plan.then.is_empty(), "{}", program.name);
             assert_eq!(plan.included.is_empty(), plan.start.is_empty(), "{}", program.name);
             let all = plan.files.iter().chain(&plan.included).map(|file| &file.1);
-            let script = program.proof(&values).map(|proof| proof.script);
-            let script = script.unwrap_or_default();
+            let script = program.proof(&values).expect("it is run").script;
             let all = all.chain(&plan.then).chain(&plan.start).chain([&script]);
             for text in all {
                 let open = text.match_indices('{').find(|(at, _)| {
@@ -212,7 +260,8 @@ mod tests {
                 });
                 assert!(open.is_none(), "{}: {text}", program.name);
             }
-            assert!(!program.engine || plan.files[0].0 == "openssl.cnf");
+            let configuration = program.bridge.file();
+            assert!(configuration.is_none_or(|file| plan.files[0].0 == file), "{}", program.name);
         }
     }
 }

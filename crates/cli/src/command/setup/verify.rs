@@ -2,7 +2,7 @@
 //! `metaslot setup --verify`: the program is run, and what the module counted for its process says whether it used the key.
 
 use super::files::OURS;
-use super::program::{Plan, Program, Proof};
+use super::program::{Bridge, Plan, Program, Proof};
 use super::tree::{Ended, Tree};
 use crate::configured::Configuration;
 use crate::failure::{Failure, Result};
@@ -39,9 +39,11 @@ await() {
         sleep 0.1
     done
 }
-reach() {
+handshake() {
+    port=$1
+    shift
     tries=0
-    until printf 'GET / HTTP/1.0\r\n\r\n' | OPENSSL_CONF=/dev/null openssl s_client -quiet -connect "127.0.0.1:$1" > answer 2> reach.log; do
+    until OPENSSL_CONF=/dev/null openssl s_client -connect "127.0.0.1:$port" "$@" < request > answer 2> reach.log; do
         tries=$((tries + 1))
         if [ $tries -ge 200 ] || ! grep -q 'errno=111' reach.log; then
             cat error.log reach.log >&2
@@ -49,7 +51,32 @@ reach() {
         fi
         sleep 0.1
     done
+}
+reach() {
+    printf 'GET / HTTP/1.0\r\n\r\n' > request
+    handshake "$1" -quiet
     grep -q verified answer || { cat error.log answer >&2; return 1; }
+}
+greet() {
+    : > request
+    handshake "$1" -starttls "$2"
+}
+database() {
+    port=$1
+    allowed=$2
+    shift 2
+    bin=$(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2> /dev/null | sort -V | tail -n 1)
+    [ -x "$bin/postgres" ] || { echo 'there is no server of PostgreSQL: apt-get install postgresql' >&2; return 1; }
+    as=
+    if [ "$(id -u)" = 0 ]; then
+        as='setpriv --reuid postgres --regid postgres --init-groups'
+        chown -R postgres: db
+    fi
+    OPENSSL_CONF=/dev/null $as "$bin/initdb" -D "$PWD/db/data" -U verified -A trust --locale=C --no-sync > initdb.log 2>&1 || { cat initdb.log >&2; return 1; }
+    echo "$allowed" > hba
+    serve $as "$bin/postgres" -D "$PWD/db/data" -c hba_file="$PWD/hba" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
+        -c port="$port" -c fsync=off -c ssl=on "$@"
+    await 'ready to accept' error.log
 }
 "#;
 
@@ -74,7 +101,8 @@ pub(super) struct Run<'a> {
 /// Runs the program, and gives the processes of its that used the key, at least one.
 pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Used>)> {
     run.is_applied()?;
-    let proof = program.proof(&run.all_values(program)?)?;
+    let unknown = || Failure::failed(format!("{} is not run by this command", program.name));
+    let proof = program.proof(&run.all_values(program)?).ok_or_else(unknown)?;
     let room = Room::make()?;
     room.write("public.pem", run.public)?;
     let pages = room.pages()?;
@@ -138,10 +166,10 @@ impl Run<'_> {
     fn all_values(&self, program: &Program) -> Result<Vec<(&'static str, String)>> {
         let mut values = self.values.to_vec();
         values.push(("port", free_port()?.to_string()));
-        let wanted = program.proof(&values)?.script;
+        let wanted = program.proof(&values).map(|proof| proof.script).unwrap_or_default();
         match self.pin {
             Some(pin) => values.push(("pin", pin.display().to_string())),
-            None if program.engine || wanted.contains("{pin}") => {
+            None if program.bridge != Bridge::None || wanted.contains("{pin}") => {
                 let what =
                     format!("{} is run without a terminal, and needs the user PIN", program.name);
                 return Err(Failure::pin(what).hint("name a file that holds it: --pin-source FILE"));
@@ -226,8 +254,8 @@ impl Room {
         shell.arg("script").current_dir(&self.0).stdin(Stdio::null());
         shell.stdout(log.try_clone().map_err(cannot)?).stderr(log);
         shell.env("XDG_RUNTIME_DIR", self.0.join("run"));
-        if program.engine {
-            shell.env("OPENSSL_CONF", run.directory.join("openssl.cnf"));
+        if let Some(file) = program.bridge.file() {
+            shell.env("OPENSSL_CONF", run.directory.join(file));
         }
         let mut path = env::var_os("PATH").unwrap_or_default();
         path.push(":/usr/sbin:/sbin");
