@@ -233,6 +233,41 @@ fn programs_are_seen_to_use_the_key() {
             verified(program, kind, group, needs);
         }
     }
+    for (program, group, needs) in [
+        ("gnutls", "root", &["p11tool"][..]),
+        ("knot", "root", &["keymgr", "kzonesign"]),
+        ("haproxy", "haproxy", &["haproxy"]),
+        ("mariadb", "mysql", &["mariadbd"]),
+        ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
+    ] {
+        verified(program, "EC:edwards25519", group, needs);
+    }
+}
+
+/// libp11's engine (0.4.12) finds no key of a token that has a key of another kind than it knows.
+#[test]
+fn what_stands_in_an_engines_way_is_said_before_anything_is_written() {
+    let command = command();
+    let needs = [&*command, "openssl", "curl", "pkcs11-tool"];
+    check(CLIENT, "an Ed25519 key beside", &needs, |token| {
+        token.key_pair("EC:prime256v1", "01", "site")?;
+        token.key_pair("EC:edwards25519", "02", "other")?;
+        let setup = |line: &str| token.program(&command).line("setup").line(line);
+        for line in [
+            "openssl --directory conf --apply --key site --pin-source pin",
+            "curl --directory conf --apply --new more --pin-source pin",
+            "nginx --directory conf --key site",
+        ] {
+            let told = setup(line).output()?;
+            ensure!(told.status == 1, "{}", told.told());
+            ensure!(told.all().contains("one of type ed25519: "), "{}", told.told());
+        }
+        ensure!(!token.path("conf").exists(), "something was written");
+        let keys = token.program(&command).line("key list --pin-source pin").run()?.text();
+        ensure!(!keys.contains("more"), "{keys}");
+        let told = setup("ssh --key other --apply --directory ssh").output()?;
+        told.with(&["OpenSSH before 10.1 takes no ed25519 key from a token"]).map(drop)
+    });
 }
 
 #[test]

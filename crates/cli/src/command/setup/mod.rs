@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot setup`
 
+mod edwards;
 mod files;
 mod fresh;
 mod program;
@@ -102,7 +103,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     if let Some(label) = &args.new {
         fresh::check_names(label, &args.dns)?;
-        check(args, program, &directory)?;
+        check(app, args, program, &directory)?;
         let wanted = Wanted {
             label,
             names: &args.dns,
@@ -138,7 +139,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// What would be refused later: before anything is made.
-fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
+fn check(app: &App, args: &Args, program: &Program, directory: &Path) -> Result<()> {
     let mut plan = program.plan(&[]);
     if args.enable {
         plan.files.append(&mut plan.included);
@@ -146,6 +147,7 @@ fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
     before(directory, &plan)?;
     if program.bridge == Bridge::Engine {
         engine()?;
+        edwards::beside(app, &args.token.uri()?)?;
     }
     args.pin_source.as_deref().map_or(Ok(()), |path| pin_file(path, program).map(drop))
 }
@@ -178,10 +180,17 @@ fn values(
         None => String::from("ssh-agent"),
     };
     let engine = if program.bridge == Bridge::Engine { engine()? } else { PathBuf::new() };
-    let family = if key.kind.family == Family::Rsa { "rsa" } else { "ecdsa" };
+    edwards::check(program, host, &token, &key)?;
+    let family = match key.kind.family {
+        Family::Rsa => "rsa",
+        Family::Ed25519 => "ed25519",
+        _ => "ecdsa",
+    };
     let public = key.part(Class::Public).map(|half| key::public_key(&session, &key, half));
     let public = public.transpose()?.unwrap_or_default();
     of_this_key(&chosen.cert, &public)?;
+    // OpenSSH has none for some curves.
+    let ssh = key::ssh_line(&key.kind, &public, "").unwrap_or_default();
     let public = pem("PUBLIC KEY", &public);
     for (what, name) in [("token", &token.info.label), ("label", &key.label)] {
         program.take_name(what, name)?;
@@ -200,6 +209,8 @@ fn values(
         ("family", family.to_owned()),
         ("pem", super::uri2pem::pem_of(&full.to_string()).trim_end().to_owned()),
         ("agent", agent),
+        ("sshkey", ssh),
+        ("kind", key.kind.to_string()),
         ("pinfile", pin_file),
     ];
     Ok((values, public))
@@ -308,21 +319,16 @@ fn report(
         text.extend(plan.then.iter().map(|line| format!("{line}\n")));
     }
     if let Some((proof, used)) = proved {
-        let Proof { process, function, .. } = proof;
-        text.extend(used.iter().map(|used| {
-            format!(
-                "verified: {process} (process {}): {function}, {} times\n",
-                used.pid, used.calls
-            )
+        text.extend(used.iter().map(|Used { pid, function, calls }| {
+            format!("verified: {} (process {pid}): {function}, {calls} times\n", proof.process)
         }));
     }
     let uris = plan.files.iter().map(|file| directory.join(file.0).display().to_string());
     let mut json = json!({"files": files, "then": plan.then});
     if let Some((proof, used)) = proved {
-        let process = |used: &Used| json!({"pid": used.pid, "calls": used.calls});
+        let process = |Used { pid, function, calls }: &Used| json!({"pid": pid, "function": function, "calls": calls});
         json["verified"] = json!({
             "process": proof.process,
-            "function": proof.function,
             "processes": used.iter().map(process).collect::<Vec<Value>>(),
         });
     }

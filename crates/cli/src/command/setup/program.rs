@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The programs that `metaslot setup` knows. A program is a row here and a file in `crates/cli/setup`, where `= NAME`
 //! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves,
-//! `= start` how it is started with the latter, and `= then` what is typed without them.
+//! `= start` how it is started with the latter, `= then` what is typed without them, `= no ed25519` what of it takes no such key
+//! from a token, and `= verify PROCESS FUNCTION…` runs it.
 
 use crate::failure::{Failure, Result};
 
@@ -151,8 +152,8 @@ pub(super) struct Plan {
 pub(super) struct Proof {
     /// What the process calls itself that uses the module.
     pub(super) process: &'static str,
-    /// What it must have called with success.
-    pub(super) function: &'static str,
+    /// Of which it must have called one with success.
+    pub(super) functions: Vec<&'static str>,
     /// For `sh`, in a directory of its own.
     pub(super) script: String,
 }
@@ -180,7 +181,7 @@ impl Program {
             match name {
                 "then" => plan.then = lines(),
                 "start" => plan.start = lines(),
-                "user" => {}
+                "user" | "no ed25519" => {}
                 _ if name.starts_with("verify ") => {}
                 _ if name.starts_with('/') => plan.included.push(file),
                 _ => plan.files.push(file),
@@ -208,15 +209,24 @@ impl Program {
 
     /// The user whose processes use the key, where that is not the user who starts the program.
     pub(super) fn user(&self) -> Option<&'static str> {
-        self.sections().find(|(name, _)| *name == "user").map(|(_, user)| user.trim())
+        self.section("user")
+    }
+
+    /// What of it takes no Ed25519 key from a token, as far as is known.
+    pub(super) fn without_ed25519(&self) -> Option<&'static str> {
+        self.section("no ed25519")
+    }
+
+    fn section(&self, wanted: &str) -> Option<&'static str> {
+        self.sections().find(|(name, _)| *name == wanted).map(|(_, content)| content.trim())
     }
 
     /// How running it shows that it uses the key.
     pub(super) fn proof(&self, values: &[(&str, String)]) -> Option<Proof> {
         self.sections().find_map(|(name, content)| {
             let mut words = name.strip_prefix("verify ")?.split(' ');
-            let (process, function) = (words.next()?, words.next()?);
-            Some(Proof { process, function, script: filled(content, values) })
+            let process = words.next()?;
+            Some(Proof { process, functions: words.collect(), script: filled(content, values) })
         })
     }
 
@@ -244,7 +254,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names = "module engine directory uri tokenuri token label id slot cert family pem agent pinfile port pin";
+        let names = "module engine directory uri tokenuri token label id slot cert family kind pem agent sshkey pinfile port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         for program in PROGRAMS {

@@ -6,6 +6,7 @@ use super::program::{Bridge, Plan, Program, Proof};
 use super::tree::{Ended, Tree};
 use crate::configured::Configuration;
 use crate::failure::{Failure, Result};
+use metaslot_ck::Function;
 use metaslot_counters::read;
 use signal_hook::low_level::emulate_default_handler;
 use std::collections::BTreeMap;
@@ -29,13 +30,14 @@ servers=
 trap 'kill $servers 2> /dev/null || true; wait || true' EXIT
 serve() {
     setsid "$@" > error.log 2>&1 &
-    servers="$servers $!"
+    server=$!
+    servers="$servers $server"
 }
 await() {
     tries=0
     until grep -q "$1" "$2"; do
         tries=$((tries + 1))
-        [ $tries -lt 200 ] || { cat "$2" >&2; return 1; }
+        [ $tries -lt 200 ] && kill -0 $server || { cat "$2" >&2; return 1; }
         sleep 0.1
     done
 }
@@ -45,8 +47,8 @@ handshake() {
     tries=0
     until OPENSSL_CONF=/dev/null openssl s_client -connect "127.0.0.1:$port" "$@" < request > answer 2> reach.log; do
         tries=$((tries + 1))
-        if [ $tries -ge 200 ] || ! grep -q 'errno=111' reach.log; then
-            cat error.log reach.log >&2
+        if [ $tries -ge 200 ] || ! grep -q 'errno=111' reach.log || ! kill -0 $server; then
+            cat reach.log error.log >&2
             return 1
         fi
         sleep 0.1
@@ -55,7 +57,7 @@ handshake() {
 reach() {
     printf 'GET / HTTP/1.0\r\n\r\n' > request
     handshake "$1" -quiet
-    grep -q verified answer || { cat error.log answer >&2; return 1; }
+    grep -q verified answer || { cat answer error.log >&2; return 1; }
 }
 greet() {
     : > request
@@ -84,6 +86,7 @@ database() {
 #[derive(Debug)]
 pub(super) struct Used {
     pub(super) pid: u32,
+    pub(super) function: &'static str,
     pub(super) calls: u64,
 }
 
@@ -125,15 +128,20 @@ pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Use
             return Err(Failure::failed("interrupted"));
         }
     }
-    let calls = |page: &read::Process| {
-        let row = page.calls.iter().find(|row| row.0.name() == proof.function);
-        row.map_or(0, |row| row.1.calls.saturating_sub(row.1.errors))
+    let count = |(function, count): &(Function, read::Calls), pid| {
+        let calls = count.calls.saturating_sub(count.errors);
+        let wanted = proof.functions.iter().find(|name| **name == function.name());
+        wanted.filter(|_| calls > 0).map(|function| Used { pid, function, calls })
     };
-    let is_its = |page: &&read::Process| page.program == proof.process;
-    let used = seen.values().filter(is_its).map(|page| Used { pid: page.pid, calls: calls(page) });
-    let used: Vec<Used> = used.filter(|used| used.calls > 0).collect();
+    let of_page = |page: &read::Process| {
+        let rows = page.calls.iter().filter_map(|row| count(row, page.pid));
+        rows.collect::<Vec<Used>>()
+    };
+    let its = seen.values().filter(|page| page.program == proof.process);
+    let used: Vec<Used> = its.flat_map(of_page).collect();
     if used.is_empty() {
-        let (name, Proof { process, function, .. }) = (program.name, &proof);
+        let (name, process) = (program.name, proof.process);
+        let function = proof.functions.join(" or ");
         let what = format!(
             "{name} ran, and did not use the module: no process {process} called {function} with success"
         );
