@@ -42,6 +42,7 @@ type Check = fn(&Setup<'_>) -> Vec<Finding>;
 const CHECKS: &[(&str, Check)] = &[
     ("configuration", checks::configuration),
     ("module", checks::module),
+    ("others", checks::others),
     ("p11-kit", files::p11_kit),
     ("ssh-agent", programs::agent),
     ("OpenSSL", programs::openssl),
