@@ -32,6 +32,8 @@ pub(crate) struct Configuration {
 #[derive(Debug, Default)]
 pub(crate) struct TokenSection {
     pub(crate) path: PathBuf,
+    /// Of a `[[foreign]]` section.
+    pub(crate) name: Option<String>,
     /// As its slot is described; the path where nothing is said.
     pub(crate) description: Option<String>,
     pub(crate) policy: Option<String>,
@@ -150,6 +152,7 @@ impl TokenSection {
             let said = string(value.get_ref());
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("path" | "module", _) => token.path = said.unwrap_or_default().into(),
+                ("name", _) => token.name = said,
                 ("description", _) => token.description = said,
                 ("policy", _) => token.policy = said,
                 ("kdf", _) => token.kdf = said,
@@ -190,7 +193,7 @@ mod tests {
         let all = Configuration::parse(
             "counters = false\n[[token]]\npath = \"/a\"\npolicy = \"legacy\"\nallow = [\"weak-rsa\"]\n\
              [[token]]\npath = \"/b\"\nanchor = \"/c\"\nfast_login = \"15m\"\n\
-             [[foreign]]\nmodule = \"/d\"\npolicy = \"legacy\"\n",
+             [[foreign]]\nname = \"d\"\nmodule = \"/d\"\npolicy = \"legacy\"\n",
         );
         let [one, two] = &all.tokens[..] else { panic!("two tokens: {all:?}") };
         assert_eq!(
@@ -203,6 +206,7 @@ mod tests {
             (foreign.path.to_str(), foreign.policy.as_deref()),
             (Some("/d"), Some("legacy"))
         );
+        assert_eq!(foreign.name.as_deref(), Some("d"));
         assert!(all.counters_off && all.problem.is_none());
         assert!(Configuration::parse("[[token]").problem.is_some());
     }

@@ -161,6 +161,26 @@ fn agent(token: &mut TestToken) -> Result<Server> {
 }
 
 #[test]
+fn an_authority_in_the_agent_signs_certificates() {
+    check(CLIENT, "ssh-keygen -U", NEEDS, |token| {
+        prepare(token)?;
+        token.key_pair("EC:edwards25519", "03", "edwards")?;
+        token.program("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", "user"]).run()?;
+        let _agent = agent(token)?;
+        let keys = token.program("ssh-add").arg("-L").run()?.text();
+        ensure!(keys.lines().count() == public_keys(token)?.lines().count(), "{keys}");
+        for key in keys.lines() {
+            token.write("ca.pub", key)?;
+            token.program("ssh-keygen").line("-U -s ca.pub -I test -V +1h -n me user.pub").run()?;
+            let made = token.program("ssh-keygen").line("-L -f user-cert.pub").run()?;
+            let kind = key.split(' ').next().unwrap_or_default().trim_start_matches("ssh-");
+            made.with(&[&format!("(using {}", kind.replace("rsa", "rsa-sha2-512"))])?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_server_proves_itself_by_keys_in_the_token() {
     check(CLIENT, "host keys, HostKeyAgent", NEEDS, |token| {
         prepare(token)?;

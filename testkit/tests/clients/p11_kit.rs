@@ -65,7 +65,7 @@ fn a_token_is_used_through_its_server() {
 
 /// Puts the module into a user's configuration of p11-kit, and no other. What root wants is not read there, so programs
 /// run as another user from now on.
-fn configure(token: &mut TestToken, line: &str) -> Result<()> {
+pub(crate) fn configure(token: &mut TestToken, line: &str) -> Result<()> {
     let directory = token.path("config/pkcs11");
     std::fs::create_dir_all(directory.join("modules")).context("make the directory")?;
     std::fs::write(directory.join("pkcs11.conf"), "user-config: only\n")?;

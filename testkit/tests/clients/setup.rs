@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What `metaslot setup` writes is what the programs need: each is run with it, and asks for no PIN.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Program, TestToken, check, command, free_port};
 
-use crate::{apache, nginx};
+use crate::{apache, nginx, p11_kit, provider};
 
 const CLIENT: &str = "metaslot setup";
 
@@ -149,7 +152,7 @@ fn gnutls() {
 }
 
 #[test]
-fn osslsigncode_curl_and_psql_have_lines() {
+fn every_other_recipe_has_lines() {
     works("curl", &["curl"], |token| {
         for program in [
             "osslsigncode",
@@ -168,13 +171,24 @@ fn osslsigncode_curl_and_psql_have_lines() {
     });
 }
 
-/// What the command itself says of a run of each program. Their processes count in a directory of the run.
-fn verified(program: &str, needs: &[&str]) {
-    let command = command();
-    let needs: Vec<&str> = needs.iter().copied().chain([&*command, "pkcs11-tool"]).collect();
-    check(CLIENT, &format!("{program} --verify"), &needs, |token| {
-        token.key_pair("rsa:2048", "0a01", "site")?;
-        token.share("www-data")?;
+/// What the command itself says of a run of a program that uses a key of this kind, as a user whose group may use the token. Their
+/// processes count in a directory of the run.
+fn verified(program: &str, kind: &str, group: &str, needs: &[&str]) {
+    let (command, provider) = (command(), provider::path());
+    let mut needs: Vec<&str> =
+        needs.iter().copied().chain([&*command, "pkcs11-tool", "openssl"]).collect();
+    let by_provider = ["haproxy", "mariadb", "postgres"].contains(&program);
+    needs.extend(by_provider.then_some(&*provider));
+    check(CLIENT, &format!("{program} --verify, {kind}"), &needs, |token| {
+        token.key_pair(kind, "0a01", "site")?;
+        token.share(group)?;
+        // Where Debian 12 has no package for it.
+        token.set("OPENSSL_MODULES", Path::new(&provider).parent().context("a file")?);
+        std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
+        if by_provider {
+            // The user of the service reads it.
+            std::fs::set_permissions(token.path("pin"), Permissions::from_mode(0o644))?;
+        }
         let metaslot = |line: &str| token.program(&command).line(line);
         metaslot("cert selfsign site --dns localhost --pin-source pin --out site.pem --store")
             .run()?;
@@ -186,21 +200,85 @@ fn verified(program: &str, needs: &[&str]) {
 
 #[test]
 fn programs_are_seen_to_use_the_key() {
-    for (program, needs) in [
-        ("openssl", &["openssl"][..]),
-        ("curl", &["curl", "openssl"]),
-        ("nginx", &["nginx", "openssl"]),
-        ("apache", &["apache2", "openssl"]),
-        ("stunnel", &["stunnel4", "openssl"]),
-        ("java", &["keytool"]),
-        ("nss", &["certutil", "modutil"]),
-        ("gnutls", &["p11tool"]),
-        ("strongswan", &["pki"]),
-        ("openvpn", &["openvpn"]),
-        ("knot", &["keymgr", "kzonesign"]),
+    for (program, group, needs) in [
+        ("openssl", "root", &[][..]),
+        ("curl", "root", &["curl"]),
+        ("postgresql", "root", &["psql", "setpriv"]),
+        ("osslsigncode", "root", &["osslsigncode"]),
+        ("nginx", "www-data", &["nginx"]),
+        ("apache", "www-data", &["apache2"]),
+        ("stunnel", "root", &["stunnel4"]),
+        ("java", "root", &["keytool"]),
+        ("nss", "root", &["certutil", "modutil"]),
+        ("gnutls", "root", &["p11tool"]),
+        ("ssh", "root", &["ssh", "ssh-agent"]),
+        ("git", "root", &["git", "ssh-agent"]),
+        ("strongswan", "root", &["pki"]),
+        ("openvpn", "root", &["openvpn"]),
+        ("knot", "root", &["keymgr", "kzonesign"]),
+        ("haproxy", "haproxy", &["haproxy"]),
+        ("mariadb", "mysql", &["mariadbd"]),
+        ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
     ] {
-        verified(program, needs);
+        for kind in ["rsa:2048", "EC:prime256v1"] {
+            verified(program, kind, group, needs);
+        }
     }
+    for (program, group, needs) in [
+        ("gnutls", "root", &["p11tool"][..]),
+        ("knot", "root", &["keymgr", "kzonesign"]),
+        ("haproxy", "haproxy", &["haproxy"]),
+        ("mariadb", "mysql", &["mariadbd"]),
+        ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
+    ] {
+        verified(program, "EC:edwards25519", group, needs);
+    }
+}
+
+/// libp11's engine (0.4.12) finds no key of a token that has a key of another kind than it knows.
+#[test]
+fn what_stands_in_an_engines_way_is_said_before_anything_is_written() {
+    let command = command();
+    let needs = [&*command, "openssl", "curl", "pkcs11-tool"];
+    check(CLIENT, "an Ed25519 key beside", &needs, |token| {
+        token.key_pair("EC:prime256v1", "01", "site")?;
+        token.key_pair("EC:edwards25519", "02", "other")?;
+        let setup = |line: &str| token.program(&command).line("setup").line(line);
+        for line in [
+            "openssl --directory conf --apply --key site --pin-source pin",
+            "curl --directory conf --apply --new more --pin-source pin",
+            "nginx --directory conf --key site",
+        ] {
+            let told = setup(line).output()?;
+            ensure!(told.status == 1, "{}", told.told());
+            ensure!(told.all().contains("one of type ed25519: "), "{}", told.told());
+        }
+        ensure!(!token.path("conf").exists(), "something was written");
+        let keys = token.program(&command).line("key list --pin-source pin").run()?.text();
+        ensure!(!keys.contains("more"), "{keys}");
+        let told = setup("ssh --key other --apply --directory ssh").output()?;
+        told.with(&["OpenSSH before 10.1 takes no ed25519 key from a token"]).map(drop)
+    });
+}
+
+#[test]
+fn p11_kit_is_seen_to_have_the_module() {
+    let command = command();
+    let needs = [&*command, "p11-kit", "pkcs11-tool", "setpriv"];
+    check(CLIENT, "p11-kit --verify", &needs, |token| {
+        token.key_pair("rsa:2048", "0a01", "site")?;
+        let apply = "setup p11-kit --apply --directory conf";
+        token.program(&command).line(apply).run()?;
+        let line = std::fs::read_to_string(token.path("conf/metaslot.module"))?;
+        p11_kit::configure(token, &line)?;
+        token
+            .program(&command)
+            .line(apply)
+            .arg("--verify")
+            .run()?
+            .with(&["verified: p11-kit"])
+            .map(drop)
+    });
 }
 
 #[test]

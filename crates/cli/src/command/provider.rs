@@ -95,7 +95,7 @@ impl Provider {
     }
 
     /// What it remarks, each with the number of mechanisms that it is said of.
-    fn remarks(&self) -> Vec<(&str, usize)> {
+    pub(crate) fn remarks(&self) -> Vec<(&str, usize)> {
         let mut all: Vec<(&str, usize)> = Vec::new();
         for (_, Candidate { remark, .. }) in &self.rows {
             match all.iter_mut().find(|known| known.0 == remark.as_str()) {

@@ -50,7 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = if args.as_is { checked(&args.key)? } else { found(app, args)? };
-    let pem = pem(LABEL, &document(&uri));
+    let pem = pem_of(&uri);
     let report =
         Report { text: String::new(), json: json!({"uri": uri, "pem": pem}), uris: vec![uri] };
     write_beside(&app.output, args.out.as_deref(), pem.as_bytes(), &report)?;
@@ -58,6 +58,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         "read by programs of OpenSSL 3 that have pkcs11-provider configured, not by its engine",
     );
     Ok(())
+}
+
+/// The file that names a key by this URI.
+pub(super) fn pem_of(uri: &str) -> String {
+    pem(LABEL, &document(uri))
 }
 
 fn document(uri: &str) -> Vec<u8> {

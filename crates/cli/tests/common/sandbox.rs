@@ -40,6 +40,12 @@ impl Sandbox {
         Self { directory, module: module.to_owned() }
     }
 
+    /// Where it is.
+    #[allow(dead_code, reason = "most tests run commands in it")]
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// A program that finds the command, the module, the configuration and nothing of the user's.
     pub(crate) fn program(&self, name: &str) -> Command {
         let binary = Path::new(env!("CARGO_BIN_EXE_metaslot"));

@@ -3,6 +3,7 @@
 
 use super::finding::Finding;
 use crate::app::App;
+use crate::command::provider::{Provider, providers};
 use crate::command::token::states;
 use crate::command::tune::{costs_file, machine as machine_here};
 use crate::configured::{Configuration, TokenSection};
@@ -20,12 +21,17 @@ use std::fs;
 /// What most systems let a process lock; the module locks half of what it may.
 const LOCKED: u64 = 8 << 20;
 
+/// What the module says of a provider that is switched off.
+const DISABLED: &str = "disabled in the configuration";
+
 /// What the checks look at.
 pub(super) struct Setup<'a> {
     pub(super) host: Result<&'a Host>,
     pub(super) tokens: Result<Vec<Token>>,
     /// Empty for a module of others, which has one of its own.
     pub(super) configuration: Configuration,
+    /// What of each other module that the configuration names is used, and its own words.
+    pub(super) providers: Vec<Provider>,
     pub(super) ours: bool,
 }
 
@@ -48,7 +54,16 @@ impl<'a> Setup<'a> {
         if configuration.problem.is_some() {
             tokens = Ok(Vec::new());
         }
-        Self { host, tokens, configuration, ours }
+        let has_others = !configuration.foreign.is_empty();
+        let providers = has_others.then(|| providers(app).ok()).flatten().unwrap_or_default();
+        Self { host, tokens, configuration, providers, ours }
+    }
+
+    /// The files of the configuration, one of which has what is meant.
+    fn files(&self) -> String {
+        let files: Vec<_> =
+            self.configuration.files.iter().map(|file| file.to_string_lossy()).collect();
+        files.join(" or ")
     }
 
     /// Tokens that are made.
@@ -83,6 +98,34 @@ pub(super) fn module(setup: &Setup<'_>) -> Vec<Finding> {
             Finding::ok(format!("{path}: loaded and initialised, PKCS#11 {major}.{minor}"))
         }
     }]
+}
+
+/// The modules of others that the configuration names.
+pub(super) fn others(setup: &Setup<'_>) -> Vec<Finding> {
+    let one = |section: &TokenSection| {
+        let (path, name) = (section.path.display(), section.name.as_deref().unwrap_or_default());
+        let provider = setup.providers.iter().find(|provider| provider.name == name);
+        let idle = provider.filter(|provider| provider.served() == 0);
+        let mut remarks = idle.into_iter().flat_map(Provider::remarks).map(|(why, _)| why);
+        match remarks.find(|why| *why != DISABLED) {
+            None => Finding::ok(format!("{name}: {path}")),
+            Some(why) if !section.path.exists() => Finding::error(
+                format!("{name}: {why}"),
+                format!(
+                    "install it, or correct 'module' in its [[foreign]] section, or take that out: {}",
+                    setup.files()
+                ),
+            ),
+            Some(why) => Finding::error(
+                format!("{name}, {path}: {why}"),
+                format!(
+                    "see whether it works by itself: pkcs11-tool --module {path} --list-slots; or take its [[foreign]] section out: {}",
+                    setup.files()
+                ),
+            ),
+        }
+    };
+    setup.configuration.foreign.iter().map(one).collect()
 }
 
 /// A failure with its hint.

@@ -13,6 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use checks::Setup;
 use finding::{Finding, Level};
+pub(super) use programs::agent_pattern;
 use serde_json::{Value, json};
 use service::{Service, look};
 
@@ -41,6 +42,7 @@ type Check = fn(&Setup<'_>) -> Vec<Finding>;
 const CHECKS: &[(&str, Check)] = &[
     ("configuration", checks::configuration),
     ("module", checks::module),
+    ("others", checks::others),
     ("p11-kit", files::p11_kit),
     ("ssh-agent", programs::agent),
     ("OpenSSL", programs::openssl),

@@ -31,17 +31,22 @@ pub(super) fn agent(setup: &Setup<'_>) -> Vec<Finding> {
     let Ok(host) = &setup.host else { return Vec::new() };
     // The agent follows links before it looks.
     let Ok(path) = fs::canonicalize(host.module().path()) else { return Vec::new() };
-    if is_allowed(&path) {
+    let Some(pattern) = agent_pattern(&path) else {
         return vec![Finding::ok("the module is where ssh-agent takes modules from")];
-    }
-    let directory = path.parent().unwrap_or(&path).display();
+    };
     vec![Finding::warning(
         format!(
             "ssh-agent refuses {}: it is neither below /usr/lib nor below /usr/local/lib",
             path.display()
         ),
-        format!("install it there, or start the agent so: ssh-agent -P '{directory}/*'"),
+        format!("install it there, or start the agent so: ssh-agent -P '{pattern}'"),
     )]
+}
+
+/// What `-P` of ssh-agent(1) is to allow, for a module that it does not take otherwise.
+pub(crate) fn agent_pattern(module: &Path) -> Option<String> {
+    let directory = module.parent().unwrap_or(module).display();
+    (!is_allowed(module)).then(|| format!("{directory}/*"))
 }
 
 /// `/usr/lib*/*` and `/usr/local/lib*/*`

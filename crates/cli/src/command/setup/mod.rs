@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot setup`
 
+mod edwards;
 mod files;
 mod fresh;
 mod program;
+mod tree;
 mod verify;
 
 use super::arguments::{TokenArg, key_uri};
@@ -18,7 +20,7 @@ use files::{apply, before};
 use fresh::{Chosen, Wanted};
 use metaslot_client::Access;
 use metaslot_memory::Secret;
-use program::{Plan, Program, Proof};
+use program::{Bridge, Plan, Program, Proof};
 use rustix::fs::Mode;
 use serde_json::{Value, json};
 use std::env;
@@ -101,7 +103,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     if let Some(label) = &args.new {
         fresh::check_names(label, &args.dns)?;
-        check(args, program, &directory)?;
+        check(app, args, program, &directory)?;
         let wanted = Wanted {
             label,
             names: &args.dns,
@@ -137,14 +139,15 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// What would be refused later: before anything is made.
-fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
+fn check(app: &App, args: &Args, program: &Program, directory: &Path) -> Result<()> {
     let mut plan = program.plan(&[]);
     if args.enable {
         plan.files.append(&mut plan.included);
     }
     before(directory, &plan)?;
-    if program.engine {
+    if program.bridge == Bridge::Engine {
         engine()?;
+        edwards::beside(app, &args.token.uri()?)?;
     }
     args.pin_source.as_deref().map_or(Ok(()), |path| pin_file(path, program).map(drop))
 }
@@ -172,11 +175,22 @@ fn values(
     full.pin_source = source.as_deref().map(|path| format!("file:{}", path.display()));
     let module = fs::canonicalize(host.module().path())
         .map_err(|error| Failure::io("cannot find the module", &error))?;
-    let engine = if program.engine { engine()? } else { PathBuf::new() };
-    let family = if key.kind.family == Family::Rsa { "rsa" } else { "ecdsa" };
+    let agent = match super::doctor::agent_pattern(&module) {
+        Some(pattern) => format!("ssh-agent -P '{pattern}'"),
+        None => String::from("ssh-agent"),
+    };
+    let engine = if program.bridge == Bridge::Engine { engine()? } else { PathBuf::new() };
+    edwards::check(program, host, &token, &key)?;
+    let family = match key.kind.family {
+        Family::Rsa => "rsa",
+        Family::Ed25519 => "ed25519",
+        _ => "ecdsa",
+    };
     let public = key.part(Class::Public).map(|half| key::public_key(&session, &key, half));
     let public = public.transpose()?.unwrap_or_default();
     of_this_key(&chosen.cert, &public)?;
+    // OpenSSH has none for some curves.
+    let ssh = key::ssh_line(&key.kind, &public, "").unwrap_or_default();
     let public = pem("PUBLIC KEY", &public);
     for (what, name) in [("token", &token.info.label), ("label", &key.label)] {
         program.take_name(what, name)?;
@@ -193,6 +207,10 @@ fn values(
         ("slot", token.slot.to_string()),
         ("cert", chosen.cert.clone()),
         ("family", family.to_owned()),
+        ("pem", super::uri2pem::pem_of(&full.to_string()).trim_end().to_owned()),
+        ("agent", agent),
+        ("sshkey", ssh),
+        ("kind", key.kind.to_string()),
         ("pinfile", pin_file),
     ];
     Ok((values, public))
@@ -220,14 +238,14 @@ fn whole_name(path: &str) -> String {
 fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
     let cannot = |error| Failure::io(format!("cannot read {}", path.display()), &error);
     let bytes = Secret::taken(fs::read(path).map_err(cannot)?);
-    if program.engine && bytes.expose().ends_with(b"\n") {
+    if program.bridge == Bridge::Engine && bytes.expose().ends_with(b"\n") {
         let message = format!(
             "{} ends with a newline, which OpenSSL's engine takes for a part of the PIN: each start would cost a try",
             path.display()
         );
         return Err(Failure::failed(message).hint("write it by printf %s"));
     }
-    if program.engine && bytes.expose().len() > LONGEST_OF_ENGINE {
+    if program.bridge == Bridge::Engine && bytes.expose().len() > LONGEST_OF_ENGINE {
         let message = format!(
             "{} is longer than the {LONGEST_OF_ENGINE} bytes that OpenSSL's engine reads: each start would cost a try",
             path.display()
@@ -301,21 +319,16 @@ fn report(
         text.extend(plan.then.iter().map(|line| format!("{line}\n")));
     }
     if let Some((proof, used)) = proved {
-        let Proof { process, function, .. } = proof;
-        text.extend(used.iter().map(|used| {
-            format!(
-                "verified: {process} (process {}): {function}, {} times\n",
-                used.pid, used.calls
-            )
+        text.extend(used.iter().map(|Used { pid, function, calls }| {
+            format!("verified: {} (process {pid}): {function}, {calls} times\n", proof.process)
         }));
     }
     let uris = plan.files.iter().map(|file| directory.join(file.0).display().to_string());
     let mut json = json!({"files": files, "then": plan.then});
     if let Some((proof, used)) = proved {
-        let process = |used: &Used| json!({"pid": used.pid, "calls": used.calls});
+        let process = |Used { pid, function, calls }: &Used| json!({"pid": pid, "function": function, "calls": calls});
         json["verified"] = json!({
             "process": proof.process,
-            "function": proof.function,
             "processes": used.iter().map(process).collect::<Vec<Value>>(),
         });
     }

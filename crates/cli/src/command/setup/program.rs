@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The programs that `metaslot setup` knows. A program is a row here and a file in `crates/cli/setup`, where `= NAME`
 //! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves,
-//! `= start` how it is started with the latter, and `= then` what is typed without them.
+//! `= start` how it is started with the latter, `= then` what is typed without them, `= no ed25519` what of it takes no such key
+//! from a token, and `= verify PROCESS FUNCTION…` runs it.
 
 use crate::failure::{Failure, Result};
 
@@ -13,66 +14,125 @@ pub(super) struct Program {
     pub(super) command: &'static str,
     /// What it is in a Debian system.
     pub(super) package: &'static str,
-    /// Whether it needs OpenSSL's engine, and the configuration for that.
-    pub(super) engine: bool,
+    pub(super) bridge: Bridge,
     text: &'static str,
+}
+
+/// What of OpenSSL's it needs, and the configuration for that.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Bridge {
+    None,
+    /// libp11's engine
+    Engine,
+    /// pkcs11-provider
+    Provider,
+}
+
+impl Bridge {
+    /// The recipe that has its configuration.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Engine => include_str!("../../../setup/openssl.txt"),
+            Self::Provider => include_str!("../../../setup/provider.txt"),
+        }
+    }
+
+    /// The file of that.
+    pub(super) const fn file(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Engine => Some("openssl.cnf"),
+            Self::Provider => Some("provider.cnf"),
+        }
+    }
 }
 
 const fn row(
     name: &'static str,
     command: &'static str,
     package: &'static str,
-    engine: bool,
+    bridge: Bridge,
     text: &'static str,
 ) -> Program {
-    Program { name, command, package, engine, text }
+    Program { name, command, package, bridge, text }
 }
 
 /// Names, in the order of the help text.
 pub(super) const PROGRAMS: &[Program] = &[
-    row("openssl", "openssl", "openssl", true, include_str!("../../../setup/openssl.txt")),
-    row("nginx", "nginx", "nginx", true, include_str!("../../../setup/nginx.txt")),
-    row("apache", "apache2", "apache2", true, include_str!("../../../setup/apache.txt")),
-    row("stunnel", "stunnel4", "stunnel4", true, include_str!("../../../setup/stunnel.txt")),
+    row(
+        "openssl",
+        "openssl",
+        "openssl",
+        Bridge::Engine,
+        include_str!("../../../setup/openssl.txt"),
+    ),
+    row("nginx", "nginx", "nginx", Bridge::Engine, include_str!("../../../setup/nginx.txt")),
+    row("apache", "apache2", "apache2", Bridge::Engine, include_str!("../../../setup/apache.txt")),
+    row(
+        "stunnel",
+        "stunnel4",
+        "stunnel4",
+        Bridge::Engine,
+        include_str!("../../../setup/stunnel.txt"),
+    ),
     row(
         "postgresql",
         "psql",
         "postgresql-client",
-        true,
+        Bridge::Engine,
         include_str!("../../../setup/postgresql.txt"),
     ),
-    row("curl", "curl", "curl", true, include_str!("../../../setup/curl.txt")),
+    row("curl", "curl", "curl", Bridge::Engine, include_str!("../../../setup/curl.txt")),
     row(
         "osslsigncode",
         "osslsigncode",
         "osslsigncode",
-        true,
+        Bridge::Engine,
         include_str!("../../../setup/osslsigncode.txt"),
     ),
-    row("java", "keytool", "default-jre-headless", false, include_str!("../../../setup/java.txt")),
-    row("nss", "modutil", "libnss3-tools", false, include_str!("../../../setup/nss.txt")),
-    row("gnutls", "p11tool", "gnutls-bin", false, include_str!("../../../setup/gnutls.txt")),
-    row("p11-kit", "p11-kit", "p11-kit", false, include_str!("../../../setup/p11-kit.txt")),
-    row("ssh", "ssh", "openssh-client", false, include_str!("../../../setup/ssh.txt")),
-    row("git", "git", "git", false, include_str!("../../../setup/git.txt")),
-    row("knot", "keymgr", "knot", false, include_str!("../../../setup/knot.txt")),
+    row(
+        "java",
+        "keytool",
+        "default-jre-headless",
+        Bridge::None,
+        include_str!("../../../setup/java.txt"),
+    ),
+    row("nss", "modutil", "libnss3-tools", Bridge::None, include_str!("../../../setup/nss.txt")),
+    row("gnutls", "p11tool", "gnutls-bin", Bridge::None, include_str!("../../../setup/gnutls.txt")),
+    row("p11-kit", "p11-kit", "p11-kit", Bridge::None, include_str!("../../../setup/p11-kit.txt")),
+    row("ssh", "ssh", "openssh-client", Bridge::None, include_str!("../../../setup/ssh.txt")),
+    row("git", "git", "git", Bridge::None, include_str!("../../../setup/git.txt")),
+    row("knot", "keymgr", "knot", Bridge::None, include_str!("../../../setup/knot.txt")),
     row(
         "strongswan",
         "pki",
         "strongswan-pki",
-        false,
+        Bridge::None,
         include_str!("../../../setup/strongswan.txt"),
     ),
-    row("haproxy", "haproxy", "haproxy", false, include_str!("../../../setup/haproxy.txt")),
-    row("mariadb", "mariadbd", "mariadb-server", false, include_str!("../../../setup/mariadb.txt")),
+    row(
+        "haproxy",
+        "haproxy",
+        "haproxy",
+        Bridge::Provider,
+        include_str!("../../../setup/haproxy.txt"),
+    ),
+    row(
+        "mariadb",
+        "mariadbd",
+        "mariadb-server",
+        Bridge::Provider,
+        include_str!("../../../setup/mariadb.txt"),
+    ),
     row(
         "postgres",
         "pg_ctlcluster",
         "postgresql",
-        false,
+        Bridge::Provider,
         include_str!("../../../setup/postgres.txt"),
     ),
-    row("openvpn", "openvpn", "openvpn", false, include_str!("../../../setup/openvpn.txt")),
+    row("openvpn", "openvpn", "openvpn", Bridge::None, include_str!("../../../setup/openvpn.txt")),
 ];
 
 /// What stands in its configuration: files, and what is to be done with them.
@@ -92,8 +152,8 @@ pub(super) struct Plan {
 pub(super) struct Proof {
     /// What the process calls itself that uses the module.
     pub(super) process: &'static str,
-    /// What it must have called with success.
-    pub(super) function: &'static str,
+    /// Of which it must have called one with success.
+    pub(super) functions: Vec<&'static str>,
     /// For `sh`, in a directory of its own.
     pub(super) script: String,
 }
@@ -111,18 +171,17 @@ impl Program {
     /// With values in the place of `{name}`.
     pub(super) fn plan(&self, values: &[(&str, String)]) -> Plan {
         let mut plan = Plan::default();
-        if self.engine && self.name != "openssl" {
-            let openssl = PROGRAMS[0].plan(values);
-            plan.files = openssl.files;
-        }
-        for (name, content) in self.sections() {
+        let configuration = sections(self.bridge.text());
+        let configuration = configuration.filter(|(name, _)| Some(*name) == self.bridge.file());
+        let own = self.sections().filter(|(name, _)| Some(*name) != self.bridge.file());
+        for (name, content) in configuration.chain(own) {
             let content = filled(content, values);
             let lines = || content.lines().map(str::to_owned).collect();
             let file = (name, content.trim_end().to_owned() + "\n");
             match name {
                 "then" => plan.then = lines(),
                 "start" => plan.start = lines(),
-                "user" | "unverified" => {}
+                "user" | "no ed25519" => {}
                 _ if name.starts_with("verify ") => {}
                 _ if name.starts_with('/') => plan.included.push(file),
                 _ => plan.files.push(file),
@@ -150,36 +209,37 @@ impl Program {
 
     /// The user whose processes use the key, where that is not the user who starts the program.
     pub(super) fn user(&self) -> Option<&'static str> {
-        self.sections().find(|(name, _)| *name == "user").map(|(_, user)| user.trim())
+        self.section("user")
+    }
+
+    /// What of it takes no Ed25519 key from a token, as far as is known.
+    pub(super) fn without_ed25519(&self) -> Option<&'static str> {
+        self.section("no ed25519")
+    }
+
+    fn section(&self, wanted: &str) -> Option<&'static str> {
+        self.sections().find(|(name, _)| *name == wanted).map(|(_, content)| content.trim())
     }
 
     /// How running it shows that it uses the key.
-    ///
-    /// # Errors
-    /// Why that cannot be done here.
-    pub(super) fn proof(&self, values: &[(&str, String)]) -> Result<Proof> {
-        for (name, content) in self.sections() {
-            let mut words = name.split(' ');
-            match (words.next(), words.next(), words.next()) {
-                (Some("verify"), Some(process), Some(function)) => {
-                    return Ok(Proof { process, function, script: filled(content, values) });
-                }
-                (Some("unverified"), ..) => {
-                    let what = format!("{} is not run by this command", self.name);
-                    return Err(Failure::failed(what).hint(content.trim()));
-                }
-                _ => {}
-            }
-        }
-        Err(Failure::failed(format!("{} is not run by this command", self.name)))
+    pub(super) fn proof(&self, values: &[(&str, String)]) -> Option<Proof> {
+        self.sections().find_map(|(name, content)| {
+            let mut words = name.strip_prefix("verify ")?.split(' ');
+            let process = words.next()?;
+            Some(Proof { process, functions: words.collect(), script: filled(content, values) })
+        })
     }
 
     fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.text.split("\n= ").map(|section| {
-            let section = section.strip_prefix("= ").unwrap_or(section);
-            section.split_once('\n').unwrap_or((section, ""))
-        })
+        sections(self.text)
     }
+}
+
+fn sections(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    text.split("\n= ").map(|section| {
+        let section = section.strip_prefix("= ").unwrap_or(section);
+        section.split_once('\n').unwrap_or((section, ""))
+    })
 }
 
 fn filled(text: &str, values: &[(&str, String)]) -> String {
@@ -194,8 +254,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names =
-            "module engine directory uri tokenuri token label id slot cert family pinfile port pin";
+        let names = "module engine directory uri tokenuri token label id slot cert family kind pem agent sshkey pinfile port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         for program in PROGRAMS {
@@ -203,8 +262,7 @@ mod tests {
             assert!(!plan.then.is_empty(), "{}", program.name);
             assert_eq!(plan.included.is_empty(), plan.start.is_empty(), "{}", program.name);
             let all = plan.files.iter().chain(&plan.included).map(|file| &file.1);
-            let script = program.proof(&values).map(|proof| proof.script);
-            let script = script.unwrap_or_default();
+            let script = program.proof(&values).expect("it is run").script;
             let all = all.chain(&plan.then).chain(&plan.start).chain([&script]);
             for text in all {
                 let open = text.match_indices('{').find(|(at, _)| {
@@ -212,7 +270,8 @@ mod tests {
                 });
                 assert!(open.is_none(), "{}: {text}", program.name);
             }
-            assert!(!program.engine || plan.files[0].0 == "openssl.cnf");
+            let configuration = program.bridge.file();
+            assert!(configuration.is_none_or(|file| plan.files[0].0 == file), "{}", program.name);
         }
     }
 }

@@ -2,27 +2,26 @@
 //! `metaslot setup --verify`: the program is run, and what the module counted for its process says whether it used the key.
 
 use super::files::OURS;
-use super::program::{Plan, Program, Proof};
+use super::program::{Bridge, Plan, Program, Proof};
+use super::tree::{Ended, Tree};
 use crate::configured::Configuration;
 use crate::failure::{Failure, Result};
+use metaslot_ck::Function;
 use metaslot_counters::read;
-use rustix::process::{Pid, Signal, kill_process_group};
+use signal_hook::low_level::emulate_default_handler;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::process::{self, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A program that takes longer does not end.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take to end when it is told to.
-const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What every script has: a server ends with it, and is in a group of its own, because Apache ends its group; a handshake is
 /// tried again only until somebody listens, because a server may try its PIN at each.
@@ -31,27 +30,55 @@ servers=
 trap 'kill $servers 2> /dev/null || true; wait || true' EXIT
 serve() {
     setsid "$@" > error.log 2>&1 &
-    servers="$servers $!"
+    server=$!
+    servers="$servers $server"
 }
 await() {
     tries=0
     until grep -q "$1" "$2"; do
         tries=$((tries + 1))
-        [ $tries -lt 200 ] || { cat "$2" >&2; return 1; }
+        [ $tries -lt 200 ] && kill -0 $server || { cat "$2" >&2; return 1; }
         sleep 0.1
     done
 }
-reach() {
+handshake() {
+    port=$1
+    shift
     tries=0
-    until printf 'GET / HTTP/1.0\r\n\r\n' | OPENSSL_CONF=/dev/null openssl s_client -quiet -connect "127.0.0.1:$1" > answer 2> reach.log; do
+    until OPENSSL_CONF=/dev/null openssl s_client -connect "127.0.0.1:$port" "$@" < request > answer 2> reach.log; do
         tries=$((tries + 1))
-        if [ $tries -ge 200 ] || ! grep -q 'errno=111' reach.log; then
-            cat error.log reach.log >&2
+        if [ $tries -ge 200 ] || ! grep -q 'errno=111' reach.log || ! kill -0 $server; then
+            cat reach.log error.log >&2
             return 1
         fi
         sleep 0.1
     done
-    grep -q verified answer || { cat error.log answer >&2; return 1; }
+}
+reach() {
+    printf 'GET / HTTP/1.0\r\n\r\n' > request
+    handshake "$1" -quiet
+    grep -q verified answer || { cat answer error.log >&2; return 1; }
+}
+greet() {
+    : > request
+    handshake "$1" -starttls "$2"
+}
+database() {
+    port=$1
+    allowed=$2
+    shift 2
+    bin=$(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2> /dev/null | sort -V | tail -n 1)
+    [ -x "$bin/postgres" ] || { echo 'there is no server of PostgreSQL: apt-get install postgresql' >&2; return 1; }
+    as=
+    if [ "$(id -u)" = 0 ]; then
+        as='setpriv --reuid postgres --regid postgres --init-groups'
+        chown -R postgres: db
+    fi
+    OPENSSL_CONF=/dev/null $as "$bin/initdb" -D "$PWD/db/data" -U verified -A trust --locale=C --no-sync > initdb.log 2>&1 || { cat initdb.log >&2; return 1; }
+    echo "$allowed" > hba
+    serve $as "$bin/postgres" -D "$PWD/db/data" -c hba_file="$PWD/hba" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
+        -c port="$port" -c fsync=off -c ssl=on "$@"
+    await 'ready to accept' error.log
 }
 "#;
 
@@ -59,6 +86,7 @@ reach() {
 #[derive(Debug)]
 pub(super) struct Used {
     pub(super) pid: u32,
+    pub(super) function: &'static str,
     pub(super) calls: u64,
 }
 
@@ -76,27 +104,44 @@ pub(super) struct Run<'a> {
 /// Runs the program, and gives the processes of its that used the key, at least one.
 pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Used>)> {
     run.is_applied()?;
-    let proof = program.proof(&run.all_values(program)?)?;
+    let unknown = || Failure::failed(format!("{} is not run by this command", program.name));
+    let proof = program.proof(&run.all_values(program)?).ok_or_else(unknown)?;
     let room = Room::make()?;
     room.write("public.pem", run.public)?;
     let pages = room.pages()?;
     let before = names(&pages);
     let mut seen = BTreeMap::new();
     let mut look = || look(&pages, &before, &mut seen);
-    let status = room.run(program, run, &proof.script, &mut look)?;
+    let ended = room.run(program, run, &proof.script, &mut look)?;
     look();
-    if !status.success() {
-        return Err(room.failed(program));
+    match ended {
+        Ended::With(status) if status.success() => {}
+        Ended::With(_) => return Err(room.failed(program)),
+        Ended::Late => {
+            let seconds = PATIENCE.as_secs();
+            let failure = room.failed(program);
+            return Err(failure.context(format!("it did not end in {seconds} seconds")));
+        }
+        Ended::Interrupted(signal) => {
+            drop(room);
+            emulate_default_handler(signal).ok();
+            return Err(Failure::failed("interrupted"));
+        }
     }
-    let calls = |page: &read::Process| {
-        let row = page.calls.iter().find(|row| row.0.name() == proof.function);
-        row.map_or(0, |row| row.1.calls.saturating_sub(row.1.errors))
+    let count = |(function, count): &(Function, read::Calls), pid| {
+        let calls = count.calls.saturating_sub(count.errors);
+        let wanted = proof.functions.iter().find(|name| **name == function.name());
+        wanted.filter(|_| calls > 0).map(|function| Used { pid, function, calls })
     };
-    let is_its = |page: &&read::Process| page.program == proof.process;
-    let used = seen.values().filter(is_its).map(|page| Used { pid: page.pid, calls: calls(page) });
-    let used: Vec<Used> = used.filter(|used| used.calls > 0).collect();
+    let of_page = |page: &read::Process| {
+        let rows = page.calls.iter().filter_map(|row| count(row, page.pid));
+        rows.collect::<Vec<Used>>()
+    };
+    let its = seen.values().filter(|page| page.program == proof.process);
+    let used: Vec<Used> = its.flat_map(of_page).collect();
     if used.is_empty() {
-        let (name, Proof { process, function, .. }) = (program.name, &proof);
+        let (name, process) = (program.name, proof.process);
+        let function = proof.functions.join(" or ");
         let what = format!(
             "{name} ran, and did not use the module: no process {process} called {function} with success"
         );
@@ -129,10 +174,10 @@ impl Run<'_> {
     fn all_values(&self, program: &Program) -> Result<Vec<(&'static str, String)>> {
         let mut values = self.values.to_vec();
         values.push(("port", free_port()?.to_string()));
-        let wanted = program.proof(&values)?.script;
+        let wanted = program.proof(&values).map(|proof| proof.script).unwrap_or_default();
         match self.pin {
             Some(pin) => values.push(("pin", pin.display().to_string())),
-            None if program.engine || wanted.contains("{pin}") => {
+            None if program.bridge != Bridge::None || wanted.contains("{pin}") => {
                 let what =
                     format!("{} is run without a terminal, and needs the user PIN", program.name);
                 return Err(Failure::pin(what).hint("name a file that holds it: --pin-source FILE"));
@@ -209,38 +254,21 @@ impl Room {
         run: &Run<'_>,
         script: &str,
         look: &mut dyn FnMut(),
-    ) -> Result<ExitStatus> {
+    ) -> Result<Ended> {
         self.write("script", &format!("{PRELUDE}{script}"))?;
         let cannot = |error: io::Error| Failure::io("cannot run the script", &error);
         let log = File::create(self.0.join("log")).map_err(cannot)?;
         let mut shell = Command::new("/bin/sh");
-        shell.arg("script").current_dir(&self.0).process_group(0).stdin(Stdio::null());
+        shell.arg("script").current_dir(&self.0).stdin(Stdio::null());
         shell.stdout(log.try_clone().map_err(cannot)?).stderr(log);
         shell.env("XDG_RUNTIME_DIR", self.0.join("run"));
-        if program.engine {
-            shell.env("OPENSSL_CONF", run.directory.join("openssl.cnf"));
+        if let Some(file) = program.bridge.file() {
+            shell.env("OPENSSL_CONF", run.directory.join(file));
         }
         let mut path = env::var_os("PATH").unwrap_or_default();
         path.push(":/usr/sbin:/sbin");
-        let mut child = shell.env("PATH", path).spawn().map_err(cannot)?;
-        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let end = |signal| group.map(|group| kill_process_group(group, signal));
-        let mut ended = wait(&mut child, PATIENCE, look);
-        if matches!(ended, Ok(None)) {
-            // It ends its servers.
-            end(Signal::TERM);
-            ended = wait(&mut child, LAST_PATIENCE, look).map(|_| None);
-        }
-        // Whatever it has left.
-        end(Signal::KILL);
-        match ended.map_err(cannot)? {
-            Some(status) => Ok(status),
-            None => {
-                child.wait().map_err(cannot)?;
-                let seconds = PATIENCE.as_secs();
-                Err(self.failed(program).context(format!("it did not end in {seconds} seconds")))
-            }
-        }
+        let mut tree = Tree::start(shell.env("PATH", path)).map_err(cannot)?;
+        tree.wait(PATIENCE, look).map_err(cannot)
     }
 
     /// The program's own words.
@@ -263,21 +291,4 @@ impl Drop for Room {
             thread::sleep(Duration::from_millis(20));
         }
     }
-}
-
-/// How it ended; `None` where it does not.
-fn wait(
-    child: &mut Child,
-    patience: Duration,
-    look: &mut dyn FnMut(),
-) -> io::Result<Option<ExitStatus>> {
-    let end = Instant::now() + patience;
-    while Instant::now() < end {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        look();
-        thread::sleep(Duration::from_millis(10));
-    }
-    Ok(None)
 }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What `metaslot setup --verify` leaves behind: nothing, however it ends.
+
+#[path = "common/sandbox.rs"]
+mod sandbox;
+
+use rustix::process::{Pid, Signal, kill_process};
+use sandbox::Sandbox;
+use std::env;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+/// A token with a key, and in the program's place one that starts a server in a session of its own, which has a child, and then does
+/// what `end` says.
+fn sandbox(end: &str) -> Sandbox {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let pins = "--so-pin-source so.pin --pin-source user.pin --quiet";
+    sandbox.run(&format!("metaslot token init --label web {pins}"));
+    sandbox.run("metaslot key generate --label site --pin-source user.pin --quiet");
+    let server = "sleep 1000 & echo $$ $! > $HOME/left.new; mv $HOME/left.new $HOME/left; wait";
+    let program = format!(
+        "#!/bin/sh\nsetsid sh -c '{server}' &\nuntil test -e $HOME/left; do sleep 0.01; done\n\
+         echo $$ > $HOME/begun.new; mv $HOME/begun.new $HOME/begun\n{end}\n"
+    );
+    sandbox.run(&format!(
+        "mkdir bin tmp; cat > bin/p11tool <<'END'\n{program}END\nchmod 755 bin/p11tool"
+    ));
+    sandbox
+}
+
+/// Runs it, sends the signal once the program has begun, and gives the exit code or signal.
+fn verify(sandbox: &Sandbox, signal: Option<Signal>) -> (Option<i32>, Option<i32>) {
+    let home = sandbox.directory();
+    let mut metaslot = sandbox.program(env!("CARGO_BIN_EXE_metaslot"));
+    let path = format!("{}/bin:{}", home.display(), env::var("PATH").unwrap_or_default());
+    metaslot.env("PATH", path).env("TMPDIR", home.join("tmp"));
+    metaslot.args("setup gnutls --verify --directory conf --pin-source user.pin".split(' '));
+    let mut child = metaslot.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    if let Some(signal) = signal {
+        while !home.join("begun").exists() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let pid = Pid::from_raw(child.id().cast_signed()).expect("it has a number");
+        kill_process(pid, signal).expect("it runs");
+    }
+    let status = child.wait().expect("it ends");
+    (status.code(), status.signal())
+}
+
+/// Processes that are not gone, and files of the run.
+fn left(sandbox: &Sandbox) -> Vec<String> {
+    let state = "for pid in $(cat left begun); do ps -o pid=,stat=,comm= $pid; done | grep -v Z";
+    sandbox.run(&format!("{state}; ls tmp"))
+}
+
+#[test]
+fn a_verification_that_is_interrupted_leaves_no_server_and_no_file() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let sandbox = sandbox("sleep 1000");
+        let ended = verify(&sandbox, Some(signal));
+        assert_eq!(left(&sandbox), Vec::<String>::new(), "{signal:?}");
+        assert_eq!(ended, (None, Some(signal.as_raw())));
+    }
+}
+
+#[test]
+fn a_verification_that_ends_leaves_no_server_and_no_file() {
+    for end in ["exit 0", "exit 1", "trap '' TERM; kill -9 $$"] {
+        let sandbox = sandbox(end);
+        // The program did not use the key.
+        assert_eq!(verify(&sandbox, None), (Some(1), None), "{end}");
+        assert_eq!(left(&sandbox), Vec::<String>::new(), "{end}");
+    }
+}
