@@ -96,7 +96,7 @@ pub(crate) fn restore(
 /// with the next one there: a process that lives has it locked.
 struct Room {
     path: PathBuf,
-    _locked: OwnedFd,
+    _locked: Option<OwnedFd>,
 }
 
 /// How its name begins, and the names of all that is ever in it: the file, and what is looked at.
@@ -115,11 +115,11 @@ impl Room {
             let random = u64::from_ne_bytes(crypto::random::<8>()?);
             let path = beside.join(format!("{ROOM}{random:016x}"));
             fs::mkdir(&path, Mode::RWXU).map_err(refused)?;
-            // Until it is locked another process takes it for one that was left.
-            if let Ok(_locked) = lock(&path)
-                && fs::lstat(&path).is_ok()
-            {
-                return Ok(Self { path, _locked });
+            // Until it is locked another process takes it for one that was left. A file system without such locks has
+            // none who could.
+            let locked = lock(&path);
+            if !matches!(locked, Err(Errno::WOULDBLOCK)) && fs::lstat(&path).is_ok() {
+                return Ok(Self { path, _locked: locked.ok() });
             }
         }
         Err(Error::file(to, "write", "what is made beside it is taken away again and again"))

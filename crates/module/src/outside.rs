@@ -7,10 +7,10 @@ use metaslot_counters as counters;
 use std::cell::Cell;
 
 /// Calls another module: no thread is cancelled meanwhile, no such module calls this one, and none ends the process by a
-/// pipe that it finds closed.
+/// pipe that it finds closed, or a file that may not grow.
 pub(crate) fn apart(work: &mut dyn FnMut()) {
     let _uncancelled = Uncancelled::begin();
-    let _unbroken = Unbroken::begin(libc::SIGPIPE);
+    let _unbroken = Unbroken::begin();
     let outside = Outside(OUTSIDE.replace(true));
     if !outside.0 {
         counters::outside(true);

@@ -44,7 +44,7 @@ impl Sink {
             }
             Self::Stderr => {
                 // Not the standard library's, whose lock a fork may leave taken.
-                let _unbroken = Unbroken::begin(libc::SIGPIPE);
+                let _unbroken = Unbroken::begin();
                 let line = format!("{line}\n");
                 Ok(rustix::io::write(rustix::stdio::stderr(), line.as_bytes()).map(drop)?)
             }
@@ -75,7 +75,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     // Another process may write meanwhile.
-    let _unbroken = Unbroken::begin(libc::SIGXFSZ);
+    let _unbroken = Unbroken::begin();
     match file.write(line.as_bytes())? {
         written if written == line.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),

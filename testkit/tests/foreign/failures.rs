@@ -159,6 +159,7 @@ fn lies_are_errors_and_the_next_call_works() {
         "calls-back",
         "forks",
         "closed-pipe",
+        "short-files",
     ];
     fake(name, &modes, |module, mode| {
         let slot = slot(module, "fake")?;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -313,6 +314,17 @@ static CK_RV sign_init(CK_SESSION_HANDLE session, CK_MECHANISM *mechanism, CK_OB
         if (write(ends[1], "", 1) == 1)
             return CKR_GENERAL_ERROR;
         close(ends[1]);
+    }
+    struct rlimit limit;
+    if (is("short-files") && getrlimit(RLIMIT_FSIZE, &limit) == 0) {
+        struct rlimit none = {0, limit.rlim_max};
+        FILE *file = tmpfile();
+        setrlimit(RLIMIT_FSIZE, &none);
+        signal(SIGXFSZ, SIG_DFL);
+        if (file == NULL || write(fileno(file), "", 1) == 1)
+            return CKR_GENERAL_ERROR;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        fclose(file);
     }
     if (is("removed") || gone())
         return CKR_DEVICE_REMOVED;
