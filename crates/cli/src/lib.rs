@@ -25,6 +25,7 @@ mod places;
 mod scheme;
 mod settings;
 mod uri;
+mod waiting;
 mod x509;
 
 use app::App;

@@ -70,13 +70,23 @@ impl Output {
 
     /// How far a long command is, on a terminal.
     pub(crate) fn progress(self, done: u64, total: u64, what: &str) {
-        if self.quiet || self.json || !io::stderr().is_terminal() {
+        if !self.shows_progress() {
             return;
         }
         match done < total {
-            true => write_error(&format!("\r{done} of {total} {what}\x1b[K")),
-            false => write_error("\r\x1b[K"),
+            true => self.rewrite(&format!("{done} of {total} {what}")),
+            false => self.rewrite(""),
         }
+    }
+
+    /// Whether anyone would see it, and nothing reads it.
+    pub(crate) fn shows_progress(self) -> bool {
+        !self.quiet && !self.json && io::stderr().is_terminal()
+    }
+
+    /// The last line of the terminal anew.
+    pub(crate) fn rewrite(self, line: &str) {
+        write_error(&format!("\r{}\x1b[K", printable(line)));
     }
 
     /// Part of a line about how far a command is, that was asked for.

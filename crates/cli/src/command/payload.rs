@@ -4,6 +4,7 @@
 use super::target::{Target, of_stream};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Report};
+use crate::waiting::Waiting;
 use metaslot_memory::Secret;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -17,6 +18,8 @@ const PIECE: usize = 64 * 1024;
 pub(crate) struct Payload {
     name: String,
     file: File,
+    /// That it is read.
+    waiting: Option<Waiting>,
 }
 
 impl Payload {
@@ -28,9 +31,17 @@ impl Payload {
         // Not by way of the buffer that the library has for standard input: what is read may be secret.
         let opened = path.map_or_else(|| of_stream(&io::stdin()), File::open);
         match opened {
-            Ok(file) => Ok(Self { name, file }),
+            Ok(file) => Ok(Self { name, file, waiting: None }),
             Err(error) => Err(Failure::io(format!("cannot open {name}"), &error)),
         }
+    }
+
+    /// Shows on a terminal how far it is.
+    #[must_use]
+    pub(crate) fn shown(mut self, output: Output) -> Self {
+        let length = self.file.metadata().ok().filter(Metadata::is_file).map(|file| file.len());
+        self.waiting = Some(Waiting::new(output, format!("reading {}", self.name), length));
+        self
     }
 
     /// All of it.
@@ -64,7 +75,10 @@ impl Payload {
         while filled < buffer.len() {
             match self.file.read(&mut buffer[filled..]) {
                 Ok(0) => break,
-                Ok(read) => filled += read,
+                Ok(read) => {
+                    filled += read;
+                    self.waiting.iter().for_each(|waiting| waiting.advance(read));
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.unreadable(&error)),
             }

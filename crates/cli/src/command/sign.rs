@@ -65,7 +65,7 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let mut payload = Payload::open(args.input.as_deref())?;
+    let mut payload = Payload::open(args.input.as_deref())?.shown(app.output);
     let opened = args.user.open::<Key>(app, &args.key, Access::ReadOnly)?;
     let Opened { session, pin, token, it: key, .. } = &opened;
     let handle = signing_part(key)?;

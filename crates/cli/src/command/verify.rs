@@ -46,7 +46,7 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.key(&args.key)?;
     let login = args.user.login_with(app, &uri)?;
-    let mut payload = Payload::open(args.input.as_deref())?;
+    let mut payload = Payload::open(args.input.as_deref())?.shown(app.output);
     let signature = Payload::open(Some(&args.signature))?.all()?;
     let token = login.token.uri();
     // The public half of a pair is there without a login; a secret key is not.

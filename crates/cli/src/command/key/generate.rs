@@ -8,6 +8,7 @@ use crate::failure::{Failure, Result};
 use crate::key::{self, Kind, Order, Usage, usage};
 use crate::output::Report;
 use crate::scheme::mechanism_number;
+use crate::waiting::Waiting;
 use clap::builder::NonEmptyStringValueParser;
 use metaslot_ck::{
     CKA_ALLOWED_MECHANISMS, CKA_ALWAYS_AUTHENTICATE, CKA_DESTROYABLE, CKA_MODIFIABLE,
@@ -73,7 +74,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         same_label: args.same_label,
         limits: args.limits()?,
     };
+    let waiting = Waiting::new(app.output, format!("generating {}", args.kind), None);
     let keys = key::make(&session, login.token.slot, order)?;
+    drop(waiting);
     let report = report(&login.token, &keys);
     let text =
         format!("generated {} key '{}'\n{}\n", args.kind, args.label, report.uris.join("\n"));
