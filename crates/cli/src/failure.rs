@@ -230,7 +230,9 @@ impl From<client::Error> for Failure {
         let told = detail.as_ref().filter(|_| vague);
         if let Some(words) = told {
             let message = format!("{words} ({name}: {code})");
-            return Self { call: Some(call), ..Self::failed(message) };
+            // Only a configuration that cannot be used keeps a module of ours from saying which slots it has.
+            let hint = (name == "C_GetSlotList").then(|| String::from(CHECK));
+            return Self { call: Some(call), hint, ..Self::failed(message) };
         }
         let message = match row {
             Some((_, words, _)) => format!("{words} ({name}: {code})"),
@@ -255,6 +257,8 @@ impl From<LoadError> for Failure {
     }
 }
 
+const CHECK: &str = "'metaslot config check' says all that is wrong with the configuration";
+
 /// Codes that are about a PIN.
 const PIN_CODES: &[ck::Error] = &[
     ck::Error::PIN_EXPIRED,
@@ -274,7 +278,11 @@ const WORDS: &[(ck::Error, &str, &str)] = &[
     (ck::Error::ATTRIBUTE_READ_ONLY, "an attribute cannot be set this way", ""),
     (ck::Error::ATTRIBUTE_VALUE_INVALID, "an attribute has a value that it cannot have", ""),
     (ck::Error::CURVE_NOT_SUPPORTED, "the module does not have this curve", ""),
-    (ck::Error::DATA_LEN_RANGE, "the data is too long or too short for this mechanism", ""),
+    (
+        ck::Error::DATA_LEN_RANGE,
+        "the data is too long or too short for this mechanism",
+        "block ciphers without padding take whole blocks, and RSA less than the key's length",
+    ),
     (ck::Error::DEVICE_ERROR, "the token's store failed", "check the store's disk and permissions"),
     (ck::Error::DEVICE_MEMORY, "the token's store is full", "make room on its disk"),
     (ck::Error::FUNCTION_NOT_SUPPORTED, "the module does not have this function", ""),
