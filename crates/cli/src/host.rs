@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The module and its tokens: found, loaded, listed, chosen.
 
+use crate::encoding::printable;
 use crate::failure::{self, Failure, Result};
 use crate::pin::{self, Role, Source, tries};
 use crate::uri::Uri;
@@ -122,8 +123,31 @@ impl Host {
         }
         let shows = |token: &&Token| self.shows(token, uri).unwrap_or(false);
         let having: Vec<Token> = all.iter().filter(shows).cloned().collect();
-        // A secret key is in none of them that can be seen: then it is not known which is meant.
-        self.only(if having.is_empty() { all } else { having }, uri)
+        let what = uri
+            .object
+            .as_ref()
+            .map_or_else(|| String::from("that id"), |label| format!("'{}'", printable(label)));
+        if having.is_empty() {
+            // A secret key is in none of them that can be seen: then it is not known which is meant.
+            return Err(Failure::not_found(format!("no token shows {what} without a login"))
+                .choose(
+                    "say which has it with --token, or in the URI",
+                    all.iter().map(Token::uri),
+                ));
+        }
+        match having.len() {
+            1 => self.only(having, uri),
+            many => {
+                let there = having.iter().map(|token| Uri {
+                    object: uri.object.clone(),
+                    id: uri.id.clone(),
+                    class: uri.class.clone(),
+                    ..token.uri()
+                });
+                Err(Failure::not_found(format!("{many} tokens have {what}"))
+                    .choose("say which with --token, or take its URI", there))
+            }
+        }
     }
 
     fn shows(&self, token: &Token, uri: &Uri) -> Result<bool> {

@@ -156,8 +156,7 @@ impl UserArg {
         self.pin.login_with(app, uri)
     }
 
-    /// The one object that a URI or a label describes, after a login. To change something the token must be named where there
-    /// are several; to look, it is that which shows the object.
+    /// The one object that a URI or a label describes, after a login on the token that shows it.
     pub(crate) fn open<T: Object>(
         &self,
         app: &App,
@@ -165,13 +164,25 @@ impl UserArg {
         access: Access,
     ) -> Result<Opened<T>> {
         let asked = self.key(text)?;
-        let login = match access {
-            Access::ReadOnly => self.login_with(app, &asked)?,
-            Access::ReadWrite => self.login(app, &asked)?,
-        };
+        self.opened(app, self.login_with(app, &asked)?, &asked, access)
+    }
+
+    /// The same, to delete it: the token must be named where there are several.
+    pub(crate) fn open_named<T: Object>(&self, app: &App, text: &str) -> Result<Opened<T>> {
+        let asked = self.key(text)?;
+        self.opened(app, self.login(app, &asked)?, &asked, Access::ReadWrite)
+    }
+
+    fn opened<T: Object>(
+        &self,
+        app: &App,
+        login: Login<'_>,
+        asked: &Uri,
+        access: Access,
+    ) -> Result<Opened<T>> {
         let (session, pin) = app.log_in(&login, access)?;
         let token = login.token;
-        let it = find::one(&session, &token.uri(), &asked)?;
-        Ok(Opened { session, pin, token, asked, it })
+        let it = find::one(&session, &token.uri(), asked)?;
+        Ok(Opened { session, pin, token, asked: asked.clone(), it })
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.key(&args.issuer)?;
-    let login = args.user.login(app, &uri)?;
+    let login = args.user.login_with(app, &uri)?;
     let previous = args.previous.as_deref().map(|path| contents(path, "X509 CRL")).transpose()?;
     let (session, pin) = app.log_in(&login, Access::ReadOnly)?;
     let issuer = Issuer::find(&session, &login.token.uri(), &uri)?;

@@ -7,7 +7,6 @@ use crate::command::arguments::UserArg;
 use crate::failure::Result;
 use crate::output::Report;
 use crate::pin::confirm_deletion;
-use metaslot_client::Access;
 use serde_json::json;
 
 /// Arguments of `cert delete`.
@@ -24,7 +23,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let opened = args.user.open::<Stored>(app, &args.certificate, Access::ReadWrite)?;
+    let opened = args.user.open_named::<Stored>(app, &args.certificate)?;
     let name = opened.uri();
     if !args.yes {
         confirm_deletion("the certificate", &format!("delete {name}?"))?;

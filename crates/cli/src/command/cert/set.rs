@@ -45,7 +45,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let (session, token) = match args.trusted || args.untrusted {
         true => app.log_in_officer(&uri, args.so_pin_source.as_deref())?,
         false => {
-            let login = args.user.login(app, &uri)?;
+            let login = args.user.login_with(app, &uri)?;
             (app.log_in(&login, Access::ReadWrite)?.0, login.token)
         }
     };

@@ -54,7 +54,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     let family = asking.kind.family;
     let (name, others) = granted(args, &request)?;
-    let login = args.user.login(app, &uri)?;
+    let login = args.user.login_with(app, &uri)?;
     let (session, pin) = app.log_in(&login, args.made.access())?;
     let token = login.token.uri();
     if !request.is_signed(&session, asking)? {

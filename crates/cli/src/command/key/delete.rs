@@ -9,7 +9,6 @@ use crate::output::Report;
 use crate::pin::confirm_deletion;
 use crate::uri::Class;
 use metaslot_ck::CKA_DESTROYABLE;
-use metaslot_client::Access;
 use serde_json::json;
 
 /// Arguments of `key delete`.
@@ -26,7 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let opened = args.user.open::<Key>(app, &args.key, Access::ReadWrite)?;
+    let opened = args.user.open_named::<Key>(app, &args.key)?;
     let name = opened.uri();
     let Opened { session, token, asked, it: mut key, .. } = opened;
     if let Some(half @ (Class::Private | Class::Public)) = asked.class {
