@@ -329,7 +329,7 @@ const WORDS: &[(ck::Error, &str, &str)] = &[
     (
         ck::Error::TOKEN_WRITE_PROTECTED,
         "the token's store cannot be written by this user",
-        "logging in must be able to count wrong PINs: check the store's owner and mode",
+        "check the owner and mode of its file and directory, and whether the file system is read-only",
     ),
     (ck::Error::USER_NOT_LOGGED_IN, "this needs a login", "give the PIN with --pin-source"),
     (

@@ -198,7 +198,7 @@ impl Input {
         let peer = match &args.peer {
             None => None,
             Some(path) => {
-                let pair = keyfile::public_key(&Payload::open(Some(path))?.all()?)
+                let pair = keyfile::public_key(&Payload::short(Some(path))?)
                     .map_err(|failure| failure.context(path.display()))?;
                 let point = x509::key_bits(&pair.public.unwrap_or_default()).map(<[u8]>::to_vec);
                 Some((pair.kind, point.unwrap_or_default()))

@@ -13,6 +13,9 @@ use std::path::Path;
 /// Data up to this size goes to the token in one call, longer data in pieces of this size.
 const PIECE: usize = 64 * 1024;
 
+/// No key, signature, certificate or request is longer, nor what a token keeps: it is no disk.
+const SHORT: usize = 1 << 20;
+
 /// A file or standard input (`-`, or nothing).
 #[derive(Debug)]
 pub(crate) struct Payload {
@@ -49,6 +52,31 @@ impl Payload {
         let mut data = Vec::new();
         self.file.read_to_end(&mut data).map_err(|error| self.unreadable(&error))?;
         Ok(data)
+    }
+
+    /// All of a file that is short by its nature.
+    pub(crate) fn short(path: Option<&Path>) -> Result<Vec<u8>> {
+        Self::open(path)?.up_to(SHORT)
+    }
+
+    /// All of it, and no more than so many bytes are read.
+    pub(crate) fn up_to(mut self, most: usize) -> Result<Vec<u8>> {
+        let mut data = Vec::new();
+        let read = (&mut self.file).take(most as u64 + 1).read_to_end(&mut data);
+        read.map_err(|error| self.unreadable(&error))?;
+        if data.len() > most { Err(self.too_long(most)) } else { Ok(data) }
+    }
+
+    /// The same of a secret, for which the path stands.
+    pub(crate) fn short_secret(path: &Path) -> Result<Secret> {
+        let mut payload = Self::open(Some(path))?;
+        let mut buffer = Secret::zeroed(SHORT + 1);
+        let length = payload.fill(buffer.expose_mut())?;
+        if length > SHORT { Err(payload.too_long(SHORT)) } else { Ok(buffer.truncated(length)) }
+    }
+
+    fn too_long(&self, most: usize) -> Failure {
+        Failure::failed(format!("{} is longer than {most} bytes", self.name))
     }
 
     /// All of it, and no copy of it elsewhere.
@@ -189,6 +217,6 @@ fn written(
 /// Writes a result: to a file that appears whole or not at all, or to standard output.
 fn write(path: Option<&Path>, mode: u32, bytes: &[u8]) -> Result<()> {
     let mut target = Target::open(path, mode)?;
-    target.write(bytes)?;
+    target.write_whole(bytes)?;
     target.finish()
 }

@@ -129,6 +129,16 @@ impl Target {
         self.file.write_all(bytes).map_err(|error| cannot(&self.name, &error))
     }
 
+    /// All there is. Who reads standard output may have had enough (`metaslot cert export site | head -1`).
+    pub(crate) fn write_whole(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.file.write_all(bytes) {
+            Err(error) if self.place.is_none() && error.kind() == io::ErrorKind::BrokenPipe => {
+                Ok(())
+            }
+            written => written.map_err(|error| cannot(&self.name, &error)),
+        }
+    }
+
     /// The result is complete: it takes its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         let Some(place) = &mut self.place else { return Ok(()) };

@@ -47,7 +47,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.key(&args.key)?;
     let login = args.user.login_with(app, &uri)?;
     let mut payload = Payload::open(args.input.as_deref())?.shown(app.output);
-    let signature = Payload::open(Some(&args.signature))?.all()?;
+    let signature = Payload::short(Some(&args.signature))?;
     let token = login.token.uri();
     // The public half of a pair is there without a login; a secret key is not.
     let mut session = app.host(&uri)?.module().open_session(login.token.slot, Access::ReadOnly)?;

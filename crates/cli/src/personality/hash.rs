@@ -7,8 +7,9 @@ use crate::app::App;
 use crate::command::payload::Payload;
 use crate::encoding::{hex, printable};
 use crate::failure::{Failure, Result};
-use crate::output;
+use crate::output::{self, Report};
 use metaslot_ck as ck;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 const DIGEST_EXAMPLES: &str = "\
@@ -91,20 +92,37 @@ impl What {
         algorithm: &Algorithm,
         sum: impl Fn(&mut Payload) -> Result<Vec<u8>>,
     ) -> Result<()> {
-        let one = |path: Option<&Path>| {
-            if output::is_closed() {
-                return Ok(());
-            }
-            let result = sum(&mut Payload::open(path)?)?;
-            output::write_out(self.line(algorithm, path, &result).as_bytes())
+        let paths: Vec<Option<&Path>> = match &*self.files {
+            [] => vec![None],
+            files => files.iter().map(|path| Some(&**path)).collect(),
         };
-        let Some((last, others)) = self.files.split_last() else { return one(None) };
-        let mut result = Ok(());
-        for failed in others.iter().filter_map(|path| one(Some(path)).err()) {
-            app.output.failure(&failed);
-            result = Err(Failure::failed("not every file could be read"));
+        let (mut files, mut result) = (Vec::new(), Ok(()));
+        for (at, path) in paths.iter().enumerate() {
+            if output::is_closed() {
+                break;
+            }
+            let is_last = at + 1 == paths.len();
+            let summed =
+                Payload::open(*path).and_then(|payload| sum(&mut payload.shown(app.output)));
+            let file = path.map(|path| path.display().to_string());
+            match summed {
+                Ok(sum) if app.output.json => files.push(json!({"file": file, "sum": hex(&sum)})),
+                Ok(sum) => output::write_out(self.line(algorithm, *path, &sum).as_bytes())?,
+                Err(failure) if is_last => result = Err(failure),
+                Err(failure) => {
+                    match app.output.json {
+                        true => files.push(json!({"file": file, "error": failure.message()})),
+                        false => app.output.failure(&failure),
+                    }
+                    result = Err(Failure::failed("not every file could be read"));
+                }
+            }
         }
-        one(Some(last)).and(result)
+        if app.output.json {
+            let json = json!({"algorithm": algorithm.name, "files": files});
+            app.output.print(&Report { json, ..Report::default() })?;
+        }
+        result
     }
 
     fn line(&self, algorithm: &Algorithm, path: Option<&Path>, sum: &[u8]) -> String {

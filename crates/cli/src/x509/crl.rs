@@ -5,6 +5,7 @@ use super::Time;
 use super::build::How;
 use super::extension;
 use crate::encoding::der::{self, CONSTRUCTED, INTEGER, SEQUENCE};
+use crate::encoding::{from_hex, significant};
 use crate::failure::Result;
 
 /// What is to be signed.
@@ -40,6 +41,14 @@ impl Revocations<'_> {
         ]);
         how.signed(&contents)
     }
+}
+
+/// A serial number in hexadecimal, as it stands in a certificate (RFC 5280, 4.1.2.2).
+pub(crate) fn serial(text: &str) -> Option<Vec<u8>> {
+    let number = from_hex(text)?;
+    let integer = der::integer(&number);
+    let content = der::take(&mut &*integer, INTEGER)?.to_vec();
+    (significant(&number).len() <= 20).then_some(content)
 }
 
 /// A certificate's number, revoked now.
@@ -91,6 +100,24 @@ impl<'a> List<'a> {
 mod tests {
     use super::*;
     use crate::x509::name;
+
+    #[test]
+    fn a_serial_number_is_written_as_in_a_certificate() {
+        let rows: &[(&str, &[u8])] = &[
+            ("00", &[0]),
+            ("0000", &[0]),
+            ("7f", &[0x7f]),
+            ("ff", &[0, 0xff]),
+            ("00ff", &[0, 0xff]),
+        ];
+        for (text, content) in rows {
+            assert_eq!(serial(text).as_deref(), Some(*content), "{text}");
+        }
+        assert_eq!(serial(&format!("00{}", "ff".repeat(20))).map(|it| it.len()), Some(21));
+        for text in ["", "0", "123", "zz", &"11".repeat(21)] {
+            assert_eq!(serial(text), None, "{text}");
+        }
+    }
 
     /// A list whose signature is none.
     fn sample() -> Vec<u8> {

@@ -11,7 +11,7 @@ mod request;
 mod time;
 
 pub(crate) use build::{Algorithm, How, Subject, certificate, request};
-pub(crate) use crl::{List, Revocations, entry};
+pub(crate) use crl::{List, Revocations, entry, serial};
 pub(crate) use extension::{
     alternative_name, alternative_names, authority, certifies, constraints, extended_usage,
     identifier_in, key_identifier, names, shown_name, usage, wanted_names,

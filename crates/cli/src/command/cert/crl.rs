@@ -5,7 +5,7 @@ use super::issue::{HashArg, Issuer, Signer};
 use crate::app::App;
 use crate::command::arguments::UserArg;
 use crate::command::payload::{Payload, write_beside};
-use crate::encoding::{der_of, from_hex, hex, pem};
+use crate::encoding::{der_of, hex, pem};
 use crate::failure::{Failure, Result};
 use crate::output::Report;
 use crate::x509::{self, Certificate, List, Revocations};
@@ -90,10 +90,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The DER of a short file.
+/// A list of a million certificates is not longer.
+const LONGEST: usize = 64 << 20;
+
+/// The DER of a file.
 fn contents(path: &Path, label: &str) -> Result<Vec<u8>> {
     let no = || Failure::failed(format!("{} has no {label}", path.display()));
-    der_of(&Payload::open(Some(path))?.all()?, &[label]).ok_or_else(no)
+    der_of(&Payload::open(Some(path))?.up_to(LONGEST)?, &[label]).ok_or_else(no)
 }
 
 impl Args {
@@ -111,8 +114,10 @@ impl Args {
             serials.push(read.serial.to_vec());
         }
         for text in &self.serial {
-            let wrong = || Failure::usage(format!("the serial number '{text}' is no hexadecimal"));
-            serials.push(from_hex(text).ok_or_else(wrong)?);
+            serials.push(x509::serial(text).ok_or_else(|| {
+                let message = format!("'{text}' is no serial number: 1 to 20 bytes in hexadecimal");
+                Failure::usage(message).hint("two digits each, for example --serial 0a1b")
+            })?);
         }
         Ok(serials)
     }

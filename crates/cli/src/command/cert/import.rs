@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let no = || Failure::failed(format!("{} is no certificate", args.file.display()));
-    let file = Payload::open(Some(&args.file))?.all()?;
+    let file = Payload::short(Some(&args.file))?;
     let der = der_of(&file, &["CERTIFICATE", "X509 CERTIFICATE"]).ok_or_else(no)?;
     let public_key = read(&der).map_err(|_| no())?.public_key;
     let hexadecimal = || Failure::usage("--id is no number in hexadecimal");

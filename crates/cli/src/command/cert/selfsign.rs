@@ -4,8 +4,9 @@
 use super::issue::{Made, Signer, identifier, serial};
 use super::who::{Names, Purposes};
 use crate::app::App;
-use crate::command::arguments::{Opened, UserArg};
+use crate::command::arguments::UserArg;
 use crate::failure::Result;
+use crate::find;
 use crate::key::Key;
 use crate::x509::{self, Subject};
 
@@ -33,8 +34,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let others = args.names.others()?;
-    let opened = args.user.open::<Key>(app, &args.key, args.made.access())?;
-    let Opened { session, pin, token, it: key, .. } = opened;
+    let uri = args.user.key(&args.key)?;
+    let login = args.user.login_with(app, &uri)?;
+    let (session, pin) = app.log_in(&login, args.made.access())?;
+    let token = login.token.uri();
+    let key = find::one::<Key>(&session, &token, &uri)?;
     let signer = Signer::new((&session, &pin), &key, &args.made.hash)?;
     let name = args.names.subject(&key)?;
     let identifier = identifier(&session, &signer.public_key)?;
@@ -47,5 +51,5 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let subject = Subject { name, public_key, extensions: extensions.concat() };
     let (number, seconds) = (serial(&session)?, args.made.seconds());
     let der = x509::certificate(&subject, &subject.name, &number, seconds, signer.how())?;
-    args.made.finish(app, (&session, &token.uri()), der, (key.label.clone(), key.id.clone()))
+    args.made.finish(app, (&session, &token), der, (key.label.clone(), key.id.clone()))
 }

@@ -10,7 +10,7 @@ use crate::command::payload::Payload;
 use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
 use crate::x509::{self, Request, Subject};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,8 +44,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         let message = format!("{file} is no request for a certificate, or of an unknown algorithm");
         Failure::failed(message)
     };
-    let der =
-        der_of(&contents(&args.request)?, &["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"]);
+    let contents = Payload::short(Some(&args.request))?;
+    let der = der_of(&contents, &["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"]);
     let der = der.ok_or_else(unknown)?;
     let request = Request::read(&der).ok_or_else(unknown)?;
     let asking = request.key().ok_or_else(unknown)?;
@@ -105,13 +105,4 @@ fn granted(args: &Args, request: &Request<'_>) -> Result<(Vec<u8>, Vec<Vec<u8>>)
             .hint("give the names with --dns, --ip, --email, --uri")
     })?;
     Ok((name, wanted))
-}
-
-/// All of a request, which is short.
-fn contents(file: &Path) -> Result<Vec<u8>> {
-    const LONGEST: usize = 1 << 20;
-    let mut bytes = vec![0; LONGEST];
-    let length = Payload::open(Some(file))?.fill(&mut bytes)?;
-    bytes.truncate(length);
-    Ok(bytes)
 }

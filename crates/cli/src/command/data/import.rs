@@ -12,7 +12,6 @@ use crate::uri::Uri;
 use clap::builder::NonEmptyStringValueParser;
 use metaslot_ck::*;
 use metaslot_client::{Access, Template};
-use metaslot_memory::Secret;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -35,19 +34,10 @@ pub(crate) struct Args {
     user: UserArg,
 }
 
-/// A token is no disk: an object is read as a whole by its reader.
-const LONGEST: usize = 1 << 20;
-
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let uri = args.user.uri()?;
     let login = args.user.login(app, &uri)?;
-    let mut payload = Payload::open(Some(&args.file))?;
-    let mut buffer = Secret::zeroed(LONGEST + 1);
-    let length = payload.fill(buffer.expose_mut())?;
-    if length > LONGEST {
-        return Err(Failure::failed(format!("{} is longer than {LONGEST} bytes", payload.name())));
-    }
-    let value = buffer.truncated(length);
+    let value = Payload::short_secret(&args.file)?;
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
     let named = Uri { object: Some(args.label.clone()), ..Uri::default() };
     if !Stored::search(&session, &named)?.is_empty() {
@@ -66,7 +56,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let stored = find::one::<Stored>(&session, &token, &named)?;
     let name = stored.uri(&token).to_string();
     app.output.print(&Report {
-        text: format!("imported {length} bytes\n{name}\n"),
+        text: format!("imported {} bytes\n{name}\n", value.len()),
         json: json!({"imported": stored.json(&token)}),
         uris: vec![name],
     })

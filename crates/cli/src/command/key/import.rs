@@ -68,15 +68,15 @@ pub(crate) struct Args {
     user: UserArg,
 }
 
-/// Files of keys are short; no more than this is read.
-const LONGEST: usize = 1 << 20;
-
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let id = args.id.as_deref().map(arguments::id).transpose()?;
     let uri = args.user.uri()?;
     let login = args.user.login(app, &uri)?;
-    let file = contents(&args.file)?;
+    let file = Payload::short_secret(&args.file)?;
     let named = |failure: Failure| failure.context(args.file.display());
+    if file.is_empty() {
+        return Err(Failure::failed(format!("{} is empty", args.file.display())));
+    }
     if let Some(kind) = &args.kind {
         let value = value(file, kind, args.hex).map_err(named)?;
         let (session, _) = app.log_in(&login, Access::ReadWrite)?;
@@ -91,20 +91,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;
     let (keys, certificates) = bring(&session, args, &contents, (&labels, id)).map_err(named)?;
     finish(app, args, &login.token, &keys, &certificates)
-}
-
-/// All of a file, in protected memory.
-fn contents(path: &std::path::Path) -> Result<Secret> {
-    let mut payload = Payload::open(Some(path))?;
-    let mut buffer = Secret::zeroed(LONGEST + 1);
-    let length = payload.fill(buffer.expose_mut())?;
-    match length {
-        0 => Err(Failure::failed(format!("{} is empty", payload.name()))),
-        long if long > LONGEST => {
-            Err(Failure::failed(format!("{} is too long for a key", payload.name())))
-        }
-        _ => Ok(buffer.truncated(length)),
-    }
 }
 
 /// The bytes of a secret key.

@@ -68,7 +68,7 @@ fn kind(text: &str) -> std::result::Result<Kind, String> {
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let id = args.id.as_deref().map(arguments::id).transpose()?;
     args.kind.check_usages(args.usage.as_deref())?;
-    let wrapped = Payload::open(args.input.as_deref())?.all()?;
+    let wrapped = Payload::short(args.input.as_deref())?;
     let wrapped = from_base64(&wrapped).unwrap_or(wrapped);
     let opened = args.user.open::<Key>(app, &args.by, Access::ReadWrite)?;
     let Opened { session, token, it: by, .. } = opened;
