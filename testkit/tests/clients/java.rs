@@ -9,6 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Output, Program, TestToken, USER_PIN, check};
 
+use crate::recipe;
+
 const CLIENT: &str = "Java SunPKCS11";
 const NEEDS: &[&str] = &["java", "javac", "keytool", "pkcs11-tool"];
 const LIMIT: Duration = Duration::from_secs(240);
@@ -33,12 +35,8 @@ fn configure_by_id(token: &TestToken) -> Result<()> {
 }
 
 fn write(token: &TestToken, slot: &str) -> Result<()> {
-    let text = format!(
-        "name = Testing\nlibrary = {}\n{slot}\nattributes = compatibility\n\
-         attributes(generate, CKO_PRIVATE_KEY, *) = {{\n  CKA_SENSITIVE = true\n  CKA_EXTRACTABLE = false\n}}\n",
-        token.module().display()
-    );
-    token.write("p11.cfg", text).map(|_| ())
+    let page = recipe::block(token, "Java", 0, &[("slotListIndex = 0", slot)])?;
+    token.write("p11.cfg", page).map(|_| ())
 }
 
 fn keytool(token: &TestToken) -> Program {
@@ -52,9 +50,15 @@ fn store(program: Program) -> Program {
 }
 
 pub(crate) fn key_pair(token: &TestToken, algorithm: &str, alias: &str) -> Result<()> {
-    let program = keytool(token).arg("-genkeypair").line(algorithm).args(["-alias", alias]);
-    let program = program.line("-dname CN=localhost -ext san=dns:localhost,ip:127.0.0.1");
-    store(program).line("-providername SunPKCS11-Testing").run().map(|_| ())
+    let changes = [
+        ("-keyalg RSA -keysize 2048", algorithm),
+        ("-alias site", &*format!("-alias {alias}")),
+        ("-dname CN=site", "-dname CN=localhost -ext san=dns:localhost,ip:127.0.0.1"),
+    ];
+    let page = recipe::block(token, "Java", 1, &changes)?;
+    let words = "-J-Xshare:auto -J-XX:TieredStopAtLevel=1 -storepass";
+    let line = format!("{} {words} {USER_PIN}", page.trim());
+    recipe::shell(token, &line).limit(LIMIT).run().map(drop)
 }
 
 /// The compiled client, once for all tests of this process.
@@ -136,10 +140,14 @@ fn a_jar_is_signed_by_a_key_in_the_token() {
         token.write("file", "what is signed")?;
         token.program("jar").line("--create --file plain.jar file").limit(LIMIT).run()?;
         for alias in ["jrsa", "jec"] {
-            let jarsigner = |line: &str| token.program("jarsigner").limit(LIMIT).line(line);
-            let signs = jarsigner("-J-XX:TieredStopAtLevel=1 -signedjar signed.jar");
-            store(signs).args(["plain.jar", alias]).run()?.with(&["jar signed."])?;
-            jarsigner("-verify signed.jar").run()?.with(&["jar verified."])?;
+            let changes = [
+                ("jar site", &*format!("jar {alias}")),
+                ("-keystore", &*format!("-storepass {USER_PIN} -keystore")),
+            ];
+            let page = recipe::block(token, "Java", 3, &changes)?;
+            recipe::shell(token, &page).limit(LIMIT).run()?.with(&["jar signed."])?;
+            let verify = token.program("jarsigner").limit(LIMIT).line("-verify signed.jar");
+            verify.run()?.with(&["jar verified."])?;
         }
         token.called("jarsigner")
     });
@@ -194,10 +202,10 @@ fn keytool_imports_a_pkcs12_file() {
                 .args(["-alias", alias, "-dname", &format!("CN={alias}")])
                 .run()?;
         }
-        keytool(token)
-            .line("-importkeystore -srckeystore soft.p12 -srcstorepass secret -destkeystore NONE")
-            .line("-deststoretype PKCS11 -addprovider SunPKCS11 -providerarg p11.cfg")
-            .args(["-deststorepass", USER_PIN])
+        let page = recipe::block(token, "Java", 2, &[("keys.p12", "soft.p12")])?;
+        let line = format!("{} -srcstorepass secret -deststorepass {USER_PIN}", page.trim());
+        recipe::shell(token, &line)
+            .limit(LIMIT)
             .run()?
             .with(&["2 entries successfully imported"])?;
         token.asked("keytool-pkcs12")?;

@@ -2,7 +2,9 @@
 //! NSS: its tools make keys and certificates, take PKCS#12 in, and its server uses them.
 
 use anyhow::{Result, ensure};
-use metaslot_testkit::{TestToken, USER_PIN, check, free_port};
+use metaslot_testkit::{Program, TestToken, USER_PIN, check, free_port};
+
+use crate::recipe;
 
 const CLIENT: &str = "NSS";
 const NEEDS: &[&str] =
@@ -13,24 +15,21 @@ fn prepare(token: &mut TestToken) -> Result<()> {
     token.spy()?;
     std::fs::create_dir(token.path("nss"))?;
     token.program("certutil").line("-N -d sql:nss --empty-password").run()?;
-    let modutil = token.program("modutil").line("-force -dbdir sql:nss -add metaslot -libfile");
-    modutil.arg(token.module()).run()?;
+    page(token, "modutil", &[])?.run()?;
     token.write("passwords", format!("{}:{USER_PIN}\n", token.label()))?;
     token.write("noise", [7; 64]).map(drop)
 }
 
-fn certutil(token: &TestToken, line: &str) -> metaslot_testkit::Program {
-    let program = token.program("certutil").line("-d sql:nss -f pin -h");
-    program.arg(token.label()).line(line)
+/// A command of the page.
+fn page(token: &TestToken, words: &str, changes: &[(&str, &str)]) -> Result<Program> {
+    recipe::command(token, ("NSS", 0), words, changes)
 }
 
 fn serve_and_fetch(token: &TestToken, nickname: &str) -> Result<()> {
     let port = free_port()?;
-    let _server = token
-        .program("selfserv")
-        .line("-d sql:nss -f passwords -V tls1.2:tls1.3 -n")
-        .args([&format!("{}:{nickname}", token.label()), "-p", &port.to_string()])
-        .serve(port, token.home())?;
+    let key = format!("{}:{nickname}", token.label());
+    let changes = [("web:site", &*key), ("4433", &*port.to_string())];
+    let _server = page(token, "selfserv", &changes)?.serve(port, token.home())?;
     for version in ["--tlsv1.3", "--tls-max 1.2"] {
         let fetched = token
             .program("curl")
@@ -47,10 +46,10 @@ fn serve_and_fetch(token: &TestToken, nickname: &str) -> Result<()> {
 fn a_key_that_nss_makes_serves() {
     check(CLIENT, "modutil, certutil, selfserv", NEEDS, |token| {
         prepare(token)?;
-        certutil(token, "-S -n site -s CN=localhost -x -t CTu,Cu,Cu -g 2048 -z noise -v 12")
-            .run()?;
-        certutil(token, "-K").run()?.with(&["rsa", "site"])?;
-        certutil(token, "-L").run()?.with(&["site", "CTu,Cu,Cu"])?;
+        let web = ("-h web", &*format!("-h {}", token.label()));
+        page(token, "certutil -S", &[web])?.run()?;
+        page(token, "certutil -K", &[web])?.run()?.with(&["rsa", "site"])?;
+        page(token, "certutil -K", &[web, ("-K", "-L")])?.run()?.with(&["site", "CTu,Cu,Cu"])?;
         serve_and_fetch(token, "site")?;
         token.called("nss")
     });
@@ -75,12 +74,10 @@ fn a_pkcs12_file_is_taken_in_and_serves() {
                 )
                 .args(["-name", name])
                 .run()?;
-            token
-                .program("pk12util")
-                .line("-i both.p12 -d sql:nss -k pin -W secret -h")
-                .arg(token.label())
-                .run()?;
-            certutil(token, "-K").run()?.with(&[name])?;
+            let web = ("-h web", &*format!("-h {}", token.label()));
+            let changes = [web, ("key.p12", "both.p12"), ("-W password", "-W secret")];
+            page(token, "pk12util", &changes)?.run()?;
+            page(token, "certutil -K", &[web])?.run()?.with(&[name])?;
             serve_and_fetch(token, name)?;
         }
         token.called("nss-pkcs12")

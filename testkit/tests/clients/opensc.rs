@@ -2,7 +2,9 @@
 //! OpenSC's `pkcs11-tool`, and plain OpenSSL to judge what it made.
 
 use anyhow::{Result, ensure};
-use metaslot_testkit::{TestToken, check};
+use metaslot_testkit::{TestToken, USER_PIN, check, command};
+
+use crate::recipe;
 
 const CLIENT: &str = "OpenSC pkcs11-tool";
 const NEEDS: &[&str] = &["pkcs11-tool", "openssl"];
@@ -50,6 +52,24 @@ fn spied(what: &str, summary: &str, work: impl FnOnce(&TestToken) -> Result<()>)
 
 const DGST: &[&str] =
     &["dgst", "-sha256", "-verify", "public.pem", "-signature", "signature", "message"];
+
+#[test]
+fn commands_of_the_page_make_a_key_and_sign() {
+    spied("the page: a key, a list, a signature", "page", |token| {
+        token.write("file", "what is signed")?;
+        let login = format!("--login --pin {USER_PIN}");
+        let place = ("pkcs11-tool (OpenSC)", 0);
+        let changes = [("label web", "label testing"), ("--login", &*login)];
+        let run = |words| recipe::command(token, place, words, &changes)?.run();
+        run("--keypairgen")?;
+        run("--list-objects")?.with(&["Private Key Object", "label:      site"])?;
+        run("--sign")?;
+        let export = token.program(&command()).line("key export site --out public.pem");
+        export.run()?;
+        let verify = "dgst -sha256 -verify public.pem -signature file.sig file";
+        token.program("openssl").line(verify).run().map(drop)
+    });
+}
 
 #[test]
 fn rsa_signature_is_verified_by_openssl() {

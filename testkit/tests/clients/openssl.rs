@@ -116,16 +116,16 @@ fn commands_of_the_page_make_a_certificate_serve_and_sign() {
         token.key_pair("rsa:2048", "01", "site")?;
         token.write("file", "what is signed")?;
         let port = free_port()?;
-        let page = recipe::block(token, SECTION, 1, &[("4433", &format!("127.0.0.1:{port}"))])?;
-        let run = |words| recipe::command(&page, words).map(|line| recipe::shell(token, line));
-        run("req ")?.run()?;
-        run("dgst ")?.run()?;
+        let page = |words, changes: &[_]| recipe::command(token, (SECTION, 1), words, changes);
+        page("req ", &[])?.run()?;
+        page("dgst ", &[])?.run()?;
         plain(token, "x509 -in site.pem -noout -pubkey -out public.pem")?;
         plain(token, "dgst -sha256 -verify public.pem -signature file.sig file")?;
-        let _server = run("s_server ")?.serve(port, token.home())?;
+        let here = format!("127.0.0.1:{port}");
+        let _server = page("s_server ", &[("4433", &here)])?.serve(port, token.home())?;
         let client = token.program("openssl").env("OPENSSL_CONF", "/dev/null");
         let client = client.line("s_client -verify_return_error -CAfile site.pem -connect");
-        client.arg(format!("127.0.0.1:{port}")).run().map(drop)
+        client.arg(here).run().map(drop)
     });
 }
 

@@ -106,10 +106,9 @@ fn commands_of_the_page_make_a_certificate_sign_and_open() {
         token.key_pair("rsa:2048", "01", "site")?;
         configure(token, "")?;
         token.write("file", "what is signed and sealed")?;
-        let page = recipe::block(token, SECTION, 1, &[])?;
-        for words in ["req ", "dgst "] {
-            recipe::shell(token, recipe::command(&page, words)?).run()?;
-        }
+        let page = |words| recipe::command(token, (SECTION, 1), words, &[]);
+        page("req ")?.run()?;
+        page("dgst ")?.run()?;
         plain(token, "x509 -in site.pem -noout -pubkey -out public.pem")?;
         plain(token, "dgst -sha256 -verify public.pem -signature file.sig file")?;
         let oaep = "-pkeyopt rsa_padding_mode:oaep -pkeyopt rsa_oaep_md:sha256 -pkeyopt rsa_mgf1_md:sha256";
@@ -117,7 +116,7 @@ fn commands_of_the_page_make_a_certificate_sign_and_open() {
             token,
             &format!("pkeyutl -encrypt -certin -inkey site.pem {oaep} -in file -out sealed"),
         )?;
-        let opened = recipe::shell(token, recipe::command(&page, "pkeyutl ")?).run()?;
+        let opened = page("pkeyutl ")?.run()?;
         ensure!(opened.stdout == b"what is signed and sealed", "{}", opened.told());
         Ok(())
     });

@@ -13,28 +13,19 @@ pub(crate) fn block(
     number: usize,
     changes: &[(&str, &str)],
 ) -> Result<String> {
-    let mut sections = PAGE.split("\n## ");
-    let found = sections.find(|text| text.lines().next().is_some_and(|line| line == section));
-    let text = found.with_context(|| format!("no section {section}"))?;
-    // Outside, inside, outside, inside.
-    let block = text.split("\n```").nth(2 * number + 1).context("no such block")?;
-    // Behind the language, or nothing.
-    let block = block.split_once('\n').context("an empty block")?.1;
-    // Not the beginning of MODULE_PATH.
-    let module = token.module().display().to_string();
-    let mut block = block.replace("MODULE", &module).replace(&format!("{module}_"), "MODULE_");
-    block = block.replace("token=web", &format!("token={}", token.label()));
-    for (word, here) in changes {
-        ensure!(block.contains(word), "{section} has no {word}: {block}");
-        block = block.replace(word, here);
-    }
-    Ok(block + "\n")
+    filled(token, written(section, number)?, changes)
 }
 
-/// The one command of a block that has these words, with the lines that it goes on to.
-pub(crate) fn command<'a>(block: &'a str, words: &str) -> Result<&'a str> {
-    let start = block.find(words).with_context(|| format!("no {words} in {block}"))?;
-    let start = block[..start].rfind('\n').map_or(0, |at| at + 1);
+/// The command of a block that has these words, with the lines that it goes on to, as a shell runs it.
+pub(crate) fn command(
+    token: &TestToken,
+    (section, number): (&str, usize),
+    words: &str,
+    changes: &[(&str, &str)],
+) -> Result<Program> {
+    let block = written(section, number)?;
+    let found = block.find(words).with_context(|| format!("no {words} in {block}"))?;
+    let start = block[..found].rfind('\n').map_or(0, |at| at + 1);
     let mut end = start;
     for line in block[start..].split_inclusive('\n') {
         end += line.len();
@@ -42,7 +33,30 @@ pub(crate) fn command<'a>(block: &'a str, words: &str) -> Result<&'a str> {
             break;
         }
     }
-    Ok(&block[start..end])
+    Ok(shell(token, &filled(token, &block[start..end], changes)?))
+}
+
+/// What is written there.
+pub(crate) fn written(section: &str, number: usize) -> Result<&'static str> {
+    let mut sections = PAGE.split("\n## ");
+    let found = sections.find(|text| text.lines().next().is_some_and(|line| line == section));
+    let text = found.with_context(|| format!("no section {section}"))?;
+    // Outside, inside, outside, inside.
+    let block = text.split("```").nth(2 * number + 1).context("no such block")?;
+    // Behind the language, or nothing.
+    Ok(block.split_once('\n').context("an empty block")?.1)
+}
+
+fn filled(token: &TestToken, text: &str, changes: &[(&str, &str)]) -> Result<String> {
+    let mut text = text.to_owned();
+    for (word, here) in changes {
+        ensure!(text.contains(word), "no {word} in {text}");
+        text = text.replace(word, here);
+    }
+    // Not the beginning of MODULE_PATH.
+    let module = token.module().display().to_string();
+    let text = text.replace("MODULE", &module).replace(&format!("{module}_"), "MODULE_");
+    Ok(text.replace("token=web", &format!("token={}", token.label())))
 }
 
 /// A command as a shell runs it.
