@@ -1,26 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Node.js: `testdata/node/client.js` does the work, by graphene-pk11 over pkcs11js.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use metaslot_testkit::{USER_PIN, check, find_program};
 
+use crate::recipe;
+
 const CLIENT: &str = "Node graphene-pk11";
+
+/// The program, its packages, and what of them was compiled: `cargo xtask test` does that.
+fn installed() -> (&'static str, PathBuf, String) {
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/node/node_modules");
+    let addon = modules.join("pkcs11js/build/Release/pkcs11.node").to_string_lossy().into_owned();
+    // Debian calls it by the one name, or by the other.
+    let node = ["node", "nodejs"].into_iter().find(|name| find_program(name).is_some());
+    (node.unwrap_or("node"), modules, addon)
+}
 
 #[test]
 fn a_program_signs_seals_and_agrees() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    // `cargo xtask test` makes it.
-    let modules = root.join("target/node/node_modules");
-    let addon = modules.join("pkcs11js/build/Release/pkcs11.node").to_string_lossy().into_owned();
-    // Debian calls it by the one name, or by the other.
-    let node = ["node", "nodejs"].into_iter().find(|name| find_program(name).is_some());
-    let node = node.unwrap_or("node");
+    let (node, modules, addon) = installed();
     check(CLIENT, "sign, seal, agree", &[node, "pkcs11-tool", &addon], |token| {
         token.spy()?;
         let program = token.program(node).env("NODE_PATH", &modules);
         let program = program.arg(root.join("testdata/node/client.js")).arg(token.module());
         program.args([token.label(), USER_PIN]).run()?.with(&["done"])?;
         token.called("node")
+    });
+}
+
+#[test]
+fn code_of_the_page_signs() {
+    let (node, modules, addon) = installed();
+    check(CLIENT, "the page", &[node, "pkcs11-tool", &addon], |token| {
+        token.key_pair("EC:prime256v1", "01", "site")?;
+        let page = recipe::block(token, "Node.js (graphene-pk11)", 0, &[])?;
+        let before = format!(
+            "const graphene = require(\"graphene-pk11\");\nconst pin = \"{USER_PIN}\";\nconst data = Buffer.from(\"data\");"
+        );
+        let after = "require(\"assert\").equal(signature.length, 64);\nmodule_.finalize();";
+        // In a file, `module` is the file.
+        let page = page.replace("const module ", "const module_ ").replace("module.", "module_.");
+        let program = token.write("page.js", format!("{before}\n{page}\n{after}\n"))?;
+        token.program(node).env("NODE_PATH", &modules).arg(program).run().map(drop)
     });
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use metaslot_testkit::{TestToken, USER_PIN, check};
 
+use crate::recipe;
+
 const CLIENT: &str = "PyKCS11";
 
 /// The Python with PyKCS11 in it: `cargo xtask test` makes it.
@@ -49,4 +51,22 @@ fn digests_match_those_of_python() {
 #[test]
 fn objects_are_found_changed_and_destroyed() {
     client("objects", "objects");
+}
+
+/// Runs the code of a section after what it takes for granted, and before what has to hold then.
+pub(crate) fn page_works(client: &str, section: &str, before: &str, after: &str) {
+    check(client, "the page", &[&python(), "pkcs11-tool"], |token| {
+        token.key_pair("EC:prime256v1", "01", "site")?;
+        let page = recipe::block(token, section, 0, &[])?;
+        let page = page.replace("\"web\"", "\"testing\"");
+        let program = format!("pin = \"{USER_PIN}\"\n{before}\n{page}\n{after}\n");
+        let program = token.write("page.py", program)?;
+        token.program(&python()).arg(program).run().map(drop)
+    });
+}
+
+#[test]
+fn code_of_the_page_signs() {
+    let (before, after) = ("import PyKCS11\ndigest = bytes(32)", "assert len(signature) == 64");
+    page_works(CLIENT, "Python (PyKCS11)", before, after);
 }

@@ -30,3 +30,11 @@ fn it_works_by_the_newest_interface() {
 fn it_works_by_the_classic_list() {
     works("C_GetFunctionList", TestToken::spy_classic, "python-pkcs11");
 }
+
+#[test]
+fn code_of_the_page_signs_and_makes_a_key() {
+    let before = "import pkcs11\nfrom pkcs11 import KeyType, Mechanism, MechanismFlag, ObjectClass\ndata = b'data'";
+    let after =
+        "    assert len(signature) == 64 and secret.encrypt(data, mechanism_param=bytes(16))";
+    pykcs11::page_works(CLIENT, "Python (python-pkcs11)", before, after);
+}

@@ -11,6 +11,8 @@ use cryptoki::session::{Session, UserType};
 use cryptoki::types::AuthPin;
 use metaslot_testkit::{USER_PIN, check, inside, is_inside};
 
+use crate::recipe;
+
 const CLIENT: &str = "Rust cryptoki crate";
 /// DER of the object identifier of P-256.
 const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
@@ -32,13 +34,34 @@ fn with_session(what: &str, name: &str, work: impl FnOnce(&Session) -> Result<()
 }
 
 fn session() -> Result<Session> {
-    let path = std::env::var_os("METASLOT_MODULE").context("no module")?;
+    let (path, pin) = (std::env::var_os("METASLOT_MODULE").context("no module")?, USER_PIN);
     let module = Pkcs11::new(path)?;
     module.initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK))?;
     let slot = *module.get_slots_with_initialized_token()?.first().context("no token")?;
     let session = module.open_rw_session(slot)?;
-    session.login(UserType::User, Some(&AuthPin::new(USER_PIN.into())))?;
+    session.login(UserType::User, Some(&AuthPin::new(pin.into())))?;
     Ok(session)
+}
+
+#[test]
+fn key_of_the_page_is_found_and_signs() {
+    with_session("the page", "key_of_the_page_is_found_and_signs", |session| {
+        // Without the blanks that set them apart.
+        let plain = |text: &str| text.split_whitespace().collect::<String>();
+        let here = plain(include_str!("rust_cryptoki.rs"));
+        for line in recipe::written("Rust (cryptoki)", 0)?.lines() {
+            ensure!(here.contains(&plain(&line.replace("\"MODULE\"", "path"))), "not here: {line}");
+        }
+        let template = [Attribute::Token(true), Attribute::Label("site".into())];
+        let public = [&template[..], &[Attribute::EcParams(P256.to_vec())]].concat();
+        session.generate_key_pair(&Mechanism::EccKeyPairGen, &public, &template)?;
+        let digest = [7; 32];
+        let named = [Attribute::Class(ObjectClass::PRIVATE_KEY), Attribute::Label("site".into())];
+        let key = *session.find_objects(&named)?.first().context("no key")?;
+        let signature = session.sign(&Mechanism::Ecdsa, key, &digest)?;
+        ensure!(signature.len() == 64, "{} bytes", signature.len());
+        Ok(())
+    });
 }
 
 #[test]
