@@ -4,7 +4,7 @@
 use anyhow::ensure;
 use metaslot_testkit::check;
 
-use crate::openssl;
+use crate::{openssl, recipe};
 
 const CLIENT: &str = "curl, engine pkcs11";
 
@@ -28,9 +28,12 @@ fn client_certificate(what: &str, kind: &str, summary: &str) {
         // The server has the module itself: what curl calls is written down.
         token.spy()?;
         openssl::configure(token)?;
-        plain(token.program("curl"))
-            .line("--engine pkcs11 --key-type ENG --cert client.pem")
-            .args(["--key", &openssl::uri(token, "client")])
+        let here = format!(
+            "--cacert server.pem --resolve localhost:{port}:127.0.0.1 https://localhost:{port}/"
+        );
+        let changes =
+            [("object=site", "object=client"), ("site.pem", "client.pem"), ("https://…", &*here)];
+        recipe::command(token, ("curl", 0), "curl", &changes)?
             .run()?
             .with(&["Client certificate", "BEGIN CERTIFICATE"])?;
         token.called(summary)

@@ -8,6 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Program, TestToken, USER_PIN, check, left_out};
 
+use crate::recipe;
+
 const NEEDS: &[&str] = &["go", "gcc", "pkcs11-tool"];
 /// The first time it fetches modules and compiles them.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -55,6 +57,28 @@ fn miekg() {
 #[test]
 fn crypto11() {
     works("Go crypto11", "crypto11");
+}
+
+#[test]
+fn code_of_the_page_signs() {
+    check("Go crypto11", "the page", NEEDS, |token| {
+        token.key_pair("EC:prime256v1", "01", "site")?;
+        let page = recipe::block(token, "Go", 0, &[("\"web\"", "\"testing\"")])?;
+        let before = "package main\nimport (\"crypto\"; \"crypto/rand\"; \"github.com/ThalesIgnite/crypto11\")\n";
+        let program = format!(
+            "{before}func main() {{\npin, digest := \"{USER_PIN}\", make([]byte, 32)\n{page}\n\
+             if err != nil || len(signature) < 8 {{ panic(err) }}\n}}\n"
+        );
+        let directory = token.path("page");
+        std::fs::create_dir(&directory)?;
+        token.write("page/main.go", program)?;
+        for name in ["go.mod", "go.sum"] {
+            std::fs::copy(source(name)?, directory.join(name)).context("copy")?;
+        }
+        let built = token.path("built");
+        compile(token, &directory, &["build", "."], &built)?;
+        token.program(&built.to_string_lossy()).run().map(drop)
+    });
 }
 
 /// The minor number of Go 1's version, such as 22.

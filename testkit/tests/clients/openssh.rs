@@ -6,6 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use anyhow::{Context, Result, ensure};
 use metaslot_testkit::{Server, TestToken, USER_PIN, check, free_port};
 
+use crate::recipe;
+
+const PAGE: (&str, usize) = ("OpenSSH", 0);
 const CLIENT: &str = "OpenSSH";
 const NEEDS: &[&str] = &["ssh", "sshd", "ssh-keygen", "ssh-agent", "ssh-add", "scp", "pkcs11-tool"];
 
@@ -22,7 +25,7 @@ fn prepare(token: &mut TestToken) -> Result<()> {
 
 /// The public keys in OpenSSH's form, listed without a PIN.
 fn public_keys(token: &TestToken) -> Result<String> {
-    let keys = token.program("ssh-keygen").arg("-D").arg(token.module()).run()?.text();
+    let keys = recipe::command(token, PAGE, "ssh-keygen", &[])?.run()?.text();
     ensure!(keys.contains("ssh-rsa ") && keys.contains("ecdsa-sha2-nistp256 "), "{keys}");
     Ok(keys)
 }
@@ -84,14 +87,10 @@ fn login_with_a_key_in_the_token() {
         let keys = public_keys(token)?;
         for key in keys.lines() {
             let (_server, port) = sshd(token, key, "")?;
-            token
-                .program("ssh")
-                .args(options(token))
-                .arg("-I")
-                .arg(token.module())
-                .args(["-p", &port.to_string(), &format!("{}@127.0.0.1", me()), "echo", "inside"])
-                .run()?
-                .with(&["inside"])?;
+            let options = format!("ssh {} -p {port}", options(token).join(" "));
+            let changes =
+                [("ssh", &*options), ("user@host", &*format!("{}@127.0.0.1 echo inside", me()))];
+            recipe::command(token, PAGE, "ssh -I", &changes)?.run()?.with(&["inside"])?;
             std::fs::remove_file(token.path("host"))?;
         }
         token.called("openssh-client")
@@ -134,13 +133,8 @@ fn certificate_is_signed_by_an_authority_in_the_token() {
         let authority = authority.lines().next().context("no key")?;
         token.write("ca.pub", authority)?;
         token.program("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", "user"]).run()?;
-        token
-            .program("ssh-keygen")
-            .arg("-D")
-            .arg(token.module())
-            .line("-s ca.pub -I test -V +1h")
-            .args(["-n", &me(), "user.pub"])
-            .run()?;
+        let changes = [("-n user", &*format!("-V +1h -n {}", me()))];
+        recipe::command(token, PAGE, "-s ca.pub", &changes)?.run()?;
         let trusted = format!("TrustedUserCAKeys {}\n", token.path("ca.pub").display());
         let (_server, port) = sshd(token, "", &trusted)?;
         token
@@ -162,7 +156,7 @@ fn agent(token: &mut TestToken) -> Result<Server> {
         .args(["-D", "-a", "agent", "-P", &format!("{}/*", directory.display())])
         .serve_socket(&token.path("agent"), token.home())?;
     token.set("SSH_AUTH_SOCK", "agent");
-    token.program("ssh-add").arg("-s").arg(token.module()).run()?;
+    recipe::command(token, PAGE, "ssh-add", &[])?.run()?;
     Ok(agent)
 }
 

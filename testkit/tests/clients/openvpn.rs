@@ -8,13 +8,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use metaslot_testkit::{Server, TestToken, USER_PIN, check, command, free_port};
 
+use crate::recipe;
+
 const CLIENT: &str = "OpenVPN";
 /// How long a peer may say nothing.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// What OpenVPN calls a key: everything about its token, and its id.
 fn serialized(token: &TestToken, id: &str) -> Result<String> {
-    let list = token.program("openvpn").arg("--show-pkcs11-ids").arg(token.module()).run()?.text();
+    let list = recipe::command(token, ("OpenVPN", 0), "openvpn", &[])?.run()?.text();
     let mut ids = list.lines().filter_map(|line| line.split("Serialized id:").nth(1));
     let found = ids.find(|found| found.ends_with(&format!("/{id}")));
     found.map(|found| found.trim().to_owned()).with_context(|| format!("no key {id}: {list}"))
@@ -23,12 +25,15 @@ fn serialized(token: &TestToken, id: &str) -> Result<String> {
 /// One of the two peers, and the port where it asks for the PIN.
 fn peer(token: &TestToken, id: &str, trusted: &str, line: &str) -> Result<(Server, u16)> {
     let management = free_port()?;
+    let page = [("Metaslot/Metaslot/SERIAL/web/01", &*serialized(token, id)?)];
+    let page = recipe::block(token, "OpenVPN", 1, &page)?;
+    let page = token.write(&format!("{id}.conf"), page)?;
     let peer = token
         .program("openvpn")
         .line("--dev null --verb 3 --connect-retry 1 --data-ciphers AES-256-GCM --cipher AES-256-GCM --dh none")
         .line(line)
-        .args(["--ca", trusted, "--pkcs11-id", &serialized(token, id)?, "--pkcs11-providers"])
-        .arg(token.module())
+        .args(["--ca", trusted, "--config"])
+        .arg(page)
         .args(["--management", "127.0.0.1", &management.to_string()])
         .arg("--management-query-passwords")
         .serve(management, token.home())?;

@@ -26,16 +26,12 @@ fn a_token_is_used_through_its_server() {
         token.write("message", "what is signed")?;
         token.spy()?;
         // It ends when its command's input does, and forks otherwise.
-        let uri = format!("pkcs11:token={}", token.label());
         let socket = token.path("socket");
-        let server = token
-            .program("p11-kit")
-            .args(["server", "--foreground", "--provider"])
-            .arg(token.module())
-            .arg("--name")
-            .arg(&socket)
-            .arg(&uri)
-            .serve_socket(&socket, token.home())?;
+        let here = socket.display().to_string();
+        let changes =
+            [("p11-kit server", "p11-kit server --foreground"), ("/run/user/1000/web", &*here)];
+        let server = recipe::command(token, ("p11-kit", 0), "p11-kit server", &changes)?;
+        let server = server.serve_socket(&socket, token.home())?;
         let address = format!("unix:path={}", socket.display());
         for _ in 0..3 {
             token

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use anyhow::{Context, Result};
 use metaslot_testkit::{Program, Server, TestToken, check, free_port};
 
-use crate::openssl;
+use crate::{openssl, recipe};
 
 const CLIENT: &str = "PostgreSQL, engine pkcs11";
 const NEEDS: &[&str] = &["psql", "openssl", "pkcs11-tool", "setpriv"];
@@ -70,15 +70,13 @@ fn a_client_is_known_by_a_key_in_the_token() {
         token.set("OPENSSL_CONF", "/dev/null");
         let (server, port) = start(token, "hostssl all all 127.0.0.1/32 cert")?;
         token.set("OPENSSL_CONF", client);
-        let connection = format!(
-            "host=localhost hostaddr=127.0.0.1 port={port} user=postgres dbname=postgres \
-             sslmode=verify-full sslrootcert=db/server.pem sslcert=client.pem sslkey=pkcs11:{}",
-            openssl::uri(token, "client")
+        let here = format!(
+            "host=localhost hostaddr=127.0.0.1 port={port} user=postgres dbname=postgres sslrootcert=db/server.pem"
         );
-        token
-            .program("psql")
-            .args([&connection, "-Atc"])
-            .arg("SELECT version, client_dn FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+        let asked =
+            "-Atc 'SELECT version, client_dn FROM pg_stat_ssl WHERE pid = pg_backend_pid()'";
+        let changes = [("host=db", &*here), (" …\"", &*format!("\" {asked}"))];
+        recipe::command(token, ("PostgreSQL", 0), "psql", &changes)?
             .run()?
             .with(&["TLSv1.3|/CN=postgres"])?;
         drop(server);

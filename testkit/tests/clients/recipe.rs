@@ -26,14 +26,16 @@ pub(crate) fn command(
     let block = written(section, number)?;
     let found = block.find(words).with_context(|| format!("no {words} in {block}"))?;
     let start = block[..found].rfind('\n').map_or(0, |at| at + 1);
-    let mut end = start;
-    for line in block[start..].split_inclusive('\n') {
-        end += line.len();
-        if !line.ends_with("\\\n") {
+    let mut command = String::new();
+    for line in block[start..].lines() {
+        // What is said of it stands behind some blanks.
+        command += line.trim().split("    ").next().unwrap_or_default();
+        if !command.ends_with('\\') {
             break;
         }
+        command.push('\n');
     }
-    Ok(shell(token, &filled(token, &block[start..end], changes)?))
+    Ok(shell(token, &filled(token, &command, changes)?))
 }
 
 /// What is written there.
