@@ -71,7 +71,7 @@ fn filled(token: &TestToken, text: &str, changes: &[(&str, &str)]) -> Result<Str
     Ok(text.replace("token=web", &format!("token={}", token.label())))
 }
 
-/// A command as a shell runs it.
+/// A command as a shell runs it, in its own place; what it begins with may be variables.
 pub(crate) fn shell(token: &TestToken, line: &str) -> Program {
-    token.program("sh").args(["-c", &format!("exec {}", line.trim())])
+    token.program("sh").args(["-c", &format!("exec env {}", line.trim())])
 }
