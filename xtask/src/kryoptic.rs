@@ -52,8 +52,10 @@ pub(crate) fn run() -> Result<()> {
     // Where the tests look for it, wherever Cargo builds.
     let home = root().join("target/kryoptic");
     build(&home)?;
-    let packages = ["--package=metaslot-module", "--package=metaslot-cli"];
-    check(cargo(&["build", "--locked"]).args(packages))?;
+    // One by one: together their dependencies have other features, and are built once more.
+    for package in ["metaslot-module", "metaslot-cli"] {
+        check(&mut cargo(&["build", "--locked", "--package", package]))?;
+    }
     // These, and no older ones of the release profile.
     let built = target().join("debug");
     let mut test = cargo(&["test", "--locked", "--package", "metaslot-testkit"]);

@@ -191,9 +191,13 @@ fn a_server_proves_itself_by_keys_in_the_token() {
         let mut hosts = String::new();
         for (number, key) in keys.lines().enumerate() {
             let file = token.write(&format!("host{number}.pub"), key)?;
-            hosts += &format!("HostKey {}\n", file.display());
+            hosts += &format!("{}\nHostKey ", file.display());
         }
-        hosts += &format!("HostKeyAgent {}\n", token.path("agent").display());
+        // One line for each of them.
+        let hosts = hosts.trim_end_matches("\nHostKey ");
+        let agent = token.path("agent").display().to_string();
+        let changes = [("/etc/ssh/host0.pub", hosts), ("/run/ssh-agent.sock", &*agent)];
+        let hosts = recipe::block(token, "OpenSSH", 1, &changes)?;
         let user = std::fs::read_to_string(token.path("user.pub"))?;
         let (_server, port) = sshd_as(token, &user, &hosts)?;
         for algorithm in ["rsa-sha2-512", "ecdsa-sha2-nistp256"] {

@@ -11,6 +11,8 @@ use metaslot_testkit::{TestToken, USER_PIN, check};
 use crate::recipe;
 
 const CLIENT: &str = "p11-kit";
+/// Where the page has it.
+const CLIENT_MODULE: &str = "/usr/lib/x86_64-linux-gnu/pkcs11/p11-kit-client.so";
 const NEEDS: &[&str] = &["p11-kit", "pkcs11-tool", "openssl"];
 const LIBRARIES: &[&str] = &["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"];
 
@@ -23,7 +25,7 @@ fn library(name: &str) -> Result<String> {
 fn a_token_is_used_through_its_server() {
     check(CLIENT, "server and client", NEEDS, |token| {
         token.key_pair("rsa:2048", "01", "site")?;
-        token.write("message", "what is signed")?;
+        token.write("file", "what is signed")?;
         token.spy()?;
         // It ends when its command's input does, and forks otherwise.
         let socket = token.path("socket");
@@ -32,29 +34,20 @@ fn a_token_is_used_through_its_server() {
             [("p11-kit server", "p11-kit server --foreground"), ("/run/user/1000/web", &*here)];
         let server = recipe::command(token, ("p11-kit", 0), "p11-kit server", &changes)?;
         let server = server.serve_socket(&socket, token.home())?;
-        let address = format!("unix:path={}", socket.display());
+        let client = library("pkcs11/p11-kit-client.so")?;
+        let login = format!("--login --pin {USER_PIN}");
+        let changes =
+            [(CLIENT_MODULE, &*client), ("/run/user/1000/web", &*here), ("--login", &*login)];
         for _ in 0..3 {
-            token
-                .program("pkcs11-tool")
-                .env("P11_KIT_SERVER_ADDRESS", &address)
-                .limit(Duration::from_secs(20))
-                .args([
-                    "--module",
-                    &library("pkcs11/p11-kit-client.so")?,
-                    "--login",
-                    "--pin",
-                    USER_PIN,
-                ])
-                .line("--sign -m SHA256-RSA-PKCS --id 01")
-                .line("--input-file message --output-file signature")
-                .run()?;
+            let signs = recipe::command(token, ("p11-kit", 0), "P11_KIT_SERVER_ADDRESS", &changes)?;
+            signs.limit(Duration::from_secs(20)).run()?;
             token
                 .pkcs11_tool()
                 .line("--read-object --type pubkey --id 01 --output-file public.der")
                 .run()?;
             let verified = token
                 .program("openssl")
-                .line("dgst -sha256 -keyform DER -verify public.der -signature signature message")
+                .line("dgst -sha256 -keyform DER -verify public.der -signature file.sig file")
                 .run()?;
             ensure!(verified.text().contains("Verified OK"), "{}", verified.told());
         }
@@ -84,7 +77,7 @@ fn signs_through_the_proxy(what: &str, summary: &str, changes: &[(&str, &str)]) 
     let needs: Vec<&str> = NEEDS.iter().copied().chain(["setpriv"]).collect();
     check(CLIENT, what, &needs, |token| {
         token.key_pair("rsa:2048", "01", "site")?;
-        token.write("message", "what is signed")?;
+        token.write("file", "what is signed")?;
         token.pkcs11_tool().line("--read-object --type pubkey --id 01 -o public.der").run()?;
         token.spy()?;
         let page = recipe::block(token, "p11-kit", 1, changes)?;
@@ -94,14 +87,12 @@ fn signs_through_the_proxy(what: &str, summary: &str, changes: &[(&str, &str)]) 
             .arg("list-modules")
             .run()?
             .with(&["metaslot:", "token: testing"])?;
-        let signs = token.program("pkcs11-tool").args(["--module", &library("p11-kit-proxy.so")?]);
-        signs
-            .args(["--token-label", token.label(), "--login", "--pin", USER_PIN])
-            .line("--sign -m SHA256-RSA-PKCS --id 01 -i message -o signature")
-            .run()?;
+        let login = format!("-label {} --login --pin {USER_PIN}", token.label());
+        let changes = [("-label web --login", &*login)];
+        recipe::command(token, ("p11-kit", 2), "--module", &changes)?.run()?;
         token
             .program("openssl")
-            .line("dgst -sha256 -keyform DER -verify public.der -signature signature message")
+            .line("dgst -sha256 -keyform DER -verify public.der -signature file.sig file")
             .run()?;
         token.called(summary)
     });

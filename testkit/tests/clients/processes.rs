@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use metaslot_testkit::{Program, Server, TestToken};
 
-/// How long a process may take to stop, or to give up rights after its fork.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long something may take that a process does on its own.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The children of a server, which have to become this user's.
 pub(crate) fn children_of(server: &Server, user: &str) -> Result<BTreeSet<u32>> {
@@ -25,7 +25,8 @@ pub(crate) fn children_of(server: &Server, user: &str) -> Result<BTreeSet<u32>> 
     Ok(children)
 }
 
-fn until(otherwise: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+/// Waits until something holds that a process does on its own.
+pub(crate) fn until(otherwise: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !holds()? {
         ensure!(Instant::now() < deadline, "{otherwise}");

@@ -16,13 +16,23 @@ pub(crate) fn block(
     filled(token, written(section, number)?, changes)
 }
 
-/// The command of a block that has these words, with the lines that it goes on to, as a shell runs it.
+/// The command of a block that has these words, as a shell runs it.
 pub(crate) fn command(
+    token: &TestToken,
+    place: (&str, usize),
+    words: &str,
+    changes: &[(&str, &str)],
+) -> Result<Program> {
+    Ok(shell(token, &line(token, place, words, changes)?))
+}
+
+/// The same as text, with the lines that it goes on to.
+pub(crate) fn line(
     token: &TestToken,
     (section, number): (&str, usize),
     words: &str,
     changes: &[(&str, &str)],
-) -> Result<Program> {
+) -> Result<String> {
     let block = written(section, number)?;
     let found = block.find(words).with_context(|| format!("no {words} in {block}"))?;
     let start = block[..found].rfind('\n').map_or(0, |at| at + 1);
@@ -35,7 +45,7 @@ pub(crate) fn command(
         }
         command.push('\n');
     }
-    Ok(shell(token, &filled(token, &command, changes)?))
+    filled(token, &command, changes)
 }
 
 /// What is written there.
@@ -61,7 +71,7 @@ fn filled(token: &TestToken, text: &str, changes: &[(&str, &str)]) -> Result<Str
     Ok(text.replace("token=web", &format!("token={}", token.label())))
 }
 
-/// A command as a shell runs it.
+/// A command as a shell runs it, in its own place; what it begins with may be variables.
 pub(crate) fn shell(token: &TestToken, line: &str) -> Program {
-    token.program("sh").args(["-c", &format!("exec {}", line.trim())])
+    token.program("sh").args(["-c", &format!("exec env {}", line.trim())])
 }
