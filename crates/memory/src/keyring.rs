@@ -79,7 +79,8 @@ fn own() -> io::Result<()> {
     if is_own() { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
-/// Whether this process has no other user's rights and none that its file gave it: setuid, setgid, capabilities.
+/// Whether this process has no other user's rights, cannot take them back, and has none that its file gave it: setuid, setgid,
+/// capabilities.
 #[must_use]
 pub fn is_own() -> bool {
     let [mut real, mut effective, mut saved] = [0; 3];
@@ -87,7 +88,7 @@ pub fn is_own() -> bool {
     unsafe { libc::getresuid(&raw mut real, &raw mut effective, &raw mut saved) };
     // SAFETY: asks for a number.
     let secure = unsafe { libc::getauxval(libc::AT_SECURE) };
-    real == effective && secure == 0
+    real == effective && saved == effective && secure == 0
 }
 
 /// What takes a key and a number.

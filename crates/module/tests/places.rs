@@ -151,3 +151,29 @@ fn fast_logins_have_a_place_for_their_secret_or_say_why_not() {
         assert_eq!(fast, 0);
     }
 }
+
+/// What is kept for the user whose rights it has now is not root's, who logs in.
+#[test]
+fn a_program_that_can_have_other_rights_again_has_no_fast_login() {
+    if !rustix::process::geteuid().is_root() {
+        return metaslot_testkit::not_run("module", "a saved user", "only root has another one");
+    }
+    let place = std::env::temp_dir().join(format!("metaslot-saved-{}", std::process::id()));
+    fs::create_dir_all(&place).expect("a directory can be made");
+    fs::set_permissions(&place, Permissions::from_mode(0o777)).expect("it is ours");
+    let library = place.join("libmetaslot.so");
+    fs::copy(module(), &library).expect("it is copied");
+    let token = place.join("store/token.db");
+    let text = format!(
+        "counters = false\n[[token]]\npath = {token:?}\nfast_login = \"15m\"\nkdf = \"weak-for-tests\"\n"
+    );
+    fs::write(place.join("m.toml"), text).expect("the directory is ours");
+    let mut command = Command::new(program("fast_login"));
+    command.arg("saved").env("METASLOT_CONF", place.join("m.toml"));
+    let output = command.env("METASLOT_MODULE", &library).output().expect("it runs");
+    fs::remove_dir_all(&place).expect("it is ours");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let why =
+        "0 the kernel's keyring: permission denied; this program has more rights than its user\n";
+    assert_eq!(said, why);
+}

@@ -177,6 +177,14 @@ fn a_plan_that_was_changed_shows_even_without_a_seal() {
 }
 
 #[test]
+fn samples_that_were_added_after_the_seal_show() {
+    let place = Sandbox::new("added");
+    place.finished();
+    fs::write(place.file("again.jsonl"), "").unwrap();
+    assert!(place.refusal().contains("again.jsonl is not in the seal"), "{}", place.refusal());
+}
+
+#[test]
 fn a_newer_schema_is_refused_and_left_as_it_is() {
     let place = Sandbox::new("newer");
     place.finished();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys as the command shows them: a public and a private object that belong together are one key.
 
+mod alike;
 mod bring;
 mod kind;
 mod make;
@@ -10,6 +11,7 @@ mod read;
 pub(crate) mod usage;
 
 pub(crate) use crate::find::only;
+pub(crate) use alike::{UNSEEN, among};
 pub(crate) use bring::{
     Brought, Trial, all_or_none, create, identifier, public_half as bring_public,
     secret as bring_secret, with,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the secret of a fast login is: with `kernel` in the kernel's keyring, with `denied` elsewhere, as in containers whose
- * profile denies the calls. What the interface says of it is printed. */
+ * profile denies the calls, and with `saved` nowhere, because root acts as another user for a while. What the interface says
+ * of it is printed. */
 #include "common.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -42,6 +43,7 @@ int main(int argc, char **argv)
 {
 	CHECK(argc == 2);
 	if (strcmp(argv[1], "denied") == 0) deny_keys();
+	if (strcmp(argv[1], "saved") == 0) CHECK(setresuid(54321, 54321, 0) == 0);
 	load();
 	OK(p11->C_Initialize(NULL));
 	OK(p11->C_InitToken(0, so_pin, 8, label));

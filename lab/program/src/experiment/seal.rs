@@ -2,7 +2,7 @@
 //! The digests of a finished experiment. They show what was changed afterwards, by mistake or in
 //! haste; they do not stop anybody who changes the seal as well.
 
-use super::{DERIVED, LOG, MANIFEST, PLAN, SAMPLES, SEAL};
+use super::{AGAIN, DERIVED, LOG, MANIFEST, PLAN, SAMPLES, SEAL};
 use crate::{Failure, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -68,7 +68,9 @@ pub(super) fn check(directory: &Path) -> Result<bool> {
     };
     let seal: Seal =
         serde_json::from_slice(&text).map_err(|error| Failure::from(error).context(SEAL))?;
-    let absent = FILES.iter().filter(|name| !seal.sha256.contains_key(**name));
+    // What is read where it is there says something, too.
+    let added = [AGAIN].into_iter().filter(|name| directory.join(name).exists());
+    let absent = FILES.into_iter().chain(added).filter(|name| !seal.sha256.contains_key(*name));
     let mut wrong: Vec<String> = absent.map(|name| format!("{name} is not in the seal")).collect();
     for (name, sealed) in &seal.sha256 {
         match fs::read(directory.join(name)) {

@@ -10,6 +10,7 @@ use super::fate::{self, Fate};
 use crate::app::App;
 use crate::encoding::hex;
 use crate::failure::{Failure, Result};
+use crate::key::{UNSEEN, among};
 use crate::output::{Report, Table};
 use crate::personality::material::any_session;
 use crate::pin;
@@ -109,11 +110,27 @@ impl<'a> Entry<'a> {
             .packed
             .public_values()
             .fold(named, |named, (attribute, value)| named.with(attribute, value));
-        self.fate = match session.find(&same)?.is_empty() {
-            true => Fate::Not("the token has another one of this label and id".to_owned()),
-            false => Fate::There,
+        let other = || Fate::Not("the token has another one of this label and id".to_owned());
+        let found = session.find(&same)?;
+        self.fate = match self.is_among(session, &found) {
+            Some(true) => Fate::There,
+            Some(false) => other(),
+            None => Fate::Not(UNSEEN.to_owned()),
         };
         Ok(())
+    }
+
+    /// Whether it is one of these, which have all of its values that can be seen: of keys these are not enough.
+    fn is_among(&self, session: &Session, found: &[ObjectHandle]) -> Option<bool> {
+        let is_key = matches!(self.packed.class, CKO_PRIVATE_KEY | CKO_SECRET_KEY);
+        if found.is_empty() || !is_key || self.packed.value(CKA_MODULUS).is_some() {
+            return Some(!found.is_empty());
+        }
+        let object = Object::of(&self.packed, self.stored.is_private, false);
+        let key = session.create(&object.template).ok()?;
+        let is_among = among(session, key, found);
+        session.destroy(key).ok();
+        is_among
     }
 
     fn import(&mut self, session: &Session, dry_run: bool) {

@@ -4,6 +4,7 @@
 mod edwards;
 mod files;
 mod fresh;
+mod plain;
 mod program;
 mod tree;
 mod verify;
@@ -101,6 +102,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         // What root's services read, they read with other rights; PINs have a mode of their own.
         rustix::process::umask(Mode::from_raw_mode(0o022));
     }
+    // Before anything is made. Elsewhere the PIN's file stands in a URI, which escapes.
+    let named = [("directory", directory.display().to_string()), ("cert", chosen.cert.clone())];
+    plain::check(&named, chosen.pin.as_deref().filter(|_| args.verify))?;
     if let Some(label) = &args.new {
         fresh::check_names(label, &args.dns)?;
         check(app, args, program, &directory)?;
@@ -213,6 +217,7 @@ fn values(
         ("kind", key.kind.to_string()),
         ("pinfile", pin_file),
     ];
+    plain::check(&values, source.as_deref().filter(|_| args.verify))?;
     Ok((values, public))
 }
 

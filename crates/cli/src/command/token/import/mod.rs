@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot token import`: what is in another module's token, moved here through that module.
 
-mod alike;
 mod carry;
 mod object;
 mod source;
@@ -11,7 +10,7 @@ use crate::command::arguments::UserArg;
 use crate::command::fate::{self, Fate};
 use crate::encoding::{hex, printable};
 use crate::failure::Result;
-use crate::key::{self, Brought, bring_public};
+use crate::key::{self, Brought, UNSEEN, among, bring_public};
 use crate::keyfile::public_values;
 use crate::output::{Report, Table};
 use crate::uri::Uri;
@@ -157,10 +156,7 @@ impl Entry {
         if self.alike.is_empty() {
             return;
         }
-        let unknown = || {
-            let why = "a key of its name and id is here, and whether it is this one cannot be seen";
-            Fate::Not(String::from(why))
-        };
+        let unknown = || Fate::Not(String::from(UNSEEN));
         let brought = self
             .whole(carrier)
             .map_err(Fate::Not)
@@ -169,14 +165,12 @@ impl Entry {
             Ok(key) => key,
             Err(fate) => return self.fate = fate,
         };
-        let kind = (self.object.class, self.object.key_type());
-        let same = |other: &ObjectHandle| alike::same(session, kind, [key, *other]);
-        let seen: Vec<Option<bool>> = self.alike.iter().map(same).collect();
+        let is_there = among(session, key, &self.alike);
         session.destroy(key).ok();
-        if seen.contains(&Some(true)) {
-            (self.fate, self.wrapped) = (Fate::There, false);
-        } else if seen.contains(&None) {
-            self.fate = unknown();
+        match is_there {
+            Some(true) => (self.fate, self.wrapped) = (Fate::There, false),
+            Some(false) => {}
+            None => self.fate = unknown(),
         }
     }
 

@@ -106,17 +106,14 @@ impl Object {
         }
     }
 
-    pub(super) fn key_type(&self) -> CK_KEY_TYPE {
-        self.number(CKA_KEY_TYPE).unwrap_or(CK_UNAVAILABLE_INFORMATION)
-    }
-
     /// Whether [`Self::identity`] is of this object alone: a private or secret key has to show a part of its value for that.
     pub(super) fn is_told_apart(&self) -> bool {
         !self.has_secrets() || self.bytes(CKA_MODULUS).is_some()
     }
 
     pub(super) fn key_kind(&self, length: Option<CK_ULONG>) -> Kind {
-        Kind::of(self.key_type(), self.bytes(CKA_EC_PARAMS), self.bytes(CKA_MODULUS), length)
+        let key_type = self.number(CKA_KEY_TYPE).unwrap_or(CK_UNAVAILABLE_INFORMATION);
+        Kind::of(key_type, self.bytes(CKA_EC_PARAMS), self.bytes(CKA_MODULUS), length)
     }
 
     /// Curves by their identifiers, and points as the standard wants them: in an OCTET STRING.

@@ -5,6 +5,10 @@
 use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session};
 
+/// Why a key does not come that may be here already.
+pub(crate) const UNSEEN: &str =
+    "a key of its name and id is here, and whether it is this one cannot be seen";
+
 /// What a secret key may be asked to do, with the same result each time.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
@@ -19,25 +23,33 @@ const DEEDS: &[(CK_KEY_TYPE, Deed, CK_MECHANISM_TYPE, usize)] = &[
     (CKK_AES, Deed::Sign, CKM_AES_CMAC, 0),
     (CKK_DES3, Deed::Encrypt, CKM_DES3_CBC, 8),
     (CKK_DES3, Deed::Decrypt, CKM_DES3_CBC, 8),
+    (CKK_DES, Deed::Decrypt, CKM_DES_CBC, 8),
+    (CKK_RC4, Deed::Decrypt, CKM_RC4, 0),
     (CKK_GENERIC_SECRET, Deed::Sign, CKM_SHA256_HMAC, 0),
 ];
 
 /// What is encrypted or signed: whole blocks of every cipher.
 const BYTES: [u8; 32] = [0x5a; 32];
 
-/// Whether two keys of one class and type are one; `None` where that cannot be seen.
-pub(super) fn same(
-    session: &Session,
-    (class, key_type): (CK_OBJECT_CLASS, CK_KEY_TYPE),
-    [one, other]: [ObjectHandle; 2],
-) -> Option<bool> {
-    if class == CKO_PRIVATE_KEY {
+/// Whether a key is one of these, which are of its class and type; `None` where that cannot be seen.
+pub(crate) fn among(session: &Session, key: ObjectHandle, others: &[ObjectHandle]) -> Option<bool> {
+    let seen: Vec<Option<bool>> = others.iter().map(|other| same(session, key, *other)).collect();
+    match seen.contains(&Some(true)) {
+        true => Some(true),
+        false => seen.iter().all(Option::is_some).then_some(false),
+    }
+}
+
+fn same(session: &Session, one: ObjectHandle, other: ObjectHandle) -> Option<bool> {
+    let number = |attribute| session.attribute_ulong(one, attribute).ok();
+    if number(CKA_CLASS)? == CKO_PRIVATE_KEY {
         let public = |key| {
             let info = session.attribute(key, CKA_PUBLIC_KEY_INFO).ok();
             info.filter(|info| !info.is_empty())
         };
         return Some(public(one)? == public(other)?);
     }
+    let key_type = number(CKA_KEY_TYPE)?;
     let deeds = DEEDS.iter().filter(|deed| deed.0 == key_type);
     deeds.into_iter().find_map(|(_, deed, number, iv)| {
         let iv = vec![0; *iv];
