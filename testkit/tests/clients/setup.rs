@@ -291,6 +291,33 @@ fn p11_kit_is_seen_to_have_the_module() {
 }
 
 #[test]
+fn doctor_says_where_it_is_about_the_rights_of_who_asks() {
+    let command = command();
+    check("metaslot doctor", "another user", &[&*command, "setpriv", "pkcs11-tool"], |token| {
+        if token.program("id").arg("-u").run()?.text().trim() != "0" {
+            return Ok(());
+        }
+        std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
+        std::fs::set_permissions(token.path("tokens"), Permissions::from_mode(0o700))?;
+        let user = "setpriv --reuid nobody --regid nogroup --clear-groups";
+        token.within(user.split(' ').map(Into::into));
+        let told = token.program(&command).arg("doctor").output()?.all();
+        for (check, words) in [
+            ("slots ", "nobody may not use"),
+            ("files ", "nobody may not use it: "),
+            ("  ", "it is about rights: ask as root"),
+        ] {
+            let found = told.lines().any(|line| line.starts_with(check) && line.contains(words));
+            ensure!(found, "{check}{words}: {told}");
+        }
+        ensure!(!told.contains("not made yet"), "{told}");
+        std::fs::set_permissions(token.path("metaslot.toml"), Permissions::from_mode(0o600))?;
+        let told = token.program(&command).arg("doctor").output()?;
+        told.with(&["it is about rights: chmod a+r "]).map(drop)
+    });
+}
+
+#[test]
 fn a_program_that_does_not_use_the_key_is_not_verified() {
     let command = command();
     check(

@@ -5,6 +5,7 @@ mod checks;
 mod files;
 mod finding;
 mod programs;
+mod rights;
 mod service;
 mod user;
 
