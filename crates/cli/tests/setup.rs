@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `metaslot setup --verify` leaves behind: nothing, however it ends.
+//! `metaslot setup`: what a verification leaves behind, whose PIN is tried, and what bad input changes: nothing.
 
 #[path = "common/sandbox.rs"]
 mod sandbox;
@@ -73,4 +73,43 @@ fn a_verification_that_ends_leaves_no_server_and_no_file() {
         assert_eq!(verify(&sandbox, None), (Some(1), None), "{end}");
         assert_eq!(left(&sandbox), Vec::<String>::new(), "{end}");
     }
+}
+
+#[test]
+fn a_pin_is_tried_at_no_token_but_the_one_that_it_was_made_for() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let tries = "metaslot token show --json | grep tries_left";
+    let new = |more: &str| sandbox.run(&format!("metaslot setup gnutls --apply --new site {more}"));
+    let made = new("--directory conf");
+    assert!(made.iter().any(|line| line.starts_with("metaslot key generate")), "{made:?}");
+    assert!(new("--directory conf").iter().all(|line| !line.starts_with("error")), "again");
+    // Another configuration's token of the same label.
+    sandbox.run("mv token.db first.db; rm -f token.db-*");
+    let pins = "--so-pin-source so.pin --pin-source user.pin --quiet";
+    sandbox.run(&format!("metaslot token init --label web {pins}"));
+    let before = sandbox.run(tries);
+    let refused = new("--directory conf").join("\n");
+    assert!(refused.contains("is not known to be the PIN of this token"), "{refused}");
+    assert!(refused.contains("--pin-source FILE"), "{refused}");
+    assert_eq!(sandbox.run(tries), before);
+    assert!(!before.is_empty());
+    // The right one is taken.
+    let named = new("--directory conf --pin-source user.pin").join("\n");
+    assert!(named.contains("metaslot key generate"), "{named}");
+}
+
+#[test]
+fn an_empty_pin_file_is_reported_and_nothing_is_made() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    for file in ["web.pin", "web.so-pin"] {
+        sandbox.run(&format!("rm -rf conf; mkdir conf; : > conf/{file}"));
+        let told = sandbox.run("metaslot setup gnutls --apply --new site --directory conf");
+        assert!(told[0].contains(&format!("conf/{file} is empty")), "{told:?}");
+        assert!(told[1].starts_with("hint: rm "), "{told:?}");
+        assert_eq!(sandbox.run("ls conf; ls token.db 2> /dev/null || true"), [file], "made");
+    }
+    let told = sandbox.run("rm conf/*; metaslot setup gnutls --apply --new site --directory conf");
+    assert!(told.iter().all(|line| !line.starts_with("error")), "{told:?}");
+    let told = sandbox.run(": > empty; metaslot setup gnutls --pin-source empty");
+    assert!(told[0].contains("empty is empty"), "{told:?}");
 }

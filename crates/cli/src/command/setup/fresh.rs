@@ -15,6 +15,7 @@ use metaslot_client::{Access, Template};
 use metaslot_memory::Secret;
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -124,22 +125,58 @@ fn token(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<(String, Pa
     };
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     let name: String = label.chars().map(plain).collect();
-    let pin = wanted.pin.clone().unwrap_or_else(|| directory.join(format!("{name}.pin")));
+    let [own, so, serial] =
+        ["pin", "so-pin", "token"].map(|kind| directory.join(format!("{name}.{kind}")));
     if exists {
-        if !pin.exists() {
-            return Err(Failure::pin("the token is there already, and its PIN is not known")
-                .hint("name a file with the user PIN, without a newline: --pin-source FILE"));
-        }
-        return Ok((app.token(&wanted.token)?.uri().to_string(), pin));
+        let token = app.token(&wanted.token)?;
+        let pin = match &wanted.pin {
+            Some(pin) => pin.clone(),
+            None => of_token(own, &serial, &token.info.serial)?,
+        };
+        return Ok((token.uri().to_string(), pin));
     }
-    let so = directory.join(format!("{name}.so-pin"));
+    // Before one of them is made.
+    [&so, &own].into_iter().try_for_each(|path| filled(path))?;
     new_pin(app, &so)?;
     if wanted.pin.is_none() {
-        new_pin(app, &pin)?;
+        new_pin(app, &own)?;
     }
+    let pin = wanted.pin.clone().unwrap_or(own);
     let [so, user] = [&so, &pin].map(|path| format!("file:{}", path.display()));
     run(app, &["token", "init", "--label", &label, "--so-pin-source", &so, "--pin-source", &user])?;
-    Ok((app.token(&wanted.token)?.uri().to_string(), pin))
+    let token = app.token(&wanted.token)?;
+    save(&serial, &format!("{}\n", token.info.serial), 0o644)?;
+    Ok((token.uri().to_string(), pin))
+}
+
+/// The PIN's file of our own, if it was made for this token: it is tried at no other one.
+fn of_token(pin: PathBuf, serial: &Path, token: &str) -> Result<PathBuf> {
+    let hint = "name a file with the user PIN, without a newline: --pin-source FILE";
+    if !pin.exists() {
+        let what = "the token is there already, and its PIN is not known";
+        return Err(Failure::pin(what).hint(hint));
+    }
+    filled(&pin)?;
+    match fs::read_to_string(serial) {
+        Ok(known) if known.trim() == token => Ok(pin),
+        _ => {
+            let what = format!("{} is not known to be the PIN of this token", pin.display());
+            Err(Failure::pin(what).hint(hint))
+        }
+    }
+}
+
+/// Refuses a file in which there is no PIN: it may be another run's that the disk had no room for.
+fn filled(pin: &Path) -> Result<()> {
+    match pin.metadata() {
+        Ok(file) if file.is_file() && file.len() == 0 => {
+            let path = pin.display();
+            Err(Failure::pin(format!("{path} is empty")).hint(format!(
+                "rm {path}: for a new token one is made; of a token that is there, write its PIN into it: printf %s PIN > {path}"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn has_key(app: &App, token: &str, label: &str) -> Result<bool> {

@@ -238,6 +238,10 @@ fn whole_name(path: &str) -> String {
 fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
     let cannot = |error| Failure::io(format!("cannot read {}", path.display()), &error);
     let bytes = Secret::taken(fs::read(path).map_err(cannot)?);
+    if bytes.expose().trim_ascii_end().is_empty() {
+        return Err(Failure::pin(format!("{} is empty: there is no PIN in it", path.display()))
+            .hint(format!("write it: printf %s PIN > {}", path.display())));
+    }
     if program.bridge == Bridge::Engine && bytes.expose().ends_with(b"\n") {
         let message = format!(
             "{} ends with a newline, which OpenSSL's engine takes for a part of the PIN: each start would cost a try",
