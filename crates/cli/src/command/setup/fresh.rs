@@ -2,7 +2,7 @@
 //! `metaslot setup --new`: what a program needs before it can use a key, made by the commands that a person would type.
 
 use super::files::{make_directory, save};
-use super::program::Program;
+use super::program::{Bridge, Program};
 use crate::app::App;
 use crate::command::arguments::token_uri;
 use crate::command::target::Target;
@@ -10,12 +10,13 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::warn;
 use crate::places;
 use crate::uri::Uri;
-use metaslot_ck::CKO_PUBLIC_KEY;
+use metaslot_ck::{CK_OBJECT_CLASS, CKO_CERTIFICATE, CKO_PUBLIC_KEY};
 use metaslot_client::{Access, Template};
 use metaslot_memory::Secret;
 use std::env;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -65,18 +66,24 @@ pub(super) fn make(
     let (token, pin) = token(app, &wanted, directory)?;
     let source = format!("file:{}", pin.display());
     let of_token = ["--token", &*token, "--pin-source", &*source];
-    if !has_key(app, &token, label)? {
+    if !has(app, &token, CKO_PUBLIC_KEY, label)? {
         step(&[&["key", "generate", "--label", label], &of_token[..]].concat())?;
     }
     let cert = match wanted.cert {
         Some(cert) => std::path::absolute(cert).unwrap_or_else(|_| PathBuf::from(cert)),
         None => directory.join(format!("{label}.pem")),
     };
+    let (file, more) = (cert.display().to_string(), program.certificate());
     if !cert.exists() {
-        let file = cert.display().to_string();
         let names: Vec<&str> = wanted.names.iter().flat_map(|name| ["--dns", name]).collect();
-        let line = [&["cert", "selfsign", label, "--out", &*file][..], &names, &of_token].concat();
-        step(&line)?;
+        let more: Vec<&str> = more.split_whitespace().collect();
+        let line = ["cert", "selfsign", label, "--out", &*file];
+        step(&[&line[..], &more, &names, &of_token].concat())?;
+    } else if more.contains("--store") && !has(app, &token, CKO_CERTIFICATE, label)? {
+        step(&[&["cert", "import", &*file, "--label", label], &of_token[..]].concat())?;
+    }
+    if let Some(user) = program.user().filter(|_| program.bridge == Bridge::Provider) {
+        readable_by(user, &pin, directory)?;
     }
     let key = Uri { object: Some(label.to_owned()), ..token_uri(&token)? };
     Ok(Chosen { key: Some(key.to_string()), cert: cert.display().to_string(), pin: Some(pin) })
@@ -179,11 +186,24 @@ fn filled(pin: &Path) -> Result<()> {
     }
 }
 
-fn has_key(app: &App, token: &str, label: &str) -> Result<bool> {
+fn has(app: &App, token: &str, class: CK_OBJECT_CLASS, label: &str) -> Result<bool> {
     let token = app.token(&token_uri(token)?)?;
     let session = app.host(&Uri::default())?.module().open_session(token.slot, Access::ReadOnly)?;
-    let public = Template::new().class(CKO_PUBLIC_KEY).label(label);
-    Ok(!session.find(&public)?.is_empty())
+    Ok(!session.find(&Template::new().class(class).label(label))?.is_empty())
+}
+
+/// The provider reads the PIN in the processes of the service's user. A file that is not of our directory stays as it is.
+fn readable_by(group: &str, pin: &Path, directory: &Path) -> Result<()> {
+    if !rustix::process::geteuid().is_root() || pin.parent() != Some(directory) {
+        return Ok(());
+    }
+    let changed = Command::new("chgrp").arg(group).arg(pin).stderr(Stdio::null()).status();
+    if !changed.is_ok_and(|status| status.success()) {
+        return Err(Failure::failed(format!("{} cannot be given to group {group}", pin.display()))
+            .hint("'getent group' lists the groups"));
+    }
+    fs::set_permissions(pin, Permissions::from_mode(0o640))
+        .map_err(|error| Failure::io(format!("cannot change {}", pin.display()), &error))
 }
 
 /// Random digits in a file that only its owner can read; no newline, which OpenSSL's engine would take for a part of it. One
