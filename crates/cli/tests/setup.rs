@@ -220,6 +220,18 @@ fn no_recipe_writes_anything_under_a_broken_configuration() {
     assert_eq!(everything(&sandbox), before);
 }
 
+#[test]
+fn nothing_is_made_for_a_provider_that_is_not_there() {
+    let sandbox = with_a_key();
+    let before = everything(&sandbox);
+    for program in ["haproxy", "mariadb", "postgres"] {
+        let line = "OPENSSL_MODULES=/nowhere PATH=$PWD/fakes:$PATH metaslot setup --directory conf";
+        let told = sandbox.run(&format!("{line} --apply --verify --new more {program}"));
+        assert_eq!(told[0], "error: OpenSSL's provider for PKCS#11 is not installed");
+    }
+    assert_eq!(everything(&sandbox), before);
+}
+
 /// The system's directories are looked in as well as the path, so they are hidden where that may be done.
 #[test]
 fn no_recipe_writes_anything_without_its_program() {

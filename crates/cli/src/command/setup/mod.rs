@@ -102,6 +102,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let credential =
         args.credential.then(|| Credential::of(program, chosen.pin.as_deref().or(of_new)));
     let credential = credential.transpose()?;
+    if args.verify && program.bridge == Bridge::Provider && !super::doctor::provider_is_there() {
+        return Err(Failure::failed("OpenSSL's provider for PKCS#11 is not installed")
+            .hint("apt-get install pkcs11-provider (Debian 12: from bookworm-backports)"));
+    }
     if args.enable && program.plan(&[]).included.is_empty() {
         return Err(Failure::failed(format!("{} includes no files of others", program.name))
             .hint("leave out --enable: what is to be done is said then"));
