@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `metaslot setup --verify` leaves behind: nothing, however it ends.
+//! `metaslot setup`: what a verification leaves behind, whose PIN is tried, and what bad input changes: nothing.
 
 #[path = "common/sandbox.rs"]
 mod sandbox;
@@ -73,4 +73,187 @@ fn a_verification_that_ends_leaves_no_server_and_no_file() {
         assert_eq!(verify(&sandbox, None), (Some(1), None), "{end}");
         assert_eq!(left(&sandbox), Vec::<String>::new(), "{end}");
     }
+}
+
+#[test]
+fn a_pin_is_tried_at_no_token_but_the_one_that_it_was_made_for() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let tries = "metaslot token show --json | grep tries_left";
+    let new = |more: &str| sandbox.run(&format!("metaslot setup gnutls --apply --new site {more}"));
+    let made = new("--directory conf");
+    assert!(made.iter().any(|line| line.starts_with("metaslot key generate")), "{made:?}");
+    assert!(new("--directory conf").iter().all(|line| !line.starts_with("error")), "again");
+    // Another configuration's token of the same label.
+    sandbox.run("mv token.db first.db; rm -f token.db-*");
+    let pins = "--so-pin-source so.pin --pin-source user.pin --quiet";
+    sandbox.run(&format!("metaslot token init --label web {pins}"));
+    let before = sandbox.run(tries);
+    let refused = new("--directory conf").join("\n");
+    assert!(refused.contains("is not known to be the PIN of this token"), "{refused}");
+    assert!(refused.contains("--pin-source FILE"), "{refused}");
+    assert_eq!(sandbox.run(tries), before);
+    assert!(!before.is_empty());
+    // The right one is taken.
+    let named = new("--directory conf --pin-source user.pin").join("\n");
+    assert!(named.contains("metaslot key generate"), "{named}");
+}
+
+#[test]
+fn an_empty_pin_file_is_reported_and_nothing_is_made() {
+    let sandbox = Sandbox::make(&sandbox::module());
+    for file in ["web.pin", "web.so-pin"] {
+        sandbox.run(&format!("rm -rf conf; mkdir conf; : > conf/{file}"));
+        let told = sandbox.run("metaslot setup gnutls --apply --new site --directory conf");
+        assert!(told[0].contains(&format!("conf/{file} is empty")), "{told:?}");
+        assert!(told[1].starts_with("hint: rm "), "{told:?}");
+        assert_eq!(sandbox.run("ls conf; ls token.db 2> /dev/null || true"), [file], "made");
+    }
+    let told = sandbox.run("rm conf/*; metaslot setup gnutls --apply --new site --directory conf");
+    assert!(told.iter().all(|line| !line.starts_with("error")), "{told:?}");
+    let told = sandbox.run(": > empty; metaslot setup gnutls --pin-source empty");
+    assert!(told[0].contains("empty is empty"), "{told:?}");
+}
+
+/// The names of all recipes, as the command says them.
+fn recipes(sandbox: &Sandbox) -> Vec<String> {
+    let told = sandbox.run("metaslot setup nothing");
+    let names = told.iter().find_map(|line| line.strip_prefix("hint: there is one for "));
+    names.expect("a hint").split(", ").map(str::to_owned).collect()
+}
+
+/// A token with a key, and programs that do nothing: what is not installed here can be set up, too.
+fn with_a_key() -> Sandbox {
+    let sandbox = Sandbox::make(&sandbox::module());
+    let pins = "--so-pin-source so.pin --pin-source plain.pin --quiet";
+    sandbox.run(&format!(
+        "tr -d '\\n' < user.pin > plain.pin; metaslot token init --label web {pins}"
+    ));
+    sandbox.run("metaslot key generate --label site --id 01 --pin-source plain.pin --quiet");
+    let commands = "openssl nginx apache2 stunnel4 psql curl osslsigncode keytool modutil p11tool p11-kit ssh git keymgr pki \
+                    haproxy mariadbd pg_ctlcluster openvpn";
+    sandbox
+        .run(&format!("mkdir fakes; for name in {commands}; do ln -s /bin/true fakes/$name; done"));
+    sandbox
+}
+
+/// `setup PROGRAM`, in which the programs of `with_a_key` are found.
+fn setup(sandbox: &Sandbox, program: &str, more: &str) -> String {
+    let line = "metaslot setup --key site --pin-source plain.pin --directory conf";
+    sandbox.run(&format!("PATH=$PWD/fakes:$PATH {line} {more} {program}")).join("\n")
+}
+
+/// Every file of the directory: name, inode, mode, time and content.
+fn everything(sandbox: &Sandbox) -> Vec<String> {
+    let each = "stat -c '%n %i %a %y' {} \\; -exec sha256sum {} \\;";
+    sandbox.run(&format!(
+        "find . -path ./run -prune -o -type f ! -name 'token.db*' -exec {each} | sort"
+    ))
+}
+
+#[test]
+fn every_recipe_twice_is_as_good_as_once() {
+    let sandbox = with_a_key();
+    for program in recipes(&sandbox) {
+        let first = setup(&sandbox, &program, "--apply");
+        assert!(!first.contains("error"), "{program}: {first}");
+        let made = everything(&sandbox);
+        let second = setup(&sandbox, &program, "--apply");
+        assert!(!second.contains("written"), "{program}: {second}");
+        assert_eq!(first.replace("written ", "unchanged "), second, "{program}");
+        assert_eq!(everything(&sandbox), made, "{program}");
+        sandbox.run("rm -rf conf");
+    }
+}
+
+#[test]
+fn every_recipe_leaves_what_it_has_not_made() {
+    let sandbox = with_a_key();
+    for program in recipes(&sandbox) {
+        let printed = setup(&sandbox, &program, "");
+        let files: Vec<&str> =
+            printed.lines().filter_map(|line| line.strip_prefix("# /home/you/conf/")).collect();
+        assert!(!printed.contains("error"), "{program}: {printed}");
+        let places = files.iter().flat_map(|file| [(*file).to_owned(), format!("{file}.old")]);
+        for place in places {
+            for content in ["not { ours", ""] {
+                sandbox.run(&format!("mkdir -p conf; printf '{content}' > conf/{place}"));
+                let before = everything(&sandbox);
+                let told = setup(&sandbox, &program, "--apply");
+                assert!(
+                    told.contains(&format!("conf/{place} was not made by this command")),
+                    "{told}"
+                );
+                assert!(told.ends_with("? 1"), "{program}: {told}");
+                assert_eq!(everything(&sandbox), before, "{program}");
+                sandbox.run("rm -rf conf");
+            }
+        }
+        // A link to a file of others is not followed, nor one to nothing.
+        for (place, target) in
+            files.iter().flat_map(|file| [(file, "plain.pin"), (file, "nothing")])
+        {
+            sandbox.run(&format!("mkdir -p conf; ln -s $PWD/{target} conf/{place}"));
+            let before = everything(&sandbox);
+            let told = setup(&sandbox, &program, "--apply");
+            assert!(told.ends_with("? 1"), "{program}: {told}");
+            assert_eq!(everything(&sandbox), before, "{program}");
+            sandbox.run("rm -rf conf");
+        }
+    }
+}
+
+#[test]
+fn no_recipe_writes_anything_under_a_broken_configuration() {
+    let sandbox = with_a_key();
+    sandbox.run("echo 'nonsense = 1' >> metaslot.toml");
+    let before = everything(&sandbox);
+    for program in recipes(&sandbox) {
+        for more in ["--apply", "--apply --verify", "--verify"] {
+            let told = setup(&sandbox, &program, more);
+            assert!(told.contains("metaslot.toml: line "), "{program} {more}: {told}");
+            assert!(told.ends_with("? 1"), "{program} {more}: {told}");
+        }
+        let line = "PATH=$PWD/fakes:$PATH metaslot setup --apply --new more --directory conf";
+        let told = sandbox.run(&format!("{line} {program}")).join("\n");
+        assert!(told.contains("metaslot.toml: line "), "{program} --new: {told}");
+    }
+    assert_eq!(everything(&sandbox), before);
+}
+
+#[test]
+fn nothing_is_made_for_a_provider_that_is_not_there() {
+    let sandbox = with_a_key();
+    let before = everything(&sandbox);
+    for program in ["haproxy", "mariadb", "postgres"] {
+        let line = "OPENSSL_MODULES=/nowhere PATH=$PWD/fakes:$PATH metaslot setup --directory conf";
+        let told = sandbox.run(&format!("{line} --apply --verify --new more {program}"));
+        assert_eq!(told[0], "error: OpenSSL's provider for PKCS#11 is not installed");
+    }
+    assert_eq!(everything(&sandbox), before);
+}
+
+/// The system's directories are looked in as well as the path, so they are hidden where that may be done.
+#[test]
+fn no_recipe_writes_anything_without_its_program() {
+    let sandbox = with_a_key();
+    let hidden = "unshare --mount sh -c 'mount -t tmpfs none /usr/sbin && PATH=$0; export PATH; exec \"$@\"'";
+    if sandbox.run(&format!("{hidden} $PATH true")).last().is_some_and(|said| said.starts_with('?'))
+    {
+        return println!("not run: nothing can be mounted here");
+    }
+    let metaslot = env!("CARGO_BIN_EXE_metaslot");
+    let before = everything(&sandbox);
+    for program in recipes(&sandbox) {
+        let line = |more: &str| {
+            format!("{hidden} /none {metaslot} setup {program} --key site --directory conf {more}")
+        };
+        for more in ["--apply", "--verify", "--apply --verify"] {
+            let told = sandbox.run(&line(more)).join("\n");
+            assert!(told.starts_with(&format!("error: {program} is not installed")), "{told}");
+            assert!(told.contains("hint: apt-get install "), "{told}");
+        }
+        let told = sandbox.run(&line("")).join("\n");
+        assert!(told.contains("is not installed here: apt-get install"), "{told}");
+    }
+    assert_eq!(everything(&sandbox), before);
 }

@@ -198,28 +198,31 @@ fn verified(program: &str, kind: &str, group: &str, needs: &[&str]) {
     });
 }
 
+/// Programs, the group that uses the token in their service, and what a run needs.
+const PROGRAMS: &[(&str, &str, &[&str])] = &[
+    ("openssl", "root", &[]),
+    ("curl", "root", &["curl"]),
+    ("postgresql", "root", &["psql", "setpriv"]),
+    ("osslsigncode", "root", &["osslsigncode"]),
+    ("nginx", "www-data", &["nginx"]),
+    ("apache", "www-data", &["apache2"]),
+    ("stunnel", "root", &["stunnel4"]),
+    ("java", "root", &["keytool"]),
+    ("nss", "root", &["certutil", "modutil"]),
+    ("gnutls", "root", &["p11tool"]),
+    ("ssh", "root", &["ssh", "ssh-agent"]),
+    ("git", "root", &["git", "ssh-agent"]),
+    ("strongswan", "root", &["pki"]),
+    ("openvpn", "root", &["openvpn"]),
+    ("knot", "root", &["keymgr", "kzonesign"]),
+    ("haproxy", "haproxy", &["haproxy"]),
+    ("mariadb", "mysql", &["mariadbd"]),
+    ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
+];
+
 #[test]
 fn programs_are_seen_to_use_the_key() {
-    for (program, group, needs) in [
-        ("openssl", "root", &[][..]),
-        ("curl", "root", &["curl"]),
-        ("postgresql", "root", &["psql", "setpriv"]),
-        ("osslsigncode", "root", &["osslsigncode"]),
-        ("nginx", "www-data", &["nginx"]),
-        ("apache", "www-data", &["apache2"]),
-        ("stunnel", "root", &["stunnel4"]),
-        ("java", "root", &["keytool"]),
-        ("nss", "root", &["certutil", "modutil"]),
-        ("gnutls", "root", &["p11tool"]),
-        ("ssh", "root", &["ssh", "ssh-agent"]),
-        ("git", "root", &["git", "ssh-agent"]),
-        ("strongswan", "root", &["pki"]),
-        ("openvpn", "root", &["openvpn"]),
-        ("knot", "root", &["keymgr", "kzonesign"]),
-        ("haproxy", "haproxy", &["haproxy"]),
-        ("mariadb", "mysql", &["mariadbd"]),
-        ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
-    ] {
+    for (program, group, needs) in PROGRAMS {
         for kind in ["rsa:2048", "EC:prime256v1"] {
             verified(program, kind, group, needs);
         }
@@ -232,6 +235,29 @@ fn programs_are_seen_to_use_the_key() {
         ("postgres", "postgres", &["pg_ctlcluster", "setpriv"]),
     ] {
         verified(program, "EC:edwards25519", group, needs);
+    }
+}
+
+/// A token, its PINs, a key and a certificate are made, as the program and its service's user need them.
+#[test]
+fn programs_use_a_key_that_is_made_for_them() {
+    let (command, provider) = (command(), provider::path());
+    for (program, group, needs) in PROGRAMS {
+        let by_provider = ["haproxy", "mariadb", "postgres"].contains(program);
+        let needs = needs.iter().copied().chain([&*command, "openssl", "pkcs11-tool"]);
+        let needs: Vec<&str> = needs.chain(by_provider.then_some(&*provider)).collect();
+        check(CLIENT, &format!("{program} --new --verify"), &needs, |token| {
+            let configuration = format!(
+                "[[token]]\npath = \"{}/new/token.db\"\nkdf = \"weak-for-tests\"\ngroup = \"{group}\"\n",
+                token.home().display()
+            );
+            let configuration = token.write("new.toml", configuration)?;
+            token.set("METASLOT_CONF", configuration);
+            token.set("OPENSSL_MODULES", Path::new(&provider).parent().context("a file")?);
+            std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
+            let made = token.program(&command).line("setup --new site --dns localhost --directory");
+            made.line("conf --apply --verify").arg(program).run()?.with(&["verified: "]).map(drop)
+        });
     }
 }
 
@@ -278,6 +304,33 @@ fn p11_kit_is_seen_to_have_the_module() {
             .run()?
             .with(&["verified: p11-kit"])
             .map(drop)
+    });
+}
+
+#[test]
+fn doctor_says_where_it_is_about_the_rights_of_who_asks() {
+    let command = command();
+    check("metaslot doctor", "another user", &[&*command, "setpriv", "pkcs11-tool"], |token| {
+        if token.program("id").arg("-u").run()?.text().trim() != "0" {
+            return Ok(());
+        }
+        std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
+        std::fs::set_permissions(token.path("tokens"), Permissions::from_mode(0o700))?;
+        let user = "setpriv --reuid nobody --regid nogroup --clear-groups";
+        token.within(user.split(' ').map(Into::into));
+        let told = token.program(&command).arg("doctor").output()?.all();
+        for (check, words) in [
+            ("slots ", "nobody may not use"),
+            ("files ", "nobody may not use it: "),
+            ("  ", "it is about rights: ask as root"),
+        ] {
+            let found = told.lines().any(|line| line.starts_with(check) && line.contains(words));
+            ensure!(found, "{check}{words}: {told}");
+        }
+        ensure!(!told.contains("not made yet"), "{told}");
+        std::fs::set_permissions(token.path("metaslot.toml"), Permissions::from_mode(0o600))?;
+        let told = token.program(&command).arg("doctor").output()?;
+        told.with(&["it is about rights: chmod a+r "]).map(drop)
     });
 }
 

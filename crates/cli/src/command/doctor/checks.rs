@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Checks of the module, of its tokens, and of what the system grants.
 
-use super::finding::Finding;
+use super::finding::{Finding, Level};
+use super::rights::{unread, usable};
+use super::user::User;
 use crate::app::App;
 use crate::command::provider::{Provider, providers};
 use crate::command::token::states;
@@ -76,7 +78,7 @@ pub(super) fn configuration(setup: &Setup<'_>) -> Vec<Finding> {
     let Configuration { files, problem, tokens, .. } = &setup.configuration;
     vec![match (files.split_first(), problem) {
         _ if !setup.ours => Finding::ok("the module is not Metaslot's: not checked"),
-        (_, Some(problem)) => Finding::error(problem, "docs/configuration.md has its form"),
+        (_, Some(problem)) => Finding::error(problem, unread(files)),
         (Some((file, [])), None) => Finding::ok(file.display()),
         (Some((file, more)), None) => {
             let more: Vec<_> = more.iter().map(|file| file.display().to_string()).collect();
@@ -154,6 +156,11 @@ pub(super) fn slots(setup: &Setup<'_>) -> Vec<Finding> {
 fn slot(token: &Token, sections: &[TokenSection]) -> Finding {
     let (slot, name) = (token.slot, token.name());
     if let Some(problem) = &token.problem {
+        let rights = section_of(token, sections).zip(User::asking());
+        let rights = rights.map(|(section, user)| usable(&user, section));
+        if let Some(Finding { found, fix, .. }) = rights.filter(|found| found.level != Level::Ok) {
+            return Finding { fix, ..Finding::error(format!("slot {slot}: {found}"), "") };
+        }
         return Finding::error(
             format!("slot {slot}: {problem}"),
             "the message says what is wrong; a damaged store comes back from a copy",
@@ -176,10 +183,15 @@ fn slot(token: &Token, sections: &[TokenSection]) -> Finding {
     }
 }
 
+/// The section of a token of ours.
+fn section_of<'a>(token: &Token, sections: &'a [TokenSection]) -> Option<&'a TokenSection> {
+    usize::try_from(token.slot.0).ok().and_then(|slot| sections.get(slot))
+}
+
 /// Whether the store's file system is read-only: then attempts are counted elsewhere.
 fn nobody_writes(token: &Token, sections: &[TokenSection]) -> bool {
-    let section = usize::try_from(token.slot.0).ok().and_then(|slot| sections.get(slot));
-    let system = section.and_then(|section| statvfs(section.path.parent()?).ok());
+    let system =
+        section_of(token, sections).and_then(|section| statvfs(section.path.parent()?).ok());
     system.is_some_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 

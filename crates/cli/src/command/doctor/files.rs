@@ -2,13 +2,12 @@
 //! Checks of files and directories.
 
 use super::checks::Setup;
-use super::finding::Finding;
+use super::finding::{Finding, cannot};
+use super::rights::denied;
 use crate::configured::TokenSection;
-use crate::failure::Failure;
 use crate::host::INSTALLED;
 use crate::places::config_home;
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +29,9 @@ pub(super) fn tokens(setup: &Setup<'_>) -> Vec<Finding> {
 fn token(section: &TokenSection) -> Vec<Finding> {
     let path = &section.path;
     let parent = path.parent().unwrap_or(path);
+    if let Some(denied) = denied(path, 0, path.symlink_metadata().map(drop)) {
+        return vec![denied];
+    }
     let Ok(directory) = parent.metadata() else {
         return vec![Finding::ok(format!("{}: not made yet", path.display()))];
     };
@@ -78,7 +80,15 @@ fn is_own(metadata: &Metadata) -> bool {
 
 pub(super) fn peppers(setup: &Setup<'_>) -> Vec<Finding> {
     let paths = setup.configuration.tokens.iter().filter_map(|token| token.pepper.as_ref());
-    let one = |path: &PathBuf| match path.metadata() {
+    let one = |path: &PathBuf| {
+        let opened = File::open(path).map(drop);
+        denied(path, 0o4, opened).unwrap_or_else(|| pepper(path))
+    };
+    paths.map(one).collect()
+}
+
+fn pepper(path: &Path) -> Finding {
+    match path.metadata() {
         Err(error) => Finding::error(
             format!("{}: no PIN is right without it", cannot(path, &error)),
             "put it back; for a token that is still to be made: head -c 32 /dev/urandom",
@@ -88,8 +98,7 @@ pub(super) fn peppers(setup: &Setup<'_>) -> Vec<Finding> {
             format!("chmod 600 {}", path.display()),
         ),
         Ok(_) => Finding::ok(path.display()),
-    };
-    paths.map(one).collect()
+    }
 }
 
 pub(super) fn anchors(setup: &Setup<'_>) -> Vec<Finding> {
@@ -103,6 +112,10 @@ fn anchor(section: &TokenSection) -> Finding {
             "{path}: none: an older copy of the whole file is not noticed"
         ));
     };
+    let opened = OpenOptions::new().read(true).append(true).open(path).map(drop);
+    if let Some(denied) = denied(path, 0o6, opened) {
+        return denied;
+    }
     match path.metadata() {
         Err(error) => Finding::error(
             cannot(path, &error),
@@ -114,10 +127,6 @@ fn anchor(section: &TokenSection) -> Finding {
         ),
         Ok(_) => Finding::ok(path.display()),
     }
-}
-
-pub(super) fn cannot(path: &Path, error: &io::Error) -> String {
-    Failure::io(path.display(), error).message().to_owned()
 }
 
 /// Whether programs that ask p11-kit see the module.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What one check found.
 
+use crate::failure::Failure;
 use std::fmt::Display;
+use std::io;
+use std::path::Path;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,4 +49,9 @@ impl Finding {
     pub(super) fn error(found: impl Display, fix: impl Display) -> Self {
         Self { level: Level::Error, found: found.to_string(), fix: Some(fix.to_string()) }
     }
+}
+
+/// What the system refused.
+pub(super) fn cannot(path: &Path, error: &io::Error) -> String {
+    Failure::io(path.display(), error).message().to_owned()
 }

@@ -5,6 +5,7 @@ mod checks;
 mod files;
 mod finding;
 mod programs;
+mod rights;
 mod service;
 mod user;
 
@@ -13,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{Report, Table};
 use checks::Setup;
 use finding::{Finding, Level};
-pub(super) use programs::agent_pattern;
+pub(super) use programs::{agent_pattern, provider_is_there};
 use serde_json::{Value, json};
 use service::{Service, look};
 

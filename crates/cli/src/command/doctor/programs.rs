@@ -8,6 +8,7 @@ use crate::host::{Host, Token};
 use crate::key::{self, Family, Key};
 use crate::uri::Uri;
 use metaslot_client::Access;
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -69,6 +70,13 @@ pub(super) fn openssl(_: &Setup<'_>) -> Vec<Finding> {
             "apt-get install libengine-pkcs11-openssl; then metaslot setup PROGRAM",
         ),
     }]
+}
+
+/// Whether OpenSSL finds pkcs11-provider.
+pub(crate) fn provider_is_there() -> bool {
+    let said = env::var_os("OPENSSL_MODULES").map(|said| Path::new(&said).join("pkcs11.so"));
+    let places = OPENSSL.iter().map(|place| Path::new(place).join(BRIDGES[1]));
+    said.map_or_else(|| places.into_iter().any(|path| path.exists()), |path| path.exists())
 }
 
 /// Keys that a policy keeps from what they are for. Nobody is logged in: public halves tell.

@@ -3,8 +3,8 @@
 
 use super::checks::Setup;
 use super::finding::Finding;
+use super::rights::{open, readable, usable};
 use super::user::User;
-use crate::configured::TokenSection;
 use crate::failure::{Failure, Result};
 use metaslot_ck::rv_name;
 use metaslot_counters::read;
@@ -73,9 +73,9 @@ pub(super) fn look(setup: &Setup<'_>, service: &Service) -> Vec<(&'static str, F
     }
     let module = setup.host.as_ref().ok().map(|host| host.module().path());
     let module = module.and_then(|path| fs::canonicalize(path).ok());
-    all.extend(module.map(|path| ("access", readable(user, &path, "the module", "install it"))));
+    all.extend(module.map(|path| ("access", readable(user, &path, "the module", &open(&path)))));
     for file in &setup.configuration.files {
-        all.push(("access", readable(user, file, "the configuration", "chmod a+r it")));
+        all.push(("access", readable(user, file, "the configuration", &open(file))));
     }
     for token in &setup.configuration.tokens {
         all.push(("access", usable(user, token)));
@@ -101,38 +101,6 @@ fn configuration(setup: &Setup<'_>, user: &User) -> Option<Finding> {
             ),
         )
     })
-}
-
-fn readable(user: &User, path: &Path, what: &str, how: &str) -> Finding {
-    match user.obstacle(path, 0o4) {
-        None => Finding::ok(format!("{} may read {}", user.name, path.display())),
-        Some(obstacle) => Finding::error(
-            format!("{} may not read {what}, {}: {obstacle}", user.name, path.display()),
-            format!("{how} where every user may read"),
-        ),
-    }
-}
-
-/// A store is read and written, and its directory, too: by every login, which counts.
-fn usable(user: &User, token: &TokenSection) -> Finding {
-    let path = &token.path;
-    let parent = path.parent().unwrap_or(path);
-    let obstacle = user.obstacle(parent, 0o7).or_else(|| match path.exists() {
-        true => user.obstacle(path, 0o6),
-        false => None,
-    });
-    let Some(obstacle) = obstacle else {
-        return Finding::ok(format!("{} may use {}", user.name, path.display()));
-    };
-    let (group, directory) = (&user.group, parent.display());
-    Finding::error(
-        format!("{} may not use {}: {obstacle}", user.name, path.display()),
-        format!(
-            "group = \"{group}\" in its [[token]] section, for a token that is to be made; for this one also: \
-             chgrp -R {group} {directory}; chmod 2770 {directory}; chmod g+rw {}*",
-            path.display()
-        ),
-    )
 }
 
 impl Process {

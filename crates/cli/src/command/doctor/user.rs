@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A user of the system, and what file modes let that user do. Access lists are not looked at.
 
-use super::files::cannot;
+use super::finding::cannot;
+use std::fmt;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,46 @@ pub(super) struct User {
     /// The name of the first group.
     pub(super) group: String,
     pub(super) home: PathBuf,
+}
+
+/// What stands between a user and a file.
+#[derive(Debug)]
+pub(super) struct Obstacle {
+    pub(super) place: PathBuf,
+    pub(super) what: What,
+    text: String,
+}
+
+/// What kind of obstacle it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum What {
+    /// A directory that the user may not go through.
+    OnTheWay,
+    /// The mode of the file itself.
+    Itself,
+    Missing,
+    /// Who asks may not look.
+    Unseen,
+}
+
+impl Obstacle {
+    /// What helps, where it is not the file itself.
+    pub(super) fn fix(&self, user: &User) -> Option<String> {
+        let (place, group) = (self.place.display(), &user.group);
+        match self.what {
+            What::OnTheWay => Some(format!(
+                "chmod a+x {place}; or for that group only: chgrp {group} {place}; chmod g+x {place}"
+            )),
+            What::Unseen => Some(String::from("it is about the rights of who asks: ask as root")),
+            What::Itself | What::Missing => None,
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl User {
@@ -61,21 +103,33 @@ impl User {
         })
     }
 
-    /// What stands between the user and a file or directory, for these of its bits: 4 reads, 2 writes, 1 enters.
-    pub(super) fn obstacle(&self, path: &Path, wanted: u32) -> Option<String> {
+    /// Who asks.
+    pub(super) fn asking() -> Option<Self> {
+        Self::of_status(&fs::read_to_string("/proc/self/status").ok()?)
+    }
+
+    /// What stands between the user and a file or directory, for these of its bits: 4 reads, 2 writes, 1 enters. The first of
+    /// several.
+    pub(super) fn obstacle(&self, path: &Path, wanted: u32) -> Option<Obstacle> {
         let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
         above.reverse();
         let ways = above.into_iter().map(|directory| (directory, 0o1)).chain([(path, wanted)]);
         ways.filter(|(place, _)| !place.as_os_str().is_empty()).find_map(|(place, wanted)| {
+            let obstacle = |what, text| Some(Obstacle { place: place.to_owned(), what, text });
             let file = match place.metadata() {
                 Ok(file) => file,
-                Err(error) => return Some(cannot(place, &error)),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return obstacle(What::Unseen, cannot(place, &error));
+                }
+                Err(error) => return obstacle(What::Missing, cannot(place, &error)),
             };
             let has = self.bits(file.uid(), file.gid(), file.mode());
-            (has & wanted != wanted).then(|| {
-                let owner = format!("of user {} and group {}", file.uid(), file.gid());
-                format!("{} has mode {:o} {owner}", place.display(), file.mode() & 0o7777)
-            })
+            if has & wanted == wanted {
+                return None;
+            }
+            let owner = format!("of user {} and group {}", file.uid(), file.gid());
+            let text = format!("{} has mode {:o} {owner}", place.display(), file.mode() & 0o7777);
+            obstacle(if place == path { What::Itself } else { What::OnTheWay }, text)
         })
     }
 
@@ -102,6 +156,7 @@ fn group_name(groups: &str, number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     const USERS: &str = "root:x:0:0::/root:/bin/sh\nwww-data:x:33:33:www:/var/www:/bin/false\n";
     const GROUPS: &str = "root:x:0:\nwww-data:x:33:\nkeys:x:200:you,www-data\nyou:x:1000:\n";
@@ -122,6 +177,32 @@ mod tests {
         assert_eq!(user.bits(0, 200, 0o760), 0o6);
         assert_eq!(user.bits(0, 0, 0o751), 0o1);
         assert_eq!(User::of("root", USERS, GROUPS).expect("root").bits(33, 33, 0), 0o7);
+    }
+
+    #[test]
+    fn the_first_closed_directory_is_the_obstacle() {
+        let home = std::env::temp_dir().join(format!("metaslot-doctor-{}", std::process::id()));
+        let (closed, store) = (home.join("closed"), home.join("closed/store"));
+        fs::create_dir_all(&store).expect("directories can be made");
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        };
+        mode(&store, 0o700);
+        mode(&closed, 0o700);
+        let mut user = User::of("www-data", USERS, GROUPS).expect("it is there");
+        // Nobody's number.
+        (user.number, user.groups) = (u32::MAX - 1, vec![u32::MAX - 1]);
+        let file = store.join("token.db");
+        let first = user.obstacle(&file, 0o6).expect("it is closed");
+        assert_eq!((&first.place, first.what), (&closed, What::OnTheWay));
+        let fix = first.fix(&user).expect("there is one");
+        assert!(fix.starts_with(&format!("chmod a+x {}; or", closed.display())), "{fix}");
+        mode(&closed, 0o711);
+        assert_eq!(user.obstacle(&file, 0o6).map(|next| next.place), Some(store.clone()));
+        assert_eq!(user.obstacle(&store, 0o7).map(|next| next.what), Some(What::Itself));
+        mode(&store, 0o711);
+        assert_eq!(user.obstacle(&file, 0o6).map(|next| next.what), Some(What::Missing));
+        fs::remove_dir_all(home).expect("it can be removed");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! `metaslot setup --new`: what a program needs before it can use a key, made by the commands that a person would type.
 
 use super::files::{make_directory, save};
-use super::program::Program;
+use super::program::{Bridge, Program};
 use crate::app::App;
 use crate::command::arguments::token_uri;
 use crate::command::target::Target;
@@ -10,11 +10,13 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::warn;
 use crate::places;
 use crate::uri::Uri;
-use metaslot_ck::CKO_PUBLIC_KEY;
+use metaslot_ck::{CK_OBJECT_CLASS, CKO_CERTIFICATE, CKO_PUBLIC_KEY};
 use metaslot_client::{Access, Template};
 use metaslot_memory::Secret;
 use std::env;
 use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -64,18 +66,24 @@ pub(super) fn make(
     let (token, pin) = token(app, &wanted, directory)?;
     let source = format!("file:{}", pin.display());
     let of_token = ["--token", &*token, "--pin-source", &*source];
-    if !has_key(app, &token, label)? {
+    if !has(app, &token, CKO_PUBLIC_KEY, label)? {
         step(&[&["key", "generate", "--label", label], &of_token[..]].concat())?;
     }
     let cert = match wanted.cert {
         Some(cert) => std::path::absolute(cert).unwrap_or_else(|_| PathBuf::from(cert)),
         None => directory.join(format!("{label}.pem")),
     };
+    let (file, more) = (cert.display().to_string(), program.certificate());
     if !cert.exists() {
-        let file = cert.display().to_string();
         let names: Vec<&str> = wanted.names.iter().flat_map(|name| ["--dns", name]).collect();
-        let line = [&["cert", "selfsign", label, "--out", &*file][..], &names, &of_token].concat();
-        step(&line)?;
+        let more: Vec<&str> = more.split_whitespace().collect();
+        let line = ["cert", "selfsign", label, "--out", &*file];
+        step(&[&line[..], &more, &names, &of_token].concat())?;
+    } else if more.contains("--store") && !has(app, &token, CKO_CERTIFICATE, label)? {
+        step(&[&["cert", "import", &*file, "--label", label], &of_token[..]].concat())?;
+    }
+    if let Some(user) = program.user().filter(|_| program.bridge == Bridge::Provider) {
+        readable_by(user, &pin, directory)?;
     }
     let key = Uri { object: Some(label.to_owned()), ..token_uri(&token)? };
     Ok(Chosen { key: Some(key.to_string()), cert: cert.display().to_string(), pin: Some(pin) })
@@ -124,29 +132,78 @@ fn token(app: &App, wanted: &Wanted<'_>, directory: &Path) -> Result<(String, Pa
     };
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     let name: String = label.chars().map(plain).collect();
-    let pin = wanted.pin.clone().unwrap_or_else(|| directory.join(format!("{name}.pin")));
+    let [own, so, serial] =
+        ["pin", "so-pin", "token"].map(|kind| directory.join(format!("{name}.{kind}")));
     if exists {
-        if !pin.exists() {
-            return Err(Failure::pin("the token is there already, and its PIN is not known")
-                .hint("name a file with the user PIN, without a newline: --pin-source FILE"));
-        }
-        return Ok((app.token(&wanted.token)?.uri().to_string(), pin));
+        let token = app.token(&wanted.token)?;
+        let pin = match &wanted.pin {
+            Some(pin) => pin.clone(),
+            None => of_token(own, &serial, &token.info.serial)?,
+        };
+        return Ok((token.uri().to_string(), pin));
     }
-    let so = directory.join(format!("{name}.so-pin"));
+    // Before one of them is made.
+    [&so, &own].into_iter().try_for_each(|path| filled(path))?;
     new_pin(app, &so)?;
     if wanted.pin.is_none() {
-        new_pin(app, &pin)?;
+        new_pin(app, &own)?;
     }
+    let pin = wanted.pin.clone().unwrap_or(own);
     let [so, user] = [&so, &pin].map(|path| format!("file:{}", path.display()));
     run(app, &["token", "init", "--label", &label, "--so-pin-source", &so, "--pin-source", &user])?;
-    Ok((app.token(&wanted.token)?.uri().to_string(), pin))
+    let token = app.token(&wanted.token)?;
+    save(&serial, &format!("{}\n", token.info.serial), 0o644)?;
+    Ok((token.uri().to_string(), pin))
 }
 
-fn has_key(app: &App, token: &str, label: &str) -> Result<bool> {
+/// The PIN's file of our own, if it was made for this token: it is tried at no other one.
+fn of_token(pin: PathBuf, serial: &Path, token: &str) -> Result<PathBuf> {
+    let hint = "name a file with the user PIN, without a newline: --pin-source FILE";
+    if !pin.exists() {
+        let what = "the token is there already, and its PIN is not known";
+        return Err(Failure::pin(what).hint(hint));
+    }
+    filled(&pin)?;
+    match fs::read_to_string(serial) {
+        Ok(known) if known.trim() == token => Ok(pin),
+        _ => {
+            let what = format!("{} is not known to be the PIN of this token", pin.display());
+            Err(Failure::pin(what).hint(hint))
+        }
+    }
+}
+
+/// Refuses a file in which there is no PIN: it may be another run's that the disk had no room for.
+fn filled(pin: &Path) -> Result<()> {
+    match pin.metadata() {
+        Ok(file) if file.is_file() && file.len() == 0 => {
+            let path = pin.display();
+            Err(Failure::pin(format!("{path} is empty")).hint(format!(
+                "rm {path}: for a new token one is made; of a token that is there, write its PIN into it: printf %s PIN > {path}"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn has(app: &App, token: &str, class: CK_OBJECT_CLASS, label: &str) -> Result<bool> {
     let token = app.token(&token_uri(token)?)?;
     let session = app.host(&Uri::default())?.module().open_session(token.slot, Access::ReadOnly)?;
-    let public = Template::new().class(CKO_PUBLIC_KEY).label(label);
-    Ok(!session.find(&public)?.is_empty())
+    Ok(!session.find(&Template::new().class(class).label(label))?.is_empty())
+}
+
+/// The provider reads the PIN in the processes of the service's user. A file that is not of our directory stays as it is.
+fn readable_by(group: &str, pin: &Path, directory: &Path) -> Result<()> {
+    if !rustix::process::geteuid().is_root() || pin.parent() != Some(directory) {
+        return Ok(());
+    }
+    let changed = Command::new("chgrp").arg(group).arg(pin).stderr(Stdio::null()).status();
+    if !changed.is_ok_and(|status| status.success()) {
+        return Err(Failure::failed(format!("{} cannot be given to group {group}", pin.display()))
+            .hint("'getent group' lists the groups"));
+    }
+    fs::set_permissions(pin, Permissions::from_mode(0o640))
+        .map_err(|error| Failure::io(format!("cannot change {}", pin.display()), &error))
 }
 
 /// Random digits in a file that only its owner can read; no newline, which OpenSSL's engine would take for a part of it. One

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot setup`
 
+mod credential;
 mod edwards;
 mod files;
 mod fresh;
@@ -17,6 +18,7 @@ use crate::key::{self, Family, Key};
 use crate::output::{Output, Report};
 use crate::uri::{Class, Uri};
 use crate::x509::Certificate;
+use credential::Credential;
 use files::{apply, before};
 use fresh::{Chosen, Wanted};
 use metaslot_client::Access;
@@ -57,6 +59,9 @@ pub(crate) struct Args {
     /// A file with the user PIN, which the URI then names [default: the program asks, if it can]
     #[arg(long, value_name = "FILE")]
     pin_source: Option<PathBuf>,
+    /// The PIN's file is encrypted as a credential of the program's systemd unit, which the URI then names
+    #[arg(long, conflicts_with = "verify")]
+    credential: bool,
     /// Write the files; without it they are printed
     #[arg(long)]
     apply: bool,
@@ -94,6 +99,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         cert: args.cert.as_deref().map_or_else(|| "site.pem".to_owned(), whole_name),
         pin: args.pin_source.clone(),
     };
+    let of_new = args.new.as_ref().map(|_| Path::new(""));
+    let credential =
+        args.credential.then(|| Credential::of(program, chosen.pin.as_deref().or(of_new)));
+    let credential = credential.transpose()?;
+    if args.verify && program.bridge == Bridge::Provider && !super::doctor::provider_is_there() {
+        return Err(Failure::failed("OpenSSL's provider for PKCS#11 is not installed")
+            .hint("apt-get install pkcs11-provider (Debian 12: from bookworm-backports)"));
+    }
     if args.enable && program.plan(&[]).included.is_empty() {
         return Err(Failure::failed(format!("{} includes no files of others", program.name))
             .hint("leave out --enable: what is to be done is said then"));
@@ -117,11 +130,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
         };
         chosen = fresh::make(app, wanted, program, &directory)?;
     }
-    let (values, public) = values(app, args, &chosen, program, &directory)?;
+    let (values, public) = values(app, args, (&chosen, credential.as_ref()), program, &directory)?;
     let mut plan = program.plan(&values);
     if args.enable {
         plan.files.append(&mut plan.included);
         plan.then = mem::take(&mut plan.start);
+    }
+    if let (Some(credential), Some(pin)) = (&credential, chosen.pin.as_deref()) {
+        credential.add_to(&mut plan, &pin_file(pin, program)?, args.enable);
     }
     let written = if args.apply { apply(&directory, &plan)? } else { Vec::new() };
     let proved = if args.verify {
@@ -160,7 +176,7 @@ fn check(app: &App, args: &Args, program: &Program, directory: &Path) -> Result<
 fn values(
     app: &App,
     args: &Args,
-    chosen: &Chosen,
+    (chosen, credential): (&Chosen, Option<&Credential>),
     program: &Program,
     directory: &Path,
 ) -> Result<(Vec<(&'static str, String)>, String)> {
@@ -174,6 +190,7 @@ fn values(
     // A label is enough where there is one, and some programs take no id.
     full.id = full.id.filter(|_| key.label.is_empty());
     let source = chosen.pin.as_deref().map(|path| pin_file(path, program)).transpose()?;
+    let source = credential.map(Credential::file).or(source);
     let pin = source.as_deref().unwrap_or_else(|| Path::new("/etc/metaslot/pin"));
     let pin_file = pin.display().to_string();
     full.pin_source = source.as_deref().map(|path| format!("file:{}", path.display()));
@@ -213,6 +230,7 @@ fn values(
         ("family", family.to_owned()),
         ("pem", super::uri2pem::pem_of(&full.to_string()).trim_end().to_owned()),
         ("agent", agent),
+        ("credential", credential.map_or_else(String::new, |it| format!("\n{}", it.line()))),
         ("sshkey", ssh),
         ("kind", key.kind.to_string()),
         ("pinfile", pin_file),
@@ -243,6 +261,10 @@ fn whole_name(path: &str) -> String {
 fn pin_file(path: &Path, program: &Program) -> Result<PathBuf> {
     let cannot = |error| Failure::io(format!("cannot read {}", path.display()), &error);
     let bytes = Secret::taken(fs::read(path).map_err(cannot)?);
+    if bytes.expose().trim_ascii_end().is_empty() {
+        return Err(Failure::pin(format!("{} is empty: there is no PIN in it", path.display()))
+            .hint(format!("write it: printf %s PIN > {}", path.display())));
+    }
     if program.bridge == Bridge::Engine && bytes.expose().ends_with(b"\n") {
         let message = format!(
             "{} ends with a newline, which OpenSSL's engine takes for a part of the PIN: each start would cost a try",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The programs that `metaslot setup` knows. A program is a row here and a file in `crates/cli/setup`, where `= NAME`
-//! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves,
-//! `= start` how it is started with the latter, `= then` what is typed without them, `= no ed25519` what of it takes no such key
+//! begins a file of its configuration, `= /NAME` one that Debian's package of the program includes, `= user` who serves, `= certificate` what
+//! else is said where one is made,
+//! `= start` how it is started with the latter, `= unit` its unit of systemd's and what is typed before that is started, `= then` what is typed without them, `= no ed25519` what of it takes no such key
 //! from a token, and `= verify PROCESS FUNCTION…` runs it.
 
 use crate::failure::{Failure, Result};
@@ -181,7 +182,7 @@ impl Program {
             match name {
                 "then" => plan.then = lines(),
                 "start" => plan.start = lines(),
-                "user" | "no ed25519" => {}
+                "user" | "unit" | "certificate" | "no ed25519" => {}
                 _ if name.starts_with("verify ") => {}
                 _ if name.starts_with('/') => plan.included.push(file),
                 _ => plan.files.push(file),
@@ -215,6 +216,16 @@ impl Program {
     /// What of it takes no Ed25519 key from a token, as far as is known.
     pub(super) fn without_ed25519(&self) -> Option<&'static str> {
         self.section("no ed25519")
+    }
+
+    /// What is said of its purpose where a certificate is made, and whether that goes into the token.
+    pub(super) fn certificate(&self) -> &'static str {
+        self.section("certificate").unwrap_or_default()
+    }
+
+    /// Its unit of systemd's, and what is typed before that is started.
+    pub(super) fn unit(&self) -> Option<(&'static str, &'static str)> {
+        self.section("unit").map(|text| text.split_once('\n').unwrap_or((text, "")))
     }
 
     fn section(&self, wanted: &str) -> Option<&'static str> {
@@ -254,7 +265,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_filled() {
-        let names = "module engine directory uri tokenuri token label id slot cert family kind pem agent sshkey pinfile port pin";
+        let names = "module engine directory uri tokenuri token label id slot cert family kind pem agent sshkey credential pinfile port pin";
         let values: Vec<(&str, String)> =
             names.split(' ').map(|name| (name, "VALUE".to_owned())).collect();
         for program in PROGRAMS {

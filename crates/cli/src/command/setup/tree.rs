@@ -2,7 +2,8 @@
 //! A script and all that it starts, which ends with it: also what has left its group and its session.
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
+    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper,
+    waitpid,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
@@ -95,17 +96,22 @@ impl Drop for Tree {
         for signal in [Signal::TERM, Signal::KILL] {
             let end = Instant::now() + LAST_PATIENCE;
             let mut told = HashSet::new();
-            while Instant::now() < end {
-                let left = self.left();
-                if left.is_empty() {
-                    return;
-                }
+            let mut left = self.left();
+            while !left.is_empty() && Instant::now() < end {
                 for pid in left.into_iter().filter(|pid| told.insert(*pid)) {
                     // It may have ended just now.
                     kill_process(pid, signal).ok();
                 }
                 thread::sleep(PAUSE);
+                left = self.left();
             }
+        }
+        // Without /proc nothing else is known of.
+        if let (Ok(None), Some(group)) =
+            (self.script.try_wait(), Pid::from_raw(self.script.id().cast_signed()))
+        {
+            kill_process_group(group, Signal::KILL).ok();
+            self.script.wait().ok();
         }
     }
 }

@@ -37,7 +37,7 @@ await() {
     tries=0
     until grep -q "$1" "$2"; do
         tries=$((tries + 1))
-        [ $tries -lt 200 ] && kill -0 $server || { cat "$2" >&2; return 1; }
+        [ $tries -lt 200 ] && kill -0 $server 2> /dev/null || { cat "$2" >&2; return 1; }
         sleep 0.1
     done
 }
@@ -47,7 +47,7 @@ handshake() {
     tries=0
     until OPENSSL_CONF=/dev/null openssl s_client -connect "127.0.0.1:$port" "$@" < request > answer 2> reach.log; do
         tries=$((tries + 1))
-        if [ $tries -ge 200 ] || ! grep -q 'errno=111' reach.log || ! kill -0 $server; then
+        if [ $tries -ge 200 ] || ! grep -q 'errno=111' reach.log || ! kill -0 $server 2> /dev/null; then
             cat reach.log error.log >&2
             return 1
         fi
@@ -188,8 +188,11 @@ impl Run<'_> {
         let in_files = self.plan.files.iter().any(|(_, content)| content.contains(cert));
         if (wanted.contains(cert) || in_files) && !Path::new(cert).exists() {
             let what = format!("there is no certificate {cert}, which {} needs", program.name);
-            return Err(Failure::failed(what)
-                .hint("metaslot cert selfsign LABEL --dns NAME --out FILE; then --cert FILE"));
+            let more = program.certificate();
+            let line = format!("metaslot cert selfsign LABEL --dns NAME --out FILE {more}");
+            return Err(
+                Failure::failed(what).hint(format!("{}; then --cert FILE", line.trim_end()))
+            );
         }
         Ok(values)
     }
@@ -276,8 +279,9 @@ impl Room {
         let log = fs::read_to_string(self.0.join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join("; ");
-        Failure::failed(format!("{} does not work with what was written", program.name))
-            .hint(format!("it said: {last}"))
+        Failure::failed(format!("{} does not work with what was written", program.name)).hint(
+            if last.is_empty() { "it said nothing".into() } else { format!("it said: {last}") },
+        )
     }
 }
 
