@@ -57,6 +57,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     done.print(app, &report)
 }
 
+/// What makes room, and destroys nothing.
+const OWN_SECTION: &str =
+    "another token needs a [[token]] of its own in the configuration (docs/configuration.md)";
+
 /// A token that is to be made, and where its PINs are.
 #[derive(Debug)]
 pub(crate) struct Order<'a> {
@@ -96,7 +100,7 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
     let token = first_free(host, order.slot)?;
     if let Some(problem) = &token.problem {
         let what = format!("the token in slot {} cannot be read: {problem}", token.slot);
-        return Err(Failure::failed(what).hint("it was left as it is"));
+        return Err(Failure::failed(what).hint(OWN_SECTION));
     }
     let exists = token.has(ck::CKF_TOKEN_INITIALIZED);
     if exists && !order.force {
@@ -160,8 +164,7 @@ pub(super) fn first_free(host: &Host, wanted: Option<u64>) -> Result<Token> {
 fn none_is_free(tokens: &[Token]) -> Failure {
     let unreadable = tokens.iter().find_map(|token| Some((token.slot, token.problem.as_ref()?)));
     match unreadable {
-        None => Failure::not_found("every slot has a token already")
-            .hint("name the slot of the one to empty with --slot"),
+        None => Failure::not_found("every slot has a token already").hint(OWN_SECTION),
         Some((slot, problem)) => {
             let what =
                 format!("no slot is free: the token in slot {slot} cannot be read: {problem}");
@@ -181,7 +184,7 @@ pub(super) fn refuse_same_label(host: &Host, token: &Token, label: &str) -> Resu
         None => Ok(()),
         Some(other) => {
             let message = format!("slot {} already has a {}", other.slot, other.name());
-            Err(Failure::failed(message).hint("choose another --label, or allow two with --force"))
+            Err(Failure::failed(message).hint("choose another label, or allow two with --force"))
         }
     }
 }
@@ -190,7 +193,9 @@ fn confirm(token: &Token) -> Result<()> {
     let name = token.name();
     if !pin::is_interactive() {
         let message = format!("slot {} already has {name}", token.slot);
-        return Err(Failure::failed(message).hint("--force empties it, and every key in it is lost; another token needs a [[token]] of its own in the configuration"));
+        return Err(Failure::failed(message).hint(format!(
+            "{OWN_SECTION}; --force empties this one, and every key in it is lost"
+        )));
     }
     let question = format!("slot {} has {name}: delete every key in it?", token.slot);
     if pin::confirm(&question)? { Ok(()) } else { Err(Failure::failed("nothing was changed")) }
