@@ -74,10 +74,13 @@ pub(crate) fn reproduce() -> Result<()> {
     let home = target().join("reproduce");
     drop(fs::remove_dir_all(&home));
     let mut made: Vec<BTreeMap<PathBuf, Vec<u8>>> = Vec::new();
-    for folder in ["one", "another/with a longer name"] {
-        let folder = home.join(folder);
+    let folders = ["one", "another/with-a-longer-name"].map(|folder| home.join(folder));
+    // The second from the first: what is committed while that is built does not count.
+    for (from, folder) in [(&root(), &folders[0]), (&folders[0], &folders[1])] {
+        check(Command::new("git").args(["clone", "--quiet"]).arg(from).arg(folder))?;
+    }
+    for folder in folders {
         println!("==> {}", folder.display());
-        check(Command::new("git").args(["clone", "--quiet"]).arg(root()).arg(&folder))?;
         check(cargo(&["xtask", "dist"]).current_dir(&folder).env_remove("CARGO_TARGET_DIR"))?;
         let dist = folder.join("target/dist");
         let packed = |path: &PathBuf| path.is_file();

@@ -87,8 +87,14 @@ impl Place {
         let list = tree.at(&self.prefix.join(LIST));
         let paths = fs::read_to_string(&list)
             .with_context(|| format!("nothing is installed there: read {}", list.display()))?;
-        let own =
-            ["share/metaslot", "share/doc/metaslot", "share/doc/metaslot-lab", "include/metaslot"];
+        let own = [
+            "share/metaslot",
+            "share/doc/metaslot/docs/commands",
+            "share/doc/metaslot/docs",
+            "share/doc/metaslot",
+            "share/doc/metaslot-lab",
+            "include/metaslot",
+        ];
         for path in paths.lines().map(Path::new) {
             match fs::remove_file(tree.at(path)) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

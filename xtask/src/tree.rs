@@ -57,6 +57,11 @@ impl Tree {
         for document in ["README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE"] {
             self.copy(&root().join(document), &format!("share/doc/metaslot/{document}"))?;
         }
+        // The command's hints name pages of it.
+        for page in files_below(&root().join("docs"))? {
+            let below = page.strip_prefix(root()).context("a page outside")?.to_owned();
+            self.copy(&page, &format!("share/doc/metaslot/{}", below.display()))?;
+        }
         self.pages(&pages.join("metaslot"))?;
         let (prefix, version) = (self.prefix.display(), env!("CARGO_PKG_VERSION"));
         let package = format!(

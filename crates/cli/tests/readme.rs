@@ -38,6 +38,11 @@ const LINES: &[(&str, Line)] = &[
     ("metaslot setup nginx --apply --new site --dns localhost --enable --verify", FIRST),
     ("OPENSSL_CONF=/etc/metaslot/openssl.cnf nginx", FIRST),
     ("curl --cacert /etc/metaslot/site.pem https://localhost/", FIRST),
+    ("mkdir -p ~/.config/metaslot", Ends(&[])),
+    (
+        r#"test -e ~/.config/metaslot/metaslot.toml || printf '[[token]]\npath = "%s/.local/share/metaslot/token.db"\n' ~ > ~/.config/metaslot/metaslot.toml"#,
+        Ends(&[]),
+    ),
     (
         "metaslot token init --label web",
         Ends(&[
