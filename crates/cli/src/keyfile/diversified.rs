@@ -5,6 +5,7 @@ use crate::failure::Result;
 use metaslot_ck::*;
 use metaslot_client::Session;
 use metaslot_memory::Secret;
+use std::mem;
 
 /// A hash function of PKCS #12: how long its results and its blocks are.
 #[derive(Debug)]
@@ -71,17 +72,16 @@ pub(super) fn diversified(
         part.iter_mut().zip(source.iter().cycle()).for_each(|(to, from)| *to = *from);
     }
     let mut made = Secret::zeroed(input.length.next_multiple_of(hash.result));
-    let mut digest = Secret::zeroed(hash.result);
+    let mut next = Secret::zeroed(hash.result);
     for at in (0..made.len()).step_by(hash.result) {
         session.digest_init(&hash.mechanism.into())?;
         session.digest_update(&vec![input.id; block])?;
         session.digest_update(state.expose())?;
-        digest.expose_mut().copy_from_slice(&session.digest_final()?);
+        let mut digest = Secret::taken(session.digest_final()?);
         for _ in 1..input.iterations {
             session.digest_init(&hash.mechanism.into())?;
-            let mut next = [0; 64];
-            session.digest_into(digest.expose(), &mut next[..hash.result])?;
-            digest.expose_mut().copy_from_slice(&next[..hash.result]);
+            session.digest_into(digest.expose(), next.expose_mut())?;
+            mem::swap(&mut digest, &mut next);
         }
         made.expose_mut()[at..at + hash.result].copy_from_slice(digest.expose());
         for part in state.expose_mut().chunks_mut(block) {

@@ -14,6 +14,7 @@ use metaslot_ck::*;
 use metaslot_client::{Mechanism, Params, Session};
 use metaslot_memory::Secret;
 use std::cell::{Cell, OnceCell};
+use std::mem;
 
 /// No file is worth more work than this, of all its keys together: ten seconds or so.
 const MOST_ITERATIONS: u64 = 10_000_000;
@@ -283,7 +284,8 @@ impl<'a> Opener<'a> {
             for part in [previous, passphrase, &iv[..8]] {
                 session.digest_update(part)?;
             }
-            after[..MD5_LENGTH].copy_from_slice(&session.digest_final()?);
+            let digest = Secret::taken(session.digest_final()?);
+            after[..MD5_LENGTH].copy_from_slice(digest.expose());
         }
         self.cbc(cipher, &key.truncated(cipher.key), &iv, data)
     }
@@ -317,14 +319,18 @@ fn repeated(session: &Session, passphrase: &Secret, how: &Stretch<'_>) -> Result
     let mechanism = Mechanism::new(*mechanism);
     let length = usize::try_from(how.length).unwrap_or(0);
     let mut made = Secret::zeroed(length.next_multiple_of(*result));
+    let mut next = Secret::zeroed(*result);
     for (sum, number) in made.expose_mut().chunks_mut(*result).zip(1_u32..) {
-        let mut last = [how.salt, &number.to_be_bytes()].concat();
+        let mut last = Secret::copy_of(&[how.salt, &number.to_be_bytes()].concat());
         for _ in 0..how.iterations {
             session.sign_init(&mechanism, key)?;
-            let mut next = [0; 64];
-            session.sign_into(&last, &mut next[..*result])?;
-            last = next[..*result].to_vec();
-            sum.iter_mut().zip(&last).for_each(|(sum, byte)| *sum ^= byte);
+            session.sign_into(last.expose(), next.expose_mut())?;
+            sum.iter_mut().zip(next.expose()).for_each(|(sum, byte)| *sum ^= byte);
+            match last.len() == next.len() {
+                true => mem::swap(&mut last, &mut next),
+                // The first one was longer, or shorter.
+                false => last = Secret::copy_of(next.expose()),
+            }
         }
     }
     session.destroy(key)?;
