@@ -141,7 +141,7 @@ impl Host {
                 let there = having.iter().map(|token| Uri {
                     object: uri.object.clone(),
                     id: uri.id.clone(),
-                    class: uri.class.clone(),
+                    class: uri.class,
                     ..token.uri()
                 });
                 Err(Failure::not_found(format!("{many} tokens have {what}"))
