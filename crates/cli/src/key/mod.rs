@@ -11,8 +11,8 @@ pub(crate) mod usage;
 
 pub(crate) use crate::find::only;
 pub(crate) use bring::{
-    Brought, Trial, all_or_none, identifier, public_half as bring_public, secret as bring_secret,
-    with,
+    Brought, Trial, all_or_none, identifier, protected, public_half as bring_public,
+    secret as bring_secret, with,
 };
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID, types};
 pub(crate) use make::{Order, made, make, random_id, refuse_same_label};
