@@ -11,6 +11,9 @@ pub(crate) trait Object: Sized {
     const NAMES: [&'static str; 2];
     /// Where they are listed.
     const HINT: &'static str;
+    /// What helps where several have one URI.
+    const TWINS: &'static str =
+        "they have one URI: the program that made them must tell them apart";
 
     /// Those that a URI describes, in the session's token.
     fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>>;
@@ -30,7 +33,13 @@ pub(crate) fn only<T: Object>(mut found: Vec<T>, uri: &Uri, token: &Uri) -> Resu
     match found.len() {
         0 => Err(Failure::not_found(format!("no {one} matches {}", uri.key_part())).hint(T::HINT)),
         1 => Ok(found.remove(0)),
-        many => Err(Failure::not_found(format!("{many} {several} match"))
-            .choose("name one of", found.iter().map(|it| it.uri(token)))),
+        many => {
+            let failure = Failure::not_found(format!("{many} {several} match"));
+            let uris: Vec<Uri> = found.iter().map(|it| it.uri(token)).collect();
+            match uris.iter().all(|it| *it == uris[0]) {
+                true => Err(failure.hint(T::TWINS)),
+                false => Err(failure.choose("name one of", uris.into_iter())),
+            }
+        }
     }
 }

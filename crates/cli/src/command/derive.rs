@@ -7,7 +7,7 @@ use super::payload::{self, Payload};
 use crate::app::App;
 use crate::encoding::{from_hex, hex_line, printable};
 use crate::failure::{Failure, Result};
-use crate::key::{self, Family, Key, Kind, Usage, usage};
+use crate::key::{self, Brought, Family, Key, Kind, Usage, usage};
 use crate::keyfile;
 use crate::output::Report;
 use crate::scheme::{self, mechanism_number};
@@ -169,14 +169,9 @@ fn store(
     let id = args.id.as_deref().map(arguments::id).transpose()?;
     let id = id.map_or_else(|| key::random_id(session), Ok)?;
     let usages = args.kind.usages(args.usage.as_deref());
-    let named = Template::new()
-        .token(true)
-        .label(label)
-        .bytes(CKA_ID, &id)
-        .bool(CKA_PRIVATE, true)
-        .bool(CKA_SENSITIVE, true)
-        .bool(CKA_EXTRACTABLE, args.extractable);
-    let handle = derive(usage::secret(named, usages))?;
+    let extractable = args.extractable;
+    let how = Brought { label, id: &id, usages: Some(usages), sensitive: true, extractable };
+    let handle = derive(usage::secret(key::protected(&how, true), usages))?;
     key::made(session, (label, &id), &[handle])
 }
 

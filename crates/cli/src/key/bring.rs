@@ -120,12 +120,14 @@ fn public_of(session: &Session, kind: &Kind, private: &Template) -> Result<Optio
     Ok(info.ok().filter(|info| !info.is_empty()))
 }
 
-fn named(class: CK_OBJECT_CLASS, how: &Brought<'_>, token: bool) -> Template {
-    Template::new().class(class).token(token).label(how.label).bytes(CKA_ID, how.id)
+/// What an object of a key is called.
+pub(super) fn named(how: &Brought<'_>, token: bool) -> Template {
+    Template::new().token(token).label(how.label).bytes(CKA_ID, how.id)
 }
 
-fn protected(template: Template, how: &Brought<'_>) -> Template {
-    template
+/// The same of one that has a secret.
+pub(crate) fn protected(how: &Brought<'_>, token: bool) -> Template {
+    named(how, token)
         .bool(CKA_PRIVATE, true)
         .bool(CKA_SENSITIVE, how.sensitive)
         .bool(CKA_EXTRACTABLE, how.extractable)
@@ -133,14 +135,14 @@ fn protected(template: Template, how: &Brought<'_>) -> Template {
 
 fn private(values: &Template, kind: &Kind, how: &Brought<'_>, token: bool) -> Template {
     let usages = kind.usages(how.usages);
-    let template = protected(named(CKO_PRIVATE_KEY, how, token), how);
+    let template = protected(how, token).class(CKO_PRIVATE_KEY);
     with(usage::private(template, usages), values)
 }
 
 fn public(public_key: &[u8], kind: &Kind, how: &Brought<'_>, token: bool) -> Result<Template> {
     let usages = kind.usages(how.usages);
     let values = public_values(public_key).map_err(Failure::failed)?;
-    let template = named(CKO_PUBLIC_KEY, how, token).bool(CKA_PRIVATE, false);
+    let template = named(how, token).class(CKO_PUBLIC_KEY).bool(CKA_PRIVATE, false);
     Ok(with(usage::public(template, usages), &values))
 }
 
@@ -167,7 +169,7 @@ pub(crate) fn secret(
     value: &Secret,
     how: &Brought<'_>,
 ) -> Result<ObjectHandle> {
-    let template = protected(named(CKO_SECRET_KEY, how, true), how).key_type(kind.key_type());
+    let template = protected(how, true).class(CKO_SECRET_KEY).key_type(kind.key_type());
     let usages = kind.usages(how.usages);
     let template = usage::secret(template, usages).bytes(CKA_VALUE, value.expose());
     create(session, kind, &template)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! New keys.
 
-use super::{Family, Generation, Key, Kind, Usage, search, usage};
+use super::bring::named;
+use super::{Brought, Family, Generation, Key, Kind, Usage, protected, search, usage, with};
 use crate::failure::{Failure, Result};
 use crate::uri::Uri;
 use metaslot_ck::*;
@@ -99,26 +100,17 @@ fn generate(
     id: &[u8],
 ) -> Result<Vec<ObjectHandle>> {
     let usages = order.kind.usages(order.usages);
-    let named = || Template::new().token(true).label(order.label).bytes(CKA_ID, id);
-    let protected = |template: Template| {
-        template
-            .bool(CKA_PRIVATE, true)
-            .bool(CKA_SENSITIVE, order.sensitive)
-            .bool(CKA_EXTRACTABLE, order.extractable)
-    };
-    let limited = |mut template: Template| {
-        template.extend(order.limits.iter().map(|(number, value)| (number, value.clone())));
-        template
-    };
+    let Order { label, sensitive, extractable, .. } = *order;
+    let brought = Brought { label, id, usages: Some(usages), sensitive, extractable };
+    let limited = || with(protected(&brought, true), &order.limits);
     let mechanism = how.mechanism.into();
     if !how.pair {
-        let mut template = usage::secret(limited(protected(named())), usages);
-        template.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
+        let template = with(usage::secret(limited(), usages), &how.template);
         return Ok(vec![session.generate_key(&mechanism, &template)?]);
     }
-    let mut public = usage::public(named().bool(CKA_PRIVATE, false), usages);
-    public.extend(how.template.iter().map(|(number, value)| (number, value.clone())));
-    let private = usage::private(limited(protected(named())), usages);
+    let public = usage::public(named(&brought, true).bool(CKA_PRIVATE, false), usages);
+    let public = with(public, &how.template);
+    let private = usage::private(limited(), usages);
     let (public, private) = session.generate_key_pair(&mechanism, &public, &private)?;
     Ok(vec![private, public])
 }

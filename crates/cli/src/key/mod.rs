@@ -13,7 +13,7 @@ pub(crate) mod usage;
 pub(crate) use crate::find::only;
 pub(crate) use alike::{UNSEEN, among};
 pub(crate) use bring::{
-    Brought, Trial, all_or_none, create, identifier, public_half as bring_public,
+    Brought, Trial, all_or_none, create, identifier, protected, public_half as bring_public,
     secret as bring_secret, with,
 };
 pub(crate) use kind::{ED25519_OID, Family, Generation, Kind, X25519_OID, types};

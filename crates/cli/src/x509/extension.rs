@@ -154,11 +154,9 @@ pub(crate) fn wanted_names(extensions: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     while !rest.is_empty() {
         let name = der::next(&mut rest)?;
-        let is_text = name.content.is_ascii() && !name.content.iter().any(u8::is_ascii_control);
         let is_known = match name.tag & !CONTEXT {
-            1 | 2 | 6 => is_text && !name.content.is_empty(),
             7 => matches!(name.content.len(), 4 | 16),
-            _ => false,
+            kind => is_name(kind, name.content),
         };
         (is_known && name.tag & 0xe0 == CONTEXT).then_some(())?;
         names.push(name.whole.to_vec());
@@ -166,14 +164,29 @@ pub(crate) fn wanted_names(extensions: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(names)
 }
 
+const EMAIL: u8 = 1;
+const DNS: u8 = 2;
+const URI: u8 = 6;
+
+/// Whether a name of this kind may be so: what compares names in programs is not to be misled.
+fn is_name(kind: u8, content: &[u8]) -> bool {
+    let is_of_host = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._*".contains(byte);
+    let fits = match kind {
+        DNS => content.iter().all(is_of_host),
+        EMAIL | URI => content.iter().all(u8::is_ascii_graphic),
+        _ => false,
+    };
+    fits && !content.is_empty()
+}
+
 /// A name as [`alternative_name`] reads it.
 pub(crate) fn shown_name(name: &[u8]) -> Option<String> {
     let element = der::next(&mut &*name)?;
     let text = || String::from_utf8_lossy(element.content);
     Some(match element.tag & !CONTEXT {
-        1 => format!("EMAIL={}", text()),
-        2 => format!("DNS={}", text()),
-        6 => format!("URI={}", text()),
+        EMAIL => format!("EMAIL={}", text()),
+        DNS => format!("DNS={}", text()),
+        URI => format!("URI={}", text()),
         _ => match element.content.len() {
             4 => format!("IP={}", IpAddr::from(<[u8; 4]>::try_from(element.content).ok()?)),
             _ => format!("IP={}", IpAddr::from(<[u8; 16]>::try_from(element.content).ok()?)),
@@ -203,9 +216,9 @@ pub(crate) fn alternative_name(text: &str) -> Result<Vec<u8>> {
     };
     let (kind, value) = text.split_once('=').ok_or_else(wrong)?;
     let tag = match kind.to_ascii_uppercase().as_str() {
-        "EMAIL" => 1,
-        "DNS" => 2,
-        "URI" => 6,
+        "EMAIL" => EMAIL,
+        "DNS" => DNS,
+        "URI" => URI,
         "IP" => {
             let address = match value.parse().map_err(|_| wrong())? {
                 IpAddr::V4(address) => address.octets().to_vec(),
@@ -215,8 +228,10 @@ pub(crate) fn alternative_name(text: &str) -> Result<Vec<u8>> {
         }
         _ => return Err(wrong()),
     };
-    match value.is_ascii() && !value.is_empty() {
+    match is_name(tag, value.as_bytes()) {
         true => Ok(der::element(CONTEXT | tag, value.as_bytes())),
+        false if tag == DNS && !value.is_empty() => Err(wrong()
+            .hint("a host's name has letters, digits, '-' and '.'; another one is written xn--…")),
         false => Err(wrong()),
     }
 }
@@ -236,7 +251,9 @@ mod tests {
 
     #[test]
     fn other_names_are_checked() {
-        for bad in ["", "DNS", "DNS=", "IP=1.2.3", "DN=x", "EMAIL=é"] {
+        for bad in
+            ["", "DNS", "DNS=", "IP=1.2.3", "DN=x", "EMAIL=é", "DNS=a\nb", "DNS=a b", "URI=a b"]
+        {
             assert!(alternative_names(bad).is_err(), "{bad}");
         }
         assert!(alternative_names("critical:DNS=a.example,IP=::1").is_ok());

@@ -3,9 +3,9 @@
 
 use crate::app::App;
 use crate::certificate::{Stored, key_of, labelled, read, store};
-use crate::command::arguments::UserArg;
+use crate::command::arguments::{self, UserArg};
 use crate::command::payload::Payload;
-use crate::encoding::{der_of, from_hex};
+use crate::encoding::der_of;
 use crate::failure::{Failure, Result};
 use crate::output::Report;
 use crate::uri::Uri;
@@ -34,8 +34,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let file = Payload::short(Some(&args.file))?;
     let der = der_of(&file, &["CERTIFICATE", "X509 CERTIFICATE"]).ok_or_else(no)?;
     let public_key = read(&der).map_err(|_| no())?.public_key;
-    let hexadecimal = || Failure::usage("--id is no number in hexadecimal");
-    let id = args.id.as_deref().map(|id| from_hex(id).ok_or_else(hexadecimal)).transpose()?;
+    let id = args.id.as_deref().map(arguments::id).transpose()?;
     let uri = args.user.uri()?;
     let login = args.user.login(app, &uri)?;
     let (session, _) = app.log_in(&login, Access::ReadWrite)?;

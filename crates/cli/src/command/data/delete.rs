@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot data delete`
 
-use super::found::Stored;
+use super::found::ApplicationArg;
 use crate::app::App;
 use crate::command::arguments::UserArg;
 use crate::failure::Result;
+use crate::find::{self, Object};
 use crate::output::Report;
 use crate::pin::confirm_deletion;
+use metaslot_client::Access;
 use serde_json::json;
 
 /// Arguments of `data delete`.
@@ -19,16 +21,22 @@ pub(crate) struct Args {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
+    application: ApplicationArg,
+    #[command(flatten)]
     user: UserArg,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
-    let opened = args.user.open_named::<Stored>(app, &args.data)?;
-    let name = opened.uri();
+    let uri = args.user.key(&args.data)?;
+    let login = args.user.login(app, &uri)?;
+    let (session, _) = app.log_in(&login, Access::ReadWrite)?;
+    let token = login.token.uri();
+    let stored = find::only(args.application.search(&session, &uri)?, &uri, &token)?;
+    let name = stored.uri(&token).to_string();
     if !args.yes {
         confirm_deletion("the data", &format!("delete {name}? there is no way back"))?;
     }
-    opened.session.destroy(opened.it.handle)?;
+    session.destroy(stored.handle)?;
     app.output.print(&Report {
         text: format!("deleted {name}\n"),
         json: json!({"deleted": [name]}),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot data export`
 
-use super::found::Stored;
+use super::found::ApplicationArg;
 use crate::app::App;
 use crate::command::arguments::UserArg;
 use crate::command::payload;
 use crate::failure::Result;
-use crate::find::{self, Object};
+use crate::find;
 use crate::output::Report;
 use metaslot_ck::CKA_VALUE;
 use metaslot_client::Access;
@@ -24,6 +24,8 @@ pub(crate) struct Args {
     #[arg(long = "out", short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    application: ApplicationArg,
+    #[command(flatten)]
     user: UserArg,
 }
 
@@ -34,10 +36,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let module = app.host(&uri)?.module();
     let mut session = module.open_session(login.token.slot, Access::ReadOnly)?;
     // What is public needs no PIN.
-    if Stored::search(&session, &uri)?.is_empty() {
+    let mut found = args.application.search(&session, &uri)?;
+    if found.is_empty() {
         session = app.log_in(&login, Access::ReadOnly)?.0;
+        found = args.application.search(&session, &uri)?;
     }
-    let stored = find::one::<Stored>(&session, &token, &uri)?;
+    let stored = find::only(found, &uri, &token)?;
     let value = Secret::taken(session.attribute(stored.handle, CKA_VALUE)?);
     let report = Report { json: json!({"exported": stored.json(&token)}), ..Report::default() };
     payload::write_secret(&app.output, args.output.as_deref(), &value, &report)

@@ -31,9 +31,28 @@ impl Stored {
     }
 }
 
+/// Of which program it is: others may give several the same label.
+#[derive(clap::Args, Debug)]
+pub(super) struct ApplicationArg {
+    /// Only what is of this program
+    #[arg(long, value_name = "TEXT")]
+    application: Option<String>,
+}
+
+impl ApplicationArg {
+    /// The data that a URI describes.
+    pub(super) fn search(&self, session: &Session, uri: &Uri) -> Result<Vec<Stored>> {
+        let mut found = Stored::search(session, uri)?;
+        let said = self.application.as_ref();
+        found.retain(|stored| said.is_none_or(|said| *said == stored.application));
+        Ok(found)
+    }
+}
+
 impl Object for Stored {
     const NAMES: [&'static str; 2] = ["data", "data objects"];
     const HINT: &'static str = "'metaslot data list' shows the data of a token";
+    const TWINS: &'static str = "they have one URI: --application says which is meant";
 
     fn search(session: &Session, uri: &Uri) -> Result<Vec<Self>> {
         if let Some(other) = uri.class.filter(|class| *class != Class::Data) {

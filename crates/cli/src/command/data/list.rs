@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot data list`
 
-use super::found::Stored;
+use super::found::ApplicationArg;
 use crate::app::App;
 use crate::command::arguments::UserArg;
 use crate::failure::Result;
@@ -17,6 +17,8 @@ pub(crate) struct Args {
     #[arg(value_name = "URI|LABEL")]
     data: Option<String>,
     #[command(flatten)]
+    application: ApplicationArg,
+    #[command(flatten)]
     user: UserArg,
 }
 
@@ -25,7 +27,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     let login = args.user.login(app, &uri)?;
     let (session, logged_in) = app.log_in_if_possible(&login, Access::ReadOnly)?;
     let token = login.token.uri();
-    let found = Stored::search(&session, &uri)?;
+    let found = args.application.search(&session, &uri)?;
     let mut table = Table::new(&["LABEL", "APPLICATION", "BYTES", "PRIVATE", "URI"], &[2]);
     for stored in &found {
         table.push(vec![

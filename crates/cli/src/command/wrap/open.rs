@@ -152,15 +152,9 @@ impl Args {
     fn template(&self, way: &Way, id: &[u8]) -> Template {
         let is_secret = self.kind.secret_length().is_some();
         let class = if is_secret { CKO_SECRET_KEY } else { CKO_PRIVATE_KEY };
-        let template = Template::new()
-            .class(class)
-            .key_type(self.kind.key_type())
-            .token(true)
-            .label(&self.label)
-            .bytes(CKA_ID, id)
-            .bool(CKA_PRIVATE, true)
-            .bool(CKA_SENSITIVE, true)
-            .bool(CKA_EXTRACTABLE, self.extractable);
+        let (label, extractable) = (&*self.label, self.extractable);
+        let how = Brought { label, id, usages: None, sensitive: true, extractable };
+        let template = key::protected(&how, true).class(class).key_type(self.kind.key_type());
         if way.is_bound() && self.usage.is_none() {
             // It says what the key is for, and takes no more.
             return template;
