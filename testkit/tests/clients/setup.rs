@@ -160,20 +160,39 @@ fn gnutls() {
     });
 }
 
+/// As they are printed, in one shell.
+#[test]
+fn git_signs_by_the_lines_that_are_to_be_typed() {
+    works("git", &["git", "ssh-agent", "ssh-add"], |token| {
+        let askpass = token.write("askpass", "#!/bin/sh\ncat pin\n")?;
+        std::fs::set_permissions(&askpass, Permissions::from_mode(0o700))?;
+        token.set("SSH_ASKPASS", askpass);
+        token.set("SSH_ASKPASS_REQUIRE", "force");
+        let command = Path::new(&command()).parent().context("a command")?.display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        token.set("PATH", format!("{command}:{path}"));
+        token.program("git").line("init -q .").run()?;
+        let lines = then(token, "git")?.join("\n");
+        let line = lines.replace(
+            "commit -S",
+            "-c user.name=Me -c user.email=me@example.org commit -S --allow-empty -m text",
+        );
+        shell(token, &format!("trap 'ssh-agent -k' EXIT; set -e; {line}")).run()?;
+        token
+            .program("git")
+            .line("cat-file commit HEAD")
+            .run()?
+            .with(&["BEGIN SSH SIGNATURE"])
+            .map(drop)
+    });
+}
+
 #[test]
 fn every_other_recipe_has_lines() {
     works("curl", &["curl"], |token| {
-        for program in [
-            "osslsigncode",
-            "curl",
-            "postgresql",
-            "nss",
-            "p11-kit",
-            "ssh",
-            "git",
-            "knot",
-            "openvpn",
-        ] {
+        for program in
+            ["osslsigncode", "curl", "postgresql", "nss", "p11-kit", "ssh", "knot", "openvpn"]
+        {
             ensure!(!then(token, program)?.is_empty(), "{program}");
         }
         Ok(())

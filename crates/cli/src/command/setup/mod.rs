@@ -217,6 +217,7 @@ fn values(
         ("engine", engine.display().to_string()),
         ("directory", directory.display().to_string()),
         ("uri", full.to_string()),
+        ("keyuri", key.uri(&token.uri()).to_string()),
         ("tokenuri", token.uri().to_string()),
         ("token", token.info.label.clone()),
         ("label", key.label.clone()),
