@@ -289,6 +289,27 @@ fn programs_use_a_key_that_is_made_for_them() {
     }
 }
 
+#[test]
+fn a_pin_that_the_user_of_the_service_may_not_read_is_what_is_said() {
+    let (command, provider) = (command(), provider::path());
+    let needs = [&*command, &*provider, "mariadbd", "openssl", "pkcs11-tool"];
+    check(CLIENT, "a PIN of another user", &needs, |token| {
+        if token.program("id").arg("-u").run()?.text().trim() != "0" {
+            return Ok(());
+        }
+        token.key_pair("rsa:2048", "0a01", "site")?;
+        token.share("mysql")?;
+        token.set("OPENSSL_MODULES", Path::new(&provider).parent().context("a file")?);
+        std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
+        std::fs::set_permissions(token.path("pin"), Permissions::from_mode(0o600))?;
+        let metaslot = |line: &str| token.program(&command).line(line);
+        metaslot("cert selfsign site --dns localhost --pin-source pin --out site.pem").run()?;
+        let setup = metaslot("setup mariadb --apply --verify --key site --cert site.pem");
+        let told = setup.line("--pin-source pin --directory conf").output()?;
+        told.with(&["mysql may not read the file with the PIN", "hint: chgrp mysql "]).map(drop)
+    });
+}
+
 /// libp11's engine (0.4.12) finds no key of a token that has a key of another kind than it knows.
 #[test]
 fn what_stands_in_an_engines_way_is_said_before_anything_is_written() {
