@@ -116,7 +116,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     }
     if let Some(label) = &args.new {
         fresh::check_names(label, &args.dns)?;
-        check(app, args, program, &directory)?;
+        check(args, program, &directory)?;
         let wanted = Wanted {
             label,
             names: &args.dns,
@@ -155,7 +155,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// What would be refused later: before anything is made.
-fn check(app: &App, args: &Args, program: &Program, directory: &Path) -> Result<()> {
+fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
     let mut plan = program.plan(&[]);
     if args.enable {
         plan.files.append(&mut plan.included);
@@ -163,7 +163,6 @@ fn check(app: &App, args: &Args, program: &Program, directory: &Path) -> Result<
     before(directory, &plan)?;
     if program.bridge == Bridge::Engine {
         engine()?;
-        edwards::beside(app, &args.token.uri()?)?;
     }
     args.pin_source.as_deref().map_or(Ok(()), |path| pin_file(path, program).map(drop))
 }
