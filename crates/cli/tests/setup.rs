@@ -132,14 +132,16 @@ fn with_a_key() -> Sandbox {
     let commands = "openssl nginx apache2 stunnel4 psql curl osslsigncode keytool modutil p11tool p11-kit ssh git keymgr pki \
                     haproxy mariadbd pg_ctlcluster openvpn";
     sandbox
-        .run(&format!("mkdir fakes; for name in {commands}; do ln -s /bin/true fakes/$name; done"));
+        .run(&format!("mkdir fakes; for name in {commands}; do ln -s /bin/true fakes/$name; done; : > fakes/pkcs11.so"));
     sandbox
 }
 
 /// `setup PROGRAM`, in which the programs of `with_a_key` are found.
 fn setup(sandbox: &Sandbox, program: &str, more: &str) -> String {
     let line = "metaslot setup --key site --pin-source plain.pin --directory conf";
-    sandbox.run(&format!("PATH=$PWD/fakes:$PATH {line} {more} {program}")).join("\n")
+    sandbox
+        .run(&format!("OPENSSL_MODULES=$PWD/fakes PATH=$PWD/fakes:$PATH {line} {more} {program}"))
+        .join("\n")
 }
 
 /// Every file of the directory: name, inode, mode, time and content.

@@ -151,20 +151,39 @@ fn gnutls() {
     });
 }
 
+/// As they are printed, in one shell.
+#[test]
+fn git_signs_by_the_lines_that_are_to_be_typed() {
+    works("git", &["git", "ssh-agent", "ssh-add"], |token| {
+        let askpass = token.write("askpass", "#!/bin/sh\ncat pin\n")?;
+        std::fs::set_permissions(&askpass, Permissions::from_mode(0o700))?;
+        token.set("SSH_ASKPASS", askpass);
+        token.set("SSH_ASKPASS_REQUIRE", "force");
+        let command = Path::new(&command()).parent().context("a command")?.display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        token.set("PATH", format!("{command}:{path}"));
+        token.program("git").line("init -q .").run()?;
+        let lines = then(token, "git")?.join("\n");
+        let line = lines.replace(
+            "commit -S",
+            "-c user.name=Me -c user.email=me@example.org commit -S --allow-empty -m text",
+        );
+        shell(token, &format!("trap 'ssh-agent -k' EXIT; set -e; {line}")).run()?;
+        token
+            .program("git")
+            .line("cat-file commit HEAD")
+            .run()?
+            .with(&["BEGIN SSH SIGNATURE"])
+            .map(drop)
+    });
+}
+
 #[test]
 fn every_other_recipe_has_lines() {
     works("curl", &["curl"], |token| {
-        for program in [
-            "osslsigncode",
-            "curl",
-            "postgresql",
-            "nss",
-            "p11-kit",
-            "ssh",
-            "git",
-            "knot",
-            "openvpn",
-        ] {
+        for program in
+            ["osslsigncode", "curl", "postgresql", "nss", "p11-kit", "ssh", "knot", "openvpn"]
+        {
             ensure!(!then(token, program)?.is_empty(), "{program}");
         }
         Ok(())
@@ -259,6 +278,27 @@ fn programs_use_a_key_that_is_made_for_them() {
             made.line("conf --apply --verify").arg(program).run()?.with(&["verified: "]).map(drop)
         });
     }
+}
+
+#[test]
+fn a_pin_that_the_user_of_the_service_may_not_read_is_what_is_said() {
+    let (command, provider) = (command(), provider::path());
+    let needs = [&*command, &*provider, "mariadbd", "openssl", "pkcs11-tool"];
+    check(CLIENT, "a PIN of another user", &needs, |token| {
+        if token.program("id").arg("-u").run()?.text().trim() != "0" {
+            return Ok(());
+        }
+        token.key_pair("rsa:2048", "0a01", "site")?;
+        token.share("mysql")?;
+        token.set("OPENSSL_MODULES", Path::new(&provider).parent().context("a file")?);
+        std::fs::set_permissions(token.home(), Permissions::from_mode(0o755))?;
+        std::fs::set_permissions(token.path("pin"), Permissions::from_mode(0o600))?;
+        let metaslot = |line: &str| token.program(&command).line(line);
+        metaslot("cert selfsign site --dns localhost --pin-source pin --out site.pem").run()?;
+        let setup = metaslot("setup mariadb --apply --verify --key site --cert site.pem");
+        let told = setup.line("--pin-source pin --directory conf").output()?;
+        told.with(&["mysql may not read the file with the PIN", "hint: chgrp mysql "]).map(drop)
+    });
 }
 
 /// libp11's engine (0.4.12) finds no key of a token that has a key of another kind than it knows.

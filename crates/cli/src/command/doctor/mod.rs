@@ -17,12 +17,21 @@ use finding::{Finding, Level};
 pub(super) use programs::{agent_pattern, provider_is_there};
 use serde_json::{Value, json};
 use service::{Service, look};
+use std::path::Path;
+use user::User;
 
 const EXAMPLES: &str = "\
 Examples:
   metaslot doctor
   metaslot doctor --user www-data
   metaslot doctor --pid $(pgrep -o nginx)";
+
+/// Why a user may not read a file, and what helps; of a user that is not there nothing is known.
+pub(super) fn unreadable(user: &str, path: &Path) -> Option<(String, String)> {
+    let user = User::named(user)?;
+    let Finding { level, found, fix } = rights::of_pin(&user, path);
+    (level == Level::Error).then(|| (found, fix.unwrap_or_default()))
+}
 
 /// Arguments of `doctor`.
 #[derive(clap::Args, Debug)]

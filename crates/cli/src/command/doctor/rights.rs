@@ -25,6 +25,13 @@ pub(super) fn readable(user: &User, path: &Path, what: &str, how: &str) -> Findi
     )
 }
 
+/// What a service's user may do with the file of its PIN.
+pub(super) fn of_pin(user: &User, path: &Path) -> Finding {
+    let (group, file) = (&user.group, path.display());
+    let how = format!("chgrp {group} {file}; chmod 640 {file}");
+    readable(user, path, "the file with the PIN", &how)
+}
+
 /// Nothing is known where who asks may not look.
 fn unseen(user: &User, path: &Path, obstacle: &Obstacle) -> Finding {
     Finding::warning(

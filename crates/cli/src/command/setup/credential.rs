@@ -47,7 +47,7 @@ impl Credential {
     pub(super) fn add_to(&self, plan: &mut Plan, pin: &Path, is_enabled: bool) {
         let Self { unit, before } = self;
         let mut lines = vec![format!(
-            "mkdir -p -m 700 {STORE} && systemd-creds encrypt --name=pin {} {STORE}/{unit}.pin          (then that file need not stay)",
+            "mkdir -p -m 700 {STORE} && systemd-creds encrypt --name=pin {} {STORE}/{unit}.pin          # then that file need not stay",
             pin.display()
         )];
         if is_enabled {

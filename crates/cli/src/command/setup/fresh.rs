@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `metaslot setup --new`: what a program needs before it can use a key, made by the commands that a person would type.
 
+use super::edwards;
 use super::files::{make_directory, save};
 use super::program::{Bridge, Program};
 use crate::app::App;
@@ -58,10 +59,14 @@ pub(super) fn make(
     directory: &Path,
 ) -> Result<Chosen> {
     let label = wanted.label;
-    make_directory(directory)?;
+    // Before the module is asked anything: it reads its configuration once.
     if let Some(user) = program.user() {
         configure(app, user)?;
     }
+    if program.bridge == Bridge::Engine {
+        edwards::beside(app, &wanted.token)?;
+    }
+    make_directory(directory)?;
     let step = |line: &[&str]| run(app, line);
     let (token, pin) = token(app, &wanted, directory)?;
     let source = format!("file:{}", pin.display());

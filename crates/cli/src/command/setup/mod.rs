@@ -120,7 +120,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
     plain::check(&named, chosen.pin.as_deref().filter(|_| args.verify))?;
     if let Some(label) = &args.new {
         fresh::check_names(label, &args.dns)?;
-        check(app, args, program, &directory)?;
+        check(args, program, &directory)?;
         let wanted = Wanted {
             label,
             names: &args.dns,
@@ -159,7 +159,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<()> {
 }
 
 /// What would be refused later: before anything is made.
-fn check(app: &App, args: &Args, program: &Program, directory: &Path) -> Result<()> {
+fn check(args: &Args, program: &Program, directory: &Path) -> Result<()> {
     let mut plan = program.plan(&[]);
     if args.enable {
         plan.files.append(&mut plan.included);
@@ -167,7 +167,6 @@ fn check(app: &App, args: &Args, program: &Program, directory: &Path) -> Result<
     before(directory, &plan)?;
     if program.bridge == Bridge::Engine {
         engine()?;
-        edwards::beside(app, &args.token.uri()?)?;
     }
     args.pin_source.as_deref().map_or(Ok(()), |path| pin_file(path, program).map(drop))
 }
@@ -221,6 +220,7 @@ fn values(
         ("engine", engine.display().to_string()),
         ("directory", directory.display().to_string()),
         ("uri", full.to_string()),
+        ("keyuri", key.uri(&token.uri()).to_string()),
         ("tokenuri", token.uri().to_string()),
         ("token", token.info.label.clone()),
         ("label", key.label.clone()),

@@ -4,6 +4,7 @@
 use super::files::OURS;
 use super::program::{Bridge, Plan, Program, Proof};
 use super::tree::{Ended, Tree};
+use crate::command::doctor::unreadable;
 use crate::configured::Configuration;
 use crate::failure::{Failure, Result};
 use metaslot_ck::Function;
@@ -116,7 +117,7 @@ pub(super) fn verify(program: &Program, run: &Run<'_>) -> Result<(Proof, Vec<Use
     look();
     match ended {
         Ended::With(status) if status.success() => {}
-        Ended::With(_) => return Err(room.failed(program)),
+        Ended::With(_) => return Err(run.of_pin(program).unwrap_or_else(|| room.failed(program))),
         Ended::Late => {
             let seconds = PATIENCE.as_secs();
             let failure = room.failed(program);
@@ -169,6 +170,14 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether it failed because processes that have given up root's rights may not read the PIN, as the provider does there.
+    fn of_pin(&self, program: &Program) -> Option<Failure> {
+        let given_up = rustix::process::geteuid().is_root() && program.bridge == Bridge::Provider;
+        let user = program.user().filter(|_| given_up)?;
+        let (why, fix) = unreadable(user, self.pin?)?;
+        Some(Failure::failed(why).hint(fix))
     }
 
     fn all_values(&self, program: &Program) -> Result<Vec<(&'static str, String)>> {
