@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
@@ -19,7 +20,8 @@ pub(crate) fn in_force() -> Option<Text> {
     if let Some(named) = named() {
         return Some((named.clone(), fs::read_to_string(named)));
     }
-    let all = own_file().into_iter().chain([Path::new(SYSTEM).join("metaslot.toml")]);
+    let own = own_file().filter(|own| counts(own));
+    let all = own.into_iter().chain([Path::new(SYSTEM).join("metaslot.toml")]);
     let mut read = all.map(|file| (file.clone(), fs::read_to_string(file)));
     read.find(|(_, text)| !text.as_ref().is_err_and(is_absent))
 }
@@ -32,7 +34,8 @@ pub(crate) fn drop_ins() -> Vec<Text> {
     let own = own_file();
     let is_own = in_force().is_some_and(|(file, _)| own.as_ref() == Some(&file));
     let system = (!is_own).then(system_drop_ins);
-    let directories = system.into_iter().chain(own.map(|own| own.with_file_name("metaslot.d")));
+    let own = own.filter(|own| counts(own)).map(|own| own.with_file_name("metaslot.d"));
+    let directories = system.into_iter().chain(own);
     directories.flat_map(|directory| drop_ins_of(&directory)).collect()
 }
 
@@ -78,6 +81,20 @@ fn counters_of(text: &str) -> Option<Option<PathBuf>> {
         DeValue::String(path) => Some(path.as_ref().into()),
         _ => None,
     })
+}
+
+/// Whether what is beside a file of the user's directory counts, as in the module: not where that is another user's.
+fn counts(own: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    let directory = own.parent().unwrap_or(own);
+    match fs::metadata(directory) {
+        Ok(metadata) => [0, user].contains(&metadata.uid()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let closed = directory.ancestors().find_map(|path| fs::metadata(path).ok());
+            closed.is_some_and(|metadata| metadata.uid() == user)
+        }
+        Err(_) => true,
+    }
 }
 
 /// The user's own configuration.

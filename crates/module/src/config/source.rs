@@ -139,13 +139,21 @@ impl Source {
     }
 
     /// Whether what is in a place counts: in the user's directory only where that is the user's whose rights this process has, or
-    /// root's. The variables may be another user's, as under `sudo`.
+    /// root's, and not in another user's that is closed to it. The variables may be another user's, as under `sudo`.
     fn counts(&self, file: &Path) -> bool {
         let Some(own) = self.own.as_deref().filter(|own| file.starts_with(own)) else {
             return true;
         };
         let user = rustix::process::geteuid().as_raw();
-        fs::metadata(own).map_or(true, |metadata| [0, user].contains(&metadata.uid()))
+        match fs::metadata(own) {
+            Ok(metadata) => [0, user].contains(&metadata.uid()),
+            // A worker that has given up root's rights, and looks into root's home.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let closed = own.ancestors().find_map(|path| fs::metadata(path).ok());
+                closed.is_some_and(|metadata| metadata.uid() == user)
+            }
+            Err(_) => true,
+        }
     }
 
     /// What is known of what operations cost: beside the file that counts, or without one in any place.
@@ -231,7 +239,7 @@ fn text_of(file: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
     use metaslot_engine::Policy;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     /// A user's directory and the system's, below one that goes with the test.
     struct Directories(PathBuf);
@@ -408,6 +416,32 @@ mod tests {
         assert_eq!(here.tokens(), ["/system"]);
         fs::remove_file(here.0.join("system/metaslot.toml")).unwrap();
         assert_eq!(here.tokens(), ["/data/metaslot/token.db"]);
+    }
+
+    #[test]
+    fn what_is_in_a_closed_home_of_another_user_does_not_count() {
+        let here = Directories::new("closed");
+        let home = here.0.join("home");
+        let own = home.join(".config/metaslot");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(own.join("metaslot.toml"), token("/own")).unwrap();
+        here.write("system/metaslot.toml", &token("/system"));
+        fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
+        let nobody = rustix::process::Uid::from_raw(65534);
+        let source = Source {
+            places: places(Some(&own), &here.0.join("system")),
+            own: Some(own),
+            ..here.source()
+        };
+        let read = std::thread::spawn(move || {
+            // Of this thread alone.
+            rustix::thread::set_thread_res_uid(None, Some(nobody), None).ok()?;
+            Some(source.read().unwrap_or_else(|problem| panic!("{problem}")).0)
+        });
+        match read.join().unwrap() {
+            Some(config) => assert_eq!(config.tokens[0].path, Path::new("/system")),
+            None => metaslot_testkit::not_run("module", "another user's home", "not root"),
+        }
     }
 
     #[test]
