@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use crate::cargo::{build, build_with_openssl, cargo, command, lab, root, target};
 use crate::deb;
 use crate::report::check;
-use crate::tree::{Tree, files_below, write};
+use crate::tree::{Tree, files_below, leaves_room_for_openssl, write};
 
 /// Man pages and completions, written by the commands themselves from their own definitions; a directory for each.
 pub(crate) fn man() -> Result<PathBuf> {
@@ -42,7 +42,7 @@ fn pages(program: &Path, home: &Path) -> Result<()> {
 }
 
 /// Which module is packed.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Library {
     /// With OpenSSL, which takes minutes to build.
     Whole,
@@ -53,8 +53,9 @@ pub(crate) enum Library {
 /// The tarballs and the packages.
 pub(crate) fn run(library: Library) -> Result<()> {
     let pages = man()?;
-    if library == Library::Whole {
-        build_with_openssl()?;
+    match library {
+        Library::Whole => build_with_openssl()?,
+        Library::Tested => leaves_room_for_openssl()?,
     }
     let (name, home) = begin("metaslot")?;
     Tree::new(home, "/usr").token(&pages)?;

@@ -78,7 +78,14 @@ impl Place {
                 programs.display()
             );
         }
-        println!("take it out again: cargo xtask uninstall --prefix {}", self.prefix.display());
+        let destdir = match self.root == Path::new("/") {
+            true => String::new(),
+            false => format!(" --destdir {}", self.root.display()),
+        };
+        println!(
+            "take it out again: cargo xtask uninstall --prefix {}{destdir}",
+            self.prefix.display()
+        );
         Ok(())
     }
 
