@@ -3,6 +3,7 @@
 //! mechanisms. Nothing is asked for, and a module that does not answer completes nothing.
 
 use super::arguments::token_uri;
+use super::setup;
 use crate::certificate;
 use crate::encoding::printable;
 use crate::failure::Result;
@@ -64,6 +65,7 @@ const VALUES: &[(&[&str], Values)] = &[
     (&["usage"], || usage_names().map(str::to_owned).collect()),
     (&["hash"], || hash_names().map(str::to_owned).collect()),
     (&["mechanism", "only"], mechanisms),
+    (&["program"], || setup::programs().map(str::to_owned).collect()),
 ];
 
 fn with_values(command: Command, is_bash: bool) -> Command {

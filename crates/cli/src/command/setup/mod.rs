@@ -42,6 +42,11 @@ Examples:
 /// libp11's engine reads so many bytes of a file with a PIN, and takes them for the PIN.
 const LONGEST_OF_ENGINE: usize = 31;
 
+/// Names of the programs, as the first argument has them.
+pub(crate) fn programs() -> impl Iterator<Item = &'static str> {
+    program::PROGRAMS.iter().map(|program| program.name)
+}
+
 /// Arguments of `setup`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -208,7 +208,7 @@ pub(super) fn refuse_same_label(host: &Host, token: &Token, label: &str) -> Resu
         None => Ok(()),
         Some(other) => {
             let message = format!("slot {} already has a {}", other.slot, other.name());
-            Err(Failure::failed(message).hint("choose another --label, or allow two with --force"))
+            Err(Failure::failed(message).hint("choose another label, or allow two with --force"))
         }
     }
 }
