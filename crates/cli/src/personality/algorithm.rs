@@ -3,10 +3,11 @@
 
 use crate::app::App;
 use crate::failure::{Failure, Result};
-use crate::output;
+use crate::output::{self, Report};
 use crate::uri::Uri;
 use metaslot_ck::*;
 use metaslot_client::Module;
+use serde_json::json;
 
 /// The options that all these commands begin with.
 #[derive(clap::Args, Debug)]
@@ -31,7 +32,7 @@ impl Choice {
             let module = app.host(&Uri::default())?.module();
             let slot = module.slots(true)?.into_iter().next();
             let slot = slot.ok_or_else(|| Failure::not_found("the module has no slot"))?;
-            list(table, module, slot)?;
+            list(app, table, module, slot)?;
             return Ok(None);
         };
         find(table, name, command).map(Some)
@@ -106,23 +107,29 @@ fn find(table: &'static [Algorithm], name: &str, command: &str) -> Result<&'stat
 }
 
 /// `-l`: the names, with the sizes of keys where there are keys.
-fn list(table: &[Algorithm], module: &Module, slot: SlotId) -> Result<()> {
+fn list(app: &App, table: &[Algorithm], module: &Module, slot: SlotId) -> Result<()> {
     let keyed = table.iter().any(|row| row.unit != 0);
     let mut text = String::new();
     if keyed {
         text += "Algorithm       Keysize:  Min   Max (bits)\n";
         text += "------------------------------------------\n";
     }
+    let mut document = Vec::new();
     let offered = module.mechanisms(slot)?;
     for row in table.iter().filter(|row| offered.contains(&row.mechanism)) {
         if !keyed {
             text += &format!("{}\n", row.name);
+            document.push(json!({"algorithm": row.name}));
             continue;
         }
         let info = module.mechanism_info(slot, row.mechanism)?;
         let size = |offered: u64| row.bits.unwrap_or(offered * row.unit);
         let (min, max) = (size(info.min_key_size), size(info.max_key_size));
         text += &format!("{:<15}         {min:>5} {max:>5}\n", row.name);
+        document.push(json!({"algorithm": row.name, "bits": [min, max]}));
     }
-    output::write_out(text.as_bytes())
+    match app.output.json {
+        true => app.output.print(&Report { json: document.into(), ..Report::default() }),
+        false => output::write_out(text.as_bytes()),
+    }
 }

@@ -10,9 +10,11 @@ use crate::command::cipher::{CipherArg, Direction, Opened};
 use crate::command::payload::Payload;
 use crate::command::target::{Target, of_stream};
 use crate::failure::{Failure, Result};
+use crate::output::Report;
 use crate::uri::Uri;
 use metaslot_ck::{self as ck, ObjectHandle};
 use metaslot_client::Session;
+use serde_json::json;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -108,6 +110,11 @@ impl Source<'_> {
 }
 
 pub(crate) fn encrypt(app: &App, args: &EncryptArgs) -> Result<()> {
+    encrypted(app, args)?;
+    args.what.tell(app)
+}
+
+fn encrypted(app: &App, args: &EncryptArgs) -> Result<()> {
     let What { choice, key, .. } = &args.what;
     let Some(named) = args.what.cipher.key()? else {
         return match choice.made(app, SEALS, "encrypt")? {
@@ -146,6 +153,11 @@ fn seal(app: &App, key: Source<'_>, mut header: version2::Header, files: Files) 
 }
 
 pub(crate) fn decrypt(app: &App, args: &DecryptArgs) -> Result<()> {
+    decrypted(app, args)?;
+    args.what.tell(app)
+}
+
+fn decrypted(app: &App, args: &DecryptArgs) -> Result<()> {
     let What { choice, key, .. } = &args.what;
     let named = args.what.cipher.key()?;
     let algorithm = match &named {
@@ -244,7 +256,22 @@ impl What {
         self.cipher.run(app, key, direction, (&mut files.payload, &mut files.target))
     }
 
+    /// With `--json`, what was written.
+    fn tell(&self, app: &App) -> Result<()> {
+        match &self.output {
+            Some(path) if app.output.json => app.output.print(&Report {
+                json: json!({"out": path.to_string_lossy()}),
+                ..Report::default()
+            }),
+            _ => Ok(()),
+        }
+    }
+
     fn files(&self, app: &App) -> Result<Files> {
+        if app.output.json && self.output.as_deref().is_none_or(|path| path == Path::new("-")) {
+            let what = "the result and a document would go to one place";
+            return Err(Failure::usage(what).hint("give -o FILE, or leave --json out"));
+        }
         let payload = Payload::open(self.input.as_deref())?;
         let read = payload.metadata()?;
         self.refuse_to_overwrite(&payload, &read)?;

@@ -67,6 +67,12 @@ impl<A> Program<A> {
             }
             Action::Does(does) => does,
         };
+        // The original's own lists, for people.
+        if app.output.json && ["list", "tokens"].contains(&verb.name) {
+            let what = format!("{} {first} prints no JSON document", self.name);
+            return Err(Failure::usage(what)
+                .hint("'metaslot key list', 'token list', 'provider list' and 'mechanisms' do"));
+        }
         does(app, options, &self.operands(verb, rest)?)
     }
 
