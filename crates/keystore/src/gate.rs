@@ -160,6 +160,12 @@ impl Gate {
         self.with(&self.pair.reader, is_old, work)
     }
 
+    /// The same, in the files that have the names now. A login opens no connection for writing: a server that forks for each
+    /// connection would pay for it each time.
+    pub(crate) fn look<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
+        self.with(&self.pair.reader, |database| self.is_replaced(database), work)
+    }
+
     /// Runs `work`, which may write.
     pub(crate) fn write<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
         self.with(

@@ -305,7 +305,7 @@ impl SqliteStore {
     /// Refuses a token that is not as it was last written, as far as a login looks.
     pub(crate) fn confirm(&self, keys: &Keys) -> Result<()> {
         self.upgrade(keys)?;
-        self.look(|database| {
+        self.gate.look(|database| {
             database.snapshot(|connection| {
                 database.check_format()?;
                 state::of(connection, keys)?.check_count(connection)
@@ -314,20 +314,12 @@ impl SqliteStore {
         self.advance_anchor(keys)
     }
 
-    /// Runs `work`, which only reads, in the files that have the names now: by the writer's connection where there can be one.
-    fn look<R>(&self, work: impl FnOnce(&Database) -> Result<R>) -> Result<R> {
-        match self.gate.read(|database| Ok(database.writable))? {
-            true => self.gate.write(work),
-            false => self.gate.read(work),
-        }
-    }
-
     /// Makes a store of an older format the current one.
     pub(crate) fn upgrade(&self, keys: &Keys) -> Result<()> {
         let is_old = |database: &Database| -> Result<bool> {
             Ok(database.pragma::<i64>("user_version")? < FORMAT)
         };
-        if !self.look(is_old)? {
+        if !self.gate.look(is_old)? {
             return Ok(());
         }
         self.transact_sealed(keys, |database| match is_old(database)? {
