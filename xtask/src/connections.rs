@@ -41,13 +41,12 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Each kind, and what it adds to the fork of its own round.
+/// Each kind, and what it adds to the fork and to the key in a file of its own round.
 fn print(times: &BTreeMap<String, Vec<f64>>, module: &str) {
     println!(
         "A connection for each process: P-256, {ROUNDS} rounds in turn; medians in ms (quartiles)"
     );
-    println!("{:<26} {:>24} {:>28}", "", "whole", "added to the fork");
-    let fork = times.get("fork").map_or(&[][..], Vec::as_slice);
+    println!("{:<24} {:>24} {:>24} {:>24}", "", "whole", "added to the fork", "to a key in a file");
     let kinds = [
         ("fork", "fork"),
         ("file", "key in a file, OpenSSL"),
@@ -56,8 +55,12 @@ fn print(times: &BTreeMap<String, Vec<f64>>, module: &str) {
     ];
     for (kind, name) in kinds {
         let Some(own) = times.get(kind) else { continue };
-        let added = own.iter().zip(fork).map(|(own, fork)| own - fork).collect();
-        println!("{name:<26} {:>24} {:>28}", quartiles(own.clone()), quartiles(added));
+        let over = |other: &str| {
+            let other = times.get(other).into_iter().flatten();
+            quartiles(own.iter().zip(other).map(|(own, other)| own - other).collect())
+        };
+        let whole = quartiles(own.clone());
+        println!("{name:<24} {whole:>24} {:>24} {:>24}", over("fork"), over("file"));
     }
 }
 
