@@ -5,7 +5,7 @@
 mod made;
 
 use made::{Made, Sandbox, experiment, made as make, measured, provenance};
-use metaslot_lab::experiment::{Measured, Run};
+use metaslot_lab::experiment::{Measured, Recorder, Run};
 use std::collections::BTreeMap;
 
 impl Sandbox {
@@ -132,6 +132,20 @@ fn a_headline_of_an_experiment_that_decides_nothing_says_so() {
     assert_eq!(html.matches("<small class=\"faster\">").count(), 0);
 }
 
+/// A profile of a cell, of the one arm that there is.
+fn attach(recorder: &mut Recorder, cell: &str, stacks: &str) {
+    let counts = stacks.lines().filter_map(|line| line.rsplit(' ').next());
+    let samples: u64 = counts.map(|count| count.parse::<u64>().unwrap()).sum();
+    let details = format!(
+        "{{\"schema\":\"metaslot-lab-profile/1\",\"cell\":\"{cell}\",\"arm\":\"own\",\"sampler\":\"cpu-clock\",\
+         \"period\":500250,\"hz\":1999,\"samples\":{samples},\"lost\":0,\"throttled\":0,\"broken\":0,\
+         \"user_only\":false,\"cpu_ns\":1e9,\"reader_ns\":0.0,\"cpu_each\":1.0,\"runs\":1,\
+         \"programs\":{{}},\"functions\":{{}}}}"
+    );
+    recorder.attach(&format!("profile/{cell}~own.json"), details.as_bytes()).unwrap();
+    recorder.attach(&format!("profile/{cell}~own.folded"), stacks.as_bytes()).unwrap();
+}
+
 /// Cost grows with the connections, and so do acknowledgements; every third sample is doubtful.
 fn tcp(place: &Sandbox) {
     let factors: &[(&str, &[&str])] =
@@ -157,15 +171,7 @@ fn tcp(place: &Sandbox) {
     // A plan's cells as profiles: sorted as text, 1000 would come before 8.
     for connections in ["1", "8", "1000"] {
         let cell = format!("connections={connections} write=8K");
-        let details = format!(
-            "{{\"schema\":\"metaslot-lab-profile/1\",\"cell\":\"{cell}\",\"arm\":\"own\",\"sampler\":\"cpu-clock\",\
-             \"period\":500250,\"hz\":1999,\"samples\":300,\"lost\":0,\"throttled\":0,\"broken\":0,\
-             \"user_only\":false,\"cpu_ns\":1e9,\"reader_ns\":0.0,\"cpu_each\":1.0,\"runs\":1,\
-             \"programs\":{{}},\"functions\":{{}}}}"
-        );
-        recorder.attach(&format!("profile/{cell}~own.json"), details.as_bytes()).unwrap();
-        let stacks = "main;send_[k] 200\nmain;wait_[k] 100\n";
-        recorder.attach(&format!("profile/{cell}~own.folded"), stacks.as_bytes()).unwrap();
+        attach(&mut recorder, &cell, "main;send_[k] 200\nmain;wait_[k] 100\n");
     }
     recorder.finish().unwrap();
 }
@@ -211,6 +217,28 @@ fn flame_graphs_on_a_page_and_alone_have_search_and_zoom_of_their_own() {
     let cell = ["--cell", "connections=8 "];
     let alone = place.text(&[&["print", "x.labx", "--flame"][..], &cell].concat());
     assert_eq!(alone.matches("<script>").count(), 1);
+}
+
+#[test]
+fn what_of_the_profiles_has_no_room_on_the_page_is_said() {
+    let place = Sandbox::new("room");
+    let sizes: Vec<String> = (1..=9).map(|size| format!("{size}K")).collect();
+    let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
+    let factors: &[(&str, &[&str])] = &[("size", &sizes)];
+    let like = Made { factors, arms: &["own"], repetitions: 6, provenance: provenance() };
+    let mut recorder = make(&place.0.join("x.labx"), &like, |_: &Run| measured(1.0));
+    // Its graph has more frames than a page has room for.
+    let stack = |at: u32| format!("main{} 100\n", format!(";{:0>80}", at).repeat(20));
+    let wide: String = (0..200).map(stack).collect();
+    for size in &sizes {
+        let stacks = if *size == "9K" { &*wide } else { "main;send 300\n" };
+        attach(&mut recorder, &format!("size={size}"), stacks);
+    }
+    recorder.finish().unwrap();
+    let html = place.page("x.labx");
+    assert!(html.contains("8 of 9 cells"));
+    assert!(html.contains("Graphs that have no room on the page: 1."));
+    assert!(html.contains("<summary>size=8K") && !html.contains("<summary>size=9K"));
 }
 
 #[test]

@@ -36,6 +36,15 @@ struct FunctionRow {
 pub(super) struct Profiled {
     columns: Vec<String>,
     rows: Vec<(String, Vec<String>)>,
+    /// How many there are, with those that have no column.
+    all: usize,
+}
+
+/// Flame graphs that have room on the page, and how many have none.
+#[derive(Debug, Serialize)]
+pub(super) struct Flames {
+    shown: Vec<[String; 2]>,
+    left_out: usize,
 }
 
 /// Of every cell with profiles on both sides.
@@ -97,7 +106,8 @@ pub(super) fn profiled(experiment: &Experiment, known: &[Profile]) -> Profiled {
     };
     rows.push(("all others".to_owned(), columns.iter().map(rest).collect()));
     rows.push(("together".to_owned(), columns.iter().map(|(_, _, cost)| digits(*cost)).collect()));
-    Profiled { columns: columns.into_iter().map(|(name, ..)| name).collect(), rows }
+    let columns = columns.into_iter().map(|(name, ..)| name).collect();
+    Profiled { columns, rows, all: known.len() }
 }
 
 /// Flame graphs: of the differences where two are compared, of every profile otherwise. No more than
@@ -106,7 +116,7 @@ pub(super) fn flames(
     experiment: &Experiment,
     known: &[Profile],
     compared: Option<&compare::Report>,
-) -> Vec<[String; 2]> {
+) -> Flames {
     let differences = compared.into_iter().flat_map(|report| &report.functions);
     let mut flames: Vec<[String; 2]> =
         differences.map(|of| [format!("B → A: {}", of.name), of.flame.clone()]).collect();
@@ -116,11 +126,11 @@ pub(super) fn flames(
         let graph = profile::flame(&name, &profile.folded);
         [name, graph]
     }));
-    let mut room = FLAMES;
+    let (all, mut room) = (flames.len(), FLAMES);
     flames.retain(|[_, svg]| {
         let fits = svg.len() <= room;
         room -= if fits { svg.len() } else { 0 };
         fits
     });
-    flames
+    Flames { left_out: all - flames.len(), shown: flames }
 }

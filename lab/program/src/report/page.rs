@@ -2,7 +2,7 @@
 //! Everything that stands on the page, before it is HTML.
 
 use super::chart::{self, Band, Chart, Curve, Point};
-use super::functions::{self, Compared, Profiled};
+use super::functions::{self, Compared, Flames, Profiled};
 use super::matrix::{self, Matrix};
 use super::{Options, forest, rug, story};
 use crate::Result;
@@ -53,7 +53,7 @@ pub(super) struct Page {
     spread: Option<String>,
     functions: Vec<Compared>,
     profiles: Profiled,
-    flames: Vec<[String; 2]>,
+    flames: Flames,
     mechanism: Mechanism,
     skipped: Vec<[String; 2]>,
     provenance: Vec<[String; 2]>,
