@@ -46,7 +46,7 @@ fn print(times: &BTreeMap<String, Vec<f64>>, module: &str) {
     println!(
         "A connection for each process: P-256, {ROUNDS} rounds in turn; medians in ms (quartiles)"
     );
-    println!("{:<24} {:>24} {:>24} {:>24}", "", "whole", "added to the fork", "to a key in a file");
+    println!("{:<24} {:>26} {:>26} {:>26}", "", "whole", "added to the fork", "to a key in a file");
     let kinds = [
         ("fork", "fork"),
         ("file", "key in a file, OpenSSL"),
@@ -60,7 +60,7 @@ fn print(times: &BTreeMap<String, Vec<f64>>, module: &str) {
             quartiles(own.iter().zip(other).map(|(own, other)| own - other).collect())
         };
         let whole = quartiles(own.clone());
-        println!("{name:<24} {whole:>24} {:>24} {:>24}", over("fork"), over("file"));
+        println!("{name:<24} {whole:>26} {:>26} {:>26}", over("fork"), over("file"));
     }
 }
 
