@@ -228,8 +228,10 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
         })?,
     };
     let opened = begun.open(store, role, pin, pepper.as_ref()).inspect_err(|_| {
-        // No PIN was tried: memory was short, say.
-        take_back(store, role, pin_row(&begun.token, role));
+        // No PIN was tried: memory was short, say. Where the fast way was, one was, and stays counted.
+        if begun.quick.is_none() && !first.is_wrong() {
+            put_back(store, role, pin_row(&begun.token, role));
+        }
     })?;
     let Some(opened) = opened else {
         let left = MAX_FAILURES.saturating_sub(pin_row(&begun.token, role).failures + 1);
@@ -258,6 +260,16 @@ fn attempt(store: &SqliteStore, role: Role, pin: &[u8], settle: Settle<'_>) -> R
     Ok(Attempt { serial, master: opened.master })
 }
 
+/// Takes one attempt back, which was none: now, or before the next one. `row` is as it was before.
+fn put_back(store: &SqliteStore, role: Role, row: &PinRow) {
+    let restored =
+        in_place(store, |database| write_count(database, role, row.failures, row.failed_at));
+    if restored.is_err() {
+        let wrap = state::name(row.wrap.as_deref());
+        store.set_owed(role, Some(Owed { wrap, failures: 1 }));
+    }
+}
+
 /// Clears the counter of a right PIN: now, or before the next one. `row` is as it was before.
 fn take_back(store: &SqliteStore, role: Role, row: &PinRow) {
     if in_place(store, |database| clear(database, role)).is_err() {
@@ -270,7 +282,7 @@ fn take_back(store: &SqliteStore, role: Role, row: &PinRow) {
 /// failure, and the login's lock is held; the attempt is counted where its secret is kept, in memory, before it is made. What
 /// does not open is not wrong before it is tried in the long way, counted in the store.
 fn attempt_fast(store: &SqliteStore, role: Role, pin: &[u8]) -> uncounted::First<Attempt> {
-    let begun = store.gate.read(|database| match database.writable {
+    let begun = store.gate.look(|database| match database.writable {
         true => {
             database.settle();
             Begun::read(store, database, role, pin, true).map(Some)
@@ -300,7 +312,9 @@ fn attempt_uncounted(
     let begun = store.gate.read(|database| Begun::read(store, database, role, pin, true))?;
     let (serial, row) = (begun.token.serial, pin_row(&begun.token, role));
     let bases = &store.config.volatile;
-    let opened = uncounted::attempt(bases, &serial, role, row, is_counted, || {
+    // An error in the long way takes no attempt back that was made in the fast one.
+    let is_tried = is_counted || begun.quick.is_some();
+    let opened = uncounted::attempt(bases, &serial, role, row, (is_counted, is_tried), || {
         let opened = begun.open(store, role, pin, pepper)?;
         if opened.is_none() {
             counters::event(counters::Event::LoginFailure);
@@ -486,12 +500,16 @@ const fn pin_row(token: &Token, role: Role) -> &PinRow {
 fn count(database: &Database, row: &PinRow, role: Role) -> Result<()> {
     let now = now();
     may_try(row.failures, row.failed_at, now)?;
+    write_count(database, role, row.failures + 1, now)
+}
+
+fn write_count(database: &Database, role: Role, failures: u32, failed_at: u64) -> Result<()> {
     let statement = match role {
         Role::So => "UPDATE token SET so_failures = ?1, so_failed_at = ?2",
         Role::User => "UPDATE token SET user_failures = ?1, user_failed_at = ?2",
     };
     let statement = database.connection.prepare_cached(statement);
-    statement?.execute((row.failures + 1, signed(now)))?;
+    statement?.execute((failures, signed(failed_at)))?;
     Ok(())
 }
 
@@ -508,12 +526,7 @@ fn set_back(database: &Database, role: Role) -> Result<()> {
 
 /// No failures, after a right PIN.
 fn clear(database: &Database, role: Role) -> Result<()> {
-    let statement = match role {
-        Role::So => "UPDATE token SET so_failures = 0, so_failed_at = 0",
-        Role::User => "UPDATE token SET user_failures = 0, user_failed_at = 0",
-    };
-    database.connection.prepare_cached(statement)?.execute(())?;
-    Ok(())
+    write_count(database, role, 0, 0)
 }
 
 /// A new PIN: its wrap, no failures, no fast login.

@@ -84,13 +84,14 @@ pub(crate) fn first<R>(
     }
 }
 
-/// Counts an attempt and makes it; a right one, which gives something, is no failure. `row` has what the store has counted.
+/// Counts an attempt and makes it; a right one, which gives something, is no failure. `row` has what the store has counted;
+/// whether this attempt is counted here already, and whether a PIN was tried even where it ends with an error.
 pub(crate) fn attempt<R>(
     bases: &[PathBuf],
     serial: &Serial,
     role: Role,
     row: &PinRow,
-    is_counted: bool,
+    (is_counted, is_tried): (bool, bool),
     open: impl FnOnce() -> Result<Option<R>>,
 ) -> Result<R> {
     let _turn = TURN.get().lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,8 +114,10 @@ pub(crate) fn attempt<R>(
     may_try(failures, failed_at.max(before.1), now)?;
     place.write(role, (before.0.saturating_add(1), now))?;
     let opened = open().inspect_err(|_| {
-        // No PIN was tried. What has been written once has its space.
-        place.write(role, before).unwrap_or_default();
+        // Where no PIN was tried. What has been written once has its space.
+        if !is_tried {
+            place.write(role, before).unwrap_or_default();
+        }
     })?;
     let Some(opened) = opened else {
         return Err(Error::PinIncorrect { left: MAX_FAILURES.saturating_sub(failures + 1) });
@@ -221,7 +224,7 @@ mod tests {
 
     fn attempt_at(bases: &[PathBuf], is_counted: bool, is_right: bool) -> Result<()> {
         let open = || Ok(is_right.then_some(()));
-        attempt(bases, &SERIAL, Role::User, &NONE, is_counted, open)
+        attempt(bases, &SERIAL, Role::User, &NONE, (is_counted, false), open)
     }
 
     fn first_at(bases: &[PathBuf], is_right: Option<bool>) -> First<()> {

@@ -277,6 +277,9 @@ fn a_pin_that_was_not_tried_for_want_of_memory_costs_no_try() {
     let kdf = Cost::Fixed(Kdf::Argon2id { memory_kib: 256 * 1024, passes: 1, lanes: 1 });
     let store = SqliteStore::new(Config { kdf, ..place.config() });
     common::initialize(&store);
+    for _ in 0..2 {
+        assert_eq!(store.login(Role::User, b"wrong"), Err(Error::PIN_INCORRECT));
+    }
     drop(store);
     for _ in 0..3 {
         let output = std::process::Command::new("bash")
@@ -289,6 +292,7 @@ fn a_pin_that_was_not_tried_for_want_of_memory_costs_no_try() {
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("not tried"), "{said}{}", String::from_utf8_lossy(&output.stderr));
     }
-    assert_eq!(place.store().token().unwrap().user.failures, 0);
+    // Nor does it take others back.
+    assert_eq!(place.store().token().unwrap().user.failures, 2);
     place.store().login(Role::User, USER).unwrap();
 }
