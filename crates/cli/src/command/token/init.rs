@@ -179,7 +179,8 @@ pub(super) fn first_free(host: &Host, wanted: Option<u64>) -> Result<Token> {
 /// The slot that was added for it.
 pub(super) fn last_free(host: &Host) -> Result<Token> {
     let is_free = |token: &Token| !token.has(ck::CKF_TOKEN_INITIALIZED) && token.problem.is_none();
-    let found = host.tokens()?.into_iter().rfind(is_free);
+    // The last one is it: another that is free is not what was asked for.
+    let found = host.tokens()?.pop().filter(is_free);
     found.ok_or_else(|| Failure::failed("the slot that was added is not to be found"))
 }
 

@@ -6,7 +6,9 @@ use crate::failure::{Failure, Result};
 use crate::places;
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use toml::de::DeTable;
 
 /// Where root's tokens are that are none of its home's.
 const SYSTEM: &str = "/var/lib/metaslot";
@@ -35,19 +37,20 @@ impl Place {
         let name: String = label.trim_end().chars().map(plain).collect();
         let usual = places::usual_token();
         let (directory, tokens) = directories(&usual)?;
-        let file = directory.join(last_name(&directory, &name)?);
         let store = tokens.join(&name).join("token.db");
-        if store.exists() {
+        // Also a link to nothing, and what this user may not see.
+        if !store.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return Err(Failure::failed(format!("{} is there already", store.display()))
                 .hint("choose another --label; 'metaslot token list' shows what there is"));
         }
         // It has a slot only where no file says of another.
         let former = (!names_tokens() && usual.exists()).then_some(&*usual);
-        let mut text = String::from("# Made by 'metaslot token init --new'.\n");
-        for path in former.into_iter().chain([&*store]) {
-            text += &format!("[[token]]\npath = {}\n", quoted(path)?);
+        // A file of its own, which stays whatever becomes of the new one: another process may count on it.
+        if let Some(former) = former {
+            write(&directory, &directory.join("90-.toml"), &section(former)?)?;
         }
-        write(&directory, &file, &text)?;
+        let file = directory.join(last_name(&directory, &name)?);
+        write(&directory, &file, &section(&store)?)?;
         Ok(Self { file, is_kept: false })
     }
 
@@ -92,7 +95,15 @@ fn last_name(directory: &Path, name: &str) -> Result<String> {
 fn names_tokens() -> bool {
     let drop_ins = places::drop_ins();
     let mut texts = drop_ins.iter().filter_map(|(_, text)| text.as_ref().ok());
-    places::in_force().is_some() || texts.any(|text| text.contains("[[token]]"))
+    places::in_force().is_some()
+        || texts.any(|text| {
+            DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key("token"))
+        })
+}
+
+fn section(path: &Path) -> Result<String> {
+    let path = quoted(path)?;
+    Ok(format!("# Made by 'metaslot token init --new'.\n[[token]]\npath = {path}\n"))
 }
 
 /// As TOML has strings in which nothing is escaped.
