@@ -44,7 +44,7 @@ impl Place {
                 .hint("choose another --label; 'metaslot token list' shows what there is"));
         }
         // It has a slot only where no file says of another.
-        let former = (!names_tokens() && usual.exists()).then_some(&*usual);
+        let former = (naming_tokens().next().is_none() && usual.exists()).then_some(&*usual);
         // A file of its own, which stays whatever becomes of the new one: another process may count on it.
         if let Some(former) = former {
             write(&directory, &directory.join("90-.toml"), &section(former)?)?;
@@ -68,12 +68,14 @@ impl Drop for Place {
     }
 }
 
-/// Of drop-ins that count, and of tokens.
+/// Of drop-ins that count, and of tokens. The system's only where it is they that say which tokens there are: every user sees
+/// those, and would lose sight of the usual one.
 fn directories(usual: &Path) -> Result<(PathBuf, PathBuf)> {
     let own = places::own_file();
-    let is_own = own.is_some() && places::in_force().map(|(file, _)| file) == own;
-    if rustix::process::geteuid().is_root() && !is_own {
-        return Ok((places::system_drop_ins(), SYSTEM.into()));
+    let system = places::system_drop_ins();
+    let is_systems = |file: PathBuf| system.parent().is_some_and(|system| file.starts_with(system));
+    if rustix::process::geteuid().is_root() && naming_tokens().any(is_systems) {
+        return Ok((system, SYSTEM.into()));
     }
     let own = own.ok_or_else(|| Failure::failed("--new: this user has no home directory"))?;
     let tokens = usual.parent().unwrap_or_else(|| Path::new("/"));
@@ -91,14 +93,13 @@ fn last_name(directory: &Path, name: &str) -> Result<String> {
     })
 }
 
-/// Whether the configuration says which tokens there are. A file does, also one with none: then it is wrong.
-fn names_tokens() -> bool {
-    let drop_ins = places::drop_ins();
-    let mut texts = drop_ins.iter().filter_map(|(_, text)| text.as_ref().ok());
-    places::in_force().is_some()
-        || texts.any(|text| {
-            DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key("token"))
-        })
+/// The files that say which tokens there are. A configuration does, also one with none: then it is wrong.
+fn naming_tokens() -> impl Iterator<Item = PathBuf> {
+    let names =
+        |text: &str| DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key("token"));
+    let drop_ins = places::drop_ins().into_iter();
+    let drop_ins = drop_ins.filter(move |(_, text)| text.as_ref().is_ok_and(|text| names(text)));
+    places::in_force().into_iter().chain(drop_ins).map(|(file, _)| file)
 }
 
 fn section(path: &Path) -> Result<String> {
