@@ -55,7 +55,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
     #[inline]
     pub(super) fn run(&self, job: &mut K::Job<'_>) -> Result<(), Failure> {
         let before = State(self.platform.state().add(INSIDE));
-        if before.queued() == 0 && before.inside() + 1 < self.crowd() {
+        if before.queued() == 0 && !self.is_crowd(before.inside() + 1) {
             let result = self.single(job);
             self.leave(INSIDE);
             return result;
@@ -157,11 +157,12 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         }
     }
 
-    /// How many threads have to be inside for batches to be worth their switches: with fewer, cores
-    /// that compute one job at a time are as fast.
+    /// Whether so many threads inside make batches worth their switches: with fewer, cores that compute one job at a time are as
+    /// fast. Where there are too few for one core, cores are not counted: the first time that costs 40 µs, in each child anew.
     #[inline]
-    fn crowd(&self) -> usize {
-        self.kernel.crowd().saturating_mul(self.max_leaders())
+    fn is_crowd(&self, inside: usize) -> bool {
+        let threads = self.kernel.crowd();
+        inside >= threads && inside >= threads.saturating_mul(self.max_leaders())
     }
 
     #[inline]
@@ -216,7 +217,7 @@ impl<K: Kernel, P: Platform> Core<K, P> {
         loop {
             let state = self.state();
             let available = state.queued() + 1;
-            let worth = state.inside() >= self.crowd() || available >= self.kernel.break_even();
+            let worth = self.is_crowd(state.inside()) || available >= self.kernel.break_even();
             if !worth || available > MAX_QUEUED {
                 return Turn::Alone;
             }
