@@ -6,11 +6,13 @@ use super::init::{first_free, last_free};
 use super::place::Place;
 use crate::app::App;
 use crate::failure::{Failure, Result};
+use crate::host::{Host, Token};
 use crate::output::Report;
 use crate::pin::{self, Role, Source};
 use crate::uri::Uri;
-use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKU_SO, CKU_USER, Error};
+use metaslot_ck::{CKF_TOKEN_INITIALIZED, CKU_SO, CKU_USER, Error, SlotId};
 use metaslot_client::{Examined, Remark};
+use metaslot_memory::Secret;
 use serde_json::json;
 use std::env::temp_dir;
 use std::fs::{self, File};
@@ -107,32 +109,32 @@ fn to_standard_output(app: &App, who: &Who) -> Result<()> {
     }
 }
 
+impl RestoreArgs {
+    const fn role(&self) -> Role {
+        if self.so { Role::So } else { Role::User }
+    }
+}
+
 pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy();
-    let place = if args.new { Some(Place::add(&name)?) } else { None };
-    let host = app.host(&Uri::default())?;
-    let token = match place {
-        Some(_) => last_free(host)?,
-        None => first_free(host, args.slot)?,
+    let (examined, slot) = if args.new {
+        let place = Place::find(&name)?;
+        let pin = restored_pin(args)?;
+        let added = place.add()?;
+        let host = app.host(&Uri::default())?;
+        let done = restored(app, host, last_free(host)?, args, pin)?;
+        added.keep(app.output);
+        done
+    } else {
+        let host = app.host(&Uri::default())?;
+        let token = first_free(host, args.slot)?;
+        if token.has(CKF_TOKEN_INITIALIZED) {
+            let message = format!("slot {} already has {}", token.slot, token.name());
+            return Err(Failure::failed(message)
+                .hint("a token is never replaced: '--new' gives this one a slot of its own; or move the other one's files away"));
+        }
+        restored(app, host, token, args, restored_pin(args)?)?
     };
-    if token.has(CKF_TOKEN_INITIALIZED) {
-        let message = format!("slot {} already has {}", token.slot, token.name());
-        return Err(Failure::failed(message)
-            .hint("a token is never replaced: '--new' gives this one a slot of its own; or move the other one's files away"));
-    }
-    let (role, option) = match args.so {
-        true => (Role::So, args.so_pin_source.as_deref()),
-        false => (Role::User, args.pin_source.as_deref()),
-    };
-    let source = Source::find(role, option, &Uri::default())?;
-    let label = args.file.display().to_string();
-    let pin = pin::existing(role, &label, None, source.as_ref())?;
-    let slot = token.slot;
-    let examined = copied(app, &Opened { host, token, role, pin }, &args.file, true)?;
-    if let Some(place) = place {
-        app.output.note(&format!("its slot is in {}", place.file.display()));
-        place.keep();
-    }
     let made = app.token(&Uri { slot_id: Some(slot.0), ..Uri::default() })?;
     let uri = made.uri().to_string();
     let objects = examined.objects;
@@ -141,6 +143,26 @@ pub(crate) fn restore(app: &App, args: &RestoreArgs) -> Result<()> {
         json: json!({"token": super::list::json(&made), "objects": objects}),
         uris: vec![uri],
     })
+}
+
+/// The PIN of the token in the file.
+fn restored_pin(args: &RestoreArgs) -> Result<Secret> {
+    let option = if args.so { &args.so_pin_source } else { &args.pin_source };
+    let source = Source::find(args.role(), option.as_deref(), &Uri::default())?;
+    pin::existing(args.role(), &args.file.display().to_string(), None, source.as_ref())
+}
+
+/// What came, and the slot in which it is.
+fn restored(
+    app: &App,
+    host: &Host,
+    token: Token,
+    args: &RestoreArgs,
+    pin: Secret,
+) -> Result<(Examined, SlotId)> {
+    let slot = token.slot;
+    let opened = Opened { host, token, role: args.role(), pin };
+    Ok((copied(app, &opened, &args.file, true)?, slot))
 }
 
 /// Copies, and says what stands in the way.

@@ -101,15 +101,12 @@ impl NewPins {
 
 /// Reads or asks for the PINs, and makes the token.
 pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
-    let label = order.label;
-    check_label(label)?;
-    // The module reads the configuration when it is loaded.
-    let place = if order.is_new { Some(Place::add(label)?) } else { None };
+    check_label(order.label)?;
+    if order.is_new {
+        return init_beside(app, order);
+    }
     let host = app.host(&Uri::default())?;
-    let token = match place {
-        Some(_) => last_free(host)?,
-        None => first_free(host, order.slot)?,
-    };
+    let token = first_free(host, order.slot)?;
     if let Some(problem) = &token.problem {
         let what = format!("the token in slot {} cannot be read: {problem}", token.slot);
         return Err(Failure::failed(what).hint(format!("it was left as it is; {BESIDE}")));
@@ -119,31 +116,59 @@ pub(crate) fn init(app: &App, order: &Order<'_>) -> Result<NewPins> {
         confirm(&token)?;
     }
     if !order.force {
-        refuse_same_label(host, &token, label)?;
+        refuse_same_label(host, &token, order.label)?;
     }
-    if pin::is_interactive() {
-        app.output.note(
-            "the SO PIN sets the user's PIN and empties the token; the user PIN opens the keys",
-        );
+    let pins = Pins::read(app, order, exists.then_some(&token))?;
+    pins.make(host, &token, order.label)
+}
+
+/// The module reads the configuration when it is loaded: the slot is there before, and the PINs before that.
+fn init_beside(app: &App, order: &Order<'_>) -> Result<NewPins> {
+    let place = Place::find(order.label)?;
+    let pins = Pins::read(app, order, None)?;
+    let slot = place.add()?;
+    let host = app.host(&Uri::default())?;
+    let token = last_free(host)?;
+    if !order.force {
+        refuse_same_label(host, &token, order.label)?;
     }
-    let none = Uri::default();
-    let so_source = Source::find(Role::So, order.so_pin, &none)?;
-    let so_pin = if exists {
-        token.pin(Role::So, so_source.as_ref())?
-    } else {
-        pin::chosen(Role::So, label, so_source.as_ref())?
-    };
-    let source = Source::find(Role::User, order.pin, &none)?;
-    let user_pin = pin::chosen(Role::User, label, source.as_ref())?;
-    // Before anything is changed: a PIN that the token refuses would leave it half made.
-    check_length(Role::So, &so_pin, &token.info)?;
-    check_length(Role::User, &user_pin, &token.info)?;
-    let token = make(host, &token, label, &so_pin, &user_pin)?;
-    if let Some(place) = place {
-        app.output.note(&format!("its slot is in {}", place.file.display()));
-        place.keep();
+    let made = pins.make(host, &token, order.label)?;
+    slot.keep(app.output);
+    Ok(made)
+}
+
+/// The PINs of a token that is to be made.
+struct Pins {
+    so: Secret,
+    user: Secret,
+}
+
+impl Pins {
+    /// A token that is `there` has an SO PIN.
+    fn read(app: &App, order: &Order<'_>, there: Option<&Token>) -> Result<Self> {
+        if pin::is_interactive() {
+            app.output.note(
+                "the SO PIN sets the user's PIN and empties the token; the user PIN opens the keys",
+            );
+        }
+        let none = Uri::default();
+        let source = Source::find(Role::So, order.so_pin, &none)?;
+        let so = match there {
+            Some(token) => token.pin(Role::So, source.as_ref())?,
+            None => pin::chosen(Role::So, order.label, source.as_ref())?,
+        };
+        let source = Source::find(Role::User, order.pin, &none)?;
+        let user = pin::chosen(Role::User, order.label, source.as_ref())?;
+        Ok(Self { so, user })
     }
-    Ok(NewPins { token, pins: vec![(Role::User, user_pin.len()), (Role::So, so_pin.len())] })
+
+    fn make(&self, host: &Host, token: &Token, label: &str) -> Result<NewPins> {
+        // Before anything is changed: a PIN that the token refuses would leave it half made.
+        check_length(Role::So, &self.so, &token.info)?;
+        check_length(Role::User, &self.user, &token.info)?;
+        let token = make(host, token, label, &self.so, &self.user)?;
+        Ok(NewPins { token, pins: vec![(Role::User, self.user.len()), (Role::So, self.so.len())] })
+    }
 }
 
 /// Refuses a label that has no room (PKCS#11 3.2 §3.2).

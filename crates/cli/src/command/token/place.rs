@@ -3,9 +3,10 @@
 
 use crate::command::target::Target;
 use crate::failure::{Failure, Result};
+use crate::output::Output;
 use crate::places;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
@@ -13,19 +14,25 @@ use toml::de::DeTable;
 /// Where root's tokens are that are none of its home's.
 const SYSTEM: &str = "/var/lib/metaslot";
 
-/// A drop-in that was written. It goes with this, unless it is kept.
+/// A slot that can be added.
 #[derive(Debug)]
 pub(super) struct Place {
-    pub(super) file: PathBuf,
-    is_kept: bool,
+    /// Of drop-ins.
+    directory: PathBuf,
+    /// The label as a name of files.
+    name: String,
+    /// The token's file.
+    store: PathBuf,
+    /// The usual token, which has a slot only where no file says of another.
+    former: Option<PathBuf>,
 }
 
 impl Place {
-    /// A `[[token]]` after those that there are, with a store of its own.
+    /// A `[[token]]` after those that there are, with a store of its own. Nothing is written yet: the PINs come first.
     ///
     /// # Errors
     /// Where no drop-in counts, or this one is there.
-    pub(super) fn add(label: &str) -> Result<Self> {
+    pub(super) fn find(label: &str) -> Result<Self> {
         if let Some(named) = places::named() {
             let what =
                 format!("--new: METASLOT_CONF names {}, which has no drop-ins", named.display());
@@ -38,33 +45,78 @@ impl Place {
         let usual = places::usual_token();
         let (directory, tokens) = directories(&usual)?;
         let store = tokens.join(&name).join("token.db");
-        // Also a link to nothing, and what this user may not see.
-        if !store.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            return Err(Failure::failed(format!("{} is there already", store.display()))
-                .hint("choose another --label; 'metaslot token list' shows what there is"));
-        }
-        // It has a slot only where no file says of another.
-        let former = (naming_tokens().next().is_none() && usual.exists()).then_some(&*usual);
-        // A file of its own, which stays whatever becomes of the new one: another process may count on it.
-        if let Some(former) = former {
-            write(&directory, &directory.join("90-.toml"), &section(former)?)?;
-        }
-        let file = directory.join(last_name(&directory, &name)?);
-        write(&directory, &file, &section(&store)?)?;
-        Ok(Self { file, is_kept: false })
+        let former = (naming_tokens().next().is_none() && usual.exists()).then_some(usual);
+        let place = Self { directory, name, store, former };
+        place.check().map(|()| place)
     }
 
+    fn check(&self) -> Result<()> {
+        if !is_free(&self.store) {
+            return Err(Failure::failed(format!("{} is there already", self.store.display()))
+                .hint("choose another --label; 'metaslot token list' shows what there is"));
+        }
+        let section = section(&self.store)?;
+        let left = |(_, text): &(PathBuf, io::Result<String>)| {
+            text.as_ref().is_ok_and(|text| *text == section)
+        };
+        match places::drop_ins().into_iter().find(left) {
+            None => Ok(()),
+            Some((file, _)) => {
+                let what = format!("{} says of this token already", file.display());
+                Err(Failure::failed(what)
+                    .hint("without --new it is made in the first slot that has none"))
+            }
+        }
+    }
+
+    /// Adds the slot. Another process that does so waits until this token is there or is given up.
+    pub(super) fn add(&self) -> Result<Slot> {
+        let cannot = |error: &io::Error| {
+            Failure::io(format!("cannot make {}", self.directory.display()), error)
+        };
+        fs::create_dir_all(&self.directory).map_err(|error| cannot(&error))?;
+        let lock = File::open(&self.directory).map_err(|error| cannot(&error))?;
+        lock.lock().map_err(|error| cannot(&error))?;
+        self.check()?;
+        // A file of its own, which stays whatever becomes of the new one: another process may count on it.
+        if let Some(former) = &self.former {
+            write(&self.directory.join("90-.toml"), &section(former)?)?;
+        }
+        let file = self.directory.join(last_name(&self.directory, &self.name)?);
+        write(&file, &section(&self.store)?)?;
+        Ok(Slot { file, is_kept: false, _lock: lock })
+    }
+}
+
+/// A drop-in that was written. It goes with this, unless it is kept.
+#[derive(Debug)]
+pub(super) struct Slot {
+    file: PathBuf,
+    is_kept: bool,
+    _lock: File,
+}
+
+impl Slot {
     /// The token is there.
-    pub(super) fn keep(mut self) {
+    pub(super) fn keep(mut self, output: Output) {
+        output.note(&format!("its slot is in {}", self.file.display()));
         self.is_kept = true;
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         if !self.is_kept {
             fs::remove_file(&self.file).unwrap_or_default();
         }
+    }
+}
+
+/// Whether no token is there: also no link to nothing, and nothing that this user may not see. A full disk leaves a file of no bytes.
+fn is_free(store: &Path) -> bool {
+    match store.symlink_metadata() {
+        Ok(there) => there.is_file() && there.len() == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
 
@@ -116,9 +168,7 @@ fn quoted(path: &Path) -> Result<String> {
     }
 }
 
-fn write(directory: &Path, file: &Path, text: &str) -> Result<()> {
-    fs::create_dir_all(directory)
-        .map_err(|error| Failure::io(format!("cannot make {}", directory.display()), &error))?;
+fn write(file: &Path, text: &str) -> Result<()> {
     // Services read the system's, whatever root's umask is.
     let mut target = Target::create(file, 0o644)?;
     target.write(text.as_bytes())?;
