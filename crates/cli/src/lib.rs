@@ -151,7 +151,9 @@ fn usage(rendered: &str) -> Failure {
     let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
     let words: Vec<&str> = message.split_whitespace().collect();
     let failure = Failure::usage(words.join(" "));
+    // How an unknown option is passed as an argument is not what was wanted.
     let tip = rest.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.filter(|tip| !tip.starts_with("to pass '"));
     let usage = rest.lines().find_map(|line| line.strip_prefix("Usage: "));
     match (tip, usage) {
         (Some(tip), _) => failure.hint(tip),
