@@ -133,6 +133,9 @@ fn certificate(der: &[u8], contents: &mut Contents) -> Result<()> {
     Ok(())
 }
 
+/// How a line of OpenSSH's with a public key begins.
+const OPENSSH_PUBLIC: [&str; 3] = ["ssh-", "ecdsa-sha2-", "sk-"];
+
 /// A file that is no PEM.
 fn der(opener: &Opener<'_>, file: &[u8]) -> Result<Contents> {
     if let Some(missing) = missing(file) {
@@ -152,6 +155,10 @@ fn der(opener: &Opener<'_>, file: &[u8]) -> Result<Contents> {
         Some((INTEGER, OCTET_STRING)) => private::sec1(file, None).map_err(Failure::failed)?,
         Some((SEQUENCE, OCTET_STRING)) => shrouded(opener, file)?,
         Some((SEQUENCE, der::BIT_STRING)) => private::public(file).map_err(Failure::failed)?,
+        _ if OPENSSH_PUBLIC.iter().any(|name| file.starts_with(name.as_bytes())) => {
+            return Err(Failure::failed("it is a public key in OpenSSH's form, which is not read")
+                .hint("'ssh-keygen -e -m PKCS8 -f FILE' writes it as PEM"));
+        }
         _ => {
             return Err(Failure::failed("it is no key in a form that is known")
                 .hint("PEM, DER, PKCS #8, PKCS #1, SEC 1, PKCS #12 and OpenSSH's are; a secret key needs --type"));
