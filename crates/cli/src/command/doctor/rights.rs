@@ -4,6 +4,7 @@
 use super::finding::Finding;
 use super::user::{Obstacle, User, What};
 use crate::configured::TokenSection;
+use crate::places;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,9 @@ pub(super) fn denied(path: &Path, wanted: u32, tried: io::Result<()>) -> Option<
 
 /// What helps with a configuration that is not taken.
 pub(super) fn unread(files: &[PathBuf]) -> String {
+    if let Some(named) = places::named().filter(|named| !named.exists()) {
+        return format!("write {}, or unset METASLOT_CONF", named.display());
+    }
     let denied = |file: &&PathBuf| {
         File::open(file).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     };
